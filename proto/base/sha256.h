@@ -1,0 +1,36 @@
+// SHA-256, by OpenSSL. Identities of jobs, sweeps and files are made of it.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "proto/base/status.h"
+
+namespace longreach {
+
+// Hashes what it is fed; used for files and streams that do not fit into memory.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void Update(std::string_view bytes);
+  // 64 lower-case hexadecimal digits. The object is used up.
+  std::string Finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+std::string Sha256Of(std::string_view bytes);
+
+// NOT_FOUND, PERMISSION_DENIED or DATA_LOSS with the path when the file cannot be read.
+absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file);
+
+}  // namespace longreach

@@ -1,0 +1,131 @@
+#include "proto/catalog/catalog.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace longreach::catalog {
+
+// Defined in the file that CMake makes of presets/ and published/.
+std::span<const File> EmbeddedPresets();
+std::span<const File> EmbeddedPublishedTables();
+
+namespace {
+
+using enum Level;
+using enum OutputLength;
+using enum Better;
+
+constexpr Task kTasks[] = {
+#define X(name, label, level, in, out, output_length, chance, invariant, revision) \
+  {#name, label, level, in, out, output_length, chance, invariant, revision},
+#include "proto/catalog/tasks.def"
+#undef X
+};
+
+constexpr Encoding kEncodings[] = {
+#define X(name, label, positions, revision) {#name, label, positions, revision},
+#include "proto/catalog/encodings.def"
+#undef X
+};
+
+constexpr Metric kMetrics[] = {
+#define X(name, label, unit, factor, better, revision) {#name, label, unit, factor, better, revision},
+#include "proto/catalog/metrics.def"
+#undef X
+};
+
+template <typename Entry>
+const Entry* Find(std::span<const Entry> sorted, std::string_view name) {
+  const auto at = std::ranges::lower_bound(sorted, name, {}, &Entry::name);
+  return at != sorted.end() && at->name == name ? &*at : nullptr;
+}
+
+std::vector<std::string_view> Fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const size_t comma = line.find(',');
+    fields.push_back(line.substr(0, comma));
+    if (comma == std::string_view::npos) return fields;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+int64_t Task::InputTokens(int64_t requested_length) const {
+  const bool odd_only = name == "modular_arithmetic";
+  return odd_only && requested_length % 2 == 0 ? requested_length - 1 : requested_length;
+}
+
+int64_t Task::OutputTokens(int64_t input_tokens) const {
+  switch (output_length) {
+    case kSingle: return 1;
+    case kInput: return input_tokens;
+    case kInputPlusOne: return input_tokens + 1;
+    case kTwiceInput: return 2 * input_tokens;
+    case kHalfRoundedUp: return (input_tokens + 1) / 2;
+  }
+  return 0;
+}
+
+int64_t Task::Tape(int64_t requested_length) const {
+  const int64_t input_tokens = InputTokens(requested_length);
+  return input_tokens + OutputTokens(input_tokens);
+}
+
+std::span<const Task> Tasks() { return kTasks; }
+std::span<const Encoding> Encodings() { return kEncodings; }
+std::span<const Metric> Metrics() { return kMetrics; }
+std::span<const File> Presets() { return EmbeddedPresets(); }
+std::span<const File> PublishedTables() { return EmbeddedPublishedTables(); }
+
+const Task* FindTask(std::string_view name) { return Find(Tasks(), name); }
+const Encoding* FindEncoding(std::string_view name) { return Find(Encodings(), name); }
+const Metric* FindMetric(std::string_view name) { return Find(Metrics(), name); }
+const File* FindPreset(std::string_view name) { return Find(Presets(), name); }
+const File* FindPublishedTable(std::string_view name) { return Find(PublishedTables(), name); }
+
+std::string_view Abbreviation(Level level) {
+  switch (level) {
+    case kNone: return "";
+    case kRegular: return "R";
+    case kDeterministicContextFree: return "DCF";
+    case kContextSensitive: return "CS";
+  }
+  return "";
+}
+
+std::vector<PublishedValue> PublishedValues(std::string_view table) {
+  const File* file = FindPublishedTable(table);
+  if (file == nullptr) return {};
+  std::vector<PublishedValue> values;
+  std::string_view text = file->text;
+  std::vector<std::string_view> header;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    const std::vector<std::string_view> fields = Fields(line);
+    if (header.empty()) {
+      header = fields;
+      continue;
+    }
+    PublishedValue value;
+    for (size_t i = 0; i < fields.size() && i < header.size(); ++i) {
+      const std::string_view field = fields[i];
+      if (header[i] == "task") value.task = field;
+      if (header[i] == "encoding") value.encoding = field;
+      if (header[i] == "randomized" && field == "true") value.encoding += ":randomized";
+      if (header[i] == "length") std::from_chars(field.data(), field.data() + field.size(), value.length);
+      // The last column is the value, whatever it is called.
+      if (i + 1 == header.size()) std::from_chars(field.data(), field.data() + field.size(), value.value);
+    }
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+}  // namespace longreach::catalog

@@ -1,0 +1,96 @@
+// What all processes know by name, as data: tasks, encodings, metrics, presets and published tables. Compiled in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace longreach::catalog {
+
+// Level in the Chomsky hierarchy; `kNone` for tasks outside of it.
+enum class Level { kNone, kRegular, kDeterministicContextFree, kContextSensitive };
+
+// How many output tokens belong to a number of input tokens.
+enum class OutputLength { kSingle, kInput, kInputPlusOne, kTwiceInput, kHalfRoundedUp };
+
+struct Task {
+  std::string_view name;
+  std::string_view label;
+  Level level;
+  int input_vocabulary;   // Without the token of empty output positions, whose id it is.
+  int output_vocabulary;
+  OutputLength output_length;
+  double chance_percent;
+  bool permutation_invariant;
+  int revision;
+
+  // Input tokens that a requested length gives: modular_arithmetic makes the length odd, all others keep it.
+  int64_t InputTokens(int64_t requested_length) const;
+  // Output tokens for a number of input tokens (not: requested length).
+  int64_t OutputTokens(int64_t input_tokens) const;
+  // Input and output tokens for a requested length.
+  int64_t Tape(int64_t requested_length) const;
+};
+
+// Positions that an encoding admits; a set of bits.
+enum Positions : unsigned { kConsecutive = 1, kRandomized = 2, kShifted = 4 };
+
+struct Encoding {
+  std::string_view name;
+  std::string_view label;
+  unsigned positions;
+  int revision;
+};
+
+enum class Better { kHigher, kLower };
+
+struct Metric {
+  std::string_view name;
+  std::string_view label;
+  std::string_view unit;
+  double factor;
+  Better better;
+  int revision;
+};
+
+// A file of proto/catalog/presets or proto/catalog/published.
+struct File {
+  std::string_view name;  // Without folder and suffix.
+  std::string_view text;
+};
+
+// One cell of a published table. `columns` are the job columns that the value belongs to, as named in the file's header.
+struct PublishedValue {
+  std::string task;      // Empty where the table has no such column.
+  std::string encoding;  // NAME or NAME:randomized, or a key of its own ("best_of_ruoss_2023").
+  int64_t length = 0;
+  double value = 0;      // In the unit of the file's last column.
+};
+
+// Ascending by name.
+std::span<const Task> Tasks();
+std::span<const Encoding> Encodings();
+std::span<const Metric> Metrics();
+std::span<const File> Presets();
+std::span<const File> PublishedTables();
+
+// nullptr when there is none.
+const Task* FindTask(std::string_view name);
+const Encoding* FindEncoding(std::string_view name);
+const Metric* FindMetric(std::string_view name);
+const File* FindPreset(std::string_view name);
+const File* FindPublishedTable(std::string_view name);
+
+// "R", "DCF", "CS", as in the paper's first column; "" for kNone.
+std::string_view Abbreviation(Level level);
+
+// All values of a published table; empty when there is none of this name.
+std::vector<PublishedValue> PublishedValues(std::string_view table);
+
+// Revision of the encoder model (worker/trainer/model): raised when its numbers may change.
+inline constexpr int kModelRevision = 1;
+
+}  // namespace longreach::catalog

@@ -1,0 +1,190 @@
+// The door to the trainer: plain structs in, plain structs out. No torch header here, and nothing of gRPC, SQLite
+// or protobuf behind it; worker/agent and the bench program call it, and it can be built and run alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/base/status.h"
+
+namespace longreach::trainer {
+
+// Everything that the members of a pack share. Fields and defaults as in proto/longreach/v1/spec.proto, whose
+// comments say what they mean; the trainer checks them again, because it can be called without a scheduler.
+struct PackSettings {
+  std::string experiment = "algorithmic";
+  std::string task;
+  std::string encoding;
+  bool randomized = false;
+
+  struct Model {
+    int layers = 5;
+    int embedding_dim = 64;
+    int heads = 8;
+    int mlp_dim = 256;
+    double dropout = 0.1;
+    bool kerple_shared = false;
+    bool break_symmetry = false;
+    int sandwich_dim = 128;
+    int learned_rows = 2048;
+  } model;
+
+  struct Positions {
+    int max_position = 2048;
+    enum class RandomizedBy { kDistance, kPosition } randomized_by = RandomizedBy::kDistance;
+    bool relative_as_released = false;
+    int shift_max = 0;  // 0: L - T.
+    enum class ShiftAtTest { kRandom, kFixed, kZero } shift_at_test = ShiftAtTest::kRandom;
+  } positions;
+
+  struct Training {
+    int steps = 2'000'000;
+    int batch_size = 128;
+    std::vector<int> lengths;  // Ascending, never empty unless steps is 0.
+    double clip_norm = 1.0;
+    uint32_t data_seed = 0;
+  } training;
+
+  struct Evaluation {
+    std::vector<int> lengths;  // Ascending.
+    int examples = 500;
+    bool dropout = false;
+  } evaluation;
+};
+
+// One member's part of a file with a member axis.
+struct MemberFile {
+  std::filesystem::path file;
+  int member = 0;
+};
+
+// One job of the pack.
+struct Member {
+  std::string job;  // Its id: written into checkpoints, and checked when one is read.
+  double learning_rate = 0;
+  uint32_t seed = 0;
+  // To go on from, the newest first; one that cannot be read is skipped with a line in the log. All members must find a
+  // checkpoint of the same step, else all start anew.
+  std::vector<MemberFile> checkpoints;
+  // Initial parameters from another job's "weights" artifact, instead of drawing them.
+  std::optional<MemberFile> weights;
+};
+
+struct PackRequest {
+  PackSettings settings;
+  std::vector<Member> members;        // 1 to kMaxPack.
+  std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
+  int threads = 0;                    // 0: all cores.
+  bool cuda = false;                  // The plugin must have been loaded (LoadCudaPlugin) and a device found.
+  double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.
+};
+
+inline constexpr int kMaxPack = 1024;
+
+struct LossPoint {
+  int member = 0;  // Index into PackRequest::members.
+  int step = 0;    // Updates done.
+  double loss = 0; // Mean over the updates since the member's point before.
+};
+
+struct Progress {
+  enum class Phase { kStarting, kTraining, kEvaluating, kWriting } phase = Phase::kStarting;
+  int step = 0;  // Updates done.
+  double steps_per_second = 0;
+  // Evaluated lengths.
+  int lengths_done = 0;
+  // New points, at most 1000 per member over a whole run; a function of the job alone, so a resumed run repeats them.
+  std::vector<LossPoint> points;
+};
+
+// What the trainer asks and tells while it runs. Called from the thread that called Train(), between steps, between
+// evaluation batches and around checkpoints; must return quickly.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // Called at least once per step, evaluation batch or written file: also the sign of life.
+  virtual void OnProgress(const Progress& progress) = 0;
+  // A checkpoint of all members lies, synced, in `file`. Older files of this run may be removed by the callee.
+  virtual void OnCheckpoint(const std::filesystem::path& file, int step) = 0;
+
+  struct Wish {
+    // Write a checkpoint and return.
+    bool stop = false;
+    // Members to leave out from now on (indices); they get no result. Once dropped, always dropped.
+    std::vector<int> dropped;
+  };
+  virtual Wish Poll() = 0;
+};
+
+struct Measurement {
+  std::string metric;
+  int length = 0;  // 0: over all lengths.
+  std::string slice;
+  double value = 0;
+};
+
+struct MemberResult {
+  bool dropped = false;
+  bool diverged = false;
+  int diverged_at = 0;  // Updates done when loss or gradient was not finite.
+  std::vector<Measurement> measurements;  // Empty when diverged or dropped.
+};
+
+struct PackResult {
+  bool stopped = false;  // Because Poll() asked; `results` is empty then.
+  int step = 0;
+  std::vector<MemberResult> results;   // In the order of the members.
+  std::filesystem::path weights;       // Final parameters of all members, safetensors with a member axis; empty when stopped.
+  std::string engine;                  // "libtorch".
+};
+
+// Trains a pack to its last step and evaluates it, from its checkpoints if it has any.
+//
+// The bits of a member's result depend on its own settings, learning rate and seed only: not on pack, threads or where
+// it was resumed (on one CPU build and instruction set; on CUDA for the same pack and kind of device).
+// INVALID_ARGUMENT: settings that make no sense, with field and value. RESOURCE_EXHAUSTED: out of memory.
+// INTERNAL: anything that LibTorch threw. A diverged loss is a result, not an error.
+absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer);
+
+// Checks settings without training: what Train() would refuse.
+absl::Status Validate(const PackSettings& settings);
+
+// What this trainer can do: names with revisions are those of proto/catalog.
+struct Capabilities {
+  std::vector<std::string> experiments;
+  std::string device;  // "AMD EPYC 9B14, AVX-512" or the GPU's name.
+  int threads = 0;
+  double memory_bytes = 0;
+};
+Capabilities DescribeMachine(bool cuda);
+
+// Loads liblongreach_cuda.so. Must be the first thing in a process that may use a GPU, before any other call of this
+// library: LibTorch caches "there is no CUDA" on the first question. NOT_FOUND: no such file or library of it;
+// FAILED_PRECONDITION: loaded, but no GPU answers.
+absl::Status LoadCudaPlugin(const std::filesystem::path& plugin);
+
+struct BenchRequest {
+  PackSettings settings;  // Steps and evaluation are ignored.
+  int pack = 1;
+  double seconds = 10;
+  int threads = 0;
+  bool cuda = false;
+};
+struct BenchResult {
+  double job_steps_per_second = 0;
+  double gflops = 0;             // Matmuls only, by MatmulFlops().
+  double gemm_peak_gflops = 0;   // Largest float32 GEMM rate seen in the same run.
+  double eval_sequences_per_second = 0;
+  std::string engine;
+};
+absl::StatusOr<BenchResult> Bench(const BenchRequest& request);
+
+// FLOP of the matrix products of one update of one member on a tape of `tape` tokens (backward counted as twice forward):
+// 3 B [T (2 d (V_in+1) + layers (8 d^2 + 4 d mlp) + 2 d V_out) + 4 layers d T^2], 2 FLOP per multiply-add.
+double MatmulFlops(const PackSettings& settings, int64_t tape);
+
+}  // namespace longreach::trainer
