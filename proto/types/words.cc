@@ -1,0 +1,47 @@
+#include "proto/types/words.h"
+
+#include <array>
+
+namespace longreach {
+namespace {
+
+constexpr std::array<std::string_view, 3> kSweepStates = {"live", "paused", "cancelled"};
+constexpr std::array<std::string_view, 5> kOutcomes = {"succeeded", "failed", "given_back", "lost", "dropped"};
+
+template <typename Enum, size_t N>
+std::optional<Enum> Find(const std::array<std::string_view, N>& words, std::string_view word) {
+  for (size_t i = 0; i < N; ++i) {
+    if (words[i] == word) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view Word(SweepState state) { return kSweepStates[static_cast<size_t>(state)]; }
+std::optional<SweepState> ParseSweepState(std::string_view word) { return Find<SweepState>(kSweepStates, word); }
+
+std::string_view Word(Outcome outcome) { return kOutcomes[static_cast<size_t>(outcome)]; }
+std::optional<Outcome> ParseOutcome(std::string_view word) { return Find<Outcome>(kOutcomes, word); }
+
+std::optional<Outcome> FromProto(v1::AttemptReport::Outcome outcome) {
+  switch (outcome) {
+    case v1::AttemptReport::OUTCOME_SUCCEEDED: return Outcome::kSucceeded;
+    case v1::AttemptReport::OUTCOME_FAILED: return Outcome::kFailed;
+    case v1::AttemptReport::OUTCOME_GIVEN_BACK: return Outcome::kGivenBack;
+    default: return std::nullopt;
+  }
+}
+
+std::string ToText(const EncodingName& encoding) {
+  return encoding.randomized ? encoding.name + ":randomized" : encoding.name;
+}
+
+std::optional<EncodingName> ParseEncodingName(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return EncodingName{std::string(text), false};
+  if (text.substr(colon + 1) != "randomized") return std::nullopt;
+  return EncodingName{std::string(text.substr(0, colon)), true};
+}
+
+}  // namespace longreach

@@ -1,0 +1,39 @@
+// Words of the contract that are neither job states nor numbers: sweep states, attempt outcomes, encoding names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "longreach/v1/worker.pb.h"
+
+namespace longreach {
+
+enum class SweepState { kLive, kPaused, kCancelled };
+std::string_view Word(SweepState state);  // "live", "paused", "cancelled".
+std::optional<SweepState> ParseSweepState(std::string_view word);
+
+// How an attempt ended. Reported ones have the meaning of v1::AttemptReport::Outcome.
+enum class Outcome {
+  kSucceeded,
+  kFailed,
+  kGivenBack,
+  kLost,     // Its lease ran out, or its worker came back without it.
+  kDropped,  // Nobody wanted any of its jobs any more.
+};
+std::string_view Word(Outcome outcome);  // "succeeded", "failed", "given_back", "lost", "dropped".
+std::optional<Outcome> ParseOutcome(std::string_view word);
+// nothing for OUTCOME_UNSPECIFIED and numbers of later versions.
+std::optional<Outcome> FromProto(v1::AttemptReport::Outcome outcome);
+
+// An axis value of encoding: NAME or NAME:randomized.
+struct EncodingName {
+  std::string name;
+  bool randomized = false;
+  bool operator==(const EncodingName&) const = default;
+};
+std::string ToText(const EncodingName& encoding);
+// nothing when what follows the colon is not "randomized". Does not ask whether there is such an encoding.
+std::optional<EncodingName> ParseEncodingName(std::string_view text);
+
+}  // namespace longreach
