@@ -1,0 +1,25 @@
+// What random bits are drawn for. Numbers are part of every result: they are never changed and never used again for
+// something else; a test pins the first values of each.
+#pragma once
+
+#include <cstdint>
+
+namespace longreach::trainer {
+
+enum class Purpose : uint16_t {
+  kInitialisation = 1,      // Key: the member's seed. One stream per parameter: ParameterStream().
+  kTrainingLength = 2,      // Key: data seed, as for all of training. Index 0: the length of the batch.
+  kTrainingBatch = 3,       // Index: see Draws, one range per sequence.
+  kTrainingPositions = 4,   // Layer: that of the encoder, 0 where all layers share a draw.
+  kTrainingShift = 5,       // SHAPE. Index: sequence.
+  kTrainingDropout = 6,     // Layer: the place in the model. Index: see KeepMask.
+  kTestBatch = 7,           // Key: kEvaluationKey, as for all of testing. Step: the requested length.
+  kTestPositions = 8,
+  kTestShift = 9,
+  kTestDropout = 10,        // Only where dropout is left on at test.
+};
+
+// All units are tested on the same sequences and positions, whatever their seeds.
+inline constexpr uint64_t kEvaluationKey = 0x4c6f6e6765737400;
+
+}  // namespace longreach::trainer

@@ -1,0 +1,164 @@
+#include "worker/trainer/random/sampling.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+// Integer arithmetic, so all variants give the same bits.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define LONGREACH_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define LONGREACH_CLONES
+#endif
+
+namespace longreach::trainer {
+
+namespace {
+
+// One coefficient after the other, the highest power first.
+template <size_t N>
+double Polynomial(const double (&coefficients)[N], double x) {
+  double value = 0;
+  for (const double c : coefficients) value = value * x + c;
+  return value;
+}
+
+constexpr int kLanes = 16;
+
+// kLanes consecutive blocks at once; the loops over lanes are what the compiler makes vector instructions of.
+LONGREACH_CLONES void FillBlocks(const RandomStream& stream, uint32_t first_block, size_t batches, uint32_t* out) {
+  for (size_t batch = 0; batch < batches; ++batch) {
+    uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      c0[i] = first_block + static_cast<uint32_t>(batch) * kLanes + static_cast<uint32_t>(i);
+      c1[i] = static_cast<uint32_t>(stream.purpose) | uint32_t{stream.layer} << 16;
+      c2[i] = static_cast<uint32_t>(stream.step);
+      c3[i] = static_cast<uint32_t>(stream.step >> 32);
+    }
+    uint32_t key0 = static_cast<uint32_t>(stream.key);
+    uint32_t key1 = static_cast<uint32_t>(stream.key >> 32);
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+      for (int i = 0; i < kLanes; ++i) {
+        const uint64_t product0 = uint64_t{kPhiloxMultiplier0} * c0[i];
+        const uint64_t product1 = uint64_t{kPhiloxMultiplier1} * c2[i];
+        c0[i] = static_cast<uint32_t>(product1 >> 32) ^ c1[i] ^ key0;
+        c1[i] = static_cast<uint32_t>(product1);
+        c2[i] = static_cast<uint32_t>(product0 >> 32) ^ c3[i] ^ key1;
+        c3[i] = static_cast<uint32_t>(product0);
+      }
+      key0 += kPhiloxWeyl0;
+      key1 += kPhiloxWeyl1;
+    }
+    for (int i = 0; i < kLanes; ++i) {
+      out[4 * i] = c0[i];
+      out[4 * i + 1] = c1[i];
+      out[4 * i + 2] = c2[i];
+      out[4 * i + 3] = c3[i];
+    }
+    out += 4 * kLanes;
+  }
+}
+
+// Element `first + i` of the mask goes through `put(i, kept)`, by chunks of words that stay in the cache.
+template <typename Put>
+void ForEachHalf(const RandomStream& stream, uint64_t first, size_t count, uint32_t threshold, const Put& put) {
+  constexpr size_t kWords = 2048;
+  uint32_t words[kWords] = {};
+  for (size_t done = 0; done < count; done += 2 * kWords) {
+    const size_t halves = std::min(count - done, 2 * kWords);
+    FillWords(stream, (first + done) / 2, {words, (halves + 1) / 2});
+    uint16_t half[2 * kWords];
+    static_assert(std::endian::native == std::endian::little, "the low half of a word comes first");
+    std::memcpy(half, words, sizeof(half));
+    for (size_t i = 0; i < halves; ++i) put(done + i, half[i] >= threshold);
+  }
+}
+
+}  // namespace
+
+double NormalQuantile(double p) {
+  static constexpr double kA[] = {2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4,
+                                  4.5921953931549871457e4, 1.3731693765509461125e4, 1.9715909503065514427e3,
+                                  1.3314166789178437745e2, 3.3871328727963666080e0};
+  static constexpr double kB[] = {5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4,
+                                  2.1213794301586595867e4, 5.3941960214247511077e3, 6.8718700749205790830e2,
+                                  4.2313330701600911252e1, 1.0};
+  static constexpr double kC[] = {7.7454501427834140764e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
+                                  1.27045825245236838258e0, 3.64784832476320460504e0,  5.76949722146069140550e0,
+                                  4.63033784615654529590e0, 1.42343711074968357734e0};
+  static constexpr double kD[] = {1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
+                                  1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e0,
+                                  2.05319162663775882187e0,  1.0};
+  static constexpr double kE[] = {2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3,
+                                  2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580e0,
+                                  5.46378491116411436990e0,  6.65790464350110377720e0};
+  static constexpr double kF[] = {2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5,
+                                  7.86869131145613259100e-4,  1.48753612908506148525e-2, 1.36929880922735805310e-1,
+                                  5.99832206555887937690e-1,  1.0};
+  const double q = p - 0.5;
+  if (std::abs(q) <= 0.425) {
+    const double r = 0.180625 - q * q;
+    return q * Polynomial(kA, r) / Polynomial(kB, r);
+  }
+  double r = std::sqrt(-std::log(q < 0 ? p : 1 - p));
+  double x;
+  if (r <= 5) {
+    r -= 1.6;
+    x = Polynomial(kC, r) / Polynomial(kD, r);
+  } else {
+    r -= 5;
+    x = Polynomial(kE, r) / Polynomial(kF, r);
+  }
+  return q < 0 ? -x : x;
+}
+
+double StandardNormal(const RandomStream& stream, uint64_t i) { return NormalQuantile(stream.Uniform(i)); }
+
+double TruncatedNormal(const RandomStream& stream, uint64_t i) {
+  constexpr double kBelowMinus2 = 0.022750131948179207200;  // Distribution function at -2.
+  const double p = kBelowMinus2 + (1 - 2 * kBelowMinus2) * stream.Uniform(i);
+  return std::clamp(NormalQuantile(p), -2.0, 2.0);
+}
+
+void FillWords(const RandomStream& stream, uint64_t first, std::span<uint32_t> out) {
+  constexpr size_t kBatch = 4 * kLanes;
+  const uint32_t first_block = static_cast<uint32_t>(first / 4);
+  const size_t batches = out.size() / kBatch;
+  FillBlocks(stream, first_block, batches, out.data());
+  const size_t done = batches * kBatch;
+  if (done == out.size()) return;
+  uint32_t rest[kBatch];
+  FillBlocks(stream, first_block + static_cast<uint32_t>(batches) * kLanes, 1, rest);
+  std::copy_n(rest, out.size() - done, out.begin() + static_cast<ptrdiff_t>(done));
+}
+
+KeepMask::KeepMask(const RandomStream& stream, double rate)
+    : stream_(stream), threshold_(static_cast<uint32_t>(std::min(std::lround(rate * 65536), 65535L))) {}
+
+void KeepMask::Fill(uint64_t first, std::span<uint8_t> out) const {
+  ForEachHalf(stream_, first, out.size(), threshold_, [&](size_t i, bool kept) { out[i] = kept; });
+}
+
+void KeepMask::Fill(uint64_t first, std::span<float> out) const {
+  const float scale = Scale();
+  ForEachHalf(stream_, first, out.size(), threshold_, [&](size_t i, bool kept) { out[i] = kept ? scale : 0.0f; });
+}
+
+void SampleSorted(const RandomStream& stream, int64_t low, uint32_t n, std::span<int64_t> out, uint64_t first) {
+  const uint32_t count = static_cast<uint32_t>(out.size());
+  std::vector<bool> taken(n, false);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t newest = n - count + i;
+    const uint32_t candidate = stream.Below(first + i, newest + 1);
+    taken[taken[candidate] ? newest : candidate] = true;
+  }
+  size_t written = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (taken[i]) out[written++] = low + i;
+  }
+}
+
+}  // namespace longreach::trainer
