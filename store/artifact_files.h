@@ -1,0 +1,110 @@
+// The artifacts folder: files named by their SHA-256 (ab/abcd...), written beside, synced, renamed, and only then named by a row.
+// Safe to use from several threads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "proto/base/sha256.h"
+#include "proto/base/status.h"
+#include "proto/base/synchronized.h"
+
+namespace longreach::store {
+
+class ArtifactFiles;
+
+// Keeps a file from being removed while no row names it yet. Hold it until the row is committed.
+class Pin {
+ public:
+  Pin() = default;
+  Pin(Pin&& other) noexcept;
+  Pin& operator=(Pin&& other) noexcept;
+  ~Pin();
+
+ private:
+  friend class ArtifactFiles;
+  Pin(ArtifactFiles* files, std::string sha256) : files_(files), sha256_(std::move(sha256)) {}
+  ArtifactFiles* files_ = nullptr;
+  std::string sha256_;
+};
+
+// A file in the making. Dropped without Commit(), it leaves nothing behind.
+class ArtifactWriter {
+ public:
+  ArtifactWriter(ArtifactWriter&& other) noexcept;
+  ArtifactWriter& operator=(ArtifactWriter&&) = delete;
+  ~ArtifactWriter();
+
+  // RESOURCE_EXHAUSTED: no space, or more bytes than announced.
+  absl::Status Append(std::string_view bytes);
+  // Compares hash and size with what was announced, syncs, renames and syncs the folder. DATA_LOSS: they differ; nothing stays.
+  absl::StatusOr<Pin> Commit();
+
+ private:
+  friend class ArtifactFiles;
+  ArtifactWriter(ArtifactFiles* files, std::string sha256, int64_t bytes, std::filesystem::path temporary, int fd);
+  ArtifactFiles* files_;
+  std::string sha256_;
+  int64_t announced_;
+  int64_t written_ = 0;
+  std::filesystem::path temporary_;
+  int fd_;
+  Sha256 hash_;
+};
+
+class ArtifactFiles {
+ public:
+  // Makes the folder if it is not there, and removes what an earlier process left half-written.
+  static absl::StatusOr<std::unique_ptr<ArtifactFiles>> Open(const std::filesystem::path& folder);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  // Where a file lies or would lie. `sha256` must be 64 lower-case hexadecimal digits (IsHash).
+  std::filesystem::path PathOf(std::string_view sha256) const;
+  static bool IsHash(std::string_view text);
+
+  // A pin on the file if it is there with this size (its content is not read).
+  std::optional<Pin> FindAndPin(std::string_view sha256, int64_t bytes);
+  // INVALID_ARGUMENT: not a hash, negative size.
+  absl::StatusOr<ArtifactWriter> Create(std::string_view sha256, int64_t bytes);
+  // Reads the whole file and compares its hash. NOT_FOUND, DATA_LOSS.
+  absl::Status Verify(std::string_view sha256) const;
+  // The text of a small file, verified. NOT_FOUND, DATA_LOSS; RESOURCE_EXHAUSTED when larger than `limit`.
+  absl::StatusOr<std::string> Read(std::string_view sha256, int64_t limit) const;
+  // Removes a file unless it is pinned; true: it is gone.
+  absl::StatusOr<bool> Remove(std::string_view sha256);
+
+ private:
+  friend class ArtifactWriter;
+  friend class Pin;
+  explicit ArtifactFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  Pin PinOf(std::string_view sha256);
+
+  std::filesystem::path folder_;
+  Synchronized<std::multiset<std::string>> pinned_;
+};
+
+// Opens an artifact for reading in chunks; the hash is compared at the end.
+class ArtifactReader {
+ public:
+  // NOT_FOUND when there is no such file.
+  static absl::StatusOr<ArtifactReader> Open(const ArtifactFiles& files, std::string_view sha256);
+  ArtifactReader(ArtifactReader&& other) noexcept;
+  ArtifactReader& operator=(ArtifactReader&&) = delete;
+  ~ArtifactReader();
+  // The next at most `limit` bytes; empty at the end. DATA_LOSS, at the end: the bytes do not have the file's hash.
+  absl::StatusOr<std::string> Next(size_t limit);
+
+ private:
+  ArtifactReader(std::string sha256, int fd) : sha256_(std::move(sha256)), fd_(fd) {}
+  std::string sha256_;
+  int fd_;
+  Sha256 hash_;
+  bool finished_ = false;
+};
+
+}  // namespace longreach::store

@@ -1,0 +1,49 @@
+// Artifacts: files named by their SHA-256 (artifact_files.h), and the rows that name them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+struct ArtifactRow {
+  int64_t job = 0;
+  std::string kind;  // "checkpoint", "weights", "log", "series", "figure".
+  int step = 0;
+  int64_t attempt = 0;
+  int member = 0;  // Position along the file's member axis.
+  std::string sha256;
+  int64_t bytes = 0;
+  WallTime created_at{};
+};
+
+// Adds a row for one member of a file that lies in the artifacts folder. The same again is OK and changes nothing; another
+// file of the same (job, kind, step, attempt) replaces the row.
+// A checkpoint raises the job's checkpoint_step, and only the newest kCheckpointsKept of the job keep their rows. Other files
+// that no row names any more are removed by the caller: ask UnusedHashes() after the commit.
+inline constexpr int kCheckpointsKept = 2;
+absl::Status AddArtifact(sql::Transaction& tx, const ArtifactRow& row);
+
+// Newest first (step, then attempt).
+absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int64_t job);
+// The newest artifact of a kind (by attempt, then step).
+absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, std::string_view kind);
+// Ascending by kind, step, attempt.
+absl::StatusOr<std::vector<ArtifactRow>> ArtifactsOf(sql::Connection& db, int64_t job);
+absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256);
+
+// Removes the rows of a job's checkpoints (CompleteJob does).
+absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job);
+
+// Hashes whose last row went away in committed transactions since the rows of `unused_files` were last cleared: the table is filled
+// by a trigger, so no path forgets it. At most `limit`.
+absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int limit);
+// The file is gone (or is used again): forget it.
+absl::Status ForgetUnused(sql::Transaction& tx, std::string_view sha256);
+
+}  // namespace longreach::store

@@ -1,0 +1,72 @@
+// The tables `attempts` and `attempt_jobs`: each execution of a pack, for ever. An attempt's id is never used again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/jobs.h"
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+struct NewAttempt {
+  std::string worker;  // Its id; the worker must have a row.
+  uint64_t incarnation = 0;
+  WallTime started_at{};
+  std::string build;
+  std::string device;
+  int threads = 0;
+  int start_step = 0;
+};
+
+struct AttemptRow {
+  int64_t id = 0;
+  std::string worker;
+  std::string worker_name;
+  uint64_t incarnation = 0;
+  WallTime started_at{};
+  std::optional<WallTime> ended_at;
+  std::string outcome;  // "" while it runs; "succeeded", "failed", "given_back", "lost", "dropped".
+  std::string detail;
+  std::string build;
+  std::string device;
+  std::string engine;
+  int threads = 0;
+  int members = 0;     // At its start.
+  int start_step = 0;
+  int step = 0;        // The last that it told of.
+};
+
+struct AttemptMember {
+  int member = 0;  // Position along the pack axis.
+  int64_t job = 0;
+  std::string id;
+  bool dropped = false;
+};
+
+// Adds an attempt with its members in order and leases the jobs to it (LeaseJobs); its id.
+absl::StatusOr<int64_t> StartAttempt(sql::Transaction& tx, const NewAttempt& attempt, std::span<const int64_t> jobs);
+
+absl::StatusOr<std::optional<AttemptRow>> FindAttempt(sql::Connection& db, int64_t id);
+// In order of the pack axis, dropped ones included.
+absl::StatusOr<std::vector<AttemptMember>> MembersOf(sql::Connection& db, int64_t attempt);
+// The same with the whole jobs, without the dropped ones: what a lease is made of.
+absl::StatusOr<std::vector<JobRow>> JobsOfAttempt(sql::Connection& db, int64_t attempt);
+// Attempts that have not ended, ascending: of one worker, or all.
+absl::StatusOr<std::vector<AttemptRow>> UnfinishedAttempts(sql::Connection& db, std::string_view worker);
+absl::StatusOr<std::vector<AttemptRow>> UnfinishedAttempts(sql::Connection& db);
+// Attempts that had the job, newest first.
+absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64_t job);
+
+// Marks a member as dropped: it gets no result. The job's own state is the caller's.
+absl::Status DropMember(sql::Transaction& tx, int64_t attempt, int64_t job);
+absl::Status SetAttemptStep(sql::Transaction& tx, int64_t attempt, int step);
+// Ends an attempt that has not ended: INTERNAL otherwise, or when a job is still leased to it.
+absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, std::string_view outcome, std::string_view detail,
+                        std::string_view engine, WallTime at);
+
+}  // namespace longreach::store

@@ -1,0 +1,67 @@
+// Looking after a store: backup, check, merge.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "store/artifact_files.h"
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+// Writes a consistent copy of the database to a new file, synced; its size. The artifacts are not copied.
+// ALREADY_EXISTS: there is such a file; it is left alone.
+absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target);
+
+struct CheckReport {
+  std::vector<std::string> violations;  // One line each; none: the store is sound. At most kMaxViolations of each kind.
+  int64_t sweeps = 0;
+  int64_t jobs = 0;
+  int64_t attempts = 0;
+  int64_t measurements = 0;
+  int64_t artifacts = 0;
+};
+inline constexpr int kMaxViolations = 20;
+// Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
+// `read_artifacts` whether it still has its hash. Changes nothing.
+absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts);
+
+struct MergeReport {
+  int jobs_added = 0;
+  int results_added = 0;
+  int artifacts_added = 0;
+  int results_in_both = 0;
+  std::vector<std::string> differences;  // One line per job whose results differ; ours stay.
+};
+// Another store's file, held and read for a merge.
+class MergeSource {
+ public:
+  // `artifacts` empty: FILE.artifacts beside it.
+  // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours.
+  static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {});
+  MergeSource(MergeSource&&) noexcept;
+  ~MergeSource();
+
+  // Copies the artifact files that `files` lacks. Takes long; call it outside of the writer, before Apply. The pins keep them.
+  // A file that is missing or damaged over there is an error: NOT_FOUND, DATA_LOSS.
+  absl::StatusOr<std::vector<Pin>> CopyFiles(ArtifactFiles& files);
+  // Takes over jobs, results, attempts, sweeps, workers, data sets and artifacts. A job that both have keeps the result it has; a job
+  // that is unfinished here and finished there gets that result, and if it was leased here, its attempt is told in `dropped`.
+  absl::StatusOr<MergeReport> Apply(sql::Transaction& tx);
+
+  struct Dropped {
+    int64_t job = 0;
+    int64_t attempt = 0;
+  };
+  const std::vector<Dropped>& dropped() const { return dropped_; }
+
+ private:
+  struct Impl;
+  explicit MergeSource(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+  std::vector<Dropped> dropped_;
+};
+
+}  // namespace longreach::store

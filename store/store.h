@@ -1,0 +1,85 @@
+// One store: its file, its lock, its artifacts folder, the writer's connection and the readers'.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/base/synchronized.h"
+#include "store/artifact_files.h"
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+struct OpenOptions {
+  // Empty: FILE.artifacts beside the file.
+  std::filesystem::path artifacts;
+};
+
+class Store;
+
+// A read-only connection inside a read transaction: all that is read through it is of one moment, and no writer is waited for.
+// Given back to the store when destroyed. Not to be kept longer than an answer takes.
+class Snapshot {
+ public:
+  Snapshot(Snapshot&&) noexcept;
+  Snapshot& operator=(Snapshot&&) = delete;
+  ~Snapshot();
+  sql::Connection& db() { return *connection_; }
+  operator sql::Connection&() { return *connection_; }  // NOLINT: meant to be implicit.
+
+ private:
+  friend class Store;
+  Snapshot(Store* store, std::unique_ptr<sql::Connection> connection);
+  Store* store_;
+  std::unique_ptr<sql::Connection> connection_;
+};
+
+class Store {
+ public:
+  // Opens `file` (made when absent; ":memory:": a temporary one that goes with the object), takes FILE.lock and brings the schema
+  // up to date; an older file is copied to FILE.vN.backup first.
+  // FAILED_PRECONDITION: another scheduler holds the file, it is of a newer version, or a database of another program.
+  // DATA_LOSS: not a database. Nothing is written then.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& file, const OpenOptions& options = {});
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // For the one writer (writer.h), from one thread.
+  sql::Connection& writer_connection() { return *writer_; }
+  // From any thread.
+  absl::StatusOr<Snapshot> Read();
+  ArtifactFiles& artifacts() { return *artifacts_; }
+
+  // As the user named it.
+  const std::string& name() const { return name_; }
+  // Where it really lies.
+  const std::filesystem::path& file() const { return file_; }
+  // Schema version that the file had when it was opened; 0: it was new.
+  int version_found() const { return version_found_; }
+
+ private:
+  friend class Snapshot;
+  Store() = default;
+  struct Lock;
+
+  std::string name_;
+  std::filesystem::path file_;
+  std::filesystem::path temporary_folder_;  // Of ":memory:"; empty otherwise.
+  int version_found_ = 0;
+  std::unique_ptr<Lock> lock_;
+  std::unique_ptr<sql::Connection> writer_;
+  std::unique_ptr<ArtifactFiles> artifacts_;
+  Synchronized<std::vector<std::unique_ptr<sql::Connection>>> idle_readers_;
+};
+
+// Removes artifact files that no row names any more (UnusedHashes), at most `limit`; how many. Called by the writer after a commit.
+absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit);
+// At start: also removes files that never got a row.
+absl::StatusOr<int> RemoveUnnamedFiles(sql::Connection& db, ArtifactFiles& files);
+
+}  // namespace longreach::store

@@ -1,0 +1,99 @@
+// The tables `sweeps` and `sweep_jobs`: what users submitted, and which jobs each sweep has.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+enum class SweepState { kLive, kPaused, kCancelled };
+// "live", "paused", "cancelled".
+std::string_view Word(SweepState state);
+std::optional<SweepState> SweepStateOf(std::string_view word);
+
+// Of the sweep's members; prerequisites are not counted. Kept by triggers.
+struct Counts {
+  int waiting = 0;
+  int queued = 0;
+  int leased = 0;
+  int succeeded = 0;
+  int failed = 0;
+  int cancelled = 0;
+  int diverged = 0;  // Of the succeeded.
+  int jobs() const { return waiting + queued + leased + succeeded + failed + cancelled; }
+  int open() const { return waiting + queued + leased; }
+};
+
+struct NewSweep {
+  std::string id;    // SHA-256 of `spec`.
+  std::string name;
+  std::string spec;  // Canonical text.
+  int priority = 0;
+  WallTime submitted_at{};
+};
+
+struct SweepRow {
+  int64_t num = 0;
+  std::string id;
+  std::string name;
+  std::string spec;
+  int priority = 0;
+  SweepState state = SweepState::kLive;
+  WallTime submitted_at{};
+  WallTime asked_at{};  // When it was last submitted (again): "last" is the newest of these.
+  Counts counts;
+};
+
+// Adds a live sweep; its num. ALREADY_EXISTS: there is one of this id.
+absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep);
+// Gives a sweep its jobs, in order of expansion; prerequisites are jobs outside that the members need. A job that is
+// both is a member. Once per sweep. Call RefreshWanted afterwards.
+absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> members,
+                          std::span<const int64_t> prerequisites);
+
+absl::StatusOr<std::optional<SweepRow>> FindSweep(sql::Connection& db, std::string_view id);
+absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num);
+// Newest submission first.
+absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db);
+// The sweeps that have the job, as member or prerequisite, newest first.
+absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job);
+// A sweep by a reference as people write it: an id, its beginning (at least 4 digits), a name (the newest of that name),
+// or "last". NOT_FOUND with a suggestion; INVALID_ARGUMENT when several ids begin so.
+absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference);
+
+// Each of these sets only what it names; call RefreshWanted after a change of state or priority.
+absl::Status SetSweepState(sql::Transaction& tx, int64_t sweep, SweepState state);
+absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority);
+absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at);
+
+// Computes `wanted` and `priority` anew for all unfinished jobs of a sweep, members and prerequisites: a job is wanted
+// while a live sweep has it, with the highest priority among those.
+absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep);
+
+struct DroppedJob {
+  int64_t job = 0;
+  std::string id;
+  int64_t attempt = 0;  // The attempt that trained it until now.
+};
+// Cancels the unfinished jobs of a sweep that no live or paused sweep has (failed ones stay failed): any of waiting,
+// queued, leased -> cancelled. Those that were leased are returned; the caller tells their workers. The sweep's state
+// must have been set before.
+absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep);
+// cancelled -> queued, or waiting when an input is not there, for the jobs of a live sweep; how many.
+absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep);
+// failed -> queued or waiting, with fresh counters and out of their split groups, for the jobs of a sweep; how many.
+absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep);
+
+// Attempts that are running and have a job of this sweep which is not wanted any more (a paused sweep's).
+absl::StatusOr<std::vector<int64_t>> RunningAttemptsOfSweep(sql::Connection& db, int64_t sweep);
+
+// Job nums of a sweep's members in order of expansion.
+absl::StatusOr<std::vector<int64_t>> SweepMembers(sql::Connection& db, int64_t sweep);
+
+}  // namespace longreach::store

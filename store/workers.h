@@ -1,0 +1,60 @@
+// The tables `workers` and `data_sets`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+// "active", "draining", "put_aside". (That one is gone follows from its seen-time and what this process knows.)
+enum class WorkerState { kActive, kDraining, kPutAside };
+std::string_view Word(WorkerState state);
+std::optional<WorkerState> WorkerStateOf(std::string_view word);
+
+struct WorkerRow {
+  std::string id;  // A UUID.
+  std::string name;
+  uint64_t incarnation = 0;
+  std::string abilities;  // The message Abilities as proto3 JSON.
+  std::string build;
+  std::string device;
+  int threads = 0;
+  int pack_limit = 0;
+  WorkerState state = WorkerState::kActive;
+  std::string reason;  // Why it is not active; empty if it is.
+  // What its last attempts in a row failed on, as scheduler/core writes it; empty after a success.
+  std::string recent_failures;
+  WallTime first_seen_at{};
+  WallTime seen_at{};
+};
+
+// Adds the worker or replaces all of its row but first_seen_at.
+absl::Status PutWorker(sql::Transaction& tx, const WorkerRow& worker);
+absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::string_view id);
+// Ascending by name, then id.
+absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db);
+absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason);
+absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures);
+absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at);
+// A worker by its id, the beginning of one (at least 4 digits), or its name. NOT_FOUND with a suggestion;
+// INVALID_ARGUMENT when several fit.
+absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference);
+
+struct DataSetRow {
+  std::string name;
+  std::string sha256;
+  double bytes = 0;
+  WallTime first_seen_at{};
+};
+// Binds a name to a hash, at first sight; the row as it is then in the store: its sha256 differs when the name is bound otherwise.
+absl::StatusOr<DataSetRow> BindDataSet(sql::Transaction& tx, const DataSetRow& data_set);
+absl::StatusOr<std::optional<DataSetRow>> FindDataSet(sql::Connection& db, std::string_view name);
+// Ascending by name.
+absl::StatusOr<std::vector<DataSetRow>> ListDataSets(sql::Connection& db);
+
+}  // namespace longreach::store

@@ -1,0 +1,81 @@
+// The one writer: takes the events that have arrived, runs each in a savepoint of one transaction, commits, and only then
+// answers all of them. Durable answers at the price of one sync per group.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "proto/base/clock.h"
+#include "proto/base/status.h"
+#include "proto/base/synchronized.h"
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+// Something that happened: a call, or a deadline.
+struct Event {
+  // Reads, decides and writes. Not OK: what it wrote is taken back, the other events of the group stay.
+  std::function<absl::Status(sql::Transaction&)> apply;
+  // Called once, after the commit and in the order of the events: with what `apply` returned, or with the error of the commit. Memory
+  // that mirrors the file changes here, not in `apply`. May be empty. Must not block.
+  std::function<void(const absl::Status&)> done;
+};
+
+// Runs a group of events in one transaction and calls all their `done`s. When the commit or anything that concerns the whole
+// transaction fails (disk full, I/O error), all of the events fail with that status and nothing is written; the next group starts afresh.
+// An event that runs into a full disk fails alone only if the rest can still be committed.
+// Returns the status of the commit.
+absl::Status RunGroup(sql::Connection& connection, std::span<Event> events);
+
+struct WriterOptions {
+  // At most this many events in a transaction.
+  size_t group_limit = 256;
+  // At most this many wait; a further one is refused with RESOURCE_EXHAUSTED.
+  size_t queue_limit = 65'536;
+  // When the writer must wake at the latest; nothing: only for events. Called on the writer's thread after each group.
+  std::function<std::optional<SteadyTime>()> next_deadline;
+  // Called on the writer's thread once that time has come; what it returns is run like any other event.
+  std::function<Event(SteadyTime now)> at_deadline;
+  // Called on the writer's thread after each group has been answered, outside of any transaction.
+  std::function<void(sql::Connection&)> after_group;
+};
+
+// The thread around RunGroup. The connection is its own until it is destroyed.
+class Writer {
+ public:
+  Writer(sql::Connection& connection, const Clock& clock, WriterOptions options);
+  // Runs what is queued, answers it, and ends.
+  ~Writer();
+
+  // Queues an event; its `done` is called on the writer's thread, or at once, on this one, with RESOURCE_EXHAUSTED or UNAVAILABLE when
+  // the queue is full or the writer ends.
+  void Submit(Event event);
+  // Queues `apply` and waits for its answer. Not from the writer's own thread.
+  absl::Status Run(std::function<absl::Status(sql::Transaction&)> apply);
+  // Makes the writer ask for `next_deadline` again.
+  void Wake();
+  // No event is taken any more; what is queued is run. Waits for the end. May be called twice.
+  void Stop();
+
+ private:
+  void Loop();
+
+  sql::Connection& connection_;
+  const Clock& clock_;
+  const WriterOptions options_;
+  struct Queue {
+    std::deque<Event> events;
+    bool woken = false;
+    bool stopping = false;
+  };
+  Synchronized<Queue> queue_;
+  std::condition_variable changed_;
+  std::thread thread_;
+};
+
+}  // namespace longreach::store
