@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/types/words.h"
 #include "store/jobs.h"
 #include "store/sql/connection.h"
 
@@ -30,7 +31,7 @@ struct AttemptRow {
   uint64_t incarnation = 0;
   WallTime started_at{};
   std::optional<WallTime> ended_at;
-  std::string outcome;  // "" while it runs; "succeeded", "failed", "given_back", "lost", "dropped".
+  std::optional<Outcome> outcome;  // Nothing while it runs.
   std::string detail;
   std::string build;
   std::string device;
@@ -66,7 +67,7 @@ absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64
 absl::Status DropMember(sql::Transaction& tx, int64_t attempt, int64_t job);
 absl::Status SetAttemptStep(sql::Transaction& tx, int64_t attempt, int step);
 // Ends an attempt that has not ended: INTERNAL otherwise, or when a job is still leased to it.
-absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, std::string_view outcome, std::string_view detail,
+absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, Outcome outcome, std::string_view detail,
                         std::string_view engine, WallTime at);
 
 }  // namespace longreach::store

@@ -17,6 +17,7 @@
 
 namespace longreach::store {
 
+// In the order of longreach::JobState's alternatives (proto/types/job.h).
 enum class State { kWaiting, kQueued, kLeased, kSucceeded, kFailed, kCancelled };
 // "waiting", "queued", "leased", "succeeded", "failed", "cancelled".
 std::string_view Word(State state);

@@ -8,14 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/types/words.h"
 #include "store/sql/connection.h"
 
 namespace longreach::store {
-
-enum class SweepState { kLive, kPaused, kCancelled };
-// "live", "paused", "cancelled".
-std::string_view Word(SweepState state);
-std::optional<SweepState> SweepStateOf(std::string_view word);
 
 // Of the sweep's members; prerequisites are not counted. Kept by triggers.
 struct Counts {
