@@ -1,0 +1,56 @@
+# The three commands of a fresh machine, and what they share. Each does all that it needs and skips what is done.
+#
+#   LONGREACH_CUDA=ON|OFF     the CUDA plugin too; default: ON where nvidia-smi answers
+#   LONGREACH_TRAINER=OFF     scheduler, store and client only, without LibTorch
+#   LONGREACH_LIBTORCH=DIR    a LibTorch of your own instead of the wheel's
+#   JOBS=N                    compile and test N at a time; default: one for each processor
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+LONGREACH_TRAINER ?= ON
+ifndef LONGREACH_CUDA
+  LONGREACH_CUDA := $(shell nvidia-smi -L >/dev/null 2>&1 && echo ON || echo OFF)
+endif
+export LONGREACH_CUDA LONGREACH_TRAINER LONGREACH_LIBTORCH
+JOBS ?= $(shell nproc)
+
+BUILD := build/release
+QUICKSTART := build/quickstart/quickstart.db
+CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
+  -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
+
+.PHONY: help setup setup-tests build quickstart test clean
+
+help:  ## Print this.
+	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup:  ## Install what the build needs: Debian packages, and LibTorch into .venv.
+	@deploy/setup.sh
+
+setup-tests:
+	@deploy/setup.sh --tests
+
+build: setup  ## Set up, then build everything into build/release.
+	@echo "build: everything, $(JOBS) at a time"
+	@$(CONFIGURE)
+	@ninja -C $(BUILD) -j$(JOBS)
+
+quickstart: setup  ## Set up, build the programs, run the quickstart sweep and print its table.
+	@test $(LONGREACH_TRAINER) = ON || { echo "quickstart needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }
+	@echo "build: longreach, longreach-scheduler and longreach-worker, $(JOBS) at a time"
+	@$(CONFIGURE)
+	@ninja -C $(BUILD) -j$(JOBS) bin/longreach bin/longreach-scheduler bin/longreach-worker
+	@mkdir -p $(dir $(QUICKSTART))
+	@echo "quickstart: the store is $(QUICKSTART). Ctrl-C keeps all; 'make quickstart' goes on from there."
+	@$(BUILD)/bin/longreach run quickstart --store $(QUICKSTART)
+
+test: setup-tests  ## Set up, build everything, run all tests.
+	@echo "build: everything, $(JOBS) at a time"
+	@$(CONFIGURE)
+	@ninja -C $(BUILD) -j$(JOBS)
+	@echo "test: ctest, $(JOBS) at a time"
+	@ctest --preset release -j$(JOBS)
+
+clean:  ## Remove the build folder, and with it the quickstart's store. LibTorch in .venv stays.
+	rm -rf build
