@@ -1,0 +1,51 @@
+// What is known of the running attempts and the workers right now, between two writes to the store: for answers that people
+// read, never for a decision. The engine fills it (an attempt when its lease is given, at each Synchronize, and at its end; a worker at
+// each Synchronize, and when it leaves or its lease term runs out); the reading handlers take copies. Lost with the process, without
+// harm: workers tell everything again within seconds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "proto/base/clock.h"
+#include "proto/base/synchronized.h"
+
+namespace longreach::service {
+
+struct LiveAttempt {
+  std::string worker;       // Its id.
+  std::string worker_name;
+  // Of the pack's specification; its jobs share them.
+  std::string task;
+  std::string encoding;     // NAME or NAME:randomized.
+  int members = 0;          // Not dropped.
+  int step = 0;
+  int steps = 0;
+  std::string phase;        // "starting", "training", "evaluating", "uploading".
+  double steps_per_second = 0;  // Of the whole pack: each step is one of every member.
+};
+
+class LiveBoard {
+ public:
+  struct State {
+    std::map<int64_t, LiveAttempt> attempts;    // By attempt.
+    std::map<std::string, WallTime> workers;    // Those that are there, by id, with the time of the last call.
+  };
+
+  // Adds or replaces.
+  void Set(int64_t attempt, LiveAttempt live) { state_.Lock()->attempts.insert_or_assign(attempt, std::move(live)); }
+  // The attempt has ended. Of no effect when it is not there; as for RemoveWorker.
+  void Remove(int64_t attempt) { state_.Lock()->attempts.erase(attempt); }
+
+  void SetWorker(const std::string& worker, WallTime seen_at) { state_.Lock()->workers.insert_or_assign(worker, seen_at); }
+  // It has left, or has not called for a whole lease term.
+  void RemoveWorker(const std::string& worker) { state_.Lock()->workers.erase(worker); }
+
+  State Read() const { return *state_.Lock(); }
+
+ private:
+  mutable Synchronized<State> state_;
+};
+
+}  // namespace longreach::service
