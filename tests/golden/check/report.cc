@@ -42,7 +42,7 @@ void FileCheck::Require(bool ok, std::string_view what) {
 std::string FileCheck::Line() const {
   std::string line = file_ + ": " + (passed() ? "passed, " : "FAILED, ") + std::to_string(comparisons_) + " comparisons";
   line += ", largest error " + Short(largest_error_);
-  if (largest_share_ > 0) line += " (" + Short(100 * largest_share_) + " % of what is allowed, " + largest_at_ + ")";
+  if (largest_share_ > 0) line += "; nearest to its limit, at " + Short(100 * largest_share_) + " %: " + largest_at_;
   if (comparisons_ == 0) line += ": nothing was compared";
   line += failure_text_;
   if (failures_ > kShownFailures) line += "\n    and " + std::to_string(failures_ - kShownFailures) + " more";
