@@ -1,0 +1,66 @@
+"""The rules that tidy.py enforces, as data: which folder may include what, and what lies at the top."""
+
+# Folder -> folders (and single files) of ours that it may include, beside itself. A file belongs to the longest row that
+# its path begins with; "" is everything. Rows that end in "/." are the files directly in that folder, which only wire.
+MAY_INCLUDE = {
+    "proto/base": [],
+    "proto/catalog": [],
+    "proto/types": ["proto"],
+    "store": ["proto/base", "proto/types"],
+    "scheduler/core": ["proto/base", "proto/types"],
+    # Expansion turns a SweepSpec into JobSpecs and refuses unknown names: it needs the messages and the catalog.
+    "scheduler/experiments": ["proto/base", "proto/types", "proto/catalog", "proto/longreach/v1"],
+    "scheduler/service": ["scheduler/core", "scheduler/experiments", "store", "proto"],
+    "scheduler/.": ["scheduler", "store", "proto"],
+    "worker/data": ["proto/base"],
+    "worker/trainer": ["proto/base", "proto/catalog", "worker/data"],
+    "worker/agent": ["worker/trainer/train.h", "proto"],
+    "worker/.": ["worker/agent", "worker/data", "worker/trainer/train.h", "proto"],
+    "client": ["proto"],
+    "tests": [""],
+}
+
+# Headers of others -> the rows that may include them. What is not named here is the standard library or the system.
+EXTERNAL = {
+    "torch/": ["worker/trainer", "tests"],
+    "ATen/": ["worker/trainer", "tests"],
+    "c10/": ["worker/trainer", "tests"],
+    "cuda": ["worker/trainer", "tests"],
+    "sqlite3": ["store", "tests"],
+    "openssl/": ["proto/base", "tests"],
+    "yaml-cpp/": ["client", "tests"],
+    "CLI/": ["client", "scheduler/.", "worker/.", "tests"],
+    "nlohmann/": ["client", "worker/trainer", "worker/data", "worker/agent", "worker/.", "tests"],
+    "boost/": ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
+    "grpc/": ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
+    "grpcpp/": ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
+    "google/protobuf/": ["proto/types", "client", "scheduler/experiments", "scheduler/service", "scheduler/.", "worker/agent",
+                         "worker/.", "tests"],
+    "fmt/": ["proto", "store", "scheduler", "worker", "client", "tests"],
+    "gtest/": ["tests"],
+    "gmock/": ["tests"],
+    "absl/status/": [""],
+    "absl/": [],  # Only Status: Debian's Abseil has a string_view of its own.
+    "spdlog/": [],
+    "uv.h": [],  # libtorch_cpu.so exports a libuv of its own.
+}
+
+# Headers that a file cannot have together, however it comes by them, and why.
+APART = [
+    ("torch/", "google/protobuf/", "the wheel of torch carries protobuf 3.13's headers"),
+    ("torch/", "fmt/", "some torch headers bring an fmt of their own"),
+]
+
+# Who may come by torch's headers at all, through whatever header.
+TORCH_ROWS = ["worker/trainer", "tests/worker/trainer", "tests/golden"]
+
+TOP_LEVEL = {
+    "proto", "store", "scheduler", "worker", "client", "deploy", "tests", "docs", "cmake",
+    "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "CMakeLists.txt", "CMakePresets.json",
+    ".ci", ".clang-format", ".gitattributes", ".gitignore",
+}
+
+MAX_LINES = 500
+SOURCES = {".cc", ".h", ".cu", ".cuh", ".py", ".proto", ".def"}
+TEXTS = SOURCES | {".cmake", ".in", ".json", ".md", ".service", ".sh", ".sql", ".txt", ".yaml", ".yml", ".Containerfile"}
+DATA = "tests/golden/chomsky"  # As their source made them.
