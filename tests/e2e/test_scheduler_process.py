@@ -1,0 +1,87 @@
+"""How the scheduler starts, refuses to start, and ends."""
+import signal
+import socket
+
+import harness
+from harness import BIN, Scheduler, messages
+
+
+def refused(home, *arguments):
+    """Runs a scheduler that must refuse to start; gives its one line on standard error."""
+    ended = harness.run(home, BIN / "longreach-scheduler", *arguments)
+    assert ended.code == 1, ended
+    assert ended.out == "", ended
+    lines = ended.err.strip().split("\n")
+    assert len(lines) == 1, ended
+    return lines[0]
+
+
+def test_ends_cleanly_when_asked_to(home):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        scheduler = Scheduler(home)
+        scheduler.signal(number)
+        assert scheduler.wait() == 0
+
+
+def test_ends_with_the_pipe_of_its_parent_and_not_by_ctrl_c(home):
+    scheduler = Scheduler(home, "--until-stdin-closes")
+    scheduler.signal(signal.SIGINT)
+    scheduler.api().GetInfo(messages("api").GetInfoRequest())
+    scheduler.close_stdin()
+    assert scheduler.wait() == 0
+
+
+def test_starts_again_after_kill_9_on_the_same_store_and_address(home):
+    before = Scheduler(home)
+    before.kill()
+    after = before.again()
+    assert after.address == before.address
+    assert after.api().GetInfo(messages("api").GetInfoRequest()).store_version >= 1
+
+
+def test_leaves_nothing_on_disk_when_the_store_is_in_memory(home):
+    scheduler = Scheduler(home, store=":memory:")
+    scheduler.api().GetInfo(messages("api").GetInfoRequest())
+    assert scheduler.stop() == 0
+    assert [path.name for path in home.path.iterdir() if path.suffix not in (".log", ".sock")] == []
+
+
+def test_refuses_a_store_that_another_scheduler_holds(home):
+    holder = Scheduler(home)
+    line = refused(home, "--store", holder.store, "--listen", f"unix:{home.path}/other.sock")
+    assert str(holder.store) in line
+    assert holder.api().GetInfo(messages("api").GetInfoRequest()).protocol == 1
+
+
+def test_refuses_a_file_that_is_no_store_and_leaves_it_alone(home):
+    file = home.path / "notes.txt"
+    file.write_text("Dear diary, today I named my notes as a store.\n" * 40)
+    before = file.read_bytes()
+    line = refused(home, "--store", file, "--listen", f"unix:{home.path}/s.sock")
+    assert str(file) in line
+    assert file.read_bytes() == before
+
+
+def test_refuses_a_store_of_a_newer_version_and_leaves_it_alone(home):
+    made = Scheduler(home)
+    assert made.stop() == 0
+    version = harness.query(made.store, "PRAGMA user_version")[0][0]
+    harness.write(made.store, f"PRAGMA user_version = {version + 1}")
+    line = refused(home, "--store", made.store, "--listen", f"unix:{home.path}/s.sock")
+    assert str(version + 1) in line and str(made.store) in line
+    assert harness.query(made.store, "PRAGMA user_version") == [(version + 1,)]
+
+
+def test_refuses_a_port_in_use(home):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        line = refused(home, "--store", home.path / "store.db", "--listen", f"127.0.0.1:{port}")
+        assert str(port) in line
+
+
+def test_refuses_a_folder_that_does_not_exist(home):
+    line = refused(home, "--store", home.path / "nowhere/store.db", "--listen", f"unix:{home.path}/s.sock")
+    assert "nowhere" in line
+    assert not (home.path / "nowhere").exists()
