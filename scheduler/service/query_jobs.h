@@ -1,0 +1,32 @@
+// Answers to what is asked about jobs.
+#pragma once
+
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+#include "scheduler/service/live_board.h"
+#include "store/artifact_files.h"
+#include "store/sql/connection.h"
+
+namespace longreach::service {
+
+inline constexpr int kJobsInPage = 1000;
+inline constexpr int kMaxJobsInPage = 10'000;
+
+// INVALID_ARGUMENT: an unknown state, a limit below 0, or a page token that no answer had. A limit above kMaxJobsInPage is
+// taken for that.
+absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::ListJobsRequest& request,
+                                              const LiveBoard::State& live);
+absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobRequest& request,
+                                          const LiveBoard::State& live);
+absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1::GetJobRequest& request,
+                                                  const LiveBoard::State& live);
+
+inline constexpr size_t kLogBytes = 64 * 1024;
+// NOT_FOUND also when no attempt has handed in a log yet; DATA_LOSS: the file no longer has its hash.
+absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::ArtifactFiles& files,
+                                          const v1::GetJobRequest& request);
+
+// The text with every byte that is no part of a UTF-8 character replaced by U+FFFD.
+std::string ValidUtf8(std::string_view text);
+
+}  // namespace longreach::service

@@ -1,0 +1,22 @@
+// Sweeps, jobs and workers by the words that people use for them. The beginning of an id has at least 4 digits.
+// All return NOT_FOUND with a suggestion and the command that lists them, and INVALID_ARGUMENT when several fit.
+#pragma once
+
+#include <string_view>
+
+#include "store/sql/connection.h"
+#include "store/sweeps.h"
+#include "store/workers.h"
+
+namespace longreach::service {
+
+// A sweep's id, the beginning of one, its name, or "last": the one that was submitted (again) last.
+absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference);
+
+// A job's number in the store, by its id or the beginning of one.
+absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view reference);
+
+// A worker's id, the beginning of one, or its name.
+absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference);
+
+}  // namespace longreach::service

@@ -1,0 +1,27 @@
+// Rows of the store as messages of the API.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+#include "scheduler/service/live_board.h"
+#include "store/reading.h"
+#include "store/sweeps.h"
+#include "store/workers.h"
+
+namespace longreach::service {
+
+// DATA_LOSS: the stored specification cannot be read.
+absl::StatusOr<v1::Sweep> ToSweep(const store::SweepRow& row);
+v1::Job ToJob(const store::ListedJob& row, const LiveBoard::State& live);
+v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live);
+v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live);
+
+// The metric that a job's score is, by its canonical text.
+absl::StatusOr<std::string> MainMetricOfJob(std::string_view canonical);
+// The same for the jobs of a sweep.
+absl::StatusOr<std::string> MainMetricOfSweep(std::string_view canonical);
+
+}  // namespace longreach::service

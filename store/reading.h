@@ -1,0 +1,98 @@
+// Reads over several tables, for answers that people look at. Nothing is decided by them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/jobs.h"
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+
+// A job in a list.
+struct ListedJob {
+  int64_t num = 0;
+  int64_t position = 0;  // In its sweep's order of expansion; 0 when read by its num.
+  std::string id;
+  std::string task;
+  std::string encoding;
+  bool randomized = false;
+  double learning_rate = 0;
+  uint32_t seed = 0;
+  State state = State::kQueued;
+  bool diverged = false;
+  int diverged_at = 0;
+  int failures = 0;
+  int losses = 0;
+  std::string failure;
+  int steps = 0;
+  int checkpoint_step = 0;
+  std::optional<int64_t> attempt;
+  int attempt_step = 0;         // The last that this attempt told of.
+  std::optional<double> score;  // Of the metric that was asked for, over all lengths.
+};
+
+struct JobFilter {
+  std::optional<State> state;  // Nothing: all.
+  bool diverged_only = false;
+};
+
+// Members of a sweep behind a position (-1: from the start) in order of expansion, at most `limit`.
+absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_t sweep, int64_t after_position,
+                                                     const JobFilter& filter, std::string_view score_metric, int limit);
+// NOT_FOUND: there is no such job.
+absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::string_view score_metric);
+// Ids of jobs that begin so, ascending; at most `limit`.
+absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, std::string_view prefix, int limit);
+
+// A member of a sweep with one of its measurements.
+struct MeasuredJob {
+  std::string task;
+  std::string encoding;
+  bool randomized = false;
+  double learning_rate = 0;
+  uint32_t seed = 0;
+  State state = State::kQueued;
+  bool diverged = false;
+  std::optional<double> value;
+  std::string build;  // Of the attempt that the result is from; empty before.
+};
+// Calls `use` for each member in order of expansion. Of a job's measurements only the one asked for is read.
+absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
+                                   std::string_view slice, const std::function<void(const MeasuredJob&)>& use);
+
+// The part of a running attempt's pack that belongs to a sweep.
+struct RunningPart {
+  int64_t attempt = 0;
+  std::string worker_name;
+  std::string task;
+  std::string encoding;
+  bool randomized = false;
+  int members = 0;  // Jobs of the sweep, without dropped ones.
+  int step = 0;     // The last that it told of, or that it started from.
+  int steps = 0;
+};
+// Ascending by attempt. The cost depends on what runs in the store, not on the sweep's size.
+absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int64_t sweep);
+
+// Steps of a sweep's jobs that have a checkpoint and do not run.
+struct StepsBegun {
+  double open = 0;    // Of waiting and queued ones.
+  double closed = 0;  // Of failed and cancelled ones.
+};
+absl::StatusOr<StepsBegun> StepsBegunInSweep(sql::Connection& db, int64_t sweep);
+// Steps of one job: the same for all of a sweep, as steps are no axis. 0: it has no job.
+absl::StatusOr<int> StepsOfSweepJobs(sql::Connection& db, int64_t sweep);
+
+// All ids of the sweeps of a name, the newest first.
+absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name);
+
+// Wanted queued jobs that are leased before this one to a worker that can do either: higher priority, or the same and
+// submitted before. Counted up to `limit`.
+absl::StatusOr<int> JobsAhead(sql::Connection& db, int64_t job, int limit);
+
+}  // namespace longreach::store
