@@ -6,12 +6,8 @@
 #include <cstring>
 #include <vector>
 
-// Integer arithmetic, so all variants give the same bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define LONGREACH_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define LONGREACH_CLONES
+#if defined(__x86_64__)
+#include <immintrin.h>
 #endif
 
 namespace longreach::trainer {
@@ -26,40 +22,68 @@ double Polynomial(const double (&coefficients)[N], double x) {
   return value;
 }
 
-constexpr int kLanes = 16;
+constexpr size_t kBatch = 8;  // Blocks that are made at once.
 
-// kLanes consecutive blocks at once; the loops over lanes are what the compiler makes vector instructions of.
-LONGREACH_CLONES void FillBlocks(const RandomStream& stream, uint32_t first_block, size_t batches, uint32_t* out) {
-  for (size_t batch = 0; batch < batches; ++batch) {
-    uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
-      c0[i] = first_block + static_cast<uint32_t>(batch) * kLanes + static_cast<uint32_t>(i);
-      c1[i] = static_cast<uint32_t>(stream.purpose) | uint32_t{stream.layer} << 16;
-      c2[i] = static_cast<uint32_t>(stream.step);
-      c3[i] = static_cast<uint32_t>(stream.step >> 32);
+// `batches` times kBatch consecutive blocks.
+void FillBlocksPlain(const RandomStream& stream, uint32_t first_block, size_t batches, uint32_t* out) {
+  for (uint32_t i = 0; i < batches * kBatch; ++i) {
+    const PhiloxBlock block = stream.Bits(first_block + i);
+    std::memcpy(out + 4 * i, block.word, sizeof(block.word));
+  }
+}
+
+#if defined(__x86_64__)
+// The same with a counter in each 64-bit lane, of which only the lower halves count, because that is how AVX2 multiplies.
+__attribute__((target("avx2"))) void FillBlocksAvx2(const RandomStream& stream, uint32_t first_block, size_t batches,
+                                                    uint32_t* out) {
+  const __m256i multiplier0 = _mm256_set1_epi64x(kPhiloxMultiplier0);
+  const __m256i multiplier1 = _mm256_set1_epi64x(kPhiloxMultiplier1);
+  const __m256i low_half = _mm256_set1_epi64x(0xFFFFFFFF);
+  const __m256i purpose = _mm256_set1_epi64x(static_cast<uint32_t>(stream.purpose) | uint32_t{stream.layer} << 16);
+  for (size_t batch = 0; batch < batches; ++batch, out += 4 * kBatch) {
+    __m256i c0[2], c1[2], c2[2], c3[2];
+    for (int half = 0; half < 2; ++half) {
+      const uint32_t index = first_block + static_cast<uint32_t>(kBatch * batch) + 4 * static_cast<uint32_t>(half);
+      c0[half] = _mm256_set_epi64x(index + 3, index + 2, index + 1, index);
+      c1[half] = purpose;
+      c2[half] = _mm256_set1_epi64x(static_cast<uint32_t>(stream.step));
+      c3[half] = _mm256_set1_epi64x(static_cast<uint32_t>(stream.step >> 32));
     }
     uint32_t key0 = static_cast<uint32_t>(stream.key);
     uint32_t key1 = static_cast<uint32_t>(stream.key >> 32);
     for (int round = 0; round < kPhiloxRounds; ++round) {
-      for (int i = 0; i < kLanes; ++i) {
-        const uint64_t product0 = uint64_t{kPhiloxMultiplier0} * c0[i];
-        const uint64_t product1 = uint64_t{kPhiloxMultiplier1} * c2[i];
-        c0[i] = static_cast<uint32_t>(product1 >> 32) ^ c1[i] ^ key0;
-        c1[i] = static_cast<uint32_t>(product1);
-        c2[i] = static_cast<uint32_t>(product0 >> 32) ^ c3[i] ^ key1;
-        c3[i] = static_cast<uint32_t>(product0);
+      const __m256i key0s = _mm256_set1_epi64x(key0);
+      const __m256i key1s = _mm256_set1_epi64x(key1);
+      for (int half = 0; half < 2; ++half) {
+        const __m256i product0 = _mm256_mul_epu32(multiplier0, c0[half]);
+        const __m256i product1 = _mm256_mul_epu32(multiplier1, c2[half]);
+        c0[half] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(product1, 32), c1[half]), key0s);
+        c1[half] = product1;
+        c2[half] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(product0, 32), c3[half]), key1s);
+        c3[half] = product0;
       }
       key0 += kPhiloxWeyl0;
       key1 += kPhiloxWeyl1;
     }
-    for (int i = 0; i < kLanes; ++i) {
-      out[4 * i] = c0[i];
-      out[4 * i + 1] = c1[i];
-      out[4 * i + 2] = c2[i];
-      out[4 * i + 3] = c3[i];
+    for (int half = 0; half < 2; ++half) {
+      const __m256i low = _mm256_or_si256(_mm256_and_si256(c0[half], low_half), _mm256_slli_epi64(c1[half], 32));
+      const __m256i high = _mm256_or_si256(_mm256_and_si256(c2[half], low_half), _mm256_slli_epi64(c3[half], 32));
+      const __m256i even = _mm256_unpacklo_epi64(low, high);  // Blocks 0 and 2.
+      const __m256i odd = _mm256_unpackhi_epi64(low, high);   // Blocks 1 and 3.
+      __m256i* to = reinterpret_cast<__m256i*>(out + 16 * half);
+      _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
+      _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
     }
-    out += 4 * kLanes;
   }
+}
+#endif
+
+void FillBlocks(const RandomStream& stream, uint32_t first_block, size_t batches, uint32_t* out) {
+#if defined(__x86_64__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2");
+  if (has_avx2) return FillBlocksAvx2(stream, first_block, batches, out);
+#endif
+  FillBlocksPlain(stream, first_block, batches, out);
 }
 
 // Element `first + i` of the mask goes through `put(i, kept)`, by chunks of words that stay in the cache.
@@ -124,14 +148,13 @@ double TruncatedNormal(const RandomStream& stream, uint64_t i) {
 }
 
 void FillWords(const RandomStream& stream, uint64_t first, std::span<uint32_t> out) {
-  constexpr size_t kBatch = 4 * kLanes;
   const uint32_t first_block = static_cast<uint32_t>(first / 4);
-  const size_t batches = out.size() / kBatch;
+  const size_t batches = out.size() / (4 * kBatch);
   FillBlocks(stream, first_block, batches, out.data());
-  const size_t done = batches * kBatch;
+  const size_t done = batches * (4 * kBatch);
   if (done == out.size()) return;
-  uint32_t rest[kBatch];
-  FillBlocks(stream, first_block + static_cast<uint32_t>(batches) * kLanes, 1, rest);
+  uint32_t rest[4 * kBatch];
+  FillBlocks(stream, first_block + static_cast<uint32_t>(batches * kBatch), 1, rest);
   std::copy_n(rest, out.size() - done, out.begin() + static_cast<ptrdiff_t>(done));
 }
 

@@ -14,11 +14,11 @@ LONGREACH_HD inline void Sample(Draws& draws, std::span<uint8_t> input) {
 }
 
 LONGREACH_HD inline int Solve(std::span<const uint8_t> input, std::span<uint8_t> target) {
+  size_t counts[5] = {};
+  for (const uint8_t token : input) ++counts[token];
   size_t written = 0;
   for (uint8_t value = 0; value < 5; ++value) {
-    for (const uint8_t token : input) {
-      if (token == value) target[written++] = value;
-    }
+    for (size_t i = 0; i < counts[value]; ++i) target[written++] = value;
   }
   return static_cast<int>(written);
 }

@@ -6,7 +6,8 @@
 //   void Sample(Draws&, std::span<uint8_t> input)
 //       fills an input of InputLength() tokens; the draws are the only source of randomness
 //   int Solve(std::span<const uint8_t> input, std::span<uint8_t> target)
-//       fills a target of OutputLength() tokens; returns how many of them, from the first on, count for accuracy
+//       fills a target of OutputLength() tokens for an input of the task's vocabulary; returns how many of them, from the
+//       first on, count for accuracy
 //
 // Its line in proto/catalog/tasks.def says the same of vocabularies and lengths; TaskContractTest compares the two.
 #pragma once
