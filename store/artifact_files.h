@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/base/sha256.h"
 #include "proto/base/status.h"
@@ -75,6 +76,8 @@ class ArtifactFiles {
   absl::Status Verify(std::string_view sha256) const;
   // The text of a small file, verified. NOT_FOUND, DATA_LOSS; RESOURCE_EXHAUSTED when larger than `limit`.
   absl::StatusOr<std::string> Read(std::string_view sha256, int64_t limit) const;
+  // The hashes of all files in the folder, ascending.
+  std::vector<std::string> List() const;
   // Removes a file unless it is pinned; true: it is gone.
   absl::StatusOr<bool> Remove(std::string_view sha256);
 

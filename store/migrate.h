@@ -1,7 +1,6 @@
 // The schema: numbered files in schema/, compiled in, applied forward only, one transaction each.
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string_view>
 
@@ -20,10 +19,11 @@ std::span<const std::string_view> Migrations();
 // The ledger checks (schema/check.sql).
 std::string_view CheckSql();
 
-// The schema version of an open database; 0: it is empty. FAILED_PRECONDITION: of a newer version or of another program.
-absl::StatusOr<int> FoundVersion(sql::Connection& db);
+// The schema version of an open database; 0: it is empty. FAILED_PRECONDITION: newer than `newest`, or of another program.
+absl::StatusOr<int> FoundVersion(sql::Connection& db, int newest = SchemaVersion());
 
-// Brings a database up to date; the version it had. An older file is first copied to FILE.vN.backup (an existing one is kept).
-absl::StatusOr<int> Migrate(sql::Connection& db);
+// Brings a database up to date; the version it had. An older file is first copied to FILE.vN.backup (an existing one is
+// kept). A migration that fails leaves the file at the version before it. Tests give other migrations.
+absl::StatusOr<int> Migrate(sql::Connection& db, std::span<const std::string_view> migrations = Migrations());
 
 }  // namespace longreach::store

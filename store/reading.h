@@ -92,7 +92,7 @@ absl::StatusOr<int> StepsOfSweepJobs(sql::Connection& db, int64_t sweep);
 absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name);
 
 // Wanted queued jobs that are leased before this one to a worker that can do either: higher priority, or the same and
-// submitted before. Counted up to `limit`.
-absl::StatusOr<int> JobsAhead(sql::Connection& db, int64_t job, int limit);
+// submitted before.
+absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job);
 
 }  // namespace longreach::store

@@ -10,6 +10,7 @@
 
 #include "proto/base/synchronized.h"
 #include "store/artifact_files.h"
+#include "store/file_lock.h"
 #include "store/sql/connection.h"
 
 namespace longreach::store {
@@ -65,13 +66,12 @@ class Store {
  private:
   friend class Snapshot;
   Store() = default;
-  struct Lock;
 
   std::string name_;
   std::filesystem::path file_;
   std::filesystem::path temporary_folder_;  // Of ":memory:"; empty otherwise.
   int version_found_ = 0;
-  std::unique_ptr<Lock> lock_;
+  std::unique_ptr<FileLock> lock_;
   std::unique_ptr<sql::Connection> writer_;
   std::unique_ptr<ArtifactFiles> artifacts_;
   Synchronized<std::vector<std::unique_ptr<sql::Connection>>> idle_readers_;

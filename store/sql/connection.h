@@ -35,6 +35,12 @@ absl::Status StatusOfCode(int code, std::string_view message, std::string_view w
 namespace internal {
 struct Handle;  // The open database and its prepared statements.
 
+// A statement in use, and the list of idle ones with the same text that it goes back to.
+struct Prepared {
+  sqlite3_stmt* statement = nullptr;
+  std::vector<sqlite3_stmt*>* home = nullptr;
+};
+
 void Bind(sqlite3_stmt* statement, int index, std::nullptr_t);
 void Bind(sqlite3_stmt* statement, int index, int64_t value);
 void Bind(sqlite3_stmt* statement, int index, double value);
@@ -103,14 +109,12 @@ class Rows {
 
  private:
   friend class Connection;
-  Rows(internal::Handle* handle, std::string_view sql, sqlite3_stmt* statement);
+  explicit Rows(internal::Prepared prepared) : prepared_(prepared) {}
   int64_t Integer(int column) const;
   double Real(int column) const;
   std::string_view TextOf(int column) const;
 
-  internal::Handle* handle_;
-  std::string sql_;
-  sqlite3_stmt* statement_;
+  internal::Prepared prepared_;
   absl::Status status_;
 };
 
@@ -133,10 +137,10 @@ class Connection {
   // Starts a query. `?` parameters take the arguments in order.
   template <typename... Args>
   absl::StatusOr<Rows> Query(std::string_view sql, const Args&... args) {
-    ASSIGN_OR_RETURN(sqlite3_stmt * statement, Prepare(sql));
-    int index = 0;
-    (internal::BindAny(statement, ++index, args), ...);
-    return Rows(handle_.get(), sql, statement);
+    ASSIGN_OR_RETURN(internal::Prepared prepared, Prepare(sql, sizeof...(args)));
+    [[maybe_unused]] int index = 0;
+    (internal::BindAny(prepared.statement, ++index, args), ...);
+    return Rows(prepared);
   }
 
   // Runs one statement to its end; the number of rows that it inserted, updated or deleted (not those of triggers).
@@ -180,7 +184,7 @@ class Connection {
 
  private:
   explicit Connection(std::unique_ptr<internal::Handle> handle);
-  absl::StatusOr<sqlite3_stmt*> Prepare(std::string_view sql);
+  absl::StatusOr<internal::Prepared> Prepare(std::string_view sql, int parameters);
   int Changes() const;
 
   std::unique_ptr<internal::Handle> handle_;

@@ -1,0 +1,256 @@
+#include "store/artifact_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace longreach::store {
+namespace {
+
+constexpr size_t kChunk = size_t{1} << 20;
+
+absl::Status FileError(std::string_view what, const std::filesystem::path& file, int error) {
+  const std::string text = fmt::format("cannot {} '{}': {}", what, file.string(), std::strerror(error));
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return absl::ResourceExhaustedError(text);
+    case ENOENT:
+      return absl::NotFoundError(text);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(text);
+    default:
+      return absl::UnavailableError(text);
+  }
+}
+
+absl::Status SyncFolder(const std::filesystem::path& folder) {
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return FileError("open", folder, errno);
+  const int error = fsync(fd) == 0 ? 0 : errno;
+  close(fd);
+  return error == 0 ? absl::OkStatus() : FileError("sync", folder, error);
+}
+
+// Unique within the process; what an earlier process left is removed at start.
+std::filesystem::path TemporaryName(const std::filesystem::path& folder) {
+  static std::atomic<uint64_t> counter = 0;
+  return folder / "tmp" / fmt::format("{}-{}", getpid(), counter++);
+}
+
+}  // namespace
+
+Pin::Pin(Pin&& other) noexcept : files_(std::exchange(other.files_, nullptr)), sha256_(std::move(other.sha256_)) {}
+
+Pin& Pin::operator=(Pin&& other) noexcept {
+  std::swap(files_, other.files_);
+  std::swap(sha256_, other.sha256_);
+  return *this;
+}
+
+Pin::~Pin() {
+  if (files_ == nullptr) return;
+  auto pinned = files_->pinned_.Lock();
+  pinned->erase(pinned->find(sha256_));
+}
+
+ArtifactWriter::ArtifactWriter(ArtifactFiles* files, std::string sha256, int64_t bytes, std::filesystem::path temporary, int fd)
+    : files_(files), sha256_(std::move(sha256)), announced_(bytes), temporary_(std::move(temporary)), fd_(fd) {}
+
+ArtifactWriter::ArtifactWriter(ArtifactWriter&& other) noexcept
+    : files_(other.files_),
+      sha256_(std::move(other.sha256_)),
+      announced_(other.announced_),
+      written_(other.written_),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)),
+      hash_(std::move(other.hash_)) {}
+
+ArtifactWriter::~ArtifactWriter() {
+  if (fd_ < 0) return;
+  close(fd_);
+  unlink(temporary_.c_str());
+}
+
+absl::Status ArtifactWriter::Append(std::string_view bytes) {
+  if (written_ + static_cast<int64_t>(bytes.size()) > announced_) {
+    return absl::ResourceExhaustedError(fmt::format("the file {} has more than the announced {} bytes", sha256_, announced_));
+  }
+  hash_.Update(bytes);
+  written_ += static_cast<int64_t>(bytes.size());
+  while (!bytes.empty()) {
+    const ssize_t count = write(fd_, bytes.data(), bytes.size());
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      return FileError("write", temporary_, errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Pin> ArtifactWriter::Commit() {
+  if (written_ != announced_) {
+    return absl::DataLossError(fmt::format("the file {} has {} bytes, {} were announced", sha256_, written_, announced_));
+  }
+  const std::string found = hash_.Finish();
+  if (found != sha256_) return absl::DataLossError(fmt::format("the file announced as {} has the hash {}", sha256_, found));
+  if (fsync(fd_) != 0) return FileError("sync", temporary_, errno);
+  const std::filesystem::path target = files_->PathOf(sha256_);
+  std::error_code error;
+  const bool new_folder = std::filesystem::create_directory(target.parent_path(), error);
+  if (error) return FileError("make", target.parent_path(), error.value());
+  // Pinned before it is there: else it could be removed between the two.
+  Pin pin = files_->PinOf(sha256_);
+  if (rename(temporary_.c_str(), target.c_str()) != 0) return FileError("make", target, errno);
+  close(std::exchange(fd_, -1));
+  RETURN_IF_ERROR(SyncFolder(target.parent_path()));
+  if (new_folder) RETURN_IF_ERROR(SyncFolder(files_->folder()));
+  return pin;
+}
+
+absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::path temporary = folder / "tmp";
+  std::filesystem::create_directories(temporary, error);
+  if (error) return FileError("make", temporary, error.value());
+  for (const auto& entry : std::filesystem::directory_iterator(temporary, error)) {
+    std::filesystem::remove(entry.path(), error);
+  }
+  return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder));
+}
+
+bool ArtifactFiles::IsHash(std::string_view text) {
+  return text.size() == 64 &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+std::filesystem::path ArtifactFiles::PathOf(std::string_view sha256) const { return folder_ / sha256.substr(0, 2) / sha256; }
+
+Pin ArtifactFiles::PinOf(std::string_view sha256) {
+  pinned_.Lock()->insert(std::string(sha256));
+  return Pin(this, std::string(sha256));
+}
+
+std::optional<Pin> ArtifactFiles::FindAndPin(std::string_view sha256, int64_t bytes) {
+  if (!IsHash(sha256)) return std::nullopt;
+  Pin pin = PinOf(sha256);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(PathOf(sha256), error);
+  if (error || static_cast<int64_t>(size) != bytes) return std::nullopt;
+  return pin;
+}
+
+absl::StatusOr<ArtifactWriter> ArtifactFiles::Create(std::string_view sha256, int64_t bytes) {
+  if (!IsHash(sha256)) {
+    return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256 (64 lower-case hexadecimal digits)", sha256));
+  }
+  if (bytes < 0) return absl::InvalidArgumentError(fmt::format("a file of {} bytes", bytes));
+  std::filesystem::path temporary = TemporaryName(folder_);
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return FileError("make", temporary, errno);
+  return ArtifactWriter(this, std::string(sha256), bytes, std::move(temporary), fd);
+}
+
+absl::Status ArtifactFiles::Verify(std::string_view sha256) const {
+  ASSIGN_OR_RETURN(ArtifactReader reader, ArtifactReader::Open(*this, sha256));
+  while (true) {
+    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kChunk));
+    if (chunk.empty()) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<std::string> ArtifactFiles::Read(std::string_view sha256, int64_t limit) const {
+  ASSIGN_OR_RETURN(ArtifactReader reader, ArtifactReader::Open(*this, sha256));
+  std::string text;
+  while (true) {
+    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kChunk));
+    if (chunk.empty()) return text;
+    text += chunk;
+    if (static_cast<int64_t>(text.size()) > limit) {
+      return absl::ResourceExhaustedError(fmt::format("the file {} is larger than {} bytes", sha256, limit));
+    }
+  }
+}
+
+std::vector<std::string> ArtifactFiles::List() const {
+  std::vector<std::string> hashes;
+  std::error_code error;
+  for (const auto& folder : std::filesystem::directory_iterator(folder_, error)) {
+    if (folder.path().filename().string().size() != 2) continue;
+    std::error_code inner;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path(), inner)) {
+      std::string name = file.path().filename().string();
+      if (IsHash(name)) hashes.push_back(std::move(name));
+    }
+  }
+  std::ranges::sort(hashes);
+  return hashes;
+}
+
+absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
+  if (!IsHash(sha256)) return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256", sha256));
+  // Under the lock: no pin can come between the look and the removal.
+  auto pinned = pinned_.Lock();
+  if (pinned->contains(std::string(sha256))) return false;
+  const std::filesystem::path file = PathOf(sha256);
+  if (unlink(file.c_str()) != 0 && errno != ENOENT) return FileError("remove", file, errno);
+  return true;
+}
+
+absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, std::string_view sha256) {
+  if (!ArtifactFiles::IsHash(sha256)) {
+    return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256 (64 lower-case hexadecimal digits)", sha256));
+  }
+  const std::filesystem::path file = files.PathOf(sha256);
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    const int error = errno;
+    if (error == ENOENT) return absl::NotFoundError(fmt::format("there is no artifact {}", sha256));
+    return FileError("open", file, error);
+  }
+  return ArtifactReader(std::string(sha256), fd);
+}
+
+ArtifactReader::ArtifactReader(ArtifactReader&& other) noexcept
+    : sha256_(std::move(other.sha256_)),
+      fd_(std::exchange(other.fd_, -1)),
+      hash_(std::move(other.hash_)),
+      finished_(other.finished_) {}
+
+ArtifactReader::~ArtifactReader() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::StatusOr<std::string> ArtifactReader::Next(size_t limit) {
+  std::string bytes;
+  if (finished_) return bytes;
+  bytes.resize(limit);
+  ssize_t count = 0;
+  do {
+    count = read(fd_, bytes.data(), limit);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return absl::DataLossError(fmt::format("cannot read artifact {}: {}", sha256_, std::strerror(errno)));
+  bytes.resize(static_cast<size_t>(count));
+  if (count > 0) {
+    hash_.Update(bytes);
+    return bytes;
+  }
+  finished_ = true;
+  const std::string found = hash_.Finish();
+  if (found != sha256_) {
+    return absl::DataLossError(fmt::format("artifact {} is damaged: its bytes have the hash {}", sha256_, found));
+  }
+  return bytes;
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,102 @@
+#include "store/artifacts.h"
+
+#include <fmt/format.h>
+
+#include "store/job_row.h"
+
+namespace longreach::store {
+namespace {
+
+constexpr std::string_view kColumns = "job, kind, step, attempt, member, sha256, bytes, created_at";
+
+std::string SelectArtifacts(std::string_view rest) { return fmt::format("SELECT {} FROM artifacts {}", kColumns, rest); }
+
+absl::StatusOr<std::vector<ArtifactRow>> ReadArtifacts(sql::Rows rows) {
+  std::vector<ArtifactRow> artifacts;
+  while (rows.Next()) {
+    artifacts.push_back({.job = rows.Get<int64_t>(0),
+                         .kind = rows.Get<std::string>(1),
+                         .step = rows.Get<int>(2),
+                         .attempt = rows.Get<int64_t>(3),
+                         .member = rows.Get<int>(4),
+                         .sha256 = rows.Get<std::string>(5),
+                         .bytes = rows.Get<int64_t>(6),
+                         .created_at = rows.Get<WallTime>(7)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return artifacts;
+}
+
+// Two attempts may have made a checkpoint of the same step; only the later one's is kept, so that the two that stay are of
+// different steps.
+absl::Status PruneCheckpoints(sql::Transaction& tx, int64_t job) {
+  RETURN_IF_ERROR(tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint' AND EXISTS (SELECT 1 FROM artifacts AS later "
+                         "WHERE later.job = artifacts.job AND later.kind = 'checkpoint' AND later.step = artifacts.step "
+                         "AND later.attempt > artifacts.attempt)",
+                         job)
+                      .status());
+  return tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint' AND step NOT IN (SELECT step FROM artifacts "
+                "WHERE job = ? AND kind = 'checkpoint' ORDER BY step DESC LIMIT ?)",
+                job, job, kCheckpointsKept)
+      .status();
+}
+
+}  // namespace
+
+absl::Status AddArtifact(sql::Transaction& tx, const ArtifactRow& row) {
+  RETURN_IF_ERROR(tx.Run("INSERT INTO artifacts(job, kind, step, attempt, member, sha256, bytes, created_at) "
+                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, kind, step, attempt) DO UPDATE SET "
+                         "member = excluded.member, sha256 = excluded.sha256, bytes = excluded.bytes "
+                         "WHERE sha256 <> excluded.sha256 OR member <> excluded.member",
+                         row.job, row.kind, row.step, row.attempt, row.member, row.sha256, row.bytes, row.created_at)
+                      .status());
+  if (row.kind != "checkpoint") return absl::OkStatus();
+  RETURN_IF_ERROR(PruneCheckpoints(tx, row.job));
+  return tx.Run("UPDATE jobs SET checkpoint_step = (SELECT max(step) FROM artifacts WHERE job = jobs.num AND kind = 'checkpoint') "
+                "WHERE num = ?",
+                row.job)
+      .status();
+}
+
+absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int64_t job) {
+  static const std::string kSql = SelectArtifacts("WHERE job = ? AND kind = 'checkpoint' ORDER BY step DESC, attempt DESC");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job));
+  return ReadArtifacts(std::move(rows));
+}
+
+absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, std::string_view kind) {
+  static const std::string kSql = SelectArtifacts("WHERE job = ? AND kind = ? ORDER BY attempt DESC, step DESC LIMIT 1");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job, kind));
+  ASSIGN_OR_RETURN(std::vector<ArtifactRow> found, ReadArtifacts(std::move(rows)));
+  if (found.empty()) return std::nullopt;
+  return std::move(found[0]);
+}
+
+absl::StatusOr<std::vector<ArtifactRow>> ArtifactsOf(sql::Connection& db, int64_t job) {
+  static const std::string kSql = SelectArtifacts("WHERE job = ? ORDER BY kind, step, attempt");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job));
+  return ReadArtifacts(std::move(rows));
+}
+
+absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256) {
+  return db.One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?)", sha256);
+}
+
+absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job) {
+  RETURN_IF_ERROR(tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint'", job).status());
+  return tx.Run("UPDATE jobs SET checkpoint_step = 0 WHERE num = ? AND checkpoint_step <> 0", job).status();
+}
+
+absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int limit) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sha256 FROM unused_files ORDER BY sha256 LIMIT ?", limit));
+  std::vector<std::string> hashes;
+  while (rows.Next()) hashes.push_back(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
+  return hashes;
+}
+
+absl::Status ForgetUnused(sql::Transaction& tx, std::string_view sha256) {
+  return tx.Run("DELETE FROM unused_files WHERE sha256 = ?", sha256).status();
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,126 @@
+#include "store/attempts.h"
+
+#include <fmt/format.h>
+
+#include "store/job_row.h"
+
+namespace longreach::store {
+namespace {
+
+std::string SelectAttempts(std::string_view rest) {
+  return "SELECT a.id, a.worker, w.name, a.incarnation, a.started_at, a.ended_at, a.outcome, a.detail, a.build, a.device, a.engine, "
+         "a.threads, a.members, a.start_step, a.step FROM attempts AS a JOIN workers AS w ON w.id = a.worker " +
+         std::string(rest);
+}
+
+AttemptRow ReadAttempt(const sql::Rows& rows) {
+  return {.id = rows.Get<int64_t>(0),
+          .worker = rows.Get<std::string>(1),
+          .worker_name = rows.Get<std::string>(2),
+          .incarnation = rows.Get<uint64_t>(3),
+          .started_at = rows.Get<WallTime>(4),
+          .ended_at = rows.Get<std::optional<WallTime>>(5),
+          .outcome = rows.IsNull(6) ? std::nullopt : ParseOutcome(rows.Get<std::string_view>(6)),
+          .detail = rows.Get<std::string>(7),
+          .build = rows.Get<std::string>(8),
+          .device = rows.Get<std::string>(9),
+          .engine = rows.Get<std::string>(10),
+          .threads = rows.Get<int>(11),
+          .members = rows.Get<int>(12),
+          .start_step = rows.Get<int>(13),
+          .step = rows.Get<int>(14)};
+}
+
+absl::StatusOr<std::vector<AttemptRow>> ReadAttempts(sql::Rows rows) {
+  std::vector<AttemptRow> attempts;
+  while (rows.Next()) attempts.push_back(ReadAttempt(rows));
+  RETURN_IF_ERROR(rows.status());
+  return attempts;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> StartAttempt(sql::Transaction& tx, const NewAttempt& attempt, std::span<const int64_t> jobs) {
+  if (jobs.empty()) return absl::InternalError("an attempt without jobs");
+  RETURN_IF_ERROR(tx.Run("INSERT INTO attempts(worker, incarnation, started_at, build, device, threads, members, start_step, step) "
+                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         attempt.worker, attempt.incarnation, attempt.started_at, attempt.build, attempt.device, attempt.threads,
+                         jobs.size(), attempt.start_step, attempt.start_step)
+                      .status());
+  const int64_t id = tx.connection().LastInsertRow();
+  for (size_t member = 0; member < jobs.size(); ++member) {
+    RETURN_IF_ERROR(
+        tx.Run("INSERT INTO attempt_jobs(attempt, member, job) VALUES (?, ?, ?)", id, member, jobs[member]).status());
+  }
+  RETURN_IF_ERROR(LeaseJobs(tx, id, jobs));
+  return id;
+}
+
+absl::StatusOr<std::optional<AttemptRow>> FindAttempt(sql::Connection& db, int64_t id) {
+  static const std::string kSql = SelectAttempts("WHERE a.id = ?");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, id));
+  if (rows.Next()) return ReadAttempt(rows);
+  RETURN_IF_ERROR(rows.status());
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<AttemptMember>> MembersOf(sql::Connection& db, int64_t attempt) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT aj.member, aj.job, j.id, aj.dropped FROM attempt_jobs AS aj "
+                                            "JOIN jobs AS j ON j.num = aj.job WHERE aj.attempt = ? ORDER BY aj.member",
+                                            attempt));
+  std::vector<AttemptMember> members;
+  while (rows.Next()) {
+    members.push_back({.member = rows.Get<int>(0),
+                       .job = rows.Get<int64_t>(1),
+                       .id = rows.Get<std::string>(2),
+                       .dropped = rows.Get<bool>(3)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return members;
+}
+
+absl::StatusOr<std::vector<JobRow>> JobsOfAttempt(sql::Connection& db, int64_t attempt) {
+  static const std::string kSql =
+      SelectJobs("JOIN attempt_jobs AS aj ON aj.job = j.num WHERE aj.attempt = ? AND aj.dropped = 0 ORDER BY aj.member");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, attempt));
+  return ReadJobs(std::move(rows));
+}
+
+absl::StatusOr<std::vector<AttemptRow>> UnfinishedAttempts(sql::Connection& db, std::string_view worker) {
+  static const std::string kSql = SelectAttempts("WHERE a.worker = ? AND a.ended_at IS NULL ORDER BY a.id");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, worker));
+  return ReadAttempts(std::move(rows));
+}
+
+absl::StatusOr<std::vector<AttemptRow>> UnfinishedAttempts(sql::Connection& db) {
+  static const std::string kSql = SelectAttempts("WHERE a.ended_at IS NULL ORDER BY a.id");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql));
+  return ReadAttempts(std::move(rows));
+}
+
+absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64_t job) {
+  static const std::string kSql =
+      SelectAttempts("JOIN attempt_jobs AS aj ON aj.attempt = a.id WHERE aj.job = ? ORDER BY a.id DESC");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job));
+  return ReadAttempts(std::move(rows));
+}
+
+absl::Status DropMember(sql::Transaction& tx, int64_t attempt, int64_t job) {
+  return ExactlyOne(tx.Run("UPDATE attempt_jobs SET dropped = 1 WHERE attempt = ? AND job = ?", attempt, job),
+                    fmt::format("job {} is no member of attempt {}", job, attempt));
+}
+
+absl::Status SetAttemptStep(sql::Transaction& tx, int64_t attempt, int step) {
+  return tx.Run("UPDATE attempts SET step = ? WHERE id = ? AND ended_at IS NULL AND step < ?", step, attempt, step).status();
+}
+
+absl::Status EndAttempt(sql::Transaction& tx, int64_t attempt, Outcome outcome, std::string_view detail,
+                        std::string_view engine, WallTime at) {
+  return ExactlyOne(tx.Run("UPDATE attempts SET ended_at = max(?, started_at), outcome = ?, detail = ?, engine = ? "
+                           "WHERE id = ? AND ended_at IS NULL AND NOT EXISTS "
+                           "(SELECT 1 FROM jobs WHERE attempt = attempts.id AND state = 'leased')",
+                           at, Word(outcome), detail, engine, attempt),
+                    fmt::format("attempt {} has ended before, or a job is still leased to it", attempt));
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,67 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "store/maintenance.h"
+
+namespace longreach::store {
+namespace {
+
+absl::Status SyncFile(const std::filesystem::path& file) {
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::UnavailableError(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
+  const bool synced = fsync(fd) == 0;
+  const int error = errno;
+  close(fd);
+  if (!synced) return absl::UnavailableError(fmt::format("cannot sync '{}': {}", file.string(), std::strerror(error)));
+  return absl::OkStatus();
+}
+
+// Copies all pages in one go, so that the copy is of one moment; readers and the writer of the file go on (WAL).
+absl::Status CopyPages(sql::Connection& db, const std::filesystem::path& target) {
+  ASSIGN_OR_RETURN(sql::Connection copy, sql::Connection::Open(target, sql::Mode::kReadWriteCreate));
+  sqlite3_backup* backup = sqlite3_backup_init(copy.raw(), "main", db.raw(), "main");
+  const std::string what = fmt::format("cannot write '{}'", target.string());
+  if (backup == nullptr) return sql::StatusOfCode(sqlite3_extended_errcode(copy.raw()), sqlite3_errmsg(copy.raw()), what);
+  const int step = sqlite3_backup_step(backup, -1);
+  const int finish = sqlite3_backup_finish(backup);
+  if (step != SQLITE_DONE) return sql::StatusOfCode(step, sqlite3_errstr(step), what);
+  if (finish != SQLITE_OK) return sql::StatusOfCode(finish, sqlite3_errstr(finish), what);
+  // The copy is one file: without this it would begin its life in WAL mode, as the original.
+  return copy.Run("PRAGMA journal_mode = DELETE").status();
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target) {
+  const absl::Status exists = absl::AlreadyExistsError(
+      fmt::format("there is a file '{}' already; it was left as it is. Name another one", target.string()));
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) return exists;
+  std::filesystem::path beside = target;
+  beside += fmt::format(".{}.part", getpid());
+  std::filesystem::remove(beside, error);
+  absl::Status status = CopyPages(db, beside);
+  if (status.ok()) status = SyncFile(beside);
+  // Not renamed: link() never replaces a file that somebody else made meanwhile.
+  if (status.ok() && link(beside.c_str(), target.c_str()) != 0) {
+    const int reason = errno;
+    status = reason == EEXIST ? exists
+                              : absl::UnavailableError(
+                                    fmt::format("cannot make '{}': {}", target.string(), std::strerror(reason)));
+  }
+  std::filesystem::remove(beside, error);
+  RETURN_IF_ERROR(status);
+  const std::filesystem::path folder = target.parent_path();
+  RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(target, error));
+  if (error) return absl::UnavailableError(fmt::format("cannot look at '{}': {}", target.string(), error.message()));
+  return bytes;
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,26 @@
+// One scheduler per store: an flock on FILE.lock, which the kernel takes back when the process ends, however it ends.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "proto/base/status.h"
+
+namespace longreach::store {
+
+class FileLock {
+ public:
+  // Locks FILE.lock. FAILED_PRECONDITION, with the file's name, when somebody else holds it.
+  static absl::StatusOr<std::unique_ptr<FileLock>> Take(const std::filesystem::path& file);
+  // Removes the lock file and lets go.
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  FileLock(std::filesystem::path lock_file, int fd) : lock_file_(std::move(lock_file)), fd_(fd) {}
+  std::filesystem::path lock_file_;
+  int fd_;
+};
+
+}  // namespace longreach::store

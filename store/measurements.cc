@@ -1,0 +1,55 @@
+#include "store/measurements.h"
+
+#include <cmath>
+#include <limits>
+
+namespace longreach::store {
+
+absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, bool over_all_lengths_only) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? "
+                                            "AND (length = 0 OR ? = 0) ORDER BY metric, length, slice",
+                                            job, over_all_lengths_only));
+  std::vector<Measurement> measurements;
+  while (rows.Next()) {
+    measurements.push_back({.metric = rows.Get<std::string>(0),
+                            .length = rows.Get<int>(1),
+                            .slice = rows.Get<std::string>(2),
+                            .value = rows.Get<double>(3)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return measurements;
+}
+
+absl::StatusOr<std::optional<double>> MeasuredValue(sql::Connection& db, int64_t job, std::string_view metric, int length,
+                                                    std::string_view slice) {
+  return db.First<double>("SELECT value FROM measurements WHERE job = ? AND metric = ? AND length = ? AND slice = ?", job, metric,
+                          length, slice);
+}
+
+absl::Status AddProgress(sql::Transaction& tx, int64_t job, std::span<const ProgressRow> points) {
+  if (points.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(int kept, tx.One<int>("SELECT count(*) FROM progress WHERE job = ?", job));
+  for (const ProgressRow& point : points) {
+    ASSIGN_OR_RETURN(int replaced,
+                     tx.Run("UPDATE progress SET loss = ?, at = ? WHERE job = ? AND step = ?", point.loss, point.at, job, point.step));
+    if (replaced == 1 || kept >= kMaxProgressRows) continue;
+    RETURN_IF_ERROR(tx.Run("INSERT INTO progress(job, step, loss, at) VALUES (?, ?, ?, ?)", job, point.step, point.loss, point.at)
+                        .status());
+    ++kept;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ProgressRow>> ProgressOf(sql::Connection& db, int64_t job) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT step, loss, at FROM progress WHERE job = ? ORDER BY step", job));
+  std::vector<ProgressRow> points;
+  while (rows.Next()) {
+    points.push_back({.step = rows.Get<int>(0),
+                      .loss = rows.IsNull(1) ? std::numeric_limits<double>::quiet_NaN() : rows.Get<double>(1),
+                      .at = rows.Get<WallTime>(2)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return points;
+}
+
+}  // namespace longreach::store

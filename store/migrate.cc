@@ -1,0 +1,72 @@
+#include "store/migrate.h"
+
+#include <fmt/format.h>
+
+#include "store/maintenance.h"
+
+namespace longreach::store {
+namespace {
+
+absl::Status ApplyOne(sql::Connection& db, int version, std::string_view script) {
+  ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(db));
+  RETURN_IF_ERROR(db.Execute(script));
+  // A migration may rebuild tables, so references are looked at as a whole and not row by row.
+  ASSIGN_OR_RETURN(int64_t dangling, db.One<int64_t>("SELECT count(*) FROM pragma_foreign_key_check"));
+  if (dangling != 0) {
+    return absl::DataLossError(
+        fmt::format("{} rows would refer to rows that do not exist; nothing was changed", dangling));
+  }
+  RETURN_IF_ERROR(db.Execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, version)));
+  return tx.Commit();
+}
+
+absl::Status BackUpBefore(sql::Connection& db, int version) {
+  const std::filesystem::path copy = fmt::format("{}.v{}.backup", db.file().string(), version);
+  std::error_code error;
+  if (std::filesystem::exists(copy, error)) return absl::OkStatus();  // Of an upgrade that did not come to its end.
+  return Backup(db, copy).status();
+}
+
+}  // namespace
+
+int SchemaVersion() { return static_cast<int>(Migrations().size()); }
+
+absl::StatusOr<int> FoundVersion(sql::Connection& db, int newest) {
+  ASSIGN_OR_RETURN(int application, db.One<int>("PRAGMA application_id"));
+  ASSIGN_OR_RETURN(int version, db.One<int>("PRAGMA user_version"));
+  ASSIGN_OR_RETURN(int64_t objects, db.One<int64_t>("SELECT count(*) FROM sqlite_schema"));
+  const std::string file = db.file().string();
+  if (objects == 0 && application == 0 && version == 0) return 0;
+  if (application != kApplicationId || version < 1) {
+    return absl::FailedPreconditionError(fmt::format(
+        "'{}' is an SQLite database, but not a store of Longreach; it was left as it is. Name another file", file));
+  }
+  if (version > newest) {
+    return absl::FailedPreconditionError(fmt::format(
+        "'{}' was written by a newer Longreach (store version {}; this one knows up to {}); it was left as it is. "
+        "Use that version, or another file",
+        file, version, newest));
+  }
+  return version;
+}
+
+absl::StatusOr<int> Migrate(sql::Connection& db, std::span<const std::string_view> migrations) {
+  ASSIGN_OR_RETURN(int found, FoundVersion(db, static_cast<int>(migrations.size())));
+  const int target = static_cast<int>(migrations.size());
+  if (found == target) return found;
+  if (found > 0) RETURN_IF_ERROR(BackUpBefore(db, found));
+  RETURN_IF_ERROR(db.Execute("PRAGMA foreign_keys = OFF"));
+  absl::Status status;
+  for (int version = found + 1; version <= target && status.ok(); ++version) {
+    status = ApplyOne(db, version, migrations[static_cast<size_t>(version - 1)]);
+    if (!status.ok()) {
+      status = absl::Status(status.code(), fmt::format("cannot bring '{}' to store version {}: {}", db.file().string(),
+                                                       version, std::string(status.message())));
+    }
+  }
+  RETURN_IF_ERROR(db.Execute("PRAGMA foreign_keys = ON"));
+  RETURN_IF_ERROR(status);
+  return found;
+}
+
+}  // namespace longreach::store

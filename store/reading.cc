@@ -1,0 +1,165 @@
+#include "store/reading.h"
+
+#include <fmt/format.h>
+
+#include "store/reference.h"
+
+namespace longreach::store {
+namespace {
+
+// Binds the metric of the score, then what `rest` binds.
+std::string SelectListed(std::string_view position, std::string_view from, std::string_view rest) {
+  return fmt::format(
+      "SELECT {}, j.num, j.id, j.task, j.encoding, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, j.diverged_at, "
+      "j.failures, j.losses, j.failure, j.steps, j.checkpoint_step, j.attempt, a.step, m.value FROM {} "
+      "LEFT JOIN attempts AS a ON a.id = j.attempt "
+      "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = 0 AND m.slice = '' {}",
+      position, from, rest);
+}
+
+ListedJob ReadListed(const sql::Rows& rows) {
+  return {.num = rows.Get<int64_t>(1),
+          .position = rows.Get<int64_t>(0),
+          .id = rows.Get<std::string>(2),
+          .task = rows.Get<std::string>(3),
+          .encoding = rows.Get<std::string>(4),
+          .randomized = rows.Get<bool>(5),
+          .learning_rate = rows.Get<double>(6),
+          .seed = rows.Get<uint32_t>(7),
+          .state = StateOf(rows.Get<std::string>(8)).value_or(State::kFailed),  // The schema admits no other.
+          .diverged = rows.Get<bool>(9),
+          .diverged_at = rows.Get<int>(10),
+          .failures = rows.Get<int>(11),
+          .losses = rows.Get<int>(12),
+          .failure = rows.Get<std::string>(13),
+          .steps = rows.Get<int>(14),
+          .checkpoint_step = rows.Get<int>(15),
+          .attempt = rows.Get<std::optional<int64_t>>(16),
+          .attempt_step = rows.Get<int>(17),
+          .score = rows.Get<std::optional<double>>(18)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_t sweep, int64_t after_position,
+                                                     const JobFilter& filter, std::string_view score_metric, int limit) {
+  static const std::string kSql =
+      SelectListed("sj.position", "sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job",
+                   "WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR j.state = ?) "
+                   "AND j.diverged >= ? ORDER BY sj.position LIMIT ?");
+  const std::string_view state = filter.state.has_value() ? Word(*filter.state) : "";
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, sweep, after_position, state, state, filter.diverged_only, limit));
+  std::vector<ListedJob> jobs;
+  while (rows.Next()) jobs.push_back(ReadListed(rows));
+  RETURN_IF_ERROR(rows.status());
+  return jobs;
+}
+
+absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::string_view score_metric) {
+  static const std::string kSql = SelectListed("0", "jobs AS j", "WHERE j.num = ?");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, job));
+  if (rows.Next()) return ReadListed(rows);
+  RETURN_IF_ERROR(rows.status());
+  return absl::NotFoundError(fmt::format("there is no job with the number {}", job));
+}
+
+absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, std::string_view prefix, int limit) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM jobs WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", prefix,
+                                            AfterPrefix(prefix), limit));
+  std::vector<std::string> ids;
+  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
+  return ids;
+}
+
+absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
+                                   std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
+  // The whole primary key of measurements is bound, so that a job's other lengths are never looked at.
+  ASSIGN_OR_RETURN(
+      sql::Rows rows,
+      db.Query("SELECT j.task, j.encoding, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, "
+               "ifnull(a.build, '') FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job "
+               "LEFT JOIN attempts AS a ON a.id = j.attempt "
+               "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = ? AND m.slice = ? "
+               "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
+               metric, length, slice, sweep));
+  while (rows.Next()) {
+    use({.task = rows.Get<std::string>(0),
+         .encoding = rows.Get<std::string>(1),
+         .randomized = rows.Get<bool>(2),
+         .learning_rate = rows.Get<double>(3),
+         .seed = rows.Get<uint32_t>(4),
+         .state = StateOf(rows.Get<std::string>(5)).value_or(State::kFailed),
+         .diverged = rows.Get<bool>(6),
+         .value = rows.Get<std::optional<double>>(7),
+         .build = rows.Get<std::string>(8)});
+  }
+  return rows.status();
+}
+
+absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int64_t sweep) {
+  // From what runs, by the partial index, to the sweep: CROSS JOIN keeps this order.
+  ASSIGN_OR_RETURN(
+      sql::Rows rows,
+      db.Query("SELECT a.id, w.name, j.task, j.encoding, j.randomized, count(*), max(a.step, a.start_step, max(j.checkpoint_step)), "
+               "max(j.steps) FROM attempts AS a CROSS JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
+               "CROSS JOIN sweep_jobs AS sj ON sj.job = aj.job AND sj.sweep = ? AND sj.role = 'member' "
+               "CROSS JOIN jobs AS j ON j.num = aj.job JOIN workers AS w ON w.id = a.worker "
+               "WHERE a.ended_at IS NULL GROUP BY a.id ORDER BY a.id",
+               sweep));
+  std::vector<RunningPart> parts;
+  while (rows.Next()) {
+    parts.push_back({.attempt = rows.Get<int64_t>(0),
+                     .worker_name = rows.Get<std::string>(1),
+                     .task = rows.Get<std::string>(2),
+                     .encoding = rows.Get<std::string>(3),
+                     .randomized = rows.Get<bool>(4),
+                     .members = rows.Get<int>(5),
+                     .step = rows.Get<int>(6),
+                     .steps = rows.Get<int>(7)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return parts;
+}
+
+absl::StatusOr<StepsBegun> StepsBegunInSweep(sql::Connection& db, int64_t sweep) {
+  // The WHERE clause on jobs is that of the partial index jobs_begun.
+  ASSIGN_OR_RETURN(sql::Rows rows,
+                   db.Query("SELECT total(iif(j.state IN ('waiting', 'queued'), j.checkpoint_step, 0)), "
+                            "total(iif(j.state IN ('failed', 'cancelled'), j.checkpoint_step, 0)) "
+                            "FROM jobs AS j INDEXED BY jobs_begun CROSS JOIN sweep_jobs AS sj "
+                            "ON sj.job = j.num AND sj.sweep = ? AND sj.role = 'member' "
+                            "WHERE j.checkpoint_step > 0 AND j.state NOT IN ('leased', 'succeeded')",
+                            sweep));
+  StepsBegun begun;
+  if (rows.Next()) begun = {.open = rows.Get<double>(0), .closed = rows.Get<double>(1)};
+  RETURN_IF_ERROR(rows.status());
+  return begun;
+}
+
+absl::StatusOr<int> StepsOfSweepJobs(sql::Connection& db, int64_t sweep) {
+  ASSIGN_OR_RETURN(std::optional<int> steps,
+                   db.First<int>("SELECT j.steps FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "
+                                 "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position LIMIT 1",
+                                 sweep));
+  return steps.value_or(0);
+}
+
+absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM sweeps WHERE name = ? ORDER BY asked_at DESC, num DESC", name));
+  std::vector<std::string> ids;
+  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
+  return ids;
+}
+
+absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job) {
+  // Two ranges of the partial index jobs_ready for each kind of work.
+  return db.One<int64_t>(
+      "SELECT ifnull(sum((SELECT count(*) FROM jobs AS j WHERE j.requirement = r.num AND j.state = 'queued' AND j.wanted = 1 "
+      "AND j.priority > ?) + (SELECT count(*) FROM jobs AS j WHERE j.requirement = r.num AND j.state = 'queued' "
+      "AND j.wanted = 1 AND j.priority = ? AND j.num < ?)), 0) FROM requirements AS r",
+      priority, priority, job);
+}
+
+}  // namespace longreach::store

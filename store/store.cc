@@ -1,0 +1,161 @@
+#include "store/store.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "store/artifacts.h"
+#include "store/migrate.h"
+
+namespace longreach::store {
+namespace {
+
+constexpr size_t kIdleReaders = 16;
+
+absl::StatusOr<std::filesystem::path> MakeTemporaryFolder() {
+  std::error_code error;
+  std::filesystem::path base = "/dev/shm";
+  if (access(base.c_str(), W_OK) != 0) base = std::filesystem::temp_directory_path(error);
+  std::string pattern = (base / "longreach-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) {
+    return absl::UnavailableError(fmt::format("cannot make a folder in '{}': {}", base.string(), std::strerror(errno)));
+  }
+  return std::filesystem::path(pattern);
+}
+
+// A look at the first bytes, so that a file that is something else is refused before anything is put beside it.
+absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) {
+    return absl::FailedPreconditionError(fmt::format("'{}' is a folder; name a file for the store", file.string()));
+  }
+  const std::filesystem::path folder = file.parent_path();
+  if (!std::filesystem::exists(folder, error)) {
+    return absl::NotFoundError(
+        fmt::format("cannot make the store '{}': there is no folder '{}'", file.string(), folder.string()));
+  }
+  if (!std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0) return absl::OkStatus();
+  std::ifstream in(file, std::ios::binary);
+  char start[16] = {};
+  in.read(start, sizeof start);
+  if (!in) {
+    return access(file.c_str(), R_OK) != 0
+               ? absl::PermissionDeniedError(fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)))
+               : absl::DataLossError(fmt::format("'{}' is not a database; it was left as it is. Name another file for the store",
+                                                 file.string()));
+  }
+  if (std::memcmp(start, "SQLite format 3", sizeof start) != 0) {
+    return absl::DataLossError(fmt::format("'{}' is not a database; it was left as it is. Name another file for the store",
+                                           file.string()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Snapshot::Snapshot(Store* store, std::unique_ptr<sql::Connection> connection)
+    : store_(store), connection_(std::move(connection)) {}
+Snapshot::Snapshot(Snapshot&&) noexcept = default;
+Snapshot::~Snapshot() {
+  if (connection_ == nullptr) return;
+  if (!connection_->Run("COMMIT").ok()) return;  // Then a fresh one is opened next time.
+  auto idle = store_->idle_readers_.Lock();
+  if (idle->size() < kIdleReaders) idle->push_back(std::move(connection_));
+}
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, const OpenOptions& options) {
+  std::unique_ptr<Store> store(new Store());
+  store->name_ = file;
+  if (file == ":memory:") {
+    ASSIGN_OR_RETURN(store->temporary_folder_, MakeTemporaryFolder());
+    store->file_ = store->temporary_folder_ / "store.db";
+  } else {
+    std::error_code error;
+    store->file_ = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+    if (error || file.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is not a file's name", file));
+  }
+  RETURN_IF_ERROR(RefuseWhatIsNoDatabase(store->file_));
+  ASSIGN_OR_RETURN(store->lock_, FileLock::Take(store->file_));
+  ASSIGN_OR_RETURN(sql::Connection writer, sql::Connection::Open(store->file_, sql::Mode::kReadWriteCreate));
+  store->writer_ = std::make_unique<sql::Connection>(std::move(writer));
+  ASSIGN_OR_RETURN(store->version_found_, Migrate(*store->writer_));
+  ASSIGN_OR_RETURN(std::string mode, store->writer_->One<std::string>("PRAGMA journal_mode = WAL"));
+  if (mode != "wal") {
+    return absl::FailedPreconditionError(fmt::format(
+        "'{}' cannot be put into WAL mode (SQLite says '{}'); the store must lie on a local file system", file, mode));
+  }
+  if (!store->temporary_folder_.empty()) RETURN_IF_ERROR(store->writer_->Execute("PRAGMA synchronous = OFF"));
+
+  std::filesystem::path artifacts = options.artifacts;
+  if (artifacts.empty()) artifacts = store->file_.string() + ".artifacts";
+  ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts));
+  return store;
+}
+
+Store::~Store() {
+  idle_readers_.Lock()->clear();
+  writer_.reset();
+  lock_.reset();
+  if (!temporary_folder_.empty()) {
+    std::error_code error;
+    std::filesystem::remove_all(temporary_folder_, error);
+  }
+}
+
+absl::StatusOr<Snapshot> Store::Read() {
+  std::unique_ptr<sql::Connection> connection;
+  {
+    auto idle = idle_readers_.Lock();
+    if (!idle->empty()) {
+      connection = std::move(idle->back());
+      idle->pop_back();
+    }
+  }
+  if (connection == nullptr) {
+    ASSIGN_OR_RETURN(sql::Connection opened, sql::Connection::Open(file_, sql::Mode::kReadOnly));
+    connection = std::make_unique<sql::Connection>(std::move(opened));
+  }
+  RETURN_IF_ERROR(connection->Run("BEGIN").status());
+  return Snapshot(this, std::move(connection));
+}
+
+absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit) {
+  ASSIGN_OR_RETURN(std::vector<std::string> hashes, UnusedHashes(writer, limit));
+  if (hashes.empty()) return 0;
+  // The files go first: a row of unused_files without a file is harmless, a file that nobody remembers is not.
+  int removed = 0;
+  std::vector<std::string> done;
+  for (const std::string& hash : hashes) {
+    ASSIGN_OR_RETURN(bool used, HashIsUsed(writer, hash));
+    if (used) {
+      done.push_back(hash);
+      continue;
+    }
+    ASSIGN_OR_RETURN(bool gone, files.Remove(hash));
+    if (!gone) continue;  // Pinned: about to be used again, or looked at later.
+    ++removed;
+    done.push_back(hash);
+  }
+  ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(writer));
+  for (const std::string& hash : done) RETURN_IF_ERROR(ForgetUnused(tx, hash));
+  RETURN_IF_ERROR(tx.Commit());
+  return removed;
+}
+
+absl::StatusOr<int> RemoveUnnamedFiles(sql::Connection& db, ArtifactFiles& files) {
+  int removed = 0;
+  for (const std::string& hash : files.List()) {
+    ASSIGN_OR_RETURN(bool used, HashIsUsed(db, hash));
+    if (used) continue;
+    ASSIGN_OR_RETURN(bool gone, files.Remove(hash));
+    removed += gone ? 1 : 0;
+  }
+  return removed;
+}
+
+}  // namespace longreach::store

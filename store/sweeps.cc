@@ -1,0 +1,224 @@
+#include "store/sweeps.h"
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "store/job_row.h"
+#include "store/reference.h"
+
+namespace longreach::store {
+namespace {
+
+std::string SelectSweeps(std::string_view rest) {
+  return "SELECT num, id, name, spec, priority, state, submitted_at, asked_at, jobs_waiting, jobs_queued, jobs_leased, "
+         "jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged FROM sweeps " +
+         std::string(rest);
+}
+
+SweepRow ReadSweep(const sql::Rows& rows) {
+  return {.num = rows.Get<int64_t>(0),
+          .id = rows.Get<std::string>(1),
+          .name = rows.Get<std::string>(2),
+          .spec = rows.Get<std::string>(3),
+          .priority = rows.Get<int>(4),
+          .state = ParseSweepState(rows.Get<std::string_view>(5)).value_or(SweepState::kPaused),  // The schema admits no other.
+          .submitted_at = rows.Get<WallTime>(6),
+          .asked_at = rows.Get<WallTime>(7),
+          .counts = {.waiting = rows.Get<int>(8),
+                     .queued = rows.Get<int>(9),
+                     .leased = rows.Get<int>(10),
+                     .succeeded = rows.Get<int>(11),
+                     .failed = rows.Get<int>(12),
+                     .cancelled = rows.Get<int>(13),
+                     .diverged = rows.Get<int>(14)}};
+}
+
+absl::StatusOr<std::vector<SweepRow>> ReadSweeps(sql::Rows rows) {
+  std::vector<SweepRow> sweeps;
+  while (rows.Next()) sweeps.push_back(ReadSweep(rows));
+  RETURN_IF_ERROR(rows.status());
+  return sweeps;
+}
+
+absl::StatusOr<std::optional<SweepRow>> ReadFirst(sql::Rows rows) {
+  if (rows.Next()) return ReadSweep(rows);
+  RETURN_IF_ERROR(rows.status());
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep) {
+  RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec) "
+                         "VALUES (?, ?, ?, ?, ?, 'live', ?)",
+                         sweep.id, sweep.name, sweep.submitted_at, sweep.submitted_at, sweep.priority, sweep.spec)
+                      .status());
+  return tx.connection().LastInsertRow();
+}
+
+absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> members,
+                          std::span<const int64_t> prerequisites) {
+  int64_t position = 0;
+  for (const int64_t job : members) {
+    RETURN_IF_ERROR(tx.Run("INSERT INTO sweep_jobs(sweep, role, position, job) VALUES (?, 'member', ?, ?)", sweep, position++,
+                           job)
+                        .status());
+  }
+  position = 0;
+  for (const int64_t job : prerequisites) {
+    ASSIGN_OR_RETURN(bool has, tx.One<bool>("SELECT EXISTS (SELECT 1 FROM sweep_jobs WHERE job = ? AND sweep = ?)", job, sweep));
+    if (has) continue;
+    RETURN_IF_ERROR(tx.Run("INSERT INTO sweep_jobs(sweep, role, position, job) VALUES (?, 'prerequisite', ?, ?)", sweep,
+                           position++, job)
+                        .status());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<SweepRow>> FindSweep(sql::Connection& db, std::string_view id) {
+  static const std::string kSql = SelectSweeps("WHERE id = ?");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, id));
+  return ReadFirst(std::move(rows));
+}
+
+absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num) {
+  static const std::string kSql = SelectSweeps("WHERE num = ?");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, num));
+  ASSIGN_OR_RETURN(std::optional<SweepRow> sweep, ReadFirst(std::move(rows)));
+  if (!sweep.has_value()) return absl::NotFoundError(fmt::format("there is no sweep with the number {}", num));
+  return *std::move(sweep);
+}
+
+absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db) {
+  static const std::string kSql = SelectSweeps("ORDER BY asked_at DESC, num DESC");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql));
+  return ReadSweeps(std::move(rows));
+}
+
+absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job) {
+  static const std::string kSql =
+      SelectSweeps("WHERE num IN (SELECT sweep FROM sweep_jobs WHERE job = ?) ORDER BY asked_at DESC, num DESC");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job));
+  return ReadSweeps(std::move(rows));
+}
+
+absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference) {
+  static const std::string kLast = SelectSweeps("ORDER BY asked_at DESC, num DESC LIMIT 1");
+  static const std::string kNamed = SelectSweeps("WHERE name = ? ORDER BY asked_at DESC, num DESC LIMIT 1");
+  static const std::string kPrefix = SelectSweeps("WHERE id >= ? AND id < ? ORDER BY id LIMIT 3");
+  if (reference.empty()) {
+    return absl::InvalidArgumentError("no sweep named; give an id, the beginning of one, a name, or 'last'");
+  }
+  if (reference == "last") {
+    ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kLast));
+    ASSIGN_OR_RETURN(std::optional<SweepRow> sweep, ReadFirst(std::move(rows)));
+    if (!sweep.has_value()) return absl::NotFoundError("there is no sweep yet; 'longreach submit' makes one");
+    return *std::move(sweep);
+  }
+  // A name before the beginning of an id: people give names on purpose.
+  ASSIGN_OR_RETURN(sql::Rows named, db.Query(kNamed, reference));
+  ASSIGN_OR_RETURN(std::optional<SweepRow> sweep, ReadFirst(std::move(named)));
+  if (sweep.has_value()) return *std::move(sweep);
+  if (IsIdPrefix(reference)) {
+    ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kPrefix, reference, AfterPrefix(reference)));
+    ASSIGN_OR_RETURN(std::vector<SweepRow> found, ReadSweeps(std::move(rows)));
+    if (found.size() == 1) return std::move(found[0]);
+    if (found.size() > 1) {
+      return absl::InvalidArgumentError(fmt::format("several sweeps begin with '{}' ({}, {}{}); give more digits", reference,
+                                                    found[0].id.substr(0, reference.size() + 4),
+                                                    found[1].id.substr(0, reference.size() + 4), found.size() > 2 ? ", ..." : ""));
+    }
+  }
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT DISTINCT name FROM sweeps ORDER BY name"));
+  std::vector<std::string> names = {"last"};
+  while (rows.Next()) names.push_back(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
+  const std::string closest = ClosestWord(reference, names);
+  return absl::NotFoundError(fmt::format("there is no sweep '{}'; {}'longreach sweeps' shows all of them", reference,
+                                         closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest)));
+}
+
+absl::Status SetSweepState(sql::Transaction& tx, int64_t sweep, SweepState state) {
+  return ExactlyOne(tx.Run("UPDATE sweeps SET state = ? WHERE num = ?", Word(state), sweep), fmt::format("sweep {}", sweep));
+}
+
+absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority) {
+  return ExactlyOne(tx.Run("UPDATE sweeps SET priority = ? WHERE num = ?", priority, sweep), fmt::format("sweep {}", sweep));
+}
+
+absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at) {
+  return ExactlyOne(tx.Run("UPDATE sweeps SET asked_at = ? WHERE num = ?", at, sweep), fmt::format("sweep {}", sweep));
+}
+
+absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep) {
+  return tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT mine.job, count(s.num) > 0 AS wanted, "
+                "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS mine JOIN sweep_jobs AS others ON others.job = mine.job "
+                "LEFT JOIN sweeps AS s ON s.num = others.sweep AND s.state = 'live' WHERE mine.sweep = ? GROUP BY mine.job) AS w "
+                "WHERE jobs.num = w.job AND jobs.state <> 'succeeded' "
+                "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
+                sweep)
+      .status();
+}
+
+absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep) {
+  std::vector<DroppedJob> dropped;
+  {
+    ASSIGN_OR_RETURN(sql::Rows rows,
+                     tx.Query("SELECT j.num, j.id, j.attempt FROM sweep_jobs AS mine JOIN jobs AS j ON j.num = mine.job "
+                              "WHERE mine.sweep = ? AND j.state = 'leased' AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others "
+                              "JOIN sweeps AS s ON s.num = others.sweep WHERE others.job = j.num "
+                              "AND s.state IN ('live', 'paused')) ORDER BY j.num",
+                              sweep));
+    while (rows.Next()) {
+      dropped.push_back({.job = rows.Get<int64_t>(0), .id = rows.Get<std::string>(1), .attempt = rows.Get<int64_t>(2)});
+    }
+    RETURN_IF_ERROR(rows.status());
+  }
+  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET state = 'cancelled', attempt = NULL WHERE state IN ('waiting', 'queued', 'leased') "
+                         "AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE mine.sweep = ?) "
+                         "AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
+                         "WHERE others.job = jobs.num AND s.state IN ('live', 'paused'))",
+                         sweep)
+                      .status());
+  return dropped;
+}
+
+absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep) {
+  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'cancelled' "
+                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ?) "
+                "AND EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state = 'live')",
+                sweep, sweep);
+}
+
+absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep) {
+  return tx.Run("UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = 0, "
+                "state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'failed' "
+                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ?)",
+                sweep);
+}
+
+absl::StatusOr<std::vector<int64_t>> RunningAttemptsOfSweep(sql::Connection& db, int64_t sweep) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT DISTINCT a.id FROM attempts AS a "
+                                            "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
+                                            "JOIN jobs AS j ON j.num = aj.job AND j.wanted = 0 "
+                                            "JOIN sweep_jobs AS sj ON sj.job = j.num AND sj.sweep = ? "
+                                            "WHERE a.ended_at IS NULL ORDER BY a.id",
+                                            sweep));
+  std::vector<int64_t> attempts;
+  while (rows.Next()) attempts.push_back(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  return attempts;
+}
+
+absl::StatusOr<std::vector<int64_t>> SweepMembers(sql::Connection& db, int64_t sweep) {
+  ASSIGN_OR_RETURN(sql::Rows rows,
+                   db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = 'member' ORDER BY position", sweep));
+  std::vector<int64_t> jobs;
+  while (rows.Next()) jobs.push_back(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  return jobs;
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,149 @@
+#include "store/workers.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "store/job_row.h"
+#include "store/reference.h"
+
+namespace longreach::store {
+namespace {
+
+constexpr std::array<std::string_view, 3> kWords = {"active", "draining", "put_aside"};
+
+std::string SelectWorkers(std::string_view rest) {
+  return "SELECT id, name, incarnation, abilities, build, device, threads, pack_limit, state, reason, recent_failures, "
+         "first_seen_at, seen_at FROM workers " +
+         std::string(rest);
+}
+
+absl::StatusOr<std::vector<WorkerRow>> ReadWorkers(sql::Rows rows) {
+  std::vector<WorkerRow> workers;
+  while (rows.Next()) {
+    workers.push_back({.id = rows.Get<std::string>(0),
+                       .name = rows.Get<std::string>(1),
+                       .incarnation = rows.Get<uint64_t>(2),
+                       .abilities = rows.Get<std::string>(3),
+                       .build = rows.Get<std::string>(4),
+                       .device = rows.Get<std::string>(5),
+                       .threads = rows.Get<int>(6),
+                       .pack_limit = rows.Get<int>(7),
+                       .state = WorkerStateOf(rows.Get<std::string_view>(8)).value_or(WorkerState::kActive),
+                       .reason = rows.Get<std::string>(9),
+                       .recent_failures = rows.Get<std::string>(10),
+                       .first_seen_at = rows.Get<WallTime>(11),
+                       .seen_at = rows.Get<WallTime>(12)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return workers;
+}
+
+DataSetRow ReadDataSet(const sql::Rows& rows) {
+  return {.name = rows.Get<std::string>(0),
+          .sha256 = rows.Get<std::string>(1),
+          .bytes = rows.Get<double>(2),
+          .first_seen_at = rows.Get<WallTime>(3)};
+}
+
+}  // namespace
+
+std::string_view Word(WorkerState state) { return kWords[static_cast<size_t>(state)]; }
+
+std::optional<WorkerState> WorkerStateOf(std::string_view word) {
+  for (size_t i = 0; i < kWords.size(); ++i) {
+    if (kWords[i] == word) return static_cast<WorkerState>(i);
+  }
+  return std::nullopt;
+}
+
+absl::Status PutWorker(sql::Transaction& tx, const WorkerRow& worker) {
+  return tx
+      .Run("INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, state, reason, "
+           "recent_failures, first_seen_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET "
+           "name = excluded.name, incarnation = excluded.incarnation, abilities = excluded.abilities, build = excluded.build, "
+           "device = excluded.device, threads = excluded.threads, pack_limit = excluded.pack_limit, state = excluded.state, "
+           "reason = excluded.reason, recent_failures = excluded.recent_failures, seen_at = excluded.seen_at",
+           worker.id, worker.name, worker.incarnation, worker.abilities, worker.build, worker.device, worker.threads,
+           worker.pack_limit, Word(worker.state), worker.reason, worker.recent_failures, worker.first_seen_at, worker.seen_at)
+      .status();
+}
+
+absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::string_view id) {
+  static const std::string kSql = SelectWorkers("WHERE id = ?");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, id));
+  ASSIGN_OR_RETURN(std::vector<WorkerRow> found, ReadWorkers(std::move(rows)));
+  if (found.empty()) return std::nullopt;
+  return std::move(found[0]);
+}
+
+absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db) {
+  static const std::string kSql = SelectWorkers("ORDER BY name, id");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql));
+  return ReadWorkers(std::move(rows));
+}
+
+absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason) {
+  return ExactlyOne(tx.Run("UPDATE workers SET state = ?, reason = ? WHERE id = ?", Word(state), reason, id),
+                    fmt::format("worker {}", id));
+}
+
+absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures) {
+  return ExactlyOne(tx.Run("UPDATE workers SET recent_failures = ? WHERE id = ?", recent_failures, id),
+                    fmt::format("worker {}", id));
+}
+
+absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at) {
+  return ExactlyOne(tx.Run("UPDATE workers SET seen_at = ? WHERE id = ?", at, id), fmt::format("worker {}", id));
+}
+
+absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference) {
+  static const std::string kNamed = SelectWorkers("WHERE id = ? OR name = ? ORDER BY seen_at DESC, id");
+  static const std::string kPrefix = SelectWorkers("WHERE id >= ? AND id < ? ORDER BY id");
+  if (reference.empty()) return absl::InvalidArgumentError("no worker named; give an id, the beginning of one, or a name");
+  ASSIGN_OR_RETURN(sql::Rows named, db.Query(kNamed, reference, reference));
+  ASSIGN_OR_RETURN(std::vector<WorkerRow> found, ReadWorkers(std::move(named)));
+  if (found.empty() && IsIdPrefix(reference)) {
+    ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kPrefix, reference, AfterPrefix(reference)));
+    ASSIGN_OR_RETURN(found, ReadWorkers(std::move(rows)));
+  }
+  if (found.size() == 1) return std::move(found[0]);
+  if (found.size() > 1) {
+    return absl::InvalidArgumentError(fmt::format("{} workers are called '{}' ({}, {}{}); give an id", found.size(), reference,
+                                                  found[0].id.substr(0, 13), found[1].id.substr(0, 13),
+                                                  found.size() > 2 ? ", ..." : ""));
+  }
+  ASSIGN_OR_RETURN(std::vector<WorkerRow> all, ListWorkers(db));
+  std::vector<std::string> names;
+  for (const WorkerRow& worker : all) names.push_back(worker.name);
+  const std::string closest = ClosestWord(reference, names);
+  return absl::NotFoundError(fmt::format("there is no worker '{}'; {}'longreach workers' shows all of them", reference,
+                                         closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest)));
+}
+
+absl::StatusOr<DataSetRow> BindDataSet(sql::Transaction& tx, const DataSetRow& data_set) {
+  RETURN_IF_ERROR(tx.Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO NOTHING",
+                         data_set.name, data_set.sha256, data_set.bytes, data_set.first_seen_at)
+                      .status());
+  ASSIGN_OR_RETURN(std::optional<DataSetRow> row, FindDataSet(tx, data_set.name));
+  if (!row.has_value()) return absl::InternalError(fmt::format("data set '{}' was not written", data_set.name));
+  return *std::move(row);
+}
+
+absl::StatusOr<std::optional<DataSetRow>> FindDataSet(sql::Connection& db, std::string_view name) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT name, sha256, bytes, first_seen_at FROM data_sets WHERE name = ?", name));
+  if (rows.Next()) return ReadDataSet(rows);
+  RETURN_IF_ERROR(rows.status());
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<DataSetRow>> ListDataSets(sql::Connection& db) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT name, sha256, bytes, first_seen_at FROM data_sets ORDER BY name"));
+  std::vector<DataSetRow> data_sets;
+  while (rows.Next()) data_sets.push_back(ReadDataSet(rows));
+  RETURN_IF_ERROR(rows.status());
+  return data_sets;
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,127 @@
+#include "store/writer.h"
+
+#include <algorithm>
+#include <future>
+#include <iterator>
+
+namespace longreach::store {
+namespace {
+
+constexpr std::chrono::microseconds kPauseAfterFailure = std::chrono::seconds(1);
+
+// Runs one event; not OK in `broken` when the whole transaction is lost.
+absl::Status RunOne(sql::Transaction& tx, Event& event, absl::Status& broken) {
+  absl::StatusOr<sql::Savepoint> savepoint = sql::Savepoint::Begin(tx);
+  if (!savepoint.ok()) {
+    broken = savepoint.status();
+    return broken;
+  }
+  absl::Status status = event.apply(tx);
+  if (status.ok()) {
+    status = savepoint->Release();
+    if (!status.ok()) broken = status;
+  }
+  // Some errors (disk full, I/O) make SQLite take back the whole transaction by itself.
+  if (tx.connection().InAutocommit()) {
+    broken = status.ok() ? absl::InternalError("an event has ended the transaction") : status;
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::Status RunGroup(sql::Connection& connection, std::span<Event> events) {
+  std::vector<absl::Status> statuses(events.size());
+  absl::Status group;
+  {
+    absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin(connection);
+    group = tx.status();
+    if (group.ok()) {
+      for (size_t i = 0; i < events.size() && group.ok(); ++i) statuses[i] = RunOne(*tx, events[i], group);
+      if (group.ok()) group = tx->Commit();
+    }
+  }
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (!events[i].done) continue;
+    // Nothing was written: an event that was fine, or was not run, fails with the group.
+    events[i].done(statuses[i].ok() ? group : statuses[i]);
+  }
+  return group;
+}
+
+Writer::Writer(sql::Connection& connection, const Clock& clock, WriterOptions options)
+    : connection_(connection), clock_(clock), options_(std::move(options)), thread_([this] { Loop(); }) {}
+
+Writer::~Writer() { Stop(); }
+
+void Writer::Submit(Event event) {
+  absl::Status refused;
+  {
+    auto queue = queue_.Lock();
+    if (queue->stopping) {
+      refused = absl::UnavailableError("the scheduler is shutting down; try again later");
+    } else if (queue->events.size() >= options_.queue_limit) {
+      refused = absl::ResourceExhaustedError("too many calls are waiting for the store; try again later");
+    } else {
+      queue->events.push_back(std::move(event));
+    }
+  }
+  if (!refused.ok()) {
+    if (event.done) event.done(refused);
+    return;
+  }
+  changed_.notify_one();
+}
+
+absl::Status Writer::Run(std::function<absl::Status(sql::Transaction&)> apply) {
+  std::promise<absl::Status> answer;
+  std::future<absl::Status> waiting = answer.get_future();
+  Submit({.apply = std::move(apply), .done = [&answer](const absl::Status& status) { answer.set_value(status); }});
+  return waiting.get();
+}
+
+void Writer::Wake() {
+  queue_.Lock()->woken = true;
+  changed_.notify_one();
+}
+
+void Writer::Stop() {
+  queue_.Lock()->stopping = true;
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Writer::Loop() {
+  SteadyTime not_before{};  // A deadline whose group could not be written (disk full) comes again, but not at once.
+  while (true) {
+    std::optional<SteadyTime> deadline = options_.next_deadline ? options_.next_deadline() : std::nullopt;
+    if (deadline.has_value()) deadline = std::max(*deadline, not_before);
+    std::vector<Event> group;
+    bool last = false;
+    {
+      auto queue = queue_.Lock();
+      const auto has_news = [&queue] { return !queue->events.empty() || queue->woken || queue->stopping; };
+      if (deadline.has_value()) {
+        changed_.wait_until(queue.lock(), *deadline, has_news);
+      } else {
+        changed_.wait(queue.lock(), has_news);
+      }
+      queue->woken = false;
+      const size_t taken = std::min(options_.group_limit, queue->events.size());
+      group.assign(std::make_move_iterator(queue->events.begin()),
+                   std::make_move_iterator(queue->events.begin() + static_cast<std::ptrdiff_t>(taken)));
+      queue->events.erase(queue->events.begin(), queue->events.begin() + static_cast<std::ptrdiff_t>(taken));
+      last = queue->stopping && queue->events.empty();
+    }
+    const SteadyTime now = clock_.Steady();
+    if (!last && options_.at_deadline && deadline.has_value() && now >= *deadline) group.push_back(options_.at_deadline(now));
+    if (!group.empty()) {
+      if (!RunGroup(connection_, group).ok()) not_before = now + kPauseAfterFailure;  // Every event has been told.
+      group.clear();  // What the events hold (calls, pins) goes before the next wait.
+      if (options_.after_group) options_.after_group(connection_);
+    }
+    if (last) return;
+  }
+}
+
+}  // namespace longreach::store
