@@ -1,0 +1,109 @@
+#include "scheduler/core/explain.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "scheduler/core/job_life.h"
+
+namespace longreach::core {
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+void ExplainInputs(const JobFacts& facts, Sentences& out) {
+  for (const InputFact& input : facts.inputs) {
+    if (input.source_state == "succeeded") continue;
+    std::string sentence = fmt::format("It needs the input '{}' of job {}, which is {}", input.name, ShortId(input.source), input.source_state);
+    if (!input.source_failure.empty()) sentence += fmt::format(": {}", input.source_failure);
+    out.push_back(sentence + ".");
+  }
+}
+
+void ExplainDemand(const JobFacts& facts, Sentences& out) {
+  if (facts.demand.wanted) return;
+  out.push_back(facts.demand.held ? "All sweeps that want it are paused; 'longreach resume SWEEP' lets it run."
+                                  : "No live sweep wants it; submitting its sweep again does.");
+}
+
+void ExplainWorkers(const JobFacts& facts, Sentences& out) {
+  const auto there = std::ranges::count_if(facts.workers, [](const WorkerFact& worker) { return worker.state != "gone"; });
+  if (there == 0) {
+    out.push_back("There is no worker; start one with 'longreach-worker run'.");
+    return;
+  }
+  int able = 0;
+  int busy = 0;
+  Sentences others;
+  for (const WorkerFact& worker : facts.workers) {
+    if (worker.state == "gone") continue;
+    if (!worker.why_unable.empty()) {
+      others.push_back(fmt::format("Worker '{}' {}.", worker.name, worker.why_unable));
+    } else if (worker.state != "active") {
+      others.push_back(fmt::format("Worker '{}' gets no work: {}.", worker.name, worker.reason.empty() ? worker.state : worker.reason));
+    } else {
+      ++able;
+      if (worker.running > 0) ++busy;
+    }
+  }
+  if (able == 0) {
+    out.push_back(there == 1 ? "The one worker that is there cannot take it." : fmt::format("None of the {} workers that are there can take it.", there));
+  } else if (busy == able) {
+    out.push_back(able == 1 ? "The worker that can take it is busy." : fmt::format("All {} workers that can take it are busy.", able));
+  } else {
+    out.push_back("A worker that can take it is idle: it will be leased at that worker's next call.");
+  }
+  out.insert(out.end(), others.begin(), others.end());
+}
+
+void ExplainHistory(const JobFacts& facts, Sentences& out) {
+  if (!facts.failure.empty() && !std::holds_alternative<Failed>(facts.state)) {
+    out.push_back(fmt::format("Its last attempt did not succeed: {}.", facts.failure));
+  }
+  if (facts.failures > 0) out.push_back(fmt::format("It failed {} of at most {} times.", facts.failures, kMaxFailures));
+  if (facts.losses > 0) out.push_back(fmt::format("Its worker was lost {} of at most {} times.", facts.losses, kMaxLosses));
+  if (facts.split) out.push_back("A pack with it failed, so it is trained apart from the other half of that pack.");
+  if (facts.checkpoint_step > 0 && !std::holds_alternative<Succeeded>(facts.state)) {
+    out.push_back(fmt::format("It goes on from a checkpoint at step {} of {}.", facts.checkpoint_step, facts.steps));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> Explain(const JobFacts& facts) {
+  Sentences out;
+  if (std::holds_alternative<Waiting>(facts.state)) {
+    out.push_back("It waits for its inputs.");
+    ExplainInputs(facts, out);
+    ExplainDemand(facts, out);
+  } else if (std::holds_alternative<Queued>(facts.state)) {
+    if (!facts.demand.wanted) {
+      ExplainDemand(facts, out);
+    } else {
+      out.push_back(facts.ahead == 0 ? "It is ready, and first in line."
+                                     : fmt::format("It is ready; {} job{} in line before it.", facts.ahead, facts.ahead == 1 ? " is" : "s are"));
+      ExplainWorkers(facts, out);
+    }
+  } else if (const auto* lease = std::get_if<Leased>(&facts.state)) {
+    const std::string worker = facts.worker_name.empty() ? std::string(ShortId(lease->holder.value)) : facts.worker_name;
+    out.push_back(fmt::format("Worker '{}' has it as attempt {}, in a pack of {}: {}, step {} of {}.", worker, lease->attempt.value,
+                              std::max(facts.members, 1), facts.phase.empty() ? "not started yet" : facts.phase, facts.step, facts.steps));
+    if (!facts.demand.wanted) {
+      out.push_back(facts.demand.held ? "All sweeps that want it are paused: it stops after a checkpoint." : "No sweep wants it any more.");
+    }
+  } else if (const auto* done = std::get_if<Succeeded>(&facts.state)) {
+    out.push_back(facts.diverged ? fmt::format("It diverged: its loss was not finite at step {}. That is its result (attempt {}).",
+                                               facts.diverged_at, done->attempt.value)
+                                 : fmt::format("It has its result, from attempt {}.", done->attempt.value));
+  } else if (const auto* failed = std::get_if<Failed>(&facts.state)) {
+    out.push_back(fmt::format("It failed: {}.", failed->reason.empty() ? "no reason was recorded" : failed->reason));
+    out.push_back("'longreach retry SWEEP' gives the failed jobs of a sweep another chance.");
+    ExplainInputs(facts, out);
+  } else {
+    out.push_back("It was cancelled with its sweep; submitting that sweep again revives it.");
+  }
+  ExplainHistory(facts, out);
+  return out;
+}
+
+}  // namespace longreach::core

@@ -1,0 +1,52 @@
+// Why a job is where it is, in sentences made of facts that the caller has read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/types/job.h"
+#include "scheduler/core/sweep_life.h"
+
+namespace longreach::core {
+
+struct InputFact {
+  std::string name = {};
+  std::string source = {};        // Id of the job that makes it.
+  std::string source_state = {};  // Its state's word.
+  std::string source_failure = {};
+};
+
+struct WorkerFact {
+  std::string name = {};
+  std::string state = {};       // "active", "draining", "put_aside", "gone".
+  std::string reason = {};      // Why it is not active.
+  std::string why_unable = {};  // WhyUnable() for this job; empty: it is able.
+  int running = 0;         // Attempts that it holds.
+};
+
+struct JobFacts {
+  JobState state = Queued{};
+  bool diverged = false;
+  int diverged_at = 0;
+  int failures = 0;
+  int losses = 0;
+  std::string failure = {};      // Of its last attempt, or why it failed.
+  Demand demand = {};
+  int checkpoint_step = 0;
+  int steps = 0;
+  bool split = false;       // It is leased apart since a pack with it failed.
+  std::vector<InputFact> inputs = {};
+  std::vector<WorkerFact> workers = {};
+  int64_t ahead = 0;        // Jobs in line before it.
+  // Leased: who trains it, and how far it is.
+  std::string worker_name = {};
+  std::string phase = {};
+  int step = 0;
+  int members = 0;
+};
+
+// One fact each, the most important first; never empty.
+std::vector<std::string> Explain(const JobFacts& facts);
+
+}  // namespace longreach::core

@@ -1,0 +1,61 @@
+#include "scheduler/core/packs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace longreach::core {
+namespace {
+
+// What is missing of one named ability; empty: nothing.
+std::string Missing(std::string_view what, const std::string& name, int revision,
+                    const google::protobuf::RepeatedPtrField<v1::Ability>& abilities) {
+  for (const v1::Ability& ability : abilities) {
+    if (ability.name() != name) continue;
+    if (ability.revision() == revision) return "";
+    return fmt::format("has revision {} of {} '{}', and revision {} is needed", ability.revision(), what, name, revision);
+  }
+  return fmt::format("has no {} '{}'", what, name);
+}
+
+}  // namespace
+
+std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
+  if (std::ranges::find(abilities.experiments(), needs.experiment) == abilities.experiments().end()) {
+    return fmt::format("has no experiment kind '{}'", needs.experiment);
+  }
+  if (std::string why = Missing("task", needs.task, needs.task_revision, abilities.tasks()); !why.empty()) return why;
+  if (std::string why = Missing("encoding", needs.encoding, needs.encoding_revision, abilities.encodings()); !why.empty()) return why;
+  if (abilities.model_revision() != needs.model_revision) {
+    return fmt::format("has revision {} of the model, and revision {} is needed", abilities.model_revision(), needs.model_revision);
+  }
+  if (needs.data.empty()) return "";
+  for (const v1::DataSet& data : abilities.data_sets()) {
+    if (data.name() != needs.data) continue;
+    if (data.sha256() == needs.data_sha256) return "";
+    return fmt::format("has other bytes under the data set '{}': {} instead of {}", needs.data, ShortId(data.sha256()), ShortId(needs.data_sha256));
+  }
+  return fmt::format("has no data set '{}'", needs.data);
+}
+
+std::optional<size_t> NextInLine(std::span<const GroupHead> groups) {
+  if (groups.empty()) return std::nullopt;
+  const auto first = std::ranges::min_element(groups, [](const GroupHead& a, const GroupHead& b) {
+    return a.priority != b.priority ? a.priority > b.priority : a.first < b.first;
+  });
+  return static_cast<size_t>(first - groups.begin());
+}
+
+int PackLimit(const v1::Abilities& abilities) { return std::clamp(abilities.pack_limit(), 1, kMaxPackLimit); }
+
+int NewLeases(int free_slots, int unconfirmed) { return std::max(0, std::clamp(free_slots, 0, kMaxSlots) - unconfirmed); }
+
+std::vector<int64_t> SplitGroups(Attempt attempt, size_t members) {
+  std::vector<int64_t> groups(members, 2 * attempt.value + 1);
+  std::fill_n(groups.begin(), (members + 1) / 2, 2 * attempt.value);
+  return groups;
+}
+
+int64_t PacksOf(int64_t jobs, int pack_limit) { return (jobs + pack_limit - 1) / pack_limit; }
+
+}  // namespace longreach::core

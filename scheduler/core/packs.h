@@ -1,0 +1,57 @@
+// Which jobs go to which worker, and together: pure functions over what the caller has read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "longreach/v1/worker.pb.h"
+#include "proto/types/job.h"
+
+namespace longreach::core {
+
+// What jobs of one kind of work ask of a worker.
+struct Needs {
+  std::string experiment = {};
+  std::string task = {};
+  int task_revision = 1;
+  std::string encoding = {};
+  int encoding_revision = 1;
+  int model_revision = 1;
+  std::string data = {};         // Name of a data set; empty: none.
+  std::string data_sha256 = {};  // What the store binds the name to; empty: nothing yet.
+};
+
+// Why a worker cannot do such work, as a sentence's end ("has no task 'x'"); empty: it can.
+std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities);
+
+// A group of jobs that may be leased together, by its first job in line.
+struct GroupHead {
+  int priority = 0;
+  int64_t first = 0;  // Number of the job: the order of submission.
+};
+// The index of the group whose turn it is: highest priority, then submitted first. Nothing when there is none.
+std::optional<size_t> NextInLine(std::span<const GroupHead> groups);
+
+// The most jobs that a pack for this worker may have, whatever it claims.
+inline constexpr int kMaxPackLimit = 1024;
+int PackLimit(const v1::Abilities& abilities);
+
+// How many more attempts a worker gets now: what it could take, less those it was given and has not confirmed yet.
+inline constexpr int kMaxSlots = 64;
+int NewLeases(int free_slots, int unconfirmed);
+
+// After a failed attempt with several members, of which `members` are left: their split groups, in order. The first
+// half gets one group and the rest another, so that they lease apart from then on and only the culprit keeps failing.
+// The numbers are used by no other attempt.
+std::vector<int64_t> SplitGroups(Attempt attempt, size_t members);
+
+// Attempts that `jobs` with one pack key take.
+int64_t PacksOf(int64_t jobs, int pack_limit);
+
+// Pack limit when no worker is at hand: 3 learning rates x 3 seeds, as in the papers.
+inline constexpr int kUsualPackLimit = 9;
+
+}  // namespace longreach::core

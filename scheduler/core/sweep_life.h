@@ -1,0 +1,35 @@
+// Steering a sweep: live, paused or cancelled; and what a sweep's states mean for its jobs.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "proto/base/status.h"
+#include "proto/types/words.h"
+
+namespace longreach::core {
+
+// FAILED_PRECONDITION, with the next step, when the state does not admit it. Repeating is OK.
+absl::StatusOr<SweepState> Pause(SweepState before);
+absl::StatusOr<SweepState> Resume(SweepState before);
+absl::StatusOr<SweepState> CancelSweep(SweepState before);
+// Submitting a sweep (again) makes it live, whatever it was.
+SweepState Submit(std::optional<SweepState> before);
+// Whether failed jobs may be retried: not in a cancelled sweep, which nobody waits for.
+absl::Status CheckRetry(SweepState state);
+
+// One sweep that has a job.
+struct Claim {
+  SweepState state = SweepState::kLive;
+  int priority = 0;
+};
+// What follows for the job.
+struct Demand {
+  bool wanted = false;   // A live sweep has it.
+  bool held = false;     // All sweeps that still want it are paused.
+  int priority = 0;      // The highest among the live ones; 0 when there is none.
+  bool operator==(const Demand&) const = default;
+};
+Demand DemandOf(std::span<const Claim> claims);
+
+}  // namespace longreach::core

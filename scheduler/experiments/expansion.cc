@@ -1,0 +1,242 @@
+#include "scheduler/experiments/expansion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/types/canonical.h"
+#include "proto/types/words.h"
+
+namespace longreach::experiments {
+namespace {
+
+// Inputs of inputs of inputs: deeper than any experiment, and far from the end of the stack.
+constexpr int kMaxInputDepth = 10;
+
+absl::Status Refuse(std::string_view prefix, std::string_view field, std::string_view why) {
+  return absl::InvalidArgumentError(fmt::format("{}{}: {}", prefix, field, why));
+}
+
+bool IsWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+}
+
+absl::Status CheckName(const std::string& name) {
+  if (name.empty()) return Refuse("", "name", "a sweep needs a name\n  set 'name' in the file, or submit with --set name=NAME");
+  if (name.size() > 64) return Refuse("", "name", fmt::format("'{}...' has {} characters; at most 64", name.substr(0, 16), name.size()));
+  if (!std::ranges::all_of(name, IsWordCharacter)) {
+    return Refuse("", "name", fmt::format("'{}' has other characters than letters, digits, '-', '_' and '.'", name));
+  }
+  if (name[0] == '-' || name[0] == '.') return Refuse("", "name", fmt::format("'{}' must begin with a letter, a digit or '_'", name));
+  if (name == "last") return Refuse("", "name", "'last' stands for the newest sweep; choose another name");
+  return absl::OkStatus();
+}
+
+// No axis may be empty (`complete`), longer than one (an input's maker), or name a value twice.
+template <typename Values, typename ToTextFunction>
+absl::Status CheckAxis(const Values& values, std::string_view prefix, std::string_view axis, bool complete, ToTextFunction to_text) {
+  const std::string field = fmt::format("axes.{}", axis);
+  if (complete && values.empty()) return Refuse(prefix, field, fmt::format("no value; give at least one, as in --set {}=VALUE", axis));
+  if (!complete && values.size() > 1) {
+    return Refuse(prefix, field, fmt::format("{} values; an input comes from one job, so at most one (none: the job's own)", values.size()));
+  }
+  std::set<std::decay_t<decltype(*values.begin())>> seen;
+  for (const auto& value : values) {
+    if (!seen.insert(value).second) return Refuse(prefix, field, fmt::format("'{}' is there twice", to_text(value)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAxes(const v1::Axes& axes, std::string_view prefix, bool complete) {
+  const auto same = [](const std::string& text) { return text; };
+  const auto integer = [](uint32_t value) { return fmt::to_string(value); };
+  for (const double value : axes.learning_rate()) {
+    if (!std::isfinite(value) || value <= 0) {
+      return Refuse(prefix, "axes.learning_rate", fmt::format("{} is not a finite number above 0", ShortestNumber(value)));
+    }
+  }
+  RETURN_IF_ERROR(CheckAxis(axes.task(), prefix, "task", complete, same));
+  RETURN_IF_ERROR(CheckAxis(axes.encoding(), prefix, "encoding", complete, same));
+  RETURN_IF_ERROR(CheckAxis(axes.learning_rate(), prefix, "learning_rate", complete, ShortestNumber));
+  return CheckAxis(axes.seed(), prefix, "seed", complete, integer);
+}
+
+absl::StatusOr<const Kind*> KindOf(const std::string& experiment, std::string_view prefix) {
+  if (const Kind* kind = FindKind(experiment)) return kind;
+  const std::vector<std::string> known = KindNames();
+  return UnknownWord(fmt::format("{}experiment", prefix), "experiment kind", experiment, known,
+                     fmt::format("known: {}", Join(known, ", ")));
+}
+
+// The number of jobs, or RESOURCE_EXHAUSTED. Never overflows.
+absl::StatusOr<int64_t> CountJobs(const v1::Axes& axes) {
+  const double count = static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+  if (count > kMaxJobs) {
+    return absl::ResourceExhaustedError(fmt::format("axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {}",
+                                                    axes.task_size(), axes.encoding_size(), axes.learning_rate_size(),
+                                                    axes.seed_size(), count, kMaxJobs));
+  }
+  return static_cast<int64_t>(count);
+}
+
+// The sweep whose jobs make an input: axes that it leaves out are those of the sweep that needs it.
+v1::SweepSpec MakerSweep(const v1::Input& input, const v1::Axes& axes, const std::string& experiment) {
+  v1::SweepSpec maker = input.from();
+  v1::Axes& own = *maker.mutable_axes();
+  if (own.task().empty()) *own.mutable_task() = axes.task();
+  if (own.encoding().empty()) *own.mutable_encoding() = axes.encoding();
+  if (own.learning_rate().empty()) *own.mutable_learning_rate() = axes.learning_rate();
+  if (own.seed().empty()) *own.mutable_seed() = axes.seed();
+  if (maker.experiment().empty()) maker.set_experiment(experiment);
+  return maker;
+}
+
+// Settings of a sweep with one value for each axis as a complete job, without its inputs.
+v1::JobSpec JobOf(const v1::SweepSpec& sweep, const Kind& kind, const std::string& task, const std::string& encoding,
+                  double learning_rate, uint32_t seed) {
+  v1::JobSpec job;
+  job.set_experiment(sweep.experiment());
+  job.set_task(task);
+  const std::optional<EncodingName> name = ParseEncodingName(encoding);
+  job.set_encoding(name ? name->name : encoding);
+  job.set_randomized(name && name->randomized);
+  job.set_learning_rate(learning_rate);
+  job.set_seed(seed);
+  job.set_data(sweep.data());
+  if (sweep.has_model()) *job.mutable_model() = sweep.model();
+  if (sweep.has_positions()) *job.mutable_positions() = sweep.positions();
+  if (sweep.has_training()) *job.mutable_training() = sweep.training();
+  if (sweep.has_evaluation()) *job.mutable_evaluation() = sweep.evaluation();
+  kind.Complete(job);
+  return job;
+}
+
+// `sweep` was validated.
+ExpandedJob Expand(const v1::SweepSpec& sweep, const Kind& kind, const std::string& task, const std::string& encoding,
+                   double learning_rate, uint32_t seed) {
+  ExpandedJob expanded;
+  expanded.spec = JobOf(sweep, kind, task, encoding, learning_rate, seed);
+  v1::Axes axes;
+  axes.add_task(task);
+  axes.add_encoding(encoding);
+  axes.add_learning_rate(learning_rate);
+  axes.add_seed(seed);
+  std::vector<const v1::Input*> inputs;
+  for (const v1::Input& input : sweep.inputs()) inputs.push_back(&input);
+  std::ranges::sort(inputs, {}, [](const v1::Input* input) -> const std::string& { return input->name(); });
+  for (const v1::Input* input : inputs) {
+    const v1::SweepSpec maker = MakerSweep(*input, axes, sweep.experiment());
+    ExpandedJob made = Expand(maker, *FindKind(maker.experiment()), maker.axes().task(0), maker.axes().encoding(0),
+                              maker.axes().learning_rate(0), maker.axes().seed(0));
+    v1::JobInput& needed = *expanded.spec.add_inputs();
+    needed.set_name(input->name());
+    needed.set_job(made.id.value);
+    needed.set_artifact(input->artifact());
+    needed.set_metric(input->metric());
+    expanded.prerequisites.push_back(std::move(made));
+  }
+  expanded.canonical = CanonicalText(expanded.spec, kind.Defaults());
+  expanded.id = JobIdOf(expanded.canonical);
+  expanded.pack_key = PackKeyOf(expanded.canonical);
+  return expanded;
+}
+
+absl::Status ValidateSettings(const v1::SweepSpec& sweep, const Kind& kind, std::string_view prefix, int depth);
+
+absl::Status ValidateInputs(const v1::SweepSpec& sweep, const Kind& kind, std::string_view prefix, int depth) {
+  std::set<std::string> names;
+  for (const v1::Input& input : sweep.inputs()) {
+    const std::string field = fmt::format("inputs.{}", input.name());
+    if (input.name().empty() || input.name().size() > 64 || !std::ranges::all_of(input.name(), IsWordCharacter)) {
+      return Refuse(prefix, "inputs.name", fmt::format("'{}' is not a word of letters, digits, '-', '_' and '.'", input.name()));
+    }
+    if (!names.insert(input.name()).second) return Refuse(prefix, field, "this input is there twice");
+    if (input.artifact().empty() == input.metric().empty()) {
+      return Refuse(prefix, field, "exactly one of 'artifact' and 'metric' says what is taken from the other job");
+    }
+    if (depth >= kMaxInputDepth) return Refuse(prefix, field, fmt::format("inputs are nested deeper than {}", kMaxInputDepth));
+    const std::string inner = fmt::format("{}{}.from.", prefix, field);
+    RETURN_IF_ERROR(CheckAxes(input.from().axes(), inner, false));
+    const v1::SweepSpec maker = MakerSweep(input, sweep.axes(), sweep.experiment());
+    ASSIGN_OR_RETURN(const Kind* maker_kind, KindOf(maker.experiment(), inner));
+    RETURN_IF_ERROR(ValidateSettings(maker, *maker_kind, inner, depth + 1));
+    // Whether the maker fits is decided by tasks and encodings, so each pair is looked at once.
+    for (const std::string& task : sweep.axes().task()) {
+      for (const std::string& encoding : sweep.axes().encoding()) {
+        const v1::JobSpec job = JobOf(sweep, kind, task, encoding, 1, 0);
+        const v1::JobSpec made =
+            JobOf(maker, *maker_kind, input.from().axes().task_size() == 1 ? input.from().axes().task(0) : task,
+                  input.from().axes().encoding_size() == 1 ? input.from().axes().encoding(0) : encoding, 1, 0);
+        RETURN_IF_ERROR(kind.ValidateInput(input, made, job, prefix));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateSettings(const v1::SweepSpec& sweep, const Kind& kind, std::string_view prefix, int depth) {
+  RETURN_IF_ERROR(kind.Validate(sweep, prefix));
+  return ValidateInputs(sweep, kind, prefix, depth);
+}
+
+v1::SweepSpec SweepDefaults(const v1::JobSpec& job) {
+  v1::SweepSpec defaults;
+  defaults.set_data(job.data());
+  *defaults.mutable_model() = job.model();
+  *defaults.mutable_positions() = job.positions();
+  *defaults.mutable_training() = job.training();
+  *defaults.mutable_evaluation() = job.evaluation();
+  return defaults;
+}
+
+}  // namespace
+
+absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
+  RETURN_IF_ERROR(RefuseUnknownFields(sweep));
+  RETURN_IF_ERROR(CheckName(sweep.name()));
+  Expansion expansion;
+  ASSIGN_OR_RETURN(expansion.kind_, KindOf(sweep.experiment(), ""));
+  RETURN_IF_ERROR(CheckAxes(sweep.axes(), "", true));
+  ASSIGN_OR_RETURN(expansion.size_, CountJobs(sweep.axes()));
+  RETURN_IF_ERROR(ValidateSettings(sweep, *expansion.kind_, "", 0));
+  expansion.sweep_ = sweep;
+  // Lengths are sets: their order makes no other sweep.
+  v1::SweepSpec& own = expansion.sweep_;
+  std::ranges::sort(*own.mutable_training()->mutable_lengths());
+  std::ranges::sort(*own.mutable_evaluation()->mutable_lengths());
+  expansion.canonical_ = CanonicalText(own, SweepDefaults(expansion.kind_->Defaults()));
+  expansion.id_ = SweepIdOf(expansion.canonical_);
+  return expansion;
+}
+
+ExpandedJob Expansion::At(int64_t index) const {
+  const v1::Axes& axes = sweep_.axes();
+  const auto take = [&index](int size) {
+    const int at = static_cast<int>(index % size);
+    index /= size;
+    return at;
+  };
+  const int seed = take(axes.seed_size());
+  const int learning_rate = take(axes.learning_rate_size());
+  const int encoding = take(axes.encoding_size());
+  const int task = take(axes.task_size());
+  return Expand(sweep_, *kind_, axes.task(task), axes.encoding(encoding), axes.learning_rate(learning_rate), axes.seed(seed));
+}
+
+absl::StatusOr<v1::JobSpec> ReadJob(std::string_view canonical) {
+  ASSIGN_OR_RETURN(v1::JobSpec job, ParseCanonicalJob(canonical));
+  ASSIGN_OR_RETURN(const Kind* kind, KindOf(job.experiment(), ""));
+  // Not the catalog's revisions of today: those that the text leaves out were 1 when it was written.
+  v1::Revisions revisions = kind->Defaults().revisions();
+  revisions.MergeFrom(job.revisions());
+  *job.mutable_revisions() = revisions;
+  kind->Complete(job);
+  return job;
+}
+
+absl::StatusOr<v1::SweepSpec> ReadSweep(std::string_view canonical) { return ParseCanonicalSweep(canonical); }
+
+}  // namespace longreach::experiments

@@ -1,0 +1,64 @@
+// From a sweep to its jobs: one value of each axis, under the sweep's settings.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/spec.pb.h"
+#include "proto/base/status.h"
+#include "proto/types/job.h"
+#include "scheduler/experiments/registry.h"
+
+namespace longreach::experiments {
+
+inline constexpr int64_t kMaxJobs = 10'000'000;
+
+// One job, ready to be stored.
+struct ExpandedJob {
+  JobId id;
+  std::string canonical;
+  std::string pack_key;
+  v1::JobSpec spec;  // Complete.
+  // The jobs that make its inputs, in the order of spec.inputs; each may need others.
+  std::vector<ExpandedJob> prerequisites;
+};
+
+// A sweep that was found to be possible, in all its jobs. Jobs are made one by one, on demand: ten million of them do
+// not fit into memory.
+class Expansion {
+ public:
+  // INVALID_ARGUMENT: names the field, the value and the next step. RESOURCE_EXHAUSTED: more than kMaxJobs jobs, which
+  // is known before the first is made.
+  static absl::StatusOr<Expansion> Of(const v1::SweepSpec& sweep);
+
+  // The sweep's own identity.
+  const SweepId& id() const { return id_; }
+  const std::string& canonical() const { return canonical_; }
+  const std::string& name() const { return sweep_.name(); }
+  const Kind& kind() const { return *kind_; }
+
+  int64_t size() const { return size_; }
+  // In order of task, encoding, learning_rate, seed: the last changes fastest. `index` is below size().
+  ExpandedJob At(int64_t index) const;
+
+ private:
+  Expansion() = default;
+
+  v1::SweepSpec sweep_;
+  const Kind* kind_ = nullptr;
+  SweepId id_;
+  std::string canonical_;
+  int64_t size_ = 0;
+};
+
+// A job's complete specification from its canonical text, as the store keeps it.
+// INVALID_ARGUMENT: the text is not canonical, or its experiment kind is not known here.
+absl::StatusOr<v1::JobSpec> ReadJob(std::string_view canonical);
+
+// A sweep's specification from its canonical text. Settings at their defaults are absent.
+absl::StatusOr<v1::SweepSpec> ReadSweep(std::string_view canonical);
+
+}  // namespace longreach::experiments

@@ -1,0 +1,50 @@
+#include "scheduler/experiments/registry.h"
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+
+namespace longreach::experiments {
+
+// Every kind, ascending by name; X(Algorithmic) stands for `const Kind& Algorithmic()` in algorithmic.cc.
+#define LONGREACH_EXPERIMENTS(X) \
+  X(Algorithmic)
+
+#define X(function) const Kind& function();
+LONGREACH_EXPERIMENTS(X)
+#undef X
+
+namespace {
+
+const std::vector<const Kind*>& Kinds() {
+  static const std::vector<const Kind*> kinds = {
+#define X(function) &function(),
+      LONGREACH_EXPERIMENTS(X)
+#undef X
+  };
+  return kinds;
+}
+
+}  // namespace
+
+const Kind* FindKind(std::string_view name) {
+  for (const Kind* kind : Kinds()) {
+    if (kind->Name() == name) return kind;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> KindNames() {
+  std::vector<std::string> names;
+  for (const Kind* kind : Kinds()) names.emplace_back(kind->Name());
+  return names;
+}
+
+absl::Status UnknownWord(std::string_view field, std::string_view what, std::string_view value,
+                         const std::vector<std::string>& known, std::string_view advice) {
+  const std::string closest = ClosestWord(value, known);
+  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}{}", field, what, value,
+                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest), advice));
+}
+
+}  // namespace longreach::experiments

@@ -1,0 +1,60 @@
+// What the scheduler knows of each experiment kind: its defaults, what it refuses, what its jobs cost. A kind is one
+// file in this folder and one line in registry.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/spec.pb.h"
+#include "proto/base/status.h"
+
+namespace longreach::experiments {
+
+// What a job costs, as far as its specification tells.
+struct Cost {
+  double flops = 0;             // Of matrix products, training and evaluation together.
+  double checkpoint_bytes = 0;  // Of one member.
+};
+
+class Kind {
+ public:
+  virtual ~Kind() = default;
+
+  // As in SweepSpec.experiment.
+  virtual std::string_view Name() const = 0;
+
+  // The metric that a job's score is, over all lengths.
+  virtual std::string_view MainMetric() const = 0;
+
+  // A value for every setting that a job of this kind may have. Never changes once released.
+  virtual const v1::JobSpec& Defaults() const = 0;
+
+  // Refuses a sweep that has a job which cannot be computed. Axes are complete and without duplicates; settings that
+  // are absent stand for their defaults. `prefix` goes in front of field names in messages ("inputs.weights.from.").
+  // INVALID_ARGUMENT: names field, value and next step.
+  virtual absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const = 0;
+
+  // Makes a job of this kind whole: settings that are absent get their defaults, those that the job does not use are
+  // taken away (so that they make no difference to its identity), lists that are sets are sorted.
+  virtual void Complete(v1::JobSpec& job) const = 0;
+
+  // Refuses an input that does not fit the job which needs it. Both specifications are complete.
+  virtual absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
+                                     std::string_view prefix) const = 0;
+
+  // Of a complete job.
+  virtual Cost CostOf(const v1::JobSpec& job) const = 0;
+};
+
+// nullptr when there is none of this name.
+const Kind* FindKind(std::string_view name);
+
+// Ascending.
+std::vector<std::string> KindNames();
+
+// "FIELD: unknown WHAT 'VALUE'", a suggestion where one is near, and `advice`.
+absl::Status UnknownWord(std::string_view field, std::string_view what, std::string_view value,
+                         const std::vector<std::string>& known, std::string_view advice);
+
+}  // namespace longreach::experiments

@@ -1,0 +1,69 @@
+#include "scheduler/core/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace longreach::core {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Demand kWanted{.wanted = true};
+
+TEST(ExplainTest, AQueuedJobWithoutWorkersSaysSo) {
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .ahead = 3}),
+              ElementsAre("It is ready; 3 jobs are in line before it.", "There is no worker; start one with 'longreach-worker run'."));
+}
+
+TEST(ExplainTest, AQueuedJobNamesWhyEachWorkerCannotTakeIt) {
+  const std::vector<std::string> reasons = Explain({.state = Queued{},
+                                                    .demand = kWanted,
+                                                    .workers = {{.name = "a", .state = "active", .why_unable = "has no task 'x'"},
+                                                                {.name = "b", .state = "draining", .reason = "drained"},
+                                                                {.name = "c", .state = "gone"}}});
+  EXPECT_THAT(reasons, ElementsAre("It is ready, and first in line.", "None of the 2 workers that are there can take it.",
+                                   "Worker 'a' has no task 'x'.", "Worker 'b' gets no work: drained."));
+}
+
+TEST(ExplainTest, BusyAndIdleWorkersDiffer) {
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = "active", .running = 1}}}),
+              Contains("The worker that can take it is busy."));
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = "active"}}}), Contains(HasSubstr("is idle")));
+}
+
+TEST(ExplainTest, AHeldJobNamesTheCommandThatHelps) {
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = {.held = true}}), ElementsAre(HasSubstr("longreach resume")));
+  EXPECT_THAT(Explain({.state = Queued{}}), ElementsAre(HasSubstr("No live sweep wants it")));
+}
+
+TEST(ExplainTest, AWaitingJobNamesItsInput) {
+  EXPECT_THAT(Explain({.state = Waiting{},
+                       .demand = kWanted,
+                       .inputs = {{"weights", "0123456789abcdef", "leased", ""}, {"scale", "ffff", "succeeded", ""}}}),
+              ElementsAre("It waits for its inputs.", "It needs the input 'weights' of job 01234567, which is leased."));
+}
+
+TEST(ExplainTest, ALeasedJobNamesWorkerAttemptAndStep) {
+  EXPECT_THAT(Explain({.state = Leased{Attempt{4}, WorkerId{"id"}},
+                       .losses = 1,
+                       .demand = kWanted,
+                       .steps = 100,
+                       .worker_name = "gpu-a",
+                       .phase = "training",
+                       .step = 10,
+                       .members = 9}),
+              ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 9: training, step 10 of 100.", "Its worker was lost 1 of at most 10 times."));
+}
+
+TEST(ExplainTest, TheEndsSayWhy) {
+  EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}, .diverged = true, .diverged_at = 30}), ElementsAre(HasSubstr("not finite at step 30")));
+  EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}}), ElementsAre("It has its result, from attempt 2."));
+  EXPECT_THAT(Explain({.state = Failed{"out of memory"}, .failures = 3}),
+              ElementsAre("It failed: out of memory.", HasSubstr("longreach retry"), "It failed 3 of at most 3 times."));
+  EXPECT_THAT(Explain({.state = Cancelled{}}), ElementsAre(HasSubstr("submitting that sweep again")));
+}
+
+}  // namespace
+}  // namespace longreach::core

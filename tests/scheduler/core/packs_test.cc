@@ -1,0 +1,154 @@
+#include "scheduler/core/packs.h"
+
+#include <limits>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/core/deadlines.h"
+
+namespace longreach::core {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+v1::Abilities Able() {
+  v1::Abilities abilities;
+  abilities.add_experiments("algorithmic");
+  v1::Ability* task = abilities.add_tasks();
+  task->set_name("even_pairs");
+  task->set_revision(1);
+  v1::Ability* encoding = abilities.add_encodings();
+  encoding->set_name("rope");
+  encoding->set_revision(2);
+  abilities.set_model_revision(1);
+  v1::DataSet* data = abilities.add_data_sets();
+  data->set_name("enwik8");
+  data->set_sha256("aaaabbbbcccc");
+  return abilities;
+}
+
+Needs Work() {
+  return {.experiment = "algorithmic", .task = "even_pairs", .encoding = "rope", .encoding_revision = 2};
+}
+
+TEST(AbilitiesTest, AWorkerNeedsEverythingThatTheWorkAsksFor) {
+  EXPECT_EQ(WhyUnable(Work(), Able()), "");
+
+  Needs needs = Work();
+  needs.experiment = "language";
+  EXPECT_EQ(WhyUnable(needs, Able()), "has no experiment kind 'language'");
+  needs = Work();
+  needs.task = "parity_check";
+  EXPECT_EQ(WhyUnable(needs, Able()), "has no task 'parity_check'");
+  needs = Work();
+  needs.encoding_revision = 3;
+  EXPECT_EQ(WhyUnable(needs, Able()), "has revision 2 of encoding 'rope', and revision 3 is needed");
+  needs = Work();
+  needs.encoding_revision = 1;
+  EXPECT_THAT(WhyUnable(needs, Able()), HasSubstr("revision 1 is needed"));
+  needs = Work();
+  needs.model_revision = 2;
+  EXPECT_THAT(WhyUnable(needs, Able()), HasSubstr("revision 2 is needed"));
+}
+
+TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
+  Needs needs = Work();
+  needs.data = "enwik8";
+  needs.data_sha256 = "aaaabbbbcccc";
+  EXPECT_EQ(WhyUnable(needs, Able()), "");
+  needs.data_sha256 = "ddddeeeeffff";
+  EXPECT_EQ(WhyUnable(needs, Able()), "has other bytes under the data set 'enwik8': aaaabbbb instead of ddddeeee");
+  needs.data = "pg19";
+  EXPECT_EQ(WhyUnable(needs, Able()), "has no data set 'pg19'");
+}
+
+TEST(NextInLineTest, GoesByPriorityThenBySubmission) {
+  EXPECT_FALSE(NextInLine({}).has_value());
+  const GroupHead groups[] = {{.priority = 0, .first = 1}, {.priority = 5, .first = 9}, {.priority = 5, .first = 3}, {.priority = -1, .first = 0}};
+  EXPECT_EQ(NextInLine(groups), 2u);
+}
+
+TEST(LimitsTest, WhatAWorkerClaimsIsBounded) {
+  v1::Abilities abilities;
+  EXPECT_EQ(PackLimit(abilities), 1);
+  abilities.set_pack_limit(9);
+  EXPECT_EQ(PackLimit(abilities), 9);
+  abilities.set_pack_limit(std::numeric_limits<int>::max());
+  EXPECT_EQ(PackLimit(abilities), kMaxPackLimit);
+
+  EXPECT_EQ(NewLeases(2, 0), 2);
+  EXPECT_EQ(NewLeases(2, 1), 1);
+  EXPECT_EQ(NewLeases(1, 3), 0);
+  EXPECT_EQ(NewLeases(-4, 0), 0);
+  EXPECT_EQ(NewLeases(std::numeric_limits<int>::max(), 0), kMaxSlots);
+}
+
+TEST(SplitTest, HalvesLeaseApartAndNoOtherAttemptHasTheirNumbers) {
+  EXPECT_THAT(SplitGroups(Attempt{5}, 4), ElementsAre(10, 10, 11, 11));
+  EXPECT_THAT(SplitGroups(Attempt{5}, 3), ElementsAre(10, 10, 11));
+  EXPECT_THAT(SplitGroups(Attempt{5}, 1), ElementsAre(10));
+  EXPECT_THAT(SplitGroups(Attempt{6}, 2), ElementsAre(12, 13));
+}
+
+TEST(SplitTest, TheCulpritIsFoundInLogarithmicallyManyAttempts) {
+  // Of 16 members number 11 crashes its pack, whatever pack it is in.
+  std::vector<std::vector<int>> packs = {{}};
+  for (int i = 0; i < 16; ++i) packs[0].push_back(i);
+  std::set<int> finished;
+  int attempt = 0;
+  int failed = 0;
+  while (!packs.empty()) {
+    const std::vector<int> pack = packs.back();
+    packs.pop_back();
+    ++attempt;
+    if (std::ranges::find(pack, 11) == pack.end()) {
+      finished.insert(pack.begin(), pack.end());
+      continue;
+    }
+    ++failed;
+    if (pack.size() == 1) break;
+    const std::vector<int64_t> groups = SplitGroups(Attempt{attempt}, pack.size());
+    std::map<int64_t, std::vector<int>> halves;
+    for (size_t i = 0; i < pack.size(); ++i) halves[groups[i]].push_back(pack[i]);
+    EXPECT_EQ(halves.size(), 2u);
+    for (auto& [group, half] : halves) packs.push_back(half);
+  }
+  for (const auto& pack : packs) finished.insert(pack.begin(), pack.end());
+  EXPECT_EQ(failed, 5);
+  EXPECT_EQ(finished.size(), 15u);
+  EXPECT_FALSE(finished.contains(11));
+}
+
+TEST(PacksOfTest, RoundsUp) {
+  EXPECT_EQ(PacksOf(0, 9), 0);
+  EXPECT_EQ(PacksOf(9, 9), 1);
+  EXPECT_EQ(PacksOf(10, 9), 2);
+}
+
+TEST(DeadlinesTest, TheEarliestIsNextAndMovingReplaces) {
+  const auto at = [](int s) { return SteadyTime(seconds(s)); };
+  Deadlines<int> deadlines;
+  EXPECT_FALSE(deadlines.Next().has_value());
+  deadlines.Set(1, at(10));
+  deadlines.Set(2, at(5));
+  deadlines.Set(3, at(7));
+  EXPECT_EQ(deadlines.Next(), at(5));
+
+  deadlines.Set(2, at(20));
+  deadlines.Remove(3);
+  deadlines.Remove(99);
+
+  EXPECT_EQ(deadlines.Next(), at(10));
+  EXPECT_EQ(deadlines.size(), 2u);
+  EXPECT_THAT(deadlines.Due(at(9)), ElementsAre());
+  EXPECT_THAT(deadlines.Due(at(20)), ElementsAre(1, 2));
+  EXPECT_EQ(deadlines.Of(2), at(20));
+  EXPECT_FALSE(deadlines.Of(3).has_value());
+}
+
+}  // namespace
+}  // namespace longreach::core

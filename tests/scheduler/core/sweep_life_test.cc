@@ -1,0 +1,41 @@
+#include "scheduler/core/sweep_life.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace longreach::core {
+namespace {
+
+using enum SweepState;
+using testing::HasSubstr;
+
+TEST(SweepLifeTest, PausesResumesAndCancels) {
+  EXPECT_EQ(*Pause(kLive), kPaused);
+  EXPECT_EQ(*Pause(kPaused), kPaused);
+  EXPECT_EQ(*Resume(kPaused), kLive);
+  EXPECT_EQ(*Resume(kLive), kLive);
+  for (const SweepState state : {kLive, kPaused, kCancelled}) EXPECT_EQ(*CancelSweep(state), kCancelled);
+}
+
+TEST(SweepLifeTest, ACancelledSweepComesBackOnlyBySubmitting) {
+  EXPECT_EQ(Pause(kCancelled).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Resume(kCancelled).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Resume(kCancelled).status().message()), HasSubstr("submit it again"));
+  EXPECT_EQ(CheckRetry(kCancelled).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(CheckRetry(kLive).ok());
+  EXPECT_TRUE(CheckRetry(kPaused).ok());
+  EXPECT_EQ(Submit(kCancelled), kLive);
+  EXPECT_EQ(Submit(std::nullopt), kLive);
+}
+
+TEST(DemandTest, AJobIsWantedWhileALiveSweepHasIt) {
+  const Claim live{kLive, -3}, paused{kPaused, 9}, cancelled{kCancelled, 9};
+  EXPECT_EQ(DemandOf({}), Demand{});
+  EXPECT_EQ(DemandOf(std::vector{cancelled}), Demand{});
+  EXPECT_EQ(DemandOf(std::vector{paused, cancelled}), (Demand{.wanted = false, .held = true, .priority = 0}));
+  EXPECT_EQ(DemandOf(std::vector{paused, live, cancelled}), (Demand{.wanted = true, .held = false, .priority = -3}));
+  EXPECT_EQ(DemandOf(std::vector{live, Claim{kLive, 4}}), (Demand{.wanted = true, .held = false, .priority = 4}));
+}
+
+}  // namespace
+}  // namespace longreach::core

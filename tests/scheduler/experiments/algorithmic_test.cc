@@ -1,0 +1,219 @@
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/catalog/catalog.h"
+#include "scheduler/experiments/expansion.h"
+
+namespace longreach::experiments {
+namespace {
+
+using testing::HasSubstr;
+
+v1::SweepSpec Sweep() {
+  v1::SweepSpec sweep;
+  sweep.set_name("test");
+  sweep.set_experiment("algorithmic");
+  sweep.mutable_axes()->add_task("even_pairs");
+  sweep.mutable_axes()->add_encoding("rope");
+  sweep.mutable_axes()->add_learning_rate(3e-4);
+  sweep.mutable_axes()->add_seed(0);
+  return sweep;
+}
+
+v1::SweepSpec WithEncoding(const std::string& encoding) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_axes()->set_encoding(0, encoding);
+  return sweep;
+}
+
+std::string Refusal(const v1::SweepSpec& sweep, absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
+  const absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
+  EXPECT_EQ(expansion.status().code(), code) << expansion.status();
+  return std::string(expansion.status().message());
+}
+
+TEST(AlgorithmicTest, NamesFieldValueAndSuggestionOfATypo) {
+  EXPECT_EQ(Refusal(WithEncoding("roep")),
+            "axes.encoding: unknown encoding 'roep'\n  did you mean 'rope'? 'longreach list encodings' shows all of them");
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_axes()->set_task(0, "even_pair");
+  EXPECT_EQ(Refusal(sweep), "axes.task: unknown task 'even_pair'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");
+}
+
+TEST(AlgorithmicTest, RefusesRandomizedWhereItIsNotAdmitted) {
+  EXPECT_THAT(Refusal(WithEncoding("shape:randomized")), HasSubstr("'shape:randomized': shape admits no randomized positions"));
+  EXPECT_THAT(Refusal(WithEncoding("none:randomized")), HasSubstr("those that do: alibi, learned, log_kerple"));
+  EXPECT_THAT(Refusal(WithEncoding("rope:shuffled")), HasSubstr("only ':randomized' may follow"));
+}
+
+TEST(AlgorithmicTest, RefusesNumbersThatMakeNoSense) {
+  const auto refused = [](auto change) {
+    v1::SweepSpec sweep = Sweep();
+    change(sweep);
+    return Refusal(sweep);
+  };
+  EXPECT_EQ(refused([](auto& s) { s.mutable_training()->set_batch_size(0); }), "training.batch_size: 0 is below 1");
+  EXPECT_EQ(refused([](auto& s) { s.mutable_training()->set_steps(-1); }), "training.steps: -1 is below 0");
+  EXPECT_EQ(refused([](auto& s) { s.mutable_training()->add_lengths(0); }), "training.lengths: 0 is below 1");
+  EXPECT_THAT(refused([](auto& s) { s.mutable_training()->set_clip_norm(0); }), HasSubstr("training.clip_norm: 0"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_dropout(1); }), HasSubstr("model.dropout: 1 is not in [0, 1)"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_dropout(std::numeric_limits<double>::quiet_NaN()); }), HasSubstr("nan is not in"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_heads(7); }), HasSubstr("model.heads: 7 does not divide model.embedding_dim, 64"));
+  EXPECT_EQ(refused([](auto& s) { s.mutable_model()->set_heads(0); }), "model.heads: 0 is below 1");
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_heads(64); }), HasSubstr("rope turns pairs"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_sandwich_dim(7); }), HasSubstr("odd"));
+  EXPECT_EQ(refused([](auto& s) { s.mutable_evaluation()->set_examples(0); }), "evaluation.examples: 0 is below 1");
+  EXPECT_THAT(refused([](auto& s) {
+                for (int length = 1; length <= 1001; ++length) s.mutable_evaluation()->add_lengths(length);
+              }),
+              HasSubstr("evaluation.lengths: 1001 lengths; at most 1000"));
+  EXPECT_THAT(refused([](auto& s) {
+                s.mutable_training()->add_lengths(5);
+                s.mutable_training()->add_lengths(5);
+              }),
+              HasSubstr("training.lengths: 5 is there twice"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_randomized_by("time"); }), HasSubstr("neither 'distance' nor 'position'"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_shift_at_test("fixed"); }), HasSubstr("shift_max, which is 0"));
+  EXPECT_THAT(refused([](auto& s) { s.set_data("enwik8"); }), HasSubstr("data: 'enwik8'"));
+}
+
+TEST(AlgorithmicTest, RefusesATapeThatThePositionsCannotHold) {
+  v1::SweepSpec sweep = WithEncoding("rope:randomized");
+  sweep.mutable_axes()->set_task(0, "duplicate_string");
+  sweep.mutable_positions()->set_max_position(1499);
+  EXPECT_EQ(Refusal(sweep),
+            "positions.max_position: duplicate_string at length 500 has a tape of 1500 tokens, and rope:randomized draws that many distinct "
+            "positions below 1499\n  set positions.max_position to at least 1500, or shorten evaluation.lengths and training.lengths");
+  sweep.mutable_positions()->set_max_position(1500);
+  EXPECT_TRUE(Expansion::Of(sweep).ok());
+
+  // Consecutive rope draws nothing.
+  sweep.mutable_axes()->set_encoding(0, "rope");
+  sweep.mutable_positions()->set_max_position(10);
+  EXPECT_TRUE(Expansion::Of(sweep).ok());
+
+  sweep.mutable_axes()->set_encoding(0, "learned");
+  sweep.mutable_model()->set_learned_rows(1000);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("model.learned_rows: duplicate_string at length 334 has a tape of 1002"));
+
+  v1::SweepSpec shape = WithEncoding("shape");
+  shape.mutable_positions()->set_shift_max(1600);
+  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 448 has a tape of 449 tokens, which shape shifts by up to 1600 below 2048"));
+}
+
+TEST(AlgorithmicTest, TheReleasedTableIsOnlyForRandomizedRelative) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_positions()->set_relative_as_released(true);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("no encoding is relative:randomized"));
+  sweep.mutable_axes()->add_encoding("relative:randomized");
+  EXPECT_TRUE(Expansion::Of(sweep).ok());
+  sweep.mutable_positions()->set_randomized_by("position");
+  EXPECT_THAT(Refusal(sweep), HasSubstr("set positions.randomized_by to 'distance'"));
+}
+
+TEST(AlgorithmicTest, NoStepsNeedWeights) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_training()->set_steps(0);
+  EXPECT_THAT(Refusal(sweep), HasSubstr("0 steps train nothing"));
+
+  v1::Input* input = sweep.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+}
+
+TEST(AlgorithmicTest, AJobIsCompleteAndHoldsNothingThatItDoesNotUse) {
+  const v1::JobSpec rope = Expansion::Of(WithEncoding("rope"))->At(0).spec;
+  EXPECT_EQ(rope.training().steps(), 2'000'000);
+  EXPECT_EQ(rope.training().batch_size(), 128);
+  EXPECT_EQ(rope.training().lengths_size(), 40);
+  EXPECT_EQ(rope.evaluation().lengths_size(), 460);
+  EXPECT_EQ(rope.evaluation().lengths(0), 41);
+  EXPECT_EQ(rope.evaluation().examples(), 500);
+  EXPECT_EQ(rope.model().layers(), 5);
+  EXPECT_TRUE(rope.revisions().has_task());
+  EXPECT_FALSE(rope.model().has_sandwich_dim());
+  EXPECT_FALSE(rope.positions().has_max_position());
+
+  const v1::JobSpec kerple = Expansion::Of(WithEncoding("log_kerple:randomized"))->At(0).spec;
+  EXPECT_TRUE(kerple.randomized());
+  EXPECT_EQ(kerple.encoding(), "log_kerple");
+  EXPECT_EQ(kerple.positions().max_position(), 2048);
+  EXPECT_EQ(kerple.positions().randomized_by(), "distance");
+  EXPECT_TRUE(kerple.model().has_kerple_shared());
+}
+
+TEST(AlgorithmicTest, SettingsThatAJobDoesNotUseMakeNoOtherJob) {
+  const JobId before = Expansion::Of(Sweep())->At(0).id;
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_model()->set_sandwich_dim(64);
+  sweep.mutable_model()->set_kerple_shared(true);
+  sweep.mutable_positions()->set_max_position(4096);
+  sweep.mutable_positions()->set_randomized_by("position");
+  EXPECT_EQ(Expansion::Of(sweep)->At(0).id, before);
+
+  sweep.mutable_axes()->set_encoding(0, "sandwich");
+  v1::SweepSpec plain = WithEncoding("sandwich");
+  EXPECT_NE(Expansion::Of(sweep)->At(0).id, Expansion::Of(plain)->At(0).id);
+}
+
+TEST(AlgorithmicTest, SayingADefaultOrSortingLengthsMakesNoOtherJobOrSweep) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_training()->set_steps(2'000'000);
+  for (int length = 40; length >= 1; --length) sweep.mutable_training()->add_lengths(length);
+  const Expansion said = *Expansion::Of(sweep);
+  const Expansion unsaid = *Expansion::Of(Sweep());
+  EXPECT_EQ(said.id(), unsaid.id());
+  EXPECT_EQ(said.At(0).id, unsaid.At(0).id);
+}
+
+// Cost by the formula of chomsky.md section 9, with its own figures: 4.4 GFLOP an update for tasks with one output at
+// lengths 1..40, about 0.9e16 for a unit, 248 962 parameters for even_pairs.
+TEST(AlgorithmicTest, CostsAreThoseOfTheReference) {
+  const Expansion expansion = *Expansion::Of(WithEncoding("none"));
+  const Cost cost = expansion.kind().CostOf(expansion.At(0).spec);
+  EXPECT_NEAR(cost.flops, 0.9e16, 0.05e16);
+  EXPECT_DOUBLE_EQ(cost.checkpoint_bytes, 12.0 * 248'962);
+
+  v1::SweepSpec one = Sweep();
+  one.mutable_training()->set_steps(1);
+  one.mutable_training()->set_batch_size(2);
+  one.mutable_training()->add_lengths(3);
+  one.mutable_evaluation()->add_lengths(4);
+  one.mutable_evaluation()->set_examples(7);
+  const auto forward = [](double t) { return t * (2 * 64 * 3 + 491'520 + 128 * 2) + 1280 * t * t; };
+  const Expansion small = *Expansion::Of(one);
+  EXPECT_DOUBLE_EQ(small.kind().CostOf(small.At(0).spec).flops, 3 * 2 * forward(4) + 7 * forward(5));
+
+  const auto parameters = [](const std::string& encoding) {
+    const Expansion of = *Expansion::Of(WithEncoding(encoding));
+    return of.kind().CostOf(of.At(0).spec).checkpoint_bytes / 12;
+  };
+  EXPECT_DOUBLE_EQ(parameters("relative"), 248'962 + 21'120);
+  EXPECT_DOUBLE_EQ(parameters("log_kerple"), 248'962 + 80);
+  EXPECT_DOUBLE_EQ(parameters("learned"), 248'962 + 64 * 2048);
+}
+
+TEST(AlgorithmicTest, EveryTaskAndEncodingOfTheCatalogExpands) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_axes()->clear_task();
+  sweep.mutable_axes()->clear_encoding();
+  int encodings = 0;
+  for (const catalog::Task& task : catalog::Tasks()) sweep.mutable_axes()->add_task(std::string(task.name));
+  for (const catalog::Encoding& encoding : catalog::Encodings()) {
+    sweep.mutable_axes()->add_encoding(std::string(encoding.name));
+    ++encodings;
+    if (!(encoding.positions & catalog::kRandomized)) continue;
+    sweep.mutable_axes()->add_encoding(std::string(encoding.name) + ":randomized");
+    ++encodings;
+  }
+  const absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
+  ASSERT_TRUE(expansion.ok()) << expansion.status();
+  EXPECT_EQ(expansion->size(), 15 * encodings);
+  EXPECT_EQ(encodings, 18);
+}
+
+}  // namespace
+}  // namespace longreach::experiments

@@ -1,0 +1,329 @@
+// The table that people quote: every figure here is worked out by hand.
+#include "scheduler/service/results_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace longreach::service {
+namespace {
+
+using store::State;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TableJob Done(std::string task, std::string encoding, double learning_rate, uint32_t seed, double value,
+              std::string build = "1.0") {
+  return {std::move(task), std::move(encoding), learning_rate, seed, State::kSucceeded, false, value, std::move(build)};
+}
+
+ResultsTable Make(const v1::TableSpec& spec) {
+  absl::StatusOr<ResultsTable> table = ResultsTable::Of(spec, "accuracy");
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *std::move(table);
+}
+
+const v1::TableCell& CellAt(const v1::Table& table, const std::string& row, const std::string& column) {
+  for (int i = 0; i < table.cells_size(); ++i) {
+    if (table.rows(i / table.columns_size()).key() == row && table.columns(i % table.columns_size()).key() == column) {
+      return table.cells(i);
+    }
+  }
+  ADD_FAILURE() << "no cell " << row << " / " << column;
+  static const v1::TableCell none;
+  return none;
+}
+
+std::vector<std::string> Keys(const google::protobuf::RepeatedPtrField<v1::TableAxisEntry>& entries) {
+  std::vector<std::string> keys;
+  for (const v1::TableAxisEntry& entry : entries) keys.push_back(entry.key());
+  return keys;
+}
+
+TEST(ResultsTableTest, AggregatesOverWhatIsNeitherRowNorColumn) {
+  // Four jobs of one cell: 50, 70, 80 and 100 percent.
+  for (const auto& [aggregate, expected] :
+       std::map<std::string, double>{{"max", 100}, {"min", 50}, {"mean", 75}, {"median", 75}, {"", 100}}) {
+    v1::TableSpec spec;
+    spec.set_aggregate(aggregate);
+    ResultsTable table = Make(spec);
+    table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.8));
+    table.Add(Done("even_pairs", "rope", 1e-4, 1, 0.5));
+    table.Add(Done("even_pairs", "rope", 3e-4, 0, 1.0));
+    table.Add(Done("even_pairs", "rope", 3e-4, 1, 0.7));
+
+    const v1::Table built = table.Build();
+
+    ASSERT_EQ(built.cells_size(), 1);
+    const v1::TableCell& cell = built.cells(0);
+    EXPECT_DOUBLE_EQ(cell.measured(), expected) << aggregate;
+    EXPECT_DOUBLE_EQ(cell.median(), 75);
+    // Squares of -25, -5, 5, 25 are 1300 together; over 3.
+    EXPECT_NEAR(cell.deviation(), 20.816659994661, 1e-9);
+    EXPECT_EQ(cell.jobs(), 4);
+    EXPECT_EQ(cell.succeeded(), 4);
+    EXPECT_EQ(cell.builds(), 1);
+    EXPECT_EQ(built.unit(), "%");
+    EXPECT_THAT(built.notes(), IsEmpty());
+  }
+}
+
+TEST(ResultsTableTest, AnUnevenMedianIsTheMiddleValueAndOneValueHasNoDeviation) {
+  v1::TableSpec spec;
+  spec.set_rows("seed");
+  spec.set_columns("task");
+  spec.set_aggregate("median");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-4, 10, 0.2));
+  table.Add(Done("even_pairs", "rope", 2e-4, 10, 0.9));
+  table.Add(Done("even_pairs", "rope", 3e-4, 10, 0.3));
+  table.Add(Done("even_pairs", "rope", 3e-4, 9, 0.4));
+
+  const v1::Table built = table.Build();
+
+  // Seeds are sorted as numbers, not as text.
+  EXPECT_THAT(Keys(built.rows()), ElementsAre("9", "10"));
+  EXPECT_DOUBLE_EQ(CellAt(built, "10", "even_pairs").measured(), 30);
+  EXPECT_FALSE(CellAt(built, "9", "even_pairs").has_deviation());
+}
+
+TEST(ResultsTableTest, DivergedFailedAndOpenJobsAreCountedAndNamedButNeverAveraged) {
+  v1::TableSpec spec;
+  spec.set_aggregate("mean");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.6));
+  TableJob job = Done("even_pairs", "rope", 1e-4, 1, 0.6);
+  job.value.reset();
+  job.diverged = true;
+  table.Add(job);
+  job.diverged = false;
+  job.state = State::kFailed;
+  table.Add(job);
+  job.state = State::kLeased;
+  table.Add(job);
+  job.state = State::kQueued;
+  table.Add(job);
+  job.state = State::kCancelled;
+  table.Add(job);
+  job.state = State::kSucceeded;  // Without this measurement.
+  table.Add(job);
+
+  const v1::Table built = table.Build();
+
+  const v1::TableCell& cell = built.cells(0);
+  EXPECT_DOUBLE_EQ(cell.measured(), 60);
+  EXPECT_EQ(cell.jobs(), 7);
+  EXPECT_EQ(cell.succeeded(), 3);
+  EXPECT_EQ(cell.diverged(), 1);
+  EXPECT_EQ(cell.failed(), 1);
+  EXPECT_THAT(built.notes(),
+              ElementsAre("2 jobs are not finished (1 queued, 1 leased): the table will change",
+                          "1 job failed and counts in no cell", "1 job was cancelled and counts in no cell",
+                          "1 job diverged and counts in no cell (the loss was not finite)",
+                          "1 job succeeded without a value of accuracy over all lengths"));
+}
+
+TEST(ResultsTableTest, ACellWithoutAValueIsMissingAndNotZero) {
+  ResultsTable table = Make({});
+  TableJob job = Done("even_pairs", "rope", 1e-4, 0, 0);
+  job.state = State::kQueued;
+  job.value.reset();
+  table.Add(job);
+  table.Add(Done("parity_check", "alibi", 1e-4, 0, 0.0));
+
+  const v1::Table built = table.Build();
+
+  EXPECT_FALSE(CellAt(built, "even_pairs", "rope").has_measured());
+  EXPECT_FALSE(CellAt(built, "even_pairs", "alibi").has_measured());
+  EXPECT_EQ(CellAt(built, "even_pairs", "alibi").jobs(), 0);
+  ASSERT_TRUE(CellAt(built, "parity_check", "alibi").has_measured());
+  EXPECT_EQ(CellAt(built, "parity_check", "alibi").measured(), 0);
+}
+
+TEST(ResultsTableTest, RowsAndColumnsGoByTheGivenOrderThenByLevelAndForm) {
+  v1::TableSpec spec;
+  spec.add_row_order("bucket_sort");
+  spec.add_row_order("odds_first");  // The sweep lacks it.
+  spec.add_column_order("shape");
+  ResultsTable table = Make(spec);
+  for (const char* task : {"bucket_sort", "binary_addition", "reverse_string", "parity_check", "even_pairs"}) {
+    for (const char* encoding : {"rope:randomized", "alibi:randomized", "rope", "shape", "sin_cos"}) {
+      table.Add(Done(task, encoding, 1e-4, 0, 0.5));
+    }
+  }
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.rows()),
+              ElementsAre("bucket_sort", "even_pairs", "parity_check", "reverse_string", "binary_addition"));
+  EXPECT_THAT(Keys(built.columns()), ElementsAre("shape", "rope", "sin_cos", "alibi:randomized", "rope:randomized"));
+  EXPECT_EQ(built.columns(4).label(), "Randomized RoPE");
+  EXPECT_EQ(built.columns(1).label(), "RoPE");
+  EXPECT_EQ(built.rows(3).label(), "Reverse String");
+  EXPECT_EQ(built.rows(3).group(), "DCF");
+  EXPECT_EQ(built.rows(3).mark(), "");
+  EXPECT_EQ(built.rows(2).mark(), "permutation_invariant");
+}
+
+TEST(ResultsTableTest, MarksTheBestOfARowInTheMetricsDirectionAndAllThatTie) {
+  for (const auto& [metric, best_value] : std::map<std::string, double>{{"accuracy", 0.9}, {"loss", 0.1}}) {
+    v1::TableSpec spec;
+    spec.set_metric(metric);
+    ResultsTable table = Make(spec);
+    table.Add(Done("even_pairs", "alibi", 1e-4, 0, 0.9));
+    table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.1));
+    table.Add(Done("even_pairs", "sandwich", 1e-4, 0, best_value));
+    table.Add(Done("even_pairs", "none", 1e-4, 0, 0.5));
+
+    const v1::Table built = table.Build();
+
+    EXPECT_EQ(CellAt(built, "even_pairs", "alibi").best(), metric == "accuracy");
+    EXPECT_EQ(CellAt(built, "even_pairs", "rope").best(), metric == "loss");
+    EXPECT_TRUE(CellAt(built, "even_pairs", "sandwich").best());
+    EXPECT_FALSE(CellAt(built, "even_pairs", "none").best());
+  }
+}
+
+TEST(ResultsTableTest, PublishedValuesStandBesideAndAreNeverMixedWithMeasuredOnes) {
+  v1::TableSpec spec;
+  spec.set_published("table_b1");
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best_of_ruoss_2023");
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "log_kerple", 1e-4, 0, 0.5));
+  TableJob open = Done("even_pairs", "power_kerple", 1e-4, 0, 0);
+  open.state = State::kQueued;
+  open.value.reset();
+  table.Add(open);
+  table.SetExtraMissing(0);
+
+  const v1::Table built = table.Build();
+
+  EXPECT_FALSE(CellAt(built, "even_pairs", "power_kerple").has_measured());
+  EXPECT_DOUBLE_EQ(CellAt(built, "even_pairs", "power_kerple").published(), 69.3);
+  EXPECT_DOUBLE_EQ(CellAt(built, "even_pairs", "log_kerple").measured(), 50);
+  EXPECT_DOUBLE_EQ(CellAt(built, "even_pairs", "log_kerple").published(), 100);
+  EXPECT_FALSE(CellAt(built, "even_pairs", "power_kerple").published_best());
+  EXPECT_TRUE(CellAt(built, "even_pairs", "log_kerple").published_best());
+  EXPECT_TRUE(CellAt(built, "even_pairs", "best_of_ruoss_2023").published_best());
+  EXPECT_FALSE(CellAt(built, "even_pairs", "best_of_ruoss_2023").has_measured());
+  EXPECT_THAT(built.notes(),
+              testing::Contains("Best of [1]: not measured, as the sweep 'ruoss-2023' has not been submitted"));
+}
+
+TEST(ResultsTableTest, PublishedValuesOverAllLengthsDoNotStandBesideOneLength) {
+  v1::TableSpec spec;
+  spec.set_published("table_b1");
+  spec.set_length(100);
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "log_kerple", 1e-4, 0, 0.5));
+
+  const v1::Table built = table.Build();
+
+  EXPECT_FALSE(built.cells(0).has_published());
+  EXPECT_THAT(built.notes(), ElementsAre("no value of the published table 'table_b1' belongs to a cell of this one"));
+}
+
+TEST(ResultsTableTest, AnExtraColumnTakesAllJobsOfARowFromTheOtherSweep) {
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("rope");  // As a column of the sweep itself: the two stay apart.
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  table.AddExtra(0, Done("even_pairs", "alibi", 1e-4, 0, 0.7));
+  table.AddExtra(0, Done("even_pairs", "sin_cos:randomized", 1e-4, 0, 0.9));
+  table.AddExtra(0, Done("parity_check", "alibi", 1e-4, 0, 0.7));  // No row of this table.
+
+  const v1::Table built = table.Build();
+
+  ASSERT_EQ(built.rows_size(), 1);
+  ASSERT_EQ(built.columns_size(), 2);
+  EXPECT_DOUBLE_EQ(built.cells(0).measured(), 50);
+  EXPECT_DOUBLE_EQ(built.cells(1).measured(), 90);
+  EXPECT_EQ(built.cells(1).jobs(), 2);
+  EXPECT_FALSE(built.cells(0).best());
+  EXPECT_TRUE(built.cells(1).best());
+}
+
+TEST(ResultsTableTest, TheGainIsTheMeanOverPairsThatBothHaveAValue) {
+  v1::TableSpec spec;
+  spec.set_gain(true);
+  spec.set_published_gain(7.4);
+  spec.set_published("table_b1");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "log_kerple", 1e-4, 0, 0.5));
+  table.Add(Done("even_pairs", "log_kerple:randomized", 1e-4, 0, 0.8));   // +30; published 75.5 - 100 = -24.5.
+  table.Add(Done("modular_arithmetic", "log_kerple", 1e-4, 0, 0.3));
+  table.Add(Done("modular_arithmetic", "log_kerple:randomized", 1e-4, 0, 0.2));  // -10; published 33.6 - 30.5 = 3.1.
+  table.Add(Done("even_pairs", "shape", 1e-4, 0, 0.9));                     // Has no randomized form.
+  table.Add(Done("even_pairs", "sandwich:randomized", 1e-4, 0, 0.9));       // Its plain form is no column.
+
+  const v1::Table built = table.Build();
+
+  EXPECT_DOUBLE_EQ(built.gain(), 10);
+  EXPECT_EQ(built.gain_pairs(), 2);
+  EXPECT_NEAR(built.published_gain_of_cells(), -10.7, 1e-9);
+  EXPECT_DOUBLE_EQ(built.published_gain_stated(), 7.4);
+}
+
+TEST(ResultsTableTest, TheGainIsTheSameWhenEncodingsAreRowsAndAbsentWithoutPairs) {
+  v1::TableSpec spec;
+  spec.set_gain(true);
+  spec.set_rows("encoding");
+  ResultsTable turned = Make(spec);
+  turned.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  turned.Add(Done("even_pairs", "rope:randomized", 1e-4, 0, 0.8));
+  EXPECT_DOUBLE_EQ(turned.Build().gain(), 30);
+
+  ResultsTable lonely = Make(spec);
+  lonely.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  lonely.Add(Done("parity_check", "rope:randomized", 1e-4, 0, 0.8));
+  EXPECT_FALSE(lonely.Build().has_gain());
+  EXPECT_EQ(lonely.Build().gain_pairs(), 0);
+}
+
+TEST(ResultsTableTest, NamesTheCellsThatSeveralBuildsMade) {
+  ResultsTable table = Make({});
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5, "1.0"));
+  table.Add(Done("even_pairs", "rope", 1e-4, 1, 0.6, "1.1"));
+  table.Add(Done("even_pairs", "alibi", 1e-4, 0, 0.6, "1.1"));
+
+  const v1::Table built = table.Build();
+
+  EXPECT_EQ(CellAt(built, "even_pairs", "rope").builds(), 2);
+  EXPECT_EQ(CellAt(built, "even_pairs", "alibi").builds(), 1);
+  EXPECT_THAT(built.notes(), ElementsAre("1 cell was made by more than one build: Even Pairs / RoPE (2 builds)"));
+}
+
+TEST(ResultsTableTest, RefusesWhatItDoesNotKnowAndSaysWhatIsMeant) {
+  struct Case {
+    void (*change)(v1::TableSpec&);
+    const char* says;
+  };
+  const Case cases[] = {
+      {[](v1::TableSpec& s) { s.set_rows("taks"); }, "table.rows: unknown column 'taks'\n  did you mean 'task'?"},
+      {[](v1::TableSpec& s) { s.set_columns("encodings"); }, "did you mean 'encoding'?"},
+      {[](v1::TableSpec& s) { s.set_metric("acuracy"); }, "table.metric: unknown metric 'acuracy'\n  did you mean 'accuracy'?"},
+      {[](v1::TableSpec& s) { s.set_aggregate("maximum"); }, "known are max, mean, median, min"},
+      {[](v1::TableSpec& s) { s.set_published("table_b2"); }, "did you mean 'table_b1'?"},
+      {[](v1::TableSpec& s) { s.set_length(-1); }, "-1 is negative"},
+      {[](v1::TableSpec& s) { s.set_rows("seed"), s.set_columns("seed"); }, "both 'seed'"},
+      {[](v1::TableSpec& s) { s.set_metric("loss"), s.set_published("table_b1"); }, "holds accuracy_percent, not loss"},
+      {[](v1::TableSpec& s) { s.add_row_order("a"), s.add_row_order("a"); }, "table.row_order: 'a' is there twice"},
+      {[](v1::TableSpec& s) { s.add_extra_columns()->set_key("a"); }, "needs a key and the name of a sweep"},
+  };
+  for (const Case& refused : cases) {
+    v1::TableSpec spec;
+    refused.change(spec);
+    const absl::Status status = ResultsTable::Of(spec, "accuracy").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << refused.says;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(refused.says));
+  }
+}
+
+}  // namespace
+}  // namespace longreach::service
