@@ -1,0 +1,138 @@
+"""Whatever is killed or stopped on the way, a sweep ends with the bits of an undisturbed run."""
+import signal
+
+import pytest
+
+import harness
+from harness import BIN, Process, Scheduler, Worker, messages, query, results, run_cli, until
+
+# Long enough that an interruption falls into the middle of a job; four packs of two, so that two workers share them.
+SWEEP = """
+name: interrupted
+experiment: algorithmic
+axes:
+  task: [even_pairs, reverse_string]
+  encoding: [rope, "alibi:randomized"]
+  learning_rate: [1e-3]
+  seed: 0..1
+model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
+training: {steps: 400, batch_size: 32, lengths: 1..12}
+evaluation: {lengths: 13..16, examples: 64}
+"""
+JOBS = 8
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    """The results of the sweep when nothing goes wrong."""
+    with harness.Home() as home:
+        ended = run_cli(home, "run", sweep_file(home), "--store", home.path / "plain.db")
+        assert ended.code == 0, ended
+        jobs, measurements = results(home.path / "plain.db")
+        assert [state for _, state, *_ in jobs] == ["succeeded"] * JOBS
+        return jobs, measurements
+
+
+def sweep_file(home):
+    file = home.path / "sweep.yaml"
+    file.write_text(SWEEP)
+    return file
+
+
+def submit(home, scheduler):
+    submitted = run_cli(home, "submit", sweep_file(home), scheduler=scheduler)
+    assert submitted.code == 0, submitted
+
+
+def training(scheduler, worker=None):
+    """Attempts that have done some updates but not all, on one worker or any."""
+    call = scheduler.api().WatchSweep(messages("api").GetSweepRequest(sweep="last"))
+    running = next(call).running
+    call.cancel()
+    return [attempt for attempt in running if 0 < attempt.step < attempt.steps and worker in (None, attempt.worker_name)]
+
+
+def partly_done(store):
+    """The store of an embedded run has some jobs with a result and some without."""
+    states = dict(query(store, "SELECT state, count(*) FROM jobs GROUP BY state")) if store.exists() else {}
+    return 0 < states.get("succeeded", 0) < JOBS
+
+
+def wait_for_the_end(home, scheduler):
+    waited = run_cli(home, "wait", "last", scheduler=scheduler)
+    assert waited.code == 0, waited
+
+
+def assert_sound(home, scheduler):
+    checked = run_cli(home, "store", "check", scheduler=scheduler)
+    assert checked.code == 0, checked
+
+
+def test_a_worker_killed_in_the_middle_of_a_job(home, undisturbed):
+    scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
+    workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.2") for _ in range(2)]
+    submit(home, scheduler)
+    until(lambda: training(scheduler, workers[0].worker_name), "the first worker is in the middle of a job")
+    workers[0].kill()
+    wait_for_the_end(home, scheduler)
+    assert results(scheduler.store) == undisturbed
+    outcomes = dict(query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome"))
+    assert outcomes["lost"] >= 1 and outcomes["succeeded"] >= 4, outcomes
+    assert_sound(home, scheduler)
+
+
+def test_the_scheduler_killed_in_the_middle_of_a_job(home, undisturbed):
+    scheduler = Scheduler(home)
+    workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.2") for _ in range(2)]
+    submit(home, scheduler)
+    for _ in range(3):
+        until(lambda: training(scheduler), "a job is under way")
+        scheduler.kill()
+        scheduler = scheduler.again()
+    wait_for_the_end(home, scheduler)
+    assert results(scheduler.store) == undisturbed
+    assert all(worker.is_running() for worker in workers)
+    # Nobody lost a lease over it: the workers trained on and came back.
+    assert query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome") == [("succeeded", 4)]
+    assert_sound(home, scheduler)
+
+
+def test_a_worker_asked_to_stop_gives_its_work_back(home, undisturbed):
+    scheduler = Scheduler(home)
+    leaving = Worker(home, scheduler)
+    submit(home, scheduler)
+    until(lambda: training(scheduler), "the worker is in the middle of a job")
+    assert leaving.stop() == 0
+    given_back = query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome = 'given_back'")
+    assert given_back == [(1,)]
+    # The checkpoint came along: the next worker goes on where this one stopped.
+    assert query(scheduler.store, "SELECT max(checkpoint_step) > 0 FROM jobs") == [(1,)]
+    Worker(home, scheduler)
+    wait_for_the_end(home, scheduler)
+    assert results(scheduler.store) == undisturbed
+    assert query(scheduler.store, "SELECT sum(failures), sum(losses) FROM jobs") == [(0, 0)]
+    assert_sound(home, scheduler)
+
+
+def test_run_interrupted_by_ctrl_c_and_started_again(home, undisturbed):
+    store = home.path / "interrupted.db"
+    running = Process(home, "run", [BIN / "longreach", "run", sweep_file(home), "--store", store])
+    until(lambda: partly_done(store), "some jobs are done and some are not")
+    running.signal(signal.SIGINT)
+    assert running.wait() == 130
+    assert query(store, "SELECT count(*) FROM jobs WHERE state = 'leased'") == [(0,)]
+    again = run_cli(home, "run", sweep_file(home), "--store", store)
+    assert again.code == 0, again
+    assert results(store) == undisturbed
+    checked = run_cli(home, "store", "check", "--store", store)
+    assert checked.code == 0, checked
+
+
+def test_run_killed_with_all_its_processes_and_started_again(home, undisturbed):
+    store = home.path / "killed.db"
+    running = Process(home, "run", [BIN / "longreach", "run", sweep_file(home), "--store", store])
+    until(lambda: partly_done(store), "some jobs are done and some are not")
+    running.kill()  # Its children see their pipes close.
+    again = run_cli(home, "run", sweep_file(home), "--store", store)
+    assert again.code == 0, again
+    assert results(store) == undisturbed
