@@ -1,0 +1,39 @@
+#include "worker/agent/abilities.h"
+
+#include <unistd.h>
+
+#include "proto/base/build_info.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::agent {
+
+v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& name, int threads, int pack_limit) {
+  v1::Abilities abilities;
+  abilities.set_name(name);
+  abilities.set_build(BuildDescription());
+  abilities.set_device(trainer.device());
+  abilities.set_threads(threads > 0 ? threads : trainer.threads());
+  abilities.set_memory_bytes(trainer.memory_bytes());
+  abilities.set_pack_limit(pack_limit);
+  *abilities.mutable_experiments() = trainer.experiments();
+  for (const catalog::Task& task : catalog::Tasks()) {
+    v1::Ability& ability = *abilities.add_tasks();
+    ability.set_name(std::string(task.name));
+    ability.set_revision(task.revision);
+  }
+  for (const catalog::Encoding& encoding : catalog::Encodings()) {
+    v1::Ability& ability = *abilities.add_encodings();
+    ability.set_name(std::string(encoding.name));
+    ability.set_revision(encoding.revision);
+  }
+  abilities.set_model_revision(catalog::kModelRevision);
+  return abilities;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "worker";
+  return name;
+}
+
+}  // namespace longreach::agent

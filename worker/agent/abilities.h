@@ -1,0 +1,18 @@
+// What this worker tells the scheduler about itself.
+#pragma once
+
+#include <string>
+
+#include "longreach/v1/trainer_pipe.pb.h"
+#include "longreach/v1/worker.pb.h"
+
+namespace longreach::agent {
+
+// Tasks, encodings and revisions are the catalog's, because the trainer is built from it. `threads` 0: all that the
+// machine has.
+v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& name, int threads, int pack_limit);
+
+// The machine's name; "worker" when it has none.
+std::string HostName();
+
+}  // namespace longreach::agent

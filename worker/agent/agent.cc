@@ -1,0 +1,278 @@
+#include "worker/agent/agent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "proto/base/build_info.h"
+#include "worker/agent/abilities.h"
+#include "worker/agent/files.h"
+#include "worker/agent/log.h"
+
+namespace longreach::agent {
+namespace {
+
+// Reports in one call; the rest goes with the next.
+constexpr size_t kReportBytesPerCall = 3 << 20;
+// Attempts whose files are on their way while the next one trains.
+constexpr int kHandingInAtOnce = 2;
+
+std::string Described(const v1::Lease& lease) {
+  const v1::JobSpec& spec = lease.jobs(0).spec();
+  return fmt::format("{} job(s), {} with {}{}{}", lease.jobs_size(), spec.task(), spec.encoding(),
+                     spec.randomized() ? ":randomized" : "",
+                     lease.jobs(0).has_checkpoint() ? fmt::format(", from step {}", lease.jobs(0).checkpoint().step()) : "");
+}
+
+std::string_view NameOf(v1::AttemptReport::Outcome outcome) {
+  switch (outcome) {
+    case v1::AttemptReport::OUTCOME_SUCCEEDED: return "succeeded";
+    case v1::AttemptReport::OUTCOME_FAILED: return "failed";
+    case v1::AttemptReport::OUTCOME_GIVEN_BACK: return "given back";
+    default: return "ended";
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(boost::asio::io_context& io, AgentOptions options, Ended ended) {
+  ASSIGN_OR_RETURN(StateFolder state, StateFolder::Open(options.state, SystemClock().Wall()));
+  ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.outbox()));
+  if (options.name.empty()) options.name = HostName();
+  return std::unique_ptr<Agent>(
+      new Agent(io, std::move(options), std::move(state), std::move(outbox), std::move(ended)));
+}
+
+Agent::Agent(boost::asio::io_context& io, AgentOptions options, StateFolder state, Outbox outbox, Ended ended)
+    : io_(io),
+      options_(std::move(options)),
+      state_(std::move(state)),
+      outbox_(std::move(outbox)),
+      ended_(std::move(ended)),
+      cache_(state_.cache()),
+      transfers_(ConnectTo(options_.scheduler)),
+      synchronizer_(io, ConnectTo(options_.scheduler), options_.scheduler,
+                    {.make_request = [this] { return MakeRequest(); },
+                     .on_response = [this](const v1::SynchronizeRequest& sent,
+                                           const v1::SynchronizeResponse& response) { return OnResponse(sent, response); },
+                     .on_refused = [this](absl::Status status) { End(std::move(status)); }}),
+      leave_timer_(io),
+      hang_(options_.hang_floor_s),
+      hang_timer_(io),
+      restart_timer_(io) {}
+
+Agent::~Agent() { pool_.join(); }
+
+void Agent::Start() { StartTrainer(); }
+
+v1::SynchronizeRequest Agent::MakeRequest() const {
+  v1::SynchronizeRequest request;
+  request.set_protocol(kProtocolVersion);
+  request.set_worker(state_.worker());
+  request.set_incarnation(state_.incarnation());
+  *request.mutable_abilities() = abilities_;
+  for (const auto& [number, attempt] : attempts_) *request.add_held() = HeldOf(*attempt);
+  request.set_free_slots(FreeSlots());
+  size_t bytes = 0;
+  for (const auto& [number, report] : outbox_.reports()) {
+    bytes += report.ByteSizeLong();
+    if (request.finished_size() > 0 && bytes > kReportBytesPerCall) break;
+    *request.add_finished() = report;
+  }
+  // Only with empty hands: what is held until then needs its lease for the last checkpoint.
+  request.set_leaving(leaving_ && attempts_.empty());
+  request.set_may_wait(!leaving_);
+  return request;
+}
+
+int Agent::FreeSlots() const {
+  if (leaving_ || !trainer_ready_) return 0;
+  const auto handing_in = std::count_if(attempts_.begin(), attempts_.end(), [](const auto& entry) {
+    return entry.second->stage == Attempt::Stage::kHandingIn;
+  });
+  const auto before = static_cast<std::ptrdiff_t>(attempts_.size()) - handing_in;
+  return before == 0 && handing_in < kHandingInAtOnce ? 1 : 0;
+}
+
+bool Agent::Holds(const AttemptPtr& attempt) const {
+  const auto found = attempts_.find(attempt->number());
+  return found != attempts_.end() && found->second == attempt;
+}
+
+bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response) {
+  bool changed = false;
+  for (const v1::HeldAttempt& held : sent.held()) {
+    const auto found = attempts_.find(held.attempt());
+    if (found == attempts_.end()) continue;
+    // Points are only ever added behind, and one call is in flight at a time: these are the first ones.
+    auto& points = found->second->points;
+    points.erase(points.begin(), points.begin() + held.points_size());
+    changed |= held.points_size() > 0 && !points.empty();
+  }
+  for (const uint64_t attempt : response.acknowledged()) {
+    changed |= outbox_.reports().contains(attempt);
+    outbox_.Remove(attempt);
+  }
+  for (const v1::Directive& directive : response.directives()) changed |= Follow(directive);
+  for (const v1::Lease& lease : response.leases()) changed |= Take(lease);
+  if (response.refused() != refused_) {
+    refused_ = response.refused();
+    if (!refused_.empty()) LogWarning(fmt::format("the scheduler gives no work: {}", refused_));
+  }
+  if (sent.leaving() && outbox_.reports().empty()) End(absl::OkStatus());
+  return changed;
+}
+
+bool Agent::Follow(const v1::Directive& directive) {
+  const auto found = attempts_.find(directive.attempt());
+  if (found == attempts_.end()) return false;
+  const AttemptPtr attempt = found->second;
+  if (directive.action() == v1::Directive::ACTION_DROP) {
+    Drop(attempt, "the scheduler dropped it");
+    return true;
+  }
+  bool changed = false;
+  v1::ToTrainer message;
+  for (const std::string& job : directive.dropped_jobs()) {
+    if (!attempt->dropped.insert(job).second) continue;
+    changed = true;
+    message.mutable_drop()->add_jobs(job);
+  }
+  if (changed && attempt->stage == Attempt::Stage::kTraining) {
+    message.mutable_drop()->set_attempt(attempt->number());
+    trainer_->Send(message);
+  }
+  if (directive.action() == v1::Directive::ACTION_STOP && !attempt->stopping) {
+    LogInfo(fmt::format("attempt {}: asked to stop", attempt->number()));
+    Stop(attempt);
+    changed = true;
+  }
+  return changed;
+}
+
+bool Agent::Take(const v1::Lease& lease) {
+  // A lease is sent again until the worker is seen to hold it, so it may come after its own report.
+  if (lease.jobs().empty() || attempts_.contains(lease.attempt()) || outbox_.reports().contains(lease.attempt())) {
+    return false;
+  }
+  if (FreeSlots() == 0) return false;
+  auto attempt = std::make_shared<Attempt>();
+  attempt->lease = lease;
+  attempt->folder = state_.attempts() / std::to_string(lease.attempt());
+  if (const absl::Status made = MakeFolder(attempt->folder); !made.ok()) {
+    LogWarning(std::string(made.message()));
+    return false;
+  }
+  LogInfo(fmt::format("attempt {}: taken, {}", attempt->number(), Described(lease)));
+  attempts_[attempt->number()] = attempt;
+  BeginFetch(attempt);
+  return true;
+}
+
+void Agent::Stop(const AttemptPtr& attempt) {
+  if (attempt->stopping) return;
+  attempt->stopping = true;
+  switch (attempt->stage) {
+    case Attempt::Stage::kFetching:
+    case Attempt::Stage::kReady:
+      attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
+      Report(attempt);
+      break;
+    case Attempt::Stage::kTraining: {
+      v1::ToTrainer message;
+      message.mutable_stop()->set_attempt(attempt->number());
+      trainer_->Send(message);
+      break;
+    }
+    case Attempt::Stage::kHandingIn:
+      break;  // It has ended anyway.
+  }
+}
+
+void Agent::Drop(AttemptPtr attempt, const std::string& why) {
+  LogInfo(fmt::format("attempt {}: dropped ({})", attempt->number(), why));
+  Forget(attempt);
+  if (training_ == attempt->number()) {
+    EndTraining();
+    RestartTrainer();  // It would write a checkpoint first if it were asked to stop, and nobody wants that.
+  }
+  synchronizer_.News();
+}
+
+void Agent::Report(const AttemptPtr& attempt) {
+  const v1::AttemptReport report = Completed(*attempt);
+  if (const absl::Status written = outbox_.Add(report); !written.ok()) {
+    LogWarning(fmt::format("attempt {}: its report is in memory only: {}", attempt->number(),
+                           std::string(written.message())));
+  }
+  LogInfo(fmt::format("attempt {}: {}{}{}", attempt->number(), NameOf(report.outcome()),
+                      report.detail().empty() ? "" : ": ", report.detail()));
+  Forget(attempt);
+  synchronizer_.News();
+}
+
+void Agent::Forget(const AttemptPtr& attempt) {
+  attempt->transfers.request_stop();
+  attempt->checkpoint_upload.request_stop();
+  attempts_.erase(attempt->number());
+  std::error_code ignored;  // The next start removes what remains.
+  std::filesystem::remove_all(attempt->folder, ignored);
+}
+
+void Agent::Leave() {
+  if (leaving_ || ended_already_) return;
+  leaving_ = true;
+  if (!ever_ready_) return End(absl::OkStatus());
+  LogInfo(attempts_.empty() ? "leaving" : "leaving after a checkpoint");
+  idle_since_ = std::chrono::steady_clock::now();
+  const auto held = attempts_;  // Stop() may forget some.
+  for (const auto& [number, attempt] : held) Stop(attempt);
+  synchronizer_.News();
+  WatchLeaving();
+}
+
+void Agent::WatchLeaving() {
+  leave_timer_.expires_after(std::chrono::milliseconds(200));
+  leave_timer_.async_wait([this](boost::system::error_code error) {
+    if (error || ended_already_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (training_ != 0) idle_since_ = now;
+    const std::chrono::duration<double> silent = now - std::max(idle_since_, synchronizer_.answered_at());
+    const std::chrono::duration<double> idle = now - idle_since_;
+    // The second bound is for a scheduler that answers but never takes what we have.
+    if (silent.count() > options_.patience_s || idle.count() > 15 * options_.patience_s) return LeaveWithoutScheduler();
+    WatchLeaving();
+  });
+}
+
+void Agent::LeaveWithoutScheduler() {
+  const auto held = attempts_;
+  for (const auto& [number, attempt] : held) {
+    // Its files are not stored, so whatever it was, it is not a success.
+    attempt->report.Clear();
+    attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
+    Report(attempt);
+  }
+  LogWarning(fmt::format("left without an answer from the scheduler; {} report(s) wait in {} for the next start",
+                         outbox_.reports().size(), state_.outbox().string()));
+  End(absl::OkStatus());
+}
+
+void Agent::End(absl::Status status) {
+  if (ended_already_) return;
+  ended_already_ = true;
+  synchronizer_.Stop();
+  leave_timer_.cancel();
+  hang_timer_.cancel();
+  restart_timer_.cancel();
+  for (const auto& [number, attempt] : attempts_) {
+    attempt->transfers.request_stop();
+    attempt->checkpoint_upload.request_stop();
+  }
+  trainer_.reset();
+  trainer_ready_ = false;
+  ended_(std::move(status));
+}
+
+}  // namespace longreach::agent

@@ -1,0 +1,154 @@
+// The worker's agent: takes leases, has the trainer child train them, hands in files and reports. One object, one
+// io_context, one thread; only file transfers block, on threads of their own.
+//
+// What it promises: a report is on disk before anything of its attempt is removed, and stays there until acknowledged.
+// Training goes on while the scheduler is away; whether the lease still holds is the scheduler's to say (DROP, ABORTED).
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/base/status.h"
+#include "worker/agent/attempt.h"
+#include "worker/agent/backoff.h"
+#include "worker/agent/file_cache.h"
+#include "worker/agent/hang_watch.h"
+#include "worker/agent/outbox.h"
+#include "worker/agent/state_folder.h"
+#include "worker/agent/synchronizer.h"
+#include "worker/agent/trainer_process.h"
+#include "worker/agent/transfers.h"
+
+namespace longreach::agent {
+
+struct AgentOptions {
+  std::string scheduler;          // host:port or unix:PATH.
+  std::filesystem::path state;    // The worker's own folder.
+  std::string name;               // Empty: the machine's.
+  int threads = 0;                // 0: all cores.
+  bool cuda = false;
+  int pack_limit = 16;
+  double checkpoint_every_s = 60;
+  std::filesystem::path binary;   // longreach-worker, for the trainer child.
+  std::filesystem::path cuda_plugin;
+  double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
+  double patience_s = 20;         // When leaving: how long to wait for a scheduler that does not answer.
+};
+
+class Agent {
+ public:
+  // OK: left as asked. Else why it cannot go on; what to do is in the text.
+  using Ended = std::function<void(absl::Status)>;
+
+  // Takes the state folder. Errors as in StateFolder::Open.
+  // The agent must outlive io.run(), which returns some time after `ended` was called.
+  static absl::StatusOr<std::unique_ptr<Agent>> Open(boost::asio::io_context& io, AgentOptions options, Ended ended);
+  ~Agent();
+
+  // Starts the trainer, and calls the scheduler once it is ready.
+  void Start();
+  // Checkpoint, hand in, give back, say goodbye. Asking again changes nothing.
+  void Leave();
+
+  // 0: none. For tests.
+  int trainer_pid() const { return trainer_ == nullptr ? 0 : trainer_->pid(); }
+
+ private:
+  using AttemptPtr = std::shared_ptr<Attempt>;
+  struct FileToHandIn {
+    std::string kind;
+    int step = 0;
+    std::filesystem::path file;
+  };
+
+  Agent(boost::asio::io_context& io, AgentOptions options, StateFolder state, Outbox outbox, Ended ended);
+
+  // agent.cc: what the scheduler is told and says.
+  v1::SynchronizeRequest MakeRequest() const;
+  bool OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
+  bool Follow(const v1::Directive& directive);
+  bool Take(const v1::Lease& lease);
+  int FreeSlots() const;
+  bool Holds(const AttemptPtr& attempt) const;
+  void Stop(const AttemptPtr& attempt);
+  void Drop(AttemptPtr attempt, const std::string& why);
+  void Report(const AttemptPtr& attempt);
+  void Forget(const AttemptPtr& attempt);
+  void WatchLeaving();
+  void LeaveWithoutScheduler();
+  void End(absl::Status status);
+
+  // agent_trainer.cc: the child.
+  void StartTrainer();
+  void RestartTrainer();
+  void OnTrainerReady(const v1::TrainerReady& ready);
+  void OnTrainerMessage(const v1::FromTrainer& message);
+  void OnTrainerExit(const std::string& how);
+  void OnTrainerUnusable(const std::string& why);
+  void TryStart();
+  AttemptPtr EndTraining();
+  void WatchTrainer();
+  void OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written);
+  void OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finished);
+  void Fail(const AttemptPtr& attempt, const std::string& detail);
+
+  // agent_files.cc: what goes to and comes from the scheduler's disk.
+  void BeginFetch(const AttemptPtr& attempt);
+  void BeginCheckpointUpload(const AttemptPtr& attempt);
+  void BeginHandIn(const AttemptPtr& attempt, std::vector<FileToHandIn> files);
+  void OnHandedIn(const AttemptPtr& attempt, const absl::Status& status);
+  v1::UploadHeader HeaderOf(const Attempt& attempt, const std::string& kind, int step) const;
+
+  // Runs `work` on a thread of the pool, then `then` with its result on the io_context's thread.
+  template <typename Work, typename Then>
+  void InBackground(Work work, Then then) {
+    boost::asio::post(pool_, [this, work = std::move(work), then = std::move(then),
+                              guard = boost::asio::make_work_guard(io_)]() mutable {
+      boost::asio::post(io_, [then = std::move(then), result = work()]() mutable { then(std::move(result)); });
+    });
+  }
+
+  boost::asio::io_context& io_;
+  const AgentOptions options_;
+  StateFolder state_;
+  Outbox outbox_;
+  Ended ended_;
+  FileCache cache_;
+  Transfers transfers_;
+  Synchronizer synchronizer_;
+
+  std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one of them is before kHandingIn.
+  std::string refused_;                      // Why the scheduler gives no work.
+  bool leaving_ = false;
+  bool ended_already_ = false;
+  std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains.
+  boost::asio::steady_timer leave_timer_;
+
+  std::unique_ptr<TrainerProcess> trainer_;
+  v1::Abilities abilities_;     // Once a trainer has been ready.
+  bool trainer_ready_ = false;
+  bool ever_ready_ = false;
+  uint64_t training_ = 0;       // The attempt in the trainer; 0: none.
+  HangWatch hang_;
+  std::chrono::steady_clock::time_point watched_at_;
+  boost::asio::steady_timer hang_timer_;
+  boost::asio::steady_timer restart_timer_;
+  Backoff restart_backoff_;
+
+  // Fetch, checkpoint, and two attempts that hand in. Last, so that its threads end first.
+  boost::asio::thread_pool pool_{4};
+};
+
+}  // namespace longreach::agent

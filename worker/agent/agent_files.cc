@@ -1,0 +1,118 @@
+// The agent's files: those that a lease names come, checkpoints, weights and logs go.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "worker/agent/agent.h"
+#include "worker/agent/fetch.h"
+#include "worker/agent/files.h"
+#include "worker/agent/log.h"
+
+namespace longreach::agent {
+namespace {
+
+constexpr size_t kLogBytes = 64 << 10;
+
+}  // namespace
+
+v1::UploadHeader Agent::HeaderOf(const Attempt& attempt, const std::string& kind, int step) const {
+  v1::UploadHeader header;
+  header.set_attempt(attempt.number());
+  header.set_worker(state_.worker());
+  header.set_kind(kind);
+  header.set_step(step);
+  header.mutable_jobs()->Assign(attempt.members.begin(), attempt.members.end());
+  return header;
+}
+
+void Agent::BeginFetch(const AttemptPtr& attempt) {
+  InBackground(
+      [this, lease = attempt->lease, folder = attempt->folder, stop = attempt->transfers.get_token()] {
+        return Fetch(lease, folder, cache_, transfers_, stop);
+      },
+      [this, attempt](absl::StatusOr<v1::StartPack> start) {
+        if (!Holds(attempt) || ended_already_) return;
+        if (!start.ok()) return Fail(attempt, std::string(start.status().message()));
+        attempt->start = *std::move(start);
+        attempt->stage = Attempt::Stage::kReady;
+        TryStart();
+      });
+}
+
+// One at a time; when it is done, the newest that was written meanwhile follows and those between are skipped.
+void Agent::BeginCheckpointUpload(const AttemptPtr& attempt) {
+  if (attempt->uploading.has_value() || attempt->stage != Attempt::Stage::kTraining || attempt->checkpoints.empty()) return;
+  const Checkpoint checkpoint = attempt->checkpoints.back();
+  if (checkpoint.step <= attempt->uploaded_step) return;
+  attempt->uploading = checkpoint.file;
+  InBackground(
+      [this, header = HeaderOf(*attempt, "checkpoint", checkpoint.step), file = checkpoint.file,
+       stop = attempt->checkpoint_upload.get_token()]() -> absl::Status {
+        ASSIGN_OR_RETURN(const std::string sha256, transfers_.Upload(header, file, stop));
+        cache_.Keep(file, sha256);
+        return absl::OkStatus();
+      },
+      [this, attempt, checkpoint](const absl::Status& status) {
+        attempt->uploading.reset();
+        if (!Holds(attempt) || ended_already_) return;
+        attempt->uploaded_step = checkpoint.step;  // Or refused for good: it is not tried again.
+        const bool listed = std::any_of(attempt->checkpoints.begin(), attempt->checkpoints.end(),
+                                        [&](const Checkpoint& other) { return other.file == checkpoint.file; });
+        std::error_code ignored;
+        if (!listed) std::filesystem::remove(checkpoint.file, ignored);
+        if (status.code() == absl::StatusCode::kAborted) return Drop(attempt, "its lease is gone");
+        if (!status.ok() && status.code() != absl::StatusCode::kCancelled) {
+          LogWarning(fmt::format("attempt {}: checkpoint of step {} not handed in: {}", attempt->number(),
+                                 checkpoint.step, std::string(status.message())));
+        }
+        BeginCheckpointUpload(attempt);
+      });
+}
+
+// Files first, then the report: a result whose weights are nowhere would be accepted otherwise.
+void Agent::BeginHandIn(const AttemptPtr& attempt, std::vector<FileToHandIn> files) {
+  attempt->stage = Attempt::Stage::kHandingIn;
+  attempt->checkpoint_upload.request_stop();
+  const std::string tail = ReadTail(attempt->folder / "log", kLogBytes);
+  if (!tail.empty() && !attempt->members.empty()) {
+    const std::filesystem::path file = attempt->folder / "log.tail";
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << tail;
+    files.push_back({"log", attempt->step, file});
+  }
+  std::vector<std::pair<v1::UploadHeader, std::filesystem::path>> uploads;
+  for (const FileToHandIn& file : files) uploads.emplace_back(HeaderOf(*attempt, file.kind, file.step), file.file);
+  InBackground(
+      [this, uploads = std::move(uploads), stop = attempt->transfers.get_token()]() -> absl::Status {
+        for (const auto& [header, file] : uploads) {
+          const absl::StatusOr<std::string> sha256 = transfers_.Upload(header, file, stop);
+          const absl::StatusCode code = sha256.status().code();
+          if (sha256.ok()) {
+            if (header.kind() != "log") cache_.Keep(file, *sha256);
+          } else if (header.kind() == "weights" || code == absl::StatusCode::kAborted ||
+                     code == absl::StatusCode::kCancelled) {
+            return sha256.status();
+          } else {
+            // Without a log nothing is wrong, without a checkpoint some steps are made again.
+            LogWarning(fmt::format("attempt {}: {} not handed in: {}", header.attempt(), header.kind(),
+                                   std::string(sha256.status().message())));
+          }
+        }
+        return absl::OkStatus();
+      },
+      [this, attempt](const absl::Status& status) { OnHandedIn(attempt, status); });
+}
+
+void Agent::OnHandedIn(const AttemptPtr& attempt, const absl::Status& status) {
+  if (!Holds(attempt) || ended_already_ || status.code() == absl::StatusCode::kCancelled) return;
+  if (status.code() == absl::StatusCode::kAborted) return Drop(attempt, "its lease is gone");
+  if (!status.ok()) {
+    attempt->report.Clear();
+    attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
+    attempt->report.set_detail(fmt::format("its weights were refused: {}", std::string(status.message())));
+  }
+  Report(attempt);
+}
+
+}  // namespace longreach::agent

@@ -1,0 +1,40 @@
+#include "worker/agent/attempt.h"
+
+#include <algorithm>
+
+namespace longreach::agent {
+
+v1::HeldAttempt HeldOf(const Attempt& attempt) {
+  v1::HeldAttempt held;
+  held.set_attempt(attempt.number());
+  held.set_step(attempt.step);
+  held.set_steps_per_second(attempt.steps_per_second);
+  held.set_phase(attempt.stage == Attempt::Stage::kHandingIn ? "uploading" : attempt.phase);
+  const size_t count = std::min<size_t>(attempt.points.size(), kPointsPerCall);
+  for (size_t i = 0; i < count; ++i) *held.add_points() = attempt.points[i];
+  return held;
+}
+
+v1::StartPack WithoutDropped(v1::StartPack start, const std::set<std::string>& dropped) {
+  auto& members = *start.mutable_members();
+  members.erase(std::remove_if(members.begin(), members.end(),
+                               [&](const v1::PackMember& member) { return dropped.contains(member.job()); }),
+                members.end());
+  return start;
+}
+
+v1::AttemptReport Completed(const Attempt& attempt) {
+  v1::AttemptReport report = attempt.report;
+  report.set_attempt(attempt.number());
+  report.clear_points();
+  for (const v1::ProgressPoint& point : attempt.points) {
+    if (!attempt.dropped.contains(point.job())) *report.add_points() = point;
+  }
+  auto& results = *report.mutable_results();
+  results.erase(std::remove_if(results.begin(), results.end(),
+                               [&](const v1::MemberResult& result) { return attempt.dropped.contains(result.job()); }),
+                results.end());
+  return report;
+}
+
+}  // namespace longreach::agent

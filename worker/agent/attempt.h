@@ -1,0 +1,70 @@
+// What the agent knows of one attempt while it holds it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "longreach/v1/trainer_pipe.pb.h"
+#include "longreach/v1/worker.pb.h"
+
+namespace longreach::agent {
+
+struct Checkpoint {
+  std::filesystem::path file;
+  int step = 0;
+};
+
+//   kFetching --files there--> kReady --the trainer is free--> kTraining --ended--> kHandingIn --files stored--> a report
+struct Attempt {
+  enum class Stage { kFetching, kReady, kTraining, kHandingIn };
+
+  uint64_t number() const { return lease.attempt(); }
+
+  v1::Lease lease;
+  std::filesystem::path folder;
+  Stage stage = Stage::kFetching;
+  // From kReady on: the pack with the paths of its files.
+  v1::StartPack start;
+  // From kTraining on: the jobs along the member axis of all files that the trainer writes.
+  std::vector<std::string> members;
+  // The scheduler or the worker's end asked for a checkpoint and the end of the attempt.
+  bool stopping = false;
+  // Members that nobody wants any more.
+  std::set<std::string> dropped;
+
+  // What the trainer said last.
+  int step = 0;
+  double steps_per_second = 0;
+  std::string phase = "starting";
+  std::deque<v1::ProgressPoint> points;  // Not acknowledged yet.
+
+  // Written by this attempt and still on disk, the newest last.
+  std::deque<Checkpoint> checkpoints;
+  std::optional<std::filesystem::path> uploading;  // One of them.
+  int uploaded_step = -1;
+
+  std::stop_source checkpoint_upload;
+  std::stop_source transfers;  // All others.
+
+  // What remains to be said once the files are stored.
+  v1::AttemptReport report;
+};
+
+// Points that one call carries for an attempt.
+inline constexpr int kPointsPerCall = 5000;
+
+v1::HeldAttempt HeldOf(const Attempt& attempt);
+
+// The pack without its dropped members; `start` has the paths of fetched files already.
+v1::StartPack WithoutDropped(v1::StartPack start, const std::set<std::string>& dropped);
+
+// A report with the points that no call has carried, without the dropped members.
+v1::AttemptReport Completed(const Attempt& attempt);
+
+}  // namespace longreach::agent

@@ -1,0 +1,26 @@
+// How long to wait before the next try.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace longreach::agent {
+
+// 0.2 s, doubled up to 10 s; each wait is drawn between half of that and all of it, so that a thousand workers do not
+// return in one instant to a scheduler that has just come up.
+class Backoff {
+ public:
+  std::chrono::duration<double> Next() {
+    const double longest = longest_s_;
+    longest_s_ = std::min(10.0, 2 * longest_s_);
+    return std::chrono::duration<double>(std::uniform_real_distribution(longest / 2, longest)(engine_));
+  }
+  void Reset() { longest_s_ = 0.2; }
+
+ private:
+  double longest_s_ = 0.2;
+  std::minstd_rand engine_{std::random_device{}()};
+};
+
+}  // namespace longreach::agent

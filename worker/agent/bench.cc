@@ -1,0 +1,131 @@
+#include "worker/agent/bench.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "proto/base/status.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "worker/agent/run.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::agent {
+namespace {
+
+constexpr int64_t kLongest = 100'000;
+constexpr std::string_view kRandomizedSuffix = ":randomized";
+
+template <typename Entries>
+absl::Status Unknown(std::string_view kind, std::string_view value, const Entries& entries) {
+  std::vector<std::string> known;
+  for (const auto& entry : entries) known.emplace_back(entry.name);
+  const std::string closest = ClosestWord(value, known);
+  return absl::InvalidArgumentError(
+      fmt::format("--{}: unknown {} '{}'\n  {}", kind, kind, value,
+                  closest.empty() ? "known: " + Join(known, ", ") : fmt::format("did you mean '{}'?", closest)));
+}
+
+// "1..40", "5,10,20..30", ascending.
+absl::StatusOr<std::vector<int>> ParseLengths(const std::string& text) {
+  std::vector<int> lengths;
+  for (const std::string& part : Split(text, ',')) {
+    const size_t dots = part.find("..");
+    const std::optional<int64_t> first = ParseInteger(part.substr(0, dots));
+    const std::optional<int64_t> last = dots == std::string::npos ? first : ParseInteger(part.substr(dots + 2));
+    const int64_t above = lengths.empty() ? 0 : lengths.back();
+    if (!first.has_value() || !last.has_value() || *first <= above || *last < *first || *last > kLongest) {
+      return absl::InvalidArgumentError(
+          fmt::format("--lengths: '{}' is not an ascending list of lengths from 1 to {}\n  write for example 1..40 or 5,10,20",
+                      text, kLongest));
+    }
+    for (int64_t length = *first; length <= *last; ++length) lengths.push_back(static_cast<int>(length));
+  }
+  return lengths;
+}
+
+absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
+  trainer::BenchRequest request;
+  trainer::PackSettings& settings = request.settings;
+  if (catalog::FindTask(options.task) == nullptr) return Unknown("task", options.task, catalog::Tasks());
+  settings.task = options.task;
+  std::string_view encoding = options.encoding;
+  settings.randomized = encoding.ends_with(kRandomizedSuffix);
+  if (settings.randomized) encoding.remove_suffix(kRandomizedSuffix.size());
+  const catalog::Encoding* known = catalog::FindEncoding(encoding);
+  if (known == nullptr) return Unknown("encoding", encoding, catalog::Encodings());
+  if (settings.randomized && (known->positions & catalog::kRandomized) == 0) {
+    return absl::InvalidArgumentError(fmt::format("--encoding: '{}' cannot be randomized\n  use --encoding {}", encoding, encoding));
+  }
+  settings.encoding = encoding;
+  if (options.pack < 1 || options.pack > trainer::kMaxPack) {
+    return absl::InvalidArgumentError(fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, trainer::kMaxPack));
+  }
+  if (options.batch < 1) {
+    return absl::InvalidArgumentError(fmt::format("--batch: {} is less than 1\n  the paper's value is 128", options.batch));
+  }
+  if (!(options.seconds > 0 && options.seconds <= 86'400)) {
+    return absl::InvalidArgumentError(fmt::format("--seconds: {} is not above 0 and at most 86400\n  a usual value is 10", options.seconds));
+  }
+  if (options.threads < 0) {
+    return absl::InvalidArgumentError(fmt::format("--threads: {} is negative\n  0 uses all cores", options.threads));
+  }
+  ASSIGN_OR_RETURN(settings.training.lengths, ParseLengths(options.lengths));
+  settings.training.batch_size = options.batch;
+  settings.evaluation.lengths = {settings.training.lengths.back()};
+  settings.evaluation.examples = options.batch;
+  request.pack = options.pack;
+  request.seconds = options.seconds;
+  request.threads = options.threads;
+  request.cuda = options.cuda;
+  return request;
+}
+
+int Refuse(const absl::Status& status, int exit_code) {
+  fmt::print(stderr, "error: {}\n", std::string(status.message()));
+  return exit_code;
+}
+
+}  // namespace
+
+std::string BenchFormula() {
+  return "Prints job-steps/s (updates per second times members of the pack), the float32 GFLOP/s of the matrix products\n"
+         "in them, the largest GFLOP/s of a float32 matrix product (GEMM) of this machine in the same run, and the ratio.\n"
+         "FLOP of the matrix products of one update of one member, a multiply-add counting 2 and the backward pass twice the\n"
+         "forward pass, with batch B, tape T (input and output tokens), width d, MLP width m, vocabularies Vi and Vo:\n"
+         "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]";
+}
+
+int RunBench(const BenchOptions& options) {
+  if (options.cuda) {
+    const absl::Status loaded = trainer::LoadCudaPlugin(CudaPlugin());  // Before any other call of the trainer.
+    if (!loaded.ok()) return Refuse(loaded, 1);
+  }
+  const absl::StatusOr<trainer::BenchRequest> request = RequestOf(options);
+  if (!request.ok()) return Refuse(request.status(), 2);
+  if (const absl::Status valid = trainer::Validate(request->settings); !valid.ok()) return Refuse(valid, 2);
+  const absl::StatusOr<trainer::BenchResult> result = trainer::Bench(*request);
+  if (!result.ok()) return Refuse(result.status(), result.status().code() == absl::StatusCode::kInvalidArgument ? 2 : 1);
+  const double ratio = result->gemm_peak_gflops > 0 ? result->gflops / result->gemm_peak_gflops : 0;
+  if (options.json) {
+    fmt::print("{{\"schema\": \"longreach/v1\", \"task\": \"{}\", \"encoding\": \"{}\", \"pack\": {}, \"batch_size\": {}, "
+               "\"engine\": \"{}\", \"job_steps_per_second\": {}, \"gflops\": {}, \"gemm_peak_gflops\": {}, \"ratio\": {}, "
+               "\"eval_sequences_per_second\": {}}}\n",
+               options.task, options.encoding, options.pack, options.batch, result->engine, result->job_steps_per_second,
+               result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second);
+  } else {
+    fmt::print("{} with {}, pack of {}, batch {}, engine {}\n", options.task, options.encoding, options.pack, options.batch,
+               result->engine);
+    fmt::print("  {:10.1f} job-steps/s\n  {:10.1f} GFLOP/s in matrix products\n  {:10.1f} GFLOP/s GEMM peak\n"
+               "  {:10.3f} of the peak\n",
+               result->job_steps_per_second, result->gflops, result->gemm_peak_gflops, ratio);
+    if (result->eval_sequences_per_second > 0) {
+      fmt::print("  {:10.1f} test sequences/s\n", result->eval_sequences_per_second);
+    }
+  }
+  return 0;
+}
+
+}  // namespace longreach::agent

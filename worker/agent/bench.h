@@ -1,0 +1,26 @@
+// `longreach-worker bench`: how fast this machine trains a pack, beside what its matrix products could reach.
+#pragma once
+
+#include <string>
+
+namespace longreach::agent {
+
+struct BenchOptions {
+  std::string task;
+  std::string encoding;  // NAME or NAME:randomized.
+  int pack = 1;
+  std::string lengths = "1..40";
+  int batch = 128;
+  double seconds = 10;
+  int threads = 0;
+  bool cuda = false;
+  bool json = false;
+};
+
+// Prints the figures on standard output. Returns the process's exit code: 2 for a value that makes no sense.
+int RunBench(const BenchOptions& options);
+
+// What the figures mean, for the help text.
+std::string BenchFormula();
+
+}  // namespace longreach::agent

@@ -1,0 +1,270 @@
+#include "worker/agent/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "worker/agent/pipe.h"
+#include "worker/agent/spec_to_settings.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::agent {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// While steps are fast, messages are this far apart.
+constexpr std::chrono::milliseconds kPace{200};
+
+// The agent decides when to end: a Ctrl-C or a service manager's SIGTERM goes to both processes, and a checkpoint
+// comes before the end. If the agent is killed, so is this process.
+void TieToAgent() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, "longreach-train");
+  for (const int ignored : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(ignored, SIG_IGN);
+  sigset_t none;  // The agent blocked these signals until now, so that none could come too early.
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  close_range(kChildPipe + 1, UINT_MAX, 0);
+  // When memory runs out, the pack should go and not the agent.
+  std::ofstream("/proc/self/oom_score_adj") << 500;
+}
+
+// Standard output and error go to a file as long as this lives.
+class LogTo {
+ public:
+  explicit LogTo(const std::string& file) : saved_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) {
+    const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    Redirect(fd);
+    close(fd);
+  }
+  ~LogTo() {
+    Redirect(saved_);
+    close(saved_);
+  }
+  LogTo(const LogTo&) = delete;
+  LogTo& operator=(const LogTo&) = delete;
+
+ private:
+  static void Redirect(int fd) {
+    std::fflush(nullptr);
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+  }
+  int saved_;
+};
+
+std::string_view NameOf(trainer::Progress::Phase phase) {
+  switch (phase) {
+    case trainer::Progress::Phase::kStarting: return "starting";
+    case trainer::Progress::Phase::kTraining: return "training";
+    case trainer::Progress::Phase::kEvaluating: return "evaluating";
+    case trainer::Progress::Phase::kWriting: return "uploading";
+  }
+  return "starting";
+}
+
+// Sends what the trainer tells, and what the agent says back to the trainer.
+class PipeObserver final : public trainer::Observer {
+ public:
+  PipeObserver(ChildPipe& pipe, const v1::StartPack& start) : pipe_(pipe), start_(start) {}
+
+  void OnProgress(const trainer::Progress& progress) override {
+    const SteadyClock::time_point now = SteadyClock::now();
+    Timing& timing = timings_[static_cast<size_t>(progress.phase)];
+    if (progress.phase == phase_ && called_) {
+      timing.total_s += std::chrono::duration<double>(now - called_at_).count();
+      ++timing.count;
+    }
+    const bool due = !called_ || progress.phase != phase_ || now - sent_at_ >= kPace;
+    called_ = true;
+    called_at_ = now;
+    phase_ = progress.phase;
+    pending_.set_attempt(start_.attempt());
+    pending_.set_phase(std::string(NameOf(progress.phase)));
+    pending_.set_step(progress.step);
+    pending_.set_steps_per_second(progress.steps_per_second);
+    pending_.set_usual_s(timing.count == 0 ? 0 : timing.total_s / timing.count);
+    for (const trainer::LossPoint& from : progress.points) {
+      v1::ProgressPoint& to = *pending_.add_points();
+      to.set_job(start_.members(from.member).job());
+      to.set_step(from.step);
+      to.set_loss(from.loss);
+    }
+    if (due) Flush();
+  }
+
+  void OnCheckpoint(const std::filesystem::path& file, int step) override {
+    v1::FromTrainer message;
+    message.mutable_checkpoint()->set_attempt(start_.attempt());
+    message.mutable_checkpoint()->set_path(file.string());
+    message.mutable_checkpoint()->set_step(step);
+    Send(message);
+  }
+
+  Wish Poll() override {
+    while (true) {
+      const absl::StatusOr<std::optional<v1::ToTrainer>> message = pipe_.Receive(/*wait=*/false);
+      if (!message.ok()) _exit(0);  // Nobody would take the result; the agent's next child trains from a checkpoint.
+      if (!message->has_value()) return wish_;
+      Take(**message);
+    }
+  }
+
+  // Progress that is not sent yet.
+  void Flush() {
+    if (pending_.attempt() == 0) return;
+    v1::FromTrainer message;
+    *message.mutable_progress() = std::move(pending_);
+    pending_ = {};
+    Send(message);
+    sent_at_ = SteadyClock::now();
+  }
+
+ private:
+  struct Timing {
+    double total_s = 0;
+    int64_t count = 0;
+  };
+
+  void Take(const v1::ToTrainer& message) {
+    if (message.has_stop() && message.stop().attempt() == start_.attempt()) wish_.stop = true;
+    if (!message.has_drop() || message.drop().attempt() != start_.attempt()) return;
+    for (const std::string& job : message.drop().jobs()) {
+      for (int member = 0; member < start_.members_size(); ++member) {
+        const bool known = std::find(wish_.dropped.begin(), wish_.dropped.end(), member) != wish_.dropped.end();
+        if (start_.members(member).job() == job && !known) wish_.dropped.push_back(member);
+      }
+    }
+  }
+
+  void Send(const v1::FromTrainer& message) {
+    if (!pipe_.Send(message).ok()) _exit(0);
+  }
+
+  ChildPipe& pipe_;
+  const v1::StartPack& start_;
+  Wish wish_;
+  v1::PackProgress pending_;
+  std::array<Timing, 4> timings_;  // By phase.
+  trainer::Progress::Phase phase_ = trainer::Progress::Phase::kStarting;
+  bool called_ = false;
+  SteadyClock::time_point called_at_;
+  SteadyClock::time_point sent_at_;
+};
+
+v1::PackFinished FinishedOf(const v1::StartPack& start, const trainer::PackResult& result) {
+  v1::PackFinished finished;
+  finished.set_attempt(start.attempt());
+  finished.set_stopped(result.stopped);
+  finished.set_step(result.step);
+  finished.set_weights(result.weights.string());
+  finished.set_engine(result.engine);
+  for (size_t member = 0; member < result.results.size(); ++member) {
+    const trainer::MemberResult& from = result.results[member];
+    if (from.dropped) continue;
+    v1::MemberResult& to = *finished.add_results();
+    to.set_job(start.members(static_cast<int>(member)).job());
+    to.set_diverged(from.diverged);
+    to.set_diverged_at(from.diverged_at);
+    for (const trainer::Measurement& measured : from.measurements) {
+      v1::Measurement& measurement = *to.add_measurements();
+      measurement.set_metric(measured.metric);
+      measurement.set_length(measured.length);
+      measurement.set_slice(measured.slice);
+      measurement.set_value(measured.value);
+    }
+  }
+  return finished;
+}
+
+std::string DetailOf(const absl::Status& status) {
+  std::string_view kind;
+  if (status.code() == absl::StatusCode::kResourceExhausted) kind = "out of memory: ";
+  if (status.code() == absl::StatusCode::kInvalidArgument) kind = "refused: ";
+  std::string detail = fmt::format("{}{}", kind, std::string_view(status.message().data(), status.message().size()));
+  std::replace(detail.begin(), detail.end(), '\n', ' ');
+  if (detail.size() > 500) detail.resize(500);
+  return detail;
+}
+
+absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, PipeObserver& observer) {
+  ASSIGN_OR_RETURN(const trainer::PackRequest request, RequestOf(start));
+  fmt::print(stderr, "attempt {}: {} job(s), {} with {}{}, {} steps\n", start.attempt(), request.members.size(),
+             request.settings.task, request.settings.encoding, request.settings.randomized ? ":randomized" : "",
+             request.settings.training.steps);
+  for (const trainer::Member& member : request.members) {
+    fmt::print(stderr, "  {} learning rate {} seed {}{}\n", member.job, member.learning_rate, member.seed,
+               member.checkpoints.empty() ? "" : ", from a checkpoint");
+  }
+  return trainer::Train(request, observer);
+}
+
+// False: the process must not go on, because memory ran out or something broke within LibTorch or the GPU.
+bool RunPack(const v1::StartPack& start, ChildPipe& pipe) {
+  const LogTo log(start.log());
+  PipeObserver observer(pipe, start);
+  const absl::StatusOr<trainer::PackResult> result = TrainPack(start, observer);
+  observer.Flush();
+  v1::FromTrainer message;
+  if (result.ok()) {
+    *message.mutable_finished() = FinishedOf(start, *result);
+    fmt::print(stderr, "{} at step {}\n", result->stopped ? "stopped" : "finished", result->step);
+  } else {
+    message.mutable_failed()->set_attempt(start.attempt());
+    message.mutable_failed()->set_detail(DetailOf(result.status()));
+    fmt::print(stderr, "failed: {}\n", message.failed().detail());
+  }
+  std::fflush(nullptr);
+  if (!pipe.Send(message).ok()) return false;
+  return result.ok() || result.status().code() == absl::StatusCode::kInvalidArgument;
+}
+
+v1::TrainerReady Prepare(const ChildOptions& options) {
+  v1::TrainerReady ready;
+  if (options.cuda) {
+    const absl::Status loaded = trainer::LoadCudaPlugin(options.cuda_plugin);
+    if (!loaded.ok()) {
+      ready.set_error(std::string(loaded.message().data(), loaded.message().size()));
+      return ready;
+    }
+  }
+  const trainer::Capabilities machine = trainer::DescribeMachine(options.cuda);
+  ready.mutable_experiments()->Assign(machine.experiments.begin(), machine.experiments.end());
+  ready.set_device(machine.device);
+  ready.set_threads(machine.threads);
+  ready.set_memory_bytes(machine.memory_bytes);
+  return ready;
+}
+
+}  // namespace
+
+int RunTrainerChild(const ChildOptions& options) {
+  TieToAgent();
+  ChildPipe pipe(kChildPipe);
+  v1::FromTrainer ready;
+  *ready.mutable_ready() = Prepare(options);
+  if (!pipe.Send(ready).ok()) return 1;
+  if (!ready.ready().error().empty()) return 1;
+  while (true) {
+    const absl::StatusOr<std::optional<v1::ToTrainer>> message = pipe.Receive(/*wait=*/true);
+    if (!message.ok()) return message.status().code() == absl::StatusCode::kCancelled ? 0 : 1;
+    if ((*message)->has_start() && !RunPack((*message)->start(), pipe)) return 1;
+  }
+}
+
+}  // namespace longreach::agent

@@ -1,0 +1,29 @@
+// Files that must survive a crash, and the ends of logs.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "proto/base/status.h"
+
+namespace longreach::agent {
+
+// Writes beside, syncs, renames, syncs the folder: afterwards there is the old content or the new one, never a part.
+// RESOURCE_EXHAUSTED when the disk is full, else INTERNAL, with the path.
+absl::Status WriteFileSynced(const std::filesystem::path& file, std::string_view bytes);
+
+// NOT_FOUND or INTERNAL with the path.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file);
+
+// The last bytes of a file; empty when it cannot be read.
+std::string ReadTail(const std::filesystem::path& file, size_t bytes);
+
+// The last line that is not blank, shortened to 300 bytes; empty when there is none.
+std::string LastLine(std::string_view text);
+
+// As absl::Status; INTERNAL with the path when the folder is neither there nor can be made.
+absl::Status MakeFolder(const std::filesystem::path& folder);
+
+}  // namespace longreach::agent

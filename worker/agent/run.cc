@@ -1,0 +1,126 @@
+#include "worker/agent/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <system_error>
+
+#include "worker/agent/log.h"
+
+namespace longreach::agent {
+namespace {
+
+constexpr int kInterrupted = 130;
+
+// Calls `closed` once, when standard input has come to its end.
+class StdinWatch {
+ public:
+  StdinWatch(boost::asio::io_context& io, std::function<void()> closed) : stdin_(io), closed_(std::move(closed)) {
+    boost::system::error_code error;
+    stdin_.assign(dup(STDIN_FILENO), error);
+    if (error) {
+      closed_();
+    } else {
+      Read();
+    }
+  }
+  void Cancel() {
+    boost::system::error_code ignored;
+    stdin_.close(ignored);
+  }
+
+ private:
+  void Read() {
+    stdin_.async_read_some(boost::asio::buffer(bytes_), [this](boost::system::error_code error, size_t) {
+      if (error == boost::asio::error::operation_aborted) return;
+      if (error) return closed_();
+      Read();
+    });
+  }
+
+  boost::asio::posix::stream_descriptor stdin_;
+  std::function<void()> closed_;
+  std::array<char, 256> bytes_;
+};
+
+class Signals {
+ public:
+  Signals(boost::asio::io_context& io, std::function<void()> asked) : signals_(io, SIGINT, SIGTERM), asked_(std::move(asked)) {
+    Wait();
+  }
+  void Cancel() { signals_.cancel(); }
+
+ private:
+  void Wait() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+      if (error) return;
+      if (signal == SIGINT && interrupted_) _exit(kInterrupted);  // The trainer dies with this process.
+      if (signal == SIGINT) interrupted_ = true;
+      asked_();
+      Wait();
+    });
+  }
+
+  boost::asio::signal_set signals_;
+  std::function<void()> asked_;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+int RunWorker(AgentOptions options, bool until_stdin_closes) {
+  std::signal(SIGPIPE, SIG_IGN);
+  boost::asio::io_context io;
+  std::unique_ptr<Signals> signals;
+  std::unique_ptr<StdinWatch> stdin_watch;
+  absl::Status how;
+  absl::StatusOr<std::unique_ptr<Agent>> agent = Agent::Open(io, std::move(options), [&](absl::Status status) {
+    how = std::move(status);
+    if (signals != nullptr) signals->Cancel();
+    if (stdin_watch != nullptr) stdin_watch->Cancel();
+  });
+  if (!agent.ok()) {
+    fmt::print(stderr, "error: {}\n", std::string(agent.status().message()));
+    return 1;
+  }
+  const auto leave = [&] { (*agent)->Leave(); };
+  signals = std::make_unique<Signals>(io, leave);
+  if (until_stdin_closes) stdin_watch = std::make_unique<StdinWatch>(io, leave);
+  boost::asio::post(io, [&] { (*agent)->Start(); });
+  io.run();
+  if (!how.ok()) {
+    fmt::print(stderr, "error: {}\n", std::string(how.message()));
+    return 1;
+  }
+  LogInfo("left");
+  return 0;
+}
+
+std::filesystem::path OwnBinary() {
+  // The file this process was started from, even when another has been installed over it since: both ends of the
+  // trainer's pipe must be the same program.
+  return "/proc/self/exe";
+}
+
+std::filesystem::path CudaPlugin() {
+  std::error_code error;
+  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (binary.parent_path() / ".." / "lib" / "liblongreach_cuda.so").lexically_normal();
+}
+
+std::filesystem::path DefaultStateFolder() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state != '\0') return std::filesystem::path(state) / "longreach" / "worker";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return std::filesystem::path(home) / ".local" / "state" / "longreach" / "worker";
+  return "longreach-worker.state";
+}
+
+}  // namespace longreach::agent

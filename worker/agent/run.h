@@ -1,0 +1,22 @@
+// `longreach-worker run`: an agent with the process's signals and standard input.
+#pragma once
+
+#include "worker/agent/agent.h"
+
+namespace longreach::agent {
+
+// Works until asked to leave, and returns the process's exit code: 0 left as asked, 1 cannot start or go on (with a line
+// on standard error), 130 interrupted twice.
+//
+// SIGTERM, SIGINT and, with `until_stdin_closes`, the end of standard input ask it to leave. A second SIGINT ends it at
+// once: what it held is lost and will be leased again.
+int RunWorker(AgentOptions options, bool until_stdin_closes);
+
+// This program's file, and the plugin's that was built beside it.
+std::filesystem::path OwnBinary();
+std::filesystem::path CudaPlugin();
+
+// $XDG_STATE_HOME/longreach/worker, ~/.local/state/longreach/worker, or ./longreach-worker.state.
+std::filesystem::path DefaultStateFolder();
+
+}  // namespace longreach::agent

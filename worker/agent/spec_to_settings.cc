@@ -1,0 +1,134 @@
+#include "worker/agent/spec_to_settings.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
+
+#include <vector>
+
+namespace longreach::agent {
+namespace {
+
+using trainer::PackSettings;
+
+// Sets `to` if the field is there: the struct's own defaults are those of spec.proto.
+#define LONGREACH_TAKE(to, from, field) \
+  if ((from).has_##field()) (to).field = (from).field()
+
+PackSettings::Model ModelOf(const v1::Model& from) {
+  PackSettings::Model to;
+  LONGREACH_TAKE(to, from, layers);
+  LONGREACH_TAKE(to, from, embedding_dim);
+  LONGREACH_TAKE(to, from, heads);
+  LONGREACH_TAKE(to, from, mlp_dim);
+  LONGREACH_TAKE(to, from, dropout);
+  LONGREACH_TAKE(to, from, kerple_shared);
+  LONGREACH_TAKE(to, from, break_symmetry);
+  LONGREACH_TAKE(to, from, sandwich_dim);
+  LONGREACH_TAKE(to, from, learned_rows);
+  return to;
+}
+
+absl::StatusOr<PackSettings::Positions> PositionsOf(const v1::Positions& from) {
+  PackSettings::Positions to;
+  LONGREACH_TAKE(to, from, max_position);
+  LONGREACH_TAKE(to, from, relative_as_released);
+  LONGREACH_TAKE(to, from, shift_max);
+  if (from.has_randomized_by()) {
+    if (from.randomized_by() == "distance") {
+      to.randomized_by = PackSettings::Positions::RandomizedBy::kDistance;
+    } else if (from.randomized_by() == "position") {
+      to.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
+    } else {
+      return absl::InvalidArgumentError(
+          fmt::format("positions.randomized_by is '{}'; it is 'distance' or 'position'", from.randomized_by()));
+    }
+  }
+  if (from.has_shift_at_test()) {
+    if (from.shift_at_test() == "random") {
+      to.shift_at_test = PackSettings::Positions::ShiftAtTest::kRandom;
+    } else if (from.shift_at_test() == "fixed") {
+      to.shift_at_test = PackSettings::Positions::ShiftAtTest::kFixed;
+    } else if (from.shift_at_test() == "zero") {
+      to.shift_at_test = PackSettings::Positions::ShiftAtTest::kZero;
+    } else {
+      return absl::InvalidArgumentError(
+          fmt::format("positions.shift_at_test is '{}'; it is 'random', 'fixed' or 'zero'", from.shift_at_test()));
+    }
+  }
+  return to;
+}
+
+PackSettings::Training TrainingOf(const v1::Training& from) {
+  PackSettings::Training to;
+  LONGREACH_TAKE(to, from, steps);
+  LONGREACH_TAKE(to, from, batch_size);
+  to.lengths.assign(from.lengths().begin(), from.lengths().end());
+  LONGREACH_TAKE(to, from, clip_norm);
+  LONGREACH_TAKE(to, from, data_seed);
+  return to;
+}
+
+PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
+  PackSettings::Evaluation to;
+  to.lengths.assign(from.lengths().begin(), from.lengths().end());
+  LONGREACH_TAKE(to, from, examples);
+  LONGREACH_TAKE(to, from, dropout);
+  return to;
+}
+
+#undef LONGREACH_TAKE
+
+// What all members of a pack have in common.
+v1::JobSpec Shared(v1::JobSpec spec) {
+  spec.clear_learning_rate();
+  spec.clear_seed();
+  spec.clear_inputs();
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<PackSettings> SettingsOf(const v1::JobSpec& spec) {
+  PackSettings settings;
+  settings.experiment = spec.experiment();
+  settings.task = spec.task();
+  settings.encoding = spec.encoding();
+  settings.randomized = spec.randomized();
+  settings.model = ModelOf(spec.model());
+  ASSIGN_OR_RETURN(settings.positions, PositionsOf(spec.positions()));
+  settings.training = TrainingOf(spec.training());
+  settings.evaluation = EvaluationOf(spec.evaluation());
+  return settings;
+}
+
+absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
+  if (start.members().empty()) {
+    return absl::InvalidArgumentError(fmt::format("attempt {} has no members", start.attempt()));
+  }
+  const v1::JobSpec shared = Shared(start.members(0).spec());
+  trainer::PackRequest request;
+  ASSIGN_OR_RETURN(request.settings, SettingsOf(shared));
+  for (const v1::PackMember& from : start.members()) {
+    if (!google::protobuf::util::MessageDifferencer::Equals(Shared(from.spec()), shared)) {
+      return absl::InvalidArgumentError(
+          fmt::format("jobs {} and {} of attempt {} differ in more than learning rate, seed and inputs",
+                      start.members(0).job(), from.job(), start.attempt()));
+    }
+    trainer::Member to;
+    to.job = from.job();
+    to.learning_rate = from.spec().learning_rate();
+    to.seed = from.spec().seed();
+    for (const v1::MemberPath& checkpoint : from.checkpoints()) {
+      to.checkpoints.push_back({checkpoint.path(), checkpoint.member()});
+    }
+    if (from.has_weights()) to.weights = trainer::MemberFile{from.weights().path(), from.weights().member()};
+    request.members.push_back(std::move(to));
+  }
+  request.folder = start.folder();
+  request.threads = start.threads();
+  request.cuda = start.cuda();
+  request.checkpoint_every_s = start.checkpoint_every_s();
+  return request;
+}
+
+}  // namespace longreach::agent

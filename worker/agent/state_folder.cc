@@ -1,0 +1,87 @@
+#include "worker/agent/state_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/uuid/random_generator.hpp>
+#include <boost/uuid/string_generator.hpp>
+#include <boost/uuid/uuid_io.hpp>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "proto/base/text.h"
+#include "worker/agent/files.h"
+
+namespace longreach::agent {
+namespace {
+
+absl::StatusOr<std::string> ReadOrDrawId(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) {
+    const std::string id = boost::uuids::to_string(boost::uuids::random_generator()());
+    RETURN_IF_ERROR(WriteFileSynced(file, id + "\n"));
+    return id;
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  const std::string id(Trim(text));
+  try {
+    boost::uuids::string_generator()(id);
+  } catch (const std::runtime_error&) {
+    return absl::DataLossError(fmt::format("{} holds no UUID but '{}'; remove the file to make this a new worker",
+                                           file.string(), id.substr(0, 60)));
+  }
+  return id;
+}
+
+absl::StatusOr<uint64_t> NextIncarnation(const std::filesystem::path& file, WallTime now) {
+  int64_t incarnation = std::max<int64_t>(1, now.time_since_epoch().count());
+  if (std::filesystem::exists(file)) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    const std::optional<int64_t> last = ParseInteger(Trim(text));
+    if (last.has_value()) incarnation = std::max(incarnation, *last + 1);
+  }
+  RETURN_IF_ERROR(WriteFileSynced(file, fmt::format("{}\n", incarnation)));
+  return static_cast<uint64_t>(incarnation);
+}
+
+}  // namespace
+
+absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folder, WallTime now) {
+  StateFolder state;
+  state.folder_ = folder;
+  RETURN_IF_ERROR(MakeFolder(folder));
+  const std::filesystem::path lock = folder / "lock";
+  state.lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (state.lock_ < 0) {
+    return absl::InternalError(fmt::format("cannot write {}: {}", lock.string(), std::strerror(errno)));
+  }
+  if (flock(state.lock_, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
+  }
+  std::error_code ignored;  // What cannot be removed costs space, no more.
+  std::filesystem::remove_all(state.attempts(), ignored);
+  for (const std::filesystem::path& part : {state.outbox(), state.cache(), state.attempts()}) {
+    RETURN_IF_ERROR(MakeFolder(part));
+  }
+  ASSIGN_OR_RETURN(state.worker_, ReadOrDrawId(folder / "id"));
+  ASSIGN_OR_RETURN(state.incarnation_, NextIncarnation(folder / "incarnation", now));
+  return state;
+}
+
+StateFolder::StateFolder(StateFolder&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      lock_(std::exchange(other.lock_, -1)),
+      worker_(std::move(other.worker_)),
+      incarnation_(other.incarnation_) {}
+
+StateFolder::~StateFolder() {
+  if (lock_ >= 0) close(lock_);
+}
+
+}  // namespace longreach::agent

@@ -1,0 +1,48 @@
+// What of a worker outlives its process: who it is, and reports that nobody has acknowledged yet.
+//
+//   STATE/lock         held (flock) while a worker runs here
+//   STATE/id           the worker's UUID
+//   STATE/incarnation  the last one used
+//   STATE/outbox/      one file for each unacknowledged report
+//   STATE/cache/       files named by their hash: checkpoints and weights that the scheduler knows
+//   STATE/attempts/N/  an attempt's files; nothing in there outlives the process
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "proto/base/clock.h"
+#include "proto/base/status.h"
+
+namespace longreach::agent {
+
+class StateFolder {
+ public:
+  // Makes the folder when it is not there, takes its lock, and draws the incarnation: the time in microseconds, but always
+  // above the last one, because clocks are set back. Removes what earlier attempts left.
+  // FAILED_PRECONDITION: another worker holds it. DATA_LOSS: the id in it is no UUID. INTERNAL: cannot be written.
+  static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now);
+
+  StateFolder(StateFolder&& other) noexcept;
+  StateFolder& operator=(StateFolder&&) = delete;
+  ~StateFolder();
+
+  const std::string& worker() const { return worker_; }
+  uint64_t incarnation() const { return incarnation_; }
+  std::filesystem::path outbox() const { return folder_ / "outbox"; }
+  std::filesystem::path cache() const { return folder_ / "cache"; }
+  std::filesystem::path attempts() const { return folder_ / "attempts"; }
+  // What the trainer prints between attempts.
+  std::filesystem::path trainer_log() const { return folder_ / "trainer.log"; }
+
+ private:
+  StateFolder() = default;
+
+  std::filesystem::path folder_;
+  int lock_ = -1;
+  std::string worker_;
+  uint64_t incarnation_ = 0;
+};
+
+}  // namespace longreach::agent

@@ -1,0 +1,144 @@
+#include "worker/agent/synchronizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "worker/agent/log.h"
+#include "worker/agent/transfers.h"
+
+namespace longreach::agent {
+namespace {
+
+// A call is held open for 5 s at most; three times that means that nobody is there.
+constexpr std::chrono::seconds kDeadline{15};
+// Between calls that change nothing and are answered at once.
+constexpr std::chrono::duration<double> kPause{0.5};
+
+std::chrono::steady_clock::duration Rounded(std::chrono::duration<double> duration) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
+}
+
+}  // namespace
+
+struct Synchronizer::Call {
+  explicit Call(boost::asio::io_context& io) : work(boost::asio::make_work_guard(io)) {}
+
+  grpc::ClientContext context;
+  v1::SynchronizeRequest request;
+  v1::SynchronizeResponse response;
+  grpc::Status status;
+  bool cancelled = false;  // By us, for a newer call.
+  std::chrono::steady_clock::time_point sent_at = std::chrono::steady_clock::now();
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work;  // gRPC's thread will post to it.
+};
+
+Synchronizer::Synchronizer(boost::asio::io_context& io, std::shared_ptr<grpc::Channel> channel, std::string address,
+                           Handlers handlers)
+    : io_(io),
+      stub_(v1::Worker::NewStub(std::move(channel))),
+      address_(std::move(address)),
+      handlers_(std::move(handlers)),
+      next_(io),
+      refresh_(io) {}
+
+void Synchronizer::News() {
+  if (stopped_) return;
+  news_ = true;
+  if (away_) return;  // The wait after a failure is not cut short.
+  if (in_flight_ == nullptr) {
+    // Not at once but after the present handler, so that several changes make one call.
+    CallAfter(std::chrono::duration<double>(0));
+  } else if (in_flight_->request.may_wait() && in_flight_->request.finished().empty() && !in_flight_->cancelled) {
+    in_flight_->cancelled = true;
+    in_flight_->context.TryCancel();
+  }
+}
+
+void Synchronizer::Stop() {
+  stopped_ = true;
+  next_.cancel();
+  refresh_.cancel();
+  if (in_flight_ != nullptr) in_flight_->context.TryCancel();
+}
+
+void Synchronizer::CallAfter(std::chrono::duration<double> wait) {
+  next_.expires_after(Rounded(wait));
+  next_.async_wait([this](boost::system::error_code error) {
+    if (!error && !stopped_ && in_flight_ == nullptr) CallNow();
+  });
+}
+
+void Synchronizer::CallNow() {
+  news_ = false;
+  away_ = false;
+  auto call = std::make_shared<Call>(io_);
+  call->request = handlers_.make_request();
+  call->request.set_sequence(++sequence_);
+  call->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  in_flight_ = call;
+  stub_->async()->Synchronize(&call->context, &call->request, &call->response, [this, call](grpc::Status status) {
+    call->status = std::move(status);
+    boost::asio::post(io_, [this, call] { OnDone(call); });
+  });
+  if (call->request.held().empty()) return;
+  refresh_.expires_after(Rounded(renew_every_ / 2));
+  refresh_.async_wait([this, call](boost::system::error_code error) {
+    if (!error && in_flight_ == call) News();
+  });
+}
+
+void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
+  in_flight_ = nullptr;
+  refresh_.cancel();
+  call->work.reset();
+  if (stopped_) return;
+  if (call->status.ok()) return OnAnswer(*call);
+  if (call->cancelled) {
+    // A scheduler that hangs answers none of them, and none of them lives to its deadline.
+    if (std::chrono::steady_clock::now() - answered_at_ > kDeadline) LogLost("it is silent");
+    return CallAfter(std::chrono::duration<double>(0));
+  }
+  switch (call->status.error_code()) {
+    case grpc::StatusCode::ABORTED:
+    case grpc::StatusCode::FAILED_PRECONDITION:
+    case grpc::StatusCode::INVALID_ARGUMENT: {
+      stopped_ = true;
+      return handlers_.on_refused(FromGrpc(call->status));
+    }
+    default:
+      break;
+  }
+  LogLost(call->status.error_message());
+  away_ = true;
+  CallAfter(backoff_.Next());
+}
+
+void Synchronizer::LogLost(const std::string& why) {
+  if (std::exchange(lost_, true)) return;
+  LogWarning(fmt::format("no answer from the scheduler at {} ({}); trying again until there is one", address_, why));
+}
+
+void Synchronizer::OnAnswer(const Call& call) {
+  const auto now = std::chrono::steady_clock::now();
+  answered_at_ = now;
+  backoff_.Reset();
+  if (std::exchange(lost_, false)) LogInfo(fmt::format("the scheduler at {} answers again", address_));
+  if (call.response.has_renew_every()) {
+    const google::protobuf::Duration& every = call.response.renew_every();
+    renew_every_ = std::chrono::duration<double>(
+        std::clamp(static_cast<double>(every.seconds()) + every.nanos() * 1e-9, 0.05, 60.0));
+  }
+  const bool changed = handlers_.on_response(call.request, call.response);
+  if (stopped_) return;
+  // A call that was held open is followed by the next; one that was answered at once, and changed nothing, is not:
+  // that would be a storm.
+  const std::chrono::duration<double> took = now - call.sent_at;
+  const std::chrono::duration<double> pause = std::min(kPause, renew_every_ / 2);
+  CallAfter(changed || news_ || took >= pause ? std::chrono::duration<double>(0) : pause - took);
+}
+
+}  // namespace longreach::agent

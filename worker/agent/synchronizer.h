@@ -1,0 +1,69 @@
+// The worker's control call, again and again: one at a time, at once when there is news, again within the time that the
+// scheduler asks for, and with growing waits while it is away.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "longreach/v1/worker.grpc.pb.h"
+#include "proto/base/status.h"
+#include "worker/agent/backoff.h"
+
+namespace longreach::agent {
+
+class Synchronizer {
+ public:
+  // All are called on the io_context's thread.
+  struct Handlers {
+    // Everything the worker is and holds; the sequence number is set here.
+    std::function<v1::SynchronizeRequest()> make_request;
+    // True: the answer changed something, so that the next call is due at once.
+    std::function<bool(const v1::SynchronizeRequest&, const v1::SynchronizeResponse&)> on_response;
+    // The scheduler will have nothing to do with this worker; there is no further call.
+    std::function<void(absl::Status)> on_refused;
+  };
+
+  Synchronizer(boost::asio::io_context& io, std::shared_ptr<grpc::Channel> channel, std::string address,
+               Handlers handlers);
+
+  // Something has changed: call soon. A call that the scheduler holds open is ended for it.
+  void News();
+  // No further call, and no handler is called.
+  void Stop();
+
+  // When the scheduler last answered; the start of this object before.
+  std::chrono::steady_clock::time_point answered_at() const { return answered_at_; }
+
+ private:
+  struct Call;
+
+  void CallNow();
+  void OnDone(const std::shared_ptr<Call>& call);
+  void OnAnswer(const Call& call);
+  void LogLost(const std::string& why);
+  void CallAfter(std::chrono::duration<double> wait);
+
+  boost::asio::io_context& io_;
+  std::unique_ptr<v1::Worker::Stub> stub_;
+  std::string address_;
+  Handlers handlers_;
+  boost::asio::steady_timer next_;     // The next call.
+  boost::asio::steady_timer refresh_;  // Progress is sent even while a call is held open.
+  std::shared_ptr<Call> in_flight_;
+  uint64_t sequence_ = 0;
+  bool news_ = false;
+  bool away_ = false;    // Waiting after a failed call.
+  bool lost_ = false;    // Logged as lost.
+  bool stopped_ = false;
+  std::chrono::duration<double> renew_every_{5};
+  std::chrono::steady_clock::time_point answered_at_ = std::chrono::steady_clock::now();
+  Backoff backoff_;
+};
+
+}  // namespace longreach::agent

@@ -1,0 +1,46 @@
+// The agent's side of the trainer child: starts it, talks to it, and says how it ended.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "longreach/v1/trainer_pipe.pb.h"
+#include "proto/base/status.h"
+
+namespace longreach::agent {
+
+class TrainerProcess {
+ public:
+  struct Options {
+    std::filesystem::path binary;  // longreach-worker.
+    bool cuda = false;
+    std::filesystem::path cuda_plugin;
+    std::filesystem::path log;     // Standard output and error between packs; emptied at the start.
+  };
+  // Called on the io_context's thread. Either may destroy the TrainerProcess.
+  struct Handlers {
+    std::function<void(const v1::FromTrainer&)> on_message;
+    // Once, after all messages; not when this object is destroyed. "killed by SIGSEGV", "ended with exit code 1".
+    std::function<void(const std::string& how)> on_exit;
+  };
+
+  // By posix_spawn: a fork of a process with gRPC's threads may hang. UNAVAILABLE with the reason when it cannot start.
+  static absl::StatusOr<std::unique_ptr<TrainerProcess>> Start(boost::asio::io_context& io, const Options& options,
+                                                               Handlers handlers);
+
+  // Kills the process if it lives, and waits for its end.
+  ~TrainerProcess();
+
+  void Send(const v1::ToTrainer& message);
+  int pid() const;
+
+ private:
+  class Impl;
+  explicit TrainerProcess(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace longreach::agent

@@ -1,0 +1,168 @@
+#include "worker/agent/transfers.h"
+
+#include <fmt/format.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "proto/base/sha256.h"
+#include "worker/agent/backoff.h"
+#include "worker/agent/log.h"
+
+namespace longreach::agent {
+namespace {
+
+constexpr size_t kChunkBytes = 1 << 20;
+// Tries after an answer that says neither "later" nor "never".
+constexpr int kTriesAfterOddErrors = 10;
+
+// Enough for a slow line (16 KiB/s); a dead one is found by keepalive before.
+std::chrono::system_clock::time_point DeadlineFor(double bytes) {
+  return std::chrono::system_clock::now() + std::chrono::seconds(120 + static_cast<int64_t>(bytes / (16 << 10)));
+}
+
+// False when asked to stop meanwhile.
+bool Sleep(std::chrono::duration<double> duration, std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any condition;
+  std::unique_lock lock(mutex);
+  condition.wait_for(lock, stop, duration, [] { return false; });
+  return !stop.stop_requested();
+}
+
+enum class Answer { kFinal, kLater, kOdd };
+
+Answer Classify(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDeadlineExceeded:
+      return Answer::kLater;
+    case absl::StatusCode::kCancelled:  // Not by us: a server that shuts down says so too.
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:
+      return Answer::kOdd;
+    default:
+      return Answer::kFinal;
+  }
+}
+
+absl::Status Retrying(const std::string& what, std::stop_token stop, const std::function<absl::Status()>& once) {
+  Backoff backoff;
+  bool logged = false;
+  for (int odd = 0;;) {
+    const absl::Status status = once();
+    if (stop.stop_requested()) return absl::CancelledError(what + " was called off");
+    if (status.ok()) return status;
+    const Answer answer = Classify(status);
+    if (answer == Answer::kFinal || (answer == Answer::kOdd && ++odd == kTriesAfterOddErrors)) return status;
+    // The control call logs that the scheduler is away; what only files meet is said here.
+    if (!logged && status.code() != absl::StatusCode::kUnavailable) LogWarning(what + ": " + status.ToString());
+    logged = true;
+    if (!Sleep(backoff.Next(), stop)) return absl::CancelledError(what + " was called off");
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(64 << 20);
+  // A link that died without a word is noticed within 15 s.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  // We wait between calls ourselves, longer and longer; the channel need not do so as well.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+Transfers::Transfers(std::shared_ptr<grpc::Channel> channel) : stub_(v1::Artifacts::NewStub(std::move(channel))) {}
+
+absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std::filesystem::path& file,
+                                              std::stop_token stop) {
+  ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(file));
+  std::error_code error;
+  header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
+  header.set_sha256(sha256);
+  bool damaged_before = false;
+  RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, [&] {
+    const absl::Status status = UploadOnce(header, file, stop);
+    if (status.code() == absl::StatusCode::kDataLoss && !std::exchange(damaged_before, true)) {
+      return absl::UnavailableError(status.message());  // Damaged on the way: once more.
+    }
+    return status;
+  }));
+  return sha256;
+}
+
+absl::Status Transfers::UploadOnce(const v1::UploadHeader& header, const std::filesystem::path& file,
+                                   std::stop_token stop) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return absl::NotFoundError(fmt::format("cannot read {}", file.string()));
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineFor(header.bytes()));
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  v1::UploadResponse response;
+  const auto writer = stub_->Upload(&context, &response);
+  v1::UploadRequest request;
+  *request.mutable_header() = header;
+  bool writing = writer->Write(request);
+  std::string chunk;
+  while (writing) {
+    chunk.resize(kChunkBytes);
+    in.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+    chunk.resize(static_cast<size_t>(in.gcount()));
+    if (chunk.empty()) break;
+    request.set_chunk(chunk);
+    writing = writer->Write(request);
+  }
+  if (in.bad()) context.TryCancel();
+  writer->WritesDone();
+  return FromGrpc(writer->Finish());
+}
+
+absl::Status Transfers::Download(const std::string& sha256, double bytes, const std::filesystem::path& destination,
+                                 std::stop_token stop) {
+  return Retrying(fmt::format("download of {}", sha256), stop,
+                  [&] { return DownloadOnce(sha256, bytes, destination, stop); });
+}
+
+absl::Status Transfers::DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
+                                     std::stop_token stop) {
+  std::ofstream out(destination, std::ios::binary | std::ios::trunc);
+  if (!out) return absl::InternalError(fmt::format("cannot write {}", destination.string()));
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineFor(bytes));
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  v1::DownloadRequest request;
+  request.set_sha256(sha256);
+  const auto reader = stub_->Download(&context, request);
+  Sha256 hash;
+  v1::DownloadResponse response;
+  while (reader->Read(&response)) {
+    hash.Update(response.chunk());
+    out.write(response.chunk().data(), static_cast<std::streamsize>(response.chunk().size()));
+  }
+  RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+  out.close();
+  if (!out) return absl::ResourceExhaustedError(fmt::format("cannot write {} to its end", destination.string()));
+  if (hash.Finish() != sha256) return absl::DataLossError(fmt::format("the bytes sent for {} have another hash", sha256));
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::agent

@@ -1,0 +1,43 @@
+// Artifact files to and from the scheduler. The calls block and retry; they run on threads of their own.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "longreach/v1/worker.grpc.pb.h"
+#include "proto/base/status.h"
+
+namespace longreach::agent {
+
+// "host:port" or "unix:PATH".
+std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address);
+
+absl::Status FromGrpc(const grpc::Status& status);
+
+class Transfers {
+ public:
+  explicit Transfers(std::shared_ptr<grpc::Channel> channel);
+
+  // Hands `file` in under `header`, whose hash and size are filled in here. While the scheduler is away or has no space,
+  // it tries again, without end. Returns the hash.
+  // ABORTED: the attempt has lost its lease. CANCELLED: `stop` asked. Others: refused for good.
+  absl::StatusOr<std::string> Upload(v1::UploadHeader header, const std::filesystem::path& file, std::stop_token stop);
+
+  // Fetches a file into `destination` and checks its hash. While the scheduler is away, it tries again, without end.
+  // NOT_FOUND, DATA_LOSS: there is no such file any more. CANCELLED: `stop` asked.
+  absl::Status Download(const std::string& sha256, double bytes, const std::filesystem::path& destination,
+                        std::stop_token stop);
+
+ private:
+  absl::Status UploadOnce(const v1::UploadHeader& header, const std::filesystem::path& file, std::stop_token stop);
+  absl::Status DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
+                            std::stop_token stop);
+
+  std::unique_ptr<v1::Artifacts::Stub> stub_;
+};
+
+}  // namespace longreach::agent

@@ -1,0 +1,91 @@
+// longreach-worker: trains what a scheduler leases to it. This file only wires the command line.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "proto/base/build_info.h"
+#include "worker/agent/bench.h"
+#include "worker/agent/child.h"
+#include "worker/agent/run.h"
+
+namespace {
+
+constexpr int kUsage = 2;
+
+const std::vector<std::string> kDevices = {"cpu", "cuda"};
+
+int Main(int argc, char** argv) {
+  CLI::App app("Trains the jobs that a Longreach scheduler leases to it.");
+  app.name("longreach-worker");
+  app.set_version_flag("--version", longreach::BuildDescription());
+  app.require_subcommand(1);
+
+  longreach::agent::AgentOptions run_options;
+  run_options.scheduler = "localhost:7070";
+  run_options.state = longreach::agent::DefaultStateFolder();
+  std::string run_device = "cpu";
+  bool until_stdin_closes = false;
+  CLI::App* run = app.add_subcommand("run", "Work for a scheduler until told to leave (SIGTERM, Ctrl-C).");
+  run->add_option("--scheduler", run_options.scheduler, "Its address: host:port or unix:PATH")
+      ->envname("LONGREACH_SCHEDULER")->capture_default_str();
+  run->add_option("--state", run_options.state, "Folder of this worker alone: who it is, and results not yet handed in")
+      ->capture_default_str();
+  run->add_option("--name", run_options.name, "What people see (default: the machine's name)");
+  run->add_option("--threads", run_options.threads, "Threads to train with; 0: all cores")
+      ->check(CLI::Range(0, 4096))->capture_default_str();
+  run->add_option("--device", run_device, "cpu, or cuda: the first GPU")->check(CLI::IsMember(kDevices))->capture_default_str();
+  run->add_option("--pack-limit", run_options.pack_limit, "The most jobs to train together")
+      ->check(CLI::Range(1, longreach::trainer::kMaxPack))->capture_default_str();
+  run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s, "Seconds between checkpoints; 0: only when stopping")
+      ->check(CLI::Range(0.0, 1e9))->capture_default_str();
+  run->add_flag("--until-stdin-closes", until_stdin_closes, "Leave when standard input comes to its end");
+
+  longreach::agent::BenchOptions bench_options;
+  std::string bench_device = "cpu";
+  std::string bench_output = "table";
+  CLI::App* bench = app.add_subcommand("bench", "Measure how fast this machine trains.");
+  bench->footer(longreach::agent::BenchFormula());
+  bench->add_option("--task", bench_options.task, "A task's name")->required();
+  bench->add_option("--encoding", bench_options.encoding, "NAME or NAME:randomized")->required();
+  bench->add_option("--pack", bench_options.pack, "Jobs trained together")->capture_default_str();
+  bench->add_option("--lengths", bench_options.lengths, "Lengths that updates draw from")->capture_default_str();
+  bench->add_option("--batch", bench_options.batch, "Sequences in an update")->capture_default_str();
+  bench->add_option("--seconds", bench_options.seconds, "How long to train")->capture_default_str();
+  bench->add_option("--threads", bench_options.threads, "Threads; 0: all cores")->capture_default_str();
+  bench->add_option("--device", bench_device, "cpu or cuda")->check(CLI::IsMember(kDevices))->capture_default_str();
+  bench->add_option("-o,--output", bench_output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))->capture_default_str();
+
+  std::string child_plugin;
+  CLI::App* child = app.add_subcommand(longreach::agent::kChildCommand, "");
+  child->group("");  // Hidden: only the worker itself starts it.
+  child->add_option("--cuda-plugin", child_plugin);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin});
+  if (*bench) {
+    bench_options.cuda = bench_device == "cuda";
+    bench_options.json = bench_output == "json";
+    return longreach::agent::RunBench(bench_options);
+  }
+  run_options.cuda = run_device == "cuda";
+  run_options.binary = longreach::agent::OwnBinary();
+  run_options.cuda_plugin = longreach::agent::CudaPlugin();
+  return longreach::agent::RunWorker(run_options, until_stdin_closes);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
