@@ -1,0 +1,440 @@
+#include "scheduler/service/results_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/types/words.h"
+
+namespace longreach::service {
+namespace {
+
+const std::vector<std::string> kJobColumns = {"encoding", "learning_rate", "seed", "task"};
+const std::vector<std::string> kAggregates = {"max", "mean", "median", "min"};
+// Notes name at most this many cells.
+constexpr size_t kCellsNamed = 5;
+
+absl::Status Refuse(std::string_view field, std::string_view what, std::string_view value,
+                    const std::vector<std::string>& known) {
+  const std::string closest = ClosestWord(value, known);
+  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}known are {}", field, what, value,
+                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
+                                                Join(known, ", ")));
+}
+
+bool IsKnown(const std::vector<std::string>& known, const std::string& word) {
+  return std::ranges::find(known, word) != known.end();
+}
+
+absl::Status RefuseRepeated(std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& keys) {
+  std::set<std::string> seen;
+  for (const std::string& key : keys) {
+    if (!seen.insert(key).second) {
+      return absl::InvalidArgumentError(fmt::format("{}: '{}' is there twice; name each key once", field, key));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Entry>
+std::vector<std::string> NamesOf(std::span<const Entry> entries) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
+  return names;
+}
+
+std::string KeyOf(const TableJob& job, std::string_view column) {
+  if (column == "task") return job.task;
+  if (column == "encoding") return job.encoding;
+  if (column == "learning_rate") return ShortestNumber(job.learning_rate);
+  return std::to_string(job.seed);
+}
+
+// What the keys of a column are sorted by: tasks by level, encodings plain before randomized, numbers by size.
+std::tuple<double, std::string> RankOf(std::string_view column, const std::string& key) {
+  if (column == "task") {
+    const catalog::Task* task = catalog::FindTask(key);
+    // Tasks outside of the hierarchy come last.
+    const bool has_level = task != nullptr && task->level != catalog::Level::kNone;
+    return {has_level ? static_cast<double>(task->level) : 1e9, key};
+  }
+  if (column == "encoding") return {key.ends_with(":randomized") ? 1 : 0, key};
+  return {ParseDouble(key).value_or(0), key};
+}
+
+std::vector<std::string> InOrder(std::string_view column, const std::set<std::string>& keys,
+                                 const google::protobuf::RepeatedPtrField<std::string>& order) {
+  std::vector<std::string> listed;
+  for (const std::string& key : order) {
+    if (keys.contains(key)) listed.push_back(key);
+  }
+  std::vector<std::string> rest;
+  for (const std::string& key : keys) {
+    if (std::ranges::find(listed, key) == listed.end()) rest.push_back(key);
+  }
+  std::ranges::sort(rest, {}, [&](const std::string& key) { return RankOf(column, key); });
+  listed.insert(listed.end(), rest.begin(), rest.end());
+  return listed;
+}
+
+v1::TableAxisEntry EntryOf(std::string_view column, const std::string& key) {
+  v1::TableAxisEntry entry;
+  entry.set_key(key);
+  entry.set_label(key);
+  if (column == "task") {
+    if (const catalog::Task* task = catalog::FindTask(key)) {
+      entry.set_label(std::string(task->label));
+      entry.set_group(std::string(catalog::Abbreviation(task->level)));
+      if (task->permutation_invariant) entry.set_mark("permutation_invariant");
+    }
+  } else if (column == "encoding") {
+    const std::optional<EncodingName> name = ParseEncodingName(key);
+    const catalog::Encoding* encoding = name ? catalog::FindEncoding(name->name) : nullptr;
+    if (encoding != nullptr) entry.set_label(fmt::format("{}{}", name->randomized ? "Randomized " : "", encoding->label));
+  } else if (column == "seed") {
+    entry.set_label("seed " + key);
+  }
+  return entry;
+}
+
+double MedianOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// In ascending order, so that the sum does not depend on the order in which the jobs were read.
+double MeanOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double AggregateOf(const std::vector<double>& values, std::string_view aggregate) {
+  if (aggregate == "min") return std::ranges::min(values);
+  if (aggregate == "mean") return MeanOf(values);
+  if (aggregate == "median") return MedianOf(values);
+  return std::ranges::max(values);
+}
+
+// Of a sample; nothing for fewer than two values.
+std::optional<double> DeviationOf(const std::vector<double>& values) {
+  if (values.size() < 2) return std::nullopt;
+  const double mean = MeanOf(values);
+  std::vector<double> squares;
+  for (const double value : values) squares.push_back((value - mean) * (value - mean));
+  return std::sqrt(MeanOf(squares) * static_cast<double>(values.size()) / static_cast<double>(values.size() - 1));
+}
+
+bool IsOpen(store::State state) {
+  return state == store::State::kWaiting || state == store::State::kQueued || state == store::State::kLeased;
+}
+
+// "1 job is", "3 jobs are".
+std::string Count(int count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// "a, b, c and 4 more".
+std::string Named(const std::vector<std::string>& cells) {
+  const std::vector<std::string> first(cells.begin(), cells.begin() + std::min(cells.size(), kCellsNamed));
+  const std::string text = Join(first, ", ");
+  return cells.size() > kCellsNamed ? fmt::format("{} and {} more", text, cells.size() - kCellsNamed) : text;
+}
+
+// The header's last field, which is also the name of what a published table holds: "accuracy_percent".
+std::string_view PublishedQuantity(const catalog::File& file) {
+  const std::string_view header = Trim(file.text.substr(0, file.text.find('\n')));
+  return header.substr(header.rfind(',') + 1);
+}
+
+}  // namespace
+
+absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::string_view main_metric) {
+  ResultsTable table;
+  table.spec_ = spec;
+  v1::TableSpec& full = table.spec_;
+  if (full.rows().empty()) full.set_rows(full.columns() == "task" ? "encoding" : "task");
+  if (full.columns().empty()) full.set_columns(full.rows() == "encoding" ? "task" : "encoding");
+  if (full.metric().empty()) full.set_metric(std::string(main_metric));
+  if (full.aggregate().empty()) full.set_aggregate("max");
+
+  if (!IsKnown(kJobColumns, full.rows())) return Refuse("table.rows", "column", full.rows(), kJobColumns);
+  if (!IsKnown(kJobColumns, full.columns())) return Refuse("table.columns", "column", full.columns(), kJobColumns);
+  if (full.rows() == full.columns()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(kJobColumns, ", ")));
+  }
+  if (!IsKnown(kAggregates, full.aggregate())) {
+    return Refuse("table.aggregate", "aggregate", full.aggregate(), kAggregates);
+  }
+  table.metric_ = catalog::FindMetric(full.metric());
+  if (table.metric_ == nullptr) {
+    return Refuse("table.metric", "metric", full.metric(), NamesOf(catalog::Metrics()));
+  }
+  if (full.length() < 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("table.length: {} is negative; give a length, or 0 for all lengths together", full.length()));
+  }
+  RETURN_IF_ERROR(RefuseRepeated("table.row_order", full.row_order()));
+  RETURN_IF_ERROR(RefuseRepeated("table.column_order", full.column_order()));
+  std::set<std::string> extra_keys;
+  for (const v1::ExtraColumn& extra : full.extra_columns()) {
+    if (extra.key().empty() || extra.sweep().empty()) {
+      return absl::InvalidArgumentError("table.extra_columns: each needs a key and the name of a sweep");
+    }
+    if (!extra_keys.insert(extra.key()).second) {
+      return absl::InvalidArgumentError(
+          fmt::format("table.extra_columns: '{}' is there twice; name each key once", extra.key()));
+    }
+  }
+  table.extras_.resize(full.extra_columns_size());
+
+  if (!full.published().empty()) {
+    const catalog::File* file = catalog::FindPublishedTable(full.published());
+    if (file == nullptr) {
+      return Refuse("table.published", "published table", full.published(), NamesOf(catalog::PublishedTables()));
+    }
+    const std::string_view quantity = PublishedQuantity(*file);
+    if (!quantity.starts_with(full.metric())) {
+      return absl::InvalidArgumentError(
+          fmt::format("table.published: '{}' holds {}, not {}; leave it out, or ask for that metric", full.published(),
+                      quantity, full.metric()));
+    }
+    for (const catalog::PublishedValue& value : catalog::PublishedValues(full.published())) {
+      if (value.length == full.length() && full.slice().empty()) {
+        table.published_.emplace(std::pair(value.task, value.encoding), value.value);
+      }
+    }
+  }
+  return table;
+}
+
+void ResultsTable::Cell::Add(const TableJob& job, double factor) {
+  ++jobs;
+  if (job.state == store::State::kFailed) ++failed;
+  if (job.state != store::State::kSucceeded) return;
+  ++succeeded;
+  if (job.diverged) {
+    ++diverged;
+  } else if (job.value.has_value()) {
+    values.push_back(*job.value * factor);
+    builds.insert(job.build);
+  } else {
+    ++unmeasured;
+  }
+}
+
+void ResultsTable::Add(const TableJob& job) {
+  const std::string row = KeyOf(job, spec_.rows());
+  const std::string column = KeyOf(job, spec_.columns());
+  rows_.insert(row);
+  columns_.insert(column);
+  cells_[{row, column}].Add(job, metric_->factor);
+  if (job.state == store::State::kWaiting) ++waiting_;
+  if (job.state == store::State::kQueued) ++queued_;
+  if (job.state == store::State::kLeased) ++leased_;
+  if (job.state == store::State::kCancelled) ++cancelled_;
+}
+
+void ResultsTable::AddExtra(int column, const TableJob& job) {
+  Extra& extra = extras_[column];
+  extra.cells[KeyOf(job, spec_.rows())].Add(job, metric_->factor);
+  if (IsOpen(job.state)) ++extra.open;
+}
+
+void ResultsTable::SetExtraMissing(int column) { extras_[column].missing = true; }
+
+std::optional<double> ResultsTable::PublishedOf(const std::string& row, const std::string& column) const {
+  std::string task;
+  std::string encoding;
+  for (const auto& [axis, key] : {std::pair(spec_.rows(), row), std::pair(spec_.columns(), column)}) {
+    if (axis == "task") task = key;
+    if (axis == "encoding") encoding = key;
+  }
+  const auto found = published_.find({task, encoding});
+  if (found == published_.end()) return std::nullopt;
+  return found->second;
+}
+
+const ResultsTable::Cell* ResultsTable::Find(const v1::Table& table, int row, int column) const {
+  const std::string& row_key = table.rows(row).key();
+  const int own_columns = static_cast<int>(columns_.size());
+  if (column < own_columns) {
+    const auto found = cells_.find({row_key, table.columns(column).key()});
+    return found == cells_.end() ? nullptr : &found->second;
+  }
+  const Extra& extra = extras_[column - own_columns];
+  const auto found = extra.cells.find(row_key);
+  return found == extra.cells.end() ? nullptr : &found->second;
+}
+
+v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) const {
+  v1::TableCell out;
+  const auto published = PublishedOf(table.rows(row).key(), table.columns(column).key());
+  if (published.has_value()) out.set_published(*published);
+  const Cell* found = Find(table, row, column);
+  if (found == nullptr) return out;
+  const Cell& cell = *found;
+  out.set_jobs(cell.jobs);
+  out.set_succeeded(cell.succeeded);
+  out.set_diverged(cell.diverged);
+  out.set_failed(cell.failed);
+  out.set_builds(static_cast<int>(cell.builds.size()));
+  if (cell.values.empty()) return out;
+  out.set_measured(AggregateOf(cell.values, spec_.aggregate()));
+  out.set_median(MedianOf(cell.values));
+  if (const std::optional<double> deviation = DeviationOf(cell.values)) out.set_deviation(*deviation);
+  return out;
+}
+
+void ResultsTable::MarkBest(v1::Table& table) const {
+  const bool higher = metric_->better == catalog::Better::kHigher;
+  const auto better = [higher](double a, double b) { return higher ? a > b : a < b; };
+  const int columns = table.columns_size();
+  for (int row = 0; row < table.rows_size(); ++row) {
+    std::optional<double> best;
+    std::optional<double> published_best;
+    for (int column = 0; column < columns; ++column) {
+      const v1::TableCell& cell = table.cells(row * columns + column);
+      if (cell.has_measured() && (!best || better(cell.measured(), *best))) best = cell.measured();
+      if (cell.has_published() && (!published_best || better(cell.published(), *published_best))) {
+        published_best = cell.published();
+      }
+    }
+    for (int column = 0; column < columns; ++column) {
+      v1::TableCell& cell = *table.mutable_cells(row * columns + column);
+      cell.set_best(cell.has_measured() && cell.measured() == best);
+      cell.set_published_best(cell.has_published() && cell.published() == published_best);
+    }
+  }
+}
+
+void ResultsTable::AddGain(v1::Table& table) const {
+  if (!spec_.gain()) return;
+  if (spec_.has_published_gain()) table.set_published_gain_stated(spec_.published_gain());
+  const bool in_columns = spec_.columns() == "encoding";
+  if (!in_columns && spec_.rows() != "encoding") return;
+  const auto& encodings = in_columns ? table.columns() : table.rows();
+  const int others = in_columns ? table.rows_size() : table.columns_size();
+  const auto cell_of = [&](int encoding, int other) -> const v1::TableCell& {
+    const int row = in_columns ? other : encoding;
+    const int column = in_columns ? encoding : other;
+    return table.cells(row * table.columns_size() + column);
+  };
+  double measured = 0;
+  double published = 0;
+  int published_pairs = 0;
+  for (int randomized = 0; randomized < encodings.size(); ++randomized) {
+    for (int plain = 0; plain < encodings.size(); ++plain) {
+      if (encodings[randomized].key() != encodings[plain].key() + ":randomized") continue;
+      for (int other = 0; other < others; ++other) {
+        const v1::TableCell& with = cell_of(randomized, other);
+        const v1::TableCell& without = cell_of(plain, other);
+        if (with.has_measured() && without.has_measured()) {
+          measured += with.measured() - without.measured();
+          table.set_gain_pairs(table.gain_pairs() + 1);
+        }
+        if (with.has_published() && without.has_published()) {
+          published += with.published() - without.published();
+          ++published_pairs;
+        }
+      }
+    }
+  }
+  if (table.gain_pairs() > 0) table.set_gain(measured / table.gain_pairs());
+  if (published_pairs > 0) table.set_published_gain_of_cells(published / published_pairs);
+}
+
+void ResultsTable::AddNotes(v1::Table& table) const {
+  const int columns = table.columns_size();
+  std::vector<std::string> mixed;
+  int diverged = 0;
+  int failed = 0;
+  int unmeasured = 0;
+  bool any_published = false;
+  for (int i = 0; i < table.cells_size(); ++i) {
+    const v1::TableCell& cell = table.cells(i);
+    diverged += cell.diverged();
+    failed += cell.failed();
+    any_published |= cell.has_published();
+    const v1::TableAxisEntry& row = table.rows(i / columns);
+    const v1::TableAxisEntry& column = table.columns(i % columns);
+    if (cell.builds() > 1) {
+      mixed.push_back(fmt::format("{} / {} ({} builds)", row.label(), column.label(), cell.builds()));
+    }
+    if (const Cell* found = Find(table, i / columns, i % columns)) unmeasured += found->unmeasured;
+  }
+  const int open = waiting_ + queued_ + leased_;
+  if (open > 0) {
+    std::vector<std::string> states;
+    if (waiting_ > 0) states.push_back(fmt::format("{} waiting", waiting_));
+    if (queued_ > 0) states.push_back(fmt::format("{} queued", queued_));
+    if (leased_ > 0) states.push_back(fmt::format("{} leased", leased_));
+    table.add_notes(fmt::format("{} not finished ({}): the table will change", Count(open, "job is", "jobs are"),
+                                Join(states, ", ")));
+  }
+  if (failed > 0) {
+    table.add_notes(Count(failed, "job failed and counts in no cell", "jobs failed and count in no cell"));
+  }
+  if (cancelled_ > 0) {
+    table.add_notes(Count(cancelled_, "job was cancelled and counts in no cell", "jobs were cancelled and count in no cell"));
+  }
+  if (diverged > 0) {
+    table.add_notes(fmt::format("{} (the loss was not finite)", Count(diverged, "job diverged and counts in no cell",
+                                                                     "jobs diverged and count in no cell")));
+  }
+  if (unmeasured > 0) {
+    const std::string at = spec_.length() == 0 ? "over all lengths" : fmt::format("at length {}", spec_.length());
+    table.add_notes(fmt::format("{} without a value of {} {}{}",
+                                Count(unmeasured, "job succeeded", "jobs succeeded"), spec_.metric(), at,
+                                spec_.slice().empty() ? "" : fmt::format(" in slice '{}'", spec_.slice())));
+  }
+  if (!mixed.empty()) {
+    table.add_notes(fmt::format("{} made by more than one build: {}",
+                                Count(static_cast<int>(mixed.size()), "cell was", "cells were"), Named(mixed)));
+  }
+  for (int i = 0; i < spec_.extra_columns_size(); ++i) {
+    const v1::ExtraColumn& extra = spec_.extra_columns(i);
+    const std::string& label = extra.label().empty() ? extra.key() : extra.label();
+    if (extras_[i].missing) {
+      table.add_notes(fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, extra.sweep()));
+    } else if (extras_[i].open > 0) {
+      table.add_notes(fmt::format("{}: {} of the sweep '{}' not finished yet", label,
+                                  Count(extras_[i].open, "job", "jobs"), extra.sweep()));
+    }
+  }
+  if (!spec_.published().empty() && !any_published) {
+    table.add_notes(fmt::format("no value of the published table '{}' belongs to a cell of this one", spec_.published()));
+  }
+}
+
+v1::Table ResultsTable::Build() const {
+  v1::Table table;
+  table.set_title(spec_.title());
+  table.set_metric(spec_.metric());
+  table.set_unit(std::string(metric_->unit));
+  for (const std::string& key : InOrder(spec_.rows(), rows_, spec_.row_order())) {
+    *table.add_rows() = EntryOf(spec_.rows(), key);
+  }
+  for (const std::string& key : InOrder(spec_.columns(), columns_, spec_.column_order())) {
+    *table.add_columns() = EntryOf(spec_.columns(), key);
+  }
+  for (const v1::ExtraColumn& extra : spec_.extra_columns()) {
+    v1::TableAxisEntry* entry = table.add_columns();
+    entry->set_key(extra.key());
+    entry->set_label(extra.label().empty() ? extra.key() : extra.label());
+  }
+  for (int row = 0; row < table.rows_size(); ++row) {
+    for (int column = 0; column < table.columns_size(); ++column) *table.add_cells() = CellOf(table, row, column);
+  }
+  MarkBest(table);
+  AddGain(table);
+  AddNotes(table);
+  return table;
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,93 @@
+// From jobs and their values to a table as a paper prints it: rows and columns in order, one aggregate per cell, the best of
+// each row, published values beside, the gain of randomized encodings, and notes on what a reader must know. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+#include "proto/catalog/catalog.h"
+#include "store/jobs.h"
+
+namespace longreach::service {
+
+// One job as a table sees it.
+struct TableJob {
+  std::string task;
+  std::string encoding;  // NAME or NAME:randomized.
+  double learning_rate = 0;
+  uint32_t seed = 0;
+  store::State state = store::State::kQueued;
+  bool diverged = false;
+  // As stored, before the metric's factor. Only of succeeded jobs that did not diverge and have this measurement.
+  std::optional<double> value;
+  std::string build;  // Of the attempt that made it; looked at when there is a value.
+};
+
+class ResultsTable {
+ public:
+  // Fields of `spec` that are empty mean: rows "task", columns "encoding", the metric `main_metric`, aggregate "max".
+  // INVALID_ARGUMENT: an unknown column, metric, aggregate or published table, a negative length, the same twice.
+  static absl::StatusOr<ResultsTable> Of(const v1::TableSpec& spec, std::string_view main_metric);
+
+  // The specification with what was empty filled in.
+  const v1::TableSpec& spec() const { return spec_; }
+
+  void Add(const TableJob& job);
+  // A job of the sweep that spec().extra_columns(column) names.
+  void AddExtra(int column, const TableJob& job);
+  // There is no such sweep.
+  void SetExtraMissing(int column);
+
+  v1::Table Build() const;
+
+ private:
+  // What has been added to one cell.
+  struct Cell {
+    std::vector<double> values;
+    std::set<std::string> builds;
+    int jobs = 0;
+    int succeeded = 0;
+    int diverged = 0;
+    int failed = 0;
+    int unmeasured = 0;  // Succeeded, not diverged, without this measurement.
+    void Add(const TableJob& job, double factor);
+  };
+  // A column that comes from another sweep.
+  struct Extra {
+    std::map<std::string, Cell> cells;  // By row.
+    int open = 0;
+    bool missing = false;  // There is no such sweep.
+  };
+
+  // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
+  const Cell* Find(const v1::Table& table, int row, int column) const;
+  v1::TableCell CellOf(const v1::Table& table, int row, int column) const;
+  std::optional<double> PublishedOf(const std::string& row, const std::string& column) const;
+  void MarkBest(v1::Table& table) const;
+  void AddGain(v1::Table& table) const;
+  void AddNotes(v1::Table& table) const;
+
+  v1::TableSpec spec_;
+  const catalog::Metric* metric_ = nullptr;
+  std::set<std::string> rows_;
+  std::set<std::string> columns_;
+  std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.
+  std::vector<Extra> extras_;                                  // As in spec_.extra_columns().
+  int waiting_ = 0;
+  int queued_ = 0;
+  int leased_ = 0;
+  int cancelled_ = 0;
+  // By task and encoding, of the length that is asked for.
+  std::map<std::pair<std::string, std::string>, double> published_;
+};
+
+}  // namespace longreach::service
