@@ -7,9 +7,10 @@ MAY_INCLUDE = {
     "proto/catalog": [],
     "proto/types": ["proto"],
     "store": ["proto/base", "proto/types"],
-    "scheduler/core": ["proto/base", "proto/types"],
-    # Expansion turns a SweepSpec into JobSpecs and refuses unknown names: it needs the messages and the catalog.
-    "scheduler/experiments": ["proto/base", "proto/types", "proto/catalog", "proto/longreach/v1"],
+    # Messages are values like those of proto/types, so decisions may read them. Services they may not: see SERVICES.
+    "scheduler/core": ["proto/base", "proto/types", "proto/longreach/v1"],
+    # Expansion refuses unknown names.
+    "scheduler/experiments": ["proto/base", "proto/types", "proto/longreach/v1", "proto/catalog"],
     "scheduler/service": ["scheduler/core", "scheduler/experiments", "store", "proto"],
     "scheduler/.": ["scheduler", "store", "proto"],
     "worker/data": ["proto/base"],
@@ -44,6 +45,9 @@ EXTERNAL = {
     "spdlog/": [],
     "uv.h": [],  # libtorch_cpu.so exports a libuv of its own.
 }
+
+# Who may include services (.grpc.pb.h): those who make calls or answer them.
+SERVICES = ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"]
 
 # Headers that a file cannot have together, however it comes by them, and why.
 APART = [

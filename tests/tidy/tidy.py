@@ -78,6 +78,8 @@ def check_includes(tree):
                 allowed = rules.MAY_INCLUDE[row]
                 if not same and not any(is_in(ours, other) for other in allowed):
                     yield f"{where}: {row} may not include \"{header}\", only {', '.join(allowed) or 'the standard library'}"
+                elif header.endswith(".grpc.pb.h") and not any(is_in(row, other) for other in rules.SERVICES):
+                    yield f"{where}: {row} may not include \"{header}\", only {', '.join(rules.SERVICES)} may"
                 continue
             if "/" in header and header.split("/")[0] in rules.TOP_LEVEL:
                 if header.rpartition("/")[2] not in made_by_cmake:

@@ -66,6 +66,11 @@ class TidyTest(unittest.TestCase):
         self.assert_found({"store/jobs.h": '#pragma once\n#include "absl/strings/str_cat.h"\n'}, "nobody may")
         self.assert_found({"store/jobs.h": "#pragma once\n#include <fmt/format.h>\n"}, ".cc files only")
 
+    def test_keeps_calls_out_of_decisions(self):
+        messages = {"scheduler/core/packs.h": '#pragma once\n#include "longreach/v1/worker.pb.h"\n'}
+        self.assertEqual(problems_with(messages), [])
+        self.assert_found({"scheduler/core/packs.h": '#pragma once\n#include "longreach/v1/worker.grpc.pb.h"\n'}, "scheduler/core may not")
+
     def test_finds_torch_beside_fmt_or_protobuf(self):
         self.assert_found({"worker/trainer/encodings/rope.cc": "#include <torch/types.h>\n#include <fmt/format.h>\n"}, "<fmt/...>")
         through_ours = {"tests/golden/a.h": '#pragma once\n#include <torch/types.h>\n',
