@@ -1,0 +1,58 @@
+#include "worker/agent/outbox.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/worker/agent/temporary_folder.h"
+
+namespace longreach::agent {
+namespace {
+
+v1::AttemptReport ReportOf(uint64_t attempt) {
+  v1::AttemptReport report;
+  report.set_attempt(attempt);
+  report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
+  v1::Measurement& accuracy = *report.add_results()->add_measurements();
+  accuracy.set_metric("accuracy");
+  accuracy.set_value(0.75);
+  return report;
+}
+
+TEST(OutboxTest, KeepsReportsAcrossARestartUntilTheyAreRemoved) {
+  TemporaryFolder folder;
+  {
+    absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
+    ASSERT_TRUE(outbox.ok()) << outbox.status();
+    ASSERT_TRUE(outbox->Add(ReportOf(7)).ok());
+    ASSERT_TRUE(outbox->Add(ReportOf(12)).ok());
+    outbox->Remove(7);
+  }
+
+  absl::StatusOr<Outbox> reopened = Outbox::Open(folder.path());
+
+  ASSERT_TRUE(reopened.ok()) << reopened.status();
+  ASSERT_EQ(reopened->reports().size(), 1u);
+  EXPECT_EQ(reopened->reports().at(12).SerializeAsString(), ReportOf(12).SerializeAsString());
+}
+
+TEST(OutboxTest, PutsAsideWhatIsNoReportAndKeepsTheRest) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(Outbox::Open(folder.path())->Add(ReportOf(12)).ok());
+  std::ofstream(folder.path() / "3.pb") << "\xff\xff garbage";
+  std::ofstream(folder.path() / "4.pb");                              // Empty: as a power cut leaves it without a sync.
+  std::ofstream(folder.path() / "5.pb") << ReportOf(6).SerializeAsString();  // Another attempt's.
+  std::ofstream(folder.path() / "8.pb.new") << "a write that never ended";
+
+  absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
+
+  ASSERT_TRUE(outbox.ok()) << outbox.status();
+  EXPECT_EQ(outbox->reports().size(), 1u);
+  EXPECT_TRUE(outbox->reports().contains(12));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "3.pb.unreadable"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "4.pb.unreadable"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "5.pb.unreadable"));
+}
+
+}  // namespace
+}  // namespace longreach::agent

@@ -1,0 +1,124 @@
+#include "worker/agent/spec_to_settings.h"
+
+#include <google/protobuf/text_format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace longreach::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::JobSpec SpecOf(const std::string& text) {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  return spec;
+}
+
+TEST(SpecToSettingsTest, CarriesEveryField) {
+  // Every value differs from the struct's default.
+  const absl::StatusOr<trainer::PackSettings> settings = SettingsOf(SpecOf(R"pb(
+    experiment: "algorithmic" task: "parity_check" encoding: "log_kerple" randomized: true
+    model { layers: 2 embedding_dim: 16 heads: 4 mlp_dim: 32 dropout: 0.25 kerple_shared: true break_symmetry: true
+            sandwich_dim: 24 learned_rows: 99 }
+    positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero" }
+    training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13 }
+    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true })pb"));
+
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->experiment, "algorithmic");
+  EXPECT_EQ(settings->task, "parity_check");
+  EXPECT_EQ(settings->encoding, "log_kerple");
+  EXPECT_TRUE(settings->randomized);
+  EXPECT_EQ(settings->model.layers, 2);
+  EXPECT_EQ(settings->model.embedding_dim, 16);
+  EXPECT_EQ(settings->model.heads, 4);
+  EXPECT_EQ(settings->model.mlp_dim, 32);
+  EXPECT_EQ(settings->model.dropout, 0.25);
+  EXPECT_TRUE(settings->model.kerple_shared);
+  EXPECT_TRUE(settings->model.break_symmetry);
+  EXPECT_EQ(settings->model.sandwich_dim, 24);
+  EXPECT_EQ(settings->model.learned_rows, 99);
+  EXPECT_EQ(settings->positions.max_position, 77);
+  EXPECT_EQ(settings->positions.randomized_by, trainer::PackSettings::Positions::RandomizedBy::kPosition);
+  EXPECT_TRUE(settings->positions.relative_as_released);
+  EXPECT_EQ(settings->positions.shift_max, 9);
+  EXPECT_EQ(settings->positions.shift_at_test, trainer::PackSettings::Positions::ShiftAtTest::kZero);
+  EXPECT_EQ(settings->training.steps, 11);
+  EXPECT_EQ(settings->training.batch_size, 12);
+  EXPECT_THAT(settings->training.lengths, ElementsAre(3, 5, 8));
+  EXPECT_EQ(settings->training.clip_norm, 0.5);
+  EXPECT_EQ(settings->training.data_seed, 13u);
+  EXPECT_THAT(settings->evaluation.lengths, ElementsAre(41, 42));
+  EXPECT_EQ(settings->evaluation.examples, 14);
+  EXPECT_TRUE(settings->evaluation.dropout);
+}
+
+// A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
+// fields, so that whoever adds one comes by.
+TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 9);
+  EXPECT_EQ(v1::Positions::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::Training::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 3);
+}
+
+TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
+  const absl::Status by = SettingsOf(SpecOf("positions { randomized_by: 'token' }")).status();
+  const absl::Status shift = SettingsOf(SpecOf("positions { shift_at_test: 'never' }")).status();
+
+  EXPECT_EQ(by.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(by.message()), HasSubstr("positions.randomized_by is 'token'"));
+  EXPECT_THAT(std::string(shift.message()), HasSubstr("positions.shift_at_test is 'never'"));
+}
+
+v1::StartPack PackOf(const std::string& first, const std::string& second) {
+  v1::StartPack start;
+  start.set_attempt(4);
+  start.set_folder("/tmp/4");
+  start.set_threads(3);
+  start.set_checkpoint_every_s(2.5);
+  for (const std::string& text : {first, second}) {
+    v1::PackMember& member = *start.add_members();
+    member.set_job(std::string(1, static_cast<char>('a' + start.members_size() - 1)));
+    *member.mutable_spec() = SpecOf(text);
+  }
+  return start;
+}
+
+TEST(SpecToSettingsTest, MakesAPackOfJobsThatDifferInLearningRateAndSeed) {
+  v1::StartPack start = PackOf("task: 'even_pairs' learning_rate: 0.001 seed: 1 inputs { name: 'weights' job: 'x' }",
+                               "task: 'even_pairs' learning_rate: 0.01 seed: 2 inputs { name: 'weights' job: 'y' }");
+  start.mutable_members(1)->mutable_weights()->set_path("/tmp/w");
+  start.mutable_members(1)->mutable_weights()->set_member(6);
+  start.mutable_members(0)->add_checkpoints()->set_path("/tmp/c");
+
+  const absl::StatusOr<trainer::PackRequest> request = RequestOf(start);
+
+  ASSERT_TRUE(request.ok()) << request.status();
+  ASSERT_EQ(request->members.size(), 2u);
+  EXPECT_EQ(request->members[0].job, "a");
+  EXPECT_EQ(request->members[0].learning_rate, 0.001);
+  EXPECT_EQ(request->members[1].learning_rate, 0.01);
+  EXPECT_EQ(request->members[1].seed, 2u);
+  ASSERT_EQ(request->members[0].checkpoints.size(), 1u);
+  EXPECT_EQ(request->members[0].checkpoints[0].file, "/tmp/c");
+  EXPECT_FALSE(request->members[0].weights.has_value());
+  ASSERT_TRUE(request->members[1].weights.has_value());
+  EXPECT_EQ(request->members[1].weights->member, 6);
+  EXPECT_EQ(request->folder, "/tmp/4");
+  EXPECT_EQ(request->threads, 3);
+  EXPECT_EQ(request->checkpoint_every_s, 2.5);
+}
+
+TEST(SpecToSettingsTest, RefusesAPackOfDifferentJobs) {
+  const absl::Status status =
+      RequestOf(PackOf("task: 'even_pairs' training { steps: 5 }", "task: 'even_pairs' training { steps: 6 }")).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(RequestOf(v1::StartPack()).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace longreach::agent

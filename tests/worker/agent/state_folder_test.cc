@@ -1,0 +1,69 @@
+#include "worker/agent/state_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "tests/worker/agent/temporary_folder.h"
+
+namespace longreach::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+WallTime At(int64_t microseconds) { return WallTime(std::chrono::microseconds(microseconds)); }
+
+TEST(StateFolderTest, KeepsTheWorkersIdentityAndRaisesItsIncarnation) {
+  TemporaryFolder folder;
+  std::string worker;
+  {
+    const absl::StatusOr<StateFolder> first = StateFolder::Open(folder.path() / "state", At(5'000'000));
+    ASSERT_TRUE(first.ok()) << first.status();
+    worker = first->worker();
+    EXPECT_EQ(worker.size(), 36u);
+    EXPECT_EQ(first->incarnation(), 5'000'000u);
+  }
+
+  // The clock was set back meanwhile.
+  const absl::StatusOr<StateFolder> second = StateFolder::Open(folder.path() / "state", At(1'000'000));
+
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->worker(), worker);
+  EXPECT_EQ(second->incarnation(), 5'000'001u);
+}
+
+TEST(StateFolderTest, RefusesASecondWorker) {
+  TemporaryFolder folder;
+  const absl::StatusOr<StateFolder> first = StateFolder::Open(folder.path(), At(1));
+  ASSERT_TRUE(first.ok()) << first.status();
+
+  const absl::StatusOr<StateFolder> second = StateFolder::Open(folder.path(), At(2));
+
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("--state"));
+}
+
+TEST(StateFolderTest, RefusesAnIdentityThatIsNone) {
+  TemporaryFolder folder;
+  std::ofstream(folder.path() / "id") << "../../etc\n";
+
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+
+  EXPECT_EQ(state.status().code(), absl::StatusCode::kDataLoss) << state.status();
+}
+
+TEST(StateFolderTest, RemovesWhatEarlierAttemptsLeft) {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "attempts" / "9");
+  std::ofstream(folder.path() / "attempts" / "9" / "checkpoint") << "old";
+
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_TRUE(std::filesystem::is_empty(state->attempts()));
+}
+
+}  // namespace
+}  // namespace longreach::agent
