@@ -199,7 +199,17 @@ def check_deploy(tree):
                 yield f"{cpu}: {package.split()[0]} is not the same in {cuda}, of which it must be a part"
 
 
-CHECKS = [check_includes, check_apart, check_texts, check_top_level, check_roles, check_sources_listed, check_deploy]
+def check_links(tree):
+    """Links between documents lead somewhere."""
+    for file in tree.with_suffix(".md"):
+        for number, line in enumerate(tree.text(file).split("\n"), 1):
+            for target in re.findall(r"\]\(([^)#\s]+)", line):
+                if ":" not in target and not (tree.root / file).parent.joinpath(target).exists():
+                    yield f"{file}:{number}: links to {target}, which does not exist"
+
+
+CHECKS = [check_includes, check_apart, check_texts, check_top_level, check_roles, check_sources_listed, check_deploy,
+          check_links]
 
 
 def problems(root):

@@ -111,6 +111,11 @@ class TidyTest(unittest.TestCase):
         self.assert_found({"deploy/requirements/test.txt": "torch==3 \\\n    --hash=sha256:a\n"}, "share an environment")
         self.assert_found({"deploy/requirements/cpu.txt": "torch==2 \\\n    --hash=sha256:c\n"}, "is not the same")
 
+    def test_finds_a_link_to_nowhere(self):
+        fine = "See [a](../CMakeLists.txt), [b](https://example.org/x) and [c](#here).\n"
+        self.assertEqual(problems_with({"docs/a.md": fine}), [])
+        self.assert_found({"docs/a.md": "\nSee [a](gone.md#part).\n"}, "docs/a.md:2", "gone.md")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,41 @@
+"""What the documents promise about a store, tried on a real one."""
+import re
+
+import pytest
+
+import harness
+from harness import ROOT, Scheduler, Worker, messages
+from test_other_clients import small_sweep
+
+PAGE = (ROOT / "docs/reference/sqlite-queries.md").read_text()
+QUERIES = re.findall(r"^([^\n]+[.:])\n\n```sql\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL)
+# Queries about what a small sweep that went well does not have.
+EMPTY = ("What runs now", "What failed", "Cells whose jobs", "Files of a job")
+
+
+@pytest.fixture(scope="module")
+def store():
+    """The store of a finished sweep."""
+    with harness.Home() as home:
+        scheduler = Scheduler(home)
+        spec = small_sweep()
+        spec.name = "table-b1"  # As in the page.
+        api = messages("api")
+        scheduler.api().SubmitSweep(api.SubmitSweepRequest(spec=spec))
+        Worker(home, scheduler)
+        updates = scheduler.api().WatchSweep(api.GetSweepRequest(sweep="last"), timeout=harness.PATIENCE_S)
+        last = [update for update in updates][-1]
+        assert last.finished and last.sweep.counts.succeeded == 8, f"{last}\n{home.logs()}"
+        yield scheduler.store
+
+
+def test_all_queries_of_the_page_are_here():
+    assert len(QUERIES) == PAGE.count("```sql") >= 12
+
+
+@pytest.mark.parametrize("title, sql", QUERIES, ids=[title for title, _ in QUERIES])
+def test_query_of_the_page_answers(store, title, sql):
+    rows = harness.query(store, sql)
+    if not title.startswith(EMPTY):
+        assert rows
+        assert any(value is not None for row in rows for value in row)
