@@ -137,9 +137,10 @@ TEST_P(TaskContractTest, DrawsAnewForEveryStepSeedAndSequence) {
   EXPECT_NE(batch.inputs, Fill(task(), 40, TrainingBatchStream(0, 2), 20).inputs);
   EXPECT_NE(batch.inputs, Fill(task(), 40, TrainingBatchStream(1, 1), 20).inputs);
   EXPECT_NE(batch.inputs, Fill(task(), 40, TestBatchStream(40), 20).inputs);
-  std::set<std::vector<uint8_t>> different;
+  std::set<std::string> different;
   for (size_t i = 0; i < 20; ++i) {
-    different.emplace(&batch.inputs[i * input_length], &batch.inputs[i * input_length] + input_length);
+    const auto begin = batch.inputs.begin() + static_cast<ptrdiff_t>(i * input_length);
+    different.emplace(begin, begin + static_cast<ptrdiff_t>(input_length));
   }
   EXPECT_EQ(different.size(), 20u);
 }

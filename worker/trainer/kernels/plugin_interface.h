@@ -1,0 +1,43 @@
+// What liblongreach_cuda.so offers to the rest of the trainer: plain C, so that nothing else needs CUDA's headers, and one
+// table, so that one symbol is looked up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Raised at every change of the table. The loader refuses a plugin of another version: it comes from another build.
+#define LONGREACH_CUDA_PLUGIN_VERSION 1
+#define LONGREACH_CUDA_PLUGIN_SYMBOL "longreach_cuda_plugin"
+
+extern "C" {
+
+// Part of a batch, as FillBatch() of worker/trainer/tasks/registry.h has it; all pointers are the host's.
+struct LongreachCudaBatch {
+  const char* task;
+  int requested_length;
+  uint64_t key;
+  uint16_t purpose;
+  uint16_t layer;
+  uint64_t step;
+  uint32_t first_sequence;
+  int count;
+  uint8_t* inputs;
+  uint8_t* targets;
+  int32_t* valid;
+};
+
+// Functions return 0, or else write a line into `error`, which has room for `error_size` characters.
+struct LongreachCudaPlugin {
+  int version;
+  // How many devices answer; 0 with the driver's words in `error` when there is no driver.
+  int (*count_devices)(char* error, size_t error_size);
+  // Name and memory of a device.
+  int (*describe_device)(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size);
+  // Samples and solves on the current device; the bits are those of the CPU.
+  int (*fill_batch)(const LongreachCudaBatch* batch, char* error, size_t error_size);
+};
+
+// The one symbol of the library.
+const LongreachCudaPlugin* longreach_cuda_plugin();
+
+}  // extern "C"
