@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/worker/trainer/pack_fixture.h"
+#include "worker/trainer/checkpoint/safetensors.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+class TrainTest : public PackTest {};
+
+TEST_F(TrainTest, MeasuresAccuracyAndLossAtEachLengthAndOverAll) {
+  const PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
+  RecordingObserver observer;
+
+  const absl::StatusOr<PackResult> result = Train(request, observer);
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->step, 12);
+  EXPECT_EQ(result->engine, "libtorch");
+  ASSERT_EQ(result->results.size(), 1u);
+  const std::vector<Measurement>& measured = result->results[0].measurements;
+  ASSERT_EQ(measured.size(), 8u);  // Two metrics, three lengths and their mean.
+  EXPECT_EQ(measured[0].metric, "accuracy");
+  EXPECT_EQ(measured[0].length, 0);
+  EXPECT_DOUBLE_EQ(measured[0].value, (measured[1].value + measured[2].value + measured[3].value) / 3);
+  EXPECT_EQ(measured[3].length, 13);
+  EXPECT_EQ(measured[4].metric, "loss");
+  EXPECT_GT(measured[4].value, 0.1);
+  EXPECT_EQ(observer.points.size(), 12u);
+}
+
+TEST_F(TrainTest, LearnsATaskThatFitsItsLengths) {
+  PackSettings settings = SmallSettings("even_pairs", "rope", false);
+  settings.training.steps = 400;
+  settings.training.lengths = {2, 3, 4};
+  settings.evaluation.lengths = {3, 4};
+  const PackRequest request = Request(settings, 1, "a");
+  RecordingObserver observer;
+
+  const absl::StatusOr<PackResult> result = Train(request, observer);
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(result->results[0].measurements[0].value, 0.9);
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

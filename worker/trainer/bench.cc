@@ -1,0 +1,121 @@
+// How fast a pack trains and is tested on this machine, beside what its matrix products could reach.
+#include <algorithm>
+#include <chrono>
+
+#include "proto/catalog/catalog.h"
+#include "worker/trainer/caught.h"
+#include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/engine/engine.h"
+#include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/validate.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The best rate of float32 products of `size` x `size` in `seconds`: one product on each thread, all at once.
+double GemmGflops(int threads, bool cuda, double seconds) {
+  constexpr int64_t kSize = 1024;
+  constexpr int64_t kCudaSize = 8192;
+  const at::Device device = cuda ? at::Device(at::kCUDA) : at::Device(at::kCPU);
+  const int64_t size = cuda ? kCudaSize : kSize;
+  ThreadPool pool(threads);
+  const int count = cuda ? 1 : pool.threads();
+  std::vector<Tensor> a, b, c;
+  for (int i = 0; i < count; ++i) {
+    a.push_back(at::rand({size, size}, at::TensorOptions(at::kFloat).device(device)));
+    b.push_back(at::rand({size, size}, at::TensorOptions(at::kFloat).device(device)));
+    c.push_back(at::empty_like(a.back()));
+  }
+  const double flop = 2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size) * count;
+  double best = 0;
+  const Clock::time_point begin = Clock::now();
+  while (SecondsSince(begin) < seconds || best == 0) {
+    const Clock::time_point start = Clock::now();
+    pool.Run(count, [&](int64_t i) {
+      const torch::NoGradGuard no_grad;
+      at::mm_out(c[static_cast<size_t>(i)], a[static_cast<size_t>(i)], b[static_cast<size_t>(i)]);
+    });
+    if (cuda) (void)c[0][0][0].item<float>();  // Waits for the device.
+    best = std::max(best, flop / SecondsSince(start) / 1e9);
+  }
+  return best;
+}
+
+absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
+  PackSettings settings = request.settings;
+  const catalog::Task& task = *catalog::FindTask(settings.task);
+  const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = request.threads, .cuda = request.cuda});
+  const PositionUse use = engine->encoder().encoding().Use();
+  std::vector<Member> members(static_cast<size_t>(request.pack));
+  for (size_t m = 0; m < members.size(); ++m) members[m].seed = static_cast<uint32_t>(m);
+  const std::vector<double> learning_rates(members.size(), 1e-4);
+  PackState state = InitialState(engine->encoder().layout(), members);
+  state.parameters = state.parameters.to(engine->device());
+  state.moment1 = state.moment1.to(engine->device());
+  state.moment2 = state.moment2.to(engine->device());
+
+  BenchResult result;
+  result.engine = engine->Name();
+  const double share = request.seconds / 10;
+  result.gemm_peak_gflops = GemmGflops(engine->threads(), request.cuda, share);
+
+  // Lengths in turn, not drawn: a short run sees all of them as often as a long one.
+  const auto step = [&](int length) {
+    settings.training.lengths = {length};
+    const Batch batch = TrainingBatch(settings, use, static_cast<uint64_t>(state.step));
+    engine->Update(engine->Gradients(batch, state), learning_rates, state);
+  };
+  const std::vector<int> lengths = request.settings.training.lengths;
+  for (const int length : {lengths.front(), lengths.back()}) step(length);  // Warm.
+  double steps = 0, flop = 0;
+  const Clock::time_point start = Clock::now();
+  // Whole rounds through the lengths, so that their mix is that of training.
+  while (steps == 0 || SecondsSince(start) < 7 * share) {
+    for (const int length : lengths) {
+      step(length);
+      steps += 1;
+      flop += MatmulFlops(settings, task.Tape(length));
+    }
+  }
+  const double seconds = SecondsSince(start);
+  result.job_steps_per_second = steps * request.pack / seconds;
+  result.gflops = flop * request.pack / seconds / 1e9;
+  result.gemm_peak_gflops = std::max(result.gemm_peak_gflops, GemmGflops(engine->threads(), request.cuda, share));
+
+  // Tests at the longest length.
+  const Batch batch = TestBatch(settings, use, lengths.back());
+  double sequences = 0;
+  const Clock::time_point test_start = Clock::now();
+  while (sequences == 0 || SecondsSince(test_start) < share) {
+    engine->Evaluate(batch, state, [] {});
+    sequences += static_cast<double>(batch.size * request.pack);
+  }
+  result.eval_sequences_per_second = sequences / SecondsSince(test_start);
+  return result;
+}
+
+}  // namespace
+
+double MatmulFlops(const PackSettings& settings, int64_t tape) {
+  const catalog::Task* task = catalog::FindTask(settings.task);
+  if (task == nullptr) return 0;
+  const double d = settings.model.embedding_dim, layers = settings.model.layers, t = static_cast<double>(tape);
+  const double per_token = 2 * d * (task->input_vocabulary + 1) + layers * (8 * d * d + 4 * d * settings.model.mlp_dim) +
+                           2 * d * task->output_vocabulary;
+  return 3.0 * settings.training.batch_size * (t * per_token + 4 * layers * d * t * t);
+}
+
+absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
+  RETURN_IF_ERROR(Validate(request.settings));
+  if (request.settings.training.lengths.empty()) return absl::InvalidArgumentError("lengths: there are none to train on");
+  if (request.pack < 1 || request.pack > kMaxPack) return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", kMaxPack));
+  if (!(request.seconds > 0)) return absl::InvalidArgumentError("seconds: must be positive");
+  return Caught<BenchResult>([&] { return Measure(request); });
+}
+
+}  // namespace longreach::trainer

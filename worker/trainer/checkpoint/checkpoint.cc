@@ -1,0 +1,303 @@
+#include "worker/trainer/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <tuple>
+
+#include "proto/base/sha256.h"
+#include "proto/base/text.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+constexpr std::string_view kFormat = "longreach-trainer/1";
+constexpr int64_t kFlags = 4;
+
+// A part of a file that is made up of a flat buffer, parameter by parameter.
+void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat, std::vector<SafetensorsPart>& parts,
+               std::vector<std::string>& storage) {
+  const Tensor cpu = flat.to(at::kCPU).contiguous();
+  const int64_t members = cpu.size(0);
+  for (const Parameter& parameter : layout.parameters()) {
+    std::string bytes;
+    bytes.reserve(static_cast<size_t>(members * parameter.size) * sizeof(float));
+    for (int64_t m = 0; m < members; ++m) {
+      const float* values = cpu.data_ptr<float>() + m * layout.stride() + parameter.offset;
+      bytes.append(reinterpret_cast<const char*>(values), static_cast<size_t>(parameter.size) * sizeof(float));
+    }
+    std::vector<int64_t> shape = parameter.shape;
+    shape.insert(shape.begin(), members);
+    storage.push_back(std::move(bytes));
+    parts.push_back({.name = prefix + parameter.name, .dtype = "F32", .shape = std::move(shape), .bytes = {}});
+  }
+}
+
+template <typename T>
+void AddValues(std::string name, std::string dtype, std::vector<int64_t> shape, const std::vector<T>& values,
+               std::vector<SafetensorsPart>& parts, std::vector<std::string>& storage) {
+  storage.emplace_back(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  parts.push_back({.name = std::move(name), .dtype = std::move(dtype), .shape = std::move(shape), .bytes = {}});
+}
+
+absl::Status Write(const std::filesystem::path& file, const std::string& kind, const PackSettings& settings,
+                   const std::vector<Member>& members, const PackState& state, std::vector<SafetensorsPart>& parts,
+                   const std::vector<std::string>& storage) {
+  Sha256 hash;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].bytes = storage[i];
+    hash.Update(parts[i].bytes);
+  }
+  std::vector<std::string> jobs;
+  for (const Member& member : members) jobs.push_back(member.job);
+  return WriteSafetensors(file,
+                          {{"format", std::string(kFormat)},
+                           {"kind", kind},
+                           {"step", std::to_string(state.step)},
+                           {"jobs", Join(jobs, "\n")},
+                           {"settings", SettingsHash(settings)},
+                           {"loss_updates", std::to_string(state.loss_updates)},
+                           {"payload_sha256", hash.Finish()}},
+                          parts);
+}
+
+// Copies one member's part of [E, ..] tensors into its row of a flat buffer.
+absl::Status CopyMember(const SafetensorsFile& file, const std::string& prefix, const ParameterLayout& layout, int member, float* row) {
+  for (const Parameter& parameter : layout.parameters()) {
+    const std::string name = prefix + parameter.name;
+    const SafetensorsEntry* entry = file.Find(name);
+    if (entry == nullptr) return absl::InvalidArgumentError(Text("has no tensor '", name, "'"));
+    if (entry->dtype != "F32" || entry->shape.size() != parameter.shape.size() + 1 ||
+        !std::equal(parameter.shape.begin(), parameter.shape.end(), entry->shape.begin() + 1)) {
+      return absl::InvalidArgumentError(Text("tensor '", name, "' has another type or shape than this model"));
+    }
+    if (member < 0 || member >= entry->shape[0]) {
+      return absl::InvalidArgumentError(Text("tensor '", name, "' has ", entry->shape[0], " members, not the member ", member));
+    }
+    const size_t bytes = static_cast<size_t>(parameter.size) * sizeof(float);
+    std::memcpy(row + parameter.offset, file.payload().data() + entry->begin + static_cast<size_t>(member) * bytes, bytes);
+  }
+  return absl::OkStatus();
+}
+
+// A file that was read and found whole, or why not.
+class FileCache {
+ public:
+  absl::StatusOr<const SafetensorsFile*> Get(const std::filesystem::path& path) {
+    auto found = files_.find(path);
+    if (found == files_.end()) found = files_.emplace(path, ReadWhole(path)).first;
+    RETURN_IF_ERROR(found->second.status());
+    return &*found->second;
+  }
+
+ private:
+  static absl::StatusOr<SafetensorsFile> ReadWhole(const std::filesystem::path& path) {
+    ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Read(path));
+    const std::string expected = file.Metadata("payload_sha256");
+    if (file.Metadata("format") != kFormat) {
+      return absl::InvalidArgumentError(Text(path.string(), ": its format is '", file.Metadata("format"), "', not '", kFormat, "'"));
+    }
+    if (Sha256Of(file.payload()) != expected) {
+      return absl::DataLossError(Text(path.string(), ": its bytes are not those that were written (SHA-256 differs)"));
+    }
+    return file;
+  }
+
+  std::map<std::filesystem::path, absl::StatusOr<SafetensorsFile>> files_;
+};
+
+// What a checkpoint says about one member, apart from buffers.
+struct Found {
+  const SafetensorsFile* file = nullptr;
+  int member = 0;
+  int step = 0;
+  int lengths_done = 0;
+  int loss_updates = 0;
+  MemberState state;
+
+  std::pair<int, int> Point() const { return {step, lengths_done}; }
+};
+
+absl::StatusOr<Found> ReadMember(FileCache& cache, const MemberFile& source, const std::string& job, const std::string& settings) {
+  ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
+  const auto refuse = [&](std::string_view why) { return absl::InvalidArgumentError(Text(source.file.string(), ": ", why)); };
+  if (file->Metadata("kind") != "checkpoint") return refuse("is not a checkpoint");
+  if (file->Metadata("settings") != settings) return refuse("was made with other settings");
+  const std::vector<std::string> jobs = Split(file->Metadata("jobs"), '\n');
+  const size_t m = static_cast<size_t>(source.member);
+  if (source.member < 0 || m >= jobs.size() || jobs[m] != job) {
+    return refuse(Text("its member ", source.member, " is not job ", job));
+  }
+  const std::optional<int64_t> step = ParseInteger(file->Metadata("step"));
+  const std::optional<int64_t> loss_updates = ParseInteger(file->Metadata("loss_updates"));
+  constexpr int64_t kMax = std::numeric_limits<int>::max();
+  if (!step || !loss_updates || *step < 0 || *step > kMax || *loss_updates < 0 || *loss_updates > kMax) {
+    return refuse("its header has no step");
+  }
+  ASSIGN_OR_RETURN(const std::vector<int32_t> flags, file->Integers("member/flags"));
+  ASSIGN_OR_RETURN(const std::vector<double> loss_sum, file->Doubles("member/loss_sum"));
+  ASSIGN_OR_RETURN(const std::vector<double> accuracy, file->Doubles("test/accuracy"));
+  ASSIGN_OR_RETURN(const std::vector<double> loss, file->Doubles("test/loss"));
+  if (flags.size() != jobs.size() * kFlags || loss_sum.size() != jobs.size() || accuracy.size() % jobs.size() != 0 ||
+      loss.size() != accuracy.size()) {
+    return refuse("its tensors do not fit each other");
+  }
+  const size_t lengths = accuracy.size() / jobs.size();
+  Found found{.file = file,
+              .member = source.member,
+              .step = static_cast<int>(*step),
+              .lengths_done = static_cast<int>(lengths),
+              .loss_updates = static_cast<int>(*loss_updates),
+              .state = {}};
+  const auto flag = flags.begin() + static_cast<std::ptrdiff_t>(m * kFlags);
+  found.state = {.live = flag[0] != 0,
+                 .dropped = false,
+                 .diverged = flag[2] != 0,
+                 .diverged_at = flag[3],
+                 .loss_sum = loss_sum[m],
+                 .accuracy = {accuracy.begin() + static_cast<std::ptrdiff_t>(m * lengths),
+                              accuracy.begin() + static_cast<std::ptrdiff_t>((m + 1) * lengths)},
+                 .loss = {loss.begin() + static_cast<std::ptrdiff_t>(m * lengths),
+                          loss.begin() + static_cast<std::ptrdiff_t>((m + 1) * lengths)}};
+  if (flag[1] != 0) return refuse(Text("job ", job, " had been dropped from this pack"));
+  return found;
+}
+
+}  // namespace
+
+std::string SettingsHash(const PackSettings& s) {
+  std::vector<std::string> training, testing;
+  for (const int n : s.training.lengths) training.push_back(std::to_string(n));
+  for (const int n : s.evaluation.lengths) testing.push_back(std::to_string(n));
+  return Sha256Of(Text(
+      "experiment=", s.experiment, "\ntask=", s.task, "\nencoding=", s.encoding, "\nrandomized=", s.randomized,
+      "\nlayers=", s.model.layers, "\nembedding_dim=", s.model.embedding_dim, "\nheads=", s.model.heads,
+      "\nmlp_dim=", s.model.mlp_dim, "\ndropout=", ShortestNumber(s.model.dropout), "\nkerple_shared=", s.model.kerple_shared,
+      "\nbreak_symmetry=", s.model.break_symmetry, "\nsandwich_dim=", s.model.sandwich_dim,
+      "\nlearned_rows=", s.model.learned_rows, "\nmax_position=", s.positions.max_position,
+      "\nrandomized_by=", static_cast<int>(s.positions.randomized_by),
+      "\nrelative_as_released=", s.positions.relative_as_released, "\nshift_max=", s.positions.shift_max,
+      "\nshift_at_test=", static_cast<int>(s.positions.shift_at_test), "\nsteps=", s.training.steps,
+      "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
+      "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
+      "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
+      "\ntest_dropout=", s.evaluation.dropout, "\n"));
+}
+
+PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members) {
+  const int64_t count = static_cast<int64_t>(members.size());
+  PackState state;
+  state.parameters = at::zeros({count, layout.stride()}, at::kFloat);
+  state.moment1 = at::zeros_like(state.parameters);
+  state.moment2 = at::zeros_like(state.parameters);
+  state.members.resize(members.size());
+  for (size_t m = 0; m < members.size(); ++m) {
+    if (members[m].weights) continue;
+    float* row = state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride();
+    Initialise(layout, members[m].seed, {row, static_cast<size_t>(layout.stride())});
+  }
+  return state;
+}
+
+absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings, const ParameterLayout& layout,
+                             const std::vector<Member>& members, const PackState& state) {
+  std::vector<SafetensorsPart> parts;
+  std::vector<std::string> storage;
+  AddBuffer("param/", layout, state.parameters, parts, storage);
+  AddBuffer("adam_m/", layout, state.moment1, parts, storage);
+  AddBuffer("adam_v/", layout, state.moment2, parts, storage);
+  std::vector<int32_t> flags;
+  std::vector<double> loss_sum, accuracy, loss;
+  const size_t lengths = static_cast<size_t>(state.lengths_done);
+  for (const MemberState& member : state.members) {
+    flags.insert(flags.end(), {member.live, member.dropped, member.diverged, member.diverged_at});
+    loss_sum.push_back(member.loss_sum);
+    for (size_t i = 0; i < lengths; ++i) {
+      accuracy.push_back(i < member.accuracy.size() ? member.accuracy[i] : 0);
+      loss.push_back(i < member.loss.size() ? member.loss[i] : 0);
+    }
+  }
+  AddValues("member/flags", "I32", {state.size(), kFlags}, flags, parts, storage);
+  AddValues("member/loss_sum", "F64", {state.size()}, loss_sum, parts, storage);
+  AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy, parts, storage);
+  AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss, parts, storage);
+  return Write(file, "checkpoint", settings, members, state, parts, storage);
+}
+
+absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings& settings, const ParameterLayout& layout,
+                          const std::vector<Member>& members, const PackState& state) {
+  std::vector<SafetensorsPart> parts;
+  std::vector<std::string> storage;
+  AddBuffer("param/", layout, state.parameters, parts, storage);
+  return Write(file, "weights", settings, members, state, parts, storage);
+}
+
+void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout, const std::vector<Member>& members,
+                        PackState& state, const std::function<void(const std::string&)>& log) {
+  FileCache cache;
+  const std::string hash = SettingsHash(settings);
+  std::vector<std::vector<Found>> candidates(members.size());
+  for (size_t m = 0; m < members.size(); ++m) {
+    for (const MemberFile& source : members[m].checkpoints) {
+      absl::StatusOr<Found> found = ReadMember(cache, source, members[m].job, hash);
+      if (found.ok()) {
+        candidates[m].push_back(*std::move(found));
+      } else {
+        log(Text("checkpoint skipped: ", found.status().message()));
+      }
+    }
+  }
+  // The points that every member has, the latest first.
+  std::set<std::pair<int, int>, std::greater<>> points;
+  for (const Found& found : candidates[0]) points.insert(found.Point());
+  for (const std::pair<int, int>& point : points) {
+    std::vector<const Found*> chosen;
+    for (const std::vector<Found>& of_member : candidates) {
+      const auto found = std::ranges::find(of_member, point, &Found::Point);
+      if (found != of_member.end()) chosen.push_back(&*found);
+    }
+    if (chosen.size() != members.size()) continue;
+    PackState restored = InitialState(layout, members);
+    restored.step = point.first;
+    restored.lengths_done = point.second;
+    restored.loss_updates = chosen[0]->loss_updates;
+    absl::Status status;
+    for (size_t m = 0; m < chosen.size() && status.ok(); ++m) {
+      const Found& found = *chosen[m];
+      const int64_t row = static_cast<int64_t>(m) * layout.stride();
+      restored.members[m] = found.state;
+      for (const auto& [prefix, buffer] : {std::pair<std::string, Tensor*>{"param/", &restored.parameters},
+                                           {"adam_m/", &restored.moment1},
+                                           {"adam_v/", &restored.moment2}}) {
+        if (status.ok()) status = CopyMember(*found.file, prefix, layout, found.member, buffer->data_ptr<float>() + row);
+      }
+    }
+    if (status.ok()) {
+      state = std::move(restored);
+      return;
+    }
+    log(Text("checkpoint of step ", point.first, " skipped: ", status.message()));
+  }
+  for (const Member& member : members) {
+    if (!member.checkpoints.empty()) {
+      log("no checkpoint can be used: the pack starts anew");
+      return;
+    }
+  }
+}
+
+absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state) {
+  FileCache cache;
+  for (size_t m = 0; m < members.size(); ++m) {
+    if (!members[m].weights) continue;
+    const MemberFile& source = *members[m].weights;
+    ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
+    const absl::Status copied = CopyMember(*file, "param/", layout, source.member,
+                                           state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride());
+    if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::trainer

@@ -1,0 +1,71 @@
+// What a positional encoding is to the model: an addition to the embedding, a rotation of queries and keys, or a bias on
+// attention logits as a table over signed distances.
+//
+// Shapes: E member of the pack, B sequence, T position, H head, K features per head, D = H K, R signed distances.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/trainer/parameters.h"
+#include "worker/trainer/positions.h"
+
+namespace longreach::trainer {
+
+struct EncodingConfig {
+  int layers = 0;
+  int embedding_dim = 0;
+  int num_heads = 0;
+  int max_position = 0;
+  int learned_rows = 0;
+  int sandwich_dim = 0;
+  bool kerple_shared = false;
+  bool break_symmetry = false;
+  bool relative_as_released = false;
+  at::Device device = at::kCPU;
+
+  int head_dim() const { return embedding_dim / num_heads; }
+};
+
+// Transformer-XL: logits get (q + u) k + (q + v) r, where r belongs to the signed distance.
+struct ContentTerm {
+  Tensor content_bias;   // u, as [.., H, K].
+  Tensor relative_bias;  // v, as [.., H, K].
+  Tensor keys;           // r, as [.., R, D], columns grouped by head.
+};
+
+// Thread-safe: all methods are const. A set of parameters comes with or without a pack axis (parameters.h), and so does
+// what is made of it.
+class Encoding {
+ public:
+  virtual ~Encoding() = default;
+
+  virtual PositionUse Use() const = 0;
+  // Has parameters. Without any, what it returns is made once for a whole pack.
+  virtual bool Trained() const { return false; }
+  // Adds its parameters and remembers their indices.
+  virtual void Declare(ParameterLayout&) {}
+  // Brings parameters back into their range, in place. Called before each forward pass.
+  virtual void Clamp(const ParameterSet&) const {}
+
+  // kEmbedding: [T, D], or [B, T, D] when positions are [B, T]; added to the scaled embedding.
+  virtual Tensor Addition(const Tensor& /*positions*/, const ParameterSet&) const { return {}; }
+  // kRotation: cosine and sine of the angles, [2, T, K/2]; the pair (2i, 2i+1) of a head turns by angle i.
+  virtual Tensor Rotation(const Tensor& /*positions*/) const { return {}; }
+  // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor.
+  virtual Tensor BiasTable(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
+  // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor.
+  virtual ContentTerm Content(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
+};
+
+// Make_alibi(), Make_learned(), ...: one for each line of the list, each in <name>.cc.
+#define X(name, label, positions, revision) std::unique_ptr<Encoding> Make_##name(const EncodingConfig& config);
+#include "proto/catalog/encodings.def"
+#undef X
+
+// nullptr: no encoding has this name.
+std::unique_ptr<Encoding> MakeEncoding(const std::string& name, const EncodingConfig& config);
+
+}  // namespace longreach::trainer

@@ -1,0 +1,37 @@
+// What Power KERPLE and Log KERPLE have in common: two positive parameters per head, of a layer or of all layers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "worker/trainer/encodings/encoding.h"
+
+namespace longreach::trainer {
+
+// |distance|; with `break_symmetry`, half a position nearer for keys before the query, as the reference does for ALiBi.
+Tensor PenaltyDistance(const Tensor& distances, bool break_symmetry);
+
+class KerpleParameters {
+ public:
+  // `kind`: "power" or "log", for the parameters' names.
+  KerpleParameters(const EncodingConfig& config, std::string kind) : config_(config), kind_(std::move(kind)) {}
+
+  // a ~ U(0, 1), p ~ U(0, 2).
+  void Declare(ParameterLayout& layout);
+  // a >= 0.01 and p >= 0.01; p <= p_max where that is positive.
+  void Clamp(const ParameterSet& parameters, double p_max) const;
+
+  // As [H, 1] or [E, H, 1].
+  Tensor A(const ParameterSet& parameters, int layer) const { return Column(parameters, a_, layer); }
+  Tensor P(const ParameterSet& parameters, int layer) const { return Column(parameters, p_, layer); }
+
+ private:
+  Tensor Column(const ParameterSet& parameters, const std::vector<int>& indices, int layer) const;
+
+  EncodingConfig config_;
+  std::string kind_;
+  std::vector<int> a_;  // By layer; one when shared.
+  std::vector<int> p_;
+};
+
+}  // namespace longreach::trainer

@@ -1,0 +1,32 @@
+#include "worker/trainer/encodings/kerple.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// bias = -p log(1 + a |distance|).
+// Source: ParallelKerpleLog of chijames/KERPLE (megatron/mpu/layers.py). p has no upper bound there (issue 3).
+class LogKerple final : public Encoding {
+ public:
+  explicit LogKerple(const EncodingConfig& config) : break_symmetry_(config.break_symmetry), parameters_(config, "log") {}
+
+  PositionUse Use() const override { return PositionUse::kDistances; }
+  bool Trained() const override { return true; }
+  void Declare(ParameterLayout& layout) override { parameters_.Declare(layout); }
+  void Clamp(const ParameterSet& set) const override { parameters_.Clamp(set, 0); }
+
+  Tensor BiasTable(const Distances& distances, const ParameterSet& set, int layer) const override {
+    const Tensor distance_R = PenaltyDistance(distances.values(), break_symmetry_);
+    return -parameters_.P(set, layer) * at::log1p(parameters_.A(set, layer) * distance_R);
+  }
+
+ private:
+  bool break_symmetry_;
+  KerpleParameters parameters_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoding> Make_log_kerple(const EncodingConfig& config) { return std::make_unique<LogKerple>(config); }
+
+}  // namespace longreach::trainer

@@ -1,0 +1,43 @@
+#include <cmath>
+
+#include "worker/trainer/encodings/sin_cos_table.h"
+#include "worker/trainer/encodings/encoding.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// Rotary: adjacent pairs of a head's features turn by position times frequency, in queries and keys.
+// Source: compute_rotary_encodings() of google-deepmind/randomized_positional_encodings; angles in float64 here.
+class Rope final : public Encoding {
+ public:
+  explicit Rope(const EncodingConfig& config) : head_dim_(config.head_dim()) {}
+
+  PositionUse Use() const override { return PositionUse::kRotation; }
+
+  Tensor Rotation(const Tensor& positions) const override {
+    const Tensor position_T = positions.to(at::kCPU, at::kLong).contiguous();
+    const int64_t tape = position_T.numel();
+    const int64_t pairs = head_dim_ / 2;
+    Tensor rotation = at::empty({2, tape, pairs}, at::kFloat);
+    float* cosine = rotation.data_ptr<float>();
+    float* sine = cosine + tape * pairs;
+    for (int64_t t = 0; t < tape; ++t) {
+      for (int64_t i = 0; i < pairs; ++i) {
+        const double angle = static_cast<double>(position_T.data_ptr<int64_t>()[t]) * SinCosFrequency(i, head_dim_);
+        *cosine++ = static_cast<float>(std::cos(angle));
+        *sine++ = static_cast<float>(std::sin(angle));
+      }
+    }
+    return rotation.to(positions.device());
+  }
+
+ private:
+  int64_t head_dim_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoding> Make_rope(const EncodingConfig& config) { return std::make_unique<Rope>(config); }
+
+}  // namespace longreach::trainer

@@ -1,0 +1,61 @@
+// A training step behind one door: the LibTorch engine now, fused ones later. All read the flat buffers of PackState.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/trainer/engine/batch.h"
+#include "worker/trainer/engine/state.h"
+
+namespace longreach::trainer {
+
+struct StepResult {
+  double loss = 0;           // Mean cross-entropy over batch and outputs, before the update.
+  double gradient_norm = 0;  // Before clipping.
+};
+
+// Sums over a test batch.
+struct TestResult {
+  int64_t hits = 0;    // Outputs whose most likely token is the target, among those that count.
+  int64_t counted = 0;
+  double loss = 0;     // Mean cross-entropy over batch and outputs.
+};
+
+struct EngineOptions {
+  int threads = 0;  // 0: all available.
+  bool cuda = false;
+  // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
+  bool whole_pack = false;
+};
+
+class StepEngine {
+ public:
+  virtual ~StepEngine() = default;
+
+  // "libtorch": recorded with the attempt.
+  virtual std::string Name() const = 0;
+  virtual const Encoder& encoder() const = 0;
+  virtual int threads() const = 0;
+  // Where the buffers of a state must lie.
+  virtual at::Device device() const = 0;
+
+  // The two halves of an update. Both skip members that are not live, whose results are zero.
+  // Fills gradients() with d loss / d parameters.
+  virtual std::vector<double> Gradients(const Batch& batch, PackState& state) = 0;
+  // Clips each member's gradient by its own norm and takes an Adam step. A member whose loss or gradient is not finite is
+  // left as it is and marked as diverged. Counts the step.
+  virtual std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) = 0;
+  virtual const Tensor& gradients() const = 0;
+
+  // Logits of the outputs, [E, B outputs, V_out]; without dropout. For tests and golden vectors.
+  virtual Tensor Logits(const Batch& batch, PackState& state) = 0;
+
+  // `between` is called now and then from the calling thread; it may throw to break off.
+  virtual std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) = 0;
+};
+
+std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options);
+
+}  // namespace longreach::trainer

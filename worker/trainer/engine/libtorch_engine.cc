@@ -1,0 +1,386 @@
+// The general engine: LibTorch operations and autograd, any encoding, any device. The oracle for all others.
+//
+// On the CPU a work unit is one member with one fixed group of the batch's sequences, computed by one thread; groups are
+// added in order afterwards. So bits depend neither on pack nor on threads. On CUDA the whole pack is one unit.
+#include <cstring>
+
+#include "worker/trainer/engine/engine.h"
+#include "worker/trainer/engine/optimizer.h"
+#include "worker/trainer/engine/thread_pool.h"
+
+#include "proto/catalog/catalog.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// Sequences of a batch that a unit computes: enough for the products, few enough to keep two threads busy with one job.
+constexpr int64_t kSequencesPerGroup = 32;
+// Members whose units' gradients are in memory at a time.
+constexpr int64_t kMembersAtATime = 64;
+// Tokens of a test unit: activations stay small whatever the length.
+constexpr int64_t kTestTokensAtATime = 4096;
+constexpr int64_t kTestTokensAtATimeCuda = 1 << 19;
+
+// Fixed by the size of the batch alone, because the order of sums is part of the result.
+int64_t GroupsOf(int64_t batch) {
+  return std::min(batch, std::max<int64_t>(2, (batch + kSequencesPerGroup - 1) / kSequencesPerGroup));
+}
+
+// Some sequences with their targets.
+struct Group {
+  int64_t first = 0;
+  Feed feed;
+  Tensor targets;  // int64 [B outputs].
+};
+
+// Sum over the group's outputs of the cross-entropy, for each member: [E], or [1].
+Tensor CrossEntropy(const Tensor& logits, const Tensor& targets) {
+  const int64_t members = logits.dim() == 3 ? logits.size(0) : 1;
+  const Tensor log_p = at::log_softmax(logits, -1).view({-1, logits.size(-1)});
+  const Tensor target = members == 1 ? targets : targets.repeat({members});
+  if (members == 1) return at::nll_loss(log_p, target, {}, at::Reduction::Sum).view({1});
+  return at::nll_loss(log_p, target, {}, at::Reduction::None).view({members, -1}).sum(1);
+}
+
+class LibtorchEngine final : public StepEngine {
+ public:
+  LibtorchEngine(const PackSettings& settings, const EngineOptions& options)
+      : settings_(settings),
+        task_(*catalog::FindTask(settings.task)),
+        device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
+        whole_pack_(options.cuda || options.whole_pack),
+        pool_(options.threads),
+        encoder_(settings, task_.input_vocabulary, task_.output_vocabulary, device_) {}
+
+  std::string Name() const override { return "libtorch"; }
+  const Encoder& encoder() const override { return encoder_; }
+  int threads() const override { return pool_.threads(); }
+  at::Device device() const override { return device_; }
+  const Tensor& gradients() const override { return gradients_; }
+
+  std::vector<double> Gradients(const Batch& batch, PackState& state) override {
+    Bind(batch, state);
+    encoder_.encoding().Clamp(clamped_);
+    const PassPositions positions = OnDevice(batch.positions);
+    const PassTerms terms = encoder_.Prepare(positions);
+    return whole_pack_ ? WholePackGradients(batch, terms, state) : UnitGradients(batch, terms, state);
+  }
+
+  std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) override {
+    const size_t members = state.members.size();
+    const std::vector<double> norms = Norms(state);
+    std::vector<StepResult> results(members);
+    std::vector<AdamStep> steps(members);
+    for (size_t m = 0; m < members; ++m) {
+      MemberState& member = state.members[m];
+      if (!member.live) continue;
+      if (!std::isfinite(losses[m]) || !std::isfinite(norms[m])) {
+        member.live = false;
+        member.diverged = true;
+        member.diverged_at = state.step;
+        continue;
+      }
+      results[m] = {.loss = losses[m], .gradient_norm = norms[m]};
+      steps[m] = MakeAdamStep(norms[m], settings_.training.clip_norm, learning_rates[m], state.step + 1);
+    }
+    if (device_.is_cuda()) {
+      ApplyOnDevice(steps, state);
+    } else {
+      const int64_t chunks = Chunks();
+      pool_.Run(state.size() * chunks, [&](int64_t item) {
+        const size_t m = static_cast<size_t>(item / chunks);
+        if (!state.members[m].live) return;
+        ApplyAdam(steps[m], Chunk(gradients_, item), Chunk(state.moment1, item), Chunk(state.moment2, item),
+                  Chunk(state.parameters, item));
+      });
+    }
+    ++state.step;
+    return results;
+  }
+
+  Tensor Logits(const Batch& batch, PackState& state) override {
+    const torch::NoGradGuard no_grad;
+    Bind(batch, state);
+    encoder_.encoding().Clamp(clamped_);
+    const PassPositions positions = OnDevice(batch.positions);
+    const Group group = MakeGroup(batch, encoder_.Prepare(positions), 0, batch.size, false);
+    if (whole_pack_) return encoder_.Forward(ViewParameters(encoder_.layout(), Flat(state)), group.feed).view({state.size(), -1, task_.output_vocabulary});
+    std::vector<Tensor> logits;
+    for (int64_t m = 0; m < state.size(); ++m) {
+      logits.push_back(encoder_.Forward(ViewParameters(encoder_.layout(), state.parameters[m]), group.feed));
+    }
+    return at::stack(logits);
+  }
+
+  std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) override {
+    const c10::InferenceMode inference;
+    Bind(batch, state);
+    encoder_.encoding().Clamp(clamped_);
+    const PassPositions positions = OnDevice(batch.positions);
+    const PassTerms terms = encoder_.Prepare(positions);
+    std::vector<int64_t> live;
+    std::vector<ParameterSet> parameters;
+    for (int64_t m = 0; m < state.size(); ++m) {
+      if (!state.members[static_cast<size_t>(m)].live) continue;
+      live.push_back(m);
+      if (!whole_pack_) parameters.push_back(ViewParameters(encoder_.layout(), state.parameters[m]));
+    }
+    std::vector<TestResult> results(state.members.size());
+    if (live.empty()) return results;
+    int64_t rows = device_.is_cuda() ? std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size()) : kTestTokensAtATime;
+    rows = std::clamp<int64_t>(rows / batch.tape, 1, batch.size);
+    const int64_t groups = (batch.size + rows - 1) / rows;
+    if (whole_pack_) {
+      const ParameterSet all = ViewParameters(encoder_.layout(), Flat(state));
+      for (int64_t g = 0; g < groups; ++g) {
+        const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows), settings_.evaluation.dropout);
+        const Tensor logits = encoder_.Forward(all, group.feed).view({state.size(), -1, task_.output_vocabulary}).to(at::kCPU);
+        for (const int64_t m : live) Count(logits[m], batch, group, results[static_cast<size_t>(m)]);
+        between();
+      }
+    } else {
+      std::vector<TestResult> units(live.size() * static_cast<size_t>(groups));
+      const int64_t all = static_cast<int64_t>(units.size());
+      const int64_t at_a_time = 8 * pool_.threads();
+      for (int64_t done = 0; done < all; done += at_a_time) {
+        pool_.Run(std::min(at_a_time, all - done), [&](int64_t i) {
+          const c10::InferenceMode unit_inference;
+          const int64_t unit = done + i;
+          const int64_t g = unit % groups;
+          const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows), settings_.evaluation.dropout);
+          const Tensor logits = encoder_.Forward(parameters[static_cast<size_t>(unit / groups)], group.feed);
+          Count(logits, batch, group, units[static_cast<size_t>(unit)]);
+        });
+        between();
+      }
+      for (size_t u = 0; u < units.size(); ++u) {
+        TestResult& result = results[static_cast<size_t>(live[u / static_cast<size_t>(groups)])];
+        result.hits += units[u].hits;
+        result.counted += units[u].counted;
+        result.loss += units[u].loss;
+      }
+    }
+    for (TestResult& result : results) result.loss /= static_cast<double>(batch.size * batch.outputs);
+    return results;
+  }
+
+ private:
+  // One member's parameters as leaves of a graph, with a gradient buffer of their own.
+  struct Unit {
+    int64_t member = -1;
+    ParameterSet leaves;
+    Tensor gradient;  // [stride].
+  };
+
+  int64_t Stride() const { return encoder_.layout().stride(); }
+  int64_t Chunks() const { return (Stride() + kChunk - 1) / kChunk; }
+
+  // The part of a flat buffer [E, stride] that an item of work (member, chunk) is about.
+  std::span<float> Chunk(const Tensor& flat, int64_t item) const {
+    const int64_t first = item % Chunks() * kChunk;
+    return {flat.data_ptr<float>() + item / Chunks() * Stride() + first, static_cast<size_t>(std::min(kChunk, Stride() - first))};
+  }
+
+  // [E, stride], or [stride] for one member.
+  static Tensor Flat(const PackState& state) { return state.size() == 1 ? state.parameters[0] : state.parameters; }
+
+  // Makes what belongs to these buffers, if they are others than at the call before.
+  void Bind(const Batch& batch, PackState& state) {
+    const int64_t groups = whole_pack_ ? 1 : GroupsOf(batch.size);
+    if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ && groups == bound_groups_) return;
+    const c10::InferenceMode no_inference(false);
+    bound_parameters_ = state.parameters.data_ptr();
+    bound_members_ = state.size();
+    bound_groups_ = groups;
+    clamped_ = ViewParameters(encoder_.layout(), Flat(state));
+    units_.clear();
+  }
+
+  void BindGradients(const PackState& state) {
+    if (gradients_.defined() && gradients_.size(0) == state.size() && !units_.empty()) return;
+    gradients_ = at::zeros({state.size(), Stride()}, at::TensorOptions(at::kFloat).device(device_));
+    const int64_t members = whole_pack_ ? 1 : std::min(kMembersAtATime, state.size());
+    units_.assign(static_cast<size_t>(members * bound_groups_), {});
+    others_ = at::zeros({members, bound_groups_ - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
+  }
+
+  void MakeLeaves(Unit& unit, const Tensor& parameters, const Tensor& gradient) {
+    unit.gradient = gradient;
+    unit.leaves = ViewParameters(encoder_.layout(), parameters);
+    const ParameterSet gradients = ViewParameters(encoder_.layout(), gradient);
+    for (size_t i = 0; i < unit.leaves.size(); ++i) {
+      unit.leaves[i] = unit.leaves[i].detach().requires_grad_(true);
+      unit.leaves[i].mutable_grad() = gradients[i];
+    }
+  }
+
+  std::vector<double> UnitGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
+    BindGradients(state);
+    const int64_t groups = bound_groups_;
+    std::vector<Group> feeds(static_cast<size_t>(groups));
+    pool_.Run(groups, [&](int64_t g) {
+      const int64_t first = batch.size * g / groups;
+      feeds[static_cast<size_t>(g)] = MakeGroup(batch, terms, first, batch.size * (g + 1) / groups - first, true);
+    });
+    std::vector<double> losses(state.members.size() * static_cast<size_t>(groups));
+    const int64_t at_a_time = static_cast<int64_t>(units_.size()) / groups;
+    for (int64_t first = 0; first < state.size(); first += at_a_time) {
+      const int64_t members = std::min(at_a_time, state.size() - first);
+      pool_.Run(members * groups, [&](int64_t item) {
+        const int64_t m = first + item / groups, g = item % groups;
+        if (!state.members[static_cast<size_t>(m)].live) return;
+        Unit& unit = units_[static_cast<size_t>(item)];
+        if (unit.member != m) {
+          MakeLeaves(unit, state.parameters[m], g == 0 ? gradients_[m] : others_[item / groups][g - 1]);
+          unit.member = m;
+        }
+        losses[static_cast<size_t>(m * groups + g)] = Backward(unit, feeds[static_cast<size_t>(g)], batch)[0];
+      });
+      const int64_t chunks = Chunks();
+      if (groups > 1) {
+        pool_.Run(members * chunks, [&](int64_t item) {
+          const int64_t m = item / chunks;
+          if (!state.members[static_cast<size_t>(first + m)].live) return;
+          const std::span<float> sum = Chunk(gradients_, first * chunks + item);
+          for (int64_t g = 0; g + 1 < groups; ++g) {
+            AddTo(sum, {others_.data_ptr<float>() + (m * (groups - 1) + g) * Stride() + item % chunks * kChunk, sum.size()});
+          }
+        });
+      }
+    }
+    std::vector<double> sums(state.members.size(), 0);
+    for (size_t i = 0; i < losses.size(); ++i) sums[i / static_cast<size_t>(groups)] += losses[i];
+    return sums;
+  }
+
+  std::vector<double> WholePackGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
+    BindGradients(state);
+    if (units_[0].member < 0) {
+      MakeLeaves(units_[0], Flat(state), state.size() == 1 ? gradients_[0] : gradients_);
+      units_[0].member = 0;
+    }
+    return Backward(units_[0], MakeGroup(batch, terms, 0, batch.size, true), batch);
+  }
+
+  // Forward, loss and backward; the gradient is left in the unit's buffer. Returns the loss of each member.
+  std::vector<double> Backward(Unit& unit, const Group& group, const Batch& batch) {
+    unit.gradient.zero_();
+    const at::AutoGradMode with_gradient(true);
+    const Tensor losses = CrossEntropy(encoder_.Forward(unit.leaves, group.feed), group.targets) *
+                          (1.0 / static_cast<double>(batch.size * batch.outputs));
+    losses.sum().backward();
+    const Tensor values = losses.detach().to(at::kCPU, at::kDouble).contiguous();
+    return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+  }
+
+  std::vector<double> Norms(const PackState& state) {
+    std::vector<double> norms(state.members.size(), 0);
+    if (device_.is_cuda()) {
+      const Tensor sums = gradients_.to(at::kDouble).square().sum(1).sqrt().to(at::kCPU);
+      std::copy_n(sums.data_ptr<double>(), norms.size(), norms.begin());
+      return norms;
+    }
+    const int64_t chunks = Chunks();
+    std::vector<double> partial(norms.size() * static_cast<size_t>(chunks), 0);
+    pool_.Run(static_cast<int64_t>(partial.size()), [&](int64_t item) {
+      if (!state.members[static_cast<size_t>(item / chunks)].live) return;
+      partial[static_cast<size_t>(item)] = SumOfSquares(Chunk(gradients_, item));
+    });
+    for (size_t i = 0; i < partial.size(); ++i) norms[i / static_cast<size_t>(chunks)] += partial[i];
+    for (double& norm : norms) norm = std::sqrt(norm);
+    return norms;
+  }
+
+  // optimizer.cc in LibTorch operations, for all members at once.
+  void ApplyOnDevice(const std::vector<AdamStep>& steps, PackState& state) {
+    const torch::NoGradGuard no_grad;
+    const int64_t members = state.size();
+    Tensor numbers = at::zeros({5, members, 1}, at::kFloat);
+    auto value = numbers.accessor<float, 3>();
+    for (int64_t m = 0; m < members; ++m) {
+      const AdamStep& step = steps[static_cast<size_t>(m)];
+      value[0][m][0] = step.clip;
+      value[1][m][0] = step.learning_rate;
+      value[2][m][0] = step.correction1;
+      value[3][m][0] = step.correction2;
+      value[4][m][0] = state.members[static_cast<size_t>(m)].live ? 1.0f : 0.0f;
+    }
+    numbers = numbers.to(device_);
+    const Tensor live = numbers[4] > 0;
+    const Tensor g = gradients_ * numbers[0];
+    const Tensor m1 = state.moment1 * kBeta1 + g * (1 - kBeta1);
+    const Tensor m2 = state.moment2 * kBeta2 + g.square() * (1 - kBeta2);
+    const Tensor next = state.parameters - numbers[1] * ((m1 * numbers[2]) / ((m2 * numbers[3]).sqrt() + kEpsilon));
+    state.moment1.copy_(at::where(live, m1, state.moment1));
+    state.moment2.copy_(at::where(live, m2, state.moment2));
+    state.parameters.copy_(at::where(live, next, state.parameters));
+  }
+
+  PassPositions OnDevice(const PassPositions& positions) const {
+    if (device_.is_cpu()) return positions;
+    PassPositions moved;
+    if (positions.embedding.defined()) moved.embedding = positions.embedding.to(device_);
+    for (const Tensor& position_T : positions.rotation) moved.rotation.push_back(position_T.to(device_));
+    for (const Distances& distances : positions.distances) moved.distances.push_back(distances.To(device_));
+    return moved;
+  }
+
+  Group MakeGroup(const Batch& batch, const PassTerms& terms, int64_t first, int64_t count, bool dropout) const {
+    Group group{.first = first, .feed = {}, .targets = {}};
+    Feed& feed = group.feed;
+    feed.batch = count;
+    feed.tape = batch.tape;
+    feed.outputs = batch.outputs;
+    feed.terms = terms;
+    feed.tokens = encoder_.TokenRows(batch.tokens, first * batch.tape, count * batch.tape).to(device_);
+    if (terms.addition.defined() && terms.addition.dim() == 3) feed.terms.addition = terms.addition.narrow(0, first, count);
+    if (dropout) feed.keep = DropoutFactors(settings_, encoder_, batch, first, count);
+    for (Tensor& keep : feed.keep) {
+      if (keep.defined()) keep = keep.to(device_);
+    }
+    group.targets = at::empty({count * batch.outputs}, at::kLong);
+    for (int64_t i = 0; i < group.targets.numel(); ++i) {
+      group.targets.data_ptr<int64_t>()[i] = batch.targets[static_cast<size_t>(first * batch.outputs + i)];
+    }
+    group.targets = group.targets.to(device_);
+    return group;
+  }
+
+  // Adds a group's part to the sums.
+  void Count(const Tensor& logits, const Batch& batch, const Group& group, TestResult& result) const {
+    result.loss += CrossEntropy(logits, group.targets.to(at::kCPU)).to(at::kDouble)[0].item<double>();
+    const Tensor best = logits.argmax(-1).contiguous();
+    for (int64_t b = 0; b < group.feed.batch; ++b) {
+      const int64_t sequence = group.first + b;
+      for (int64_t o = 0; o < batch.valid[static_cast<size_t>(sequence)]; ++o) {
+        ++result.counted;
+        const uint8_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + o)];
+        if (best.data_ptr<int64_t>()[b * batch.outputs + o] == target) ++result.hits;
+      }
+    }
+  }
+
+  PackSettings settings_;
+  const catalog::Task& task_;
+  at::Device device_;
+  bool whole_pack_;
+  ThreadPool pool_;
+  Encoder encoder_;
+
+  const void* bound_parameters_ = nullptr;
+  int64_t bound_members_ = 0;
+  int64_t bound_groups_ = 0;
+  ParameterSet clamped_;
+  Tensor gradients_;        // [E, stride].
+  Tensor others_;           // [members at a time, groups - 1, stride]: of all groups but the first.
+  std::vector<Unit> units_; // By member at a time and group.
+};
+
+}  // namespace
+
+std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options) {
+  return std::make_unique<LibtorchEngine>(settings, options);
+}
+
+}  // namespace longreach::trainer

@@ -1,0 +1,91 @@
+#include "worker/trainer/engine/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "worker/trainer/torch.h"
+
+namespace longreach::trainer {
+
+int AvailableThreads() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void PrepareThread() {
+  at::set_num_threads(1);
+  at::globalContext().setFlushDenormal(true);
+}
+
+ThreadPool::ThreadPool(int threads) {
+  PrepareThread();
+  const int helpers = (threads > 0 ? threads : AvailableThreads()) - 1;
+  for (int i = 0; i < helpers; ++i) {
+    helpers_.emplace_back([this] {
+      PrepareThread();
+      while (true) {
+        {
+          auto job = job_.Lock();
+          changed_.wait(job.lock(), [&] { return job->ending || job->next < job->count; });
+          if (job->ending) return;
+        }
+        Work();
+      }
+    });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  job_.Lock()->ending = true;
+  changed_.notify_all();
+}
+
+void ThreadPool::Work() {
+  while (true) {
+    int64_t item;
+    const std::function<void(int64_t)>* work;
+    {
+      auto job = job_.Lock();
+      if (job->next >= job->count) return;
+      item = job->next++;
+      work = job->work;
+    }
+    std::exception_ptr failure;
+    try {
+      (*work)(item);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    auto job = job_.Lock();
+    if (failure != nullptr && job->failure == nullptr) job->failure = failure;
+    if (--job->left == 0) finished_.notify_all();
+  }
+}
+
+void ThreadPool::Run(int64_t count, const std::function<void(int64_t)>& work) {
+  if (count == 0) return;
+  {
+    auto job = job_.Lock();
+    job->work = &work;
+    job->count = count;
+    job->next = 0;
+    job->left = count;
+    job->failure = nullptr;
+  }
+  if (count > 1) changed_.notify_all();
+  Work();
+  std::exception_ptr failure;
+  {
+    auto job = job_.Lock();
+    finished_.wait(job.lock(), [&] { return job->left == 0; });
+    job->count = 0;
+    job->next = 0;
+    job->work = nullptr;
+    failure = job->failure;
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace longreach::trainer

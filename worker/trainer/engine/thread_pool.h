@@ -1,0 +1,54 @@
+// The threads that work units run on. LibTorch computes each unit with one thread, so nothing of a result depends on how
+// many there are.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "proto/base/synchronized.h"
+
+namespace longreach::trainer {
+
+// Cores that this process may run on.
+int AvailableThreads();
+
+// Makes LibTorch single-threaded on the calling thread and flushes denormals to zero there: a steep bias makes
+// probabilities around 1e-40, which would cost several times the work.
+void PrepareThread();
+
+class ThreadPool {
+ public:
+  // The thread that calls Run() is one of them. 0: all available.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+
+  int threads() const { return static_cast<int>(helpers_.size()) + 1; }
+
+  // Calls work(i) for each i in [0, count), on any of the threads; returns when all are done. Rethrows the first
+  // exception. One Run() at a time.
+  void Run(int64_t count, const std::function<void(int64_t)>& work);
+
+ private:
+  struct Job {
+    const std::function<void(int64_t)>* work = nullptr;
+    int64_t count = 0;
+    int64_t next = 0;
+    int64_t left = 0;
+    std::exception_ptr failure;
+    bool ending = false;
+  };
+
+  // Takes items until there is none.
+  void Work();
+
+  Synchronized<Job> job_;
+  std::condition_variable changed_;
+  std::condition_variable finished_;
+  std::vector<std::jthread> helpers_;
+};
+
+}  // namespace longreach::trainer

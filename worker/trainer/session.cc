@@ -1,0 +1,198 @@
+#include "worker/trainer/session.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "proto/base/text.h"
+#include "worker/trainer/checkpoint/checkpoint.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// Loss curves have at most this many points.
+constexpr int kMaxPoints = 1000;
+// Speed is measured over this long.
+constexpr double kSpeedSeconds = 2;
+
+double Seconds(std::chrono::steady_clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// Breaks off an evaluation batch; caught by EvaluateLengths().
+struct Stopped {};
+
+}  // namespace
+
+Session::Session(const PackRequest& request, Observer& observer)
+    : request_(request), observer_(observer), speed_since_(Clock::now()), last_checkpoint_(Clock::now()) {}
+
+absl::StatusOr<PackResult> Session::Run() {
+  Report(Progress::Phase::kStarting);
+  RETURN_IF_ERROR(Prepare());
+  RETURN_IF_ERROR(TrainSteps());
+  if (!stop_) RETURN_IF_ERROR(EvaluateLengths());
+  if (stop_) {
+    RETURN_IF_ERROR(Checkpoint());
+    PackResult result;
+    result.stopped = true;
+    result.step = state_.step;
+    result.engine = engine_->Name();
+    return result;
+  }
+  return Finish();
+}
+
+absl::Status Session::Prepare() {
+  engine_ = MakeLibtorchEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda});
+  const ParameterLayout& layout = engine_->encoder().layout();
+  state_ = InitialState(layout, request_.members);
+  RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_));
+  RestoreCheckpoints(request_.settings, layout, request_.members, state_,
+                     [](const std::string& line) { std::cerr << line << std::endl; });
+  state_.parameters = state_.parameters.to(engine_->device());
+  state_.moment1 = state_.moment1.to(engine_->device());
+  state_.moment2 = state_.moment2.to(engine_->device());
+  speed_step_ = state_.step;
+  return absl::OkStatus();
+}
+
+absl::Status Session::TrainSteps() {
+  const PackSettings& settings = request_.settings;
+  std::vector<double> learning_rates;
+  for (const Member& member : request_.members) learning_rates.push_back(member.learning_rate);
+  const PositionUse use = engine_->encoder().encoding().Use();
+  speed_since_ = Clock::now();
+  while (state_.step < settings.training.steps) {
+    Poll();
+    if (stop_ || !state_.AnyLive()) return absl::OkStatus();
+    const Batch batch = TrainingBatch(settings, use, static_cast<uint64_t>(state_.step));
+    const std::vector<double> losses = engine_->Gradients(batch, state_);
+    const std::vector<StepResult> results = engine_->Update(losses, learning_rates, state_);
+    MeasureSpeed();
+    Report(Progress::Phase::kTraining, AddLosses(results));
+    RETURN_IF_ERROR(CheckpointIfDue());
+  }
+  return absl::OkStatus();
+}
+
+std::vector<LossPoint> Session::AddLosses(const std::vector<StepResult>& results) {
+  const int steps = request_.settings.training.steps;
+  const int interval = std::max(1, steps / kMaxPoints + (steps % kMaxPoints != 0));
+  std::vector<LossPoint> points;
+  ++state_.loss_updates;
+  const bool complete = state_.step % interval == 0 || state_.step == steps;
+  for (size_t m = 0; m < results.size(); ++m) {
+    MemberState& member = state_.members[m];
+    if (!member.live) continue;
+    member.loss_sum += results[m].loss;
+    if (!complete) continue;
+    points.push_back({.member = static_cast<int>(m), .step = state_.step, .loss = member.loss_sum / state_.loss_updates});
+    member.loss_sum = 0;
+  }
+  if (complete) state_.loss_updates = 0;
+  return points;
+}
+
+absl::Status Session::EvaluateLengths() {
+  const PackSettings& settings = request_.settings;
+  const std::vector<int>& lengths = settings.evaluation.lengths;
+  const PositionUse use = engine_->encoder().encoding().Use();
+  Report(Progress::Phase::kEvaluating);
+  while (state_.lengths_done < static_cast<int>(lengths.size())) {
+    Poll();
+    if (stop_ || !state_.AnyLive()) return absl::OkStatus();
+    const Batch batch = TestBatch(settings, use, lengths[static_cast<size_t>(state_.lengths_done)]);
+    std::vector<TestResult> results;
+    try {
+      results = engine_->Evaluate(batch, state_, [&] {
+        Report(Progress::Phase::kEvaluating);
+        Poll();
+        if (stop_) throw Stopped();
+      });
+    } catch (const Stopped&) {
+      return absl::OkStatus();
+    }
+    for (size_t m = 0; m < results.size(); ++m) {
+      MemberState& member = state_.members[m];
+      if (!member.live) continue;
+      member.accuracy.push_back(static_cast<double>(results[m].hits) / static_cast<double>(std::max<int64_t>(1, results[m].counted)));
+      member.loss.push_back(results[m].loss);
+    }
+    ++state_.lengths_done;
+    Report(Progress::Phase::kEvaluating);
+    RETURN_IF_ERROR(CheckpointIfDue());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PackResult> Session::Finish() {
+  Report(Progress::Phase::kWriting);
+  PackResult result;
+  result.step = state_.step;
+  result.engine = engine_->Name();
+  const std::vector<int>& lengths = request_.settings.evaluation.lengths;
+  for (const MemberState& member : state_.members) {
+    MemberResult& of_member = result.results.emplace_back();
+    of_member.dropped = member.dropped;
+    of_member.diverged = member.diverged;
+    of_member.diverged_at = member.diverged_at;
+    if (!member.live || lengths.empty()) continue;
+    for (const auto& [metric, values] : {std::pair("accuracy", &member.accuracy), std::pair("loss", &member.loss)}) {
+      double sum = 0;
+      for (const double value : *values) sum += value;
+      of_member.measurements.push_back({.metric = metric, .length = 0, .slice = "", .value = sum / static_cast<double>(lengths.size())});
+      for (size_t i = 0; i < lengths.size(); ++i) {
+        of_member.measurements.push_back({.metric = metric, .length = lengths[i], .slice = "", .value = (*values)[i]});
+      }
+    }
+  }
+  result.weights = request_.folder / "weights.safetensors";
+  RETURN_IF_ERROR(WriteWeights(result.weights, request_.settings, engine_->encoder().layout(), request_.members, state_));
+  Report(Progress::Phase::kWriting);
+  return result;
+}
+
+void Session::Poll() {
+  const Observer::Wish wish = observer_.Poll();
+  if (wish.stop) stop_ = true;
+  for (const int m : wish.dropped) {
+    if (m < 0 || m >= static_cast<int>(state_.members.size())) continue;
+    MemberState& member = state_.members[static_cast<size_t>(m)];
+    member.dropped = true;
+    member.live = false;
+  }
+}
+
+void Session::Report(Progress::Phase phase, std::vector<LossPoint> points) {
+  observer_.OnProgress({.phase = phase,
+                        .step = state_.step,
+                        .steps_per_second = steps_per_second_,
+                        .lengths_done = state_.lengths_done,
+                        .points = std::move(points)});
+}
+
+void Session::MeasureSpeed() {
+  const double seconds = Seconds(Clock::now() - speed_since_);
+  if (seconds < kSpeedSeconds && steps_per_second_ > 0) return;
+  steps_per_second_ = (state_.step - speed_step_) / std::max(seconds, 1e-6);
+  if (seconds < kSpeedSeconds) return;
+  speed_since_ = Clock::now();
+  speed_step_ = state_.step;
+}
+
+absl::Status Session::CheckpointIfDue() {
+  if (request_.checkpoint_every_s == 0 || Seconds(Clock::now() - last_checkpoint_) < request_.checkpoint_every_s) return absl::OkStatus();
+  return Checkpoint();
+}
+
+absl::Status Session::Checkpoint() {
+  // While it is tested a pack stays at its last step: then the lengths done are in the name too.
+  const std::string tested = state_.lengths_done > 0 ? Text("-", state_.lengths_done) : "";
+  const std::filesystem::path file = request_.folder / Text("checkpoint-", state_.step, tested, ".safetensors");
+  Report(Progress::Phase::kWriting);
+  RETURN_IF_ERROR(WriteCheckpoint(file, request_.settings, engine_->encoder().layout(), request_.members, state_));
+  last_checkpoint_ = Clock::now();
+  observer_.OnCheckpoint(file, state_.step);
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::trainer

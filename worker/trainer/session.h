@@ -1,0 +1,49 @@
+// One pack's way from its first update to its results. Train() makes one and catches what LibTorch throws.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "worker/trainer/engine/engine.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::trainer {
+
+class Session {
+ public:
+  // The request has been validated; both outlive the session.
+  Session(const PackRequest& request, Observer& observer);
+
+  absl::StatusOr<PackResult> Run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  absl::Status Prepare();
+  absl::Status TrainSteps();
+  absl::Status EvaluateLengths();
+  absl::StatusOr<PackResult> Finish();
+
+  // Asks the observer: drops members, remembers a wish to stop.
+  void Poll();
+  void Report(Progress::Phase phase, std::vector<LossPoint> points = {});
+  absl::Status Checkpoint();
+  // Checkpoint() when the last one is old enough.
+  absl::Status CheckpointIfDue();
+  // Adds the losses of an update; returns the points of the loss curves that it completes.
+  std::vector<LossPoint> AddLosses(const std::vector<StepResult>& results);
+  void MeasureSpeed();
+
+  const PackRequest& request_;
+  Observer& observer_;
+  std::unique_ptr<StepEngine> engine_;
+  PackState state_;
+  bool stop_ = false;
+  double steps_per_second_ = 0;
+  Clock::time_point speed_since_;
+  int speed_step_ = 0;
+  Clock::time_point last_checkpoint_;
+};
+
+}  // namespace longreach::trainer
