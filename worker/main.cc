@@ -3,11 +3,13 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "proto/base/build_info.h"
 #include "worker/agent/bench.h"
 #include "worker/agent/child.h"
 #include "worker/agent/run.h"
+#include "worker/trainer/train.h"
 
 namespace {
 

@@ -45,7 +45,7 @@ void Agent::BeginFetch(const AttemptPtr& attempt) {
 void Agent::BeginCheckpointUpload(const AttemptPtr& attempt) {
   if (attempt->uploading.has_value() || attempt->stage != Attempt::Stage::kTraining || attempt->checkpoints.empty()) return;
   const Checkpoint checkpoint = attempt->checkpoints.back();
-  if (checkpoint.step <= attempt->uploaded_step) return;
+  if (checkpoint.file == attempt->handed_in) return;
   attempt->uploading = checkpoint.file;
   InBackground(
       [this, header = HeaderOf(*attempt, "checkpoint", checkpoint.step), file = checkpoint.file,
@@ -57,7 +57,7 @@ void Agent::BeginCheckpointUpload(const AttemptPtr& attempt) {
       [this, attempt, checkpoint](const absl::Status& status) {
         attempt->uploading.reset();
         if (!Holds(attempt) || ended_already_) return;
-        attempt->uploaded_step = checkpoint.step;  // Or refused for good: it is not tried again.
+        attempt->handed_in = checkpoint.file;  // Or refused for good: it is not tried again.
         const bool listed = std::any_of(attempt->checkpoints.begin(), attempt->checkpoints.end(),
                                         [&](const Checkpoint& other) { return other.file == checkpoint.file; });
         std::error_code ignored;

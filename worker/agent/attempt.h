@@ -47,7 +47,7 @@ struct Attempt {
   // Written by this attempt and still on disk, the newest last.
   std::deque<Checkpoint> checkpoints;
   std::optional<std::filesystem::path> uploading;  // One of them.
-  int uploaded_step = -1;
+  std::filesystem::path handed_in;  // The last one of which that is true.
 
   std::stop_source checkpoint_upload;
   std::stop_source transfers;  // All others.

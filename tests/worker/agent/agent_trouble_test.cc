@@ -1,0 +1,215 @@
+// What the agent does when the trainer, the scheduler or a file fails it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "proto/base/sha256.h"
+#include "tests/worker/agent/agent_under_test.h"
+#include "tests/worker/agent/temporary_folder.h"
+#include "worker/agent/agent.h"
+
+namespace longreach::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Seen = FakeScheduler::Seen;
+
+class AgentTroubleTest : public ::testing::Test {
+ protected:
+  AgentTroubleTest() : scheduler_(folder_.path() / "scheduler.sock") { scheduler_.Listen(); }
+
+  AgentOptions Options() { return OptionsFor(scheduler_, folder_.path() / "worker"); }
+
+  // The next lease is trained as if nothing had happened.
+  void ExpectItStillWorks(uint64_t attempt) {
+    scheduler_.Offer(LeaseOf(attempt, 3, 1, 50));
+    EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  }
+
+  TemporaryFolder folder_;
+  FakeScheduler scheduler_;
+};
+
+TEST_F(AgentTroubleTest, ReportsATrainerThatCrashed) {
+  AgentUnderTest agent(Options());
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+
+  kill(agent.TrainerPid(), SIGSEGV);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(report.detail(), HasSubstr("SIGSEGV"));
+  EXPECT_THAT(report.detail(), HasSubstr("the log ends with"));
+  ExpectItStillWorks(8);
+}
+
+TEST_F(AgentTroubleTest, SaysThatATrainerThatWasKilledRanOutOfMemory) {
+  AgentUnderTest agent(Options());
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+
+  kill(agent.TrainerPid(), SIGKILL);
+
+  EXPECT_THAT(scheduler_.WaitForReport(7).detail(), HasSubstr("out of memory"));
+  ExpectItStillWorks(8);
+}
+
+TEST_F(AgentTroubleTest, KillsATrainerThatHangs) {
+  AgentOptions options = Options();
+  options.hang_floor_s = 1;
+  AgentUnderTest agent(options);
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 50);  // By then it is known how long a step takes.
+
+  kill(agent.TrainerPid(), SIGSTOP);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(report.detail(), HasSubstr("hung"));
+}
+
+TEST_F(AgentTroubleTest, ReportsAPackThatTheTrainerRefuses) {
+  AgentUnderTest agent(Options());
+  v1::Lease lease = LeaseOf(7, 3);
+  lease.mutable_jobs(0)->mutable_spec()->mutable_model()->set_heads(3);  // Does not divide the width.
+
+  scheduler_.Offer(lease);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(report.detail(), HasSubstr("heads"));
+  ExpectItStillWorks(8);
+}
+
+TEST_F(AgentTroubleTest, KeepsTrainingWhileTheSchedulerIsAwayAndHandsInLater) {
+  AgentUnderTest agent(Options());
+  scheduler_.Offer(LeaseOf(7, /*steps=*/500));
+  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+
+  scheduler_.GoAway();
+  const std::filesystem::path handing_in = folder_.path() / "worker" / "attempts" / "7" / "log.tail";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!std::filesystem::exists(handing_in) && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  ASSERT_TRUE(std::filesystem::exists(handing_in)) << "it did not train to the end alone";
+  scheduler_.Listen();
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  const Seen seen = scheduler_.WaitFor("-", [](const Seen&) { return true; });
+  EXPECT_EQ(seen.UploadsOf("weights").size(), 1u);
+}
+
+TEST_F(AgentTroubleTest, DropsAnAttemptWhoseLeaseIsGoneWhenItHandsIn) {
+  AgentUnderTest agent(Options());
+  scheduler_.RefuseUploads({grpc::StatusCode::ABORTED, "the attempt does not hold its lease"});
+
+  scheduler_.Offer(LeaseOf(7, 3));
+
+  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+  const Seen seen = scheduler_.WaitFor("empty hands", [](const Seen& now) {
+    return now.last.held().empty() && now.last.free_slots() == 1;
+  });
+  EXPECT_THAT(seen.reports, IsEmpty());
+}
+
+TEST_F(AgentTroubleTest, TriesAgainWhenTheSchedulerHasNoSpace) {
+  AgentUnderTest agent(Options());
+  scheduler_.RefuseUploads({grpc::StatusCode::RESOURCE_EXHAUSTED, "no space left"});
+  scheduler_.Offer(LeaseOf(7, 3));
+  scheduler_.WaitFor("attempt 7 uploading", [](const Seen& seen) {
+    return seen.Held(7) != nullptr && seen.Held(7)->phase() == "uploading";
+  });
+
+  scheduler_.RefuseUploads(grpc::Status::OK);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentTroubleTest, StartsAnewWhenNoCheckpointCanBeHad) {
+  AgentUnderTest agent(Options());
+  v1::Lease lease = LeaseOf(7, 3);
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_sha256(Sha256Of("pruned long ago"));
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_step(2);
+  const std::string garbage = "no safetensors at all";
+  scheduler_.AddFile(garbage);
+  lease.mutable_jobs(0)->mutable_checkpoint_before()->set_sha256(Sha256Of(garbage));
+  lease.mutable_jobs(0)->mutable_checkpoint_before()->set_step(1);
+
+  scheduler_.Offer(lease);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << report.detail();
+}
+
+TEST_F(AgentTroubleTest, ReportsInitialWeightsThatAreGone) {
+  AgentUnderTest agent(Options());
+  v1::Lease lease = LeaseOf(7, 3);
+  v1::ResolvedInput& weights = *lease.mutable_jobs(0)->add_inputs();
+  weights.set_name("weights");
+  weights.mutable_artifact()->set_sha256(Sha256Of("pruned long ago"));
+
+  scheduler_.Offer(lease);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(report.detail(), HasSubstr("input weights"));
+}
+
+TEST_F(AgentTroubleTest, LeavesWithoutASchedulerAndReportsAtItsNextStart) {
+  {
+    AgentOptions options = Options();
+    options.patience_s = 0.1;
+    AgentUnderTest agent(options);
+    scheduler_.AcknowledgeNothing();
+    scheduler_.Offer(LeaseOf(7, 3));
+    scheduler_.WaitForReport(7);
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+  }
+  FakeScheduler later(folder_.path() / "scheduler.sock");
+  later.Listen();
+
+  AgentUnderTest restarted(Options());
+
+  EXPECT_EQ(later.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  later.WaitFor("an empty outbox", [](const Seen& seen) { return seen.last.finished().empty(); });
+}
+
+TEST_F(AgentTroubleTest, EndsWhenTheSchedulerSpeaksAnotherProtocol) {
+  scheduler_.RefuseCalls({grpc::StatusCode::FAILED_PRECONDITION, "protocol version 2 is spoken here"});
+
+  AgentUnderTest agent(Options());
+
+  const absl::Status status = agent.Join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("protocol version 2"));
+}
+
+TEST_F(AgentTroubleTest, RefusesAStateFolderThatAnotherWorkerHolds) {
+  AgentUnderTest first(Options());
+
+  const AgentUnderTest second(Options());
+
+  EXPECT_EQ(second.opened().code(), absl::StatusCode::kFailedPrecondition) << second.opened();
+}
+
+TEST_F(AgentTroubleTest, RefusesToStartWithoutTheGpuItWasAskedFor) {
+  AgentOptions options = Options();
+  options.cuda = true;
+  options.cuda_plugin = folder_.path() / "no_such_plugin.so";
+
+  AgentUnderTest agent(options);
+
+  const absl::Status status = agent.Join();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no_such_plugin.so"));
+}
+
+}  // namespace
+}  // namespace longreach::agent

@@ -1,0 +1,87 @@
+// A scheduler for tests of the agent: the real services over a Unix socket, with decisions made by the test.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "longreach/v1/worker.grpc.pb.h"
+
+namespace longreach::agent {
+
+class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Service {
+ public:
+  // What the worker has said and handed in so far.
+  struct Seen {
+    v1::SynchronizeRequest last;
+    int calls = 0;
+    int goodbyes = 0;  // Calls with `leaving`.
+    std::map<uint64_t, v1::AttemptReport> reports;
+    std::vector<v1::UploadHeader> uploads;
+    std::vector<v1::ProgressPoint> points;  // Of held attempts.
+    // In order: "upload checkpoint 1", "report 1".
+    std::vector<std::string> events;
+
+    const v1::HeldAttempt* Held(uint64_t attempt) const;
+    std::vector<v1::UploadHeader> UploadsOf(const std::string& kind) const;
+  };
+
+  explicit FakeScheduler(std::filesystem::path socket) : socket_(std::move(socket)) {}
+  ~FakeScheduler() override { GoAway(); }
+
+  std::string address() const { return "unix:" + socket_.string(); }
+  void Listen();
+  // Ends all calls and closes the socket; Listen() brings it back with all it knows.
+  void GoAway();
+
+  // From now on.
+  void Offer(const v1::Lease& lease);
+  void Direct(uint64_t attempt, v1::Directive::Action action, std::vector<std::string> dropped_jobs = {});
+  void RefuseUploads(grpc::Status status);
+  void RefuseCalls(grpc::Status status);
+  void AcknowledgeNothing();
+  void AddFile(const std::string& bytes);
+  std::string File(const std::string& sha256);
+
+  // Waits until `what` holds and returns what was seen then; fails the test after a minute.
+  Seen WaitFor(const std::string& name, const std::function<bool(const Seen&)>& what);
+  v1::AttemptReport WaitForReport(uint64_t attempt);
+  // For a call that says that this attempt is being trained at this step or later.
+  Seen WaitForStep(uint64_t attempt, int step);
+
+  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
+                           v1::SynchronizeResponse* response) override;
+  grpc::Status Upload(grpc::ServerContext* context, grpc::ServerReader<v1::UploadRequest>* reader,
+                      v1::UploadResponse* response) override;
+  grpc::Status Download(grpc::ServerContext* context, const v1::DownloadRequest* request,
+                        grpc::ServerWriter<v1::DownloadResponse>* writer) override;
+
+ private:
+  bool Answer(const v1::SynchronizeRequest& request, v1::SynchronizeResponse* response);
+
+  std::filesystem::path socket_;
+  std::unique_ptr<grpc::Server> server_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Seen seen_;
+  std::map<uint64_t, v1::Lease> leases_;
+  std::set<uint64_t> confirmed_;  // Leases that the worker was seen to hold: they are not sent again.
+  std::map<uint64_t, v1::Directive> directives_;
+  std::map<std::string, std::string> files_;
+  grpc::Status upload_status_;
+  grpc::Status call_status_;
+  bool acknowledges_ = true;
+  int generation_ = 0;  // Raised by every change that may end a wait.
+};
+
+}  // namespace longreach::agent
