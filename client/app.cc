@@ -1,0 +1,217 @@
+#include "client/app.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "proto/base/build_info.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+    if (const CLI::Option* option = at->get_option_no_throw(name); option != nullptr) return option;
+  }
+  return nullptr;
+}
+
+// Those that the overview shows.
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!one->get_group().empty()) names.push_back(one->get_name());
+  }
+  return names;
+}
+
+std::string PathOf(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + " " + app.get_name();
+}
+
+std::string HelpHint(const CLI::App& app) { return fmt::format("'{} --help' shows how it is used", PathOf(app)); }
+
+// CLI11 reports words that it does not know late and without a suggestion; this finds the first of them.
+absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string>& arguments) {
+  const CLI::App* app = &root;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--" || app->get_prefix_command()) return absl::OkStatus();
+    if (word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.') {
+      const size_t equals = word.find('=');
+      const bool is_long = word.starts_with("--");
+      const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
+      const CLI::Option* option = FindOption(*app, name);
+      if (option == nullptr) {
+        return UsageError(fmt::format("unknown option '{}'", Printable(name)), JoinHints(DidYouMean(name, OptionNames(*app)), HelpHint(*app)));
+      }
+      const bool has_value = is_long ? equals != std::string::npos : word.size() > 2;
+      if (TakesValue(*option) && !has_value) ++i;
+      continue;
+    }
+    const std::vector<const CLI::App*> children = app->get_subcommands([](const CLI::App*) { return true; });
+    if (children.empty()) continue;
+    const auto child = std::find_if(children.begin(), children.end(), [&word](const CLI::App* one) { return one->get_name() == word; });
+    if (child == children.end()) {
+      const std::vector<std::string> known = CommandNames(*app);
+      return UsageError(fmt::format("unknown command '{} {}'", PathOf(*app), Printable(word)),
+                        JoinHints(DidYouMean(word, known), fmt::format("'{} --help' shows all of them", PathOf(*app))));
+    }
+    app = *child;
+  }
+  return absl::OkStatus();
+}
+
+// Errors of the command line itself come before the settings are known, but a script wants them as JSON too.
+bool WantsJson(const std::vector<std::string>& arguments, const Environment& environment) {
+  bool json = environment.variable("LONGREACH_OUTPUT") == "json";
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if ((word == "-o" || word == "--output") && i + 1 < arguments.size()) json = arguments[i + 1] == "json";
+    if (word.starts_with("--output=")) json = word == "--output=json";
+    if (word.starts_with("-o") && word.size() > 2) json = word == "-ojson" || word == "-o=json";
+  }
+  return json;
+}
+
+int Report(const absl::Status& status, bool json, const Environment& environment) {
+  *environment.err << (json ? FormatErrorAsJson(status) : FormatError(status)) << std::flush;
+  return ExitCodeOf(status);
+}
+
+std::string Footer(const CommandInfo& info) {
+  std::string footer;
+  if (!info.details.empty()) footer += std::string(info.details) + "\n";
+  if (!info.examples.empty()) {
+    footer += footer.empty() ? "Examples:\n" : "\nExamples:\n";
+    for (const std::string& line : Split(Trim(info.examples), '\n')) footer += fmt::format("  {}\n", Trim(line));
+  }
+  std::string formats = "table, json";
+  for (const Format format : info.more_formats) formats += fmt::format(", {}", FormatName(format));
+  footer += fmt::format("\nOutput formats (-o): {}. Options for all commands: 'longreach --help'.", formats);
+  return footer;
+}
+
+// A format from the environment or the config file is a wish; one on the command line is an order.
+absl::Status CheckFormat(const CommandInfo& info, const CLI::App& app, Settings& settings) {
+  const bool admitted = settings.format == Format::kTable || settings.format == Format::kJson ||
+                        std::find(info.more_formats.begin(), info.more_formats.end(), settings.format) != info.more_formats.end();
+  if (admitted) return absl::OkStatus();
+  if (settings.format_by_flag) {
+    return UsageError(fmt::format("'{}' has no output as {}", PathOf(app), FormatName(settings.format)), HelpHint(app));
+  }
+  settings.format = Format::kTable;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> RunCommand(AppTree& tree, const Environment& environment) {
+  for (AppTree::Entry& entry : tree.commands) {
+    if (!entry.app->parsed()) continue;
+    ASSIGN_OR_RETURN(Settings settings, ResolveSettings(tree.flags, environment));
+    RETURN_IF_ERROR(CheckFormat(entry.command->Info(), *entry.app, settings));
+    Session session(environment, settings);
+    return entry.command->Run(session);
+  }
+  *environment.err << tree.root.help();
+  return kUsage;
+}
+
+}  // namespace
+
+std::unique_ptr<AppTree> BuildApp() {
+  auto tree = std::make_unique<AppTree>();
+  CLI::App& root = tree->root;
+  GlobalFlags& flags = tree->flags;
+  root.set_help_flag("-h,--help", "Print this help and exit");
+  root.set_version_flag("--version", BuildDescription(), "Print the version and exit");
+  root.get_formatter()->column_width(38);
+  root.option_defaults()->group("Options for all commands");
+  root.add_option_function<std::string>("--scheduler", [&flags](const std::string& value) { flags.scheduler = value; },
+                                        fmt::format("Address of the scheduler, HOST:PORT or unix:PATH [{}]", kDefaultScheduler))
+      ->type_name("ADDR");
+  root.add_option_function<std::string>("--store", [&flags](const std::string& value) { flags.store = value; },
+                                        "Open this file with a scheduler of its own for this one command")
+      ->type_name("FILE");
+  root.add_option_function<std::string>("-o,--output", [&flags](const std::string& value) { flags.output = value; },
+                                        "table, json, csv, markdown or latex")
+      ->type_name("FORMAT");
+  root.add_option_function<std::string>("--color", [&flags](const std::string& value) { flags.color = value; },
+                                        "auto, always or never")
+      ->type_name("WHEN");
+  root.add_flag("-q,--quiet", flags.quiet, "Only data on stdout (of ids, the bare id); no talk on stderr");
+  root.option_defaults()->group("Options");
+  root.fallthrough();  // Options for all commands may come behind the command.
+  root.footer(
+      "Each of --scheduler, --store, --output and --color may also be set as LONGREACH_SCHEDULER, ... or in\n"
+      "~/.config/longreach/config.yaml; a flag wins over the environment, and that over the file.\n"
+      "Exit codes: 0 done, 1 some job failed or refused, 2 usage, 3 scheduler not reachable, 4 not found, 5 not allowed,\n"
+      "6 wait timed out, 130 interrupted.\n\n"
+      "Examples:\n"
+      "  longreach run quickstart\n"
+      "  longreach plan table-b1 --set training.steps=1000\n"
+      "  longreach results last --published");
+  // The overview shows groups in the order in which their first command comes.
+  std::vector<CommandEntry> entries(Commands().begin(), Commands().end());
+  constexpr std::string_view kGroups[] = {kGroupRun, kGroupLook, kGroupSteer, kGroupMaintain};
+  std::stable_sort(entries.begin(), entries.end(), [&kGroups](const CommandEntry& a, const CommandEntry& b) {
+    const auto rank = [&kGroups](const CommandEntry& one) { return std::ranges::find(kGroups, one.make()->Info().group) - std::begin(kGroups); };
+    return rank(a) < rank(b);
+  });
+  for (const CommandEntry& entry : entries) {
+    AppTree::Entry made{.app = nullptr, .command = entry.make()};
+    const CommandInfo info = made.command->Info();
+    made.app = root.add_subcommand(std::string(entry.name == "complete" ? "__complete" : entry.name), std::string(info.summary));
+    made.app->group(info.hidden ? "" : std::string(info.group));
+    made.app->footer(Footer(info));
+    made.command->AddOptions(*made.app);
+    tree->commands.push_back(std::move(made));
+  }
+  return tree;
+}
+
+int RunClient(std::vector<std::string> arguments, const Environment& environment) {
+  const std::unique_ptr<AppTree> tree = BuildApp();
+  // `longreach help run` is what people try first.
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  const bool json = WantsJson(arguments, environment);
+  if (const absl::Status unknown = FindUnknownWord(tree->root, arguments); !unknown.ok()) return Report(unknown, json, environment);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes words from the back.
+    tree->root.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp& e) {
+    return tree->root.exit(e, *environment.out, *environment.err);
+  } catch (const CLI::CallForVersion& e) {
+    return tree->root.exit(e, *environment.out, *environment.err);
+  } catch (const CLI::ParseError& e) {
+    const CLI::App* app = &tree->root;
+    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+    std::string message = e.what();
+    if (message == "A subcommand is required") message = fmt::format("'{}' needs one of: {}", PathOf(*app), Join(CommandNames(*app), ", "));
+    return Report(UsageError(message, HelpHint(*app)), json, environment);
+  }
+  const absl::StatusOr<int> code = RunCommand(*tree, environment);
+  environment.out->flush();
+  if (!code.ok()) return Report(code.status(), json, environment);
+  if (!*environment.out) return kFailed;  // The reader of a pipe went away, or the disk is full.
+  return *code;
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,177 @@
+#include "client/commands/common.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+
+void SpecArguments::AddTo(CLI::App& app) {
+  app.add_option("SPEC", spec, "A preset, or a YAML file")->required();
+  app.add_option("--set", overrides, "Replace an axis or a field of the sweep; may be repeated")
+      ->type_name("PATH=VALUE[,VALUE...]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+absl::StatusOr<SweepFile> SpecArguments::Load() const {
+  ASSIGN_OR_RETURN(SweepFile file, LoadSweep(spec));
+  RETURN_IF_ERROR(ApplyOverrides(overrides, file.spec));
+  return file;
+}
+
+std::string SpecArguments::CommandLine() const {
+  std::string line = ShellWord(spec);
+  for (const std::string& one : overrides) line += " --set " + ShellWord(one);
+  return line;
+}
+
+CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required) {
+  return app.add_option("SWEEP", sweep, required ? "The sweep" : "The sweep [last]")->required(required);
+}
+
+CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
+  return app.add_option("JOB", job, "The job's id, or its beginning (at least 4 digits)")->required();
+}
+
+std::string ShellWord(std::string_view text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string WhereFlags(Session& session) {
+  if (session.embedded() != nullptr) return " --store " + ShellWord(session.store());
+  // A scheduler named by the environment or the config file is found again without a flag, but a flag does no harm.
+  if (session.settings().scheduler_named) return " --scheduler " + ShellWord(session.settings().scheduler);
+  return "";
+}
+
+Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
+  Grid grid;
+  grid.columns = {{"id", "ID"}, {"name", "NAME"}, {"state", "STATE"}, {"priority", "PRIORITY", true}, {"jobs", "JOBS", true},
+                  {"succeeded", "DONE", true}, {"leased", "RUNNING", true}, {"queued", "QUEUED", true}, {"waiting", "WAITING", true},
+                  {"failed", "FAILED", true}, {"cancelled", "CANCELLED", true}, {"submitted_at", "SUBMITTED"}};
+  for (const v1::Sweep& sweep : sweeps) {
+    const v1::JobCounts& counts = sweep.counts();
+    grid.rows.push_back({{.value = sweep.id(), .shown = ShortId(sweep.id())}, TextCell(sweep.name()), TextCell(sweep.state()),
+                         NumberCell(sweep.priority()), NumberCell(sweep.jobs()), NumberCell(counts.succeeded()),
+                         NumberCell(counts.leased()), NumberCell(counts.queued()), NumberCell(counts.waiting()),
+                         NumberCell(counts.failed()), NumberCell(counts.cancelled()), TextCell(HumanTime(sweep.submitted_at()))});
+  }
+  return grid;
+}
+
+Grid JobsGrid(const std::vector<v1::Job>& jobs) {
+  Grid grid;
+  grid.columns = {{"id", "ID"}, {"task", "TASK"}, {"encoding", "ENCODING"}, {"learning_rate", "LEARNING RATE", true},
+                  {"seed", "SEED", true}, {"state", "STATE"}, {"step", "STEP", true}, {"steps", "OF", true}, {"score", "SCORE", true},
+                  {"failures", "FAILURES", true}, {"failure", "REASON"}};
+  for (const v1::Job& job : jobs) {
+    grid.rows.push_back({{.value = job.id(), .shown = ShortId(job.id())}, TextCell(job.task()), TextCell(job.encoding()),
+                         NumberCell(job.learning_rate()), NumberCell(job.seed()), TextCell(job.diverged() ? job.state() + " (diverged)" : job.state()),
+                         NumberCell(job.step()), NumberCell(job.steps()),
+                         job.has_score() ? NumberCell(job.score(), fmt::format("{:.4f}", job.score())) : MissingCell(),
+                         NumberCell(job.failures()), TextCell(job.failure())});
+  }
+  return grid;
+}
+
+void PrintSweep(Session& session, const v1::Sweep& sweep) {
+  if (session.json()) {
+    session.out() << JsonDocument(sweep);
+  } else if (session.settings().quiet) {
+    session.out() << sweep.id() << "\n";
+  } else {
+    session.Print(SweepsGrid({sweep}), "sweeps");
+  }
+}
+
+absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep, v1::SteerSweepRequest::Action action, int priority) {
+  ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+  v1::SteerSweepRequest request;
+  request.set_sweep(sweep);
+  request.set_action(action);
+  request.set_priority(priority);
+  ASSIGN_OR_RETURN(const v1::Sweep after, connection->Call(&Connection::Stub::SteerSweep, request));
+  PrintSweep(session, after);
+  return kDone;
+}
+
+absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  v1::GetSweepRequest request;
+  request.set_sweep(sweep);
+  const auto reader = connection.stub().WatchSweep(&context, request);
+  v1::SweepUpdate update;
+  if (reader->Read(&update)) {
+    context.TryCancel();
+    reader->Finish();
+    return update;
+  }
+  const grpc::Status status = reader->Finish();
+  if (status.ok()) return absl::InternalError("the scheduler sent no state of the sweep");
+  return connection.Translate(status);
+}
+
+v1::TableSpec TableOfPreset(const std::string& sweep_name) {
+  const catalog::File* preset = catalog::FindPreset(sweep_name);
+  if (preset == nullptr) return {};
+  absl::StatusOr<SweepFile> file = ReadSweepFile(preset->text, sweep_name);
+  return file.ok() ? std::move(file)->table : v1::TableSpec();
+}
+
+void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {
+  if (table.rows().empty()) table.set_rows("task");
+  if (table.columns().empty()) table.set_columns("encoding");
+  if (table.metric().empty()) table.set_metric("accuracy");
+  if (table.aggregate().empty()) table.set_aggregate("max");
+  if (!table.title().empty()) return;
+  const catalog::Metric* metric = catalog::FindMetric(table.metric());
+  const std::string unit = metric == nullptr ? "" : fmt::format(" ({})", metric->unit);
+  const std::string lengths = table.length() == 0 ? "over all test lengths" : fmt::format("at length {}", table.length());
+  const std::string slice = table.slice().empty() ? "" : fmt::format(", {}", table.slice());
+  std::vector<std::string> rest;
+  for (const char* axis : {"task", "encoding", "learning_rate", "seed"}) {
+    if (table.rows() != axis && table.columns() != axis) rest.emplace_back(axis);
+  }
+  table.set_title(fmt::format("{}: {}{} {}{}, {} over {}", sweep_name, table.metric(), unit, lengths, slice, table.aggregate(), Join(rest, " and ")));
+}
+
+absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep, const v1::TableSpec& table) {
+  v1::GetTableRequest request;
+  request.set_sweep(sweep);
+  *request.mutable_table() = table;
+  return connection.Call(&Connection::Stub::GetTable, request, std::chrono::minutes(10));
+}
+
+absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option) {
+  double unit = 1;
+  std::string_view number = text;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 's': number.remove_suffix(1); break;
+      case 'm': unit = 60; number.remove_suffix(1); break;
+      case 'h': unit = 3600; number.remove_suffix(1); break;
+      case 'd': unit = 86400; number.remove_suffix(1); break;
+      default: break;
+    }
+  }
+  const std::optional<double> value = ParseDouble(number);
+  // The upper bound keeps sums with clock times in range.
+  if (!value.has_value() || !(*value >= 0 && *value * unit <= 1e9)) {
+    return UsageError(fmt::format("{}: '{}' is not a duration", option, Printable(text)), "write seconds, or a number with s, m, h or d behind it: 90, 15m, 2h");
+  }
+  return *value * unit;
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,69 @@
+// What several commands share: arguments of one meaning, messages as grids, and tables.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/commands/command.h"
+#include "client/output/grid.h"
+#include "client/session.h"
+#include "client/spec/spec_reader.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// SPEC and --set: what `run`, `plan` and `submit` take.
+struct SpecArguments {
+  std::string spec;
+  std::vector<std::string> overrides;
+
+  void AddTo(CLI::App& app);
+  absl::StatusOr<SweepFile> Load() const;
+  // "table-b1 --set training.steps=2", for the shell: what to type to get the same again.
+  std::string CommandLine() const;
+};
+
+inline constexpr std::string_view kSpecDetails =
+    "SPEC is a preset ('longreach list presets') or a YAML file whose fields are those of a SweepSpec\n"
+    "(docs/reference/sweep-files.md). A file's name has a '/' or ends in .yaml; a bare word is a preset.\n"
+    "--set replaces an axis (task, encoding, learning_rate, seed) or a field (training.steps); lists have ','\n"
+    "between their values, and ranges of whole numbers are a..b.";
+
+CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required = true);
+CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
+
+inline constexpr std::string_view kSweepDetails = "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
+
+// 'text' as one word for a POSIX shell.
+std::string ShellWord(std::string_view text);
+
+// " --store FILE" or " --scheduler ADDR" where the session was told so: what a suggested command needs.
+std::string WhereFlags(Session& session);
+
+Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps);
+Grid JobsGrid(const std::vector<v1::Job>& jobs);
+
+// One sweep after a change: its line, or JSON, or with --quiet its bare id.
+void PrintSweep(Session& session, const v1::Sweep& sweep);
+
+// Calls SteerSweep and prints the sweep.
+absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep, v1::SteerSweepRequest::Action action, int priority = 0);
+
+// The newest state of a sweep.
+absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep);
+
+// How to print a sweep of this name: the preset's table, if there is a preset of that name.
+v1::TableSpec TableOfPreset(const std::string& sweep_name);
+
+// Fills in what a table leaves open: rows task, columns encoding, accuracy over all lengths, maximum, gain, title.
+void CompleteTable(const std::string& sweep_name, v1::TableSpec& table);
+
+absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep, const v1::TableSpec& table);
+
+// "90", "90s", "15m", "2h", "1d" in seconds.
+absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option);
+
+}  // namespace longreach::client

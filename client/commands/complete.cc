@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/app.h"
+#include "client/commands/common.h"
+#include "client/spec/field_parser.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+namespace {
+
+// A shell waits for the answer with every key.
+constexpr std::chrono::milliseconds kPatience{300};
+
+// What a shell offers next: lines "WORD<tab>DESCRIPTION", or ":files" for file names.
+class Completer {
+ public:
+  Completer(const CLI::App& root, Session& session) : root_(root), session_(session) {}
+
+  std::vector<std::string> Complete(const std::vector<std::string>& words) {
+    const CLI::App* app = &root_;
+    const CLI::Option* waiting = nullptr;  // An option whose value comes next.
+    size_t positionals = 0;
+    for (size_t i = 0; i + 1 < words.size(); ++i) {
+      const std::string& word = words[i];
+      if (waiting != nullptr) {
+        waiting = nullptr;
+      } else if (word.size() > 1 && word[0] == '-') {
+        const CLI::Option* option = FindOption(*app, word);
+        if (option != nullptr && option->get_items_expected_max() > 0) waiting = option;
+      } else if (const CLI::App* child = Child(*app, word); child != nullptr) {
+        app = child;
+      } else {
+        ++positionals;
+      }
+    }
+    const std::string current = words.empty() ? "" : words.back();
+    if (waiting != nullptr) {
+      Offer(waiting->get_type_name());
+    } else if (current.starts_with('-')) {
+      OfferOptions(*app);
+    } else if (!Children(*app).empty()) {
+      for (const CLI::App* child : Children(*app)) Add(child->get_name(), child->get_description());
+    } else {
+      OfferPositional(*app, positionals);
+    }
+    std::erase_if(lines_, [&current](const std::string& line) { return !line.starts_with(current) && line != ":files"; });
+    return std::move(lines_);
+  }
+
+ private:
+  static const CLI::Option* FindOption(const CLI::App& app, const std::string& word) {
+    for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+      if (const CLI::Option* option = at->get_option_no_throw(word); option != nullptr) return option;
+    }
+    return nullptr;
+  }
+  static std::vector<const CLI::App*> Children(const CLI::App& app) {
+    return app.get_subcommands([](const CLI::App* child) { return !child->get_group().empty(); });
+  }
+  static const CLI::App* Child(const CLI::App& app, const std::string& word) {
+    for (const CLI::App* child : Children(app)) {
+      if (child->get_name() == word) return child;
+    }
+    return nullptr;
+  }
+
+  void Add(std::string_view word, std::string_view description = {}) {
+    lines_.push_back(description.empty() ? std::string(word) : fmt::format("{}\t{}", word, description));
+  }
+
+  void OfferOptions(const CLI::App& app) {
+    for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+      for (const CLI::Option* option : at->get_options()) {
+        for (const std::string& name : option->get_lnames()) {
+          if (name == "version" && at != &app) continue;
+          if (name == "help" && at != &app) continue;
+          Add("--" + name, option->get_description());
+        }
+      }
+    }
+  }
+
+  void OfferPositional(const CLI::App& app, size_t index) {
+    for (const CLI::Option* option : app.get_options()) {
+      if (!option->get_positional()) continue;
+      if (index-- == 0) return Offer(option->get_name(/*positional=*/true));
+    }
+  }
+
+  // By what the argument is called in the help.
+  void Offer(const std::string& what) {
+    if (what == "SPEC") OfferSpecs();
+    if (what == "SWEEP") OfferSweeps();
+    if (what == "WORKER") OfferWorkers();
+    if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR") lines_.emplace_back(":files");
+    if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
+    if (what == "WHEN") OfferAll({"auto", "always", "never"});
+    if (what == "AXIS") OfferAll({"task", "encoding", "learning_rate", "seed"});
+    if (what == "HOW") OfferAll({"max", "min", "mean", "median"});
+    if (what == "DEVICE") OfferAll({"cpu", "cuda"});
+    if (what == "STATE") OfferAll({"waiting", "queued", "leased", "succeeded", "failed", "cancelled", "diverged"});
+    if (what == "METRIC") {
+      for (const catalog::Metric& metric : catalog::Metrics()) Add(metric.name, metric.label);
+    }
+    if (what.starts_with("PATH=VALUE")) OfferOverrides();
+  }
+
+  void OfferAll(std::initializer_list<std::string_view> words) {
+    for (const std::string_view word : words) Add(word);
+  }
+
+  void OfferSpecs() {
+    for (const catalog::File& preset : catalog::Presets()) {
+      const absl::StatusOr<SweepFile> file = ReadSweepFile(preset.text, std::string(preset.name));
+      Add(preset.name, file.ok() ? file->summary : "");
+    }
+    lines_.emplace_back(":files");
+  }
+
+  void OfferOverrides() {
+    for (const std::string& path : SettablePaths(*v1::SweepSpec::descriptor())) Add(path + "=");
+    for (const catalog::Task& task : catalog::Tasks()) Add(fmt::format("task={}", task.name), task.label);
+    for (const catalog::Encoding& one : catalog::Encodings()) {
+      Add(fmt::format("encoding={}", one.name), one.label);
+      if ((one.positions & catalog::kRandomized) != 0) Add(fmt::format("encoding={}:randomized", one.name), one.label);
+    }
+  }
+
+  // Only from a scheduler that runs: nothing is started for a completion.
+  std::unique_ptr<Connection> Reach() {
+    if (!session_.settings().store.empty()) return nullptr;
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(session_.settings().scheduler, kPatience);
+    return connection.ok() ? *std::move(connection) : nullptr;
+  }
+
+  void OfferSweeps() {
+    Add("last", "The newest sweep");
+    const std::unique_ptr<Connection> connection = Reach();
+    if (connection == nullptr) return;
+    const auto response = connection->Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), std::chrono::seconds(1));
+    if (!response.ok()) return;
+    for (const v1::Sweep& sweep : response->sweeps()) Add(sweep.name(), fmt::format("{}, {} jobs", sweep.state(), sweep.jobs()));
+  }
+
+  void OfferWorkers() {
+    const std::unique_ptr<Connection> connection = Reach();
+    if (connection == nullptr) return;
+    const auto response = connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), std::chrono::seconds(1));
+    if (!response.ok()) return;
+    for (const v1::WorkerInfo& worker : response->workers()) Add(worker.name(), worker.state());
+  }
+
+  const CLI::App& root_;
+  Session& session_;
+  std::vector<std::string> lines_;
+};
+
+class Complete final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupMaintain,
+            .summary = "Words that may come next, for the shell scripts of 'longreach completion'",
+            .details = "",
+            .examples = "longreach __complete -- results la",
+            .hidden = true};
+  }
+  void AddOptions(CLI::App& app) override { app.add_option("WORDS", words_, "The words so far; the last is the one to complete"); }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    const std::unique_ptr<AppTree> tree = BuildApp();
+    for (const std::string& line : Completer(tree->root, session).Complete(words_)) session.out() << line << "\n";
+    return kDone;
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_complete() { return std::make_unique<Complete>(); }
+
+}  // namespace longreach::client

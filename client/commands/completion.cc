@@ -1,0 +1,106 @@
+#include <string_view>
+
+#include "client/commands/common.h"
+#include "client/output/json.h"
+
+namespace longreach::client {
+namespace {
+
+// Each script asks `longreach __complete` for the words, so it knows every command, option and sweep of the program that
+// is installed, and never grows old.
+
+// Bash cuts words at '=' and ':'; what it holds already is taken off the answers.
+constexpr std::string_view kBash = R"sh(# longreach: completion for bash. Put it to use with
+#   source <(longreach completion bash)
+_longreach() {
+  local line value current last
+  local -a words
+  read -ra words <<< "${COMP_LINE:0:COMP_POINT}"
+  [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
+  current=${words[-1]}
+  last=${COMP_WORDS[COMP_CWORD]}
+  [[ $last == [=:] ]] && last=""
+  COMPREPLY=()
+  while IFS= read -r line; do
+    if [[ $line == :files ]]; then
+      mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$last")
+      compopt -o filenames 2>/dev/null
+    else
+      value=${line%%$'\t'*}
+      [[ $value == *= ]] && compopt -o nospace 2>/dev/null
+      COMPREPLY+=("${value#"${current%"$last"}"}")
+    fi
+  done < <(longreach __complete -- "${words[@]:1}" 2>/dev/null)
+}
+complete -F _longreach longreach
+)sh";
+
+constexpr std::string_view kZsh = R"sh(#compdef longreach
+# longreach: completion for zsh. Put it to use with
+#   longreach completion zsh > "${fpath[1]}/_longreach"
+_longreach() {
+  local line value
+  local -a described files
+  for line in "${(@f)$(longreach __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    if [[ $line == :files ]]; then
+      files=(yes)
+    elif [[ -n $line ]]; then
+      value=${${line%%$'\t'*}//:/\\:}
+      if [[ $line == *$'\t'* ]]; then described+=("$value:${line#*$'\t'}"); else described+=("$value"); fi
+    fi
+  done
+  (( ${#described} )) && _describe 'longreach' described
+  (( ${#files} )) && _files
+}
+if [[ $funcstack[1] == _longreach ]]; then _longreach "$@"; else compdef _longreach longreach; fi
+)sh";
+
+constexpr std::string_view kFish = R"sh(# longreach: completion for fish. Put it to use with
+#   longreach completion fish > ~/.config/fish/completions/longreach.fish
+function __longreach_complete
+    set -l words (commandline -opc) (commandline -ct)
+    for line in (longreach __complete -- $words[2..-1] 2>/dev/null)
+        if test "$line" = ":files"
+            __fish_complete_path (commandline -ct)
+        else
+            echo $line
+        end
+    end
+end
+complete -c longreach -f -a '(__longreach_complete)'
+)sh";
+
+class Completion final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupMaintain,
+            .summary = "Print the completion script of a shell: bash, zsh, fish",
+            .details = "",
+            .examples = "source <(longreach completion bash)\n"
+                        "longreach completion zsh > \"${fpath[1]}/_longreach\"\n"
+                        "longreach completion fish > ~/.config/fish/completions/longreach.fish"};
+  }
+  void AddOptions(CLI::App& app) override {
+    app.require_subcommand(1);
+    for (const auto& [shell, script] : {std::pair{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}}) {
+      app.add_subcommand(shell, std::string("For ") + shell)->callback([this, text = script] { script_ = text; });
+    }
+  }
+  absl::StatusOr<int> Run(Session& session) override {
+    if (session.json()) {
+      session.out() << JsonDocument({{"script", JsonText(script_)}});
+    } else {
+      session.out() << script_;
+    }
+    return kDone;
+  }
+
+ private:
+  std::string_view script_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_completion() { return std::make_unique<Completion>(); }
+
+}  // namespace longreach::client

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include "client/commands/common.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+class Explain final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Say why a job is where it is, and what it waits for",
+            .details = "",
+            .examples = "longreach explain 1f3a"};
+  }
+  void AddOptions(CLI::App& app) override { AddJobArgument(app, job_); }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    v1::GetJobRequest request;
+    request.set_job(job_);
+    ASSIGN_OR_RETURN(const v1::ExplainJobResponse response, connection->Call(&Connection::Stub::ExplainJob, request));
+    if (session.json()) {
+      session.out() << JsonDocument(response);
+      return kDone;
+    }
+    const v1::Job& job = response.job();
+    session.out() << fmt::format("job {} ({} {}, learning rate {}, seed {}) is {}\n", ShortId(job.id()), Printable(job.task()),
+                                 Printable(job.encoding()), ShortestNumber(job.learning_rate()), job.seed(), Printable(job.state()));
+    for (const std::string& reason : response.reasons()) session.out() << fmt::format("- {}\n", Printable(reason));
+    return kDone;
+  }
+
+ private:
+  std::string job_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_explain() { return std::make_unique<Explain>(); }
+
+}  // namespace longreach::client

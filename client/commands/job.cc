@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include "client/commands/common.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
+  const v1::Job& job = response.job();
+  out << fmt::format("job {}\n", Printable(job.id()));
+  out << fmt::format("  {} {}, learning rate {}, seed {}\n", Printable(job.task()), Printable(job.encoding()),
+                     ShortestNumber(job.learning_rate()), job.seed());
+  out << fmt::format("  {}{}, step {} of {}\n", Printable(job.state()), job.diverged() ? " (diverged)" : "", job.step(), job.steps());
+  if (job.has_score()) out << fmt::format("  score {:.4f}\n", job.score());
+  if (job.failures() > 0 || job.losses() > 0) {
+    out << fmt::format("  {}, {} of a worker\n", Count(job.failures(), "failure"), job.losses() == 1 ? "1 loss" : fmt::format("{} losses", job.losses()));
+  }
+  if (!job.failure().empty()) out << fmt::format("  reason: {}\n", Printable(job.failure()));
+  std::vector<std::string> sweeps;
+  for (const std::string& sweep : response.sweeps()) sweeps.push_back(ShortId(sweep));
+  if (!sweeps.empty()) out << fmt::format("  in {}\n", Join(sweeps, ", "));
+
+  out << "\nspecification (its SHA-256 is the id)\n";
+  for (const std::string& line : Split(Trim(response.canonical()), '\n')) out << "  " << Printable(line) << "\n";
+
+  Grid attempts;
+  attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"}, {"outcome", "OUTCOME"}, {"started_at", "STARTED"}, {"ended_at", "ENDED"},
+                      {"members", "JOBS", true}, {"engine", "ENGINE"}, {"device", "DEVICE"}, {"detail", "DETAIL"}};
+  for (const v1::AttemptInfo& one : response.attempts()) {
+    attempts.rows.push_back({NumberCell(one.attempt()), TextCell(one.worker_name()), TextCell(one.outcome().empty() ? "running" : one.outcome()),
+                             TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())), NumberCell(one.members()),
+                             TextCell(one.engine()), TextCell(one.device()), TextCell(one.detail())});
+  }
+  if (!attempts.rows.empty()) out << "\n" << GridAsTable(attempts, false);
+
+  Grid measured;
+  measured.columns = {{"metric", "METRIC"}, {"length", "LENGTH", true}, {"slice", "SLICE"}, {"value", "VALUE", true}};
+  for (const v1::Measurement& one : response.measurements()) {
+    measured.rows.push_back({TextCell(one.metric()), one.length() == 0 ? TextCell("all") : NumberCell(one.length()), TextCell(one.slice()),
+                             NumberCell(one.value(), fmt::format("{:.6g}", one.value()))});
+  }
+  if (!measured.rows.empty()) out << "\n" << GridAsTable(measured, false);
+
+  Grid artifacts;
+  artifacts.columns = {{"kind", "ARTIFACT"}, {"step", "STEP", true}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
+  for (const v1::ArtifactInfo& one : response.artifacts()) {
+    artifacts.rows.push_back({TextCell(one.kind()), NumberCell(one.step()), NumberCell(one.bytes()), TextCell(one.sha256())});
+  }
+  if (!artifacts.rows.empty()) out << "\n" << GridAsTable(artifacts, false);
+}
+
+class JobCommand final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Show one job: specification, attempts, measurements, artifacts",
+            .details = "",
+            .examples = "longreach job 1f3a\nlongreach job 1f3a92c0 -o json"};
+  }
+  void AddOptions(CLI::App& app) override { AddJobArgument(app, job_); }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    v1::GetJobRequest request;
+    request.set_job(job_);
+    ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection->Call(&Connection::Stub::GetJob, request));
+    if (session.json()) {
+      session.out() << JsonDocument(response);
+    } else if (session.settings().quiet) {
+      session.out() << response.job().id() << "\n";
+    } else {
+      PrintJob(response, session.out());
+    }
+    return kDone;
+  }
+
+ private:
+  std::string job_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_job() { return std::make_unique<JobCommand>(); }
+
+}  // namespace longreach::client

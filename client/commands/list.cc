@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include "client/commands/common.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+namespace {
+
+Grid TasksGrid() {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"label", "IN THE PAPER"}, {"level", "LEVEL"}, {"chance_percent", "CHANCE %", true},
+                  {"permutation_invariant", "PERMUTATION-INVARIANT"}, {"revision", "REVISION", true}};
+  for (const catalog::Task& task : catalog::Tasks()) {
+    grid.rows.push_back({TextCell(task.name), TextCell(task.label), TextCell(catalog::Abbreviation(task.level)), NumberCell(task.chance_percent),
+                         BoolCell(task.permutation_invariant), NumberCell(task.revision)});
+  }
+  return grid;
+}
+
+Grid EncodingsGrid() {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"label", "LABEL"}, {"plain", "PLAIN"}, {"randomized", "RANDOMIZED"}, {"shifted", "SHIFTED"}, {"revision", "REVISION", true}};
+  for (const catalog::Encoding& one : catalog::Encodings()) {
+    grid.rows.push_back({TextCell(one.name), TextCell(one.label), BoolCell((one.positions & catalog::kConsecutive) != 0),
+                         BoolCell((one.positions & catalog::kRandomized) != 0), BoolCell((one.positions & catalog::kShifted) != 0), NumberCell(one.revision)});
+  }
+  return grid;
+}
+
+Grid MetricsGrid() {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"label", "LABEL"}, {"unit", "UNIT"}, {"better", "BETTER"}, {"revision", "REVISION", true}};
+  for (const catalog::Metric& one : catalog::Metrics()) {
+    grid.rows.push_back({TextCell(one.name), TextCell(one.label), TextCell(one.unit),
+                         TextCell(one.better == catalog::Better::kHigher ? "higher" : "lower"), NumberCell(one.revision)});
+  }
+  return grid;
+}
+
+absl::StatusOr<Grid> PresetsGrid() {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"summary", "WHAT IT IS"}, {"published", "PUBLISHED TABLE"}};
+  for (const catalog::File& preset : catalog::Presets()) {
+    ASSIGN_OR_RETURN(const SweepFile file, ReadSweepFile(preset.text, fmt::format("preset {}", preset.name)));
+    grid.rows.push_back({TextCell(preset.name), TextCell(file.summary), file.table.published().empty() ? MissingCell() : TextCell(file.table.published())});
+  }
+  return grid;
+}
+
+Grid DataGrid(const v1::ListDataSetsResponse& response) {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
+  for (const v1::DataSet& one : response.data_sets()) {
+    grid.rows.push_back({TextCell(one.name()), NumberCell(one.bytes(), HumanBytes(one.bytes())), TextCell(one.sha256())});
+  }
+  return grid;
+}
+
+class List final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "List what there is: tasks, encodings, presets, metrics, data",
+            .details = "Data sets are known to the scheduler; everything else is part of this program and needs none.",
+            .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json",
+            .more_formats = kAllFormats};
+  }
+  void AddOptions(CLI::App& app) override {
+    app.require_subcommand(1);
+    for (const auto& [kind, summary] : {std::pair{"tasks", "What can be learned"}, {"encodings", "Positional encodings"}, {"presets", "Sweeps that come with the program"},
+                                        {"metrics", "What is measured"}, {"data", "Data sets that the scheduler knows"}}) {
+      app.add_subcommand(kind, summary)->callback([this, name = std::string(kind)] { kind_ = name; });
+    }
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(const Grid grid, GridOf(session));
+    if (session.settings().quiet && !session.json()) {
+      for (const auto& row : grid.rows) session.out() << row.front().value << "\n";
+      return kDone;
+    }
+    session.Print(grid, kind_ == "data" ? "data_sets" : kind_);
+    if (grid.rows.empty()) session.Say(fmt::format("there are no {} yet", kind_ == "data" ? "data sets" : kind_));
+    return kDone;
+  }
+
+ private:
+  absl::StatusOr<Grid> GridOf(Session& session) {
+    if (kind_ == "tasks") return TasksGrid();
+    if (kind_ == "encodings") return EncodingsGrid();
+    if (kind_ == "metrics") return MetricsGrid();
+    if (kind_ == "presets") return PresetsGrid();
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(const v1::ListDataSetsResponse response, connection->Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
+    return DataGrid(response);
+  }
+
+  std::string kind_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_list() { return std::make_unique<List>(); }
+
+}  // namespace longreach::client

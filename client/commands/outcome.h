@@ -1,0 +1,13 @@
+// How a finished sweep ended, for people and as an exit code.
+#pragma once
+
+#include "client/session.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// Says on stderr how many jobs failed, the first of them with reason, and the command that tells more.
+// Exit code 0 when every job succeeded, else 1.
+int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep);
+
+}  // namespace longreach::client

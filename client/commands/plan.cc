@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include "client/commands/common.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+std::string TimeText(const v1::Plan& plan) {
+  if (plan.jobs() == plan.done()) return "none, all is done";
+  if (plan.hours() <= 0) return "not known: no worker of this store has been measured on such jobs yet";
+  return fmt::format("about {} on the workers at hand ({} to {})", HumanDuration(plan.hours() * 3600),
+                     HumanDuration(plan.hours_low() * 3600), HumanDuration(plan.hours_high() * 3600));
+}
+
+class PlanCommand final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupRun,
+            .summary = "Say what a sweep would run and cost, changing nothing",
+            .details = kSpecDetails,
+            .examples = "longreach plan table-b1\n"
+                        "longreach plan table-b1 --set training.steps=1000 --store longreach.db\n"
+                        "longreach plan sweep.yaml -o json"};
+  }
+  void AddOptions(CLI::App& app) override { spec_.AddTo(app); }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(const SweepFile file, spec_.Load());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
+    v1::SubmitSweepRequest request;
+    *request.mutable_spec() = file.spec;
+    request.set_dry_run(true);
+    ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
+                     connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+    const v1::Plan& plan = response.plan();
+    if (session.json()) {
+      session.out() << JsonDocument(plan);
+      return kDone;
+    }
+    std::ostream& out = session.out();
+    out << fmt::format("{}: {}, {} done, {} to run\n", Printable(file.spec.name().empty() ? spec_.spec : file.spec.name()),
+                       Count(plan.jobs(), "job"), Thousands(plan.done()), Thousands(int64_t{plan.jobs()} - plan.done()));
+    if (plan.prerequisites() > 0) out << fmt::format("  prerequisites  {} outside of the sweep\n", Count(plan.prerequisites(), "job"));
+    out << fmt::format("  packs          {}\n", Thousands(plan.packs()));
+    out << fmt::format("  compute        {} of matrix products\n", HumanFlops(plan.flops()));
+    out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));
+    out << fmt::format("  time           {}\n", TimeText(plan));
+    session.Say(fmt::format("nothing was changed; 'longreach run {}' runs it here, 'longreach submit' hands it to a scheduler", spec_.CommandLine()));
+    return kDone;
+  }
+
+ private:
+  SpecArguments spec_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_plan() { return std::make_unique<PlanCommand>(); }
+
+}  // namespace longreach::client

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "client/app.h"
+#include "client/commands/common.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+std::string CodeBlock(const std::string& text) {
+  std::string out = "```\n";
+  for (const std::string& line : Split(Trim(text), '\n')) out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  return out + "```\n";
+}
+
+// The program's name in a help text: what its parents are called goes in front.
+std::string HelpOf(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* at = app.get_parent(); at != nullptr; at = at->get_parent()) {
+    path = path.empty() ? at->get_name() : at->get_name() + " " + path;
+  }
+  return app.help(path);
+}
+
+std::string Reference(const CLI::App& root) {
+  std::string out =
+      "# Command line of `longreach`\n\n"
+      "Made from the program itself: `longreach reference > docs/reference/cli.md`. A test fails when the two differ.\n\n" +
+      CodeBlock(HelpOf(root));
+  for (const CLI::App* app : root.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+    out += fmt::format("\n## longreach {}\n\n{}", app->get_name(), CodeBlock(HelpOf(*app)));
+    for (const CLI::App* child : app->get_subcommands([](const CLI::App*) { return true; })) {
+      out += fmt::format("\n### longreach {} {}\n\n{}", app->get_name(), child->get_name(), CodeBlock(HelpOf(*child)));
+    }
+  }
+  return out;
+}
+
+class ReferenceCommand final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupMaintain,
+            .summary = "Print the reference of all commands as Markdown",
+            .details = "",
+            .examples = "longreach reference > docs/reference/cli.md",
+            .hidden = true};
+  }
+  absl::StatusOr<int> Run(Session& session) override {
+    session.out() << Reference(BuildApp()->root);
+    return kDone;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_reference() { return std::make_unique<ReferenceCommand>(); }
+
+}  // namespace longreach::client

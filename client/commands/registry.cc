@@ -1,0 +1,45 @@
+// The commands: one line each, ascending by name. Make_<name> is in <name>.cc.
+#include "client/commands/command.h"
+
+#define LONGREACH_COMMANDS \
+  X(cancel)                \
+  X(complete)              \
+  X(completion)            \
+  X(data)                  \
+  X(drain)                 \
+  X(explain)               \
+  X(job)                   \
+  X(jobs)                  \
+  X(list)                  \
+  X(logs)                  \
+  X(pause)                 \
+  X(plan)                  \
+  X(priority)              \
+  X(reference)             \
+  X(results)               \
+  X(resume)                \
+  X(retry)                 \
+  X(run)                   \
+  X(status)                \
+  X(store)                 \
+  X(submit)                \
+  X(sweeps)                \
+  X(version)               \
+  X(wait)                  \
+  X(watch)                 \
+  X(workers)
+
+namespace longreach::client {
+
+#define X(name) std::unique_ptr<Command> Make_##name();
+LONGREACH_COMMANDS
+#undef X
+
+std::span<const CommandEntry> Commands() {
+#define X(name) {#name, &Make_##name},
+  static constexpr CommandEntry kCommands[] = {LONGREACH_COMMANDS};
+#undef X
+  return kCommands;
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include "client/commands/common.h"
+#include "client/output/json.h"
+#include "client/output/progress.h"
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+class StatusCommand final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Show how a sweep gets on",
+            .details = kSweepDetails,
+            .examples = "longreach status\nlongreach status table-b1 -o json"};
+  }
+  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, /*required=*/false); }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(const v1::SweepUpdate update, SweepState(*connection, sweep_));
+    if (session.json()) {
+      session.out() << JsonDocument(update);
+      return kDone;
+    }
+    const v1::Sweep& sweep = update.sweep();
+    session.out() << fmt::format("{} {}, {}, priority {}, submitted {}\n", ShortId(sweep.id()), Printable(sweep.name()),
+                                 Printable(sweep.state()), sweep.priority(), HumanTime(sweep.submitted_at()));
+    for (const std::string& line : ProgressBlock(update, session.environment().out_is_terminal ? session.environment().width : 160)) {
+      session.out() << line << "\n";
+    }
+    if (sweep.counts().failed() > 0) {
+      session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why", ShortId(sweep.id()), WhereFlags(session)));
+    }
+    return kDone;
+  }
+
+ private:
+  std::string sweep_ = "last";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_status() { return std::make_unique<StatusCommand>(); }
+
+}  // namespace longreach::client

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "client/commands/common.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+class Submit final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupRun,
+            .summary = "Hand a sweep to the scheduler",
+            .details = kSpecDetails,
+            .examples = "longreach submit table-b1 --scheduler head-node:7070\n"
+                        "longreach submit sweep.yaml --priority 10\n"
+                        "longreach submit table-b1 --set encoding=rope,rope:randomized --set seed=0..8 -q"};
+  }
+  void AddOptions(CLI::App& app) override {
+    spec_.AddTo(app);
+    app.add_option("--priority", priority_, "Higher numbers start first [0, or what the sweep has]")->type_name("N");
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(const SweepFile file, spec_.Load());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate));
+    v1::SubmitSweepRequest request;
+    *request.mutable_spec() = file.spec;
+    if (priority_.has_value()) request.set_priority(*priority_);
+    ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
+                     connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+    if (session.json()) {
+      session.out() << JsonDocument(response);
+      return kDone;
+    }
+    const v1::Sweep& sweep = response.sweep();
+    if (session.settings().quiet) {
+      session.out() << sweep.id() << "\n";
+      return kDone;
+    }
+    session.out() << fmt::format("sweep {} {}: {}, {} done{}\n", ShortId(sweep.id()), Printable(sweep.name()),
+                                 Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
+                                 response.created() ? "" : "; it was there already");
+    session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()), WhereFlags(session)));
+    return kDone;
+  }
+
+ private:
+  SpecArguments spec_;
+  std::optional<int> priority_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_submit() { return std::make_unique<Submit>(); }
+
+}  // namespace longreach::client

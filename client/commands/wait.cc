@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "client/commands/common.h"
+#include "client/commands/outcome.h"
+#include "client/interrupt.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "client/watcher.h"
+
+namespace longreach::client {
+namespace {
+
+class Wait final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Wait until no job of a sweep is open",
+            .details = "Exit code 0: all succeeded; 1: some failed or were cancelled; 6: the time was up first.\n"
+                       "A scheduler that goes away is waited for, 10 minutes long.\n"
+                       "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+            .examples = "longreach wait table-b1 && longreach results table-b1\nlongreach wait last --timeout 2h"};
+  }
+  void AddOptions(CLI::App& app) override {
+    AddSweepArgument(app, sweep_);
+    app.add_option("--timeout", timeout_, "Give up after this: seconds, or 15m, 2h, 1d")->type_name("TIME");
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    double seconds = std::numeric_limits<double>::infinity();
+    if (!timeout_.empty()) {
+      ASSIGN_OR_RETURN(seconds, ParseDuration(timeout_, "--timeout"));
+    }
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    InterruptScope interrupt;
+    SweepWatcher watcher(*connection, sweep_, std::chrono::minutes(10));
+    const auto start = std::chrono::steady_clock::now();
+    v1::SweepUpdate last;
+    while (true) {
+      const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
+      const double left = std::max(0.0, std::min(seconds - gone.count(), 60.0));
+      const SweepWatcher::Event event = watcher.Next(interrupt, std::chrono::milliseconds(static_cast<int64_t>(left * 1000) + 1));
+      switch (event.kind) {
+        case SweepWatcher::Event::Kind::kUpdate: last = event.update; break;
+        case SweepWatcher::Event::Kind::kLost: session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address())); break;
+        case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
+        case SweepWatcher::Event::Kind::kEnded: {
+          RETURN_IF_ERROR(event.status);
+          if (session.json()) session.out() << JsonDocument(last);
+          return ReportOutcome(session, *connection, last.sweep());
+        }
+        case SweepWatcher::Event::Kind::kTick:
+          if (left <= 0) return TimedOut(session, last);
+      }
+    }
+  }
+
+ private:
+  absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last) {
+    if (session.json()) session.out() << JsonDocument(last);
+    session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(), Count(last.sweep().jobs(), "job"), timeout_));
+    return kWaitTimedOut;
+  }
+
+  std::string sweep_;
+  std::string timeout_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_wait() { return std::make_unique<Wait>(); }
+
+}  // namespace longreach::client

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "client/commands/common.h"
+#include "client/commands/outcome.h"
+#include "client/interrupt.h"
+#include "client/output/json.h"
+#include "client/output/progress.h"
+#include "client/output/text.h"
+#include "client/watcher.h"
+
+namespace longreach::client {
+namespace {
+
+class Watch final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Follow a sweep until it is done",
+            .details = "On a terminal a block that is redrawn, in a pipe a line at changes. With -o json, one JSON object a line for\n"
+                       "each change. Leaving it with Ctrl-C changes nothing.\n"
+                       "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+            .examples = "longreach watch\nlongreach watch table-b1 -o json | jq .sweep.counts"};
+  }
+  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, /*required=*/false); }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    InterruptScope interrupt;
+    const Environment& environment = session.environment();
+    ProgressView view(session.out(), {.terminal = environment.out_is_terminal, .color = session.settings().color_out, .width = environment.width});
+    SweepWatcher watcher(*connection, sweep_, std::chrono::minutes(10));
+    v1::SweepUpdate last;
+    while (true) {
+      const SweepWatcher::Event event = watcher.Next(interrupt, std::chrono::minutes(1));
+      switch (event.kind) {
+        case SweepWatcher::Event::Kind::kTick: break;
+        case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
+        case SweepWatcher::Event::Kind::kLost: session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address())); break;
+        case SweepWatcher::Event::Kind::kUpdate:
+          last = event.update;
+          if (session.json()) {
+            session.out() << JsonDocument(last) << std::flush;
+          } else {
+            view.Show(last);
+          }
+          // The reader of a pipe went away.
+          if (!session.out()) return kFailed;
+          break;
+        case SweepWatcher::Event::Kind::kEnded:
+          RETURN_IF_ERROR(event.status);
+          if (!session.json()) view.Finish();
+          return ReportOutcome(session, *connection, last.sweep());
+      }
+    }
+  }
+
+ private:
+  std::string sweep_ = "last";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_watch() { return std::make_unique<Watch>(); }
+
+}  // namespace longreach::client

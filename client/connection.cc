@@ -1,0 +1,71 @@
+#include "client/connection.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr int kMaxMessageBytes = 256 << 20;
+
+bool IsThisMachine(const std::string& address) {
+  return address.starts_with("unix:") || address.starts_with("localhost:") || address.starts_with("127.") ||
+         address.starts_with("[::1]");
+}
+
+absl::Status NoScheduler(const std::string& address) {
+  return Error(absl::StatusCode::kUnavailable, fmt::format("no scheduler at {}", Printable(address)),
+               "start one with 'longreach-scheduler --store FILE', name another with --scheduler HOST:PORT, or open a store "
+               "with --store FILE\n'longreach run SPEC' needs none");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address, std::chrono::milliseconds patience) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // A proxy for the web is none for schedulers.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+
+  const auto end = std::chrono::system_clock::now() + patience;
+  grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (state == GRPC_CHANNEL_SHUTDOWN) return NoScheduler(address);
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && IsThisMachine(address)) return NoScheduler(address);
+    if (!channel->WaitForStateChange(state, end)) return NoScheduler(address);
+    state = channel->GetState(/*try_to_connect=*/true);
+  }
+  return std::unique_ptr<Connection>(new Connection(address, channel));
+}
+
+absl::Status Connection::Translate(const grpc::Status& status) const {
+  switch (status.error_code()) {
+    case grpc::StatusCode::OK: return absl::OkStatus();
+    case grpc::StatusCode::UNAVAILABLE:
+      return Error(absl::StatusCode::kUnavailable,
+                   fmt::format("lost the scheduler at {}: {}", Printable(address_), status.error_message()),
+                   "what was submitted is kept; try again when it is back");
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Error(absl::StatusCode::kDeadlineExceeded, fmt::format("the scheduler at {} did not answer in time", Printable(address_)),
+                   "the call may be repeated");
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return Error(absl::StatusCode::kUnimplemented, fmt::format("the scheduler at {} does not know this call", Printable(address_)),
+                   "it is of another version than this client, or no scheduler at all");
+    default: return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  }
+}
+
+void Connection::WaitBeforeAttempt(int attempt) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(attempt == 2 ? 200 : 800));
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,59 @@
+// A scheduler, as the client reaches it: deadlines, retries, and errors that say what to do.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "longreach/v1/api.grpc.pb.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+class Connection {
+ public:
+  using Stub = v1::Longreach::Stub;
+
+  // Waits until the scheduler answers the first bytes: at most 3 s, and not at all where this machine refuses.
+  // UNAVAILABLE: "no scheduler at ADDRESS".
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,
+                                                          std::chrono::milliseconds patience = std::chrono::seconds(3));
+
+  const std::string& address() const { return address_; }
+  Stub& stub() { return *stub_; }
+
+  // One call. All calls of this service may be repeated, so an UNAVAILABLE one is, twice.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                const Request& request, std::chrono::seconds deadline = std::chrono::seconds(60)) {
+    for (int attempt = 1;; ++attempt) {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + deadline);
+      Response response;
+      const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
+      if (status.ok()) return response;
+      if (status.error_code() != grpc::StatusCode::UNAVAILABLE || attempt == kAttempts) return Translate(status);
+      WaitBeforeAttempt(attempt + 1);
+    }
+  }
+
+  // As the client reports it.
+  absl::Status Translate(const grpc::Status& status) const;
+
+ private:
+  static constexpr int kAttempts = 3;
+
+  Connection(std::string address, std::shared_ptr<grpc::Channel> channel)
+      : address_(std::move(address)), channel_(std::move(channel)), stub_(v1::Longreach::NewStub(channel_)) {}
+
+  static void WaitBeforeAttempt(int attempt);
+
+  std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace longreach::client

@@ -1,0 +1,100 @@
+#include "client/embedded.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cstring>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+// The path of a Unix socket may have 107 bytes.
+constexpr size_t kMaxSocketPath = 107;
+// Opening a store may migrate it and check its files.
+constexpr std::chrono::minutes kStartPatience{5};
+
+absl::StatusOr<std::filesystem::path> MakePrivateFolder(const std::string& runtime_folder) {
+  for (const std::string& parent : {runtime_folder, std::filesystem::temp_directory_path().string(), std::string("/tmp")}) {
+    if (parent.empty()) continue;
+    std::string path = parent + "/longreach-XXXXXX";
+    if (path.size() + std::strlen("/scheduler.sock") > kMaxSocketPath) continue;
+    if (mkdtemp(path.data()) != nullptr) return std::filesystem::path(path);
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, "no folder for a socket could be made in XDG_RUNTIME_DIR, TMPDIR or /tmp",
+               "set TMPDIR to a folder that can be written to, with a short path");
+}
+
+}  // namespace
+
+std::string LastWords(const Process& process, std::string_view program) {
+  std::vector<std::string> lines = process.LogTail(5);
+  for (const std::string& line : lines) {
+    if (line.starts_with("error: ")) return line.substr(std::strlen("error: "));
+  }
+  if (lines.empty()) return fmt::format("{} ended with exit code {} and said nothing", program, process.exit_code());
+  return lines.back();
+}
+
+absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(const std::filesystem::path& binaries,
+                                                                            const std::string& store,
+                                                                            const std::string& runtime_folder) {
+  ASSIGN_OR_RETURN(const std::filesystem::path folder, MakePrivateFolder(runtime_folder));
+  std::error_code ignored;
+  absl::StatusOr<Process> process =
+      Process::Start(binaries / "longreach-scheduler",
+                     {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"});
+  if (!process.ok()) {
+    std::filesystem::remove_all(folder, ignored);
+    return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
+                 "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
+  }
+  constexpr std::string_view kReady = "listening on ";
+  const std::optional<std::string> line = process->ReadLine(kStartPatience);
+  if (!line.has_value() || !line->starts_with(kReady)) {
+    process->CloseInput();
+    if (!process->WaitFor(std::chrono::seconds(5))) process->Kill();
+    process->WaitFor(std::chrono::seconds(5));
+    std::filesystem::remove_all(folder, ignored);
+    return Error(absl::StatusCode::kFailedPrecondition, LastWords(*process, "longreach-scheduler"));
+  }
+  return std::unique_ptr<EmbeddedScheduler>(
+      new EmbeddedScheduler(*std::move(process), folder, std::string(Trim(line->substr(kReady.size())))));
+}
+
+EmbeddedScheduler::~EmbeddedScheduler() {
+  process_.CloseInput();
+  if (!process_.WaitFor(std::chrono::seconds(30))) process_.Terminate();
+  process_.WaitFor(std::chrono::seconds(10));
+  ForgetSocket();
+}
+
+void EmbeddedScheduler::ForgetSocket() {
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  folder_.clear();
+}
+
+absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address, const std::string& store,
+                                    const WorkerOptions& options) {
+  std::vector<std::string> arguments = {"run", "--scheduler", address, "--state", store + ".worker", "--until-stdin-closes"};
+  const auto add = [&arguments](const char* name, std::string value) {
+    arguments.emplace_back(name);
+    arguments.push_back(std::move(value));
+  };
+  if (options.threads > 0) add("--threads", fmt::format("{}", options.threads));
+  if (!options.device.empty()) add("--device", options.device);
+  if (options.pack_limit > 0) add("--pack-limit", fmt::format("{}", options.pack_limit));
+  if (options.checkpoint_every_s > 0) add("--checkpoint-every-s", ShortestNumber(options.checkpoint_every_s));
+  absl::StatusOr<Process> process = Process::Start(binaries / "longreach-worker", arguments);
+  if (!process.ok()) {
+    return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
+                 "it lies beside 'longreach' unless it was built with LONGREACH_TRAINER=OFF; 'longreach submit' leaves training to other workers");
+  }
+  return process;
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,55 @@
+// A scheduler (and a worker) of one's own: the programs that lie beside the client, started for one command.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/process.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.
+class EmbeddedScheduler {
+ public:
+  // Starts it on a store (":memory:" for none on disk) and waits until it listens.
+  // FAILED_PRECONDITION with its own words: it refused (store held by another, of a newer version, not a database, ...).
+  static absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> Start(const std::filesystem::path& binaries, const std::string& store,
+                                                                  const std::string& runtime_folder);
+  ~EmbeddedScheduler();
+
+  const std::string& address() const { return address_; }
+  Process& process() { return process_; }
+
+  // Removes the socket's name; the connection that stands lives on. For commands that an interrupt may end anywhere.
+  void ForgetSocket();
+
+ private:
+  EmbeddedScheduler(Process process, std::filesystem::path folder, std::string address)
+      : process_(std::move(process)), folder_(std::move(folder)), address_(std::move(address)) {}
+
+  Process process_;
+  std::filesystem::path folder_;
+  std::string address_;
+};
+
+struct WorkerOptions {
+  int threads = 0;     // 0: the worker's default.
+  std::string device;  // Empty: the worker's default.
+  int pack_limit = 0;
+  double checkpoint_every_s = 0;
+};
+
+// `longreach-worker run` for a scheduler, with its state beside the store.
+absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address, const std::string& store,
+                                    const WorkerOptions& options);
+
+// What a child that ended said last: its lines without "error: ", or that it said nothing.
+std::string LastWords(const Process& process, std::string_view program);
+
+}  // namespace longreach::client

@@ -1,0 +1,30 @@
+#include "client/environment.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+namespace longreach::client {
+
+Environment ProcessEnvironment() {
+  Environment environment;
+  environment.out = &std::cout;
+  environment.err = &std::cerr;
+  environment.out_is_terminal = isatty(STDOUT_FILENO) != 0;
+  environment.err_is_terminal = isatty(STDERR_FILENO) != 0;
+  winsize size{};
+  if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) && size.ws_col > 0) {
+    environment.width = size.ws_col;
+  }
+  environment.variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  std::error_code ignored;
+  environment.binaries = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  return environment;
+}
+
+}  // namespace longreach::client

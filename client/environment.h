@@ -1,0 +1,28 @@
+// What the client sees of the world: streams, terminal and environment variables. Tests bring their own.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <string>
+
+namespace longreach::client {
+
+struct Environment {
+  // stdout carries data, stderr talk.
+  std::ostream* out = nullptr;
+  std::ostream* err = nullptr;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  // Columns of the terminal.
+  int width = 80;
+  // Empty when it is not set.
+  std::function<std::string(const char* name)> variable;
+  // Where longreach-scheduler and longreach-worker lie.
+  std::filesystem::path binaries;
+};
+
+// This process's.
+Environment ProcessEnvironment();
+
+}  // namespace longreach::client

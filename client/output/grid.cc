@@ -1,0 +1,162 @@
+#include "client/output/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+std::string Shown(const GridCell& cell) { return Printable(cell.shown.empty() ? cell.value : cell.shown); }
+
+void TrimEnd(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
+
+}  // namespace
+
+std::string_view FormatName(Format format) {
+  switch (format) {
+    case Format::kTable: return "table";
+    case Format::kCsv: return "csv";
+    case Format::kJson: return "json";
+    case Format::kMarkdown: return "markdown";
+    case Format::kLatex: return "latex";
+  }
+  return "";
+}
+
+GridCell TextCell(std::string_view text) { return {.value = std::string(text)}; }
+GridCell NumberCell(double value) { return NumberCell(value, ShortestNumber(value)); }
+GridCell NumberCell(double value, std::string shown) {
+  return {.value = JsonNumber(value), .shown = std::move(shown), .is_raw = true};
+}
+GridCell BoolCell(bool value) {
+  return {.value = value ? "true" : "false", .shown = value ? "yes" : "no", .is_raw = true};
+}
+GridCell MissingCell() { return {.value = "null", .shown = "-", .is_raw = true}; }
+
+std::string GridAsTable(const Grid& grid, bool bold_header) {
+  std::vector<int> widths;
+  for (const GridColumn& column : grid.columns) widths.push_back(DisplayWidth(column.label));
+  for (const auto& row : grid.rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(Shown(row[i])));
+  }
+  const auto line = [&](auto&& text_of) {
+    std::string out;
+    for (size_t i = 0; i < grid.columns.size(); ++i) {
+      if (i > 0) out += "  ";
+      out += grid.columns[i].is_number ? PadLeft(text_of(i), widths[i]) : PadRight(text_of(i), widths[i]);
+    }
+    TrimEnd(out);
+    return out;
+  };
+  const std::string header = line([&](size_t i) { return grid.columns[i].label; });
+  std::string out = bold_header ? fmt::format("\x1b[1m{}\x1b[0m\n", header) : header + "\n";
+  for (const auto& row : grid.rows) out += line([&](size_t i) { return Shown(row[i]); }) + "\n";
+  return out;
+}
+
+std::string CsvField(std::string_view text, bool is_number) {
+  std::string field(text);
+  if (!is_number && !field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
+    field.insert(0, 1, '\'');
+  }
+  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+  std::string quoted = "\"";
+  for (const char c : field) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string GridAsCsv(const Grid& grid) {
+  std::string out;
+  for (size_t i = 0; i < grid.columns.size(); ++i) out += (i > 0 ? "," : "") + CsvField(grid.columns[i].key, false);
+  out += '\n';
+  for (const auto& row : grid.rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) out += ',';
+      if (!(row[i].is_raw && row[i].value == "null")) {
+        // Texts that stand for numbers ("NaN") come quoted from the JSON writer.
+        const std::string_view value = row[i].value;
+        const bool quoted = row[i].is_raw && value.starts_with('"');
+        out += CsvField(quoted ? value.substr(1, value.size() - 2) : value, row[i].is_raw);
+      }
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string EscapeMarkdown(std::string_view text) {
+  std::string out;
+  for (const char c : Printable(text)) {
+    if (std::string_view("\\|*_`<>[]").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string EscapeLatex(std::string_view text) {
+  std::string out;
+  for (const char c : Printable(text)) {
+    switch (c) {
+      case '\\': out += "\\textbackslash{}"; break;
+      case '~': out += "\\textasciitilde{}"; break;
+      case '^': out += "\\textasciicircum{}"; break;
+      case '<': out += "\\textless{}"; break;
+      case '>': out += "\\textgreater{}"; break;
+      case '&': case '%': case '$': case '#': case '_': case '{': case '}': out += '\\'; out += c; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string GridAsMarkdown(const Grid& grid) {
+  std::string out = "|";
+  std::string rule = "|";
+  for (const GridColumn& column : grid.columns) {
+    out += fmt::format(" {} |", EscapeMarkdown(column.label));
+    rule += column.is_number ? " ---: |" : " --- |";
+  }
+  out += "\n" + rule + "\n";
+  for (const auto& row : grid.rows) {
+    out += '|';
+    for (const GridCell& cell : row) out += fmt::format(" {} |", EscapeMarkdown(Shown(cell)));
+    out += '\n';
+  }
+  return out;
+}
+
+std::string GridAsLatex(const Grid& grid) {
+  std::string out = "\\begin{tabular}{";
+  for (const GridColumn& column : grid.columns) out += column.is_number ? 'r' : 'l';
+  out += "}\n\\toprule\n";
+  for (size_t i = 0; i < grid.columns.size(); ++i) out += (i > 0 ? " & " : "") + EscapeLatex(grid.columns[i].label);
+  out += " \\\\\n\\midrule\n";
+  for (const auto& row : grid.rows) {
+    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? " & " : "") + EscapeLatex(Shown(row[i]));
+    out += " \\\\\n";
+  }
+  return out + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string GridAsJson(const Grid& grid) {
+  std::string out = "[";
+  for (size_t r = 0; r < grid.rows.size(); ++r) {
+    out += r > 0 ? ",{" : "{";
+    for (size_t i = 0; i < grid.rows[r].size(); ++i) {
+      const GridCell& cell = grid.rows[r][i];
+      out += fmt::format("{}{}:{}", i > 0 ? "," : "", JsonText(grid.columns[i].key), cell.is_raw ? cell.value : JsonText(cell.value));
+    }
+    out += '}';
+  }
+  return out + "]";
+}
+
+}  // namespace longreach::client

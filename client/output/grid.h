@@ -1,0 +1,58 @@
+// A plain table of rows and columns, in every output format.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace longreach::client {
+
+enum class Format { kTable, kCsv, kJson, kMarkdown, kLatex };
+
+// "table", "csv", "json", "markdown", "latex".
+std::string_view FormatName(Format format);
+
+struct GridColumn {
+  // JSON key and CSV header: a word in lower case.
+  std::string key;
+  // Header in tables for people.
+  std::string label = {};
+  bool is_number = false;
+};
+
+// A cell: what a program reads, and what people see where that differs.
+struct GridCell {
+  std::string value;
+  std::string shown = {};  // Empty: `value`.
+  // JSON: as it stands instead of as a quoted text (numbers, true, false, null).
+  bool is_raw = false;
+};
+
+GridCell TextCell(std::string_view text);
+GridCell NumberCell(double value);
+GridCell NumberCell(double value, std::string shown);
+GridCell BoolCell(bool value);
+// No value: empty in CSV, null in JSON, "-" for people.
+GridCell MissingCell();
+
+struct Grid {
+  std::vector<GridColumn> columns;
+  std::vector<std::vector<GridCell>> rows;
+};
+
+// Aligned columns, two blanks between them.
+std::string GridAsTable(const Grid& grid, bool bold_header);
+
+// RFC 4180 with line feeds; texts that a spreadsheet would take for a formula begin with an apostrophe.
+std::string GridAsCsv(const Grid& grid);
+std::string GridAsMarkdown(const Grid& grid);
+std::string GridAsLatex(const Grid& grid);
+// A JSON array of objects.
+std::string GridAsJson(const Grid& grid);
+
+// One CSV field, quoted where it must be.
+std::string CsvField(std::string_view text, bool is_number);
+std::string EscapeMarkdown(std::string_view text);
+std::string EscapeLatex(std::string_view text);
+
+}  // namespace longreach::client

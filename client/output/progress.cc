@@ -1,0 +1,123 @@
+#include "client/output/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr int kRunningShown = 8;
+
+std::string Counts(const v1::Sweep& sweep) {
+  const v1::JobCounts& counts = sweep.counts();
+  std::vector<std::string> parts = {fmt::format("{}/{} done", Thousands(counts.succeeded()), Thousands(sweep.jobs()))};
+  const auto add = [&parts](int32_t number, const char* what) {
+    if (number > 0) parts.push_back(fmt::format("{} {}", Thousands(number), what));
+  };
+  add(counts.leased(), "running");
+  add(counts.queued(), "queued");
+  add(counts.waiting(), "waiting");
+  add(counts.failed(), "failed");
+  add(counts.cancelled(), "cancelled");
+  add(counts.diverged(), "diverged");
+  return Join(parts, ", ");
+}
+
+std::string Speed(const v1::SweepUpdate& update) {
+  std::string text;
+  if (update.job_steps_per_second() > 0) text += fmt::format("; {} job-steps/s", HumanRate(update.job_steps_per_second()));
+  if (update.seconds_left() > 0 && !update.finished()) text += fmt::format("; about {} left", HumanDuration(update.seconds_left()));
+  return text;
+}
+
+// The share of the work that is done, in [0, 1].
+double Share(const v1::SweepUpdate& update) {
+  double share = update.job_steps_total() > 0 ? update.job_steps_done() / update.job_steps_total()
+                 : update.sweep().jobs() > 0  ? static_cast<double>(update.sweep().counts().succeeded()) / update.sweep().jobs()
+                                              : 0;
+  if (!std::isfinite(share)) share = 0;
+  return std::clamp(share, 0.0, 1.0);
+}
+
+std::string Bar(double share, int width) {
+  const int full = static_cast<int>(share * width);
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i < full ? "█" : "░";
+  return bar;
+}
+
+}  // namespace
+
+std::string ProgressLine(const v1::SweepUpdate& update) {
+  const std::string state = update.sweep().state() == "live" ? "" : fmt::format(" ({})", Printable(update.sweep().state()));
+  return fmt::format("{}{}: {}{}", Printable(update.sweep().name()), state, Counts(update.sweep()), Speed(update));
+}
+
+std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width) {
+  std::vector<std::string> lines = {ProgressLine(update)};
+  const double share = Share(update);
+  lines.push_back(fmt::format("{} {:.1f} %", Bar(share, std::clamp(width - 12, 10, 60)), std::floor(share * 1000) / 10));
+  int shown = 0;
+  for (const v1::RunningAttempt& attempt : update.running()) {
+    if (shown++ == kRunningShown) {
+      lines.push_back(fmt::format("  and {} more", update.running_size() - kRunningShown));
+      break;
+    }
+    lines.push_back(fmt::format("  {:<28} {:<24} {:>8}  {:<10} {:>13}  {:>6} steps/s", Printable(attempt.task()), Printable(attempt.encoding()),
+                                Count(attempt.members(), "job"), Printable(attempt.phase()), fmt::format("{}/{}", attempt.step(), attempt.steps()),
+                                HumanRate(attempt.steps_per_second())));
+  }
+  for (std::string& line : lines) line = CutToWidth(line, width);
+  return lines;
+}
+
+void ProgressView::Clear() {
+  if (block_.empty()) return;
+  // To the block's first line, and clear from there to the end of the screen.
+  out_ << fmt::format("\x1b[{}A\r\x1b[J", block_.size());
+  block_.clear();
+}
+
+void ProgressView::Draw() {
+  block_ = ProgressBlock(last_, std::max(20, style_.width - 1));
+  for (size_t i = 0; i < block_.size(); ++i) out_ << (style_.color && i == 0 ? fmt::format("\x1b[1m{}\x1b[0m", block_[i]) : block_[i]) << "\n";
+  out_.flush();
+}
+
+void ProgressView::Show(const v1::SweepUpdate& update) {
+  last_ = update;
+  if (style_.terminal) {
+    Clear();
+    Draw();
+    return;
+  }
+  pending_line_ = ProgressLine(update);
+  const auto now = std::chrono::steady_clock::now();
+  if (pending_line_ == last_line_ || (shown_at_.has_value() && now - *shown_at_ < style_.line_every)) return;
+  out_ << pending_line_ << std::endl;
+  last_line_ = pending_line_;
+  shown_at_ = now;
+}
+
+void ProgressView::Say(const std::string& line) {
+  const bool redraw = !block_.empty();
+  Clear();
+  out_ << line << "\n";
+  if (redraw) Draw();
+  out_.flush();
+}
+
+void ProgressView::Finish() {
+  if (!style_.terminal && pending_line_ != last_line_) {
+    out_ << pending_line_ << std::endl;
+    last_line_ = pending_line_;
+  }
+  block_.clear();
+}
+
+}  // namespace longreach::client

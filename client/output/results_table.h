@@ -1,0 +1,22 @@
+// The measured table of a sweep in the paper's shape: rows in groups, the best of each row marked, measured beside
+// published, the gain of randomized positions below.
+#pragma once
+
+#include <string>
+
+#include "client/output/grid.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+struct ResultsStyle {
+  // Print published values in parentheses behind the measured ones.
+  bool published = false;
+  // Bold the best of each row and the header (terminals only).
+  bool color = false;
+};
+
+// `spec` is what the table was asked for by: it names the axes.
+std::string RenderResults(const v1::Table& table, const v1::TableSpec& spec, Format format, const ResultsStyle& style);
+
+}  // namespace longreach::client

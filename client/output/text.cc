@@ -1,0 +1,160 @@
+#include "client/output/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <initializer_list>
+
+namespace longreach::client {
+namespace {
+
+// Takes the first code point off `text`. Returns -1 for a byte that begins none; then one byte is taken.
+int32_t TakeCodePoint(std::string_view& text) {
+  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const int length = first < 0x80 ? 1 : (first >> 5) == 6 ? 2 : (first >> 4) == 14 ? 3 : (first >> 3) == 30 ? 4 : 0;
+  int32_t point = length == 1 ? first : first & (0xff >> (length + 1));
+  bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
+  for (int i = 1; valid && i < length; ++i) {
+    valid = (byte(i) >> 6) == 2;
+    point = (point << 6) | (byte(i) & 0x3f);
+  }
+  constexpr int32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  valid = valid && point >= kSmallest[length] && point <= 0x10ffff && !(point >= 0xd800 && point < 0xe000);
+  text.remove_prefix(valid ? length : 1);
+  return valid ? point : -1;
+}
+
+// C0, DEL and C1, and the marks that turn the direction of text around.
+bool IsControl(int32_t point) {
+  return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x202a && point <= 0x202e) ||
+         (point >= 0x2066 && point <= 0x2069) || point == 0x200e || point == 0x200f;
+}
+
+int WidthOf(int32_t point) {
+  if (point < 0) return 1;
+  const bool combining = (point >= 0x300 && point < 0x370) || point == 0x200b || point == 0x200d || (point >= 0xfe00 && point < 0xfe10);
+  if (combining) return 0;
+  const bool wide = (point >= 0x1100 && point < 0x1160) || (point >= 0x2e80 && point < 0xa4d0) || (point >= 0xac00 && point < 0xd7a4) ||
+                    (point >= 0xf900 && point < 0xfb00) || (point >= 0xfe30 && point < 0xfe70) || (point >= 0xff00 && point < 0xff61) ||
+                    (point >= 0x1f300 && point < 0x1fb00) || (point >= 0x20000 && point < 0x40000);
+  return wide ? 2 : 1;
+}
+
+std::string WithUnit(double value, double base, std::initializer_list<const char*> units) {
+  if (!std::isfinite(value)) return "-";
+  const char* const* unit = units.begin();
+  while (std::abs(value) >= base && unit + 1 != units.end()) {
+    value /= base;
+    ++unit;
+  }
+  const bool whole = unit == units.begin() || std::abs(value) >= 100;
+  return whole ? fmt::format("{:.0f} {}", value, *unit) : fmt::format("{:.1f} {}", value, *unit);
+}
+
+}  // namespace
+
+bool IsPlainText(std::string_view text) {
+  while (!text.empty()) {
+    if (IsControl(TakeCodePoint(text))) return false;
+  }
+  return true;
+}
+
+std::string Printable(std::string_view text, bool keep_lines) {
+  std::string out;
+  while (!text.empty()) {
+    std::string_view rest = text;
+    const int32_t point = TakeCodePoint(rest);
+    const std::string_view bytes = text.substr(0, text.size() - rest.size());
+    if (!IsControl(point) || (keep_lines && (point == '\n' || point == '\t'))) {
+      out += bytes;
+    } else {
+      for (const char c : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+    text = rest;
+  }
+  return out;
+}
+
+int DisplayWidth(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) width += WidthOf(TakeCodePoint(text));
+  return width;
+}
+
+std::string CutToWidth(std::string_view text, int width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  std::string out;
+  int used = 0;
+  while (!text.empty()) {
+    std::string_view rest = text;
+    const int next = WidthOf(TakeCodePoint(rest));
+    if (used + next > width - 1) break;
+    out += text.substr(0, text.size() - rest.size());
+    used += next;
+    text = rest;
+  }
+  return width > 0 ? out + "…" : "";
+}
+
+std::string PadRight(std::string_view text, int width) {
+  const int missing = width - DisplayWidth(text);
+  return std::string(text) + std::string(missing > 0 ? missing : 0, ' ');
+}
+
+std::string PadLeft(std::string_view text, int width) {
+  const int missing = width - DisplayWidth(text);
+  return std::string(missing > 0 ? missing : 0, ' ') + std::string(text);
+}
+
+std::string Thousands(int64_t number) {
+  std::string digits = fmt::format("{}", number);
+  const size_t start = number < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > start + 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits;
+}
+
+std::string HumanDuration(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "-";
+  if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
+  const auto minutes = static_cast<int64_t>(std::min(seconds / 60 + 0.5, 1e12));
+  if (minutes < 120) return fmt::format("{} min", minutes);
+  if (minutes < 48 * 60) return fmt::format("{} h {} min", minutes / 60, minutes % 60);
+  return fmt::format("{} d {} h", Thousands(minutes / (24 * 60)), minutes / 60 % 24);
+}
+
+std::string HumanBytes(double bytes) { return WithUnit(bytes, 1000, {"bytes", "kB", "MB", "GB", "TB", "PB"}); }
+
+std::string HumanFlops(double flops) {
+  return WithUnit(flops, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP", "YFLOP"});
+}
+
+std::string HumanRate(double per_second) {
+  if (!std::isfinite(per_second) || per_second < 0) return "-";
+  if (per_second < 9.995) return fmt::format("{:.2f}", per_second);
+  if (per_second < 99.95) return fmt::format("{:.1f}", per_second);
+  return Thousands(std::llround(std::min(per_second, 1e18)));
+}
+
+std::string HumanTime(const google::protobuf::Timestamp& time) {
+  if (time.seconds() == 0 && time.nanos() == 0) return "-";
+  const std::time_t seconds = time.seconds();
+  std::tm parts{};
+  if (gmtime_r(&seconds, &parts) == nullptr) return "-";
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string ShortId(std::string_view id) { return Printable(id.substr(0, 8)); }
+
+std::string Count(int64_t number, std::string_view singular) {
+  return fmt::format("{} {}{}", Thousands(number), singular, number == 1 ? "" : "s");
+}
+
+}  // namespace longreach::client

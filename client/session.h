@@ -1,0 +1,60 @@
+// One command's run: settings, streams, and the scheduler, reached or started when it is first needed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "client/connection.h"
+#include "client/embedded.h"
+#include "client/environment.h"
+#include "client/errors.h"
+#include "client/output/grid.h"
+#include "client/settings.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// What a command does to a store that it is given with --store.
+enum class StoreUse {
+  kExisting,        // It must be there.
+  kCreate,          // It is made where it is missing.
+  kExistingOrNone,  // Where it is missing, an empty one in memory stands for it.
+};
+
+class Session {
+ public:
+  Session(Environment environment, Settings settings) : environment_(std::move(environment)), settings_(std::move(settings)) {}
+
+  const Environment& environment() const { return environment_; }
+  const Settings& settings() const { return settings_; }
+  bool json() const { return settings_.format == Format::kJson; }
+  std::ostream& out() { return *environment_.out; }
+
+  // To people, on stderr; nothing with --quiet.
+  void Say(std::string_view line);
+
+  // The scheduler: an embedded one when a store is named (or `embed_by_default` and no scheduler is), else the one at the
+  // address. Later calls give the same.
+  absl::StatusOr<Connection*> Connect(StoreUse use = StoreUse::kExisting, bool embed_by_default = false);
+
+  // nullptr when the scheduler is not ours.
+  EmbeddedScheduler* embedded() { return embedded_.get(); }
+  // The store of the embedded scheduler.
+  const std::string& store() const { return store_; }
+
+  // A grid in the session's format. `json_key` is its member's name in JSON.
+  void Print(const Grid& grid, std::string_view json_key);
+
+ private:
+  absl::Status StartEmbedded(StoreUse use);
+
+  Environment environment_;
+  Settings settings_;
+  std::string store_;
+  std::unique_ptr<EmbeddedScheduler> embedded_;
+  // After embedded_: closed before it is stopped.
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace longreach::client

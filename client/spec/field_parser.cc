@@ -1,0 +1,274 @@
+#include "client/spec/field_parser.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr size_t kMaxTextBytes = 1000;
+
+absl::Status CheckText(std::string_view text) {
+  if (text.size() > kMaxTextBytes) {
+    return UsageError(fmt::format("a text of {} bytes; at most {} are admitted", text.size(), kMaxTextBytes));
+  }
+  if (!IsPlainText(text)) {
+    return UsageError(fmt::format("'{}' is not plain UTF-8 text", Printable(text)), "remove control characters and broken bytes");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTask(std::string_view name) {
+  if (catalog::FindTask(name) != nullptr) return absl::OkStatus();
+  std::vector<std::string> known;
+  for (const catalog::Task& task : catalog::Tasks()) known.emplace_back(task.name);
+  return UsageError(fmt::format("unknown task '{}'", Printable(name)),
+                    JoinHints(DidYouMean(name, known), "'longreach list tasks' shows all of them"));
+}
+
+absl::Status CheckEncoding(std::string_view value) {
+  constexpr std::string_view kSuffix = ":randomized";
+  const size_t colon = value.find(':');
+  const std::string_view name = value.substr(0, colon);
+  const catalog::Encoding* encoding = catalog::FindEncoding(name);
+  if (encoding == nullptr) {
+    std::vector<std::string> known;
+    for (const catalog::Encoding& one : catalog::Encodings()) known.emplace_back(one.name);
+    return UsageError(fmt::format("unknown encoding '{}'", Printable(name)),
+                      JoinHints(DidYouMean(name, known), "'longreach list encodings' shows all of them"));
+  }
+  if (colon == std::string_view::npos) return absl::OkStatus();
+  if (value.substr(colon) != kSuffix) {
+    return UsageError(fmt::format("unknown encoding '{}'", Printable(value)),
+                      fmt::format("write '{0}', or '{0}:randomized' for randomized positions", name));
+  }
+  if ((encoding->positions & catalog::kRandomized) == 0) {
+    return UsageError(fmt::format("encoding '{}' has no randomized form", name),
+                      fmt::format("write '{}'; 'longreach list encodings' shows which have one", name));
+  }
+  return absl::OkStatus();
+}
+
+// Names that the catalog knows. The scheduler checks them again; here the answer has the place in the file.
+absl::Status CheckName(const FieldDescriptor& field, std::string_view value) {
+  if (field.full_name() == "longreach.v1.Axes.task") return CheckTask(value);
+  if (field.full_name() == "longreach.v1.Axes.encoding") return CheckEncoding(value);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ParseNumber(std::string_view text) {
+  // from_chars takes no leading '+', people do write it.
+  const std::optional<double> value = ParseDouble(text.starts_with('+') ? text.substr(1) : text);
+  if (!value.has_value()) return UsageError(fmt::format("'{}' is not a number", Printable(text)), "numbers look like 0.001 or 1e-3");
+  if (!std::isfinite(*value)) return UsageError(fmt::format("'{}' is not a finite number", Printable(text)));
+  return *value;
+}
+
+absl::StatusOr<int64_t> ParseWhole(std::string_view text, int64_t least, int64_t most) {
+  const std::optional<int64_t> value = ParseInteger(text);
+  if (!value.has_value()) {
+    return UsageError(fmt::format("'{}' is not a whole number", Printable(text)), "whole numbers look like 2000000");
+  }
+  if (*value < least || *value > most) {
+    return UsageError(fmt::format("{} is out of range", *value), fmt::format("admitted are {} to {}", least, most));
+  }
+  return *value;
+}
+
+struct WholeRange {
+  int64_t least;
+  int64_t most;
+};
+
+WholeRange RangeOf(FieldDescriptor::CppType type) {
+  switch (type) {
+    case FieldDescriptor::CPPTYPE_INT32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    case FieldDescriptor::CPPTYPE_UINT32: return {0, std::numeric_limits<uint32_t>::max()};
+    case FieldDescriptor::CPPTYPE_UINT64: return {0, std::numeric_limits<int64_t>::max()};
+    default: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  }
+}
+
+bool IsWhole(FieldDescriptor::CppType type) {
+  return type == FieldDescriptor::CPPTYPE_INT32 || type == FieldDescriptor::CPPTYPE_UINT32 ||
+         type == FieldDescriptor::CPPTYPE_INT64 || type == FieldDescriptor::CPPTYPE_UINT64;
+}
+
+// Sets or, for a repeated field, appends a whole number that is within the type's range.
+void PutWhole(int64_t value, const FieldDescriptor& field, Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  const bool add = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: {
+      const auto number = static_cast<int32_t>(value);
+      add ? reflection.AddInt32(&message, &field, number) : reflection.SetInt32(&message, &field, number);
+      break;
+    }
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      const auto number = static_cast<uint32_t>(value);
+      add ? reflection.AddUInt32(&message, &field, number) : reflection.SetUInt32(&message, &field, number);
+      break;
+    }
+    case FieldDescriptor::CPPTYPE_INT64:
+      add ? reflection.AddInt64(&message, &field, value) : reflection.SetInt64(&message, &field, value);
+      break;
+    default: {
+      const auto number = static_cast<uint64_t>(value);
+      add ? reflection.AddUInt64(&message, &field, number) : reflection.SetUInt64(&message, &field, number);
+    }
+  }
+}
+
+// One value without commas.
+absl::Status PutOne(std::string_view text, const FieldDescriptor& field, Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  const bool add = field.is_repeated();
+  if (IsWhole(field.cpp_type())) {
+    const WholeRange range = RangeOf(field.cpp_type());
+    ASSIGN_OR_RETURN(const int64_t value, ParseWhole(text, range.least, range.most));
+    PutWhole(value, field, message);
+    return absl::OkStatus();
+  }
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      RETURN_IF_ERROR(CheckText(text));
+      RETURN_IF_ERROR(CheckName(field, text));
+      add ? reflection.AddString(&message, &field, std::string(text))
+          : reflection.SetString(&message, &field, std::string(text));
+      return absl::OkStatus();
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      ASSIGN_OR_RETURN(const double value, ParseNumber(text));
+      add ? reflection.AddDouble(&message, &field, value) : reflection.SetDouble(&message, &field, value);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_BOOL:
+      if (text != "true" && text != "false") {
+        return UsageError(fmt::format("'{}' is neither true nor false", Printable(text)), "write true or false");
+      }
+      reflection.SetBool(&message, &field, text == "true");
+      return absl::OkStatus();
+    default: return absl::InternalError(fmt::format("field {} has a type that text cannot set", field.full_name()));
+  }
+}
+
+absl::Status CheckSize(const FieldDescriptor& field, const Message& message, int64_t more) {
+  const int64_t size = message.GetReflection()->FieldSize(message, &field) + more;
+  if (size <= kMaxListElements) return absl::OkStatus();
+  return UsageError(fmt::format("a list of {} values; at most {} are admitted", size, kMaxListElements));
+}
+
+// "a..b" with both ends, or one value.
+absl::Status PutRangeOrOne(std::string_view text, const FieldDescriptor& field, Message& message) {
+  const size_t dots = text.find("..");
+  if (!IsWhole(field.cpp_type()) || dots == std::string_view::npos) {
+    RETURN_IF_ERROR(CheckSize(field, message, 1));
+    return PutOne(text, field, message);
+  }
+  const WholeRange range = RangeOf(field.cpp_type());
+  ASSIGN_OR_RETURN(const int64_t first, ParseWhole(Trim(text.substr(0, dots)), range.least, range.most));
+  ASSIGN_OR_RETURN(const int64_t last, ParseWhole(Trim(text.substr(dots + 2)), range.least, range.most));
+  if (first > last) {
+    return UsageError(fmt::format("the range {}..{} is empty", first, last), fmt::format("write {}..{}", last, first));
+  }
+  // Not last - first + 1 at once: that may overflow.
+  if (static_cast<uint64_t>(last) - static_cast<uint64_t>(first) >= static_cast<uint64_t>(kMaxListElements)) {
+    return UsageError(fmt::format("the range {}..{} has more than {} values", first, last, kMaxListElements));
+  }
+  RETURN_IF_ERROR(CheckSize(field, message, last - first + 1));
+  for (int64_t value = first; value <= last; ++value) PutWhole(value, field, message);
+  return absl::OkStatus();
+}
+
+void CollectPaths(const Descriptor& message, const std::string& prefix, std::vector<std::string>& paths) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.message_type() == nullptr) {
+      paths.push_back(prefix + field.name());
+    } else if (!field.is_repeated() && field.name() != "axes") {
+      CollectPaths(*field.message_type(), prefix + field.name() + ".", paths);
+    }
+  }
+}
+
+// What to write instead of `path`: the nearest path, or the one that ends in the word ("steps": training.steps).
+std::string SuggestPath(std::string_view path, const Descriptor& root) {
+  const std::vector<std::string> paths = SettablePaths(root);
+  for (const std::string& known : paths) {
+    if (known.ends_with(fmt::format(".{}", path))) return fmt::format("did you mean '{}'?", known);
+  }
+  return DidYouMean(path, paths);
+}
+
+}  // namespace
+
+absl::Status ParseIntoField(std::string_view text, const FieldDescriptor& field, Message& message) {
+  if (!field.is_repeated()) return PutOne(field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ? text : Trim(text), field, message);
+  for (const std::string& part : Split(text, ',')) {
+    const std::string_view value = Trim(part);
+    if (value.empty()) {
+      return UsageError(Trim(text).empty() ? "a list without a value" : fmt::format("an empty value in '{}'", Printable(text)),
+                        "write a value, or several with ',' between them");
+    }
+    RETURN_IF_ERROR(PutRangeOrOne(value, field, message));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
+  const Descriptor& root_type = *root.GetDescriptor();
+  const auto unknown = [&] {
+    return UsageError(fmt::format("unknown field '{}'", Printable(path)),
+                      JoinHints(SuggestPath(path, root_type), "docs/reference/sweep-files.md has them all"));
+  };
+  Message* message = &root;
+  // An axis goes by its bare name.
+  if (const FieldDescriptor* axes = root_type.FindFieldByName("axes"); axes != nullptr) {
+    const FieldDescriptor* axis = axes->message_type()->FindFieldByName(std::string(path));
+    if (axis != nullptr) return FieldRef{root.GetReflection()->MutableMessage(&root, axes), axis};
+  }
+  const std::vector<std::string> names = Split(path, '.');
+  for (size_t i = 0; i < names.size(); ++i) {
+    const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(names[i]);
+    if (field == nullptr) return unknown();
+    const bool is_last = i + 1 == names.size();
+    if (field->message_type() == nullptr) {
+      if (!is_last) return unknown();
+      return FieldRef{message, field};
+    }
+    if (field->is_repeated()) {
+      return UsageError(fmt::format("'{}' is a list of groups", field->name()), "it can only be written in a sweep file");
+    }
+    if (is_last) {
+      return UsageError(fmt::format("'{}' is a group of fields", Printable(path)),
+                        fmt::format("set one of them: {}", Join(FieldNames(*field->message_type()), ", ")));
+    }
+    message = message->GetReflection()->MutableMessage(message, field);
+  }
+  return unknown();
+}
+
+std::vector<std::string> SettablePaths(const Descriptor& root) {
+  std::vector<std::string> paths;
+  if (const FieldDescriptor* axes = root.FindFieldByName("axes"); axes != nullptr) paths = FieldNames(*axes->message_type());
+  CollectPaths(root, "", paths);
+  return paths;
+}
+
+std::vector<std::string> FieldNames(const Descriptor& message) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
+  return names;
+}
+
+}  // namespace longreach::client

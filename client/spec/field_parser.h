@@ -1,0 +1,42 @@
+// Text to a protobuf field, by the field's type. The one grammar of values, for sweep files and for --set:
+//   text        as it stands                        name, data, task, encoding
+//   numbers     1e-3, 0.001, 128                    finite; whole where the field is
+//   booleans    true, false
+//   lists       a,b,c; whole numbers also a..b, and mixes: 1..10,20,30..40
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// The most elements that one list may have.
+inline constexpr int64_t kMaxListElements = 10'000'000;
+
+// Sets a scalar field, or appends the values of `text` to a repeated scalar field.
+// INVALID_ARGUMENT with value and reason, without naming the field.
+absl::Status ParseIntoField(std::string_view text, const google::protobuf::FieldDescriptor& field,
+                            google::protobuf::Message& message);
+
+// A field reached by a path of names ("training.steps") from `root`; the messages on the way are created.
+struct FieldRef {
+  google::protobuf::Message* message = nullptr;
+  const google::protobuf::FieldDescriptor* field = nullptr;
+};
+
+// INVALID_ARGUMENT: no such field (with a suggestion), or one that text cannot set (a group, or `inputs`).
+absl::StatusOr<FieldRef> FindField(std::string_view path, google::protobuf::Message& root);
+
+// Paths of all fields that text can set, axes by their bare names first.
+std::vector<std::string> SettablePaths(const google::protobuf::Descriptor& root);
+
+// Names of the fields of a message, in the order of the proto file.
+std::vector<std::string> FieldNames(const google::protobuf::Descriptor& message);
+
+}  // namespace longreach::client

@@ -1,0 +1,233 @@
+#include "client/spec/spec_reader.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "client/spec/field_parser.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Aliases make a small file large when it is walked: no more values than this are read from one file.
+constexpr int kMaxVisits = 2'000'000;
+
+// The path to a field of this name somewhere below `message`, or "".
+std::string PathBelow(const Descriptor& message, const std::string& name) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.message_type() == nullptr || field.is_repeated()) continue;
+    if (field.message_type()->FindFieldByName(name) != nullptr) return field.name();
+    if (const std::string below = PathBelow(*field.message_type(), name); !below.empty()) return field.name() + "." + below;
+  }
+  return "";
+}
+
+class Filler {
+ public:
+  explicit Filler(const YamlTree& tree) : tree_(tree) {}
+
+  // `more` are keys that the caller reads itself; `path` is how error messages call the mapping.
+  absl::Status Fill(const YamlNode& mapping, const std::string& path, Message& message,
+                    const std::set<std::string>& more = {}) {
+    for (const YamlNode::Entry& entry : mapping.entries) {
+      if (more.contains(entry.key)) continue;
+      const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(entry.key);
+      if (field == nullptr) return Unknown(entry, path, *message.GetDescriptor(), more);
+      const std::string field_path = path.empty() ? field->name() : path + "." + field->name();
+      RETURN_IF_ERROR(FillField(entry, field_path, *field, message));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Unknown(const YamlNode::Entry& entry, const std::string& path, const Descriptor& type,
+                       const std::set<std::string>& more) {
+    std::vector<std::string> known = FieldNames(type);
+    known.insert(known.end(), more.begin(), more.end());
+    std::string hint = DidYouMean(entry.key, known);
+    if (const std::string group = PathBelow(type, entry.key); !group.empty()) {
+      hint = fmt::format("'{}' belongs under '{}:'", entry.key, group);
+    }
+    const std::string where = path.empty() ? "a sweep" : fmt::format("'{}'", path);
+    return tree_.ErrorAt(entry.key_place, fmt::format("unknown field '{}'", Printable(entry.key)),
+                         JoinHints(hint, fmt::format("{} has: {}", where, Join(known, ", "))));
+  }
+
+  absl::Status FillField(const YamlNode::Entry& entry, const std::string& path, const FieldDescriptor& field,
+                         Message& message) {
+    const YamlNode& value = tree_.node(entry.value);
+    if (field.message_type() != nullptr) return FillGroup(entry, path, field, message);
+    if (value.kind == YamlNode::Kind::kSequence && field.is_repeated()) {
+      if (value.items.empty()) return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path), "leave the field out to get its default");
+      for (const int item : value.items) RETURN_IF_ERROR(FillScalar(tree_.node(item), path, field, message));
+      return absl::OkStatus();
+    }
+    return FillScalar(value, path, field, message);
+  }
+
+  absl::Status FillScalar(const YamlNode& value, const std::string& path, const FieldDescriptor& field, Message& message) {
+    RETURN_IF_ERROR(CountVisit(value));
+    switch (value.kind) {
+      case YamlNode::Kind::kScalar: break;
+      case YamlNode::Kind::kNull: return tree_.ErrorAt(value.place, fmt::format("{}: no value", path), "leave the field out to get its default");
+      case YamlNode::Kind::kSequence: return tree_.ErrorAt(value.place, fmt::format("{}: a list where one value belongs", path));
+      case YamlNode::Kind::kMapping: return tree_.ErrorAt(value.place, fmt::format("{}: fields where a value belongs", path));
+    }
+    if (const absl::Status status = ParseIntoField(value.text, field, message); !status.ok()) {
+      const ErrorText text = SplitError(status);
+      return tree_.ErrorAt(value.place, fmt::format("{}: {}", path, text.message), text.hint);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FillGroup(const YamlNode::Entry& entry, const std::string& path, const FieldDescriptor& field, Message& message) {
+    const YamlNode& value = tree_.node(entry.value);
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    if (!field.is_repeated()) return FillOne(value, path, *reflection.MutableMessage(&message, &field));
+    if (value.kind != YamlNode::Kind::kSequence) {
+      return tree_.ErrorAt(value.place, fmt::format("{}: expected a list", path), "begin each entry with '- '");
+    }
+    for (const int item : value.items) {
+      RETURN_IF_ERROR(FillOne(tree_.node(item), path, *reflection.AddMessage(&message, &field)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FillOne(const YamlNode& value, const std::string& path, Message& message) {
+    RETURN_IF_ERROR(CountVisit(value));
+    if (value.kind == YamlNode::Kind::kNull) return absl::OkStatus();  // "training:" with all lines below commented out.
+    if (value.kind != YamlNode::Kind::kMapping) {
+      return tree_.ErrorAt(value.place, fmt::format("{}: expected fields below it", path),
+                           fmt::format("it has: {}", Join(FieldNames(*message.GetDescriptor()), ", ")));
+    }
+    return Fill(value, path, message);
+  }
+
+  absl::Status CountVisit(const YamlNode& node) {
+    if (++visits_ <= kMaxVisits) return absl::OkStatus();
+    return tree_.ErrorAt(node.place, "the file is too large once its aliases are followed");
+  }
+
+  const YamlTree& tree_;
+  int visits_ = 0;
+};
+
+bool LooksLikePath(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) {
+    return Error(errno == EACCES ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kNotFound,
+                 fmt::format("cannot read sweep file '{}': {}", Printable(path), std::strerror(errno)),
+                 "name a file, or a preset: 'longreach list presets' shows them");
+  }
+  if (S_ISDIR(info.st_mode)) return UsageError(fmt::format("'{}' is a folder", Printable(path)), "name the sweep file in it");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error(absl::StatusCode::kPermissionDenied, fmt::format("cannot read sweep file '{}'", Printable(path)));
+  // One byte more than the reader admits, so that it can say so; the path may be a pipe or a device.
+  std::string text(YamlTree::kMaxBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+// A name that the scheduler admits, made of the file's: letters, digits, '-', '_' and '.', at most 64.
+std::string NameFromPath(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string().substr(0, 64);
+  for (char& c : name) {
+    const bool admitted = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    if (!admitted) c = '_';
+  }
+  return name;
+}
+
+}  // namespace
+
+absl::Status FillMessage(const YamlTree& tree, const YamlNode& mapping, Message& message) {
+  return Filler(tree).Fill(mapping, "", message);
+}
+
+absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name) {
+  ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text, std::move(name)));
+  SweepFile file;
+  Filler filler(tree);
+  RETURN_IF_ERROR(filler.Fill(tree.root(), "", file.spec, {"summary", "table"}));
+  for (const YamlNode::Entry& entry : tree.root().entries) {
+    const YamlNode& value = tree.node(entry.value);
+    if (entry.key == "summary") {
+      if (value.kind != YamlNode::Kind::kScalar) return tree.ErrorAt(value.place, "summary: expected one line of text");
+      file.summary = std::string(Trim(value.text));
+    }
+    if (entry.key == "table") {
+      if (value.kind != YamlNode::Kind::kMapping) {
+        return tree.ErrorAt(value.place, "table: expected fields below it", "it has: rows, columns, metric, aggregate, ...");
+      }
+      file.has_table = true;
+      RETURN_IF_ERROR(filler.Fill(value, "table", file.table));
+    }
+  }
+  return file;
+}
+
+absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {
+  if (!LooksLikePath(preset_or_path)) {
+    if (const catalog::File* preset = catalog::FindPreset(preset_or_path); preset != nullptr) {
+      return ReadSweepFile(preset->text, fmt::format("preset {}", preset->name));
+    }
+    std::vector<std::string> known;
+    for (const catalog::File& preset : catalog::Presets()) known.emplace_back(preset.name);
+    std::string hint = JoinHints(DidYouMean(preset_or_path, known), "'longreach list presets' shows all of them");
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(preset_or_path, ignored)) {
+      hint = fmt::format("to read the file of that name, write './{}'", Printable(preset_or_path));
+    }
+    return Error(absl::StatusCode::kNotFound, fmt::format("there is no preset '{}'", Printable(preset_or_path)), hint);
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(preset_or_path));
+  ASSIGN_OR_RETURN(SweepFile file, ReadSweepFile(text, preset_or_path));
+  if (file.spec.name().empty()) file.spec.set_name(NameFromPath(preset_or_path));
+  return file;
+}
+
+absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::SweepSpec& spec) {
+  std::set<std::string> seen;
+  for (const std::string& argument : overrides) {
+    const size_t equals = argument.find('=');
+    const std::string path(Trim(std::string_view(argument).substr(0, equals)));
+    if (equals == std::string::npos || path.empty()) {
+      return UsageError(fmt::format("--set {}: expected PATH=VALUE", Printable(argument)),
+                        "for example --set training.steps=1000 or --set seed=0..4");
+    }
+    const auto at = [&path](const absl::Status& status) {
+      const ErrorText text = SplitError(status);
+      return UsageError(fmt::format("--set {}: {}", Printable(path), text.message), text.hint);
+    };
+    const absl::StatusOr<FieldRef> ref = FindField(path, spec);
+    if (!ref.ok()) return at(ref.status());
+    if (!seen.insert(ref->field->full_name()).second) {
+      return at(UsageError("given twice", ref->field->is_repeated() ? "write all values with ',' between them" : "remove one of the two"));
+    }
+    ref->message->GetReflection()->ClearField(ref->message, ref->field);
+    const absl::Status status = ParseIntoField(std::string_view(argument).substr(equals + 1), *ref->field, *ref->message);
+    if (!status.ok()) return at(status);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::client

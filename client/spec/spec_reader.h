@@ -1,0 +1,41 @@
+// Sweep files: YAML whose fields are the fields of SweepSpec, and two more that only the client reads.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/spec/yaml_tree.h"
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// What a sweep file says.
+struct SweepFile {
+  v1::SweepSpec spec;
+  // How `results` prints the sweep; empty fields have the defaults of CompleteTable().
+  v1::TableSpec table;
+  bool has_table = false;
+  // One line for `list presets`.
+  std::string summary;
+};
+
+// Reads the text of a sweep file. `name` is what error messages call it.
+// INVALID_ARGUMENT with NAME:LINE:COLUMN, what is wrong, and a suggestion where one is near.
+absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name);
+
+// Reads a preset that is compiled in, or the file of that path. A name with '/' or ending in .yaml or .yml is a path.
+// A sweep without a name gets that of its file. NOT_FOUND: neither.
+absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path);
+
+// Applies `--set PATH=VALUE[,VALUE...]` arguments. Each replaces what the file said.
+// INVALID_ARGUMENT: "--set PATH: what is wrong".
+absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::SweepSpec& spec);
+
+// Fills a message from a mapping, by reflection.
+absl::Status FillMessage(const YamlTree& tree, const YamlNode& mapping, google::protobuf::Message& message);
+
+}  // namespace longreach::client

@@ -1,0 +1,184 @@
+#include "client/spec/yaml_tree.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "client/errors.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr size_t kMaxNodes = 1'000'000;
+
+// Ends yaml-cpp's parse from within an event; caught in Parse() below.
+struct Refused {
+  absl::Status status;
+};
+
+YamlPlace PlaceOf(const YAML::Mark& mark) { return {.line = mark.line + 1, .column = mark.column + 1}; }
+
+}  // namespace
+
+class YamlTreeBuilder final : public YAML::EventHandler {
+ public:
+  explicit YamlTreeBuilder(YamlTree& tree) : tree_(tree) {}
+
+  bool empty() const { return !root_.has_value(); }
+  int root() const { return *root_; }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Add(YamlNode{.kind = YamlNode::Kind::kNull, .place = PlaceOf(mark)}, anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto at = anchors_.find(anchor);
+    // An anchor is known once its node is complete: a node cannot contain itself.
+    if (at == anchors_.end()) Refuse(PlaceOf(mark), "an alias inside of its own anchor");
+    Attach(at->second, PlaceOf(mark));
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+    RefuseTag(mark, tag);
+    Add(YamlNode{.kind = YamlNode::Kind::kScalar, .place = PlaceOf(mark), .text = value}, anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    RefuseTag(mark, tag);
+    Open(YamlNode{.kind = YamlNode::Kind::kSequence, .place = PlaceOf(mark)}, anchor);
+  }
+  void OnSequenceEnd() override { Close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    RefuseTag(mark, tag);
+    Open(YamlNode{.kind = YamlNode::Kind::kMapping, .place = PlaceOf(mark)}, anchor);
+  }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct OpenNode {
+    int index;
+    YAML::anchor_t anchor;
+    std::optional<YamlNode::Entry> key = {};  // A mapping's key that waits for its value.
+    std::map<std::string, int> lines = {};    // Where each key of a mapping was given.
+  };
+
+  [[noreturn]] void Refuse(YamlPlace place, std::string_view message, std::string_view hint = {}) {
+    throw Refused{tree_.ErrorAt(place, message, hint)};
+  }
+
+  void RefuseTag(const YAML::Mark& mark, const std::string& tag) {
+    // "?" and "!" are what yaml-cpp calls plain and quoted scalars without a tag.
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      Refuse(PlaceOf(mark), fmt::format("tag '{}' is not understood here", tag), "leave it out: a value has the type of its field");
+    }
+  }
+
+  int Append(YamlNode node) {
+    if (tree_.nodes_.size() >= kMaxNodes) {
+      Refuse(node.place, fmt::format("more than {} values in one file", kMaxNodes), "write long lists as ranges: 0..999");
+    }
+    tree_.nodes_.push_back(std::move(node));
+    return static_cast<int>(tree_.nodes_.size()) - 1;
+  }
+
+  void Add(YamlNode node, YAML::anchor_t anchor) {
+    const YamlPlace place = node.place;
+    const int index = Append(std::move(node));
+    if (anchor != 0) anchors_[anchor] = index;
+    Attach(index, place);
+  }
+
+  // Makes a finished or just opened node the next value of the innermost open one.
+  void Attach(int index, YamlPlace place) {
+    if (open_.empty()) {
+      root_ = index;
+      return;
+    }
+    OpenNode& parent = open_.back();
+    YamlNode& parent_node = tree_.nodes_[parent.index];
+    if (parent_node.kind == YamlNode::Kind::kSequence) {
+      parent_node.items.push_back(index);
+      return;
+    }
+    if (parent.key.has_value()) {
+      parent.key->value = index;
+      parent_node.entries.push_back(*std::move(parent.key));
+      parent.key.reset();
+      return;
+    }
+    const YamlNode& key = tree_.nodes_[index];
+    if (key.kind != YamlNode::Kind::kScalar) Refuse(place, "a key must be a word");
+    const auto [before, is_new] = parent.lines.emplace(key.text, place.line);
+    if (!is_new) {
+      Refuse(place, fmt::format("'{}' is given twice; the first is in line {}", key.text, before->second), "remove one of the two");
+    }
+    parent.key = YamlNode::Entry{.key = key.text, .key_place = place};
+  }
+
+  void Open(YamlNode node, YAML::anchor_t anchor) {
+    const YamlPlace place = node.place;
+    const int index = Append(std::move(node));
+    Attach(index, place);
+    open_.push_back(OpenNode{.index = index, .anchor = anchor});
+  }
+
+  void Close() {
+    const OpenNode closed = std::move(open_.back());
+    open_.pop_back();
+    if (closed.anchor != 0) anchors_[closed.anchor] = closed.index;
+  }
+
+  YamlTree& tree_;
+  std::optional<int> root_;
+  std::vector<OpenNode> open_;
+  std::map<YAML::anchor_t, int> anchors_;
+};
+
+absl::Status YamlTree::ErrorAt(YamlPlace place, std::string_view message, std::string_view hint) const {
+  return UsageError(fmt::format("{}:{}:{}: {}", name_, place.line, place.column, message), hint);
+}
+
+absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name) {
+  YamlTree tree;
+  tree.name_ = std::move(name);
+  if (text.size() > kMaxBytes) {
+    return UsageError(fmt::format("{}: a sweep file may have at most {} bytes", tree.name_, kMaxBytes),
+                      "write long lists as ranges: 0..999");
+  }
+  YamlTreeBuilder builder(tree);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder) || builder.empty()) {
+      return UsageError(fmt::format("{}: the file is empty", tree.name_), "'longreach list presets' names sweeps to start from");
+    }
+    tree.root_ = builder.root();
+    YamlTree rest;
+    rest.name_ = tree.name_;
+    YamlTreeBuilder second(rest);
+    if (parser.HandleNextDocument(second)) {
+      return UsageError(fmt::format("{}: more than one YAML document", tree.name_), "put each sweep into a file of its own");
+    }
+  } catch (const Refused& refused) {
+    return refused.status;
+  } catch (const YAML::Exception& e) {
+    return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", e.msg));
+  }
+  if (tree.root().kind != YamlNode::Kind::kMapping) {
+    return tree.ErrorAt(tree.root().place, "expected 'field: value' lines", "see docs/reference/sweep-files.md");
+  }
+  return tree;
+}
+
+}  // namespace longreach::client
