@@ -1,6 +1,9 @@
 // Answers to what is asked about jobs.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
 #include "scheduler/service/live_board.h"

@@ -1,0 +1,127 @@
+// ExplainJob (declared in query_jobs.h): reads the facts; scheduler/core makes sentences of them.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "proto/types/job.h"
+#include "scheduler/core/explain.h"
+#include "scheduler/core/packs.h"
+#include "scheduler/service/query_jobs.h"
+#include "scheduler/service/references.h"
+#include "scheduler/service/replies.h"
+#include "store/artifacts.h"
+#include "store/attempts.h"
+#include "store/reading.h"
+#include "store/sweeps.h"
+#include "store/workers.h"
+
+namespace longreach::service {
+namespace {
+
+absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement) {
+  core::Needs needs{.experiment = requirement.experiment,
+                    .task = requirement.task,
+                    .task_revision = requirement.task_revision,
+                    .encoding = requirement.encoding,
+                    .encoding_revision = requirement.encoding_revision,
+                    .model_revision = requirement.model_revision,
+                    .data = requirement.data,
+                    .data_sha256 = ""};
+  if (!needs.data.empty()) {
+    ASSIGN_OR_RETURN(std::optional<store::DataSetRow> data_set, store::FindDataSet(db, needs.data));
+    if (data_set.has_value()) needs.data_sha256 = data_set->sha256;
+  }
+  return needs;
+}
+
+absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, const core::Needs& needs,
+                                                          const LiveBoard::State& live) {
+  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, store::ListWorkers(db));
+  std::vector<core::WorkerFact> facts;
+  for (const store::WorkerRow& row : workers) {
+    const v1::WorkerInfo info = ToWorkerInfo(row, live);
+    core::WorkerFact fact{.name = info.name(), .state = info.state(), .reason = info.reason(), .why_unable = "",
+                          .running = info.running_size()};
+    v1::Abilities abilities;
+    if (google::protobuf::util::JsonStringToMessage(row.abilities, &abilities).ok()) {
+      fact.why_unable = core::WhyUnable(needs, abilities);
+    } else {
+      fact.why_unable = "has told abilities that this program cannot read";
+    }
+    facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
+absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow& job, const store::ListedJob& listed,
+                                       const LiveBoard::State& live) {
+  core::JobFacts facts;
+  facts.diverged = job.diverged;
+  facts.diverged_at = job.diverged_at;
+  facts.failures = job.failures;
+  facts.losses = job.losses;
+  facts.failure = job.failure;
+  facts.checkpoint_step = job.checkpoint_step;
+  facts.steps = job.steps;
+  facts.split = job.split_group != 0;
+
+  ASSIGN_OR_RETURN(std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, job.num));
+  std::vector<core::Claim> claims;
+  for (const store::SweepRow& sweep : sweeps) claims.push_back({.state = sweep.state, .priority = sweep.priority});
+  facts.demand = core::DemandOf(claims);
+
+  ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
+  for (const store::JobInputRow& input : inputs) {
+    facts.inputs.push_back({.name = input.name,
+                            .source = input.source_id,
+                            .source_state = std::string(store::Word(input.source_state)),
+                            .source_failure = input.source_failure});
+  }
+
+  WorkerId holder;
+  if (job.state == store::State::kLeased && job.attempt.has_value()) {
+    ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(db, *job.attempt));
+    if (attempt.has_value()) {
+      holder.value = attempt->worker;
+      facts.worker_name = attempt->worker_name;
+      facts.members = attempt->members;
+    }
+    facts.step = ToJob(listed, live).step();
+    const auto running = live.attempts.find(*job.attempt);
+    if (running != live.attempts.end()) {
+      facts.phase = running->second.phase;
+      facts.members = running->second.members;
+    }
+  }
+  ASSIGN_OR_RETURN(facts.state,
+                   MakeJobState(store::Word(job.state), Attempt{job.attempt.value_or(0)}, holder, job.failure));
+  if (job.state == store::State::kQueued) {
+    ASSIGN_OR_RETURN(facts.ahead, store::JobsAhead(db, job.priority, job.num));
+    ASSIGN_OR_RETURN(core::Needs needs, NeedsOf(db, job.requirement));
+    ASSIGN_OR_RETURN(facts.workers, WorkerFacts(db, needs, live));
+  }
+  return facts;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1::GetJobRequest& request,
+                                                  const LiveBoard::State& live) {
+  ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
+  ASSIGN_OR_RETURN(store::JobRow job, store::GetJob(db, num));
+  ASSIGN_OR_RETURN(std::string metric, MainMetricOfJob(job.spec));
+  ASSIGN_OR_RETURN(store::ListedJob listed, store::GetListedJob(db, num, metric));
+  ASSIGN_OR_RETURN(core::JobFacts facts, FactsOf(db, job, listed, live));
+
+  v1::ExplainJobResponse response;
+  *response.mutable_job() = ToJob(listed, live);
+  for (std::string& reason : core::Explain(facts)) response.add_reasons(std::move(reason));
+  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, "log"));
+  if (log.has_value()) {
+    response.add_reasons(fmt::format("'longreach logs {}' shows what attempt {} wrote.", ShortId(job.id), log->attempt));
+  }
+  return response;
+}
+
+}  // namespace longreach::service

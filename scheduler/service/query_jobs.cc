@@ -1,0 +1,211 @@
+#include "scheduler/service/query_jobs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/types/job.h"
+#include "proto/types/time.h"
+#include "proto/types/words.h"
+#include "scheduler/experiments/expansion.h"
+#include "scheduler/service/references.h"
+#include "scheduler/service/replies.h"
+#include "store/artifacts.h"
+#include "store/attempts.h"
+#include "store/measurements.h"
+#include "store/reading.h"
+#include "store/sweeps.h"
+
+namespace longreach::service {
+namespace {
+
+absl::StatusOr<store::JobFilter> FilterOf(const std::string& word) {
+  if (word.empty()) return store::JobFilter{};
+  if (word == "diverged") return store::JobFilter{.state = std::nullopt, .diverged_only = true};
+  if (const std::optional<store::State> state = store::StateOf(word)) return store::JobFilter{.state = state};
+  std::vector<std::string> known(std::begin(kJobStateWords), std::end(kJobStateWords));
+  known.emplace_back("diverged");
+  const std::string closest = ClosestWord(word, known);
+  return absl::InvalidArgumentError(fmt::format("state: unknown state '{}'\n  {}known are {}", word,
+                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
+                                                Join(known, ", ")));
+}
+
+v1::AttemptInfo ToAttemptInfo(const store::AttemptRow& row) {
+  v1::AttemptInfo attempt;
+  attempt.set_attempt(static_cast<uint32_t>(row.id));
+  attempt.set_worker(row.worker);
+  attempt.set_worker_name(row.worker_name);
+  *attempt.mutable_started_at() = ToTimestamp(row.started_at);
+  if (row.ended_at.has_value()) *attempt.mutable_ended_at() = ToTimestamp(*row.ended_at);
+  if (row.outcome.has_value()) attempt.set_outcome(std::string(Word(*row.outcome)));
+  attempt.set_detail(row.detail);
+  attempt.set_build(row.build);
+  attempt.set_device(row.device);
+  attempt.set_engine(row.engine);
+  attempt.set_threads(row.threads);
+  attempt.set_members(row.members);
+  return attempt;
+}
+
+absl::Status AddMeasurements(sql::Connection& db, int64_t job, v1::GetJobResponse& response) {
+  ASSIGN_OR_RETURN(std::vector<store::Measurement> rows, store::MeasurementsOf(db, job, true));
+  for (const store::Measurement& row : rows) {
+    v1::Measurement& measurement = *response.add_measurements();
+    measurement.set_metric(row.metric);
+    measurement.set_length(row.length);
+    measurement.set_slice(row.slice);
+    measurement.set_value(row.value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddArtifacts(sql::Connection& db, int64_t job, v1::GetJobResponse& response) {
+  ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> rows, store::ArtifactsOf(db, job));
+  for (const store::ArtifactRow& row : rows) {
+    v1::ArtifactInfo& artifact = *response.add_artifacts();
+    artifact.set_kind(row.kind);
+    artifact.set_step(row.step);
+    artifact.set_member(row.member);
+    artifact.set_sha256(row.sha256);
+    artifact.set_bytes(static_cast<double>(row.bytes));
+    *artifact.mutable_created_at() = ToTimestamp(row.created_at);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddProgress(sql::Connection& db, int64_t job, const std::string& id, v1::GetJobResponse& response) {
+  ASSIGN_OR_RETURN(std::vector<store::ProgressRow> rows, store::ProgressOf(db, job));
+  for (const store::ProgressRow& row : rows) {
+    v1::ProgressPoint& point = *response.add_progress();
+    point.set_job(id);
+    point.set_step(row.step);
+    point.set_loss(row.loss);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::ListJobsRequest& request,
+                                              const LiveBoard::State& live) {
+  ASSIGN_OR_RETURN(store::JobFilter filter, FilterOf(request.state()));
+  if (request.limit() < 0) {
+    return absl::InvalidArgumentError(fmt::format("limit: {} is negative; 0 means {}", request.limit(), kJobsInPage));
+  }
+  int64_t after = -1;
+  if (!request.page_token().empty()) {
+    const std::optional<int64_t> position = ParseInteger(request.page_token());
+    if (!position.has_value() || *position < 0) {
+      return absl::InvalidArgumentError(fmt::format(
+          "page_token: '{}' is of no answer; start without one, then take next_page_token", request.page_token()));
+    }
+    after = *position;
+  }
+  ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
+  ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(sweep.spec));
+  const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
+  // One more than asked for says whether there is another page.
+  ASSIGN_OR_RETURN(std::vector<store::ListedJob> rows, store::ListSweepJobs(db, sweep.num, after, filter, metric, limit + 1));
+  v1::ListJobsResponse response;
+  if (rows.size() > static_cast<size_t>(limit)) {
+    rows.resize(static_cast<size_t>(limit));
+    response.set_next_page_token(std::to_string(rows.back().position));
+  }
+  for (const store::ListedJob& row : rows) *response.add_jobs() = ToJob(row, live);
+  return response;
+}
+
+absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobRequest& request,
+                                          const LiveBoard::State& live) {
+  ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
+  ASSIGN_OR_RETURN(store::JobRow job, store::GetJob(db, num));
+  ASSIGN_OR_RETURN(std::string metric, MainMetricOfJob(job.spec));
+  ASSIGN_OR_RETURN(store::ListedJob listed, store::GetListedJob(db, num, metric));
+  ASSIGN_OR_RETURN(v1::JobSpec spec, experiments::ReadJob(job.spec));
+  ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::AttemptsOfJob(db, num));
+  ASSIGN_OR_RETURN(std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, num));
+
+  v1::GetJobResponse response;
+  *response.mutable_job() = ToJob(listed, live);
+  *response.mutable_spec() = std::move(spec);
+  response.set_canonical(job.spec);
+  for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(attempt);
+  RETURN_IF_ERROR(AddMeasurements(db, num, response));
+  RETURN_IF_ERROR(AddArtifacts(db, num, response));
+  RETURN_IF_ERROR(AddProgress(db, num, job.id, response));
+  for (const store::SweepRow& sweep : sweeps) response.add_sweeps(sweep.id);
+  return response;
+}
+
+absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::ArtifactFiles& files,
+                                          const v1::GetJobRequest& request) {
+  ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
+  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, "log"));
+  if (!log.has_value()) {
+    return absl::NotFoundError(fmt::format(
+        "no attempt of job '{0}' has handed in a log yet; 'longreach explain {0}' says where it is", request.job()));
+  }
+  ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(files, log->sha256));
+  std::string tail;
+  bool cut = false;
+  while (true) {
+    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kLogBytes));
+    if (chunk.empty()) break;
+    tail += chunk;
+    if (tail.size() > kLogBytes) {
+      tail.erase(0, tail.size() - kLogBytes);
+      cut = true;
+    }
+  }
+  // Not from the middle of a character.
+  size_t start = 0;
+  while (cut && start < 3 && start < tail.size() && (tail[start] & 0xc0) == 0x80) ++start;
+  v1::GetLogResponse response;
+  response.set_text(ValidUtf8(std::string_view(tail).substr(start)));
+  response.set_attempt(static_cast<uint32_t>(log->attempt));
+  return response;
+}
+
+namespace {
+
+// Bytes of the UTF-8 character that the text begins with; 0: it begins with none.
+size_t CharacterBytes(std::string_view text) {
+  const auto byte = [text](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&byte](size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return follows(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    if (!follows(1) || !follows(2)) return 0;
+    // Neither longer than needed nor half of a surrogate pair.
+    if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
+    return 3;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    if (!follows(1) || !follows(2) || !follows(3)) return 0;
+    if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const size_t bytes = CharacterBytes(text);
+    if (bytes == 0) {
+      valid += "\xef\xbf\xbd";
+    } else {
+      valid += text.substr(0, bytes);
+    }
+    text.remove_prefix(std::max<size_t>(bytes, 1));
+  }
+  return valid;
+}
+
+}  // namespace longreach::service

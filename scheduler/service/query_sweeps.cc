@@ -1,0 +1,77 @@
+#include "scheduler/service/query_sweeps.h"
+
+#include <algorithm>
+
+#include "proto/types/words.h"
+#include "scheduler/service/references.h"
+#include "scheduler/service/replies.h"
+#include "store/reading.h"
+#include "store/sweeps.h"
+
+namespace longreach::service {
+namespace {
+
+// A part of a pack as the sweep's owner sees it: the newest that the worker or the store tells.
+v1::RunningAttempt ToRunningAttempt(const store::RunningPart& part, const LiveBoard::State& live) {
+  v1::RunningAttempt running;
+  running.set_attempt(static_cast<uint32_t>(part.attempt));
+  running.set_worker_name(part.worker_name);
+  running.set_task(part.task);
+  running.set_encoding(ToText(EncodingName{part.encoding, part.randomized}));
+  running.set_members(part.members);
+  running.set_step(part.step);
+  running.set_steps(part.steps);
+  running.set_phase("starting");
+  const auto now = live.attempts.find(part.attempt);
+  if (now != live.attempts.end()) {
+    running.set_step(std::max(part.step, now->second.step));
+    if (!now->second.phase.empty()) running.set_phase(now->second.phase);
+    running.set_steps_per_second(now->second.steps_per_second);
+  }
+  return running;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ListSweepsResponse> ListSweeps(sql::Connection& db) {
+  ASSIGN_OR_RETURN(std::vector<store::SweepRow> rows, store::ListSweeps(db));
+  v1::ListSweepsResponse response;
+  for (const store::SweepRow& row : rows) {
+    ASSIGN_OR_RETURN(*response.add_sweeps(), ToSweep(row));
+  }
+  return response;
+}
+
+absl::StatusOr<v1::Sweep> GetSweep(sql::Connection& db, const v1::GetSweepRequest& request) {
+  ASSIGN_OR_RETURN(store::SweepRow row, ResolveSweep(db, request.sweep()));
+  return ToSweep(row);
+}
+
+absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::GetSweepRequest& request,
+                                               const LiveBoard::State& live) {
+  ASSIGN_OR_RETURN(store::SweepRow row, ResolveSweep(db, request.sweep()));
+  ASSIGN_OR_RETURN(std::vector<store::RunningPart> parts, store::RunningInSweep(db, row.num));
+  ASSIGN_OR_RETURN(store::StepsBegun begun, store::StepsBegunInSweep(db, row.num));
+  ASSIGN_OR_RETURN(int steps, store::StepsOfSweepJobs(db, row.num));
+
+  v1::SweepUpdate update;
+  ASSIGN_OR_RETURN(*update.mutable_sweep(), ToSweep(row));
+  double done_running = 0;
+  double rate = 0;
+  for (const store::RunningPart& part : parts) {
+    v1::RunningAttempt running = ToRunningAttempt(part, live);
+    done_running += static_cast<double>(running.step()) * running.members();
+    // In another phase no step is made, whatever the last rate was.
+    if (running.phase() == "training") rate += running.steps_per_second() * running.members();
+    *update.add_running() = std::move(running);
+  }
+  const double open_left = static_cast<double>(steps) * row.counts.open() - begun.open - done_running;
+  update.set_job_steps_total(static_cast<double>(steps) * row.counts.jobs());
+  update.set_job_steps_done(static_cast<double>(steps) * row.counts.succeeded + begun.open + begun.closed + done_running);
+  update.set_job_steps_per_second(rate);
+  update.set_seconds_left(rate > 0 ? std::max(open_left, 0.0) / rate : 0);
+  update.set_finished(row.counts.open() == 0);
+  return update;
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,65 @@
+#include "scheduler/service/references.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/types/job.h"
+#include "store/jobs.h"
+#include "store/reading.h"
+#include "store/reference.h"
+
+namespace longreach::service {
+namespace {
+
+// An error names at most this many ids.
+constexpr size_t kIdsNamed = 5;
+
+std::string Listed(const std::vector<std::string>& ids, size_t digits) {
+  std::vector<std::string> beginnings;
+  for (size_t i = 0; i < ids.size() && i < kIdsNamed; ++i) beginnings.push_back(ids[i].substr(0, digits));
+  return Join(beginnings, ", ") + (ids.size() > kIdsNamed ? ", ..." : "");
+}
+
+}  // namespace
+
+absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference) {
+  if (reference != "last") {
+    ASSIGN_OR_RETURN(std::vector<std::string> named, store::SweepsNamed(db, reference));
+    // Which of them is meant is the user's to say: a table of the wrong one would go unnoticed.
+    if (named.size() > 1) {
+      return absl::InvalidArgumentError(
+          fmt::format("sweep: {} sweeps are called '{}' ({}); give an id instead, or 'last'. 'longreach sweeps' shows them",
+                      named.size(), reference, Listed(named, 8)));
+    }
+  }
+  return store::ResolveSweep(db, reference);
+}
+
+absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view reference) {
+  if (!store::IsIdPrefix(reference)) {
+    return absl::InvalidArgumentError(
+        fmt::format("job: '{}' is not a job's id or its beginning (at least 4 hexadecimal digits); "
+                    "'longreach jobs SWEEP' shows a sweep's jobs",
+                    reference));
+  }
+  ASSIGN_OR_RETURN(std::vector<std::string> ids, store::JobIdsBeginning(db, reference, kIdsNamed + 1));
+  if (ids.empty()) {
+    return absl::NotFoundError(fmt::format("there is no job '{}'; 'longreach jobs SWEEP' shows a sweep's jobs", reference));
+  }
+  if (ids.size() > 1) {
+    return absl::InvalidArgumentError(fmt::format("job: several jobs begin with '{}' ({}); give more digits", reference,
+                                                  Listed(ids, std::max<size_t>(8, reference.size() + 4))));
+  }
+  ASSIGN_OR_RETURN(std::optional<int64_t> num, store::FindJobNum(db, ids[0]));
+  if (!num.has_value()) return absl::NotFoundError(fmt::format("there is no job '{}'", reference));
+  return *num;
+}
+
+absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference) {
+  return store::ResolveWorker(db, reference);
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,131 @@
+#include "scheduler/service/replies.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "proto/types/canonical.h"
+#include "proto/types/job.h"
+#include "proto/types/time.h"
+#include "proto/types/words.h"
+#include "scheduler/experiments/expansion.h"
+#include "scheduler/experiments/registry.h"
+
+namespace longreach::service {
+namespace {
+
+// What is wrong with a stored specification is no mistake of whoever asks.
+absl::Status Unreadable(std::string_view what, const absl::Status& status) {
+  return absl::DataLossError(fmt::format("{} in the store cannot be read: {}; run 'longreach store check'", what,
+                                         std::string(status.message())));
+}
+
+absl::StatusOr<std::string> MainMetricOf(std::string_view what, std::string_view experiment) {
+  const experiments::Kind* kind = experiments::FindKind(experiment);
+  if (kind == nullptr) {
+    return Unreadable(what, absl::InvalidArgumentError(fmt::format("its experiment kind '{}' is not known here", experiment)));
+  }
+  return std::string(kind->MainMetric());
+}
+
+int StepOf(const store::ListedJob& row, const LiveBoard::State& live) {
+  if (row.state == store::State::kSucceeded) return row.diverged ? row.diverged_at : row.steps;
+  if (row.state != store::State::kLeased || !row.attempt.has_value()) return row.checkpoint_step;
+  const auto running = live.attempts.find(*row.attempt);
+  const int live_step = running == live.attempts.end() ? 0 : running->second.step;
+  return std::max({row.checkpoint_step, row.attempt_step, live_step});
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Sweep> ToSweep(const store::SweepRow& row) {
+  absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(row.spec);
+  if (!spec.ok()) return Unreadable(fmt::format("sweep {}", ShortId(row.id)), spec.status());
+  v1::Sweep sweep;
+  sweep.set_id(row.id);
+  sweep.set_name(row.name);
+  sweep.set_state(std::string(Word(row.state)));
+  sweep.set_priority(row.priority);
+  *sweep.mutable_submitted_at() = ToTimestamp(row.submitted_at);
+  sweep.set_jobs(row.counts.jobs());
+  v1::JobCounts& counts = *sweep.mutable_counts();
+  counts.set_waiting(row.counts.waiting);
+  counts.set_queued(row.counts.queued);
+  counts.set_leased(row.counts.leased);
+  counts.set_succeeded(row.counts.succeeded);
+  counts.set_failed(row.counts.failed);
+  counts.set_cancelled(row.counts.cancelled);
+  counts.set_diverged(row.counts.diverged);
+  *sweep.mutable_spec() = *std::move(spec);
+  return sweep;
+}
+
+v1::Job ToJob(const store::ListedJob& row, const LiveBoard::State& live) {
+  v1::Job job;
+  job.set_id(row.id);
+  job.set_task(row.task);
+  job.set_encoding(ToText(EncodingName{row.encoding, row.randomized}));
+  job.set_learning_rate(row.learning_rate);
+  job.set_seed(row.seed);
+  job.set_state(std::string(store::Word(row.state)));
+  job.set_diverged(row.diverged);
+  job.set_failures(row.failures);
+  job.set_losses(row.losses);
+  job.set_failure(row.failure);
+  if (row.score.has_value()) job.set_score(*row.score);
+  job.set_step(StepOf(row, live));
+  job.set_steps(row.steps);
+  return job;
+}
+
+v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
+  v1::RunningAttempt running;
+  running.set_attempt(static_cast<uint32_t>(attempt));
+  running.set_worker_name(live.worker_name);
+  running.set_task(live.task);
+  running.set_encoding(live.encoding);
+  running.set_members(live.members);
+  running.set_step(live.step);
+  running.set_steps(live.steps);
+  running.set_phase(live.phase);
+  running.set_steps_per_second(live.steps_per_second);
+  return running;
+}
+
+v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live) {
+  v1::WorkerInfo worker;
+  worker.set_id(row.id);
+  worker.set_name(row.name);
+  worker.set_device(row.device);
+  worker.set_build(row.build);
+  worker.set_threads(row.threads);
+  worker.set_pack_limit(row.pack_limit);
+  worker.set_reason(row.reason);
+  const auto there = live.workers.find(row.id);
+  if (there == live.workers.end()) {
+    worker.set_state("gone");
+    if (row.reason.empty()) worker.set_reason(fmt::format("last heard of at {}", ToIso8601(row.seen_at)));
+    *worker.mutable_seen_at() = ToTimestamp(row.seen_at);
+  } else {
+    worker.set_state(std::string(store::Word(row.state)));
+    *worker.mutable_seen_at() = ToTimestamp(std::max(row.seen_at, there->second));
+  }
+  for (const auto& [attempt, running] : live.attempts) {
+    if (running.worker == row.id) *worker.add_running() = ToRunningAttempt(attempt, running);
+  }
+  return worker;
+}
+
+absl::StatusOr<std::string> MainMetricOfJob(std::string_view canonical) {
+  absl::StatusOr<v1::JobSpec> spec = ParseCanonicalJob(canonical);
+  if (!spec.ok()) return Unreadable("a job's specification", spec.status());
+  return MainMetricOf("a job's specification", spec->experiment());
+}
+
+absl::StatusOr<std::string> MainMetricOfSweep(std::string_view canonical) {
+  absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(canonical);
+  if (!spec.ok()) return Unreadable("a sweep's specification", spec.status());
+  return MainMetricOf("a sweep's specification", spec->experiment());
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,299 @@
+#include "scheduler/service/query_jobs.h"
+
+#include <gmock/gmock.h>
+
+#include "proto/base/sha256.h"
+#include "proto/types/canonical.h"
+#include "store/artifacts.h"
+#include "store/measurements.h"
+#include "store/sweeps.h"
+#include "store/workers.h"
+#include "tests/scheduler/service/query_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Abilities for all of SmallSweep.
+constexpr char kAble[] =
+    R"({"name":"box","experiments":["algorithmic"],"tasks":[{"name":"even_pairs","revision":1},{"name":"parity_check","revision":1}],)"
+    R"("encodings":[{"name":"rope","revision":1}],"model_revision":1})";
+constexpr char kWithoutRope[] =
+    R"({"name":"old","experiments":["algorithmic"],"tasks":[{"name":"even_pairs","revision":1},{"name":"parity_check","revision":1}],)"
+    R"("encodings":[{"name":"alibi","revision":1}],"model_revision":1})";
+
+class QueryJobsTest : public QueryFixture {
+ protected:
+  absl::StatusOr<v1::ListJobsResponse> List(const v1::ListJobsRequest& request) {
+    store::Snapshot snapshot = Read();
+    return ListJobs(snapshot.db(), request, board_.Read());
+  }
+  absl::StatusOr<v1::ListJobsResponse> ListState(const std::string& state) {
+    v1::ListJobsRequest request;
+    request.set_sweep("last");
+    request.set_state(state);
+    return List(request);
+  }
+  absl::StatusOr<v1::GetJobResponse> Get(const std::string& job) {
+    store::Snapshot snapshot = Read();
+    v1::GetJobRequest request;
+    request.set_job(job);
+    return GetJob(snapshot.db(), request, board_.Read());
+  }
+  std::vector<std::string> Explain(const std::string& job) {
+    store::Snapshot snapshot = Read();
+    v1::GetJobRequest request;
+    request.set_job(job);
+    const absl::StatusOr<v1::ExplainJobResponse> response = ExplainJob(snapshot.db(), request, board_.Read());
+    EXPECT_TRUE(response.ok()) << response.status();
+    return {response->reasons().begin(), response->reasons().end()};
+  }
+  absl::StatusOr<v1::GetLogResponse> Log(const std::string& job) {
+    store::Snapshot snapshot = Read();
+    v1::GetJobRequest request;
+    request.set_job(job);
+    return GetLog(snapshot.db(), store_->artifacts(), request);
+  }
+  void PutLog(int64_t attempt, int64_t job, const std::string& text) {
+    const std::string sha256 = Sha256Of(text);
+    absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(sha256, static_cast<int64_t>(text.size()));
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    ASSERT_TRUE(writer->Append(text).ok());
+    const absl::StatusOr<store::Pin> pin = writer->Commit();
+    ASSERT_TRUE(pin.ok()) << pin.status();
+    Write([&](sql::Transaction& tx) {
+      return store::AddArtifact(tx, {.job = job, .kind = "log", .step = 0, .attempt = attempt, .member = 0, .sha256 = sha256,
+                                     .bytes = static_cast<int64_t>(text.size()), .created_at = now_});
+    });
+  }
+};
+
+TEST_F(QueryJobsTest, PagesFollowTheOrderOfExpansionAndEndWithoutAToken) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  v1::ListJobsRequest request;
+  request.set_sweep("s");
+  request.set_limit(7);
+  std::vector<std::string> ids;
+  std::vector<int> sizes;
+  do {
+    const absl::StatusOr<v1::ListJobsResponse> page = List(request);
+    ASSERT_TRUE(page.ok()) << page.status();
+    for (const v1::Job& job : page->jobs()) ids.push_back(job.id());
+    sizes.push_back(page->jobs_size());
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+
+  EXPECT_EQ(ids, sweep.ids);
+  EXPECT_THAT(sizes, ElementsAre(7, 7, 2));
+
+  // A page that ends with the last job is the last page.
+  request.set_limit(16);
+  EXPECT_EQ(List(request)->next_page_token(), "");
+}
+
+TEST_F(QueryJobsTest, AJobShowsItsAxesStateStepAndScore) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  const std::span<const int64_t> jobs(sweep.jobs);
+  const int64_t done = Lease("w1", jobs.first(3));
+  Succeed(done, jobs.first(1), std::vector{0.75});
+  Diverge(done, jobs[1], 40);
+  Fail(done, jobs[2], "out of memory");
+  End(done, Outcome::kFailed);
+  const int64_t running = Lease("w1", jobs.subspan(4, 1));
+  Checkpoint(running, jobs[4], 30);
+  board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope:randomized", .members = 1,
+                       .step = 44, .steps = 100, .phase = "training", .steps_per_second = 1});
+
+  const absl::StatusOr<v1::ListJobsResponse> all = ListState("");
+
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->jobs_size(), 16);
+  EXPECT_EQ(all->jobs(0).task(), "even_pairs");
+  EXPECT_EQ(all->jobs(0).encoding(), "rope");
+  EXPECT_EQ(all->jobs(0).learning_rate(), 1e-4);
+  EXPECT_EQ(all->jobs(0).seed(), 0u);
+  EXPECT_EQ(all->jobs(0).state(), "succeeded");
+  EXPECT_EQ(all->jobs(0).score(), 0.75);
+  EXPECT_EQ(all->jobs(0).step(), 100);
+  EXPECT_EQ(all->jobs(0).steps(), 100);
+  EXPECT_TRUE(all->jobs(1).diverged());
+  EXPECT_FALSE(all->jobs(1).has_score());
+  EXPECT_EQ(all->jobs(1).step(), 40);
+  EXPECT_EQ(all->jobs(2).state(), "failed");
+  EXPECT_EQ(all->jobs(2).failure(), "out of memory");
+  EXPECT_EQ(all->jobs(2).failures(), 3);
+  EXPECT_EQ(all->jobs(2).losses(), 1);
+  EXPECT_EQ(all->jobs(4).encoding(), "rope:randomized");
+  EXPECT_EQ(all->jobs(4).state(), "leased");
+  EXPECT_EQ(all->jobs(4).step(), 44);
+  EXPECT_EQ(all->jobs(15).task(), "parity_check");
+  EXPECT_EQ(all->jobs(15).state(), "queued");
+
+  // Without the worker's word the checkpoint counts.
+  board_.Remove(running);
+  EXPECT_EQ(ListState("leased")->jobs(0).step(), 30);
+  EXPECT_EQ(ListState("failed")->jobs_size(), 1);
+  EXPECT_EQ(ListState("failed")->jobs(0).id(), sweep.ids[2]);
+  EXPECT_EQ(ListState("succeeded")->jobs_size(), 2);
+  ASSERT_EQ(ListState("diverged")->jobs_size(), 1);
+  EXPECT_EQ(ListState("diverged")->jobs(0).id(), sweep.ids[1]);
+  EXPECT_EQ(ListState("queued")->jobs_size(), 12);
+}
+
+TEST_F(QueryJobsTest, UnknownStatesLimitsAndTokensAreRefused) {
+  AddSweep(SmallSweep("s"));
+  const absl::Status unknown = ListState("faild").status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("did you mean 'failed'?"));
+  v1::ListJobsRequest request;
+  request.set_sweep("s");
+  request.set_limit(-1);
+  EXPECT_EQ(List(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request.set_limit(1);
+  request.set_page_token("x1");
+  EXPECT_EQ(List(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(QueryJobsTest, AJobTellsAllThatIsKnownOfIt) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  const std::span<const int64_t> jobs(sweep.jobs);
+  const int64_t lost = Lease("w1", jobs.first(2));
+  GiveBack(lost, jobs.first(2));
+  End(lost, Outcome::kLost, "silent for 15 s");
+  const int64_t done = Lease("w1", jobs.first(1), "1.1");
+  Write([&](sql::Transaction& tx) {
+    return store::AddProgress(tx, jobs[0], std::vector<store::ProgressRow>{{10, 0.7, now_}, {20, 0.6, now_}});
+  });
+  Succeed(done, jobs.first(1), std::vector{0.75});
+  End(done, Outcome::kSucceeded);
+  PutLog(done, jobs[0], "hello\n");
+
+  const absl::StatusOr<v1::GetJobResponse> response = Get(sweep.ids[0].substr(0, 8));
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->job().id(), sweep.ids[0]);
+  EXPECT_EQ(response->job().score(), 0.75);
+  EXPECT_EQ(JobIdOf(response->canonical()).value, sweep.ids[0]);
+  EXPECT_EQ(response->spec().training().steps(), 100);
+  EXPECT_EQ(response->spec().model().layers(), 5);  // Defaults are filled in.
+  ASSERT_EQ(response->attempts_size(), 2);
+  EXPECT_EQ(response->attempts(0).outcome(), "succeeded");
+  EXPECT_EQ(response->attempts(0).build(), "1.1");
+  EXPECT_EQ(response->attempts(0).engine(), "libtorch");
+  EXPECT_EQ(response->attempts(0).worker_name(), "box");
+  EXPECT_EQ(response->attempts(1).outcome(), "lost");
+  EXPECT_EQ(response->attempts(1).detail(), "silent for 15 s");
+  EXPECT_EQ(response->attempts(1).members(), 2);
+  ASSERT_EQ(response->measurements_size(), 2);  // Over all lengths; length 50 is left out.
+  EXPECT_EQ(response->measurements(0).metric(), "accuracy");
+  EXPECT_EQ(response->measurements(0).value(), 0.75);
+  EXPECT_EQ(response->measurements(1).metric(), "loss");
+  ASSERT_EQ(response->progress_size(), 2);
+  EXPECT_EQ(response->progress(1).step(), 20);
+  EXPECT_EQ(response->progress(1).loss(), 0.6);
+  ASSERT_EQ(response->artifacts_size(), 1);
+  EXPECT_EQ(response->artifacts(0).kind(), "log");
+  EXPECT_THAT(response->sweeps(), ElementsAre(sweep.id));
+}
+
+TEST_F(QueryJobsTest, AWrongJobIsRefused) {
+  AddSweep(SmallSweep("s"));
+  EXPECT_EQ(Get("abc").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Get("no such job").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Get(std::string(64, '0')).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(QueryJobsTest, ExplainsAQueuedJobByTheWorkersAndTheLine) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  EXPECT_THAT(Explain(sweep.ids[3]), ElementsAre("It is ready; 3 jobs are in line before it.",
+                                                 "There is no worker; start one with 'longreach-worker run'."));
+
+  // A worker that lacks the encoding, and one that is put aside.
+  AddWorker("w1", "old", kWithoutRope);
+  AddWorker("w2", "box", kAble);
+  board_.SetWorker("w1", now_);
+  board_.SetWorker("w2", now_);
+  Write([&](sql::Transaction& tx) {
+    return store::SetWorkerState(tx, "w2", store::WorkerState::kPutAside, "its last 3 attempts failed");
+  });
+  const std::vector<std::string> reasons = Explain(sweep.ids[0]);
+  EXPECT_EQ(reasons[0], "It is ready, and first in line.");
+  EXPECT_THAT(reasons, Contains("Worker 'old' has no encoding 'rope'."));
+  EXPECT_THAT(reasons, Contains("Worker 'box' gets no work: its last 3 attempts failed."));
+}
+
+TEST_F(QueryJobsTest, TheLineIsByPriorityThenSubmission) {
+  const Made first = AddSweep(SmallSweep("first"));
+  v1::SweepSpec longer = SmallSweep("urgent");
+  longer.mutable_training()->set_steps(200);
+  const Made urgent = AddSweep(longer, 5);
+
+  EXPECT_EQ(Explain(urgent.ids[1])[0], "It is ready; 1 job is in line before it.");
+  EXPECT_EQ(Explain(first.ids[1])[0], "It is ready; 17 jobs are in line before it.");
+}
+
+TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box", kAble);
+  const int64_t attempt = Lease("w1", std::span(sweep.jobs).first(2));
+  board_.Set(attempt, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope", .members = 2,
+                       .step = 12, .steps = 100, .phase = "training", .steps_per_second = 1});
+  EXPECT_EQ(Explain(sweep.ids[0])[0], "Worker 'box' has it as attempt " + std::to_string(attempt) +
+                                          ", in a pack of 2: training, step 12 of 100.");
+
+  Fail(attempt, sweep.jobs[0], "killed by signal 9");
+  PutLog(attempt, sweep.jobs[0], "last words\n");
+  const std::vector<std::string> reasons = Explain(sweep.ids[0]);
+  EXPECT_EQ(reasons[0], "It failed: killed by signal 9.");
+  EXPECT_EQ(reasons.back(), "'longreach logs " + sweep.ids[0].substr(0, 8) + "' shows what attempt " +
+                                std::to_string(attempt) + " wrote.");
+}
+
+TEST_F(QueryJobsTest, ExplainsAJobOfAPausedSweep) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(store::SetSweepState(tx, sweep.num, SweepState::kPaused));
+    return store::RefreshWanted(tx, sweep.num);
+  });
+  EXPECT_THAT(Explain(sweep.ids[0])[0], HasSubstr("paused"));
+}
+
+TEST_F(QueryJobsTest, ALogIsTheNewestAttemptsCutToItsEndAndValidText) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  EXPECT_EQ(Log(sweep.ids[0]).status().code(), absl::StatusCode::kNotFound);
+  const int64_t first = Lease("w1", std::span(sweep.jobs).first(1));
+  PutLog(first, sweep.jobs[0], "first\n");
+  GiveBack(first, std::span(sweep.jobs).first(1));
+  End(first, Outcome::kLost);
+  EXPECT_EQ(Log(sweep.ids[0])->text(), "first\n");
+  const int64_t second = Lease("w1", std::span(sweep.jobs).first(1));
+  // The cut falls into the middle of the two bytes of an "é".
+  PutLog(second, sweep.jobs[0], "dropped é" + std::string(kLogBytes - 3, 'x') + "\xff\n");
+
+  const absl::StatusOr<v1::GetLogResponse> log = Log(sweep.ids[0]);
+
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ(log->attempt(), second);
+  EXPECT_EQ(log->text(), std::string(kLogBytes - 3, 'x') + "\xef\xbf\xbd\n");
+}
+
+TEST(ValidUtf8Test, KeepsWhatIsTextAndReplacesTheRest) {
+  const std::string kept = "a\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";
+  const std::string mark = "\xef\xbf\xbd";
+  EXPECT_EQ(ValidUtf8(kept), kept);
+  EXPECT_EQ(ValidUtf8("a\x80z"), "a" + mark + "z");
+  EXPECT_EQ(ValidUtf8("\xc3"), mark);
+  EXPECT_EQ(ValidUtf8("\xe2\x82z"), mark + mark + "z");
+  EXPECT_EQ(ValidUtf8("\xc0\xaf"), mark + mark);              // Longer than needed.
+  EXPECT_EQ(ValidUtf8("\xed\xa0\x80"), mark + mark + mark);   // Half of a surrogate pair.
+  EXPECT_EQ(ValidUtf8("\xf4\x90\x80\x80"), mark + mark + mark + mark);
+}
+
+}  // namespace
+}  // namespace longreach::service

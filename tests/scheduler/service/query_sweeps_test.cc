@@ -1,0 +1,191 @@
+#include "scheduler/service/query_sweeps.h"
+
+#include <gmock/gmock.h>
+
+#include "proto/types/time.h"
+#include "store/sweeps.h"
+#include "tests/scheduler/service/query_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::HasSubstr;
+
+class QuerySweepsTest : public QueryFixture {
+ protected:
+  v1::SweepUpdate Update(const std::string& sweep) {
+    store::Snapshot snapshot = Read();
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep);
+    absl::StatusOr<v1::SweepUpdate> update = GetSweepUpdate(snapshot.db(), request, board_.Read());
+    EXPECT_TRUE(update.ok()) << update.status();
+    return *std::move(update);
+  }
+  absl::StatusOr<v1::Sweep> Get(const std::string& sweep) {
+    store::Snapshot snapshot = Read();
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep);
+    return GetSweep(snapshot.db(), request);
+  }
+};
+
+TEST_F(QuerySweepsTest, ListsTheNewestFirstWithCountsAndSpecification) {
+  AddSweep(SmallSweep("first"));
+  v1::SweepSpec longer = SmallSweep("second");
+  longer.mutable_training()->set_steps(200);
+  const Made second = AddSweep(longer, 7);
+  AddWorker("w1", "box");
+  const int64_t attempt = Lease("w1", std::span(second.jobs).first(4));
+  Succeed(attempt, std::span(second.jobs).first(2), std::vector{0.5, 0.6});
+  Diverge(attempt, second.jobs[2], 40);
+  Fail(attempt, second.jobs[3], "out of memory");
+
+  store::Snapshot snapshot = Read();
+  const absl::StatusOr<v1::ListSweepsResponse> response = ListSweeps(snapshot.db());
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->sweeps_size(), 2);
+  const v1::Sweep& sweep = response->sweeps(0);
+  EXPECT_EQ(sweep.id(), second.id);
+  EXPECT_EQ(sweep.name(), "second");
+  EXPECT_EQ(sweep.state(), "live");
+  EXPECT_EQ(sweep.priority(), 7);
+  EXPECT_EQ(sweep.jobs(), 16);
+  EXPECT_EQ(sweep.counts().queued(), 12);
+  EXPECT_EQ(sweep.counts().succeeded(), 3);
+  EXPECT_EQ(sweep.counts().diverged(), 1);
+  EXPECT_EQ(sweep.counts().failed(), 1);
+  EXPECT_EQ(sweep.spec().training().steps(), 200);
+  EXPECT_EQ(sweep.spec().axes().encoding(1), "rope:randomized");
+  EXPECT_EQ(FromTimestamp(sweep.submitted_at()), now_);
+  EXPECT_EQ(response->sweeps(1).name(), "first");
+}
+
+TEST_F(QuerySweepsTest, ASweepGoesByItsIdItsBeginningItsNameAndLast) {
+  const Made first = AddSweep(SmallSweep("first"));
+  const Made second = AddSweep(SmallSweep("second"));
+
+  EXPECT_EQ(Get("first")->id(), first.id);
+  EXPECT_EQ(Get(first.id)->id(), first.id);
+  EXPECT_EQ(Get(first.id.substr(0, 8))->id(), first.id);
+  EXPECT_EQ(Get("last")->id(), second.id);
+  // Submitted again: it is the last now.
+  Write([&](sql::Transaction& tx) { return store::SetSweepAsked(tx, first.num, now_ + std::chrono::seconds(9)); });
+  EXPECT_EQ(Get("last")->id(), first.id);
+}
+
+TEST_F(QuerySweepsTest, AWrongReferenceIsRefusedWithASuggestion) {
+  EXPECT_EQ(Get("last").status().code(), absl::StatusCode::kNotFound);
+  AddSweep(SmallSweep("quickstart"));
+
+  const absl::Status unknown = Get("quikstart").status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("did you mean 'quickstart'?"));
+  EXPECT_EQ(Get("").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(QuerySweepsTest, ANameThatTwoSweepsHaveIsRefusedWithTheirIds) {
+  const Made first = AddSweep(SmallSweep("same"));
+  v1::SweepSpec longer = SmallSweep("same");
+  longer.mutable_training()->set_steps(200);
+  const Made second = AddSweep(longer);
+
+  const absl::Status status = Get("same").status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(second.id.substr(0, 8) + ", " + first.id.substr(0, 8)));
+}
+
+TEST_F(QuerySweepsTest, AnUpdateCountsTheStepsOfEachJobByWhatIsKnownOfIt) {
+  // 16 jobs of 100 steps: four succeed (400, one of them diverged early), two wait with a checkpoint at 30 (60), two are
+  // trained at step 50 by the board (100), one failed with a checkpoint at 10.
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  const std::span<const int64_t> jobs(sweep.jobs);
+  const int64_t done = Lease("w1", jobs.first(4));
+  Succeed(done, jobs.first(3), std::vector{0.5, 0.6, 0.7});
+  Diverge(done, jobs[3], 20);
+  End(done, Outcome::kSucceeded);
+  const int64_t given_back = Lease("w1", jobs.subspan(4, 2));
+  Checkpoint(given_back, jobs[4], 30);
+  Checkpoint(given_back, jobs[5], 30);
+  GiveBack(given_back, jobs.subspan(4, 2));
+  End(given_back, Outcome::kGivenBack);
+  const int64_t failed = Lease("w1", jobs.subspan(6, 1));
+  Checkpoint(failed, jobs[6], 10);
+  Fail(failed, jobs[6], "crashed");
+  End(failed, Outcome::kFailed);
+  const int64_t running = Lease("w1", jobs.subspan(8, 2));
+  board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2,
+                       .step = 50, .steps = 100, .phase = "training", .steps_per_second = 5});
+
+  const v1::SweepUpdate update = Update("s");
+
+  EXPECT_EQ(update.job_steps_total(), 1600);
+  EXPECT_EQ(update.job_steps_done(), 400 + 60 + 100 + 10);
+  EXPECT_EQ(update.job_steps_per_second(), 10);
+  // Open are 11 jobs: 1100 steps less 60 and 100, at 10 a second.
+  EXPECT_EQ(update.seconds_left(), 94);
+  EXPECT_FALSE(update.finished());
+  ASSERT_EQ(update.running_size(), 1);
+  EXPECT_EQ(update.running(0).attempt(), running);
+  EXPECT_EQ(update.running(0).worker_name(), "box");
+  EXPECT_EQ(update.running(0).task(), "parity_check");
+  EXPECT_EQ(update.running(0).encoding(), "rope");
+  EXPECT_EQ(update.running(0).members(), 2);
+  EXPECT_EQ(update.running(0).step(), 50);
+  EXPECT_EQ(update.running(0).steps(), 100);
+  EXPECT_EQ(update.running(0).phase(), "training");
+  EXPECT_EQ(update.sweep().counts().leased(), 2);
+}
+
+TEST_F(QuerySweepsTest, AnUpdateOfARunThatNobodyToldOfYetHasNoRate) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  const int64_t attempt = Lease("w1", std::span(sweep.jobs).first(2));
+  Write([&](sql::Transaction& tx) { return store::SetAttemptStep(tx, attempt, 25); });
+
+  const v1::SweepUpdate update = Update("s");
+
+  EXPECT_EQ(update.job_steps_done(), 50);
+  EXPECT_EQ(update.job_steps_per_second(), 0);
+  EXPECT_EQ(update.seconds_left(), 0);
+  EXPECT_EQ(update.running(0).phase(), "starting");
+}
+
+TEST_F(QuerySweepsTest, AnUpdateShowsOnlyTheSweepsOwnPartOfAPack) {
+  v1::SweepSpec both = SmallSweep("both");
+  v1::SweepSpec half = SmallSweep("half");
+  half.mutable_axes()->clear_seed();
+  half.mutable_axes()->add_seed(0);
+  const Made whole = AddSweep(both);
+  AddSweep(half);
+  AddWorker("w1", "box");
+  const int64_t attempt = Lease("w1", std::span(whole.jobs).first(4));  // Two learning rates, two seeds.
+  board_.Set(attempt, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope", .members = 4,
+                       .step = 10, .steps = 100, .phase = "evaluating", .steps_per_second = 3});
+
+  EXPECT_EQ(Update("both").running(0).members(), 4);
+  EXPECT_EQ(Update("half").running(0).members(), 2);
+  EXPECT_EQ(Update("half").job_steps_done(), 20);
+  // It evaluates: no step is made now.
+  EXPECT_EQ(Update("both").job_steps_per_second(), 0);
+}
+
+TEST_F(QuerySweepsTest, ASweepWithoutOpenJobsIsFinishedEvenIfSomeFailed) {
+  v1::SweepSpec spec = SmallSweep("s");
+  spec.mutable_axes()->clear_seed();
+  spec.mutable_axes()->add_seed(0);
+  spec.mutable_axes()->mutable_task()->RemoveLast();
+  const Made sweep = AddSweep(spec);
+  AddWorker("w1", "box");
+  ASSERT_EQ(sweep.jobs.size(), 4u);
+  const int64_t attempt = Lease("w1", sweep.jobs);
+  Succeed(attempt, std::span(sweep.jobs).first(3), std::vector{0.5, 0.6, 0.7});
+  EXPECT_FALSE(Update("s").finished());
+  Fail(attempt, sweep.jobs[3], "crashed");
+  EXPECT_TRUE(Update("s").finished());
+}
+
+}  // namespace
+}  // namespace longreach::service

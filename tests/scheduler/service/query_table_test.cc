@@ -1,0 +1,192 @@
+#include "scheduler/service/query_table.h"
+
+#include <sqlite3.h>
+
+#include <gmock/gmock.h>
+
+#include "tests/scheduler/service/query_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class QueryTableTest : public QueryFixture {
+ protected:
+  v1::Table Table(const std::string& sweep, const v1::TableSpec& spec = {}) {
+    store::Snapshot snapshot = Read();
+    v1::GetTableRequest request;
+    request.set_sweep(sweep);
+    *request.mutable_table() = spec;
+    absl::StatusOr<v1::Table> table = GetTable(snapshot.db(), request);
+    EXPECT_TRUE(table.ok()) << table.status();
+    return *std::move(table);
+  }
+  // All 16 jobs of a SmallSweep, each cell's four in a pack of their own, with these accuracies.
+  void SucceedAll(const Made& sweep, const std::vector<double>& accuracies) {
+    AddWorker("w1", "box");
+    for (size_t first = 0; first < sweep.jobs.size(); first += 4) {
+      const auto jobs = std::span(sweep.jobs).subspan(first, 4);
+      const int64_t attempt = Lease("w1", jobs, first == 0 ? "1.0" : "1.1");
+      Succeed(attempt, jobs, std::span(accuracies).subspan(first, 4));
+      End(attempt, Outcome::kSucceeded);
+    }
+  }
+};
+
+// even_pairs: rope, then randomized; parity_check: the same. Four jobs a cell: learning rates, and seeds within.
+const std::vector<double> kAccuracies = {0.50, 0.54, 0.58, 0.62, 0.70, 0.90, 0.80, 1.00,
+                                         0.50, 0.50, 0.52, 0.48, 0.40, 0.45, 0.50, 0.55};
+
+TEST_F(QueryTableTest, IsTheMaximumOverSeedsAndLearningRatesUnlessToldOtherwise) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::TableSpec spec;
+  spec.set_gain(true);
+
+  const v1::Table table = Table("s", spec);
+
+  EXPECT_EQ(table.title(), "s");
+  EXPECT_EQ(table.metric(), "accuracy");
+  ASSERT_EQ(table.rows_size(), 2);
+  ASSERT_EQ(table.columns_size(), 2);
+  EXPECT_EQ(table.rows(0).key(), "even_pairs");
+  EXPECT_EQ(table.columns(1).key(), "rope:randomized");
+  EXPECT_DOUBLE_EQ(table.cells(0).measured(), 62);
+  EXPECT_DOUBLE_EQ(table.cells(0).median(), 56);
+  EXPECT_DOUBLE_EQ(table.cells(1).measured(), 100);
+  EXPECT_DOUBLE_EQ(table.cells(2).measured(), 52);
+  EXPECT_DOUBLE_EQ(table.cells(3).measured(), 55);
+  EXPECT_EQ(table.cells(3).jobs(), 4);
+  EXPECT_TRUE(table.cells(1).best());
+  EXPECT_FALSE(table.cells(0).best());
+  // (100 - 62 + 55 - 52) / 2.
+  EXPECT_DOUBLE_EQ(table.gain(), 20.5);
+  EXPECT_EQ(table.gain_pairs(), 2);
+}
+
+TEST_F(QueryTableTest, OtherColumnsLengthsMetricsAndAggregatesOfTheSameJobs) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::TableSpec spec;
+  spec.set_rows("learning_rate");
+  spec.set_columns("seed");
+  spec.set_length(50);  // Half of each accuracy.
+  spec.set_aggregate("mean");
+
+  const v1::Table by_rate = Table("s", spec);
+
+  EXPECT_EQ(by_rate.rows(0).key(), "0.0001");
+  EXPECT_EQ(by_rate.columns(1).label(), "seed 1");
+  // Rate 1e-4, seed 0: 0.50, 0.70, 0.50, 0.40; their mean halved is 26.25 %.
+  EXPECT_DOUBLE_EQ(by_rate.cells(0).measured(), 26.25);
+  EXPECT_EQ(by_rate.cells(0).builds(), 2);
+  EXPECT_THAT(by_rate.notes(0), HasSubstr("4 cells were made by more than one build"));
+
+  v1::TableSpec loss;
+  loss.set_metric("loss");
+  loss.set_aggregate("min");
+  const v1::Table losses = Table("s", loss);
+  EXPECT_EQ(losses.unit(), "nats");
+  EXPECT_DOUBLE_EQ(losses.cells(0).measured(), 1 - 0.62);
+  EXPECT_TRUE(losses.cells(1).best());  // 0 is the lowest of even_pairs.
+
+  v1::TableSpec elsewhere;
+  elsewhere.set_length(60);
+  const v1::Table missing = Table("s", elsewhere);
+  EXPECT_FALSE(missing.cells(0).has_measured());
+  EXPECT_THAT(missing.notes(), ElementsAre("16 jobs succeeded without a value of accuracy at length 60"));
+}
+
+TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best_of_ruoss_2023");
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  EXPECT_FALSE(Table("s", spec).cells(2).has_measured());
+  EXPECT_THAT(Table("s", spec).notes(), testing::Contains(HasSubstr("'ruoss-2023' has not been submitted")));
+
+  // An older sweep of the name with better values, and a newer one, half of it done.
+  v1::SweepSpec older = SmallSweep("ruoss-2023");
+  older.mutable_training()->set_steps(200);
+  SucceedAll(AddSweep(older), std::vector<double>(16, 1.0));
+  v1::SweepSpec newer = SmallSweep("ruoss-2023");
+  newer.mutable_training()->set_steps(300);
+  const Made made = AddSweep(newer);
+  const auto half = std::span(made.jobs).first(8);
+  const int64_t attempt = Lease("w1", half);
+  Succeed(attempt, half, std::vector{0.1, 0.2, 0.3, 0.4, 0.5, 0.91, 0.7, 0.6});
+
+  const v1::Table table = Table("s", spec);
+
+  ASSERT_EQ(table.columns_size(), 3);
+  EXPECT_EQ(table.columns(2).label(), "Best of [1]");
+  EXPECT_DOUBLE_EQ(table.cells(2).measured(), 91);
+  EXPECT_EQ(table.cells(2).jobs(), 8);
+  EXPECT_FALSE(table.cells(5).has_measured());
+  EXPECT_THAT(table.notes(), testing::Contains("Best of [1]: 8 jobs of the sweep 'ruoss-2023' not finished yet"));
+}
+
+TEST_F(QueryTableTest, AJobOfTwoSweepsCountsInBoth) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::SweepSpec part = SmallSweep("part");
+  part.mutable_axes()->clear_seed();
+  part.mutable_axes()->add_seed(0);
+  AddSweep(part);
+
+  const v1::Table table = Table("part");
+
+  EXPECT_EQ(table.cells(0).jobs(), 2);
+  EXPECT_DOUBLE_EQ(table.cells(0).measured(), 58);  // Of 0.50 and 0.58.
+}
+
+// Table B.1 has 460 lengths per job: only the one that is asked for may be touched.
+TEST_F(QueryTableTest, ReadsOneMeasurementOfEachJobWhateverElseThereIs) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  SucceedAll(sweep, kAccuracies);
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    for (const int64_t job : sweep.jobs) {
+      for (int length = 100; length < 600; ++length) {
+        RETURN_IF_ERROR(tx.Run("INSERT INTO measurements(job, metric, length, slice, value) VALUES (?, 'accuracy', ?, '', 0.5)",
+                               job, length)
+                            .status());
+      }
+    }
+    return absl::OkStatus();
+  });
+  store::Snapshot snapshot = Read();
+  sqlite3* database = snapshot.db().raw();
+  // Every 100 instructions of SQLite's machine; reading all 8,048 measurements would take more than 40,000 instructions.
+  int64_t hundreds = 0;
+  sqlite3_progress_handler(
+      database, 100,
+      [](void* count) {
+        ++*static_cast<int64_t*>(count);
+        return 0;
+      },
+      &hundreds);
+  v1::GetTableRequest request;
+  request.set_sweep("s");
+  const absl::StatusOr<v1::Table> table = GetTable(snapshot.db(), request);
+  sqlite3_progress_handler(database, 0, nullptr, nullptr);
+
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_DOUBLE_EQ(table->cells(0).measured(), 62);
+  EXPECT_GT(hundreds, 0);
+  EXPECT_LT(hundreds, 50);
+}
+
+TEST_F(QueryTableTest, RefusesWhatIsNotThere) {
+  AddSweep(SmallSweep("s"));
+  store::Snapshot snapshot = Read();
+  v1::GetTableRequest request;
+  request.set_sweep("t-unknown");
+  EXPECT_EQ(GetTable(snapshot.db(), request).status().code(), absl::StatusCode::kNotFound);
+  request.set_sweep("s");
+  request.mutable_table()->set_metric("perplexity");
+  EXPECT_EQ(GetTable(snapshot.db(), request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace longreach::service

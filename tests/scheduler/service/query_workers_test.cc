@@ -1,0 +1,84 @@
+#include "scheduler/service/query_workers.h"
+
+#include <gmock/gmock.h>
+
+#include "proto/types/time.h"
+#include "scheduler/service/references.h"
+#include "store/workers.h"
+#include "tests/scheduler/service/query_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::HasSubstr;
+
+using QueryWorkersTest = QueryFixture;
+
+TEST_F(QueryWorkersTest, AWorkerIsGoneUnlessItCallsAndShowsWhatItRuns) {
+  AddWorker("11111111-aaaa", "alpha");
+  AddWorker("22222222-bbbb", "beta");
+  AddWorker("33333333-cccc", "gamma");
+  board_.SetWorker("22222222-bbbb", now_ + std::chrono::seconds(30));
+  board_.SetWorker("33333333-cccc", now_);
+  board_.Set(7, {.worker = "22222222-bbbb", .worker_name = "beta", .task = "even_pairs", .encoding = "rope:randomized",
+                 .members = 9, .step = 3, .steps = 10, .phase = "training", .steps_per_second = 2.5});
+  Write([&](sql::Transaction& tx) {
+    return store::SetWorkerState(tx, "33333333-cccc", store::WorkerState::kDraining, "drained");
+  });
+
+  store::Snapshot snapshot = Read();
+  const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(snapshot.db(), board_.Read());
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->workers_size(), 3);
+  const v1::WorkerInfo& alpha = response->workers(0);
+  EXPECT_EQ(alpha.name(), "alpha");
+  EXPECT_EQ(alpha.state(), "gone");
+  EXPECT_THAT(alpha.reason(), HasSubstr(ToIso8601(now_)));
+  const v1::WorkerInfo& beta = response->workers(1);
+  EXPECT_EQ(beta.state(), "active");
+  EXPECT_EQ(beta.reason(), "");
+  EXPECT_EQ(beta.device(), "cpu");
+  EXPECT_EQ(beta.pack_limit(), 16);
+  EXPECT_EQ(FromTimestamp(beta.seen_at()), now_ + std::chrono::seconds(30));
+  ASSERT_EQ(beta.running_size(), 1);
+  EXPECT_EQ(beta.running(0).attempt(), 7u);
+  EXPECT_EQ(beta.running(0).members(), 9);
+  EXPECT_EQ(beta.running(0).steps_per_second(), 2.5);
+  EXPECT_EQ(response->workers(2).state(), "draining");
+  EXPECT_EQ(response->workers(2).reason(), "drained");
+  EXPECT_EQ(response->workers(2).running_size(), 0);
+}
+
+TEST_F(QueryWorkersTest, AWorkerGoesByNameOrIdAndAnAmbiguousOneIsRefused) {
+  AddWorker("11111111-aaaa", "alpha");
+  AddWorker("22222222-bbbb", "beta");
+  AddWorker("22222222-cccc", "beta");
+  store::Snapshot snapshot = Read();
+
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "alpha")->id, "11111111-aaaa");
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "1111")->id, "11111111-aaaa");
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "22222222-c")->id, "22222222-cccc");
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "beta").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "2222").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "alfa").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(QueryWorkersTest, DataSetsAreListedByName) {
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(store::BindDataSet(tx, {"pg19", std::string(64, 'b'), 2e9, now_}).status());
+    return store::BindDataSet(tx, {"enwik8", std::string(64, 'a'), 1e8, now_}).status();
+  });
+
+  store::Snapshot snapshot = Read();
+  const absl::StatusOr<v1::ListDataSetsResponse> response = ListDataSets(snapshot.db());
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->data_sets_size(), 2);
+  EXPECT_EQ(response->data_sets(0).name(), "enwik8");
+  EXPECT_EQ(response->data_sets(0).sha256(), std::string(64, 'a'));
+  EXPECT_EQ(response->data_sets(1).bytes(), 2e9);
+}
+
+}  // namespace
+}  // namespace longreach::service
