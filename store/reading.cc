@@ -102,7 +102,8 @@ absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int
   ASSIGN_OR_RETURN(
       sql::Rows rows,
       db.Query("SELECT a.id, w.name, j.task, j.encoding, j.randomized, count(*), max(a.step, a.start_step, max(j.checkpoint_step)), "
-               "max(j.steps) FROM attempts AS a CROSS JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
+               "max(j.steps) FROM attempts AS a INDEXED BY attempts_running "
+               "CROSS JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
                "CROSS JOIN sweep_jobs AS sj ON sj.job = aj.job AND sj.sweep = ? AND sj.role = 'member' "
                "CROSS JOIN jobs AS j ON j.num = aj.job JOIN workers AS w ON w.id = a.worker "
                "WHERE a.ended_at IS NULL GROUP BY a.id ORDER BY a.id",
