@@ -129,6 +129,10 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::fi
   return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder));
 }
 
+std::unique_ptr<ArtifactFiles> ArtifactFiles::OfOtherStore(const std::filesystem::path& folder) {
+  return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder));
+}
+
 bool ArtifactFiles::IsHash(std::string_view text) {
   return text.size() == 64 &&
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });

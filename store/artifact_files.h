@@ -63,6 +63,9 @@ class ArtifactFiles {
   // Makes the folder if it is not there, and removes what an earlier process left half-written.
   static absl::StatusOr<std::unique_ptr<ArtifactFiles>> Open(const std::filesystem::path& folder);
 
+  // Another store's folder, only to be read: nothing is made or removed.
+  static std::unique_ptr<ArtifactFiles> OfOtherStore(const std::filesystem::path& folder);
+
   const std::filesystem::path& folder() const { return folder_; }
   // Where a file lies or would lie. `sha256` must be 64 lower-case hexadecimal digits (IsHash).
   std::filesystem::path PathOf(std::string_view sha256) const;

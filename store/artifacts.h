@@ -13,11 +13,11 @@ namespace longreach::store {
 
 struct ArtifactRow {
   int64_t job = 0;
-  std::string kind;  // "checkpoint", "weights", "log", "series", "figure".
+  std::string kind{};  // "checkpoint", "weights", "log", "series", "figure".
   int step = 0;
   int64_t attempt = 0;
   int member = 0;  // Position along the file's member axis.
-  std::string sha256;
+  std::string sha256{};
   int64_t bytes = 0;
   WallTime created_at{};
 };

@@ -105,6 +105,24 @@ absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64
   return ReadAttempts(std::move(rows));
 }
 
+absl::StatusOr<std::vector<MeasuredAttempt>> MeasuredAttempts(sql::Connection& db, int limit) {
+  ASSIGN_OR_RETURN(sql::Rows rows,
+                   db.Query("SELECT a.worker, (a.ended_at - a.started_at) / 1000000.0, a.members, j.spec FROM attempts AS a "
+                            "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.member = 0 JOIN jobs AS j ON j.num = aj.job "
+                            "WHERE a.outcome = 'succeeded' AND a.start_step = 0 AND a.ended_at > a.started_at "
+                            "ORDER BY a.id DESC LIMIT ?",
+                            limit));
+  std::vector<MeasuredAttempt> measured;
+  while (rows.Next()) {
+    measured.push_back({.worker = rows.Get<std::string>(0),
+                        .seconds = rows.Get<double>(1),
+                        .members = rows.Get<int>(2),
+                        .spec = rows.Get<std::string>(3)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return measured;
+}
+
 absl::Status DropMember(sql::Transaction& tx, int64_t attempt, int64_t job) {
   return ExactlyOne(tx.Run("UPDATE attempt_jobs SET dropped = 1 WHERE attempt = ? AND job = ?", attempt, job),
                     fmt::format("job {} is no member of attempt {}", job, attempt));

@@ -15,27 +15,27 @@
 namespace longreach::store {
 
 struct NewAttempt {
-  std::string worker;  // Its id; the worker must have a row.
+  std::string worker{};  // Its id; the worker must have a row.
   uint64_t incarnation = 0;
   WallTime started_at{};
-  std::string build;
-  std::string device;
+  std::string build{};
+  std::string device{};
   int threads = 0;
   int start_step = 0;
 };
 
 struct AttemptRow {
   int64_t id = 0;
-  std::string worker;
-  std::string worker_name;
+  std::string worker{};
+  std::string worker_name{};
   uint64_t incarnation = 0;
   WallTime started_at{};
-  std::optional<WallTime> ended_at;
-  std::optional<Outcome> outcome;  // Nothing while it runs.
-  std::string detail;
-  std::string build;
-  std::string device;
-  std::string engine;
+  std::optional<WallTime> ended_at{};
+  std::optional<Outcome> outcome{};  // Nothing while it runs.
+  std::string detail{};
+  std::string build{};
+  std::string device{};
+  std::string engine{};
   int threads = 0;
   int members = 0;     // At its start.
   int start_step = 0;
@@ -45,7 +45,7 @@ struct AttemptRow {
 struct AttemptMember {
   int member = 0;  // Position along the pack axis.
   int64_t job = 0;
-  std::string id;
+  std::string id{};
   bool dropped = false;
 };
 
@@ -62,6 +62,16 @@ absl::StatusOr<std::vector<AttemptRow>> UnfinishedAttempts(sql::Connection& db, 
 absl::StatusOr<std::vector<AttemptRow>> UnfinishedAttempts(sql::Connection& db);
 // Attempts that had the job, newest first.
 absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64_t job);
+
+// An attempt that trained its pack from the first step to the result.
+struct MeasuredAttempt {
+  std::string worker{};  // Its id.
+  double seconds = 0;
+  int members = 0;
+  std::string spec{};    // Canonical text of its first job.
+};
+// The newest of them first, at most `limit`.
+absl::StatusOr<std::vector<MeasuredAttempt>> MeasuredAttempts(sql::Connection& db, int limit);
 
 // Marks a member as dropped: it gets no result. The job's own state is the caller's.
 absl::Status DropMember(sql::Transaction& tx, int64_t attempt, int64_t job);

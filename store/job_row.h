@@ -16,6 +16,9 @@ JobRow ReadJob(const sql::Rows& rows);
 // All rows.
 absl::StatusOr<std::vector<JobRow>> ReadJobs(sql::Rows rows);
 
+// The num of a requirement's row, which is made when there is none.
+absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Requirement& requirement);
+
 // INTERNAL unless exactly one row was changed; `what` says what was wanted.
 absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view what);
 

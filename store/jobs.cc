@@ -22,20 +22,6 @@ RequirementKey KeyOf(const Requirement& r) {
   return {r.experiment, r.task, r.task_revision, r.encoding, r.encoding_revision, r.model_revision, r.data};
 }
 
-absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Requirement& r) {
-  ASSIGN_OR_RETURN(std::optional<int64_t> found,
-                   tx.First<int64_t>("SELECT num FROM requirements WHERE experiment = ? AND task = ? AND task_revision = ? "
-                                     "AND encoding = ? AND encoding_revision = ? AND model_revision = ? AND data = ?",
-                                     r.experiment, r.task, r.task_revision, r.encoding, r.encoding_revision, r.model_revision,
-                                     r.data));
-  if (found.has_value()) return *found;
-  RETURN_IF_ERROR(tx.Run("INSERT INTO requirements(experiment, task, task_revision, encoding, encoding_revision, "
-                         "model_revision, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                         r.experiment, r.task, r.task_revision, r.encoding, r.encoding_revision, r.model_revision, r.data)
-                      .status());
-  return tx.connection().LastInsertRow();
-}
-
 // Resolves the inputs of a new job; true: all of them are there.
 absl::StatusOr<bool> ResolveInputs(sql::Transaction& tx, const NewJob& job, std::vector<int64_t>& sources) {
   bool all_there = true;
@@ -143,6 +129,20 @@ absl::StatusOr<std::vector<JobRow>> ReadJobs(sql::Rows rows) {
   return jobs;
 }
 
+absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Requirement& r) {
+  ASSIGN_OR_RETURN(std::optional<int64_t> found,
+                   tx.First<int64_t>("SELECT num FROM requirements WHERE experiment = ? AND task = ? AND task_revision = ? "
+                                     "AND encoding = ? AND encoding_revision = ? AND model_revision = ? AND data = ?",
+                                     r.experiment, r.task, r.task_revision, r.encoding, r.encoding_revision, r.model_revision,
+                                     r.data));
+  if (found.has_value()) return *found;
+  RETURN_IF_ERROR(tx.Run("INSERT INTO requirements(experiment, task, task_revision, encoding, encoding_revision, "
+                         "model_revision, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                         r.experiment, r.task, r.task_revision, r.encoding, r.encoding_revision, r.model_revision, r.data)
+                      .status());
+  return tx.connection().LastInsertRow();
+}
+
 absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view what) {
   RETURN_IF_ERROR(changed.status());
   if (*changed != 1) return absl::InternalError(fmt::format("{}: {} rows fit", what, *changed));
@@ -193,6 +193,11 @@ absl::StatusOr<JobRow> GetJob(sql::Connection& db, int64_t num) {
 
 absl::StatusOr<std::optional<int64_t>> FindJobNum(sql::Connection& db, std::string_view id) {
   return db.First<int64_t>("SELECT num FROM jobs WHERE id = ?", id);
+}
+
+absl::StatusOr<std::optional<State>> FindJobState(sql::Connection& db, std::string_view id) {
+  ASSIGN_OR_RETURN(std::optional<std::string> word, db.First<std::string>("SELECT state FROM jobs WHERE id = ?", id));
+  return word.has_value() ? StateOf(*word) : std::nullopt;
 }
 
 absl::Status LeaseJobs(sql::Transaction& tx, int64_t attempt, std::span<const int64_t> jobs) {

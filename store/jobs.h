@@ -26,55 +26,55 @@ std::optional<State> StateOf(std::string_view word);
 // What a job asks of a worker. Jobs share a few of these, so that finding work for a worker needs one look per kind
 // of work and not one per job.
 struct Requirement {
-  std::string experiment;
-  std::string task;
+  std::string experiment{};
+  std::string task{};
   int task_revision = 1;
-  std::string encoding;
+  std::string encoding{};
   int encoding_revision = 1;
   int model_revision = 1;
-  std::string data;  // Name of a data set; empty: none.
+  std::string data{};  // Name of a data set; empty: none.
 };
 
 struct NewJobInput {
-  std::string name;
-  std::string source;    // The id of the job that makes it; must be in the store or in the same call.
-  std::string artifact;  // Exactly one of artifact (a kind) and metric (a name); the other is empty.
-  std::string metric;
+  std::string name{};
+  std::string source{};    // The id of the job that makes it; must be in the store or in the same call.
+  std::string artifact{};  // Exactly one of artifact (a kind) and metric (a name); the other is empty.
+  std::string metric{};
 };
 
 // A job as it is first written. Its `state` follows from its inputs.
 struct NewJob {
-  std::string id;    // SHA-256 of `spec`.
-  std::string spec;  // Canonical text.
-  Requirement requirement;
+  std::string id{};    // SHA-256 of `spec`.
+  std::string spec{};  // Canonical text.
+  Requirement requirement{};
   bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
   int steps = 0;
-  std::string pack_key;
-  std::vector<NewJobInput> inputs;
+  std::string pack_key{};
+  std::vector<NewJobInput> inputs{};
 };
 
 struct JobRow {
   int64_t num = 0;  // Also the order of submission.
-  std::string id;
-  std::string spec;
-  Requirement requirement;
+  std::string id{};
+  std::string spec{};
+  Requirement requirement{};
   bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
   int steps = 0;
-  std::string pack_key;
+  std::string pack_key{};
   // A live sweep has it. Kept for all jobs that have not succeeded.
   bool wanted = false;
   // The highest among the live sweeps that have it; 0 when there is none.
   int priority = 0;
   State state = State::kQueued;
   // leased: the attempt that trains it; succeeded: the one whose result was accepted; else nothing.
-  std::optional<int64_t> attempt;
+  std::optional<int64_t> attempt{};
   int failures = 0;
   int losses = 0;
-  std::string failure;  // Why it failed, or why its last attempt did; empty: neither.
+  std::string failure{};  // Why it failed, or why its last attempt did; empty: neither.
   bool diverged = false;
   int diverged_at = 0;      // Updates done when its loss was not finite.
   int checkpoint_step = 0;  // Of its newest checkpoint; 0: none.
@@ -84,7 +84,7 @@ struct JobRow {
 // ---- Submission.
 
 struct InsertedJobs {
-  std::vector<int64_t> nums;  // One for each given job, in order.
+  std::vector<int64_t> nums{};  // One for each given job, in order.
   int created = 0;            // How many were new.
 };
 // Adds the jobs that are not there yet and finds those that are. New ones are `waiting` when an input is not there yet,
@@ -97,12 +97,13 @@ absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const Ne
 absl::StatusOr<std::optional<JobRow>> FindJob(sql::Connection& db, std::string_view id);
 absl::StatusOr<JobRow> GetJob(sql::Connection& db, int64_t num);
 absl::StatusOr<std::optional<int64_t>> FindJobNum(sql::Connection& db, std::string_view id);
+absl::StatusOr<std::optional<State>> FindJobState(sql::Connection& db, std::string_view id);
 
 // ---- Finding work. The cost depends on the number of kinds of work, not on the number of jobs.
 
 struct RequirementRow {
   int64_t num = 0;
-  Requirement requirement;
+  Requirement requirement{};
 };
 // All that jobs of this store have ever asked for, ascending by num; rows are never changed or removed.
 absl::StatusOr<std::vector<RequirementRow>> Requirements(sql::Connection& db);
@@ -111,7 +112,7 @@ absl::StatusOr<std::vector<RequirementRow>> Requirements(sql::Connection& db);
 struct LeaseGroup {
   int64_t first = 0;  // The num of its first job in line.
   int priority = 0;   // Of that job.
-  std::string pack_key;
+  std::string pack_key{};
   int checkpoint_step = 0;
   int64_t split_group = 0;
 };
@@ -129,15 +130,15 @@ absl::StatusOr<bool> AnyReady(sql::Connection& db);
 absl::Status LeaseJobs(sql::Transaction& tx, int64_t attempt, std::span<const int64_t> jobs);
 
 struct Measurement {
-  std::string metric;
+  std::string metric{};
   int length = 0;
-  std::string slice;
+  std::string slice{};
   double value = 0;
 };
 struct JobResult {
   bool diverged = false;
   int diverged_at = 0;
-  std::vector<Measurement> measurements;
+  std::vector<Measurement> measurements{};
 };
 // leased to `attempt` -> succeeded, with its measurements; its checkpoints' rows go (RemoveCheckpoints).
 // INVALID_ARGUMENT: a value that is not finite, a measurement twice, measurements of a diverged job, or none of
@@ -148,7 +149,7 @@ absl::Status CompleteJob(sql::Transaction& tx, int64_t job, int64_t attempt, con
 struct Requeue {
   int failures = 0;
   int losses = 0;
-  std::string failure;
+  std::string failure{};
   int64_t split_group = 0;
 };
 absl::Status RequeueJob(sql::Transaction& tx, int64_t job, int64_t attempt, const Requeue& requeue);
@@ -163,25 +164,25 @@ absl::Status ReleaseJob(sql::Transaction& tx, int64_t job);
 // Jobs that need something of `source`, with the state they are in.
 struct Dependant {
   int64_t job = 0;
-  std::string id;
+  std::string id{};
   State state = State::kWaiting;
-  std::string name;
-  std::string artifact;
-  std::string metric;
+  std::string name{};
+  std::string artifact{};
+  std::string metric{};
 };
 absl::StatusOr<std::vector<Dependant>> DependantsOf(sql::Connection& db, int64_t source);
 // Inputs of `job` whose source has not succeeded.
 absl::StatusOr<int> MissingInputs(sql::Connection& db, int64_t job);
 
 struct JobInputRow {
-  std::string name;
+  std::string name{};
   int64_t source = 0;
-  std::string source_id;
+  std::string source_id{};
   State source_state = State::kWaiting;
   bool source_diverged = false;
-  std::string source_failure;
-  std::string artifact;
-  std::string metric;
+  std::string source_failure{};
+  std::string artifact{};
+  std::string metric{};
 };
 // Ascending by name.
 absl::StatusOr<std::vector<JobInputRow>> InputsOf(sql::Connection& db, int64_t job);

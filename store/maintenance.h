@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace longreach::store {
 absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target);
 
 struct CheckReport {
-  std::vector<std::string> violations;  // One line each; none: the store is sound. At most kMaxViolations of each kind.
+  std::vector<std::string> violations{};  // One line each; none: the store is sound. At most kMaxViolations of each kind.
   int64_t sweeps = 0;
   int64_t jobs = 0;
   int64_t attempts = 0;
@@ -31,37 +32,40 @@ absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& file
 struct MergeReport {
   int jobs_added = 0;
   int results_added = 0;
-  int artifacts_added = 0;
+  int artifacts_added = 0;  // Rows: one for each job that a file belongs to.
   int results_in_both = 0;
-  std::vector<std::string> differences;  // One line per job whose results differ; ours stay.
-};
-// Another store's file, held and read for a merge.
-class MergeSource {
- public:
-  // `artifacts` empty: FILE.artifacts beside it.
-  // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours.
-  static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {});
-  MergeSource(MergeSource&&) noexcept;
-  ~MergeSource();
-
-  // Copies the artifact files that `files` lacks. Takes long; call it outside of the writer, before Apply. The pins keep them.
-  // A file that is missing or damaged over there is an error: NOT_FOUND, DATA_LOSS.
-  absl::StatusOr<std::vector<Pin>> CopyFiles(ArtifactFiles& files);
-  // Takes over jobs, results, attempts, sweeps, workers, data sets and artifacts. A job that both have keeps the result it has; a job
-  // that is unfinished here and finished there gets that result, and if it was leased here, its attempt is told in `dropped`.
-  absl::StatusOr<MergeReport> Apply(sql::Transaction& tx);
-
+  std::vector<std::string> differences{};  // One line per job whose results differ; ours stay.
+  // Jobs that were leased here and have their result now. Their attempts go on without them, or have ended when none is left.
   struct Dropped {
     int64_t job = 0;
     int64_t attempt = 0;
   };
-  const std::vector<Dropped>& dropped() const { return dropped_; }
+  std::vector<Dropped> dropped;
+};
+
+// Another store's file, held and read for a merge.
+class MergeSource {
+ public:
+  // `artifacts` empty: FILE.artifacts beside it.
+  // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours;
+  // DATA_LOSS: not a database, or Check finds violations in it.
+  static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {});
+  MergeSource(MergeSource&&) noexcept;
+  ~MergeSource();
+
+  // Copies the artifact files that `files` lacks. Takes long; call it before Apply and not on the writer's thread. The pins keep
+  // the files until rows name them. DATA_LOSS: a file is damaged over there.
+  absl::StatusOr<std::vector<Pin>> CopyFiles(ArtifactFiles& files);
+  // Takes over jobs, results, attempts (under new numbers), sweeps, workers, data sets and artifacts. A job that both have keeps the
+  // result it has; one that is unfinished here and finished there gets that result; one that is unfinished in both goes on from the
+  // later checkpoint, unless it runs. The same merge again adds nothing.
+  // FAILED_PRECONDITION: a data set's name stands for other bytes there.
+  absl::StatusOr<MergeReport> Apply(sql::Transaction& tx, WallTime now);
 
  private:
   struct Impl;
   explicit MergeSource(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
-  std::vector<Dropped> dropped_;
 };
 
 }  // namespace longreach::store

@@ -17,9 +17,9 @@ namespace longreach::store {
 struct ListedJob {
   int64_t num = 0;
   int64_t position = 0;  // In its sweep's order of expansion; 0 when read by its num.
-  std::string id;
-  std::string task;
-  std::string encoding;
+  std::string id{};
+  std::string task{};
+  std::string encoding{};
   bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
@@ -28,16 +28,16 @@ struct ListedJob {
   int diverged_at = 0;
   int failures = 0;
   int losses = 0;
-  std::string failure;
+  std::string failure{};
   int steps = 0;
   int checkpoint_step = 0;
-  std::optional<int64_t> attempt;
+  std::optional<int64_t> attempt{};
   int attempt_step = 0;         // The last that this attempt told of.
-  std::optional<double> score;  // Of the metric that was asked for, over all lengths.
+  std::optional<double> score{};  // Of the metric that was asked for, over all lengths.
 };
 
 struct JobFilter {
-  std::optional<State> state;  // Nothing: all.
+  std::optional<State> state{};  // Nothing: all.
   bool diverged_only = false;
 };
 
@@ -51,15 +51,15 @@ absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, st
 
 // A member of a sweep with one of its measurements.
 struct MeasuredJob {
-  std::string task;
-  std::string encoding;
+  std::string task{};
+  std::string encoding{};
   bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
   State state = State::kQueued;
   bool diverged = false;
-  std::optional<double> value;
-  std::string build;  // Of the attempt that the result is from; empty before.
+  std::optional<double> value{};
+  std::string build{};  // Of the attempt that the result is from; empty before.
 };
 // Calls `use` for each member in order of expansion. Of a job's measurements only the one asked for is read.
 absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
@@ -68,9 +68,9 @@ absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::stri
 // The part of a running attempt's pack that belongs to a sweep.
 struct RunningPart {
   int64_t attempt = 0;
-  std::string worker_name;
-  std::string task;
-  std::string encoding;
+  std::string worker_name{};
+  std::string task{};
+  std::string encoding{};
   bool randomized = false;
   int members = 0;  // Jobs of the sweep, without dropped ones.
   int step = 0;     // The last that it told of, or that it started from.

@@ -17,7 +17,7 @@ namespace longreach::store {
 
 struct OpenOptions {
   // Empty: FILE.artifacts beside the file.
-  std::filesystem::path artifacts;
+  std::filesystem::path artifacts{};
 };
 
 class Store;

@@ -27,23 +27,23 @@ struct Counts {
 };
 
 struct NewSweep {
-  std::string id;    // SHA-256 of `spec`.
-  std::string name;
-  std::string spec;  // Canonical text.
+  std::string id{};    // SHA-256 of `spec`.
+  std::string name{};
+  std::string spec{};  // Canonical text.
   int priority = 0;
   WallTime submitted_at{};
 };
 
 struct SweepRow {
   int64_t num = 0;
-  std::string id;
-  std::string name;
-  std::string spec;
+  std::string id{};
+  std::string name{};
+  std::string spec{};
   int priority = 0;
   SweepState state = SweepState::kLive;
   WallTime submitted_at{};
   WallTime asked_at{};  // When it was last submitted (again): "last" is the newest of these.
-  Counts counts;
+  Counts counts{};
 };
 
 // Adds a live sweep; its num. ALREADY_EXISTS: there is one of this id.
@@ -74,7 +74,7 @@ absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep);
 
 struct DroppedJob {
   int64_t job = 0;
-  std::string id;
+  std::string id{};
   int64_t attempt = 0;  // The attempt that trained it until now.
 };
 // Cancels the unfinished jobs of a sweep that no live or paused sweep has (failed ones stay failed): any of waiting,

@@ -17,18 +17,18 @@ std::string_view Word(WorkerState state);
 std::optional<WorkerState> WorkerStateOf(std::string_view word);
 
 struct WorkerRow {
-  std::string id;  // A UUID.
-  std::string name;
+  std::string id{};  // A UUID.
+  std::string name{};
   uint64_t incarnation = 0;
-  std::string abilities;  // The message Abilities as proto3 JSON.
-  std::string build;
-  std::string device;
+  std::string abilities{};  // The message Abilities as proto3 JSON.
+  std::string build{};
+  std::string device{};
   int threads = 0;
   int pack_limit = 0;
   WorkerState state = WorkerState::kActive;
-  std::string reason;  // Why it is not active; empty if it is.
+  std::string reason{};  // Why it is not active; empty if it is.
   // What its last attempts in a row failed on, as scheduler/core writes it; empty after a success.
-  std::string recent_failures;
+  std::string recent_failures{};
   WallTime first_seen_at{};
   WallTime seen_at{};
 };
@@ -46,8 +46,8 @@ absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime a
 absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference);
 
 struct DataSetRow {
-  std::string name;
-  std::string sha256;
+  std::string name{};
+  std::string sha256{};
   double bytes = 0;
   WallTime first_seen_at{};
 };

@@ -20,10 +20,10 @@ namespace longreach::store {
 // Something that happened: a call, or a deadline.
 struct Event {
   // Reads, decides and writes. Not OK: what it wrote is taken back, the other events of the group stay.
-  std::function<absl::Status(sql::Transaction&)> apply;
+  std::function<absl::Status(sql::Transaction&)> apply{};
   // Called once, after the commit and in the order of the events: with what `apply` returned, or with the error of the commit. Memory
   // that mirrors the file changes here, not in `apply`. May be empty. Must not block.
-  std::function<void(const absl::Status&)> done;
+  std::function<void(const absl::Status&)> done{};
 };
 
 // Runs a group of events in one transaction and calls all their `done`s. When the commit or anything that concerns the whole
@@ -38,11 +38,11 @@ struct WriterOptions {
   // At most this many wait; a further one is refused with RESOURCE_EXHAUSTED.
   size_t queue_limit = 65'536;
   // When the writer must wake at the latest; nothing: only for events. Called on the writer's thread after each group.
-  std::function<std::optional<SteadyTime>()> next_deadline;
+  std::function<std::optional<SteadyTime>()> next_deadline{};
   // Called on the writer's thread once that time has come; what it returns is run like any other event.
-  std::function<Event(SteadyTime now)> at_deadline;
+  std::function<Event(SteadyTime now)> at_deadline{};
   // Called on the writer's thread after each group has been answered, outside of any transaction.
-  std::function<void(sql::Connection&)> after_group;
+  std::function<void(sql::Connection&)> after_group{};
 };
 
 // The thread around RunGroup. The connection is its own until it is destroyed.

@@ -1,0 +1,379 @@
+#include "store/merge.h"
+
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "store/artifacts.h"
+#include "store/attempts.h"
+#include "store/job_row.h"
+#include "store/measurements.h"
+#include "store/sweeps.h"
+
+namespace longreach::store {
+namespace {
+
+constexpr size_t kMaxDifferences = 1000;
+
+class Merge {
+ public:
+  Merge(sql::Connection& theirs, sql::Transaction& ours, WallTime now) : theirs_(theirs), ours_(ours), now_(now) {}
+
+  absl::StatusOr<MergeReport> Run() {
+    RETURN_IF_ERROR(Workers());
+    RETURN_IF_ERROR(DataSets());
+    RETURN_IF_ERROR(Attempts());
+    RETURN_IF_ERROR(Jobs());
+    RETURN_IF_ERROR(AttemptMembers());
+    RETURN_IF_ERROR(Sweeps());
+    RETURN_IF_ERROR(SettleWaitingJobs());
+    RETURN_IF_ERROR(ForgetNeedlessFiles());
+    if (differing_ > kMaxDifferences) {
+      report_.differences.push_back(fmt::format("... and {} more jobs with different results", differing_ - kMaxDifferences));
+    }
+    return std::move(report_);
+  }
+
+ private:
+  absl::Status Workers();
+  absl::Status DataSets();
+  absl::Status Attempts();
+  absl::Status Jobs();
+  absl::Status AttemptMembers();
+  absl::Status Sweeps();
+  absl::Status SettleWaitingJobs();
+  absl::Status ForgetNeedlessFiles();
+
+  absl::StatusOr<int64_t> AddJob(const JobRow& job);
+  absl::Status MergeJob(const JobRow& job, const JobRow& own);
+  absl::Status TakeResult(const JobRow& job, const JobRow& own);
+  absl::Status CopyResult(const JobRow& job, int64_t own);
+  absl::Status CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only);
+  absl::Status LeaveAttempt(int64_t own, int64_t attempt);
+  absl::Status Compare(const JobRow& job, const JobRow& own);
+
+  sql::Connection& theirs_;
+  sql::Transaction& ours_;
+  const WallTime now_;
+  MergeReport report_;
+  size_t differing_ = 0;
+  // From numbers over there to ours.
+  std::unordered_map<int64_t, int64_t> attempts_;
+  std::vector<int64_t> new_attempts_;  // Theirs.
+  std::unordered_map<int64_t, int64_t> jobs_;
+};
+
+absl::Status Merge::Workers() {
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT id, name, incarnation, abilities, build, device, threads, pack_limit, "
+                                                 "first_seen_at, seen_at FROM workers ORDER BY id"));
+  while (rows.Next()) {
+    // A worker is active again when it comes; a drain over there does not concern this store.
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, "
+                              "first_seen_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+                              rows.Get<std::string>(0), rows.Get<std::string>(1), rows.Get<int64_t>(2), rows.Get<std::string>(3),
+                              rows.Get<std::string>(4), rows.Get<std::string>(5), rows.Get<int64_t>(6), rows.Get<int64_t>(7),
+                              rows.Get<int64_t>(8), rows.Get<int64_t>(9))
+                        .status());
+  }
+  return rows.status();
+}
+
+absl::Status Merge::DataSets() {
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT name, sha256, bytes, first_seen_at FROM data_sets ORDER BY name"));
+  while (rows.Next()) {
+    const auto name = rows.Get<std::string>(0);
+    const auto hash = rows.Get<std::string>(1);
+    ASSIGN_OR_RETURN(std::optional<std::string> own, ours_.First<std::string>("SELECT sha256 FROM data_sets WHERE name = ?", name));
+    if (own.has_value() && *own != hash) {
+      return absl::FailedPreconditionError(
+          fmt::format("the data set '{}' stands for other bytes there (SHA-256 {}) than here ({}): results made with different "
+                      "data cannot be in one store; nothing was merged",
+                      name, hash, *own));
+    }
+    if (own.has_value()) continue;
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES (?, ?, ?, ?)", name, hash,
+                              rows.Get<double>(2), rows.Get<int64_t>(3))
+                        .status());
+  }
+  return rows.status();
+}
+
+// What makes an attempt known across stores: no worker starts two attempts with the same first job at the same microsecond.
+using AttemptKey = std::tuple<std::string, int64_t, std::string>;
+
+absl::StatusOr<std::map<AttemptKey, int64_t>> KeysOfAttempts(sql::Connection& db) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT a.id, a.worker, a.started_at, j.id FROM attempts AS a "
+                                            "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.member = 0 "
+                                            "JOIN jobs AS j ON j.num = aj.job ORDER BY a.id"));
+  std::map<AttemptKey, int64_t> keys;
+  while (rows.Next()) {
+    keys.emplace(AttemptKey{rows.Get<std::string>(1), rows.Get<int64_t>(2), rows.Get<std::string>(3)}, rows.Get<int64_t>(0));
+  }
+  RETURN_IF_ERROR(rows.status());
+  return keys;
+}
+
+absl::Status Merge::Attempts() {
+  ASSIGN_OR_RETURN(const auto own_keys, KeysOfAttempts(ours_));
+  ASSIGN_OR_RETURN(const auto their_keys, KeysOfAttempts(theirs_));
+  std::map<int64_t, int64_t> known;  // Theirs to ours.
+  for (const auto& [key, id] : their_keys) {
+    if (const auto own = own_keys.find(key); own != own_keys.end()) known.emplace(id, own->second);
+  }
+  ASSIGN_OR_RETURN(sql::Rows rows,
+                   theirs_.Query("SELECT a.id, a.worker, a.incarnation, a.started_at, ifnull(a.ended_at, max(w.seen_at, a.started_at)), "
+                                 "ifnull(a.outcome, 'lost'), iif(a.outcome IS NULL, 'it ran when its store was merged', a.detail), "
+                                 "a.build, a.device, a.engine, a.threads, a.members, a.start_step, a.step "
+                                 "FROM attempts AS a JOIN workers AS w ON w.id = a.worker ORDER BY a.id"));
+  while (rows.Next()) {
+    const auto id = rows.Get<int64_t>(0);
+    if (const auto found = known.find(id); found != known.end()) {
+      attempts_.emplace(id, found->second);
+      continue;
+    }
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO attempts(worker, incarnation, started_at, ended_at, outcome, detail, build, device, "
+                              "engine, threads, members, start_step, step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              rows.Get<std::string>(1), rows.Get<int64_t>(2), rows.Get<int64_t>(3), rows.Get<int64_t>(4),
+                              rows.Get<std::string>(5), rows.Get<std::string>(6), rows.Get<std::string>(7),
+                              rows.Get<std::string>(8), rows.Get<std::string>(9), rows.Get<int64_t>(10), rows.Get<int64_t>(11),
+                              rows.Get<int64_t>(12), rows.Get<int64_t>(13))
+                        .status());
+    attempts_.emplace(id, ours_.connection().LastInsertRow());
+    new_attempts_.push_back(id);
+  }
+  return rows.status();
+}
+
+absl::Status Merge::Jobs() {
+  static const std::string kAll = SelectJobs("ORDER BY j.num");
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query(kAll));
+  while (rows.Next()) {
+    const JobRow job = ReadJob(rows);
+    ASSIGN_OR_RETURN(std::optional<JobRow> own, FindJob(ours_, job.id));
+    if (own.has_value()) {
+      jobs_.emplace(job.num, own->num);
+      RETURN_IF_ERROR(MergeJob(job, *own));
+    } else {
+      ASSIGN_OR_RETURN(int64_t num, AddJob(job));
+      jobs_.emplace(job.num, num);
+    }
+  }
+  return rows.status();
+}
+
+absl::StatusOr<int64_t> Merge::AddJob(const JobRow& job) {
+  ASSIGN_OR_RETURN(int64_t requirement, FindOrAddRequirement(ours_, job.requirement));
+  // What ran there is queued here; a result is added by CopyResult, and who must wait is settled at the end.
+  State state = job.state;
+  if (state == State::kLeased || state == State::kSucceeded) state = State::kQueued;
+  RETURN_IF_ERROR(ours_.Run("INSERT INTO jobs(id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, "
+                            "failures, losses, failure, requirement, pack_key, spec) "
+                            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                            job.id, job.requirement.experiment, job.requirement.task, job.requirement.encoding, job.randomized,
+                            job.learning_rate, job.seed, job.steps, Word(state), job.failures, job.losses, job.failure,
+                            requirement, job.pack_key, job.spec)
+                      .status());
+  const int64_t num = ours_.connection().LastInsertRow();
+  ASSIGN_OR_RETURN(std::vector<JobInputRow> inputs, InputsOf(theirs_, job.num));
+  for (const JobInputRow& input : inputs) {
+    const auto source = jobs_.find(input.source);
+    if (source == jobs_.end()) {
+      return absl::DataLossError(fmt::format("job {} over there comes before its input '{}'", job.id, input.name));
+    }
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO job_inputs(job, name, source, artifact, metric) VALUES (?, ?, ?, ?, ?)", num, input.name,
+                              source->second, input.artifact, input.metric)
+                        .status());
+  }
+  ++report_.jobs_added;
+  if (job.state == State::kSucceeded) RETURN_IF_ERROR(CopyResult(job, num));
+  RETURN_IF_ERROR(CopyArtifacts(job, num, false));
+  if (job.state != State::kSucceeded) {
+    ASSIGN_OR_RETURN(std::vector<ProgressRow> progress, ProgressOf(theirs_, job.num));
+    RETURN_IF_ERROR(AddProgress(ours_, num, progress));
+  }
+  return num;
+}
+
+absl::Status Merge::MergeJob(const JobRow& job, const JobRow& own) {
+  if (job.spec != own.spec) return absl::DataLossError(fmt::format("job {} has another specification over there", job.id));
+  if (own.state == State::kSucceeded) return job.state == State::kSucceeded ? Compare(job, own) : absl::OkStatus();
+  if (job.state == State::kSucceeded) return TakeResult(job, own);
+  // Unfinished in both: the later checkpoint counts. Who trains it here goes on with what it has.
+  if (own.state == State::kLeased || job.checkpoint_step <= own.checkpoint_step) return absl::OkStatus();
+  return CopyArtifacts(job, own.num, true);
+}
+
+absl::Status Merge::TakeResult(const JobRow& job, const JobRow& own) {
+  if (own.state == State::kLeased) RETURN_IF_ERROR(LeaveAttempt(own.num, *own.attempt));
+  RETURN_IF_ERROR(RemoveCheckpoints(ours_, own.num));
+  RETURN_IF_ERROR(CopyResult(job, own.num));
+  return CopyArtifacts(job, own.num, false);
+}
+
+absl::Status Merge::LeaveAttempt(int64_t own, int64_t attempt) {
+  RETURN_IF_ERROR(DropMember(ours_, attempt, own));
+  RETURN_IF_ERROR(ExactlyOne(ours_.Run("UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = ? AND state = 'leased'", own),
+                             fmt::format("job {} is not leased", own)));
+  report_.dropped.push_back({.job = own, .attempt = attempt});
+  ASSIGN_OR_RETURN(int left, ours_.One<int>("SELECT count(*) FROM attempt_jobs WHERE attempt = ? AND dropped = 0", attempt));
+  if (left > 0) return absl::OkStatus();
+  return EndAttempt(ours_, attempt, Outcome::kDropped, "the results of its jobs came with a merge", "", now_);
+}
+
+absl::Status Merge::CopyResult(const JobRow& job, int64_t own) {
+  const auto attempt = attempts_.find(job.attempt.value_or(0));
+  if (attempt == attempts_.end()) return absl::DataLossError(fmt::format("job {} has no attempt over there", job.id));
+  RETURN_IF_ERROR(ExactlyOne(ours_.Run("UPDATE jobs SET state = 'succeeded', attempt = ?, diverged = ?, diverged_at = ?, failures = ?, "
+                                       "losses = ?, failure = '' WHERE num = ? AND state NOT IN ('leased', 'succeeded')",
+                                       attempt->second, job.diverged, job.diverged_at, job.failures, job.losses, own),
+                             fmt::format("job {} cannot take a result", job.id)));
+  ASSIGN_OR_RETURN(std::vector<Measurement> measurements, MeasurementsOf(theirs_, job.num, false));
+  for (const Measurement& m : measurements) {
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO measurements(job, metric, length, slice, value) VALUES (?, ?, ?, ?, ?)", own, m.metric,
+                              m.length, m.slice, m.value)
+                        .status());
+  }
+  // The loss curve is that of the run that made the result.
+  RETURN_IF_ERROR(ours_.Run("DELETE FROM progress WHERE job = ?", own).status());
+  ASSIGN_OR_RETURN(std::vector<ProgressRow> progress, ProgressOf(theirs_, job.num));
+  RETURN_IF_ERROR(AddProgress(ours_, own, progress));
+  ++report_.results_added;
+  return absl::OkStatus();
+}
+
+absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only) {
+  ASSIGN_OR_RETURN(std::vector<ArtifactRow> artifacts, ArtifactsOf(theirs_, job.num));
+  for (ArtifactRow& artifact : artifacts) {
+    if (checkpoints_only && artifact.kind != "checkpoint") continue;
+    const auto attempt = attempts_.find(artifact.attempt);
+    if (attempt == attempts_.end()) return absl::DataLossError(fmt::format("an artifact of job {} has no attempt", job.id));
+    artifact.job = own;
+    artifact.attempt = attempt->second;
+    RETURN_IF_ERROR(AddArtifact(ours_, artifact));
+    ++report_.artifacts_added;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {
+  ++report_.results_in_both;
+  const auto differ = [&](const std::string& how) {
+    if (++differing_ > kMaxDifferences) return;
+    report_.differences.push_back(fmt::format("job {} ({}, {}{}, learning rate {}, seed {}): {}", job.id.substr(0, 8),
+                                              job.requirement.task, job.requirement.encoding, job.randomized ? ":randomized" : "",
+                                              ShortestNumber(job.learning_rate), job.seed, how));
+  };
+  if (job.diverged != own.diverged) {
+    differ(own.diverged ? "diverged here, not there" : "diverged there, not here");
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::vector<Measurement> there, MeasurementsOf(theirs_, job.num, false));
+  ASSIGN_OR_RETURN(std::vector<Measurement> here, MeasurementsOf(ours_, own.num, false));
+  const auto key = [](const Measurement& m) { return std::tie(m.metric, m.length, m.slice); };
+  size_t differing = 0;
+  std::string first;
+  size_t i = 0;
+  size_t j = 0;
+  // Both ascend by their key.
+  while (i < here.size() || j < there.size()) {
+    const bool only_here = j == there.size() || (i < here.size() && key(here[i]) < key(there[j]));
+    const bool only_there = i == here.size() || (j < there.size() && key(there[j]) < key(here[i]));
+    if (only_here || only_there || here[i].value != there[j].value) {
+      const Measurement& m = only_there ? there[j] : here[i];
+      if (++differing == 1) {
+        first = fmt::format("{}{} is {} here and {} there", m.metric,
+                            m.length == 0 ? " over all lengths" : fmt::format(" at length {}", m.length),
+                            only_there ? "missing" : ShortestNumber(here[i].value),
+                            only_here ? "missing" : ShortestNumber(there[j].value));
+      }
+    }
+    if (!only_there) ++i;
+    if (!only_here) ++j;
+  }
+  if (differing > 0) differ(differing == 1 ? first : fmt::format("{}, and {} more values differ", first, differing - 1));
+  return absl::OkStatus();
+}
+
+absl::Status Merge::AttemptMembers() {
+  for (const int64_t attempt : new_attempts_) {
+    ASSIGN_OR_RETURN(std::vector<AttemptMember> members, MembersOf(theirs_, attempt));
+    for (const AttemptMember& member : members) {
+      RETURN_IF_ERROR(ours_.Run("INSERT INTO attempt_jobs(attempt, member, job, dropped) VALUES (?, ?, ?, ?)", attempts_.at(attempt),
+                                member.member, jobs_.at(member.job), member.dropped)
+                          .status());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Merge::Sweeps() {
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec "
+                                                 "FROM sweeps ORDER BY num"));
+  while (rows.Next()) {
+    const auto num = rows.Get<int64_t>(0);
+    const auto id = rows.Get<std::string>(1);
+    ASSIGN_OR_RETURN(std::optional<SweepRow> own, FindSweep(ours_, id));
+    if (own.has_value()) continue;
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                              id, rows.Get<std::string>(2), rows.Get<int64_t>(3), rows.Get<int64_t>(4), rows.Get<int64_t>(5),
+                              rows.Get<std::string>(6), rows.Get<std::string>(7))
+                        .status());
+    const int64_t sweep = ours_.connection().LastInsertRow();
+    ASSIGN_OR_RETURN(sql::Rows members,
+                     theirs_.Query("SELECT role, position, job FROM sweep_jobs WHERE sweep = ? ORDER BY role, position", num));
+    while (members.Next()) {
+      RETURN_IF_ERROR(ours_.Run("INSERT INTO sweep_jobs(sweep, role, position, job) VALUES (?, ?, ?, ?)", sweep,
+                                members.Get<std::string>(0), members.Get<int64_t>(1), jobs_.at(members.Get<int64_t>(2)))
+                          .status());
+    }
+    RETURN_IF_ERROR(members.status());
+    RETURN_IF_ERROR(RefreshWanted(ours_, sweep));
+    RETURN_IF_ERROR(ReviveCancelledJobs(ours_, sweep).status());
+  }
+  return rows.status();
+}
+
+absl::Status Merge::SettleWaitingJobs() {
+  // New jobs were added as queued; results that came may have ended the wait of others.
+  RETURN_IF_ERROR(ours_.Run("UPDATE jobs SET state = 'waiting' WHERE state = 'queued' AND EXISTS (SELECT 1 FROM job_inputs AS i "
+                            "JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded')")
+                      .status());
+  RETURN_IF_ERROR(ours_.Run("UPDATE jobs SET state = 'queued' WHERE state = 'waiting' AND NOT EXISTS (SELECT 1 FROM job_inputs AS i "
+                            "JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded')")
+                      .status());
+  // What waits for a job that has failed, or diverged and so made nothing, fails too; then what waits for that.
+  int changed = 1;
+  while (changed > 0) {
+    ASSIGN_OR_RETURN(changed, ours_.Run("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('input failed: ' "
+                                        "|| i.name || ' (job ' || substr(s.id, 1, 8) || iif(s.diverged, ' diverged)', ')')) AS failure "
+                                        "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                                        "WHERE s.state = 'failed' OR s.diverged = 1 GROUP BY i.job) AS f "
+                                        "WHERE jobs.num = f.job AND jobs.state IN ('waiting', 'queued')"));
+  }
+  return absl::OkStatus();
+}
+
+// Files were copied before it was known which of them rows would name.
+absl::Status Merge::ForgetNeedlessFiles() {
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT DISTINCT sha256 FROM artifacts ORDER BY sha256"));
+  while (rows.Next()) {
+    const auto hash = rows.Get<std::string>(0);
+    RETURN_IF_ERROR(ours_.Run("INSERT OR IGNORE INTO unused_files(sha256) SELECT ? WHERE NOT EXISTS "
+                              "(SELECT 1 FROM artifacts WHERE sha256 = ?)",
+                              hash, hash)
+                        .status());
+  }
+  return rows.status();
+}
+
+}  // namespace
+
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, WallTime now) {
+  return Merge(theirs, ours, now).Run();
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include "store/file_lock.h"
+#include "store/maintenance.h"
+#include "store/merge.h"
+#include "store/migrate.h"
+
+namespace longreach::store {
+namespace {
+
+constexpr size_t kChunk = size_t{1} << 20;
+
+absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::string& hash, int64_t bytes,
+                      std::vector<Pin>& pins) {
+  if (std::optional<Pin> pin = to.FindAndPin(hash, bytes); pin.has_value()) {
+    pins.push_back(*std::move(pin));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(ArtifactReader reader, ArtifactReader::Open(from, hash));
+  ASSIGN_OR_RETURN(ArtifactWriter writer, to.Create(hash, bytes));
+  while (true) {
+    ASSIGN_OR_RETURN(std::string chunk, reader.Next(kChunk));
+    if (chunk.empty()) break;
+    RETURN_IF_ERROR(writer.Append(chunk));
+  }
+  ASSIGN_OR_RETURN(Pin pin, writer.Commit());
+  pins.push_back(std::move(pin));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct MergeSource::Impl {
+  std::unique_ptr<FileLock> lock;
+  std::unique_ptr<ArtifactFiles> files;
+  std::unique_ptr<sql::Connection> db;
+};
+
+MergeSource::MergeSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+MergeSource::MergeSource(MergeSource&&) noexcept = default;
+MergeSource::~MergeSource() = default;
+
+absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file, const std::filesystem::path& artifacts) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    return absl::NotFoundError(fmt::format("there is no store '{}' to merge", file.string()));
+  }
+  auto impl = std::make_unique<Impl>();
+  const std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+  ASSIGN_OR_RETURN(impl->lock, FileLock::Take(real));
+  // Not read-only: after a crash its log must be taken in before it can be read.
+  ASSIGN_OR_RETURN(sql::Connection db, sql::Connection::Open(real, sql::Mode::kReadWrite));
+  impl->db = std::make_unique<sql::Connection>(std::move(db));
+  ASSIGN_OR_RETURN(int version, FoundVersion(*impl->db));
+  if (version != SchemaVersion()) {
+    return absl::FailedPreconditionError(
+        version == 0 ? fmt::format("'{}' is empty: there is nothing to merge", file.string())
+                     : fmt::format("'{}' has store version {}, this one {}; run 'longreach store migrate --store {}' first",
+                                   file.string(), version, SchemaVersion(), file.string()));
+  }
+  impl->files = ArtifactFiles::OfOtherStore(artifacts.empty() ? std::filesystem::path(real.string() + ".artifacts") : artifacts);
+  ASSIGN_OR_RETURN(CheckReport report, Check(*impl->db, *impl->files, false));
+  if (!report.violations.empty()) {
+    return absl::DataLossError(fmt::format("'{}' is not sound, nothing was merged: {}{}", file.string(), report.violations[0],
+                                           report.violations.size() > 1
+                                               ? fmt::format(" (and {} more; 'longreach store check --store {}' shows them)",
+                                                             report.violations.size() - 1, file.string())
+                                               : ""));
+  }
+  return MergeSource(std::move(impl));
+}
+
+absl::StatusOr<std::vector<Pin>> MergeSource::CopyFiles(ArtifactFiles& files) {
+  std::vector<Pin> pins;
+  ASSIGN_OR_RETURN(sql::Rows rows, impl_->db->Query("SELECT DISTINCT sha256, bytes FROM artifacts ORDER BY sha256"));
+  while (rows.Next()) {
+    RETURN_IF_ERROR(CopyFile(*impl_->files, files, rows.Get<std::string>(0), rows.Get<int64_t>(1), pins));
+  }
+  RETURN_IF_ERROR(rows.status());
+  return pins;
+}
+
+absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx, WallTime now) { return MergeRows(*impl_->db, tx, now); }
+
+}  // namespace longreach::store

@@ -1,0 +1,176 @@
+#include "store/artifacts.h"
+
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using longreach::testing::TemporaryFolder;
+
+class ArtifactsTest : public ::testing::Test {
+ protected:
+  ArtifactsTest() : test_(folder_ / "s.db") { test_.AddWorker("w1"); }
+
+  ArtifactFiles& files() { return test_.store->artifacts(); }
+  bool HasFile(const std::string& content) { return std::filesystem::exists(files().PathOf(Sha256Of(content))); }
+
+  TemporaryFolder folder_;
+  TestStore test_;
+};
+
+TEST_F(ArtifactsTest, AFileLiesUnderItsHashAndIsReadBack) {
+  const std::string hash = test_.PutFile("the bytes");
+
+  EXPECT_EQ(files().PathOf(hash), folder_.path() / "s.db.artifacts" / hash.substr(0, 2) / hash);
+  EXPECT_EQ(*files().Read(hash, 100), "the bytes");
+  EXPECT_EQ(files().Read(hash, 5).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(files().FindAndPin(hash, 9).has_value());
+  EXPECT_FALSE(files().FindAndPin(hash, 10).has_value());
+  EXPECT_EQ(files().Read(Sha256Of("other"), 5).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(files().Read("../../etc/passwd", 5).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ArtifactsTest, OtherBytesThanAnnouncedLeaveNothing) {
+  const std::string hash = Sha256Of("right");
+  {
+    ASSERT_OK_AND_ASSIGN(ArtifactWriter wrong, files().Create(hash, 5));
+    ASSERT_OK(wrong.Append("wrong"));
+    EXPECT_EQ(wrong.Commit().status().code(), absl::StatusCode::kDataLoss);
+    ASSERT_OK_AND_ASSIGN(ArtifactWriter cut_off, files().Create(hash, 5));
+    ASSERT_OK(cut_off.Append("rig"));
+    EXPECT_EQ(cut_off.Commit().status().code(), absl::StatusCode::kDataLoss);
+    ASSERT_OK_AND_ASSIGN(ArtifactWriter longer, files().Create(hash, 5));
+    EXPECT_EQ(longer.Append("right and more").code(), absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_EQ(files().Create("ABC", 5).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(files().List(), IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_empty(files().folder() / "tmp"));
+}
+
+TEST_F(ArtifactsTest, ADamagedFileIsNoticedWhenItIsRead) {
+  const std::string hash = test_.PutFile("the bytes");
+  WriteFile(files().PathOf(hash), "the bytEs");
+
+  EXPECT_EQ(files().Verify(hash).code(), absl::StatusCode::kDataLoss);
+  ASSERT_OK_AND_ASSIGN(ArtifactReader reader, ArtifactReader::Open(files(), hash));
+  EXPECT_OK(reader.Next(100));
+  EXPECT_EQ(reader.Next(100).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(ArtifactsTest, WhatAnEarlierProcessLeftHalfWrittenIsRemovedAtStart) {
+  WriteFile(files().folder() / "tmp" / "1-1", "half");
+  ASSERT_OK(ArtifactFiles::Open(files().folder()));
+  EXPECT_TRUE(std::filesystem::is_empty(files().folder() / "tmp"));
+}
+
+TEST_F(ArtifactsTest, TheTwoNewestCheckpointsAreKeptAndTheFilesOfOthersRemoved) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+  for (const int step : {10, 20, 30}) test_.AddFile(job, "checkpoint", step, attempt, "step " + std::to_string(step));
+
+  ASSERT_OK_AND_ASSIGN(std::vector<ArtifactRow> kept, CheckpointsOf(test_.db(), job));
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].step, 30);
+  EXPECT_EQ(kept[1].step, 20);
+  EXPECT_EQ(test_.Job(job).checkpoint_step, 30);
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), ElementsAre(Sha256Of("step 10")));
+  EXPECT_TRUE(HasFile("step 10"));
+
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), files(), 10), 1);
+
+  EXPECT_FALSE(HasFile("step 10"));
+  EXPECT_TRUE(HasFile("step 20"));
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), IsEmpty());
+  EXPECT_THAT(test_.Violations(true), IsEmpty());
+}
+
+TEST_F(ArtifactsTest, OfTwoCheckpointsOfOneStepTheLaterAttemptsIsKept) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t first = test_.Start("w1", {job});
+  test_.AddFile(job, "checkpoint", 10, first, "10 by the first");
+  test_.AddFile(job, "checkpoint", 20, first, "20 by the first");
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, job, first, {}));
+    return EndAttempt(tx, first, Outcome::kLost, "", "", At(30));
+  }));
+  const int64_t second = test_.Start("w1", {job}, 40);
+
+  test_.AddFile(job, "checkpoint", 20, second, "20 by the second");
+
+  ASSERT_OK_AND_ASSIGN(std::vector<ArtifactRow> kept, CheckpointsOf(test_.db(), job));
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].sha256, Sha256Of("20 by the second"));
+  EXPECT_EQ(kept[1].sha256, Sha256Of("10 by the first"));
+}
+
+TEST_F(ArtifactsTest, AFileOfSeveralJobsIsRemovedOnlyWhenTheLastOfThemIsDone) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
+  const int64_t attempt = test_.Start("w1", jobs);
+  for (const int64_t job : jobs) test_.AddFile(job, "checkpoint", 10, attempt, "both");
+  for (const int64_t job : jobs) test_.AddFile(job, "weights", 100, attempt, "final");
+  const auto complete = [&](int64_t job) {
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) {
+      return CompleteJob(tx, job, attempt, {.measurements = {{"accuracy", 0, "", 1}}});
+    }));
+  };
+
+  complete(jobs[0]);
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), IsEmpty());
+  complete(jobs[1]);
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), ElementsAre(Sha256Of("both")));
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), files(), 10), 1);
+  EXPECT_FALSE(HasFile("both"));
+  EXPECT_TRUE(HasFile("final")) << "final weights stay";
+  EXPECT_EQ(test_.Job(jobs[0]).checkpoint_step, 0);
+}
+
+TEST_F(ArtifactsTest, ThePinnedStaysAndTheSameAgainIsUsedAgain) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+  for (const int step : {10, 20, 30}) test_.AddFile(job, "checkpoint", step, attempt, "step " + std::to_string(step));
+  const std::string hash = Sha256Of("step 10");
+  {
+    std::optional<Pin> pin = files().FindAndPin(hash, 7);  // Somebody hands the same bytes in again.
+    ASSERT_TRUE(pin.has_value());
+    EXPECT_EQ(*RemoveUnusedFiles(test_.db(), files(), 10), 0);
+    EXPECT_TRUE(HasFile("step 10"));
+    test_.AddFile(job, "series", 0, attempt, "step 10");
+  }
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), IsEmpty());
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), files(), 10), 0);
+  EXPECT_TRUE(HasFile("step 10"));
+}
+
+TEST_F(ArtifactsTest, AFileThatNeverGotARowIsRemovedAtStart) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  test_.AddFile(job, "log", 0, test_.Start("w1", {job}), "a log");
+  test_.PutFile("no row");
+
+  EXPECT_EQ(*RemoveUnnamedFiles(test_.db(), files()), 1);
+
+  EXPECT_FALSE(HasFile("no row"));
+  EXPECT_TRUE(HasFile("a log"));
+}
+
+TEST_F(ArtifactsTest, TheNewestLogIsThatOfTheLastAttempt) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t first = test_.Start("w1", {job});
+  test_.AddFile(job, "log", 90, first, "first");
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, job, first, {}));
+    return EndAttempt(tx, first, Outcome::kFailed, "", "", At(30));
+  }));
+  const int64_t second = test_.Start("w1", {job}, 40);
+  test_.AddFile(job, "log", 5, second, "second");
+  test_.AddFile(job, "log", 5, second, "second, longer");  // Handed in again with more lines.
+
+  EXPECT_EQ((*NewestArtifact(test_.db(), job, "log"))->sha256, Sha256Of("second, longer"));
+  EXPECT_EQ(ArtifactsOf(test_.db(), job)->size(), 2u);
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), ElementsAre(Sha256Of("second")));
+  EXPECT_FALSE(NewestArtifact(test_.db(), job, "weights")->has_value());
+}
+
+}  // namespace
+}  // namespace longreach::store

@@ -1,0 +1,142 @@
+// The ledger checks find each kind of contradiction that is planted, and nothing in a sound store.
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using longreach::testing::TemporaryFolder;
+
+// One job in each state: 1 succeeded, 2 diverged, 3 leased, 4 queued with a checkpoint, 5 failed, 6 waiting (for 4), 7 cancelled.
+class CheckTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
+ protected:
+  CheckTest() : test_(folder_ / "s.db") {
+    test_.AddWorker("w1");
+    std::vector<NewJob> jobs = MakePack(6);
+    jobs[5].inputs = {{.name = "weights", .source = jobs[3].id, .artifact = "weights", .metric = ""}};
+    const std::vector<int64_t> nums = test_.AddSweep("one", jobs, 4);
+    const int64_t seventh = test_.AddSweep("two", {MakeJob("odds_first", "none", false, 1, 0)}, 0, 1)[0];
+    const int64_t done = test_.Start("w1", {nums[0], nums[1]}, 10);
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(CompleteJob(tx, nums[0], done, {.measurements = {{"accuracy", 0, "", 0.5}}}));
+      RETURN_IF_ERROR(CompleteJob(tx, nums[1], done, {.diverged = true, .diverged_at = 9}));
+      return EndAttempt(tx, done, Outcome::kSucceeded, "", "libtorch", At(20));
+    }));
+    test_.AddFile(nums[0], "weights", 100, done, "the weights");
+    test_.Start("w1", {nums[2]}, 30);  // Attempt 2.
+    const int64_t back = test_.Start("w1", {nums[3], nums[4]}, 40);
+    test_.AddFile(nums[3], "checkpoint", 60, back, "the checkpoint");
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(RequeueJob(tx, nums[3], back, {.failures = 1}));
+      RETURN_IF_ERROR(FailJob(tx, nums[4], back, {.failures = 3, .failure = "crashed"}));
+      RETURN_IF_ERROR(EndAttempt(tx, back, Outcome::kFailed, "crashed", "", At(50)));
+      RETURN_IF_ERROR(SetSweepState(tx, 2, SweepState::kCancelled));
+      RETURN_IF_ERROR(RefreshWanted(tx, 2));
+      return CancelUnwantedJobs(tx, 2).status();
+    }));
+    EXPECT_EQ(test_.Job(seventh).state, State::kCancelled);
+  }
+
+  TemporaryFolder folder_;
+  TestStore test_;
+};
+
+TEST_F(CheckTest, ASoundStoreHasNoViolationAndIsCounted) {
+  ASSERT_OK_AND_ASSIGN(CheckReport report, Check(test_.db(), test_.store->artifacts(), true));
+
+  EXPECT_THAT(report.violations, IsEmpty());
+  EXPECT_EQ(report.sweeps, 2);
+  EXPECT_EQ(report.jobs, 7);
+  EXPECT_EQ(report.attempts, 3);
+  EXPECT_EQ(report.measurements, 1);
+  EXPECT_EQ(report.artifacts, 2);
+}
+
+TEST_F(CheckTest, TheChecksRunOnAReadOnlyConnection) {
+  ASSERT_OK_AND_ASSIGN(Snapshot snapshot, test_.store->Read());
+  ASSERT_OK_AND_ASSIGN(CheckReport report, Check(snapshot.db(), test_.store->artifacts(), true));
+  EXPECT_THAT(report.violations, IsEmpty());
+}
+
+// Written past all rules of the schema, as a bug or a damaged disk would.
+TEST_P(CheckTest, FindsWhatWasPlanted) {
+  const auto& [plant, expected] = GetParam();
+  ASSERT_OK(test_.db().Execute("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON; DROP TRIGGER jobs_counted; "
+                               "DROP TRIGGER sweep_jobs_counted"));
+  ASSERT_OK(test_.db().Execute(plant));
+  ASSERT_OK(test_.db().Execute("PRAGMA ignore_check_constraints = OFF"));
+
+  EXPECT_THAT(test_.Violations(), Contains(HasSubstr(expected)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Planted, CheckTest,
+    ::testing::Values(
+        std::pair("DELETE FROM measurements", "has succeeded and has no measurements"),
+        std::pair("INSERT INTO measurements VALUES (4, 'accuracy', 0, '', 1.0)", "is queued and has measurements"),
+        std::pair("INSERT INTO measurements VALUES (2, 'accuracy', 0, '', 1.0)", "is diverged and has measurements"),
+        std::pair("UPDATE measurements SET value = 9e999", "accuracy = Inf at length 0"),
+        std::pair("UPDATE attempts SET outcome = 'lost' WHERE id = 1", "has the result of attempt 1, which ended lost"),
+        std::pair("UPDATE jobs SET attempt = 2 WHERE num = 1", "has the result of attempt 2, which ended never"),
+        std::pair("DELETE FROM attempt_jobs WHERE job = 1", "has the result of attempt 1, which did not have it"),
+        std::pair("UPDATE attempts SET ended_at = 1, outcome = 'lost' WHERE id = 2", "is leased to attempt 2, which has ended"),
+        std::pair("UPDATE attempt_jobs SET dropped = 1 WHERE attempt = 2", "is leased to attempt 2, which does not have it"),
+        std::pair("UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = 3", "attempt 2 runs with job"),
+        std::pair("DELETE FROM attempt_jobs WHERE attempt = 2", "attempt 2 runs without any member"),
+        std::pair("UPDATE sweeps SET jobs_queued = 7 WHERE num = 1", "counts 1, 7, 1, 2, 1, 0, 1"),
+        std::pair("UPDATE jobs SET priority = 3 WHERE num = 4", "and priority 3, its live sweeps say 1 and 4"),
+        std::pair("UPDATE jobs SET wanted = 0 WHERE num = 4", "has wanted = 0"),
+        std::pair("UPDATE jobs SET state = 'cancelled' WHERE num = 4", "is cancelled, but a live sweep wants it"),
+        std::pair("UPDATE jobs SET state = 'queued' WHERE num = 6", "is queued, but not all of its inputs are there"),
+        std::pair("DELETE FROM job_inputs", "is waiting, but all of its inputs are there"),
+        std::pair("UPDATE jobs SET state = 'failed', failure = 'x' WHERE num = 4", "which is failed"),
+        std::pair("UPDATE jobs SET failure = '' WHERE num = 5", "has failed and does not say why"),
+        std::pair("UPDATE jobs SET checkpoint_step = 61 WHERE num = 4", "says its checkpoint is of step 61, its rows say 60"),
+        std::pair("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001) "
+                  "INSERT INTO progress SELECT 1, i, 0.5, 0 FROM n",
+                  "has 1001 points in its loss curve"),
+        std::pair("UPDATE jobs SET spec = spec || 'x' WHERE num = 1", "is not the SHA-256 of its specification"),
+        std::pair("UPDATE sweeps SET spec = spec || 'x' WHERE num = 1", "sweeps: the id"),
+        std::pair("UPDATE attempts SET worker = 'nobody' WHERE id = 1", "refers to a row of workers that does not exist"),
+        std::pair("UPDATE jobs SET diverged = 1 WHERE num = 4", "CHECK constraint failed in jobs"),
+        std::pair("UPDATE artifacts SET bytes = 5 WHERE kind = 'weights'", "its file has 11 bytes instead of 5"),
+        std::pair("UPDATE artifacts SET sha256 = '../../x' WHERE kind = 'weights'", "'../../x' is not a hash")));
+
+TEST_F(CheckTest, AMissingFileIsFoundAndADamagedOneWhenFilesAreRead) {
+  const ArtifactFiles& files = test_.store->artifacts();
+  WriteFile(files.PathOf(Sha256Of("the weights")), "the wEights");
+  EXPECT_THAT(test_.Violations(false), IsEmpty());
+  EXPECT_THAT(test_.Violations(true), ElementsAre(HasSubstr("is damaged")));
+
+  std::filesystem::remove(files.PathOf(Sha256Of("the weights")));
+
+  EXPECT_THAT(test_.Violations(false), ElementsAre(HasSubstr("its file is missing")));
+}
+
+TEST_F(CheckTest, AMultitudeIsCutShort) {
+  ASSERT_OK(test_.db().Execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) "
+                               "INSERT INTO sweeps(id, name, submitted_at, asked_at, spec, jobs_failed) "
+                               "SELECT 'id' || i, 'x', 0, 0, '', 1 FROM n"));
+  EXPECT_THAT(test_.Violations(), Contains("... and 10 more of this kind"));
+}
+
+TEST_F(CheckTest, DamagedPagesAreFound) {
+  // The middle of the file is overwritten behind SQLite's back.
+  const std::filesystem::path copy = folder_ / "copy.db";
+  ASSERT_OK(Backup(test_.db(), copy));
+  std::string bytes = ReadWhole(copy);
+  ASSERT_GT(bytes.size(), 40'000u);
+  for (size_t at = 20'480; at < 32'768; ++at) bytes[at] = static_cast<char>(at * 7);
+  WriteFile(copy, bytes);
+
+  ASSERT_OK_AND_ASSIGN(sql::Connection db, sql::Connection::Open(copy, sql::Mode::kReadOnly));
+  const absl::StatusOr<CheckReport> report = Check(db, test_.store->artifacts(), false);
+
+  EXPECT_TRUE(!report.ok() || !report->violations.empty());
+}
+
+}  // namespace
+}  // namespace longreach::store

@@ -1,0 +1,214 @@
+#include "store/jobs.h"
+
+#include <limits>
+
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class JobsTest : public ::testing::Test {
+ protected:
+  JobsTest() { test_.AddWorker("w1"); }
+  TestStore test_{":memory:"};
+};
+
+// A result with one measurement.
+JobResult Score(double value) { return {.measurements = {{"accuracy", 0, "", value}}}; }
+
+TEST_F(JobsTest, AJobThatIsThereIsFoundAndNotAddedAgain) {
+  const std::vector<int64_t> first = test_.AddSweep("one", MakePack(3));
+
+  InsertedJobs again;
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(again, InsertJobs(tx, MakePack(5)));
+    return absl::OkStatus();
+  }));
+
+  EXPECT_EQ(again.created, 2);
+  EXPECT_EQ(std::vector<int64_t>(again.nums.begin(), again.nums.begin() + 3), first);
+}
+
+TEST_F(JobsTest, AnotherSpecificationUnderTheSameIdIsRefused) {
+  test_.AddSweep("one", MakePack(1));
+  std::vector<NewJob> jobs = MakePack(1);
+  jobs[0].spec += "x";
+
+  const absl::Status status = test_.Write([&](sql::Transaction& tx) { return InsertJobs(tx, jobs).status(); });
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(JobsTest, AllColumnsComeBack) {
+  NewJob job = MakeJob("bucket_sort", "alibi", true, 0.0003, 4'000'000'000);
+  job.requirement.task_revision = 2;
+  job.requirement.encoding_revision = 3;
+  job.requirement.model_revision = 4;
+  job.requirement.data = "enwik8";
+  const int64_t num = test_.AddSweep("one", {job}, 5)[0];
+
+  const JobRow row = test_.Job(num);
+
+  EXPECT_EQ(row.id, job.id);
+  EXPECT_EQ(row.spec, job.spec);
+  EXPECT_EQ(row.requirement.task, "bucket_sort");
+  EXPECT_EQ(row.requirement.task_revision, 2);
+  EXPECT_EQ(row.requirement.encoding_revision, 3);
+  EXPECT_EQ(row.requirement.model_revision, 4);
+  EXPECT_EQ(row.requirement.data, "enwik8");
+  EXPECT_TRUE(row.randomized);
+  EXPECT_EQ(row.learning_rate, 0.0003);
+  EXPECT_EQ(row.seed, 4'000'000'000);
+  EXPECT_EQ(row.steps, 100);
+  EXPECT_EQ(row.pack_key, job.pack_key);
+  EXPECT_TRUE(row.wanted);
+  EXPECT_EQ(row.priority, 5);
+  EXPECT_EQ(row.state, State::kQueued);
+  EXPECT_EQ(row.attempt, std::nullopt);
+}
+
+TEST_F(JobsTest, ASuccessStoresTheResultOnce) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+
+  test_.Succeed(attempt, 0.75);
+
+  EXPECT_EQ(test_.Job(job).state, State::kSucceeded);
+  EXPECT_EQ(test_.Job(job).attempt, attempt);
+  EXPECT_EQ(*MeasuredValue(test_.db(), job, "accuracy", 41, ""), 0.75);
+  const absl::Status again = test_.Write([&](sql::Transaction& tx) { return CompleteJob(tx, job, attempt, Score(1)); });
+  EXPECT_EQ(again.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(*MeasuredValue(test_.db(), job, "accuracy", 0, ""), 0.75);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(JobsTest, AResultOfAnAttemptThatLostTheLeaseIsNotWritten) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t old_attempt = test_.Start("w1", {job});
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, job, old_attempt, {.losses = 1}));
+    return EndAttempt(tx, old_attempt, Outcome::kLost, "", "", At(30));
+  }));
+  const int64_t new_attempt = test_.Start("w1", {job}, 40);
+
+  const absl::Status late = test_.Write([&](sql::Transaction& tx) { return CompleteJob(tx, job, old_attempt, Score(0.5)); });
+
+  EXPECT_EQ(late.code(), absl::StatusCode::kInternal);
+  EXPECT_GT(new_attempt, old_attempt);
+  EXPECT_EQ(test_.Job(job).attempt, new_attempt);
+  EXPECT_EQ(*test_.db().One<int>("SELECT count(*) FROM measurements"), 0);
+}
+
+TEST_F(JobsTest, AResultThatIsNoneIsRefusedAsAWhole) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<JobResult> bad = {
+      {},
+      {.diverged = true, .measurements = {{"accuracy", 0, "", 0.5}}},
+      {.measurements = {{"accuracy", 41, "", 0.5}, {"accuracy", 0, "", nan}}},
+      {.measurements = {{"accuracy", 0, "", inf}}},
+      {.measurements = {{"accuracy", 0, "", 0.5}, {"accuracy", 0, "", 0.6}}},
+  };
+  for (const JobResult& result : bad) {
+    const absl::Status status = test_.Write([&](sql::Transaction& tx) { return CompleteJob(tx, job, attempt, result); });
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  }
+  EXPECT_EQ(test_.Job(job).state, State::kLeased);
+  EXPECT_EQ(*test_.db().One<int>("SELECT count(*) FROM measurements"), 0);
+}
+
+TEST_F(JobsTest, ADivergedJobSucceedsWithoutMeasurements) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(CompleteJob(tx, job, attempt, {.diverged = true, .diverged_at = 17}));
+    return EndAttempt(tx, attempt, Outcome::kSucceeded, "", "libtorch", At(30));
+  }));
+
+  EXPECT_TRUE(test_.Job(job).diverged);
+  EXPECT_EQ(test_.Job(job).diverged_at, 17);
+  EXPECT_EQ(test_.SweepCounts(1).diverged, 1);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(JobsTest, AJobWaitsUntilItsInputIsThere) {
+  std::vector<NewJob> jobs = MakePack(2);
+  jobs[1].inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
+  const std::vector<int64_t> nums = test_.AddSweep("one", jobs);
+  EXPECT_EQ(test_.Job(nums[0]).state, State::kQueued);
+  EXPECT_EQ(test_.Job(nums[1]).state, State::kWaiting);
+  const auto release = [&] { return test_.Write([&](sql::Transaction& tx) { return ReleaseJob(tx, nums[1]); }); };
+  EXPECT_EQ(release().code(), absl::StatusCode::kInternal) << "too early";
+
+  test_.Succeed(test_.Start("w1", {nums[0]}), 0.5);
+
+  EXPECT_EQ(*MissingInputs(test_.db(), nums[1]), 0);
+  ASSERT_OK_AND_ASSIGN(std::vector<Dependant> dependants, DependantsOf(test_.db(), nums[0]));
+  ASSERT_EQ(dependants.size(), 1u);
+  EXPECT_EQ(dependants[0].job, nums[1]);
+  EXPECT_EQ(dependants[0].name, "weights");
+  ASSERT_OK(release());
+  EXPECT_EQ(test_.Job(nums[1]).state, State::kQueued);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+  ASSERT_OK_AND_ASSIGN(std::vector<JobInputRow> inputs, InputsOf(test_.db(), nums[1]));
+  ASSERT_EQ(inputs.size(), 1u);
+  EXPECT_EQ(inputs[0].source_id, jobs[0].id);
+  EXPECT_EQ(inputs[0].source_state, State::kSucceeded);
+}
+
+TEST_F(JobsTest, AnInputThatIsNotInTheStoreIsRefused) {
+  std::vector<NewJob> jobs = MakePack(1);
+  jobs[0].inputs = {{.name = "weights", .source = std::string(64, 'a'), .artifact = "weights", .metric = ""}};
+
+  const absl::Status status = test_.Write([&](sql::Transaction& tx) { return InsertJobs(tx, jobs).status(); });
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("weights"));
+  EXPECT_EQ(*test_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+}
+
+TEST_F(JobsTest, OnlyTheHolderOfTheLeaseRequeuesOrFails) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
+  const int64_t attempt = test_.Start("w1", jobs);
+  const Requeue counters{.failures = 3, .losses = 1, .failure = "out of memory", .split_group = 8};
+  EXPECT_FALSE(test_.Write([&](sql::Transaction& tx) { return RequeueJob(tx, jobs[0], attempt + 1, counters); }).ok());
+  EXPECT_FALSE(test_.Write([&](sql::Transaction& tx) { return FailJob(tx, jobs[0], attempt + 1, counters); }).ok());
+  EXPECT_FALSE(test_.Write([&](sql::Transaction& tx) { return FailUnstartedJob(tx, jobs[0], "x"); }).ok());
+
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, jobs[0], attempt, counters));
+    return FailJob(tx, jobs[1], attempt, counters);
+  }));
+
+  EXPECT_EQ(test_.Job(jobs[0]).state, State::kQueued);
+  EXPECT_EQ(test_.Job(jobs[0]).failures, 3);
+  EXPECT_EQ(test_.Job(jobs[0]).losses, 1);
+  EXPECT_EQ(test_.Job(jobs[0]).split_group, 8);
+  EXPECT_EQ(test_.Job(jobs[1]).state, State::kFailed);
+  EXPECT_EQ(test_.Job(jobs[1]).failure, "out of memory");
+  EXPECT_EQ(test_.Job(jobs[1]).attempt, std::nullopt);
+}
+
+TEST_F(JobsTest, ALossCurveKeepsItsFirstThousandPointsAndReplacesRepeatedOnes) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  std::vector<ProgressRow> points;
+  for (int step = 1; step <= 1100; ++step) points.push_back({.step = step, .loss = 2.0, .at = At(step)});
+  points.push_back({.step = 3, .loss = std::numeric_limits<double>::quiet_NaN(), .at = At(2000)});
+
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return AddProgress(tx, job, points); }));
+
+  ASSERT_OK_AND_ASSIGN(std::vector<ProgressRow> kept, ProgressOf(test_.db(), job));
+  ASSERT_EQ(kept.size(), 1000u);
+  EXPECT_EQ(kept.back().step, 1000);
+  EXPECT_TRUE(std::isnan(kept[2].loss));
+  EXPECT_EQ(kept[2].at, At(2000));
+}
+
+}  // namespace
+}  // namespace longreach::store

@@ -1,0 +1,56 @@
+// Backup.
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::IsEmpty;
+using longreach::testing::TemporaryFolder;
+
+class BackupTest : public ::testing::Test {
+ protected:
+  BackupTest() : test_(folder_ / "s.db") {
+    test_.AddWorker("w1");
+    test_.Succeed(test_.Start("w1", test_.AddSweep("one", MakePack(3))), 0.5);
+  }
+  TemporaryFolder folder_;
+  TestStore test_;
+};
+
+TEST_F(BackupTest, TheCopyIsOneWholeFileThatOpensAsAStore) {
+  ASSERT_OK_AND_ASSIGN(int64_t bytes, Backup(test_.db(), folder_ / "copy.db"));
+
+  EXPECT_EQ(static_cast<uintmax_t>(bytes), std::filesystem::file_size(folder_ / "copy.db"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "copy.db-wal"));
+  TestStore copy(folder_ / "copy.db");
+  EXPECT_EQ(copy.SweepCounts(1).succeeded, 3);
+  EXPECT_THAT(copy.Violations(), IsEmpty());
+}
+
+TEST_F(BackupTest, AFileThatIsThereIsLeftAlone) {
+  WriteFile(folder_ / "mine", "precious");
+
+  EXPECT_EQ(Backup(test_.db(), folder_ / "mine").status().code(), absl::StatusCode::kAlreadyExists);
+
+  EXPECT_EQ(ReadWhole(folder_ / "mine"), "precious");
+  EXPECT_EQ(Backup(test_.db(), test_.store->file()).status().code(), absl::StatusCode::kAlreadyExists) << "the store itself";
+}
+
+TEST_F(BackupTest, AReaderCanMakeItWhileAnEventIsBeingWritten) {
+  ASSERT_OK_AND_ASSIGN(Snapshot snapshot, test_.store->Read());
+  ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(test_.db()));
+  ASSERT_OK(tx.Run("UPDATE jobs SET failures = 9"));
+
+  ASSERT_OK(Backup(snapshot.db(), folder_ / "copy.db"));
+
+  ASSERT_OK_AND_ASSIGN(sql::Connection copy, sql::Connection::Open(folder_ / "copy.db", sql::Mode::kReadOnly));
+  EXPECT_EQ(*copy.One<int>("SELECT max(failures) FROM jobs"), 0);
+}
+
+TEST_F(BackupTest, AFolderThatIsNotThereIsSaid) {
+  EXPECT_FALSE(Backup(test_.db(), folder_ / "none/copy.db").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));
+}
+
+}  // namespace
+}  // namespace longreach::store

@@ -1,0 +1,304 @@
+// Taking over another store's jobs, results, attempts and artifacts.
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using longreach::testing::TemporaryFolder;
+
+class MergeTest : public ::testing::Test {
+ protected:
+  MergeTest() : ours_(folder_ / "ours.db"), theirs_(std::make_unique<TestStore>(folder_ / "theirs.db")) {
+    ours_.AddWorker("w1");
+    theirs_->AddWorker("w2");
+  }
+
+  absl::StatusOr<MergeReport> Merge() {
+    theirs_.reset();  // A store is merged when nobody holds it.
+    ASSIGN_OR_RETURN(MergeSource source, MergeSource::Open(folder_ / "theirs.db"));
+    ASSIGN_OR_RETURN(std::vector<Pin> pins, source.CopyFiles(ours_.store->artifacts()));
+    ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(ours_.db()));
+    ASSIGN_OR_RETURN(MergeReport report, source.Apply(tx, At(1000)));
+    RETURN_IF_ERROR(tx.Commit());
+    return report;
+  }
+
+  JobRow OurJob(const NewJob& job) {
+    const absl::StatusOr<std::optional<JobRow>> row = FindJob(ours_.db(), job.id);
+    EXPECT_OK(row);
+    EXPECT_TRUE(row.ok() && row->has_value());
+    return row.ok() && row->has_value() ? **row : JobRow{};
+  }
+
+  TemporaryFolder folder_;
+  TestStore ours_;
+  std::unique_ptr<TestStore> theirs_;
+};
+
+TEST_F(MergeTest, AnEmptyStoreTakesOverEverything) {
+  const std::vector<NewJob> jobs = MakePack(4);
+  const std::vector<int64_t> nums = theirs_->AddSweep("one", jobs, 3);
+  const int64_t attempt = theirs_->Start("w2", {nums[0], nums[1]});
+  theirs_->AddFile(nums[0], "weights", 100, attempt, "weights of both");
+  theirs_->AddFile(nums[1], "weights", 100, attempt, "weights of both");
+  theirs_->Succeed(attempt, 0.75);
+  const int64_t running = theirs_->Start("w2", {nums[2]}, 50);  // It was stopped in the middle.
+  theirs_->AddFile(nums[2], "checkpoint", 60, running, "a checkpoint");
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  EXPECT_EQ(report.jobs_added, 4);
+  EXPECT_EQ(report.results_added, 2);
+  EXPECT_EQ(report.artifacts_added, 3);
+  EXPECT_EQ(report.results_in_both, 0);
+  EXPECT_THAT(report.differences, IsEmpty());
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
+  EXPECT_EQ(OurJob(jobs[0]).state, State::kSucceeded);
+  EXPECT_EQ(*MeasuredValue(ours_.db(), OurJob(jobs[0]).num, "accuracy", 41, ""), 0.75);
+  EXPECT_EQ(OurJob(jobs[2]).state, State::kQueued);
+  EXPECT_EQ(OurJob(jobs[2]).checkpoint_step, 60);
+  EXPECT_EQ(OurJob(jobs[3]).priority, 3);
+  EXPECT_TRUE(OurJob(jobs[3]).wanted);
+  ASSERT_OK_AND_ASSIGN(SweepRow sweep, ResolveSweep(ours_.db(), "one"));
+  EXPECT_EQ(sweep.counts.succeeded, 2);
+  EXPECT_EQ(sweep.counts.queued, 2);
+  ASSERT_OK_AND_ASSIGN(std::vector<AttemptRow> attempts, AttemptsOfJob(ours_.db(), OurJob(jobs[2]).num));
+  ASSERT_EQ(attempts.size(), 1u);
+  EXPECT_EQ(attempts[0].outcome, Outcome::kLost);
+  EXPECT_EQ(attempts[0].worker_name, "name of w2");
+}
+
+TEST_F(MergeTest, AttemptsGetNumbersThatNoneOfOursHas) {
+  const std::vector<NewJob> mine = {MakeJob("odds_first", "none", false, 1, 0)};
+  ours_.Succeed(ours_.Start("w1", ours_.AddSweep("mine", mine)), 0.25);
+  const std::vector<NewJob> jobs = MakePack(1);
+  theirs_->Succeed(theirs_->Start("w2", theirs_->AddSweep("one", jobs)), 0.75);
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ(OurJob(mine[0]).attempt, 1);
+  EXPECT_EQ(OurJob(jobs[0]).attempt, 2);
+  EXPECT_EQ((*FindAttempt(ours_.db(), 2))->worker, "w2");
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
+TEST_F(MergeTest, TheSameMergeAgainAddsNothing) {
+  const std::vector<int64_t> nums = theirs_->AddSweep("one", MakePack(3));
+  const int64_t attempt = theirs_->Start("w2", {nums[0]});
+  theirs_->AddFile(nums[0], "weights", 100, attempt, "weights");
+  theirs_->Succeed(attempt, 0.75);
+  theirs_->AddFile(nums[1], "checkpoint", 60, theirs_->Start("w2", {nums[1]}, 50), "a checkpoint");
+  ASSERT_OK(Merge());
+  const auto dump = [&] {
+    std::string all;
+    for (const std::string table : {"jobs", "attempts", "attempt_jobs", "sweeps", "sweep_jobs", "artifacts", "measurements", "workers"}) {
+      all += table + *ours_.db().One<std::string>("SELECT count(*) || ' ' FROM " + table);
+    }
+    return all;
+  };
+  const std::string before = dump();
+
+  ASSERT_OK_AND_ASSIGN(MergeReport again, Merge());
+
+  EXPECT_EQ(dump(), before);
+  EXPECT_EQ(again.jobs_added, 0);
+  EXPECT_EQ(again.results_added, 0);
+  EXPECT_EQ(again.artifacts_added, 0);
+  EXPECT_EQ(again.results_in_both, 1);
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
+}
+
+TEST_F(MergeTest, AResultThatBothHaveStaysAndADifferenceIsReported) {
+  const std::vector<NewJob> jobs = MakePack(2);
+  ours_.AddSweep("one", jobs);
+  ours_.Succeed(ours_.Start("w1", {1}), 0.25);
+  ours_.Succeed(ours_.Start("w1", {2}), 0.5);
+  theirs_->AddSweep("one", jobs);
+  theirs_->Succeed(theirs_->Start("w2", {1, 2}), 0.5);
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  EXPECT_EQ(report.results_in_both, 2);
+  EXPECT_EQ(report.results_added, 0);
+  EXPECT_THAT(report.differences,
+              ElementsAre("job " + jobs[0].id.substr(0, 8) + " (even_pairs, rope, learning rate 0.001, seed 0): accuracy over all "
+                          "lengths is 0.25 here and 0.5 there, and 1 more values differ"));
+  EXPECT_EQ(*MeasuredValue(ours_.db(), 1, "accuracy", 0, ""), 0.25);
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
+TEST_F(MergeTest, AJobUnfinishedHereGetsTheResultFromThereWhateverItsStateWas) {
+  const std::vector<NewJob> jobs = MakePack(5);
+  ours_.AddSweep("one", jobs);  // 1 queued; 2, 3 leased together; 4 leased alone; 5 failed.
+  const int64_t pair = ours_.Start("w1", {2, 3});
+  const int64_t alone = ours_.Start("w1", {4});
+  const int64_t bad = ours_.Start("w1", {5});
+  ours_.AddFile(1, "checkpoint", 40, alone, "old");
+  ASSERT_OK(ours_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(FailJob(tx, 5, bad, {.failures = 3, .failure = "crashed"}));
+    return EndAttempt(tx, bad, Outcome::kFailed, "crashed", "", At(30));
+  }));
+  theirs_->AddSweep("one", jobs);
+  theirs_->Succeed(theirs_->Start("w2", {1, 2, 4, 5}), 0.75);
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  EXPECT_EQ(report.results_added, 4);
+  for (const size_t i : {0, 1, 3, 4}) EXPECT_EQ(OurJob(jobs[i]).state, State::kSucceeded) << i;
+  EXPECT_EQ(OurJob(jobs[2]).state, State::kLeased) << "the other member goes on";
+  EXPECT_EQ(OurJob(jobs[2]).attempt, pair);
+  ASSERT_EQ(report.dropped.size(), 2u);
+  EXPECT_EQ(report.dropped[0].job, 2);
+  EXPECT_EQ(report.dropped[0].attempt, pair);
+  EXPECT_EQ(report.dropped[1].attempt, alone);
+  EXPECT_EQ((*FindAttempt(ours_.db(), alone))->outcome, Outcome::kDropped);
+  EXPECT_EQ((*FindAttempt(ours_.db(), pair))->outcome, std::nullopt);
+  EXPECT_EQ(ours_.SweepCounts(1).succeeded, 4);
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
+TEST_F(MergeTest, TheLaterCheckpointCountsUnlessTheJobRunsHere) {
+  const std::vector<NewJob> jobs = MakePack(3);
+  ours_.AddSweep("one", jobs);
+  theirs_->AddSweep("one", jobs);
+  const auto begin = [](TestStore& test, const std::string& worker, int64_t job, int step, const std::string& content) {
+    const int64_t attempt = test.Start(worker, {job}, 100 + job);
+    test.AddFile(job, "checkpoint", step, attempt, content);
+    return attempt;
+  };
+  const auto back = [](TestStore& test, int64_t job, int64_t attempt) {
+    EXPECT_OK(test.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(RequeueJob(tx, job, attempt, {}));
+      return EndAttempt(tx, attempt, Outcome::kGivenBack, "", "", At(200));
+    }));
+  };
+  back(ours_, 1, begin(ours_, "w1", 1, 10, "ours 1"));
+  back(ours_, 2, begin(ours_, "w1", 2, 90, "ours 2"));
+  begin(ours_, "w1", 3, 10, "ours 3");
+  for (const int64_t job : {1, 2, 3}) back(*theirs_, job, begin(*theirs_, "w2", job, 50, "theirs " + std::to_string(job)));
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ(OurJob(jobs[0]).checkpoint_step, 50);
+  EXPECT_EQ(OurJob(jobs[1]).checkpoint_step, 90);
+  EXPECT_EQ(OurJob(jobs[2]).checkpoint_step, 10);
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
+  ASSERT_OK(RemoveUnusedFiles(ours_.db(), ours_.store->artifacts(), 100));
+  EXPECT_FALSE(std::filesystem::exists(ours_.store->artifacts().PathOf(Sha256Of("theirs 2")))) << "it was copied for nothing";
+  EXPECT_TRUE(std::filesystem::exists(ours_.store->artifacts().PathOf(Sha256Of("theirs 1"))));
+}
+
+TEST_F(MergeTest, AResultFromThereReleasesWhatWaitsForItHere) {
+  std::vector<NewJob> jobs = MakePack(4);
+  jobs[1].inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
+  jobs[3].inputs = {{.name = "weights", .source = jobs[2].id, .artifact = "weights", .metric = ""}};
+  ours_.AddSweep("one", jobs);
+  theirs_->AddSweep("sources", {jobs[0], jobs[2]});
+  theirs_->Succeed(theirs_->Start("w2", {1}), 0.75);
+  const int64_t attempt = theirs_->Start("w2", {2}, 50);
+  ASSERT_OK(theirs_->Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(CompleteJob(tx, 2, attempt, {.diverged = true, .diverged_at = 3}));
+    return EndAttempt(tx, attempt, Outcome::kSucceeded, "", "", At(60));
+  }));
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ(OurJob(jobs[1]).state, State::kQueued);
+  EXPECT_EQ(OurJob(jobs[3]).state, State::kFailed) << "a diverged job makes no weights";
+  EXPECT_EQ(OurJob(jobs[3]).failure, "input failed: weights (job " + jobs[2].id.substr(0, 8) + " diverged)");
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
+TEST_F(MergeTest, JobsWithInputsComeOverWithThem) {
+  std::vector<NewJob> jobs = MakePack(3);
+  jobs[1].inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
+  jobs[2].inputs = {{.name = "scale", .source = jobs[1].id, .artifact = "", .metric = "accuracy"}};
+  theirs_->AddSweep("one", jobs);
+  theirs_->Succeed(theirs_->Start("w2", {1}), 0.75);
+  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) { return ReleaseJob(tx, 2); }));
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ(OurJob(jobs[1]).state, State::kQueued);
+  EXPECT_EQ(OurJob(jobs[2]).state, State::kWaiting);
+  ASSERT_OK_AND_ASSIGN(std::vector<JobInputRow> inputs, InputsOf(ours_.db(), OurJob(jobs[2]).num));
+  ASSERT_EQ(inputs.size(), 1u);
+  EXPECT_EQ(inputs[0].source_id, jobs[1].id);
+  EXPECT_EQ(inputs[0].metric, "accuracy");
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
+TEST_F(MergeTest, OtherBytesUnderADataSetsNameAreRefusedAndNothingIsWritten) {
+  const auto bind = [](TestStore& test, const std::string& hash) {
+    EXPECT_OK(test.Write([&](sql::Transaction& tx) { return BindDataSet(tx, {.name = "enwik8", .sha256 = hash}).status(); }));
+  };
+  bind(ours_, "first");
+  bind(*theirs_, "other");
+  theirs_->AddSweep("one", MakePack(2));
+
+  const absl::Status status = Merge().status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'enwik8'"));
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM workers"), 1);
+}
+
+TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
+  EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "held";
+  EXPECT_EQ(MergeSource::Open(folder_ / "ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "ourselves";
+  EXPECT_EQ(MergeSource::Open(folder_ / "none.db").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
+  WriteFile(folder_ / "text", "this is not a database, but it is long enough to look like one could be here\n");
+  EXPECT_EQ(MergeSource::Open(folder_ / "text").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_OK(sql::Connection::Open(folder_ / "foreign.db", sql::Mode::kReadWriteCreate)->Execute("CREATE TABLE t(x)"));
+  EXPECT_EQ(MergeSource::Open(folder_ / "foreign.db").status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_OK(theirs_->db().Execute("PRAGMA user_version = 999"));
+  theirs_.reset();
+  EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "newer";
+}
+
+TEST_F(MergeTest, AStoreThatContradictsItselfIsRefused) {
+  theirs_->AddSweep("one", MakePack(2));
+  theirs_->Succeed(theirs_->Start("w2", {1}), 0.75);
+  ASSERT_OK(theirs_->db().Run("DELETE FROM measurements"));
+
+  const absl::Status status = Merge().status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has no measurements"));
+}
+
+TEST_F(MergeTest, ADamagedArtifactOverThereIsRefused) {
+  theirs_->AddSweep("one", MakePack(1));
+  const int64_t attempt = theirs_->Start("w2", {1});
+  theirs_->AddFile(1, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  WriteFile(theirs_->store->artifacts().PathOf(Sha256Of("the weights")), "the wEights");
+
+  EXPECT_EQ(Merge().status().code(), absl::StatusCode::kDataLoss);
+
+  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty());
+}
+
+TEST_F(MergeTest, WhatACrashLeftInTheLogOfTheOtherStoreComesToo) {
+  theirs_->AddSweep("one", MakePack(2));
+  // The files as they are while the store is open: the rows are still in the write-ahead log.
+  std::filesystem::copy_file(folder_ / "theirs.db", folder_ / "crashed.db");
+  std::filesystem::copy_file(folder_ / "theirs.db-wal", folder_ / "crashed.db-wal");
+  ASSERT_GT(std::filesystem::file_size(folder_ / "crashed.db-wal"), 0u);
+  theirs_.reset();
+  std::filesystem::remove(folder_ / "theirs.db");
+  std::filesystem::rename(folder_ / "crashed.db", folder_ / "theirs.db");
+  std::filesystem::rename(folder_ / "crashed.db-wal", folder_ / "theirs.db-wal");
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  EXPECT_EQ(report.jobs_added, 2);
+}
+
+}  // namespace
+}  // namespace longreach::store

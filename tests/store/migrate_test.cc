@@ -1,0 +1,97 @@
+#include "store/migrate.h"
+
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::HasSubstr;
+using longreach::testing::TemporaryFolder;
+
+constexpr std::string_view kSecond = "ALTER TABLE sweeps ADD COLUMN note TEXT NOT NULL DEFAULT ''";
+constexpr std::string_view kBroken = "ALTER TABLE sweeps ADD COLUMN note2 TEXT; UPDATE no_such_table SET x = 1";
+
+std::vector<std::string_view> With(std::initializer_list<std::string_view> more) {
+  std::vector<std::string_view> all(Migrations().begin(), Migrations().end());
+  all.insert(all.end(), more);
+  return all;
+}
+
+class MigrateTest : public ::testing::Test {
+ protected:
+  sql::Connection Open() { return *sql::Connection::Open(file_, sql::Mode::kReadWriteCreate); }
+  TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "s.db";
+};
+
+TEST_F(MigrateTest, ANewFileGetsTheNewestSchemaAndOurMark) {
+  sql::Connection db = Open();
+
+  EXPECT_EQ(*Migrate(db), 0);
+
+  EXPECT_EQ(*db.One<int>("PRAGMA user_version"), SchemaVersion());
+  EXPECT_EQ(*db.One<int>("PRAGMA application_id"), kApplicationId);
+  EXPECT_EQ(*db.One<int>("SELECT count(*) FROM jobs"), 0);
+  EXPECT_EQ(*Migrate(db), SchemaVersion()) << "once more changes nothing";
+}
+
+TEST_F(MigrateTest, AnOlderFileIsCopiedAndBroughtUpWithItsRows) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db));
+  ASSERT_OK(db.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, spec) VALUES ('i', 'kept', 0, 0, '')"));
+  const int before = SchemaVersion();
+
+  ASSERT_OK_AND_ASSIGN(int found, Migrate(db, With({kSecond})));
+
+  EXPECT_EQ(found, before);
+  EXPECT_EQ(*db.One<int>("PRAGMA user_version"), before + 1);
+  EXPECT_EQ(*db.One<std::string>("SELECT name || note FROM sweeps"), "kept");
+  EXPECT_EQ(*db.One<int>("PRAGMA foreign_keys"), 1);
+  ASSERT_OK_AND_ASSIGN(sql::Connection copy,
+                       sql::Connection::Open(file_.string() + ".v" + std::to_string(before) + ".backup", sql::Mode::kReadOnly));
+  EXPECT_EQ(*copy.One<int>("PRAGMA user_version"), before);
+  EXPECT_EQ(*copy.One<std::string>("SELECT name FROM sweeps"), "kept");
+}
+
+TEST_F(MigrateTest, AMigrationThatFailsLeavesTheFileAtTheVersionBefore) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db));
+
+  const absl::Status status = Migrate(db, With({kSecond, kBroken})).status();
+
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no_such_table"));
+  EXPECT_EQ(*db.One<int>("PRAGMA user_version"), SchemaVersion() + 1);
+  EXPECT_EQ(*db.One<int>("SELECT count(*) FROM pragma_table_info('sweeps') WHERE name LIKE 'note%'"), 1);
+}
+
+TEST_F(MigrateTest, ANewerFileIsRefusedAndLeftAsItIs) {
+  {
+    sql::Connection db = Open();
+    ASSERT_OK(Migrate(db, With({kSecond})));
+  }
+  const std::string before = ReadWhole(file_);
+
+  const absl::Status status = Store::Open(file_.string()).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("newer Longreach (store version 2; this one knows up to 1)"));
+  EXPECT_EQ(ReadWhole(file_), before);
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".lock"));
+}
+
+TEST_F(MigrateTest, ADatabaseOfAnotherProgramIsRefusedAndLeftAsItIs) {
+  {
+    sql::Connection db = Open();
+    ASSERT_OK(db.Execute("CREATE TABLE places(url TEXT)"));
+  }
+  const std::string before = ReadWhole(file_);
+
+  const absl::Status status = Store::Open(file_.string()).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not a store of Longreach"));
+  EXPECT_EQ(ReadWhole(file_), before);
+}
+
+}  // namespace
+}  // namespace longreach::store

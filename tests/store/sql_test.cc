@@ -1,0 +1,97 @@
+#include "store/sql/connection.h"
+
+#include "tests/store/fixture.h"
+
+namespace longreach::sql {
+namespace {
+
+using ::testing::HasSubstr;
+using longreach::testing::TemporaryFolder;
+
+class SqlTest : public ::testing::Test {
+ protected:
+  SqlTest() : db_(*Connection::Open(folder_ / "a.db", Mode::kReadWriteCreate)) {
+    EXPECT_OK(db_.Execute("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT UNIQUE, c REAL NOT NULL) STRICT"));
+  }
+  TemporaryFolder folder_;
+  Connection db_;
+};
+
+TEST_F(SqlTest, ValuesOfEachTypeComeBackAsTheyWere) {
+  ASSERT_OK(db_.Run("INSERT INTO t VALUES (?, ?, ?)", int64_t{-5}, std::string("a\0b", 3), 0.1));
+  ASSERT_OK(db_.Run("INSERT INTO t VALUES (?, ?, ?)", 7u, std::optional<std::string>(), true));
+
+  ASSERT_OK_AND_ASSIGN(Rows rows, db_.Query("SELECT a, b, c FROM t ORDER BY a"));
+
+  ASSERT_TRUE(rows.Next());
+  EXPECT_EQ(rows.Get<int64_t>(0), -5);
+  EXPECT_EQ(rows.Get<std::string>(1), std::string("a\0b", 3));
+  EXPECT_EQ(rows.Get<double>(2), 0.1);
+  ASSERT_TRUE(rows.Next());
+  EXPECT_EQ(rows.Get<std::optional<std::string>>(1), std::nullopt);
+  EXPECT_FALSE(rows.Next());
+  EXPECT_OK(rows.status());
+}
+
+TEST_F(SqlTest, AnEmptyTextIsNotNull) {
+  ASSERT_OK(db_.Run("INSERT INTO t VALUES (1, ?, 0.0)", std::string_view()));
+
+  EXPECT_EQ(*db_.One<int>("SELECT b IS NULL FROM t"), 0);
+}
+
+TEST_F(SqlTest, ErrorsHaveTheCodeThatACallerActsOn) {
+  ASSERT_OK(db_.Run("INSERT INTO t VALUES (1, 'x', 0.0)"));
+
+  EXPECT_EQ(db_.Run("INSERT INTO t VALUES (2, 'x', 0.0)").status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(db_.Run("INSERT INTO t VALUES (1, 'y', 0.0)").status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(db_.Run("INSERT INTO t VALUES (3, 'z', NULL)").status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(db_.Run("INSERT INTO t VALUES (3, 'z', 'no number')").status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(db_.Run("SELEKT").status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(db_.Run("SELECT ?").status().code(), absl::StatusCode::kInternal) << "a parameter without a value";
+  EXPECT_EQ(Connection::Open(folder_ / "none.db", Mode::kReadOnly).status().code(), absl::StatusCode::kNotFound);
+  store::WriteFile(folder_ / "text", "this is not a database, but it is long enough to look like one could be here\n");
+  EXPECT_EQ(Connection::Open(folder_ / "text", Mode::kReadWrite).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(SqlTest, AFullDiskIsResourceExhausted) {
+  ASSERT_OK_AND_ASSIGN(int pages, db_.One<int>("PRAGMA page_count"));
+  ASSERT_OK(db_.Execute("PRAGMA max_page_count = " + std::to_string(pages)));
+
+  const absl::Status status = db_.Run("INSERT INTO t VALUES (1, ?, 0.0)", std::string(100'000, 'x')).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+}
+
+TEST_F(SqlTest, WhatIsNotCommittedIsTakenBack) {
+  {
+    ASSERT_OK_AND_ASSIGN(Transaction tx, Transaction::Begin(db_));
+    ASSERT_OK(tx.Run("INSERT INTO t VALUES (1, 'x', 0.0)"));
+  }
+  EXPECT_EQ(*db_.One<int>("SELECT count(*) FROM t"), 0);
+}
+
+TEST_F(SqlTest, ASavepointIsTakenBackAlone) {
+  ASSERT_OK_AND_ASSIGN(Transaction tx, Transaction::Begin(db_));
+  ASSERT_OK(tx.Run("INSERT INTO t VALUES (1, 'x', 0.0)"));
+  {
+    ASSERT_OK_AND_ASSIGN(Savepoint savepoint, Savepoint::Begin(tx));
+    ASSERT_OK(tx.Run("INSERT INTO t VALUES (2, 'y', 0.0)"));
+  }
+  ASSERT_OK(tx.Commit());
+
+  EXPECT_EQ(*db_.One<std::string>("SELECT group_concat(b) FROM t"), "x");
+}
+
+TEST_F(SqlTest, TwoQueriesOfTheSameTextRunAtOnce) {
+  ASSERT_OK(db_.Execute("INSERT INTO t VALUES (1, 'x', 0.0), (2, 'y', 0.0)"));
+  ASSERT_OK_AND_ASSIGN(Rows outer, db_.Query("SELECT a FROM t ORDER BY a"));
+  int pairs = 0;
+  while (outer.Next()) {
+    ASSERT_OK_AND_ASSIGN(Rows inner, db_.Query("SELECT a FROM t ORDER BY a"));
+    while (inner.Next()) ++pairs;
+  }
+  EXPECT_EQ(pairs, 4);
+}
+
+}  // namespace
+}  // namespace longreach::sql

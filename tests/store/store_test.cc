@@ -1,0 +1,150 @@
+#include "store/store.h"
+
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using longreach::testing::TemporaryFolder;
+
+std::vector<std::string> NamesIn(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(StoreTest, ASecondSchedulerIsRefusedWhileTheFirstHoldsTheFile) {
+  TemporaryFolder folder;
+  TestStore first(folder / "s.db");
+
+  const absl::Status status = Store::Open((folder / "s.db").string()).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("s.db' is held by another scheduler"));
+  first.store.reset();
+  EXPECT_OK(Store::Open((folder / "s.db").string()));
+}
+
+TEST(StoreTest, ALinkToTheFileIsTheSameStore) {
+  TemporaryFolder folder;
+  TestStore first(folder / "s.db");
+  std::filesystem::create_symlink(folder / "s.db", folder / "link.db");
+
+  EXPECT_EQ(Store::Open((folder / "link.db").string()).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(StoreTest, WhatIsNoDatabaseIsRefusedAndNothingIsPutBeside) {
+  TemporaryFolder folder;
+  WriteFile(folder / "notes.txt", "some notes that are longer than a header of a database\n");
+
+  const absl::Status status = Store::Open((folder / "notes.txt").string()).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("notes.txt' is not a database"));
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("notes.txt"));
+  EXPECT_EQ(Store::Open(folder.path().string()).status().code(), absl::StatusCode::kFailedPrecondition) << "a folder";
+  EXPECT_EQ(Store::Open((folder / "none/s.db").string()).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(StoreTest, ADatabaseCutOffInTheMiddleIsDataLoss) {
+  TemporaryFolder folder;
+  WriteFile(folder / "s.db", std::string("SQLite format 3\0", 16) + std::string(84, 'x'));
+
+  EXPECT_EQ(Store::Open((folder / "s.db").string()).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(StoreTest, AReaderSeesOneMomentAndDoesNotWaitForTheWriter) {
+  TemporaryFolder folder;
+  TestStore test(folder / "s.db");
+  test.AddSweep("one", MakePack(2));
+  ASSERT_OK_AND_ASSIGN(Snapshot before, test.store->Read());
+  EXPECT_EQ(*before.db().One<int>("SELECT count(*) FROM jobs"), 2);
+
+  ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(test.db()));
+  ASSERT_OK(tx.Run("UPDATE jobs SET failures = 1"));
+  ASSERT_OK_AND_ASSIGN(Snapshot during, test.store->Read());
+  EXPECT_EQ(*during.db().One<int>("SELECT sum(failures) FROM jobs"), 0);
+  ASSERT_OK(tx.Commit());
+
+  EXPECT_EQ(*before.db().One<int>("SELECT sum(failures) FROM jobs"), 0);
+  EXPECT_EQ(*during.db().One<int>("SELECT sum(failures) FROM jobs"), 0);
+  ASSERT_OK_AND_ASSIGN(Snapshot after, test.store->Read());
+  EXPECT_EQ(*after.db().One<int>("SELECT sum(failures) FROM jobs"), 2);
+}
+
+TEST(StoreTest, AReaderCannotWrite) {
+  TemporaryFolder folder;
+  TestStore test(folder / "s.db");
+  ASSERT_OK_AND_ASSIGN(Snapshot snapshot, test.store->Read());
+
+  EXPECT_EQ(snapshot.db().Run("DELETE FROM jobs").status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(StoreTest, CommitsSurviveAndNothingButTheStoreStaysBehind) {
+  TemporaryFolder folder;
+  {
+    TestStore test(folder / "s.db");
+    test.AddSweep("one", MakePack(3));
+  }
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("s.db", "s.db.artifacts"));
+
+  TestStore again(folder / "s.db");
+
+  EXPECT_EQ(again.store->version_found(), 1);
+  EXPECT_EQ(again.SweepCounts(1).queued, 3);
+  EXPECT_THAT(again.Violations(), IsEmpty());
+}
+
+TEST(StoreTest, TheFileIsDurableWalWithForeignKeys) {
+  TemporaryFolder folder;
+  TestStore test(folder / "s.db");
+
+  EXPECT_EQ(*test.db().One<std::string>("PRAGMA journal_mode"), "wal");
+  EXPECT_EQ(*test.db().One<int>("PRAGMA synchronous"), 2);
+  EXPECT_EQ(*test.db().One<int>("PRAGMA foreign_keys"), 1);
+}
+
+TEST(StoreTest, AStoreInMemoryIsGoneWithTheObject) {
+  std::filesystem::path file;
+  {
+    TestStore test(":memory:");
+    test.AddSweep("one", MakePack(2));
+    ASSERT_OK_AND_ASSIGN(Snapshot snapshot, test.store->Read());
+    EXPECT_EQ(*snapshot.db().One<int>("SELECT count(*) FROM jobs"), 2);
+    file = test.store->file();
+    EXPECT_TRUE(std::filesystem::exists(file));
+  }
+  EXPECT_FALSE(std::filesystem::exists(file.parent_path()));
+}
+
+TEST(StoreTest, TwoStoresInMemoryAreTwo) {
+  TestStore a(":memory:");
+  TestStore b(":memory:");
+  a.AddSweep("one", MakePack(2));
+
+  EXPECT_EQ(*b.db().One<int>("SELECT count(*) FROM jobs"), 0);
+}
+
+// The queries on the way to a lease are served by indexes: what they cost does not grow with the number of jobs.
+TEST(StoreTest, FindingWorkNeverScansTheJobs) {
+  TestStore test(":memory:");
+  for (const std::string query :
+       {"SELECT num, priority, pack_key, checkpoint_step, split_group FROM jobs WHERE requirement = 1 AND state = 'queued' "
+        "AND wanted = 1 ORDER BY priority DESC, num LIMIT 1",
+        "SELECT j.num FROM jobs AS j WHERE j.pack_key = 'x' AND j.checkpoint_step = 0 AND j.split_group = 0 "
+        "AND j.state = 'queued' AND j.wanted = 1 ORDER BY j.priority DESC, j.num LIMIT 9",
+        "SELECT 1 FROM jobs WHERE attempt = 7 AND state = 'leased'"}) {
+    ASSERT_OK_AND_ASSIGN(sql::Rows rows, test.db().Query("EXPLAIN QUERY PLAN " + query));
+    while (rows.Next()) {
+      EXPECT_THAT(rows.Get<std::string>(3), ::testing::StartsWith("SEARCH ")) << query;
+      EXPECT_THAT(rows.Get<std::string>(3), ::testing::Not(HasSubstr("TEMP B-TREE"))) << query;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace longreach::store

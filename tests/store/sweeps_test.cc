@@ -1,0 +1,205 @@
+#include "store/sweeps.h"
+
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SweepsTest : public ::testing::Test {
+ protected:
+  SweepsTest() { test_.AddWorker("w1"); }
+
+  void Set(int64_t sweep, SweepState state) {
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(SetSweepState(tx, sweep, state));
+      return RefreshWanted(tx, sweep);
+    }));
+  }
+  std::vector<DroppedJob> Cancel(int64_t sweep) {
+    std::vector<DroppedJob> dropped;
+    EXPECT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(SetSweepState(tx, sweep, SweepState::kCancelled));
+      RETURN_IF_ERROR(RefreshWanted(tx, sweep));
+      ASSIGN_OR_RETURN(dropped, CancelUnwantedJobs(tx, sweep));
+      for (const DroppedJob& job : dropped) RETURN_IF_ERROR(DropMember(tx, job.attempt, job.job));
+      return absl::OkStatus();
+    }));
+    return dropped;
+  }
+
+  TestStore test_{":memory:"};
+};
+
+TEST_F(SweepsTest, CountersFollowEachJobInEachOfItsSweeps) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(4));
+  test_.AddSweep("two", MakePack(2), 0, 1);
+  const int64_t attempt = test_.Start("w1", {jobs[0], jobs[1], jobs[2]});
+  EXPECT_EQ(test_.SweepCounts(1).leased, 3);
+  EXPECT_EQ(test_.SweepCounts(2).leased, 2);
+
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(CompleteJob(tx, jobs[0], attempt, {.measurements = {{"accuracy", 0, "", 1.0}}}));
+    RETURN_IF_ERROR(CompleteJob(tx, jobs[1], attempt, {.diverged = true, .diverged_at = 3}));
+    return FailJob(tx, jobs[2], attempt, {.failures = 3, .failure = "crashed"});
+  }));
+
+  const Counts one = test_.SweepCounts(1);
+  EXPECT_EQ(one.succeeded, 2);
+  EXPECT_EQ(one.diverged, 1);
+  EXPECT_EQ(one.failed, 1);
+  EXPECT_EQ(one.queued, 1);
+  EXPECT_EQ(one.jobs(), 4);
+  EXPECT_EQ(one.open(), 1);
+  EXPECT_EQ(test_.SweepCounts(2).succeeded, 2);
+  EXPECT_EQ(test_.SweepCounts(2).failed, 0);
+}
+
+TEST_F(SweepsTest, AJobIsWantedWhileALiveSweepHasItWithTheHighestPriorityAmongThose) {
+  const int64_t job = test_.AddSweep("one", MakePack(1), 2)[0];
+  test_.AddSweep("two", MakePack(1), 9, 1);
+  EXPECT_EQ(test_.Job(job).priority, 9);
+
+  Set(2, SweepState::kPaused);
+  EXPECT_TRUE(test_.Job(job).wanted);
+  EXPECT_EQ(test_.Job(job).priority, 2);
+  Set(1, SweepState::kPaused);
+  EXPECT_FALSE(test_.Job(job).wanted);
+  Set(2, SweepState::kLive);
+  EXPECT_TRUE(test_.Job(job).wanted);
+  EXPECT_EQ(test_.Job(job).priority, 9);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(SweepsTest, CancelStopsOnlyWhatNoOtherLiveOrPausedSweepHas) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(4));
+  test_.AddSweep("two", MakePack(2), 0, 1);
+  Set(2, SweepState::kPaused);
+  test_.Succeed(test_.Start("w1", {jobs[3]}), 1.0);
+  const int64_t attempt = test_.Start("w1", {jobs[0], jobs[2]});
+
+  const std::vector<DroppedJob> dropped = Cancel(1);
+
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0].job, jobs[2]);
+  EXPECT_EQ(dropped[0].attempt, attempt);
+  EXPECT_EQ(test_.Job(jobs[0]).state, State::kLeased) << "a paused sweep has it: it is held, not cancelled";
+  EXPECT_EQ(test_.Job(jobs[1]).state, State::kQueued);
+  EXPECT_EQ(test_.Job(jobs[2]).state, State::kCancelled);
+  EXPECT_EQ(test_.Job(jobs[3]).state, State::kSucceeded);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(SweepsTest, SubmittingAgainRevivesCancelledJobsAndKeepsResults) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
+  test_.Succeed(test_.Start("w1", {jobs[0]}), 1.0);
+  Cancel(1);
+
+  int revived = 0;
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kLive));
+    RETURN_IF_ERROR(RefreshWanted(tx, 1));
+    ASSIGN_OR_RETURN(revived, ReviveCancelledJobs(tx, 1));
+    return absl::OkStatus();
+  }));
+
+  EXPECT_EQ(revived, 2);
+  EXPECT_EQ(test_.SweepCounts(1).queued, 2);
+  EXPECT_EQ(test_.SweepCounts(1).succeeded, 1);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(SweepsTest, RetryQueuesFailedJobsWithFreshCountersAndWaitingOnesWait) {
+  std::vector<NewJob> jobs = MakePack(2);
+  jobs[1].inputs = {{.name = "weights", .source = jobs[0].id, .artifact = "weights", .metric = ""}};
+  const std::vector<int64_t> nums = test_.AddSweep("one", jobs);
+  const int64_t attempt = test_.Start("w1", {nums[0]});
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(FailJob(tx, nums[0], attempt, {.failures = 3, .losses = 2, .failure = "crashed", .split_group = 4}));
+    RETURN_IF_ERROR(FailUnstartedJob(tx, nums[1], "input failed: weights"));
+    return EndAttempt(tx, attempt, Outcome::kFailed, "crashed", "", At(30));
+  }));
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+
+  int retried = 0;
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(retried, RetryFailedJobs(tx, 1));
+    return absl::OkStatus();
+  }));
+
+  EXPECT_EQ(retried, 2);
+  EXPECT_EQ(test_.Job(nums[0]).state, State::kQueued);
+  EXPECT_EQ(test_.Job(nums[0]).failures, 0);
+  EXPECT_EQ(test_.Job(nums[0]).losses, 0);
+  EXPECT_EQ(test_.Job(nums[0]).split_group, 0);
+  EXPECT_EQ(test_.Job(nums[0]).failure, "");
+  EXPECT_EQ(test_.Job(nums[1]).state, State::kWaiting);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
+  std::vector<int64_t> nums;
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(3)));
+    nums = jobs.nums;
+    ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "s", .spec = "s", .priority = 0}));
+    // The last is both: a member.
+    RETURN_IF_ERROR(AddSweepJobs(tx, sweep, std::vector<int64_t>{nums[1], nums[2]}, std::vector<int64_t>{nums[0], nums[2]}));
+    return RefreshWanted(tx, sweep);
+  }));
+
+  EXPECT_TRUE(test_.Job(nums[0]).wanted);
+  EXPECT_EQ(test_.SweepCounts(1).jobs(), 2);
+  EXPECT_THAT(*SweepMembers(test_.db(), 1), ElementsAre(nums[1], nums[2]));
+  EXPECT_EQ(SweepsOfJob(test_.db(), nums[0])->size(), 1u);
+}
+
+TEST_F(SweepsTest, ASweepIsFoundByIdByItsBeginningByNameAndAsTheLast) {
+  test_.AddSweep("alpha", MakePack(1), 0, 100);
+  test_.AddSweep("beta", MakePack(1), 0, 200);
+  ASSERT_OK_AND_ASSIGN(SweepRow alpha, GetSweep(test_.db(), 1));
+  const auto named = [&](std::string_view reference) {
+    const absl::StatusOr<SweepRow> row = ResolveSweep(test_.db(), reference);
+    return row.ok() ? row->name : std::string(absl::StatusCodeToString(row.status().code()));
+  };
+
+  EXPECT_EQ(named(alpha.id), "alpha");
+  EXPECT_EQ(named(alpha.id.substr(0, 8)), "alpha");
+  EXPECT_EQ(named("beta"), "beta");
+  EXPECT_EQ(named("last"), "beta");
+  EXPECT_EQ(named(alpha.id.substr(0, 3)), "NOT_FOUND") << "too short";
+  EXPECT_EQ(named(""), "INVALID_ARGUMENT");
+  EXPECT_THAT(std::string(ResolveSweep(test_.db(), "alpah").status().message()), HasSubstr("did you mean 'alpha'?"));
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepAsked(tx, 1, At(300)); }));
+  EXPECT_EQ(named("last"), "alpha") << "it was submitted again";
+}
+
+TEST_F(SweepsTest, ABeginningThatSeveralSweepsHaveIsRefused) {
+  for (const char last : {'1', '2'}) {
+    ASSERT_OK(test_.Write([&](sql::Transaction& tx) {
+      return InsertSweep(tx, {.id = "abcd" + std::string(59, '0') + last, .name = std::string("s") + last, .spec = ""}).status();
+    }));
+  }
+
+  const absl::Status status = ResolveSweep(test_.db(), "abcd").status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("several sweeps begin with 'abcd'"));
+}
+
+TEST_F(SweepsTest, APausedSweepNamesTheAttemptsThatMustStop) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
+  const int64_t a = test_.Start("w1", {jobs[0]});
+  const int64_t b = test_.Start("w1", {jobs[1]});
+  EXPECT_THAT(*RunningAttemptsOfSweep(test_.db(), 1), IsEmpty()) << "all is wanted";
+
+  Set(1, SweepState::kPaused);
+
+  EXPECT_THAT(*RunningAttemptsOfSweep(test_.db(), 1), ElementsAre(a, b));
+}
+
+}  // namespace
+}  // namespace longreach::store
