@@ -48,7 +48,8 @@ absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_
                    "WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR j.state = ?) "
                    "AND j.diverged >= ? ORDER BY sj.position LIMIT ?");
   const std::string_view state = filter.state.has_value() ? Word(*filter.state) : "";
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, sweep, after_position, state, state, filter.diverged_only, limit));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, sweep, after_position, state, state,
+                                            filter.diverged_only, limit));
   std::vector<ListedJob> jobs;
   while (rows.Next()) jobs.push_back(ReadListed(rows));
   RETURN_IF_ERROR(rows.status());

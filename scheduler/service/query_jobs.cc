@@ -107,7 +107,8 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(sweep.spec));
   const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
   // One more than asked for says whether there is another page.
-  ASSIGN_OR_RETURN(std::vector<store::ListedJob> rows, store::ListSweepJobs(db, sweep.num, after, filter, metric, limit + 1));
+  ASSIGN_OR_RETURN(std::vector<store::ListedJob> rows,
+                   store::ListSweepJobs(db, sweep.num, after, filter, metric, limit + 1));
   v1::ListJobsResponse response;
   if (rows.size() > static_cast<size_t>(limit)) {
     rows.resize(static_cast<size_t>(limit));

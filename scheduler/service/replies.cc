@@ -23,7 +23,8 @@ absl::Status Unreadable(std::string_view what, const absl::Status& status) {
 absl::StatusOr<std::string> MainMetricOf(std::string_view what, std::string_view experiment) {
   const experiments::Kind* kind = experiments::FindKind(experiment);
   if (kind == nullptr) {
-    return Unreadable(what, absl::InvalidArgumentError(fmt::format("its experiment kind '{}' is not known here", experiment)));
+    return Unreadable(what,
+                      absl::InvalidArgumentError(fmt::format("its experiment kind '{}' is not known here", experiment)));
   }
   return std::string(kind->MainMetric());
 }

@@ -254,6 +254,20 @@ TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
                                 std::to_string(attempt) + " wrote.");
 }
 
+TEST_F(QueryJobsTest, ExplainsAWaitingJobByTheInputThatIsNotThere) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(tx.Run("INSERT INTO job_inputs(job, name, source, artifact) VALUES (?, 'weights', ?, 'weights')",
+                           sweep.jobs[5], sweep.jobs[0])
+                        .status());
+    return tx.Run("UPDATE jobs SET state = 'waiting' WHERE num = ?", sweep.jobs[5]).status();
+  });
+
+  EXPECT_THAT(Explain(sweep.ids[5]),
+              ElementsAre("It waits for its inputs.",
+                          "It needs the input 'weights' of job " + sweep.ids[0].substr(0, 8) + ", which is queued."));
+}
+
 TEST_F(QueryJobsTest, ExplainsAJobOfAPausedSweep) {
   const Made sweep = AddSweep(SmallSweep("s"));
   Write([&](sql::Transaction& tx) -> absl::Status {
