@@ -17,6 +17,10 @@ constexpr int kUsage = 2;
 
 const std::vector<std::string> kDevices = {"cpu", "cuda"};
 
+std::string CheckAddress(const std::string& address) {
+  return std::string(longreach::agent::CheckAddress(address).message());
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Trains the jobs that a Longreach scheduler leases to it.");
   app.name("longreach-worker");
@@ -30,7 +34,7 @@ int Main(int argc, char** argv) {
   bool until_stdin_closes = false;
   CLI::App* run = app.add_subcommand("run", "Work for a scheduler until told to leave (SIGTERM, Ctrl-C).");
   run->add_option("--scheduler", run_options.scheduler, "Its address: host:port or unix:PATH")
-      ->envname("LONGREACH_SCHEDULER")->capture_default_str();
+      ->check(CheckAddress)->envname("LONGREACH_SCHEDULER")->capture_default_str();
   run->add_option("--state", run_options.state, "Folder of this worker alone: who it is, and results not yet handed in")
       ->capture_default_str();
   run->add_option("--name", run_options.name, "What people see (default: the machine's name)");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "proto/base/build_info.h"
@@ -15,6 +16,7 @@ namespace {
 
 // Reports in one call; the rest goes with the next.
 constexpr size_t kReportBytesPerCall = 3 << 20;
+constexpr int kReportsPerCall = 500;
 // Attempts whose files are on their way while the next one trains.
 constexpr int kHandingInAtOnce = 2;
 
@@ -77,7 +79,7 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   size_t bytes = 0;
   for (const auto& [number, report] : outbox_.reports()) {
     bytes += report.ByteSizeLong();
-    if (request.finished_size() > 0 && bytes > kReportBytesPerCall) break;
+    if (request.finished_size() == kReportsPerCall || (request.finished_size() > 0 && bytes > kReportBytesPerCall)) break;
     *request.add_finished() = report;
   }
   // Only with empty hands: what is held until then needs its lease for the last checkpoint.
@@ -107,7 +109,7 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
     if (found == attempts_.end()) continue;
     // Points are only ever added behind, and one call is in flight at a time: these are the first ones.
     auto& points = found->second->points;
-    points.erase(points.begin(), points.begin() + held.points_size());
+    points.erase(points.begin(), points.begin() + std::min<std::ptrdiff_t>(held.points_size(), std::ssize(points)));
     changed |= held.points_size() > 0 && !points.empty();
   }
   for (const uint64_t attempt : response.acknowledged()) {
@@ -238,10 +240,13 @@ void Agent::WatchLeaving() {
     if (error || ended_already_) return;
     const auto now = std::chrono::steady_clock::now();
     if (training_ != 0) idle_since_ = now;
+    // With empty hands only a goodbye is left, and that is a courtesy.
+    const bool empty = attempts_.empty() && outbox_.reports().empty();
+    const double patience_s = empty ? std::min(1.0, options_.patience_s) : options_.patience_s;
     const std::chrono::duration<double> silent = now - std::max(idle_since_, synchronizer_.answered_at());
     const std::chrono::duration<double> idle = now - idle_since_;
     // The second bound is for a scheduler that answers but never takes what we have.
-    if (silent.count() > options_.patience_s || idle.count() > 15 * options_.patience_s) return LeaveWithoutScheduler();
+    if (silent.count() > patience_s || idle.count() > 15 * patience_s) return LeaveWithoutScheduler();
     WatchLeaving();
   });
 }
@@ -254,8 +259,10 @@ void Agent::LeaveWithoutScheduler() {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
     Report(attempt);
   }
-  LogWarning(fmt::format("left without an answer from the scheduler; {} report(s) wait in {} for the next start",
-                         outbox_.reports().size(), state_.outbox().string()));
+  const size_t waiting = outbox_.reports().size();
+  LogWarning(fmt::format("left without an answer from the scheduler{}",
+                         waiting == 0 ? "" : fmt::format("; {} report(s) wait in {} for this worker's next start", waiting,
+                                                         state_.outbox().string())));
   End(absl::OkStatus());
 }
 

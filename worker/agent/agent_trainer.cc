@@ -155,6 +155,7 @@ void Agent::WatchTrainer() {
 }
 
 void Agent::OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written) {
+  hang_.Alive();
   attempt->checkpoints.push_back({written.path(), written.step()});
   while (attempt->checkpoints.size() > kCheckpointsOnDisk) {
     const std::filesystem::path oldest = attempt->checkpoints.front().file;

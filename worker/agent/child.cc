@@ -85,11 +85,7 @@ class PipeObserver final : public trainer::Observer {
 
   void OnProgress(const trainer::Progress& progress) override {
     const SteadyClock::time_point now = SteadyClock::now();
-    Timing& timing = timings_[static_cast<size_t>(progress.phase)];
-    if (progress.phase == phase_ && called_) {
-      timing.total_s += std::chrono::duration<double>(now - called_at_).count();
-      ++timing.count;
-    }
+    if (progress.phase == phase_ && called_) AddTiming(now);
     const bool due = !called_ || progress.phase != phase_ || now - sent_at_ >= kPace;
     called_ = true;
     called_at_ = now;
@@ -98,7 +94,7 @@ class PipeObserver final : public trainer::Observer {
     pending_.set_phase(std::string(NameOf(progress.phase)));
     pending_.set_step(progress.step);
     pending_.set_steps_per_second(progress.steps_per_second);
-    pending_.set_usual_s(timing.count == 0 ? 0 : timing.total_s / timing.count);
+    pending_.set_usual_s(Usual());
     for (const trainer::LossPoint& from : progress.points) {
       v1::ProgressPoint& to = *pending_.add_points();
       to.set_job(start_.members(from.member).job());
@@ -109,6 +105,7 @@ class PipeObserver final : public trainer::Observer {
   }
 
   void OnCheckpoint(const std::filesystem::path& file, int step) override {
+    if (phase_ == trainer::Progress::Phase::kWriting) AddTiming(SteadyClock::now());
     v1::FromTrainer message;
     message.mutable_checkpoint()->set_attempt(start_.attempt());
     message.mutable_checkpoint()->set_path(file.string());
@@ -140,6 +137,22 @@ class PipeObserver final : public trainer::Observer {
     double total_s = 0;
     int64_t count = 0;
   };
+
+  void AddTiming(SteadyClock::time_point now) {
+    Timing& timing = timings_[static_cast<size_t>(phase_)];
+    timing.total_s += std::chrono::duration<double>(now - called_at_).count();
+    ++timing.count;
+  }
+
+  // What comes next may be a step, a batch or a file, so the longest of the three counts.
+  double Usual() const {
+    if (timings_[static_cast<size_t>(phase_)].count == 0) return 0;
+    double usual_s = 0;
+    for (const Timing& timing : timings_) {
+      if (timing.count > 0) usual_s = std::max(usual_s, timing.total_s / static_cast<double>(timing.count));
+    }
+    return usual_s;
+  }
 
   void Take(const v1::ToTrainer& message) {
     if (message.has_stop() && message.stop().attempt() == start_.attempt()) wish_.stop = true;

@@ -18,11 +18,12 @@ class HangWatch {
     usual_s_ = 0;
   }
 
-  // `usual_s`: what one step, batch or file takes at present; 0: none has ended yet.
+  // `usual_s`: what the next step, batch or file may be compared with; 0: nothing yet.
   void Alive(double usual_s) {
     silent_s_ = 0;
     usual_s_ = usual_s;
   }
+  void Alive() { silent_s_ = 0; }
 
   void Watched(double elapsed_s) { silent_s_ += std::min(elapsed_s, 2 * period_s()); }
 

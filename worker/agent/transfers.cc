@@ -10,10 +10,12 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "proto/base/sha256.h"
+#include "proto/base/text.h"
 #include "worker/agent/backoff.h"
 #include "worker/agent/log.h"
 
@@ -72,6 +74,25 @@ absl::Status Retrying(const std::string& what, std::stop_token stop, const std::
 }
 
 }  // namespace
+
+absl::Status CheckAddress(const std::string& address) {
+  constexpr std::string_view kUnix = "unix:";
+  constexpr size_t kLongestSocketPath = 107;
+  if (address.starts_with(kUnix)) {
+    const size_t length = address.size() - kUnix.size();
+    if (length > 0 && length <= kLongestSocketPath) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("'{}' has a path of {} bytes; a socket's path has 1 to {}: use a shorter one",
+                                                  address, length, kLongestSocketPath));
+  }
+  const size_t colon = address.rfind(':');
+  const int64_t port = colon == std::string::npos ? 0 : ParseInteger(address.substr(colon + 1)).value_or(0);
+  const std::string host = address.substr(0, colon);
+  const bool one_host = host.find_first_of("/ ") == std::string::npos &&
+                        (host.find(':') == std::string::npos || (host.front() == '[' && host.back() == ']'));
+  if (colon != 0 && one_host && port > 0 && port <= 65535) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is no scheduler's address: write host:port, for example localhost:7070, or unix:PATH", address));
+}
 
 std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
   grpc::ChannelArguments arguments;

@@ -13,7 +13,10 @@
 
 namespace longreach::agent {
 
-// "host:port" or "unix:PATH".
+// INVALID_ARGUMENT with the next step: neither "host:port" nor "unix:PATH".
+absl::Status CheckAddress(const std::string& address);
+
+// Makes no connection yet; that happens with the first call.
 std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address);
 
 absl::Status FromGrpc(const grpc::Status& status);

@@ -52,6 +52,18 @@ TEST(HangWatchTest, StartsAgainAtEachSignOfLife) {
   }
 }
 
+TEST(HangWatchTest, GivesAStepAfterACheckpointWhatItHadBefore) {
+  HangWatch watch(60);
+  watch.Start();
+  watch.Alive(/*usual_s=*/30);
+  Watch(watch, 500);
+
+  watch.Alive();  // The checkpoint is written.
+
+  Watch(watch, 500);
+  EXPECT_FALSE(watch.hung());
+}
+
 TEST(HangWatchTest, DoesNotCountTimeInWhichNobodyWatched) {
   HangWatch watch(60);
   watch.Start();
