@@ -176,7 +176,9 @@ TEST_F(AgentTest, GivesBackWithACheckpointFromWhichAnotherWorkerEndsWithTheSameB
   ASSERT_EQ(scheduler_.WaitForReport(2).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
   const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
   v1::Lease resumed = LeaseOf(3, /*steps=*/1500, /*jobs=*/2);
+  ASSERT_EQ(seen.UploadsOf("checkpoint").size(), 1u);
   for (const v1::UploadHeader& checkpoint : seen.UploadsOf("checkpoint")) {
+    EXPECT_GE(checkpoint.step(), 200);
     for (int member = 0; member < 2; ++member) {
       v1::ArtifactRef& artifact = *resumed.mutable_jobs(member)->mutable_checkpoint();
       artifact.set_sha256(checkpoint.sha256());

@@ -1,0 +1,198 @@
+// The worker's program: signals, standard input, exit codes, and that no trainer outlives it.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/worker/agent/agent_under_test.h"
+#include "tests/worker/agent/fake_scheduler.h"
+#include "tests/worker/agent/temporary_folder.h"
+
+namespace longreach::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using Seen = FakeScheduler::Seen;
+
+// A running longreach-worker whose standard input is a pipe of the test's.
+class WorkerProcess {
+ public:
+  WorkerProcess(std::vector<std::string> arguments, const std::filesystem::path& error_file) : error_file_(error_file) {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    stdin_ = ends[1];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, error_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    arguments.insert(arguments.begin(), "longreach-worker");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    EXPECT_EQ(posix_spawn(&pid_, LONGREACH_WORKER, &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+  }
+  ~WorkerProcess() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      Wait();
+    }
+    CloseStdin();
+  }
+  void CloseStdin() {
+    if (stdin_ >= 0) close(std::exchange(stdin_, -1));
+  }
+  void Signal(int signal) { kill(pid_, signal); }
+  // The exit code, or minus the signal that killed it.
+  int Wait() { return WaitFor(std::exchange(pid_, -1)); }
+  static int WaitFor(pid_t pid) {
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  pid_t TrainerPid() const {
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid_));
+    pid_t child = 0;
+    children >> child;
+    return child;
+  }
+  std::string Errors() const {
+    std::ifstream in(error_file_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+ private:
+  std::filesystem::path error_file_;
+  int stdin_ = -1;
+  pid_t pid_ = -1;
+};
+
+class WorkerProcessTest : public ::testing::Test {
+ protected:
+  WorkerProcessTest() : scheduler_(folder_.path() / "scheduler.sock") { scheduler_.Listen(); }
+
+  std::unique_ptr<WorkerProcess> Start(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"run",     "--scheduler", scheduler_.address(), "--state",
+                                          (folder_.path() / "worker").string(), "--threads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return std::make_unique<WorkerProcess>(arguments, folder_.path() / "errors");
+  }
+
+  // A worker in the middle of an endless attempt 7.
+  std::unique_ptr<WorkerProcess> StartTraining(std::vector<std::string> more = {}) {
+    std::unique_ptr<WorkerProcess> worker = Start(std::move(more));
+    scheduler_.Offer(LeaseOf(7, kEndless));
+    scheduler_.WaitForStep(7, 1);
+    return worker;
+  }
+
+  void ExpectGivenBack() {
+    const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
+    ASSERT_TRUE(seen.reports.contains(7));
+    EXPECT_EQ(seen.reports.at(7).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+    EXPECT_EQ(seen.events.front(), "upload checkpoint 7");
+  }
+
+  TemporaryFolder folder_;
+  FakeScheduler scheduler_;
+};
+
+TEST_F(WorkerProcessTest, GivesBackAndExitsWithZeroAtSigterm) {
+  const std::unique_ptr<WorkerProcess> worker = StartTraining();
+
+  worker->Signal(SIGTERM);
+
+  EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
+  ExpectGivenBack();
+}
+
+TEST_F(WorkerProcessTest, GivesBackAndExitsWithZeroWhenItsStdinCloses) {
+  const std::unique_ptr<WorkerProcess> worker = StartTraining({"--until-stdin-closes"});
+
+  worker->CloseStdin();
+
+  EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
+  ExpectGivenBack();
+}
+
+TEST_F(WorkerProcessTest, TakesACtrlCThatItsTrainerGetsToo) {
+  const std::unique_ptr<WorkerProcess> worker = StartTraining();
+
+  kill(worker->TrainerPid(), SIGINT);
+  worker->Signal(SIGINT);
+
+  EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
+  ExpectGivenBack();
+}
+
+TEST_F(WorkerProcessTest, EndsAtOnceAtASecondCtrlC) {
+  const std::unique_ptr<WorkerProcess> worker = StartTraining();
+  scheduler_.GoAway();  // So that it has somebody to wait for.
+  worker->Signal(SIGINT);
+  const std::filesystem::path handing_in = folder_.path() / "worker" / "attempts" / "7" / "log.tail";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!std::filesystem::exists(handing_in) && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+
+  worker->Signal(SIGINT);
+
+  EXPECT_EQ(worker->Wait(), 130) << worker->Errors();
+}
+
+TEST_F(WorkerProcessTest, LeavesNoTrainerBehindWhenItIsKilled) {
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // The orphan becomes ours to wait for.
+  const std::unique_ptr<WorkerProcess> worker = StartTraining();
+  const pid_t trainer = worker->TrainerPid();
+  ASSERT_GT(trainer, 0);
+
+  worker->Signal(SIGKILL);
+
+  EXPECT_EQ(worker->Wait(), -SIGKILL);
+  const int how = WorkerProcess::WaitFor(trainer);
+  EXPECT_TRUE(how == -SIGKILL || how == 0) << how;  // Killed with it, or it saw its pipe close first.
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string expected;
+  };
+  for (const Case& bad : std::vector<Case>{
+           {{"run", "--scheduler", "nowhere"}, "localhost:7070"},
+           {{"run", "--pack-limit", "0"}, "--pack-limit"},
+           {{"run", "--device", "tpu"}, "tpu"},
+           {{"bench", "--task", "even_pair", "--encoding", "rope"}, "did you mean 'even_pairs'"},
+           {{"bench", "--task", "even_pairs", "--encoding", "roep"}, "did you mean 'rope'"},
+           {{"bench", "--task", "even_pairs", "--encoding", "shape:randomized"}, "'shape' cannot be randomized"},
+           {{"bench", "--task", "even_pairs", "--encoding", "rope", "--lengths", "5..2"}, "'5..2'"},
+           {{"bench", "--task", "even_pairs", "--encoding", "rope", "--batch", "0"}, "--batch: 0"},
+           {{}, "subcommand"}}) {
+    WorkerProcess worker(bad.arguments, folder_.path() / "errors");
+    EXPECT_EQ(worker.Wait(), 2);
+    EXPECT_THAT(worker.Errors(), HasSubstr(bad.expected));
+  }
+}
+
+TEST_F(WorkerProcessTest, ExitsWithOneWhenItsStateFolderIsInUse) {
+  const std::unique_ptr<WorkerProcess> first = StartTraining();
+
+  WorkerProcess second({"run", "--scheduler", scheduler_.address(), "--state", (folder_.path() / "worker").string()},
+                       folder_.path() / "errors2");
+
+  EXPECT_EQ(second.Wait(), 1);
+  EXPECT_THAT(second.Errors(), HasSubstr("in use by another worker"));
+}
+
+}  // namespace
+}  // namespace longreach::agent
