@@ -15,8 +15,7 @@ if(NOT EXISTS ${LONGREACH_LIBTORCH}/lib/libtorch_cpu.so)
 endif()
 get_filename_component(LONGREACH_NVIDIA "${LONGREACH_LIBTORCH}/../nvidia" ABSOLUTE)
 
-set(_torch_rpath "${LONGREACH_LIBTORCH}/lib:${LONGREACH_NVIDIA}/cu13/lib")
-set(_torch_link_paths "${_torch_rpath}:${LONGREACH_NVIDIA}/cudnn/lib:${LONGREACH_NVIDIA}/nccl/lib:${LONGREACH_NVIDIA}/nvshmem/lib:${LONGREACH_NVIDIA}/cusparselt/lib")
+set(_torch_link_paths "${LONGREACH_LIBTORCH}/lib:${LONGREACH_NVIDIA}/cu13/lib:${LONGREACH_NVIDIA}/cudnn/lib:${LONGREACH_NVIDIA}/nccl/lib:${LONGREACH_NVIDIA}/nvshmem/lib:${LONGREACH_NVIDIA}/cusparselt/lib")
 
 # The wheel carries the headers of protobuf 3.13, which would hide Debian's 3.21: -I comes before -isystem.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/protobuf_first)
@@ -28,8 +27,9 @@ target_include_directories(longreach_torch INTERFACE ${CMAKE_BINARY_DIR}/protobu
 target_include_directories(longreach_torch SYSTEM INTERFACE
   ${LONGREACH_LIBTORCH}/include ${LONGREACH_LIBTORCH}/include/torch/csrc/api/include)
 target_link_libraries(longreach_torch INTERFACE ${LONGREACH_LIBTORCH}/lib/libtorch_cpu.so ${LONGREACH_LIBTORCH}/lib/libc10.so)
-target_link_options(longreach_torch INTERFACE
-  "LINKER:--disable-new-dtags" "LINKER:-rpath,${_torch_rpath}" "LINKER:-rpath-link,${_torch_link_paths}")
+# The run path to LibTorch is CMake's own doing, so that it is left out of what is installed. It must be the old kind of
+# tag, which counts for libraries that libraries ask for.
+target_link_options(longreach_torch INTERFACE "LINKER:--disable-new-dtags" "LINKER:-rpath-link,${_torch_link_paths}")
 
 add_library(longreach_torch_cuda INTERFACE)
 add_library(longreach::torch_cuda ALIAS longreach_torch_cuda)
