@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "longreach/v1/worker.pb.h"
 #include "proto/types/job.h"
+#include "proto/types/words.h"  // Brings v1::Abilities.
 
 namespace longreach::core {
 

@@ -1,0 +1,118 @@
+// longreach-scheduler: keeps the store and hands its jobs to workers.
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "proto/base/build_info.h"
+#include "scheduler/service/server.h"
+
+namespace longreach {
+namespace {
+
+// Calls `at_end` when standard input is closed. A thread of its own, since a file or /dev/null cannot be waited for by
+// an event loop.
+class StdinWatch {
+ public:
+  explicit StdinWatch(std::function<void()> at_end) : stop_(eventfd(0, EFD_CLOEXEC)), thread_([this, at_end] { Watch(at_end); }) {}
+  ~StdinWatch() {
+    const uint64_t one = 1;
+    if (write(stop_, &one, sizeof one) != sizeof one) std::abort();
+    thread_.join();
+    close(stop_);
+  }
+
+ private:
+  void Watch(const std::function<void()>& at_end) const {
+    while (true) {
+      pollfd files[2] = {{STDIN_FILENO, POLLIN, 0}, {stop_, POLLIN, 0}};
+      if (poll(files, 2, -1) < 0 && errno != EINTR) return at_end();
+      if (files[1].revents != 0) return;
+      if (files[0].revents == 0) continue;
+      char ignored[4096];
+      if (read(STDIN_FILENO, ignored, sizeof ignored) <= 0) return at_end();
+    }
+  }
+
+  const int stop_;
+  std::thread thread_;
+};
+
+std::chrono::microseconds Seconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::duration<double>(seconds));
+}
+
+int Fail(const std::string& text) {
+  std::string line;
+  for (const char c : text) line += c == '\n' ? std::string(";") : std::string(1, c);
+  std::cerr << "error: " << line << std::endl;
+  return 1;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Keeps a store of sweeps and hands its jobs to workers.", "longreach-scheduler");
+  service::ServerOptions options;
+  std::string artifacts;
+  bool until_stdin_closes = false;
+  double lease_term_s = 15;
+  double renew_every_s = 5;
+  app.add_option("--store", options.store, "The store's file, made when it is absent; ':memory:' leaves nothing on disk")->required();
+  app.add_option("--artifacts", artifacts, "Folder for checkpoints, weights and logs [default: FILE.artifacts]");
+  app.add_option("--listen", options.listen, "HOST:PORT (port 0: any that is free) or unix:PATH")->capture_default_str();
+  app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C");
+  app.add_option("--lease-term-s", lease_term_s, "A lease ends when its worker was silent for so many seconds")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  app.add_option("--renew-every-s", renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->capture_default_str();
+  app.set_version_flag("--version", BuildDescription());
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+  options.artifacts = artifacts;
+  options.engine.lease_term = Seconds(lease_term_s);
+  options.engine.renew_every = Seconds(renew_every_s);
+  // A worker that keeps to its time must be in time on a clock that runs half as fast again.
+  if (renew_every_s * 1.5 > lease_term_s) {
+    return Fail(fmt::format("--renew-every-s {:g}: more than two thirds of --lease-term-s {:g}", renew_every_s, lease_term_s));
+  }
+  // A call that is held open must end before its worker's lease is in danger.
+  options.engine.hold = std::min(options.engine.hold, options.engine.renew_every);
+
+  boost::asio::io_context io;
+  std::signal(SIGPIPE, SIG_IGN);
+  boost::asio::signal_set signals(io, SIGTERM);
+  if (until_stdin_closes) {
+    std::signal(SIGINT, SIG_IGN);
+  } else {
+    signals.add(SIGINT);
+  }
+  signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
+
+  const SystemClock clock;
+  absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(options, clock);
+  if (!server.ok()) return Fail(std::string(server.status().message().data(), server.status().message().size()));
+  std::cout << "listening on " << (*server)->address() << std::endl;
+  {
+    std::optional<StdinWatch> watch;
+    if (until_stdin_closes) watch.emplace([&io] { boost::asio::post(io, [&io] { io.stop(); }); });
+    io.run();
+  }
+  server->reset();
+  return 0;
+}
+
+}  // namespace
+}  // namespace longreach
+
+int main(int argc, char** argv) { return longreach::Main(argc, argv); }

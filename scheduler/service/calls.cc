@@ -1,0 +1,322 @@
+// Workers' calls on their way in and out (engine.h): which count, which need an event, which are held open.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "proto/base/build_info.h"
+#include "proto/types/words.h"
+#include "scheduler/service/endings.h"
+#include "scheduler/service/engine.h"
+
+namespace longreach::service {
+namespace {
+
+constexpr int kMaxAttempts = 1000;        // Held and finished ones in a call.
+constexpr size_t kMaxWord = 256;          // Bytes in a name.
+constexpr size_t kPointsOfMember = 1000;  // Gathered between two writes.
+
+bool IsWorkerId(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+absl::Status CheckAbilities(const v1::Abilities& abilities) {
+  for (const std::string* text : {&abilities.name(), &abilities.build(), &abilities.device()}) {
+    if (text->size() > kMaxWord) return absl::InvalidArgumentError(fmt::format("abilities: a text of {} bytes; at most {}", text->size(), kMaxWord));
+  }
+  for (const v1::DataSet& data : abilities.data_sets()) {
+    if (data.name().empty() || data.name().size() > kMaxWord || !IsFullId(data.sha256())) {
+      return absl::InvalidArgumentError(fmt::format("abilities.data_sets: '{}' with the hash '{}'", data.name(), data.sha256()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const v1::SynchronizeRequest& request) {
+  if (request.protocol() != kProtocolVersion) {
+    return absl::FailedPreconditionError(fmt::format("this worker speaks version {} of the protocol, and this scheduler ({}) version {}; "
+                                                     "install the same version of Longreach on both",
+                                                     request.protocol(), BuildDescription(), kProtocolVersion));
+  }
+  if (!IsWorkerId(request.worker())) return absl::InvalidArgumentError("worker: not an id of at most 64 letters, digits, '-' and '_'");
+  RETURN_IF_ERROR(CheckAbilities(request.abilities()));
+  if (request.held_size() + request.finished_size() > kMaxAttempts) {
+    return absl::ResourceExhaustedError(fmt::format("{} attempts in one call; at most {}", request.held_size() + request.finished_size(), kMaxAttempts));
+  }
+  std::set<uint64_t> attempts;
+  for (const v1::HeldAttempt& held : request.held()) {
+    if (!attempts.insert(held.attempt()).second) return absl::InvalidArgumentError(fmt::format("attempt {} is in the call twice", held.attempt()));
+  }
+  for (const v1::AttemptReport& report : request.finished()) {
+    if (!attempts.insert(report.attempt()).second) return absl::InvalidArgumentError(fmt::format("attempt {} is in the call twice", report.attempt()));
+    if (!FromProto(report.outcome())) {
+      return absl::InvalidArgumentError(fmt::format("attempt {}: {} is no outcome", report.attempt(), static_cast<int>(report.outcome())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// All that a decision depends on beside the store, for a call without reports.
+std::string ShapeOf(const v1::SynchronizeRequest& request) {
+  std::vector<uint64_t> held;
+  for (const v1::HeldAttempt& attempt : request.held()) held.push_back(attempt.attempt());
+  std::ranges::sort(held);
+  std::string shape = fmt::format("{} {} {}", request.incarnation(), request.free_slots(), request.leaving());
+  for (const uint64_t attempt : held) shape += fmt::format(" {}", attempt);
+  shape += '\n';
+  request.abilities().AppendToString(&shape);
+  return shape;
+}
+
+bool IsPhase(std::string_view phase) {
+  return phase == "starting" || phase == "training" || phase == "evaluating" || phase == "uploading";
+}
+
+absl::Status Overtaken() { return absl::AbortedError("a newer call of this worker was seen"); }
+
+}  // namespace
+
+Engine::Engine(const Clock& clock, const EngineOptions& options, std::function<void(store::Event)> submit, std::function<void()> wake)
+    : clock_(clock), options_(options), submit_(std::move(submit)), wake_(std::move(wake)) {}
+
+absl::Status Engine::Restore(sql::Connection& db) {
+  ASSIGN_OR_RETURN(std::vector<store::AttemptRow> running, store::UnfinishedAttempts(db));
+  Effects effects;
+  for (const store::AttemptRow& attempt : running) {
+    ASSIGN_OR_RETURN(LiveAttempt live, LiveAttemptOf(db, attempt));
+    effects.started.push_back({.attempt = attempt.id, .live = std::move(live)});
+  }
+  Carry(effects);
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overtaken) {
+  const v1::SynchronizeRequest& request = call->request;
+  if (memory.stopping) return absl::UnavailableError("the scheduler is shutting down; try again later");
+  const auto known = memory.workers.find(request.worker());
+  if (known == memory.workers.end() && memory.workers.size() >= options_.max_workers) {
+    return absl::ResourceExhaustedError(fmt::format("{} workers are here already, and no more are taken; try again later", options_.max_workers));
+  }
+  WorkerMemory& worker = known == memory.workers.end() ? memory.workers[request.worker()] : known->second;
+  if (request.incarnation() < worker.incarnation) {
+    return absl::AbortedError("a newer incarnation of this worker took over: this one must stop");
+  }
+  const bool seen_before = request.incarnation() == worker.incarnation && worker.sequence > 0;
+  if (seen_before && request.sequence() <= worker.sequence) return Overtaken();
+  overtaken = Release(request.worker(), worker, memory);
+  if (request.incarnation() != worker.incarnation) {
+    worker.quiet.reset();
+    worker.told.clear();
+  }
+  worker.incarnation = request.incarnation();
+  worker.sequence = request.sequence();
+  worker.seen_at = clock_.Wall();
+  worker.unwritten = true;
+  const SteadyTime now = clock_.Steady();
+  memory.silences.Set(request.worker(), now + options_.lease_term);
+  for (const int64_t attempt : worker.attempts) memory.leases.Set(attempt, now + options_.lease_term);
+  board_.SetWorker(request.worker(), worker.seen_at);
+  NoteProgress(request, memory);
+  AskToWrite(memory);
+  return absl::OkStatus();
+}
+
+void Engine::NoteProgress(const v1::SynchronizeRequest& request, Memory& memory) {
+  for (const v1::HeldAttempt& held : request.held()) {
+    const auto found = memory.attempts.find(static_cast<int64_t>(held.attempt()));
+    if (found == memory.attempts.end() || found->second.live.worker != request.worker()) continue;
+    AttemptMemory& attempt = found->second;
+    attempt.live.step = std::clamp(held.step(), 0, std::max(attempt.live.steps, 0));
+    attempt.live.steps_per_second = std::isfinite(held.steps_per_second()) ? std::max(0.0, held.steps_per_second()) : 0;
+    if (IsPhase(held.phase())) attempt.live.phase = held.phase();
+    attempt.unwritten = true;
+    const size_t most = kPointsOfMember * static_cast<size_t>(std::max(attempt.live.members, 1));
+    for (const v1::ProgressPoint& point : held.points()) {
+      if (attempt.points.size() < most) attempt.points.push_back(point);
+    }
+    board_.Set(found->first, attempt.live);
+  }
+}
+
+void Engine::Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeResponse> answer) {
+  if (absl::Status status = CheckRequest(request); !status.ok()) return answer(std::move(status));
+  auto call = std::make_shared<Call>(Call{std::move(request), std::move(answer)});
+  CallPtr overtaken;
+  absl::Status refused;
+  std::optional<v1::SynchronizeResponse> quiet;
+  bool held = false;
+  {
+    auto memory = memory_.Lock();
+    refused = Arrive(call, *memory, overtaken);
+    if (refused.ok() && call->request.finished().empty()) {
+      WorkerMemory& worker = memory->workers[call->request.worker()];
+      if (worker.quiet && worker.quiet_epoch == memory->epoch && worker.quiet->shape == ShapeOf(call->request)) {
+        quiet = worker.quiet->response;
+        held = call->request.may_wait();
+        if (held) Hold(call, *quiet, worker, *memory);
+      }
+    }
+  }
+  if (overtaken) overtaken->answer(Overtaken());
+  if (!refused.ok()) return call->answer(std::move(refused));
+  wake_();  // A deadline may have come nearer.
+  if (held) return;
+  if (quiet) return call->answer(*std::move(quiet));
+  Run(std::move(call));
+}
+
+void Engine::Run(CallPtr call) {
+  auto decision = std::make_shared<Decision>();
+  submit_({.apply =
+               [this, call, decision](sql::Transaction& tx) {
+                 if (forget_leasing_.exchange(false)) leasing_.Forget();
+                 {
+                   auto memory = memory_.Lock();
+                   decision->epoch = memory->epoch;
+                   decision->changes = memory->workers[call->request.worker()].changes;
+                 }
+                 return Decide(tx, call->request, *decision);
+               },
+           .done =
+               [this, call, decision](const absl::Status& status) {
+                 if (status.ok()) return Finish(call, *decision);
+                 forget_leasing_ = true;
+                 call->answer(status);
+               }});
+}
+
+void Engine::Finish(const CallPtr& call, const Decision& decision) {
+  const v1::SynchronizeRequest& request = call->request;
+  std::vector<CallPtr> woken;
+  bool overtaken = false;
+  bool again = false;
+  bool held = false;
+  {
+    auto memory = memory_.Lock();
+    WorkerMemory& worker = memory->workers[request.worker()];
+    const bool current = decision.epoch == memory->epoch && decision.changes == worker.changes;
+    woken = CarryLocked(decision.effects, *memory);
+    overtaken = worker.incarnation != request.incarnation() || worker.sequence != request.sequence();
+    if (!overtaken) {
+      const v1::SynchronizeResponse& response = decision.response;
+      const bool news = !response.leases().empty() || !response.acknowledged().empty() || decision.told != worker.told;
+      worker.told = decision.told;
+      worker.quiet.reset();
+      if (current && response.leases().empty()) {
+        worker.quiet = WorkerMemory::Quiet{ShapeOf(request), response};
+        worker.quiet->response.clear_acknowledged();
+        worker.quiet_epoch = memory->epoch;
+      }
+      const bool may_wait = request.may_wait() && !news && !memory->stopping;
+      again = may_wait && !current;
+      held = may_wait && current;
+      if (held) Hold(call, response, worker, *memory);
+      if (request.leaving() && request.held().empty()) {
+        board_.RemoveWorker(request.worker());
+        memory->silences.Remove(request.worker());
+      }
+    }
+  }
+  if (overtaken) {
+    call->answer(Overtaken());
+  } else if (again) {
+    Run(call);
+  } else if (!held) {
+    call->answer(decision.response);
+  }
+  for (CallPtr& other : woken) Run(std::move(other));
+}
+
+void Engine::Hold(const CallPtr& call, const v1::SynchronizeResponse& response, WorkerMemory& worker, Memory& memory) {
+  worker.held = call;
+  worker.held_response = response;
+  memory.holds.Set(call->request.worker(), clock_.Steady() + options_.hold);
+}
+
+Engine::CallPtr Engine::Release(const std::string& id, WorkerMemory& worker, Memory& memory) {
+  memory.holds.Remove(id);
+  return std::exchange(worker.held, nullptr);
+}
+
+std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory& memory) {
+  std::vector<CallPtr> woken;
+  const SteadyTime deadline = clock_.Steady() + options_.lease_term;
+  for (const StartedAttempt& started : effects.started) {
+    AttemptMemory& attempt = memory.attempts[started.attempt];
+    attempt.live = started.live;
+    memory.workers[started.live.worker].attempts.insert(started.attempt);
+    memory.leases.Set(started.attempt, deadline);
+    board_.Set(started.attempt, started.live);
+  }
+  for (const auto& [id, members] : effects.members) {
+    const auto attempt = memory.attempts.find(id);
+    if (attempt == memory.attempts.end()) continue;
+    attempt->second.live.members = members;
+    board_.Set(id, attempt->second.live);
+  }
+  for (const int64_t id : effects.ended) {
+    memory.leases.Remove(id);
+    board_.Remove(id);
+    const auto attempt = memory.attempts.find(id);
+    if (attempt == memory.attempts.end()) continue;
+    memory.workers[attempt->second.live.worker].attempts.erase(id);
+    memory.attempts.erase(attempt);
+  }
+  for (const std::string& id : effects.workers) {
+    WorkerMemory& worker = memory.workers[id];
+    ++worker.changes;
+    worker.quiet.reset();
+    if (CallPtr call = Release(id, worker, memory)) woken.push_back(std::move(call));
+  }
+  if (effects.work) {
+    ++memory.epoch;
+    forget_leasing_ = true;
+    for (auto& [id, worker] : memory.workers) {
+      if (!worker.held || worker.held->request.free_slots() <= 0 || worker.held->request.leaving()) continue;
+      woken.push_back(Release(id, worker, memory));
+    }
+  }
+  return woken;
+}
+
+void Engine::Carry(const Effects& effects) {
+  std::vector<CallPtr> woken;
+  {
+    auto memory = memory_.Lock();
+    woken = CarryLocked(effects, *memory);
+  }
+  for (CallPtr& call : woken) Run(std::move(call));
+}
+
+absl::Status Engine::DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, Effects& effects) const {
+  return service::DropMembers(tx, dropped, clock_.Wall(), effects);
+}
+
+void Engine::Forget(const std::string& worker, uint64_t incarnation, uint64_t sequence) {
+  CallPtr call;
+  {
+    auto memory = memory_.Lock();
+    const auto found = memory->workers.find(worker);
+    if (found == memory->workers.end() || !found->second.held) return;
+    const v1::SynchronizeRequest& held = found->second.held->request;
+    if (held.incarnation() != incarnation || held.sequence() != sequence) return;
+    call = Release(worker, found->second, *memory);
+  }
+  call->answer(absl::CancelledError("the caller is gone"));
+}
+
+void Engine::Shutdown() {
+  std::vector<CallPtr> calls;
+  {
+    auto memory = memory_.Lock();
+    memory->stopping = true;
+    for (auto& [id, worker] : memory->workers) {
+      if (CallPtr call = Release(id, worker, *memory)) calls.push_back(std::move(call));
+    }
+  }
+  for (const CallPtr& call : calls) call->answer(absl::UnavailableError("the scheduler is shutting down; try again later"));
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,105 @@
+#include "scheduler/service/client_handlers.h"
+
+#include "scheduler/service/maintenance.h"
+#include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_sweeps.h"
+#include "scheduler/service/query_table.h"
+#include "scheduler/service/query_workers.h"
+#include "scheduler/service/watch.h"
+
+namespace longreach::service {
+
+// Takes the answer of the engine, on whatever thread it comes.
+template <typename Reply>
+Engine::Answer<Reply> Into(grpc::ServerUnaryReactor* reactor, Reply* reply) {
+  return [reactor, reply](absl::StatusOr<Reply> result) {
+    if (result.ok()) *reply = *std::move(result);
+    reactor->Finish(ToGrpc(result.status()));
+  };
+}
+
+template <typename Reply, typename Read>
+grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* reply, Read read) {
+  return AnswerWith(context, reply, workforce_, [this, read = std::move(read)]() -> absl::StatusOr<Reply> {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
+    return read(snapshot.db());
+  });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::SubmitSweep(Context* context, const v1::SubmitSweepRequest* request,
+                                                      v1::SubmitSweepResponse* reply) {
+  return AnswerWith(context, reply, workforce_, [this, request] { return engine_.SubmitSweep(*request, store_); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::ListSweeps(Context* context, const v1::ListSweepsRequest*, v1::ListSweepsResponse* reply) {
+  return FromSnapshot(context, reply, [](sql::Connection& db) { return service::ListSweeps(db); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::GetSweep(Context* context, const v1::GetSweepRequest* request, v1::Sweep* reply) {
+  return FromSnapshot(context, reply, [request](sql::Connection& db) { return service::GetSweep(db, *request); });
+}
+
+grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context*, const v1::GetSweepRequest* request) {
+  return StartWatch(*request, engine_.board(), store_, workforce_);
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::ListJobs(Context* context, const v1::ListJobsRequest* request, v1::ListJobsResponse* reply) {
+  return FromSnapshot(context, reply,
+                      [this, request](sql::Connection& db) { return service::ListJobs(db, *request, engine_.board().Read()); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::GetJob(Context* context, const v1::GetJobRequest* request, v1::GetJobResponse* reply) {
+  return FromSnapshot(context, reply,
+                      [this, request](sql::Connection& db) { return service::GetJob(db, *request, engine_.board().Read()); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::ExplainJob(Context* context, const v1::GetJobRequest* request, v1::ExplainJobResponse* reply) {
+  return FromSnapshot(context, reply,
+                      [this, request](sql::Connection& db) { return service::ExplainJob(db, *request, engine_.board().Read()); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::GetLog(Context* context, const v1::GetJobRequest* request, v1::GetLogResponse* reply) {
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::GetLog(db, store_.artifacts(), *request); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::ListWorkers(Context* context, const v1::ListWorkersRequest*, v1::ListWorkersResponse* reply) {
+  return FromSnapshot(context, reply, [this](sql::Connection& db) { return service::ListWorkers(db, engine_.board().Read()); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::ListDataSets(Context* context, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse* reply) {
+  return FromSnapshot(context, reply, [](sql::Connection& db) { return service::ListDataSets(db); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::GetTableRequest* request, v1::Table* reply) {
+  return FromSnapshot(context, reply, [request](sql::Connection& db) { return service::GetTable(db, *request); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::SteerSweep(Context* context, const v1::SteerSweepRequest* request, v1::Sweep* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  engine_.SteerSweep(*request, Into(reactor, reply));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::SteerWorker(Context* context, const v1::SteerWorkerRequest* request, v1::WorkerInfo* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  engine_.SteerWorker(*request, Into(reactor, reply));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::BackupStore(Context* context, const v1::BackupStoreRequest* request, v1::BackupStoreResponse* reply) {
+  return AnswerWith(context, reply, workforce_, [this, request] { return service::BackupStore(store_, *request); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
+  return AnswerWith(context, reply, workforce_, [this, request] { return service::CheckStore(store_, *request); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
+  return AnswerWith(context, reply, workforce_, [this, request] { return service::MergeStore(store_, writer_, engine_, *request); });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::GetInfo(Context* context, const v1::GetInfoRequest*, v1::GetInfoResponse* reply) {
+  return AnswerWith(context, reply, workforce_, [this] { return service::GetInfo(store_); });
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,48 @@
+// The service Longreach over gRPC: reading calls on the workforce from a snapshot, changing ones through the engine.
+#pragma once
+
+#include "longreach/v1/api.grpc.pb.h"
+#include "scheduler/service/engine.h"
+#include "scheduler/service/grpc_support.h"
+#include "store/store.h"
+
+namespace longreach::service {
+
+class ClientHandlers final : public v1::Longreach::CallbackService {
+ public:
+  // All of them outlive the gRPC server.
+  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, Workforce& workforce)
+      : engine_(engine), store_(store), writer_(writer), workforce_(workforce) {}
+
+  using Context = grpc::CallbackServerContext;
+
+  grpc::ServerUnaryReactor* SubmitSweep(Context*, const v1::SubmitSweepRequest*, v1::SubmitSweepResponse*) override;
+  grpc::ServerUnaryReactor* ListSweeps(Context*, const v1::ListSweepsRequest*, v1::ListSweepsResponse*) override;
+  grpc::ServerUnaryReactor* GetSweep(Context*, const v1::GetSweepRequest*, v1::Sweep*) override;
+  grpc::ServerWriteReactor<v1::SweepUpdate>* WatchSweep(Context*, const v1::GetSweepRequest*) override;
+  grpc::ServerUnaryReactor* ListJobs(Context*, const v1::ListJobsRequest*, v1::ListJobsResponse*) override;
+  grpc::ServerUnaryReactor* GetJob(Context*, const v1::GetJobRequest*, v1::GetJobResponse*) override;
+  grpc::ServerUnaryReactor* ExplainJob(Context*, const v1::GetJobRequest*, v1::ExplainJobResponse*) override;
+  grpc::ServerUnaryReactor* GetLog(Context*, const v1::GetJobRequest*, v1::GetLogResponse*) override;
+  grpc::ServerUnaryReactor* ListWorkers(Context*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
+  grpc::ServerUnaryReactor* ListDataSets(Context*, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse*) override;
+  grpc::ServerUnaryReactor* GetTable(Context*, const v1::GetTableRequest*, v1::Table*) override;
+  grpc::ServerUnaryReactor* SteerSweep(Context*, const v1::SteerSweepRequest*, v1::Sweep*) override;
+  grpc::ServerUnaryReactor* SteerWorker(Context*, const v1::SteerWorkerRequest*, v1::WorkerInfo*) override;
+  grpc::ServerUnaryReactor* BackupStore(Context*, const v1::BackupStoreRequest*, v1::BackupStoreResponse*) override;
+  grpc::ServerUnaryReactor* CheckStore(Context*, const v1::CheckStoreRequest*, v1::CheckStoreResponse*) override;
+  grpc::ServerUnaryReactor* MergeStore(Context*, const v1::MergeStoreRequest*, v1::MergeStoreResponse*) override;
+  grpc::ServerUnaryReactor* GetInfo(Context*, const v1::GetInfoRequest*, v1::GetInfoResponse*) override;
+
+ private:
+  // Answers from a snapshot of the store: `read` is StatusOr<Reply>(sql::Connection&).
+  template <typename Reply, typename Read>
+  grpc::ServerUnaryReactor* FromSnapshot(Context* context, Reply* reply, Read read);
+
+  Engine& engine_;
+  store::Store& store_;
+  store::Writer& writer_;
+  Workforce& workforce_;
+};
+
+}  // namespace longreach::service

@@ -1,0 +1,123 @@
+// What the engine does by itself when its time has come (engine.h), and what it gathers for then.
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "scheduler/service/endings.h"
+#include "scheduler/service/engine.h"
+#include "store/workers.h"
+
+namespace longreach::service {
+
+void Engine::AskToWrite(Memory& memory) const {
+  if (!memory.write_at) memory.write_at = clock_.Steady() + options_.write_every;
+}
+
+Engine::Gathered Engine::TakeGathered(Memory& memory) const {
+  Gathered gathered;
+  for (auto& [id, worker] : memory.workers) {
+    if (std::exchange(worker.unwritten, false)) gathered.seen[id] = worker.seen_at;
+  }
+  for (auto& [id, attempt] : memory.attempts) {
+    if (!std::exchange(attempt.unwritten, false)) continue;
+    gathered.attempts[id] = {attempt.live.step, std::exchange(attempt.points, {})};
+  }
+  memory.write_at.reset();
+  return gathered;
+}
+
+void Engine::PutBack(Gathered gathered, Memory& memory) const {
+  for (const auto& [id, at] : gathered.seen) memory.workers[id].unwritten = true;
+  for (auto& [id, progress] : gathered.attempts) {
+    const auto attempt = memory.attempts.find(id);
+    if (attempt == memory.attempts.end()) continue;
+    std::vector<v1::ProgressPoint>& points = attempt->second.points;
+    points.insert(points.begin(), std::make_move_iterator(progress.second.begin()), std::make_move_iterator(progress.second.end()));
+    attempt->second.unwritten = true;
+  }
+  AskToWrite(memory);
+}
+
+absl::Status Engine::WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now) {
+  for (const auto& [id, at] : gathered.seen) {
+    ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, store::FindWorker(tx, id));
+    if (worker) RETURN_IF_ERROR(store::SetWorkerSeen(tx, id, at));  // Not when its first call was refused.
+  }
+  for (const auto& [id, progress] : gathered.attempts) {
+    RETURN_IF_ERROR(store::SetAttemptStep(tx, id, progress.first));
+    const google::protobuf::RepeatedPtrField<v1::ProgressPoint> points(progress.second.begin(), progress.second.end());
+    RETURN_IF_ERROR(WritePoints(tx, id, points, now));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<SteadyTime> Engine::NextDeadline() {
+  auto memory = memory_.Lock();
+  std::optional<SteadyTime> next = memory->write_at;
+  for (const std::optional<SteadyTime>& at : {memory->leases.Next(), memory->silences.Next(), memory->holds.Next()}) {
+    if (at && (!next || *at < *next)) next = at;
+  }
+  return next;
+}
+
+store::Event Engine::AtDeadline(SteadyTime now) {
+  struct Work {
+    Gathered gathered;
+    Effects effects;
+  };
+  auto work = std::make_shared<Work>();
+  const auto apply = [this, work, now](sql::Transaction& tx) -> absl::Status {
+    std::vector<int64_t> due;
+    {
+      auto memory = memory_.Lock();
+      due = memory->leases.Due(now);
+      if (memory->write_at && *memory->write_at <= now) work->gathered = TakeGathered(*memory);
+    }
+    const WallTime wall = clock_.Wall();
+    RETURN_IF_ERROR(WriteGathered(tx, work->gathered, wall));
+    for (const int64_t id : due) {
+      ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
+      if (!attempt || attempt->outcome) {
+        work->effects.ended.push_back(id);
+        continue;
+      }
+      const double seconds = std::chrono::duration<double>(options_.lease_term).count();
+      RETURN_IF_ERROR(EndLost(tx, *attempt, fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, seconds),
+                              wall, work->effects));
+    }
+    return absl::OkStatus();
+  };
+  const auto done = [this, work, now](const absl::Status& status) {
+    std::vector<std::pair<CallPtr, v1::SynchronizeResponse>> held;
+    std::vector<CallPtr> woken;
+    {
+      auto memory = memory_.Lock();
+      if (status.ok()) {
+        woken = CarryLocked(work->effects, *memory);
+      } else {
+        forget_leasing_ = true;
+        PutBack(std::move(work->gathered), *memory);
+      }
+      // Whatever became of the writing, nobody waits longer than was said.
+      for (const std::string& id : memory->holds.Due(now)) {
+        WorkerMemory& worker = memory->workers[id];
+        v1::SynchronizeResponse response = worker.held_response;
+        if (CallPtr call = Release(id, worker, *memory)) held.emplace_back(std::move(call), std::move(response));
+      }
+      for (const std::string& id : memory->silences.Due(now)) {
+        memory->silences.Remove(id);
+        board_.RemoveWorker(id);
+        const auto worker = memory->workers.find(id);
+        if (worker != memory->workers.end() && worker->second.attempts.empty() && !worker->second.held && !worker->second.unwritten) {
+          memory->workers.erase(worker);
+        }
+      }
+    }
+    for (auto& [call, response] : held) call->answer(std::move(response));
+    for (CallPtr& call : woken) Run(std::move(call));
+  };
+  return {.apply = apply, .done = done};
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,30 @@
+// What an event changes in memory once it is committed: `apply` writes it down, `done` carries it out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/service/live_board.h"
+
+namespace longreach::service {
+
+struct StartedAttempt {
+  int64_t attempt = 0;
+  LiveAttempt live = {};
+};
+
+struct Effects {
+  // Jobs may have become ready to be leased, or a worker able to take some.
+  bool work = false;
+  std::vector<StartedAttempt> started = {};
+  std::vector<int64_t> ended = {};
+  // Attempts that have fewer members now.
+  std::map<int64_t, int> members = {};
+  // Workers whose next answer differs from their last one.
+  std::set<std::string> workers = {};
+};
+
+}  // namespace longreach::service

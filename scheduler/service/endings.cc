@@ -1,0 +1,273 @@
+#include "scheduler/service/endings.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "proto/catalog/catalog.h"
+#include "scheduler/core/health.h"
+#include "scheduler/core/job_life.h"
+#include "scheduler/core/packs.h"
+#include "scheduler/experiments/registry.h"
+#include "store/artifacts.h"
+#include "store/measurements.h"
+#include "store/workers.h"
+
+namespace longreach::service {
+namespace {
+
+// What a worker says about a failure becomes one line of bounded size.
+std::string OneLine(std::string_view text) {
+  constexpr size_t kMost = 1000;
+  std::string line(text.substr(0, kMost));
+  // Not in the middle of a character.
+  while (!line.empty() && line.size() < text.size() && (static_cast<unsigned char>(text[line.size()]) & 0xc0) == 0x80) line.pop_back();
+  std::ranges::replace_if(line, [](unsigned char c) { return c < ' '; }, ' ');
+  return line;
+}
+
+// Members of a running attempt that it still has to answer for.
+absl::StatusOr<std::vector<store::JobRow>> OwnJobs(sql::Connection& db, int64_t attempt) {
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(db, attempt));
+  std::erase_if(jobs, [attempt](const store::JobRow& job) { return job.state != store::State::kLeased || job.attempt != attempt; });
+  return jobs;
+}
+
+// Writes down that a leased job became what `after` says: queued again or failed.
+absl::Status WriteRelease(sql::Transaction& tx, const store::JobRow& job, int64_t attempt, const core::Life& after, int64_t split_group,
+                          Effects& effects) {
+  const store::Requeue row{.failures = after.failures, .losses = after.losses, .failure = after.reason, .split_group = split_group};
+  if (std::holds_alternative<Failed>(after.state)) {
+    RETURN_IF_ERROR(store::FailJob(tx, job.num, attempt, row));
+    return SettleDependants(tx, job.num, effects);
+  }
+  effects.work = true;
+  return store::RequeueJob(tx, job.num, attempt, row);
+}
+
+absl::Status End(sql::Transaction& tx, const store::AttemptRow& attempt, Outcome outcome, std::string_view detail, std::string_view engine,
+                 WallTime now, Effects& effects) {
+  RETURN_IF_ERROR(store::EndAttempt(tx, attempt.id, outcome, detail, engine, now));
+  effects.ended.push_back(attempt.id);
+  effects.workers.insert(attempt.worker);
+  return absl::OkStatus();
+}
+
+// Why a result cannot be accepted; empty: it can. The store looks at the values.
+std::string WhyRefused(const v1::MemberResult& result, const store::JobRow& job) {
+  if (result.diverged()) return result.diverged_at() < 0 ? "diverged_at is negative" : "";
+  const experiments::Kind* kind = experiments::FindKind(job.requirement.experiment);
+  bool score = false;
+  for (const v1::Measurement& measurement : result.measurements()) {
+    if (catalog::FindMetric(measurement.metric()) == nullptr) return fmt::format("unknown metric '{}'", OneLine(measurement.metric()));
+    if (measurement.length() < 0) return fmt::format("{} at the negative length {}", measurement.metric(), measurement.length());
+    score |= kind != nullptr && measurement.metric() == kind->MainMetric() && measurement.length() == 0 && measurement.slice().empty();
+  }
+  if (!score) return fmt::format("no {} over all lengths", kind != nullptr ? kind->MainMetric() : "score");
+  return "";
+}
+
+// Accepts a result, or returns INVALID_ARGUMENT and leaves nothing of it behind.
+absl::Status Accept(sql::Transaction& tx, const store::JobRow& job, int64_t attempt, const v1::MemberResult& result) {
+  if (const std::string why = WhyRefused(result, job); !why.empty()) return absl::InvalidArgumentError(why);
+  store::JobResult row;
+  row.diverged = result.diverged();
+  row.diverged_at = result.diverged_at();
+  for (const v1::Measurement& m : result.measurements()) {
+    row.measurements.push_back({.metric = m.metric(), .length = m.length(), .slice = m.slice(), .value = m.value()});
+  }
+  ASSIGN_OR_RETURN(sql::Savepoint savepoint, sql::Savepoint::Begin(tx));
+  RETURN_IF_ERROR(store::CompleteJob(tx, job.num, attempt, row));
+  return savepoint.Release();
+}
+
+std::string Message(const absl::Status& status) { return std::string(status.message().data(), status.message().size()); }
+
+absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt, const std::vector<store::JobRow>& jobs,
+                         const std::string& detail, Effects& effects) {
+  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, store::FindWorker(tx, attempt.worker));
+  if (!worker) return absl::OkStatus();
+  std::vector<int64_t> nums;
+  for (const store::JobRow& job : jobs) nums.push_back(job.num);
+  const core::Health health = core::AfterFailure(core::ParseHealth(worker->recent_failures), nums);
+  RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, core::ToText(health)));
+  if (!core::IsPutAside(health) || worker->state != store::WorkerState::kActive) return absl::OkStatus();
+  effects.workers.insert(attempt.worker);
+  return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kPutAside,
+                               fmt::format("its last {} attempts, of different jobs, failed; the last: {}; restart it, or tell it to go on "
+                                           "with 'longreach drain --undo {}'",
+                                           core::kFailuresToPutAside, detail, worker->name));
+}
+
+}  // namespace
+
+absl::StatusOr<core::Life> LifeOf(const store::JobRow& row, const std::string& worker) {
+  absl::StatusOr<JobState> state =
+      MakeJobState(store::Word(row.state), Attempt{row.attempt.value_or(0)}, WorkerId{worker}, row.failure);
+  if (!state.ok()) return std::move(state).status();
+  return core::Life{.state = *std::move(state), .failures = row.failures, .losses = row.losses, .reason = row.failure};
+}
+
+absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt, const v1::AttemptReport& report, WallTime now,
+                          Effects& effects) {
+  std::map<std::string_view, const v1::MemberResult*> results;
+  for (const v1::MemberResult& result : report.results()) results.emplace(result.job(), &result);
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt.id));
+  std::string refusal;
+  int accepted = 0;
+  for (const store::JobRow& job : jobs) {
+    ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
+    RETURN_IF_ERROR(core::Succeed(before, Attempt{attempt.id}).status());
+    const auto result = results.find(job.id);
+    const absl::Status status = result == results.end() ? absl::InvalidArgumentError("the report of its attempt has none")
+                                                        : Accept(tx, job, attempt.id, *result->second);
+    if (status.ok()) {
+      ++accepted;
+      RETURN_IF_ERROR(SettleDependants(tx, job.num, effects));
+      continue;
+    }
+    if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+    refusal = fmt::format("its result was refused: {}", Message(status));
+    // Whatever the pack, this result is the job's own.
+    ASSIGN_OR_RETURN(core::Life after, core::Fail(before, Attempt{attempt.id}, true, refusal));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
+  }
+  if (accepted > 0) RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, core::ToText(core::AfterSuccess())));
+  const Outcome outcome = accepted > 0 || jobs.empty() ? Outcome::kSucceeded : Outcome::kFailed;
+  return End(tx, attempt, outcome, refusal, report.engine(), now, effects);
+}
+
+absl::Status EndFailed(sql::Transaction& tx, const store::AttemptRow& attempt, const v1::AttemptReport& report, WallTime now,
+                       Effects& effects) {
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt.id));
+  const std::string detail = report.detail().empty() ? "the worker gave no reason" : OneLine(report.detail());
+  const bool alone = attempt.members == 1;
+  const std::vector<int64_t> groups = core::SplitGroups(Attempt{attempt.id}, jobs.size());
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    ASSIGN_OR_RETURN(core::Life before, LifeOf(jobs[i], attempt.worker));
+    ASSIGN_OR_RETURN(core::Life after, core::Fail(before, Attempt{attempt.id}, alone, detail));
+    RETURN_IF_ERROR(WriteRelease(tx, jobs[i], attempt.id, after, alone ? jobs[i].split_group : groups[i], effects));
+  }
+  RETURN_IF_ERROR(NoteFailure(tx, attempt, jobs, detail, effects));
+  return End(tx, attempt, Outcome::kFailed, detail, report.engine(), now, effects);
+}
+
+absl::Status EndGivenBack(sql::Transaction& tx, const store::AttemptRow& attempt, std::string_view detail, std::string_view engine,
+                          WallTime now, Effects& effects) {
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt.id));
+  for (const store::JobRow& job : jobs) {
+    ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
+    ASSIGN_OR_RETURN(core::Life after, core::GiveBack(before, Attempt{attempt.id}));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
+  }
+  return End(tx, attempt, Outcome::kGivenBack, OneLine(detail), engine, now, effects);
+}
+
+absl::Status EndLost(sql::Transaction& tx, const store::AttemptRow& attempt, const std::string& reason, WallTime now, Effects& effects) {
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt.id));
+  for (const store::JobRow& job : jobs) {
+    ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
+    ASSIGN_OR_RETURN(core::Life after, core::Lose(before, Attempt{attempt.id}, reason));
+    RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
+  }
+  return End(tx, attempt, Outcome::kLost, reason, "", now, effects);
+}
+
+absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, WallTime now, Effects& effects) {
+  std::set<int64_t> attempts;
+  for (const store::DroppedJob& job : dropped) {
+    RETURN_IF_ERROR(store::DropMember(tx, job.attempt, job.job));
+    attempts.insert(job.attempt);
+  }
+  for (const int64_t id : attempts) {
+    ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
+    if (!attempt) return absl::InternalError(fmt::format("there is no attempt {}", id));
+    effects.workers.insert(attempt->worker);
+    ASSIGN_OR_RETURN(std::vector<store::JobRow> left, OwnJobs(tx, id));
+    if (attempt->outcome) {
+      effects.ended.push_back(id);
+      continue;
+    }
+    effects.members[id] = static_cast<int>(left.size());
+    if (!left.empty()) continue;
+    RETURN_IF_ERROR(End(tx, *attempt, Outcome::kDropped, "nobody wanted any of its jobs any more", "", now, effects));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WritePoints(sql::Transaction& tx, int64_t attempt,
+                         const google::protobuf::RepeatedPtrField<v1::ProgressPoint>& points, WallTime now) {
+  if (points.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt));
+  std::map<std::string_view, int64_t> nums;
+  for (const store::JobRow& job : jobs) nums.emplace(job.id, job.num);
+  std::map<int64_t, std::vector<store::ProgressRow>> rows;
+  for (const v1::ProgressPoint& point : points) {
+    const auto job = nums.find(point.job());
+    if (job == nums.end() || point.step() < 0) continue;
+    rows[job->second].push_back({.step = point.step(), .loss = point.loss(), .at = now});
+  }
+  for (const auto& [job, of_job] : rows) RETURN_IF_ERROR(store::AddProgress(tx, job, of_job));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store::JobInputRow& input) {
+  v1::ResolvedInput resolved;
+  resolved.set_name(input.name);
+  const std::string_view source = ShortId(input.source_id);
+  if (!input.metric.empty()) {
+    ASSIGN_OR_RETURN(std::optional<double> value, store::MeasuredValue(db, input.source, input.metric, 0, ""));
+    if (!value) {
+      return absl::NotFoundError(fmt::format("input failed: {} (job {} {} {})", input.name, source,
+                                             input.source_diverged ? "diverged and has no" : "has no", input.metric));
+    }
+    resolved.set_metric(*value);
+    return resolved;
+  }
+  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> artifact, store::NewestArtifact(db, input.source, input.artifact));
+  if (!artifact) return absl::NotFoundError(fmt::format("input failed: {} (job {} handed in no {})", input.name, source, input.artifact));
+  v1::ArtifactRef& ref = *resolved.mutable_artifact();
+  ref.set_sha256(artifact->sha256);
+  ref.set_bytes(static_cast<double>(artifact->bytes));
+  ref.set_step(artifact->step);
+  ref.set_member(artifact->member);
+  return resolved;
+}
+
+absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
+  ASSIGN_OR_RETURN(store::JobRow row, store::GetJob(tx, job));
+  if (row.state != store::State::kWaiting && row.state != store::State::kQueued) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(tx, job));
+  bool all_there = true;
+  std::string failure;
+  for (const store::JobInputRow& input : inputs) {
+    if (input.source_state == store::State::kFailed) {
+      failure = fmt::format("input failed: {} (job {})", input.name, ShortId(input.source_id));
+    } else if (input.source_state == store::State::kSucceeded) {
+      const absl::StatusOr<v1::ResolvedInput> value = ResolveInput(tx, input);
+      if (value.status().code() == absl::StatusCode::kNotFound) failure = Message(value.status());
+      else RETURN_IF_ERROR(value.status());
+    } else {
+      all_there = false;
+    }
+  }
+  ASSIGN_OR_RETURN(core::Life before, LifeOf(row, ""));
+  if (!failure.empty()) {
+    RETURN_IF_ERROR(core::FailInput(before, failure).status());
+    RETURN_IF_ERROR(store::FailUnstartedJob(tx, job, failure));
+    return SettleDependants(tx, job, effects);
+  }
+  if (!all_there || row.state != store::State::kWaiting) return absl::OkStatus();
+  RETURN_IF_ERROR(core::MakeReady(before).status());
+  effects.work = true;
+  return store::ReleaseJob(tx, job);
+}
+
+absl::Status SettleDependants(sql::Transaction& tx, int64_t source, Effects& effects) {
+  ASSIGN_OR_RETURN(std::vector<store::Dependant> dependants, store::DependantsOf(tx, source));
+  for (const store::Dependant& dependant : dependants) RETURN_IF_ERROR(SettleInputs(tx, dependant.job, effects));
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,171 @@
+// The scheduler itself: takes what clients and workers ask, decides within events of the writer, and answers.
+//
+// It knows neither gRPC nor threads nor a clock of its own: calls come with a function that takes the answer, events go to whoever
+// runs them (store::Writer, or a simulator, one group after the other), time is a Clock. SQLite holds the only copy of every fact;
+// what lies in memory here are times of this process's steady clock, calls that are held open, and numbers on their way to the store.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+#include "longreach/v1/worker.pb.h"
+#include "proto/base/clock.h"
+#include "proto/base/status.h"
+#include "proto/base/synchronized.h"
+#include "scheduler/core/deadlines.h"
+#include "scheduler/service/effects.h"
+#include "scheduler/service/leasing.h"
+#include "scheduler/service/live_board.h"
+#include "store/sweeps.h"
+#include "store/store.h"
+#include "store/writer.h"
+
+namespace longreach::service {
+
+struct EngineOptions {
+  // A lease ends when its worker has not called for this long.
+  std::chrono::microseconds lease_term = std::chrono::seconds(15);
+  // What workers are asked to keep to; well below the lease term.
+  std::chrono::microseconds renew_every = std::chrono::seconds(5);
+  // A call without news is held open for this long.
+  std::chrono::microseconds hold = std::chrono::seconds(5);
+  // Seen-times, steps and loss curves are written this often.
+  std::chrono::microseconds write_every = std::chrono::seconds(3);
+  // More workers than this are refused.
+  size_t max_workers = 10'000;
+};
+
+class Engine {
+ public:
+  template <typename Reply>
+  using Answer = std::function<void(absl::StatusOr<Reply>)>;
+
+  // Events go to `submit`; `wake` is called when NextDeadline() may have become earlier. Both are called without the engine's lock.
+  Engine(const Clock& clock, const EngineOptions& options, std::function<void(store::Event)> submit, std::function<void()> wake);
+
+  // Before anything else: every lease in the store gets a full term.
+  absl::Status Restore(sql::Connection& db);
+
+  // The worker's call. The answer comes exactly once, on any thread, perhaps before this returns.
+  void Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeResponse> answer);
+  // The caller of a call that is held open is gone: it is answered with CANCELLED.
+  void Forget(const std::string& worker, uint64_t incarnation, uint64_t sequence);
+
+  // Makes sure that all jobs of a sweep are in the store and wanted. Blocks its thread until it is on disk; a large sweep goes in
+  // several events, so that workers do not wait for it.
+  absl::StatusOr<v1::SubmitSweepResponse> SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store);
+  void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer);
+  void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer);
+  // Names an uploaded file, which lies in the artifacts folder, after the attempt was found to hold its lease.
+  void RecordUpload(v1::UploadHeader header, std::function<void(absl::Status)> answer);
+
+  // Within an event that someone else runs (a merge): jobs that are no longer their attempts'. Carry() must follow in its `done`.
+  absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, Effects& effects) const;
+  // Carries out in memory what a committed event has done, and lets workers know.
+  void Carry(const Effects& effects);
+
+  // For the writer: when AtDeadline() has something to do.
+  std::optional<SteadyTime> NextDeadline();
+  // Ends leases that ran out, writes what was gathered, answers calls that were held long enough.
+  store::Event AtDeadline(SteadyTime now);
+
+  // All calls that are held open are answered with UNAVAILABLE, and so is every further one.
+  void Shutdown();
+
+  LiveBoard& board() { return board_; }
+
+ private:
+  struct Call {
+    v1::SynchronizeRequest request;
+    Answer<v1::SynchronizeResponse> answer;
+  };
+  using CallPtr = std::shared_ptr<Call>;
+
+  // What is remembered of a worker between two calls.
+  struct WorkerMemory {
+    uint64_t incarnation = 0;
+    uint64_t sequence = 0;
+    WallTime seen_at{};
+    bool unwritten = false;  // seen_at is not in the store yet.
+    // The last call that found nothing to do, as it looked; the same again needs no event while nothing has changed.
+    struct Quiet {
+      std::string shape;
+      v1::SynchronizeResponse response;
+    };
+    std::optional<Quiet> quiet;
+    uint64_t quiet_epoch = 0;
+    std::set<int64_t> attempts;  // Running ones, as far as the store knows.
+    // What this incarnation was last told beside leases: telling it again is no news.
+    std::string told;
+    CallPtr held;                           // Held open.
+    v1::SynchronizeResponse held_response;  // Its answer if nothing happens.
+    uint64_t changes = 0;                   // Grows with each effect on this worker.
+  };
+  struct AttemptMemory {
+    LiveAttempt live;
+    std::vector<v1::ProgressPoint> points;  // Not written yet.
+    bool unwritten = false;
+  };
+  struct Memory {
+    std::map<std::string, WorkerMemory> workers;
+    std::map<int64_t, AttemptMemory> attempts;
+    core::Deadlines<int64_t> leases;
+    core::Deadlines<std::string> silences;  // When a worker counts as gone.
+    core::Deadlines<std::string> holds;     // When a held call is answered.
+    std::optional<SteadyTime> write_at;
+    uint64_t epoch = 0;                     // Grows when there may be new work.
+    bool stopping = false;
+  };
+  // What a worker's event has come to.
+  struct Decision {
+    v1::SynchronizeResponse response;
+    Effects effects;
+    std::string told;
+    uint64_t epoch = 0;    // Of the memory when it was decided: a later one may have news.
+    uint64_t changes = 0;
+  };
+
+  // calls.cc: workers' calls on their way in and out.
+  absl::Status Arrive(const CallPtr& call, Memory& memory, CallPtr& overtaken);
+  void NoteProgress(const v1::SynchronizeRequest& request, Memory& memory);
+  void Run(CallPtr call);
+  void Finish(const CallPtr& call, const Decision& decision);
+  void Hold(const CallPtr& call, const v1::SynchronizeResponse& response, WorkerMemory& worker, Memory& memory);
+  static CallPtr Release(const std::string& id, WorkerMemory& worker, Memory& memory);
+  absl::Status RunEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply);
+  std::vector<CallPtr> CarryLocked(const Effects& effects, Memory& memory);
+  void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done);
+
+  // deadlines.cc: what memory holds on its way to the store.
+  struct Gathered {
+    std::map<std::string, WallTime> seen;
+    std::map<int64_t, std::pair<int, std::vector<v1::ProgressPoint>>> attempts;
+  };
+  Gathered TakeGathered(Memory& memory) const;
+  void PutBack(Gathered gathered, Memory& memory) const;
+  static absl::Status WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now);
+
+  void AskToWrite(Memory& memory) const;
+
+  // synchronize.cc: the worker's event.
+  absl::Status Decide(sql::Transaction& tx, const v1::SynchronizeRequest& request, Decision& decision);
+
+  const Clock& clock_;
+  const EngineOptions options_;
+  const std::function<void(store::Event)> submit_;
+  const std::function<void()> wake_;
+  LiveBoard board_;
+  Synchronized<Memory> memory_;
+  Leasing leasing_;                         // Used within events only.
+  std::atomic<bool> forget_leasing_ = false;  // What it saw may have been taken back, or there is more now.
+};
+
+}  // namespace longreach::service

@@ -1,0 +1,99 @@
+#include "scheduler/service/listen.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+
+namespace longreach::service {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::string_view kUnix = "unix:";
+constexpr size_t kMaxSocketPath = 107;
+
+absl::Status MakeSocketFree(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+    if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+    return absl::FailedPreconditionError(fmt::format("cannot listen on unix:{}: there is no folder {}", path.string(), folder.string()));
+  }
+  if (status.type() != std::filesystem::file_type::socket) {
+    return absl::FailedPreconditionError(fmt::format("cannot listen on unix:{}: there is a file that is no socket; choose another path", path.string()));
+  }
+  asio::io_context io;
+  asio::local::stream_protocol::socket probe(io);
+  error_code refused;
+  probe.connect(asio::local::stream_protocol::endpoint(path.string()), refused);
+  if (!refused) {
+    return absl::FailedPreconditionError(
+        fmt::format("cannot listen on unix:{}: another process listens there; stop it, or choose another path with --listen", path.string()));
+  }
+  std::filesystem::remove(path, error);
+  if (error) return absl::FailedPreconditionError(fmt::format("cannot remove the old socket {}: {}", path.string(), error.message()));
+  return absl::OkStatus();
+}
+
+absl::Status MakePortFree(const ListenAddress& address) {
+  asio::io_context io;
+  error_code error;
+  const auto found = asio::ip::tcp::resolver(io).resolve(address.host, fmt::to_string(address.port), asio::ip::tcp::resolver::passive, error);
+  if (error) {
+    return absl::FailedPreconditionError(fmt::format("cannot listen on {}: '{}' is not known: {}", address.text, address.host, error.message()));
+  }
+  bool any = false;
+  for (const auto& entry : found) {
+    asio::ip::tcp::acceptor acceptor(io);
+    acceptor.open(entry.endpoint().protocol(), error);
+    if (error) continue;  // No IPv6 here.
+    acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true), error);
+    acceptor.bind(entry.endpoint(), error);
+    if (error == asio::error::address_in_use) {
+      return absl::FailedPreconditionError(
+          fmt::format("cannot listen on {}: the port is in use; stop the process that has it, or choose another with --listen HOST:PORT",
+                      address.text));
+    }
+    any |= !error;
+  }
+  if (any) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("cannot listen on {}: {}", address.text, error.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text) {
+  ListenAddress address;
+  address.text = text;
+  if (text.starts_with(kUnix)) {
+    address.socket = text.substr(kUnix.size());
+    if (address.socket.empty()) return absl::InvalidArgumentError(fmt::format("--listen {}: no path after 'unix:'", text));
+    if (address.socket.string().size() > kMaxSocketPath) {
+      return absl::InvalidArgumentError(
+          fmt::format("--listen {}: the path has {} bytes, and a socket's may have {}", text, address.socket.string().size(), kMaxSocketPath));
+    }
+    return address;
+  }
+  const size_t colon = text.rfind(':');
+  const std::optional<int64_t> port = colon == std::string::npos ? std::nullopt : ParseInteger(std::string_view(text).substr(colon + 1));
+  if (!port || *port < 0 || *port > 65535 || colon == 0) {
+    return absl::InvalidArgumentError(fmt::format("--listen {}: not HOST:PORT (port 0 to 65535) or unix:PATH", text));
+  }
+  address.host = text.substr(0, colon);
+  if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']') {
+    address.host = address.host.substr(1, address.host.size() - 2);
+  }
+  address.port = static_cast<int>(*port);
+  return address;
+}
+
+absl::Status MakeFree(const ListenAddress& address) {
+  return address.socket.empty() ? MakePortFree(address) : MakeSocketFree(address.socket);
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,25 @@
+// Where the scheduler listens: HOST:PORT or unix:PATH, checked before gRPC takes it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "proto/base/status.h"
+
+namespace longreach::service {
+
+struct ListenAddress {
+  std::string text;             // As gRPC takes it.
+  std::filesystem::path socket;  // Of unix:PATH; empty otherwise.
+  std::string host;              // Of HOST:PORT.
+  int port = 0;
+};
+
+// INVALID_ARGUMENT: neither form, a port out of range, or a path too long for a socket.
+absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text);
+
+// FAILED_PRECONDITION: somebody else listens there, the path is something else than a socket, or the host is not this
+// machine's. The socket that a killed scheduler has left behind is removed.
+absl::Status MakeFree(const ListenAddress& address);
+
+}  // namespace longreach::service

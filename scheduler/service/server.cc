@@ -1,0 +1,113 @@
+#include "scheduler/service/server.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include "scheduler/service/client_handlers.h"
+#include "scheduler/service/listen.h"
+#include "scheduler/service/worker_handlers.h"
+#include "store/store.h"
+#include "store/writer.h"
+
+namespace longreach::service {
+namespace {
+
+constexpr size_t kThreads = 4;
+// Files that are removed after a group of events: few, so that the next group does not wait.
+constexpr int kFilesInGo = 16;
+// What is still running when the server ends is cut off after this.
+constexpr std::chrono::seconds kPatience{2};
+
+void SetUp(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Without this, two schedulers could share a port in silence, and a worker would reach either.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Finds half-open connections, and lets callers look for them as often.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+}
+
+}  // namespace
+
+// In order of construction: each uses those above it, and they go in the opposite order.
+struct Server::Parts {
+  explicit Parts(std::unique_ptr<store::Store> opened) : store(std::move(opened)) {}
+
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<store::Writer> writer;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Workforce> workforce;
+  std::unique_ptr<ClientHandlers> client;
+  std::unique_ptr<WorkerHandlers> worker;
+  std::unique_ptr<ArtifactHandlers> artifacts;
+  std::unique_ptr<grpc::Server> grpc;
+  std::string address;
+  std::filesystem::path socket;
+};
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, const Clock& clock) {
+  ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(options.listen));
+  ASSIGN_OR_RETURN(std::unique_ptr<store::Store> opened, store::Store::Open(options.store, {.artifacts = options.artifacts}));
+  // Only whoever holds the store may take the address over from a predecessor.
+  RETURN_IF_ERROR(MakeFree(address));
+
+  auto parts = std::make_unique<Parts>(std::move(opened));
+  Parts* const p = parts.get();
+  p->engine = std::make_unique<Engine>(
+      clock, options.engine, [p](store::Event event) { p->writer->Submit(std::move(event)); }, [p] { p->writer->Wake(); });
+  RETURN_IF_ERROR(p->engine->Restore(p->store->writer_connection()));
+  RETURN_IF_ERROR(store::RemoveUnnamedFiles(p->store->writer_connection(), p->store->artifacts()).status());
+  store::WriterOptions writing;
+  writing.next_deadline = [p] { return p->engine->NextDeadline(); };
+  writing.at_deadline = [p](SteadyTime now) { return p->engine->AtDeadline(now); };
+  // A file that could not be removed is tried again after the next group.
+  writing.after_group = [p](sql::Connection& db) { (void)store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo); };
+  p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
+  p->workforce = std::make_unique<Workforce>(kThreads);
+  p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer, *p->workforce);
+  p->worker = std::make_unique<WorkerHandlers>(*p->engine);
+  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce);
+
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  SetUp(builder);
+  int port = 0;
+  builder.AddListeningPort(address.text, grpc::InsecureServerCredentials(), address.socket.empty() ? &port : nullptr);
+  builder.RegisterService(p->client.get());
+  builder.RegisterService(p->worker.get());
+  builder.RegisterService(p->artifacts.get());
+  p->grpc = builder.BuildAndStart();
+  if (p->grpc == nullptr || (address.socket.empty() && port == 0)) {
+    return absl::FailedPreconditionError(fmt::format("cannot listen on {}; choose another address with --listen", address.text));
+  }
+  for (const char* service : {"longreach.v1.Longreach", "longreach.v1.Worker", "longreach.v1.Artifacts"}) {
+    p->grpc->GetHealthCheckService()->SetServingStatus(service, true);
+  }
+  p->socket = address.socket;
+  p->address = address.socket.empty() ? fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port) : address.text;
+  return std::unique_ptr<Server>(new Server(std::move(parts)));
+}
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Server::~Server() {
+  parts_->engine->Shutdown();
+  parts_->grpc->Shutdown(std::chrono::system_clock::now() + kPatience);
+  parts_->grpc->Wait();
+  parts_->workforce.reset();
+  parts_->writer->Stop();
+  std::error_code ignored;
+  if (!parts_->socket.empty()) std::filesystem::remove(parts_->socket, ignored);
+}
+
+const std::string& Server::address() const { return parts_->address; }
+
+}  // namespace longreach::service

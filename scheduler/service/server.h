@@ -1,0 +1,42 @@
+// A whole scheduler: store, writer, engine and the gRPC server in front of them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "proto/base/clock.h"
+#include "proto/base/status.h"
+#include "scheduler/service/engine.h"
+
+namespace longreach::service {
+
+struct ServerOptions {
+  std::string store;                // A file, or ":memory:".
+  std::filesystem::path artifacts;  // Empty: beside the store.
+  std::string listen = "localhost:7070";
+  EngineOptions engine;
+};
+
+inline constexpr int kMaxMessageBytes = 16 << 20;
+
+class Server {
+ public:
+  // Opens the store and listens. Every error is one line; nothing was written then, but for what opening a store of an
+  // older version does. `clock` outlives the server.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options, const Clock& clock);
+  // Answers what is held open, waits for what is being written, and ends.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // With the port that was taken.
+  const std::string& address() const;
+
+ private:
+  struct Parts;
+  explicit Server(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace longreach::service

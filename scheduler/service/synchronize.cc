@@ -1,0 +1,174 @@
+// A worker's event (engine.h): reads what the store knows of it, takes its reports, decides on what it holds, gives it work.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "proto/types/time.h"
+#include "scheduler/core/packs.h"
+#include "scheduler/service/endings.h"
+#include "scheduler/service/engine.h"
+#include "store/workers.h"
+
+namespace longreach::service {
+namespace {
+
+absl::StatusOr<std::string> ToJson(const v1::Abilities& abilities) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(abilities, &json, options).ok()) {
+    return absl::InvalidArgumentError("abilities: cannot be written as JSON");
+  }
+  return json;
+}
+
+// The worker's row, brought up to date. ABORTED: a newer incarnation was here.
+absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::SynchronizeRequest& request, WallTime now) {
+  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> before, store::FindWorker(tx, request.worker()));
+  if (before && before->incarnation > request.incarnation()) {
+    return absl::AbortedError("a newer incarnation of this worker took over: this one must stop");
+  }
+  ASSIGN_OR_RETURN(std::string json, ToJson(request.abilities()));
+  const bool restarted = before && before->incarnation != request.incarnation();
+  if (before && !restarted && before->abilities == json) return *before;
+
+  store::WorkerRow row = before.value_or(store::WorkerRow{});
+  if (!before) row.first_seen_at = now;
+  // A restart gives a worker that was put aside another chance; one that is drained stays so until someone says otherwise.
+  if (restarted) row.recent_failures.clear();
+  if (restarted && row.state == store::WorkerState::kPutAside) {
+    row.state = store::WorkerState::kActive;
+    row.reason.clear();
+  }
+  const v1::Abilities& abilities = request.abilities();
+  row.id = request.worker();
+  row.name = abilities.name().empty() ? std::string(ShortId(request.worker())) : abilities.name();
+  row.incarnation = request.incarnation();
+  row.abilities = std::move(json);
+  row.build = abilities.build();
+  row.device = abilities.device();
+  row.threads = abilities.threads();
+  row.pack_limit = core::PackLimit(abilities);
+  row.seen_at = now;
+  RETURN_IF_ERROR(store::PutWorker(tx, row));
+  // The first bytes that anybody announces under a name are what the name means; others' are not used.
+  for (const v1::DataSet& data : abilities.data_sets()) {
+    store::DataSetRow data_row;
+    data_row.name = data.name();
+    data_row.sha256 = data.sha256();
+    data_row.bytes = data.bytes();
+    data_row.first_seen_at = now;
+    RETURN_IF_ERROR(store::BindDataSet(tx, data_row).status());
+  }
+  return row;
+}
+
+// Reports are acknowledged whether they count or not: a report of an attempt that has ended, is unknown or another's never will.
+absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& request, WallTime now, v1::SynchronizeResponse& response,
+                         Effects& effects) {
+  for (const v1::AttemptReport& report : request.finished()) {
+    response.add_acknowledged(report.attempt());
+    ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, static_cast<int64_t>(report.attempt())));
+    if (!attempt || attempt->worker != request.worker() || attempt->outcome) continue;
+    RETURN_IF_ERROR(WritePoints(tx, attempt->id, report.points(), now));
+    switch (*FromProto(report.outcome())) {
+      case Outcome::kSucceeded: RETURN_IF_ERROR(EndSucceeded(tx, *attempt, report, now, effects)); break;
+      case Outcome::kFailed: RETURN_IF_ERROR(EndFailed(tx, *attempt, report, now, effects)); break;
+      default: RETURN_IF_ERROR(EndGivenBack(tx, *attempt, report.detail(), report.engine(), now, effects)); break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool AllWanted(const std::vector<store::JobRow>& jobs) {
+  return std::ranges::all_of(jobs, [](const store::JobRow& job) { return job.wanted; });
+}
+
+// What should become of an attempt that the worker holds and that is running.
+absl::StatusOr<v1::Directive> DirectiveOf(sql::Connection& db, int64_t attempt, bool stop) {
+  v1::Directive directive;
+  directive.set_attempt(static_cast<uint64_t>(attempt));
+  ASSIGN_OR_RETURN(std::vector<store::AttemptMember> members, store::MembersOf(db, attempt));
+  for (const store::AttemptMember& member : members) {
+    if (member.dropped) directive.add_dropped_jobs(member.id);
+  }
+  // A pack with a member that nobody wants just now stops as a whole; the wanted ones are leased again without it.
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(db, attempt));
+  directive.set_action(stop || !AllWanted(jobs) ? v1::Directive::ACTION_STOP : v1::Directive::ACTION_CONTINUE);
+  return directive;
+}
+
+// All of the answer that is worth telling at once, but for leases and acknowledgements.
+std::string ToldBy(const v1::SynchronizeResponse& response) {
+  std::string told = response.refused();
+  for (const v1::Directive& directive : response.directives()) {
+    if (directive.action() == v1::Directive::ACTION_CONTINUE && directive.dropped_jobs().empty()) continue;
+    told += fmt::format("\n{} {}", directive.attempt(), static_cast<int>(directive.action()));
+    for (const std::string& job : directive.dropped_jobs()) told += " " + job;
+  }
+  return told;
+}
+
+}  // namespace
+
+absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& request, Decision& decision) {
+  const WallTime now = clock_.Wall();
+  v1::SynchronizeResponse& response = decision.response;
+  Effects& effects = decision.effects;
+  *response.mutable_lease_term() = ToDuration(options_.lease_term);
+  *response.mutable_renew_every() = ToDuration(options_.renew_every);
+
+  RETURN_IF_ERROR(Register(tx, request, now).status());
+  RETURN_IF_ERROR(TakeReports(tx, request, now, response, effects));
+  // Its own reports may have put it aside.
+  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, store::FindWorker(tx, request.worker()));
+  if (!worker) return absl::InternalError("a worker's row is gone");
+  const bool active = worker->state == store::WorkerState::kActive && !request.leaving();
+  const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;
+  if (worker->state != store::WorkerState::kActive) response.set_refused(worker->reason);
+
+  std::set<int64_t> held;
+  for (const v1::HeldAttempt& attempt : request.held()) held.insert(static_cast<int64_t>(attempt.attempt()));
+  std::set<int64_t> running;
+  int unconfirmed = 0;
+  ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::UnfinishedAttempts(tx, request.worker()));
+  for (const store::AttemptRow& attempt : attempts) {
+    if (held.contains(attempt.id)) {
+      running.insert(attempt.id);
+      ASSIGN_OR_RETURN(*response.add_directives(), DirectiveOf(tx, attempt.id, stop));
+      continue;
+    }
+    if (attempt.incarnation != request.incarnation()) {
+      RETURN_IF_ERROR(EndLost(tx, attempt, "its worker started anew without it", now, effects));
+      continue;
+    }
+    ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt.id));
+    const absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt.id);
+    if (active && AllWanted(jobs) && lease.ok()) {
+      ++unconfirmed;
+      *response.add_leases() = *lease;
+      continue;
+    }
+    if (!lease.ok() && lease.status().code() != absl::StatusCode::kNotFound) return lease.status();
+    RETURN_IF_ERROR(EndGivenBack(tx, attempt, "taken back before it began", "", now, effects));
+  }
+  for (const v1::HeldAttempt& attempt : request.held()) {
+    if (running.contains(static_cast<int64_t>(attempt.attempt()))) continue;
+    v1::Directive& directive = *response.add_directives();
+    directive.set_attempt(attempt.attempt());
+    directive.set_action(v1::Directive::ACTION_DROP);
+  }
+
+  if (effects.work) leasing_.Forget();
+  const int wanted = active ? core::NewLeases(request.free_slots(), unconfirmed) : 0;
+  for (int i = 0; i < wanted; ++i) {
+    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, leasing_.LeaseNext(tx, *worker, request.abilities(), now, effects));
+    if (!lease) break;
+    *response.add_leases() = *std::move(lease);
+  }
+  decision.told = ToldBy(response);
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,15 @@
+// WatchSweep: a sweep's state, now and at each change.
+#pragma once
+
+#include "longreach/v1/api.pb.h"
+#include "scheduler/service/grpc_support.h"
+#include "scheduler/service/live_board.h"
+#include "store/store.h"
+
+namespace longreach::service {
+
+// Looks at the sweep twice a second and writes what has changed, until it has no open job. Deletes itself.
+grpc::ServerWriteReactor<v1::SweepUpdate>* StartWatch(const v1::GetSweepRequest& request, const LiveBoard& board, store::Store& store,
+                                                      Workforce& workforce);
+
+}  // namespace longreach::service

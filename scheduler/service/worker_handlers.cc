@@ -1,0 +1,185 @@
+#include "scheduler/service/worker_handlers.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "proto/types/time.h"
+#include "scheduler/core/packs.h"
+#include "store/attempts.h"
+
+namespace longreach::service {
+namespace {
+
+constexpr std::array<std::string_view, 5> kKinds = {"checkpoint", "figure", "log", "series", "weights"};
+constexpr double kMaxArtifactBytes = 64.0 * (int64_t{1} << 30);
+constexpr size_t kChunk = size_t{1} << 20;
+
+// A call that may be held open: when its caller goes, the engine is told.
+class SynchronizeCall final : public grpc::ServerUnaryReactor {
+ public:
+  SynchronizeCall(Engine& engine, const v1::SynchronizeRequest& request)
+      : engine_(engine), worker_(request.worker()), incarnation_(request.incarnation()), sequence_(request.sequence()) {}
+  void OnCancel() override { engine_.Forget(worker_, incarnation_, sequence_); }
+  void OnDone() override { delete this; }
+
+ private:
+  Engine& engine_;
+  const std::string worker_;
+  const uint64_t incarnation_;
+  const uint64_t sequence_;
+};
+
+absl::Status CheckHeader(const v1::UploadHeader& header) {
+  if (std::ranges::find(kKinds, header.kind()) == kKinds.end()) {
+    return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
+  }
+  if (!store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
+  if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
+  if (header.bytes() > kMaxArtifactBytes) {
+    return absl::ResourceExhaustedError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), kMaxArtifactBytes));
+  }
+  if (header.step() < 0) return absl::InvalidArgumentError(fmt::format("step: {} is negative", header.step()));
+  if (header.jobs().empty() || header.jobs_size() > core::kMaxPackLimit) {
+    return absl::InvalidArgumentError(fmt::format("jobs: {} of them; 1 to {} are possible", header.jobs_size(), core::kMaxPackLimit));
+  }
+  return absl::OkStatus();
+}
+
+// Messages are taken one by one: each is dealt with on the workforce before the next is read.
+class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
+ public:
+  UploadCall(v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce)
+      : response_(response), engine_(engine), store_(store), workforce_(workforce) {
+    StartRead(&request_);
+  }
+
+  void OnReadDone(bool ok) override {
+    workforce_.Post([this, ok] {
+      const absl::Status status = ok ? Take() : Complete();
+      if (!status.ok()) return Finish(ToGrpc(status));
+      if (ok && !recording_) StartRead(&request_);
+    });
+  }
+  void OnCancel() override { cancelled_ = true; }
+  void OnDone() override { delete this; }
+
+ private:
+  absl::Status Take() {
+    if (request_.has_header()) {
+      if (has_header_) return absl::InvalidArgumentError("an upload has one header, as its first message");
+      has_header_ = true;
+      header_ = request_.header();
+      RETURN_IF_ERROR(CheckHeader(header_));
+      RETURN_IF_ERROR(CheckLease());
+      std::optional<store::Pin> there = store_.artifacts().FindAndPin(header_.sha256(), static_cast<int64_t>(header_.bytes()));
+      if (there) {
+        pin_ = *std::move(there);
+        Record();
+        return absl::OkStatus();
+      }
+      ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_.artifacts().Create(header_.sha256(), static_cast<int64_t>(header_.bytes())));
+      writer_.emplace(std::move(writer));
+      return absl::OkStatus();
+    }
+    if (!has_header_) return absl::InvalidArgumentError("an upload begins with its header");
+    return writer_->Append(request_.chunk());
+  }
+
+  absl::Status Complete() {
+    if (cancelled_) return absl::CancelledError("the caller is gone");
+    if (!writer_) return absl::InvalidArgumentError("an upload begins with its header");
+    ASSIGN_OR_RETURN(pin_, writer_->Commit());
+    Record();
+    return absl::OkStatus();
+  }
+
+  // Before the bytes come: the check that counts is the one beside the rows.
+  absl::Status CheckLease() {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
+    ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(snapshot, static_cast<int64_t>(header_.attempt())));
+    if (attempt && !attempt->outcome && attempt->worker == header_.worker()) return absl::OkStatus();
+    return absl::AbortedError(fmt::format("attempt {} holds no lease (any more): drop it", header_.attempt()));
+  }
+
+  void Record() {
+    recording_ = true;
+    engine_.RecordUpload(header_, [this](absl::Status status) {
+      if (status.ok()) *response_->mutable_stored_at() = ToTimestamp(SystemClock().Wall());
+      Finish(ToGrpc(status));
+    });
+  }
+
+  v1::UploadResponse* response_;
+  Engine& engine_;
+  store::Store& store_;
+  Workforce& workforce_;
+  v1::UploadRequest request_;
+  v1::UploadHeader header_;
+  bool has_header_ = false;
+  bool recording_ = false;  // The engine has it, and will finish the call.
+  std::optional<store::ArtifactWriter> writer_;
+  store::Pin pin_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse> {
+ public:
+  DownloadCall(const v1::DownloadRequest& request, store::Store& store, Workforce& workforce)
+      : sha256_(request.sha256()), store_(store), workforce_(workforce) {
+    workforce_.Post([this] { Next(); });
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Finish({grpc::StatusCode::CANCELLED, "the caller is gone"});
+    workforce_.Post([this] { Next(); });
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Next() {
+    absl::StatusOr<std::string> chunk = Read();
+    if (!chunk.ok()) return Finish(ToGrpc(chunk.status()));
+    if (chunk->empty()) return Finish(grpc::Status::OK);
+    response_.set_chunk(*std::move(chunk));
+    StartWrite(&response_);
+  }
+  absl::StatusOr<std::string> Read() {
+    if (!reader_) {
+      if (!store::ArtifactFiles::IsHash(sha256_)) return absl::NotFoundError(fmt::format("'{}' is no artifact's hash", sha256_));
+      ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(store_.artifacts(), sha256_));
+      reader_.emplace(std::move(reader));
+    }
+    return reader_->Next(kChunk);
+  }
+
+  const std::string sha256_;
+  store::Store& store_;
+  Workforce& workforce_;
+  std::optional<store::ArtifactReader> reader_;
+  v1::DownloadResponse response_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* WorkerHandlers::Synchronize(grpc::CallbackServerContext*, const v1::SynchronizeRequest* request,
+                                                      v1::SynchronizeResponse* response) {
+  auto* call = new SynchronizeCall(engine_, *request);
+  engine_.Synchronize(*request, [call, response](absl::StatusOr<v1::SynchronizeResponse> answer) {
+    if (answer.ok()) *response = *std::move(answer);
+    call->Finish(ToGrpc(answer.status()));
+  });
+  return call;
+}
+
+grpc::ServerReadReactor<v1::UploadRequest>* ArtifactHandlers::Upload(grpc::CallbackServerContext*, v1::UploadResponse* response) {
+  return new UploadCall(response, engine_, store_, workforce_);
+}
+
+grpc::ServerWriteReactor<v1::DownloadResponse>* ArtifactHandlers::Download(grpc::CallbackServerContext*, const v1::DownloadRequest* request) {
+  return new DownloadCall(*request, store_, workforce_);
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,34 @@
+// The services Worker and Artifacts over gRPC.
+#pragma once
+
+#include "longreach/v1/worker.grpc.pb.h"
+#include "scheduler/service/engine.h"
+#include "scheduler/service/grpc_support.h"
+#include "store/store.h"
+
+namespace longreach::service {
+
+class WorkerHandlers final : public v1::Worker::CallbackService {
+ public:
+  explicit WorkerHandlers(Engine& engine) : engine_(engine) {}
+
+  grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext*, const v1::SynchronizeRequest*, v1::SynchronizeResponse*) override;
+
+ private:
+  Engine& engine_;
+};
+
+class ArtifactHandlers final : public v1::Artifacts::CallbackService {
+ public:
+  ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce) : engine_(engine), store_(store), workforce_(workforce) {}
+
+  grpc::ServerReadReactor<v1::UploadRequest>* Upload(grpc::CallbackServerContext*, v1::UploadResponse*) override;
+  grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext*, const v1::DownloadRequest*) override;
+
+ private:
+  Engine& engine_;
+  store::Store& store_;
+  Workforce& workforce_;
+};
+
+}  // namespace longreach::service
