@@ -9,6 +9,7 @@
 
 #include "store/artifact_files.h"
 #include "store/sql/connection.h"
+#include "store/sweeps.h"
 
 namespace longreach::store {
 
@@ -35,12 +36,9 @@ struct MergeReport {
   int artifacts_added = 0;  // Rows: one for each job that a file belongs to.
   int results_in_both = 0;
   std::vector<std::string> differences{};  // One line per job whose results differ; ours stay.
-  // Jobs that were leased here and have their result now. Their attempts go on without them, or have ended when none is left.
-  struct Dropped {
-    int64_t job = 0;
-    int64_t attempt = 0;
-  };
-  std::vector<Dropped> dropped;
+  // Jobs that were leased here and have their result now; they are no members of their attempts any more. The caller ends
+  // attempts that have no member left, and tells their workers.
+  std::vector<DroppedJob> dropped{};
 };
 
 // Another store's file, held and read for a merge.
@@ -60,7 +58,7 @@ class MergeSource {
   // result it has; one that is unfinished here and finished there gets that result; one that is unfinished in both goes on from the
   // later checkpoint, unless it runs. The same merge again adds nothing.
   // FAILED_PRECONDITION: a data set's name stands for other bytes there.
-  absl::StatusOr<MergeReport> Apply(sql::Transaction& tx, WallTime now);
+  absl::StatusOr<MergeReport> Apply(sql::Transaction& tx);
 
  private:
   struct Impl;

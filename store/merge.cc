@@ -20,7 +20,7 @@ constexpr size_t kMaxDifferences = 1000;
 
 class Merge {
  public:
-  Merge(sql::Connection& theirs, sql::Transaction& ours, WallTime now) : theirs_(theirs), ours_(ours), now_(now) {}
+  Merge(sql::Connection& theirs, sql::Transaction& ours) : theirs_(theirs), ours_(ours) {}
 
   absl::StatusOr<MergeReport> Run() {
     RETURN_IF_ERROR(Workers());
@@ -52,12 +52,11 @@ class Merge {
   absl::Status TakeResult(const JobRow& job, const JobRow& own);
   absl::Status CopyResult(const JobRow& job, int64_t own);
   absl::Status CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only);
-  absl::Status LeaveAttempt(int64_t own, int64_t attempt);
+  absl::Status LeaveAttempt(const JobRow& own);
   absl::Status Compare(const JobRow& job, const JobRow& own);
 
   sql::Connection& theirs_;
   sql::Transaction& ours_;
-  const WallTime now_;
   MergeReport report_;
   size_t differing_ = 0;
   // From numbers over there to ours.
@@ -207,20 +206,17 @@ absl::Status Merge::MergeJob(const JobRow& job, const JobRow& own) {
 }
 
 absl::Status Merge::TakeResult(const JobRow& job, const JobRow& own) {
-  if (own.state == State::kLeased) RETURN_IF_ERROR(LeaveAttempt(own.num, *own.attempt));
+  if (own.state == State::kLeased) RETURN_IF_ERROR(LeaveAttempt(own));
   RETURN_IF_ERROR(RemoveCheckpoints(ours_, own.num));
   RETURN_IF_ERROR(CopyResult(job, own.num));
   return CopyArtifacts(job, own.num, false);
 }
 
-absl::Status Merge::LeaveAttempt(int64_t own, int64_t attempt) {
-  RETURN_IF_ERROR(DropMember(ours_, attempt, own));
-  RETURN_IF_ERROR(ExactlyOne(ours_.Run("UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = ? AND state = 'leased'", own),
-                             fmt::format("job {} is not leased", own)));
-  report_.dropped.push_back({.job = own, .attempt = attempt});
-  ASSIGN_OR_RETURN(int left, ours_.One<int>("SELECT count(*) FROM attempt_jobs WHERE attempt = ? AND dropped = 0", attempt));
-  if (left > 0) return absl::OkStatus();
-  return EndAttempt(ours_, attempt, Outcome::kDropped, "the results of its jobs came with a merge", "", now_);
+absl::Status Merge::LeaveAttempt(const JobRow& own) {
+  RETURN_IF_ERROR(DropMember(ours_, *own.attempt, own.num));
+  report_.dropped.push_back({.job = own.num, .id = own.id, .attempt = *own.attempt});
+  return ExactlyOne(ours_.Run("UPDATE jobs SET state = 'queued', attempt = NULL WHERE num = ? AND state = 'leased'", own.num),
+                    fmt::format("job {} is not leased", own.num));
 }
 
 absl::Status Merge::CopyResult(const JobRow& job, int64_t own) {
@@ -351,7 +347,8 @@ absl::Status Merge::SettleWaitingJobs() {
     ASSIGN_OR_RETURN(changed, ours_.Run("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('input failed: ' "
                                         "|| i.name || ' (job ' || substr(s.id, 1, 8) || iif(s.diverged, ' diverged)', ')')) AS failure "
                                         "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                                        "WHERE s.state = 'failed' OR s.diverged = 1 GROUP BY i.job) AS f "
+                                        "WHERE s.state = 'failed' OR (s.diverged = 1 AND NOT EXISTS "
+                                        "(SELECT 1 FROM artifacts AS a WHERE a.job = s.num AND a.kind = i.artifact)) GROUP BY i.job) AS f "
                                         "WHERE jobs.num = f.job AND jobs.state IN ('waiting', 'queued')"));
   }
   return absl::OkStatus();
@@ -372,8 +369,8 @@ absl::Status Merge::ForgetNeedlessFiles() {
 
 }  // namespace
 
-absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, WallTime now) {
-  return Merge(theirs, ours, now).Run();
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours) {
+  return Merge(theirs, ours).Run();
 }
 
 }  // namespace longreach::store

@@ -6,6 +6,6 @@
 namespace longreach::store {
 
 // Everything of `theirs` that `ours` lacks. `theirs` is sound (Check) and is not written while this runs.
-absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, WallTime now);
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours);
 
 }  // namespace longreach::store

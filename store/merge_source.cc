@@ -80,6 +80,6 @@ absl::StatusOr<std::vector<Pin>> MergeSource::CopyFiles(ArtifactFiles& files) {
   return pins;
 }
 
-absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx, WallTime now) { return MergeRows(*impl_->db, tx, now); }
+absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx) { return MergeRows(*impl_->db, tx); }
 
 }  // namespace longreach::store

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <iterator>
+#include <memory>
 
 namespace longreach::store {
 namespace {
@@ -74,9 +75,10 @@ void Writer::Submit(Event event) {
 }
 
 absl::Status Writer::Run(std::function<absl::Status(sql::Transaction&)> apply) {
-  std::promise<absl::Status> answer;
-  std::future<absl::Status> waiting = answer.get_future();
-  Submit({.apply = std::move(apply), .done = [&answer](const absl::Status& status) { answer.set_value(status); }});
+  // Shared: it outlives the writer's last touch.
+  auto answer = std::make_shared<std::promise<absl::Status>>();
+  std::future<absl::Status> waiting = answer->get_future();
+  Submit({.apply = std::move(apply), .done = [answer](const absl::Status& status) { answer->set_value(status); }});
   return waiting.get();
 }
 

@@ -1,0 +1,87 @@
+#include "scheduler/service/maintenance.h"
+
+#include <algorithm>
+#include <future>
+#include <memory>
+
+#include "proto/base/build_info.h"
+#include "store/maintenance.h"
+#include "store/migrate.h"
+
+namespace longreach::service {
+namespace {
+
+absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts) {
+  ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+  return store::Check(snapshot.db(), store.artifacts(), read_artifacts);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v1::BackupStoreRequest& request) {
+  if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file to write");
+  ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+  ASSIGN_OR_RETURN(int64_t bytes, store::Backup(snapshot.db(), request.path()));
+  v1::BackupStoreResponse response;
+  response.set_bytes(static_cast<double>(bytes));
+  return response;
+}
+
+absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request) {
+  ASSIGN_OR_RETURN(store::CheckReport report, CheckNow(store, request.artifacts()));
+  if (!report.violations.empty()) {
+    ASSIGN_OR_RETURN(store::CheckReport again, CheckNow(store, request.artifacts()));
+    std::erase_if(again.violations, [&](const std::string& line) { return std::ranges::count(report.violations, line) == 0; });
+    report = std::move(again);
+  }
+  v1::CheckStoreResponse response;
+  for (std::string& violation : report.violations) response.add_violations(std::move(violation));
+  response.set_sweeps(static_cast<int32_t>(report.sweeps));
+  response.set_jobs(static_cast<int32_t>(report.jobs));
+  response.set_attempts(static_cast<int32_t>(report.attempts));
+  response.set_measurements(static_cast<double>(report.measurements));
+  response.set_artifacts(static_cast<int32_t>(report.artifacts));
+  return response;
+}
+
+absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
+                                                  const v1::MergeStoreRequest& request) {
+  if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file of the other store");
+  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(request.path()));
+  // Held until the rows that name the files are committed.
+  ASSIGN_OR_RETURN(const std::vector<store::Pin> pins, source.CopyFiles(store.artifacts()));
+  store::MergeReport report;
+  Effects effects;
+  auto committed = std::make_shared<std::promise<absl::Status>>();  // Shared: it outlives the writer's last touch.
+  writer.Submit({.apply = [&](sql::Transaction& tx) -> absl::Status {
+                   ASSIGN_OR_RETURN(report, source.Apply(tx));
+                   RETURN_IF_ERROR(engine.DropMembers(tx, report.dropped, effects));
+                   effects.work = true;
+                   return absl::OkStatus();
+                 },
+                 .done =
+                     [&engine, &effects, committed](const absl::Status& status) {
+                       if (status.ok()) engine.Carry(effects);
+                       committed->set_value(status);
+                     }});
+  RETURN_IF_ERROR(committed->get_future().get());
+  v1::MergeStoreResponse response;
+  response.set_jobs_added(report.jobs_added);
+  response.set_results_added(report.results_added);
+  response.set_artifacts_added(report.artifacts_added);
+  response.set_results_in_both(report.results_in_both);
+  for (std::string& difference : report.differences) response.add_differences(std::move(difference));
+  return response;
+}
+
+absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store) {
+  v1::GetInfoResponse response;
+  response.set_build(BuildDescription());
+  response.set_protocol(kProtocolVersion);
+  response.set_store_version(store::SchemaVersion());
+  response.set_store_path(store.name());
+  response.set_store_version_found(store.version_found());
+  return response;
+}
+
+}  // namespace longreach::service
