@@ -40,10 +40,12 @@ int Main(int argc, char** argv) {
   run->add_option("--name", run_options.name, "What people see (default: the machine's name)");
   run->add_option("--threads", run_options.threads, "Threads to train with; 0: all cores")
       ->check(CLI::Range(0, 4096))->capture_default_str();
-  run->add_option("--device", run_device, "cpu, or cuda: the first GPU")->check(CLI::IsMember(kDevices))->capture_default_str();
+  run->add_option("--device", run_device, "cpu, or cuda: the first GPU")
+      ->check(CLI::IsMember(kDevices))->capture_default_str();
   run->add_option("--pack-limit", run_options.pack_limit, "The most jobs to train together")
       ->check(CLI::Range(1, longreach::trainer::kMaxPack))->capture_default_str();
-  run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s, "Seconds between checkpoints; 0: only when stopping")
+  run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s,
+                  "Seconds between checkpoints; 0: only when stopping")
       ->check(CLI::Range(0.0, 1e9))->capture_default_str();
   run->add_flag("--until-stdin-closes", until_stdin_closes, "Leave when standard input comes to its end");
 

@@ -38,7 +38,8 @@ absl::StatusOr<std::vector<int>> ParseLengths(const std::string& text) {
     const int64_t above = lengths.empty() ? 0 : lengths.back();
     if (!first.has_value() || !last.has_value() || *first <= above || *last < *first || *last > kLongest) {
       return absl::InvalidArgumentError(
-          fmt::format("--lengths: '{}' is not an ascending list of lengths from 1 to {}\n  write for example 1..40 or 5,10,20",
+          fmt::format("--lengths: '{}' is not an ascending list of lengths from 1 to {}\n"
+                      "  write for example 1..40 or 5,10,20",
                       text, kLongest));
     }
     for (int64_t length = *first; length <= *last; ++length) lengths.push_back(static_cast<int>(length));
@@ -57,17 +58,21 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   const catalog::Encoding* known = catalog::FindEncoding(encoding);
   if (known == nullptr) return Unknown("encoding", encoding, catalog::Encodings());
   if (settings.randomized && (known->positions & catalog::kRandomized) == 0) {
-    return absl::InvalidArgumentError(fmt::format("--encoding: '{}' cannot be randomized\n  use --encoding {}", encoding, encoding));
+    return absl::InvalidArgumentError(
+        fmt::format("--encoding: '{}' cannot be randomized\n  use --encoding {}", encoding, encoding));
   }
   settings.encoding = encoding;
   if (options.pack < 1 || options.pack > trainer::kMaxPack) {
-    return absl::InvalidArgumentError(fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, trainer::kMaxPack));
+    return absl::InvalidArgumentError(
+        fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, trainer::kMaxPack));
   }
   if (options.batch < 1) {
-    return absl::InvalidArgumentError(fmt::format("--batch: {} is less than 1\n  the paper's value is 128", options.batch));
+    return absl::InvalidArgumentError(
+        fmt::format("--batch: {} is less than 1\n  the paper's value is 128", options.batch));
   }
   if (!(options.seconds > 0 && options.seconds <= 86'400)) {
-    return absl::InvalidArgumentError(fmt::format("--seconds: {} is not above 0 and at most 86400\n  a usual value is 10", options.seconds));
+    return absl::InvalidArgumentError(
+        fmt::format("--seconds: {} is not above 0 and at most 86400\n  a usual value is 10", options.seconds));
   }
   if (options.threads < 0) {
     return absl::InvalidArgumentError(fmt::format("--threads: {} is negative\n  0 uses all cores", options.threads));

@@ -52,7 +52,8 @@ class StdinWatch {
 
 class Signals {
  public:
-  Signals(boost::asio::io_context& io, std::function<void()> asked) : signals_(io, SIGINT, SIGTERM), asked_(std::move(asked)) {
+  Signals(boost::asio::io_context& io, std::function<void()> asked)
+      : signals_(io, SIGINT, SIGTERM), asked_(std::move(asked)) {
     Wait();
   }
   void Cancel() { signals_.cancel(); }

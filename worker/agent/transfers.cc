@@ -81,8 +81,9 @@ absl::Status CheckAddress(const std::string& address) {
   if (address.starts_with(kUnix)) {
     const size_t length = address.size() - kUnix.size();
     if (length > 0 && length <= kLongestSocketPath) return absl::OkStatus();
-    return absl::InvalidArgumentError(fmt::format("'{}' has a path of {} bytes; a socket's path has 1 to {}: use a shorter one",
-                                                  address, length, kLongestSocketPath));
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' has a path of {} bytes; a socket's path has 1 to {}: use another", address, length,
+                    kLongestSocketPath));
   }
   const size_t colon = address.rfind(':');
   const int64_t port = colon == std::string::npos ? 0 : ParseInteger(address.substr(colon + 1)).value_or(0);
