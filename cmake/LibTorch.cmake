@@ -34,6 +34,8 @@ target_link_options(longreach_torch INTERFACE "LINKER:--disable-new-dtags" "LINK
 add_library(longreach_torch_cuda INTERFACE)
 add_library(longreach::torch_cuda ALIAS longreach_torch_cuda)
 target_link_libraries(longreach_torch_cuda INTERFACE longreach_torch)
+# The plugin asks for libcudart itself, which the wheels keep elsewhere.
+target_link_options(longreach_torch_cuda INTERFACE "LINKER:-rpath,${LONGREACH_NVIDIA}/cu13/lib")
 # Nothing names a symbol of libtorch_cuda: without --no-as-needed the linker would drop it.
 target_link_options(longreach_torch_cuda INTERFACE "LINKER:--push-state,--no-as-needed"
   ${LONGREACH_LIBTORCH}/lib/libtorch_cuda.so ${LONGREACH_LIBTORCH}/lib/libc10_cuda.so "LINKER:--pop-state")
