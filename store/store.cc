@@ -141,6 +141,7 @@ absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& fi
     ++removed;
     done.push_back(hash);
   }
+  if (done.empty()) return removed;
   ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(writer));
   for (const std::string& hash : done) RETURN_IF_ERROR(ForgetUnused(tx, hash));
   RETURN_IF_ERROR(tx.Commit());

@@ -1,0 +1,125 @@
+// Backup, check and merge as a client asks for them, while the scheduler's writer and engine run.
+#include "scheduler/service/maintenance.h"
+
+#include "proto/base/build_info.h"
+#include "store/migrate.h"
+#include "tests/store/fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using longreach::testing::TemporaryFolder;
+using store::At;
+using store::MakePack;
+using store::TestStore;
+
+class MaintenanceTest : public ::testing::Test {
+ protected:
+  MaintenanceTest() : ours_(folder_ / "ours.db") { ours_.AddWorker("w1"); }
+
+  // From here on the connection is the writer's.
+  void StartWriter() {
+    EXPECT_OK(engine_.Restore(ours_.db()));
+    writer_ = std::make_unique<store::Writer>(ours_.db(), clock_, store::WriterOptions{});
+  }
+  template <typename T>
+  T Read(const std::string& query) {
+    absl::StatusOr<store::Snapshot> snapshot = ours_.store->Read();
+    EXPECT_OK(snapshot);
+    return *snapshot->db().One<T>(query);
+  }
+  absl::StatusOr<v1::MergeStoreResponse> Merge(const std::string& file) {
+    v1::MergeStoreRequest request;
+    request.set_path(file.empty() ? "" : (folder_ / file).string());
+    return MergeStore(*ours_.store, *writer_, engine_, request);
+  }
+
+  TemporaryFolder folder_;
+  SystemClock clock_;
+  TestStore ours_;
+  std::unique_ptr<store::Writer> writer_;
+  Engine engine_{clock_, EngineOptions{}, [this](store::Event event) { writer_->Submit(std::move(event)); }, [] {}};
+};
+
+TEST_F(MaintenanceTest, AMergeBringsResultsAndEndsAttemptsThatHaveNothingLeftToDo) {
+  const std::vector<store::NewJob> jobs = MakePack(3);
+  ours_.AddSweep("one", jobs);
+  const int64_t pair = ours_.Start("w1", {1, 2});
+  const int64_t alone = ours_.Start("w1", {3});
+  {
+    TestStore theirs(folder_ / "theirs.db");
+    theirs.AddWorker("w2");
+    theirs.AddSweep("one", jobs);
+    theirs.Succeed(theirs.Start("w2", {1, 3}), 0.75);
+  }
+  StartWriter();
+
+  ASSERT_OK_AND_ASSIGN(v1::MergeStoreResponse response, Merge("theirs.db"));
+
+  EXPECT_EQ(response.results_added(), 2);
+  EXPECT_EQ(Read<int>("SELECT count(*) FROM jobs WHERE state = 'succeeded'"), 2);
+  EXPECT_EQ(Read<std::string>("SELECT outcome FROM attempts WHERE id = " + std::to_string(alone)), "dropped");
+  EXPECT_EQ(Read<int>("SELECT ended_at IS NULL FROM attempts WHERE id = " + std::to_string(pair)), 1);
+  ASSERT_OK_AND_ASSIGN(v1::CheckStoreResponse check, CheckStore(*ours_.store, {}));
+  EXPECT_THAT(check.violations(), IsEmpty());
+}
+
+TEST_F(MaintenanceTest, AMergeThatIsRefusedSaysWhyAndWritesNothing) {
+  StartWriter();
+
+  EXPECT_EQ(Merge("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Merge("none.db").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Merge("ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "a store into itself";
+  EXPECT_EQ(Read<int>("SELECT count(*) FROM jobs"), 0);
+}
+
+TEST_F(MaintenanceTest, ABackupIsAStore) {
+  ours_.Succeed(ours_.Start("w1", ours_.AddSweep("one", MakePack(2))), 0.5);
+  StartWriter();
+  v1::BackupStoreRequest request;
+  EXPECT_EQ(BackupStore(*ours_.store, request).status().code(), absl::StatusCode::kInvalidArgument);
+  request.set_path((folder_ / "copy.db").string());
+
+  ASSERT_OK_AND_ASSIGN(v1::BackupStoreResponse response, BackupStore(*ours_.store, request));
+
+  EXPECT_GT(response.bytes(), 0);
+  EXPECT_EQ(BackupStore(*ours_.store, request).status().code(), absl::StatusCode::kAlreadyExists);
+  TestStore copy(folder_ / "copy.db");
+  EXPECT_EQ(copy.SweepCounts(1).succeeded, 2);
+}
+
+TEST_F(MaintenanceTest, TheCheckCountsAndReportsWhatItFinds) {
+  const std::vector<int64_t> jobs = ours_.AddSweep("one", MakePack(2));
+  const int64_t attempt = ours_.Start("w1", jobs);
+  ours_.AddFile(jobs[0], "log", 0, attempt, "a log");
+  ours_.Succeed(attempt, 0.5);
+  store::WriteFile(ours_.store->artifacts().PathOf(Sha256Of("a log")), "A log");
+  v1::CheckStoreRequest request;
+  ASSERT_OK_AND_ASSIGN(v1::CheckStoreResponse quick, CheckStore(*ours_.store, request));
+  EXPECT_THAT(quick.violations(), IsEmpty());
+  EXPECT_EQ(quick.jobs(), 2);
+  EXPECT_EQ(quick.attempts(), 1);
+  EXPECT_EQ(quick.measurements(), 4);
+  EXPECT_EQ(quick.artifacts(), 1);
+  request.set_artifacts(true);
+
+  ASSERT_OK_AND_ASSIGN(v1::CheckStoreResponse thorough, CheckStore(*ours_.store, request));
+
+  EXPECT_THAT(thorough.violations(), ElementsAre(HasSubstr("is damaged")));
+}
+
+TEST_F(MaintenanceTest, TheInfoNamesVersionsAndTheFile) {
+  ASSERT_OK_AND_ASSIGN(v1::GetInfoResponse info, GetInfo(*ours_.store));
+
+  EXPECT_EQ(info.build(), BuildDescription());
+  EXPECT_EQ(info.protocol(), kProtocolVersion);
+  EXPECT_EQ(info.store_version(), store::SchemaVersion());
+  EXPECT_EQ(info.store_version_found(), 0);
+  EXPECT_EQ(info.store_path(), (folder_ / "ours.db").string());
+}
+
+}  // namespace
+}  // namespace longreach::service
