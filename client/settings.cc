@@ -53,6 +53,14 @@ Level FromVariables(const Environment& environment) {
   return level;
 }
 
+// Nothing but blanks and comments.
+bool IsBlank(const std::string& text) {
+  for (const std::string& line : Split(text, '\n')) {
+    if (const std::string_view words = Trim(line); !words.empty() && words.front() != '#') return false;
+  }
+  return true;
+}
+
 absl::StatusOr<Level> FromFile(const Environment& environment) {
   const std::string folder = environment.variable("XDG_CONFIG_HOME");
   const std::string home = environment.variable("HOME");
@@ -63,7 +71,7 @@ absl::StatusOr<Level> FromFile(const Environment& environment) {
   if (!file) return Level{};
   std::ostringstream text;
   text << file.rdbuf();
-  if (Trim(text.str()).empty()) return Level{};
+  if (IsBlank(text.str())) return Level{};
   ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text.str(), path.string()));
   Level level;
   for (const YamlNode::Entry& entry : tree.root().entries) {

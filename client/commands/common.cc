@@ -20,9 +20,32 @@ void SpecArguments::AddTo(CLI::App& app) {
       ->allow_extra_args(false);
 }
 
+namespace {
+
+// What the scheduler would refuse as well, but only if the message reached it: lists of millions make it too large.
+absl::Status CheckSize(const v1::SweepSpec& spec) {
+  constexpr double kMaxJobs = 10'000'000;
+  constexpr size_t kMaxBytes = 15 << 20;
+  const v1::Axes& axes = spec.axes();
+  const double jobs = static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+  if (jobs > kMaxJobs) {
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {:.0f}", axes.task_size(),
+                             axes.encoding_size(), axes.learning_rate_size(), axes.seed_size(), jobs, kMaxJobs),
+                 "cut an axis with --set, or split the sweep");
+  }
+  if (spec.ByteSizeLong() > kMaxBytes) {
+    return Error(absl::StatusCode::kResourceExhausted, "the sweep's lists are too long to be sent to the scheduler", "split the sweep");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<SweepFile> SpecArguments::Load() const {
   ASSIGN_OR_RETURN(SweepFile file, LoadSweep(spec));
   RETURN_IF_ERROR(ApplyOverrides(overrides, file.spec));
+  RETURN_IF_ERROR(CheckSize(file.spec));
   return file;
 }
 

@@ -18,7 +18,7 @@ using v1::TableAxisEntry;
 using v1::TableCell;
 
 // A header is broken into lines no longer than this where it has blanks: eight columns fit beside the tasks.
-constexpr int kHeaderWidth = 12;
+constexpr int kHeaderWidth = 10;
 
 const TableCell& CellAt(const Table& table, int row, int column) {
   const int at = row * table.columns_size() + column;

@@ -1,0 +1,336 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/commands/command.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A command line for each command that asks a scheduler; the other tests run over all of them.
+const std::map<std::string, std::vector<std::string>>& CommandLines() {
+  static const std::map<std::string, std::vector<std::string>> lines = {
+      {"cancel", {"cancel", "last"}},
+      {"drain", {"drain", "gpu-1"}},
+      {"explain", {"explain", "bbbb"}},
+      {"job", {"job", "bbbb"}},
+      {"jobs", {"jobs", "last"}},
+      {"list", {"list", "data"}},
+      {"logs", {"logs", "bbbb"}},
+      {"pause", {"pause", "last"}},
+      {"plan", {"plan", "table-b1"}},
+      {"priority", {"priority", "last", "-5"}},
+      {"results", {"results", "last"}},
+      {"resume", {"resume", "last"}},
+      {"retry", {"retry", "last"}},
+      {"run", {"run", "table-b1"}},
+      {"status", {"status"}},
+      {"store", {"store", "check"}},
+      {"submit", {"submit", "table-b1"}},
+      {"sweeps", {"sweeps"}},
+      {"wait", {"wait", "last"}},
+      {"watch", {"watch"}},
+      {"workers", {"workers"}},
+  };
+  return lines;
+}
+
+// Commands that need no scheduler.
+const std::vector<std::string> kLocal = {"complete", "completion", "data", "reference", "version"};
+
+class CommandTest : public testing::Test {
+ protected:
+  Outcome Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
+    return RunCommandLine(arguments);
+  }
+
+  FakeScheduler scheduler_;
+};
+
+TEST(RegistryTest, IsSortedAndEveryCommandIsTested) {
+  std::string before;
+  for (const CommandEntry& entry : Commands()) {
+    EXPECT_LT(before, entry.name);
+    before = entry.name;
+    const bool local = std::find(kLocal.begin(), kLocal.end(), entry.name) != kLocal.end();
+    EXPECT_NE(local, CommandLines().contains(before)) << before << ": add it to one of the two lists of this test";
+  }
+}
+
+TEST(HelpTest, EveryCommandHasSummaryAndExamplesThatAreCommands) {
+  for (const CommandEntry& entry : Commands()) {
+    const CommandInfo info = entry.make()->Info();
+    EXPECT_NE(info.summary, "") << entry.name;
+    EXPECT_THAT(std::string(info.examples), HasSubstr(std::string("longreach ") + (entry.name == "complete" ? "__complete" : std::string(entry.name))));
+    if (info.hidden) continue;
+    const Outcome outcome = RunCommandLine({std::string(entry.name), "--help"});
+    EXPECT_EQ(outcome.code, kDone) << entry.name;
+    EXPECT_THAT(outcome.out, HasSubstr("Examples:"));
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST(HelpTest, TheOverviewNamesEveryCommand) {
+  const Outcome outcome = RunCommandLine({"--help"});
+  EXPECT_EQ(outcome.code, kDone);
+  for (const CommandEntry& entry : Commands()) {
+    EXPECT_EQ(outcome.out.find("  " + std::string(entry.name) + " ") == std::string::npos, entry.make()->Info().hidden) << entry.name;
+  }
+  EXPECT_EQ(RunCommandLine({"help", "run"}).out, RunCommandLine({"run", "--help"}).out);
+}
+
+TEST(HelpTest, WithoutACommandTheOverviewGoesToStderr) {
+  const Outcome outcome = RunCommandLine({});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("Usage: longreach"));
+}
+
+TEST(UsageTest, UnknownWordsGetASuggestion) {
+  const auto refused = [](std::vector<std::string> arguments, const std::string& text) {
+    const Outcome outcome = RunCommandLine(arguments);
+    EXPECT_EQ(outcome.code, kUsage) << text;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+  };
+  refused({"statsu"}, "error: unknown command 'longreach statsu'\n  did you mean 'status'?");
+  refused({"list", "task"}, "did you mean 'tasks'?");
+  refused({"store", "chekc"}, "did you mean 'check'?");
+  refused({"results", "last", "--pubished"}, "error: unknown option '--pubished'\n  did you mean '--published'?");
+  refused({"results", "--pubished"}, "unknown option '--pubished'");
+  refused({"status", "--shceduler", "x"}, "did you mean '--scheduler'?");
+  refused({"run", "quickstart", "-z"}, "unknown option '-z'");
+  refused({"results"}, "SWEEP is required");
+  refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, data");
+  refused({"status", "a", "b"}, "b");
+  refused({"priority", "last", "high"}, "high");
+  refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
+  refused({"status", "-o", "latex"}, "'longreach status' has no output as latex");
+  refused({"jobs", "last", "--state", "leasd"}, "did you mean 'leased'?");
+  refused({"wait", "last", "--timeout", "soon"}, "--timeout: 'soon' is not a duration");
+  refused({"wait", "last", "--timeout", "-1"}, "is not a duration");
+  refused({"results", "last", "--rows", "tsk"}, "--rows: unknown value 'tsk'\n  did you mean 'task'?");
+  refused({"results", "last", "--rows", "task", "--columns", "task"}, "both 'task'");
+  refused({"run", "quickstart", "--threads", "0"}, "--threads");
+  refused({"plan", "table-b1", "--set", "encoding=roep"}, "error: --set encoding: unknown encoding 'roep'\n  did you mean 'rope'? 'longreach list encodings' shows all of them\n");
+}
+
+TEST(UsageTest, MistakesAreJsonWhereJsonWasAskedFor) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"statsu", "-o", "json"}, {"-ojson", "results"}, {"plan", "table-b1", "--output=json", "--set", "steps=1"}}) {
+    const Outcome outcome = RunCommandLine(arguments);
+    EXPECT_EQ(outcome.code, kUsage);
+    EXPECT_EQ(outcome.out, "");
+    const nlohmann::json json = nlohmann::json::parse(outcome.err);
+    EXPECT_EQ(json["error"]["code"], "INVALID_ARGUMENT");
+    EXPECT_NE(json["error"]["message"], "");
+    EXPECT_NE(json["error"]["hint"], "");
+  }
+}
+
+TEST(UnreachableTest, EveryCommandThatNeedsASchedulerEndsWithThree) {
+  const TempFolder folder;
+  for (const auto& [name, line] : CommandLines()) {
+    std::vector<std::string> arguments = line;
+    arguments.insert(arguments.end(), {"--scheduler", "unix:" + (folder.path() / "nobody").string()});
+    const Outcome outcome = RunCommandLine(arguments);
+    EXPECT_EQ(outcome.code, kUnreachable) << name << outcome.err;
+    EXPECT_EQ(outcome.out, "") << name;
+    EXPECT_THAT(outcome.err, HasSubstr("error: no scheduler at unix:")) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("'longreach run SPEC' needs none")) << name;
+  }
+}
+
+TEST_F(CommandTest, EveryCommandSucceedsAndTalksOnlyOnStderr) {
+  for (const auto& [name, line] : CommandLines()) {
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.code, kDone) << name << ": " << outcome.err;
+    EXPECT_EQ(outcome.err.find("error"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos) << "colour without a terminal: " << name;
+  }
+}
+
+TEST_F(CommandTest, EveryCommandPrintsExactlyOneJsonValueThatBeginsWithTheSchema) {
+  for (const auto& [name, line] : CommandLines()) {
+    std::vector<std::string> arguments = line;
+    arguments.insert(arguments.end(), {"-o", "json"});
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kDone) << name << ": " << outcome.err;
+    EXPECT_THAT(outcome.out, StartsWith("{\"schema\":\"longreach/v1\"")) << name;
+    ASSERT_TRUE(nlohmann::json::accept(outcome.out)) << name << outcome.out;
+  }
+  for (const std::vector<std::string>& local : {std::vector<std::string>{"version"}, {"list", "tasks"}, {"list", "presets"}, {"list", "metrics"}, {"list", "encodings"}, {"completion", "bash"}}) {
+    std::vector<std::string> arguments = local;
+    arguments.insert(arguments.end(), {"-o", "json"});
+    const Outcome outcome = RunCommandLine(arguments);
+    EXPECT_EQ(outcome.code, kDone);
+    EXPECT_EQ(nlohmann::json::parse(outcome.out)["schema"], "longreach/v1");
+  }
+}
+
+TEST_F(CommandTest, ARefusalBecomesItsExitCodeAndLeavesStdoutEmpty) {
+  struct Case {
+    grpc::StatusCode status;
+    int code;
+  };
+  const std::map<std::string, std::string> calls = {
+      {"cancel", "SteerSweep"}, {"drain", "SteerWorker"}, {"explain", "ExplainJob"}, {"job", "GetJob"}, {"jobs", "ListJobs"},
+      {"list", "ListDataSets"}, {"logs", "GetLog"}, {"pause", "SteerSweep"}, {"plan", "SubmitSweep"}, {"priority", "SteerSweep"},
+      {"results", "GetTable"}, {"resume", "SteerSweep"}, {"retry", "SteerSweep"}, {"run", "SubmitSweep"}, {"status", "WatchSweep"},
+      {"store", "CheckStore"}, {"submit", "SubmitSweep"}, {"sweeps", "ListSweeps"}, {"wait", "WatchSweep"}, {"watch", "WatchSweep"},
+      {"workers", "ListWorkers"}};
+  for (const auto& [name, line] : CommandLines()) {
+    for (const Case& one : {Case{grpc::StatusCode::NOT_FOUND, kNotFound}, Case{grpc::StatusCode::PERMISSION_DENIED, kNotAllowed},
+                            Case{grpc::StatusCode::INVALID_ARGUMENT, kUsage}, Case{grpc::StatusCode::FAILED_PRECONDITION, kFailed},
+                            Case{grpc::StatusCode::RESOURCE_EXHAUSTED, kFailed}}) {
+      scheduler_.refusals = {{calls.at(name), grpc::Status(one.status, "no such thing\ndo that \x1b[2J")}};
+      std::vector<std::string> arguments = line;
+      arguments.insert(arguments.end(), {"-o", "json"});
+      const Outcome as_json = Run(arguments);
+      EXPECT_EQ(as_json.code, one.code) << name;
+      EXPECT_EQ(as_json.out, "") << name;
+    }
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.out, "") << name;
+    EXPECT_THAT(outcome.err, HasSubstr("error: no such thing\n  do that \\x1b[2J\n")) << name;
+  }
+}
+
+TEST_F(CommandTest, PlanAsksForADryRunAndHasItsNumbersAtTheTop) {
+  scheduler_.plan.set_hours(std::nan(""));
+  const Outcome outcome = Run({"plan", "table-b1", "-o", "json", "--set", "training.steps=2"});
+  EXPECT_TRUE(scheduler_.submitted.dry_run());
+  EXPECT_EQ(scheduler_.submitted.spec().training().steps(), 2);
+  EXPECT_EQ(scheduler_.submitted.spec().axes().task_size(), 15);
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["jobs"], 945);
+  for (const char* key : {"done", "prerequisites", "packs", "flops", "checkpoint_bytes", "hours", "hours_low", "hours_high"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+}
+
+TEST_F(CommandTest, ASweepThatIsTooLargeToBeSentIsRefusedWithItsNumber) {
+  const Outcome outcome = Run({"plan", "table-b1", "--set", "seed=0..9999999"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("x 10000000 seeds = 3150000000 jobs; at most 10000000"));
+  EXPECT_EQ(scheduler_.calls, 0);
+}
+
+TEST_F(CommandTest, SubmitSendsThePriorityOnlyWhenItIsGiven) {
+  Run({"submit", "table-b1"});
+  EXPECT_FALSE(scheduler_.submitted.has_priority());
+  EXPECT_FALSE(scheduler_.submitted.dry_run());
+  Run({"submit", "table-b1", "--priority", "-3"});
+  EXPECT_EQ(scheduler_.submitted.priority(), -3);
+}
+
+TEST_F(CommandTest, QuietPrintsBareIds) {
+  EXPECT_EQ(Run({"submit", "table-b1", "-q"}).out, std::string(64, 'a') + "\n");
+  EXPECT_EQ(Run({"sweeps", "-q"}).out, std::string(64, 'a') + "\n");
+  EXPECT_EQ(Run({"jobs", "last", "-q"}).out, std::string(63, 'b') + "0\n" + std::string(63, 'b') + "1\n");
+  EXPECT_EQ(Run({"workers", "-q"}).out, "0123456789\n");
+  EXPECT_EQ(Run({"submit", "table-b1", "-q"}).err, "");
+}
+
+TEST_F(CommandTest, JobsFollowsAllPages) {
+  const Outcome all = Run({"jobs", "last", "-o", "json", "--state", "succeeded"});
+  EXPECT_EQ(scheduler_.jobs_request.state(), "succeeded");
+  EXPECT_EQ(nlohmann::json::parse(all.out)["jobs"].size(), 2u);
+
+  const Outcome one = Run({"jobs", "last", "-o", "json", "--limit", "1"});
+  EXPECT_EQ(nlohmann::json::parse(one.out)["jobs"].size(), 1u);
+  EXPECT_THAT(one.err, HasSubstr("--limit 0 shows all"));
+
+  scheduler_.jobs.clear_jobs();
+  EXPECT_EQ(nlohmann::json::parse(Run({"jobs", "last", "-o", "json"}).out)["jobs"].size(), 0u);
+}
+
+TEST_F(CommandTest, SteeringSaysWhatToWhom) {
+  const std::map<std::string, v1::SteerSweepRequest::Action> actions = {{"pause", v1::SteerSweepRequest::ACTION_PAUSE},
+                                                                         {"resume", v1::SteerSweepRequest::ACTION_RESUME},
+                                                                         {"cancel", v1::SteerSweepRequest::ACTION_CANCEL},
+                                                                         {"retry", v1::SteerSweepRequest::ACTION_RETRY}};
+  for (const auto& [name, action] : actions) {
+    Run({name, "mine"});
+    EXPECT_EQ(scheduler_.steered.action(), action);
+    EXPECT_EQ(scheduler_.steered.sweep(), "mine");
+  }
+  Run({"priority", "mine", "-5"});
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_SET_PRIORITY);
+  EXPECT_EQ(scheduler_.steered.priority(), -5);
+  EXPECT_THAT(Run({"drain", "gpu-1"}).out, HasSubstr("gpu-1 is draining"));
+  EXPECT_THAT(Run({"drain", "gpu-1", "--undo"}).out, HasSubstr("gpu-1 is active"));
+  EXPECT_EQ(scheduler_.steered_worker.worker(), "gpu-1");
+}
+
+TEST_F(CommandTest, ResultsAsksForTheTableOfTheSweepsPreset) {
+  Run({"results", "last"});
+  const v1::TableSpec preset = scheduler_.table_request.table();
+  EXPECT_EQ(preset.published(), "table_b1");
+  EXPECT_EQ(preset.aggregate(), "max");
+  EXPECT_EQ(preset.row_order_size(), 15);
+  EXPECT_EQ(preset.published_gain(), 7.4);
+  EXPECT_EQ(scheduler_.table_request.sweep(), std::string(64, 'a'));
+
+  scheduler_.sweep.set_name("mine");
+  Run({"results", "last"});
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "task");
+  EXPECT_EQ(scheduler_.table_request.table().published(), "");
+  EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) over all test lengths, max over learning_rate and seed");
+}
+
+TEST_F(CommandTest, PublishedValuesAreNeverPutBesideOthers) {
+  Run({"results", "last", "--aggregate", "mean"});
+  EXPECT_EQ(scheduler_.table_request.table().published(), "");
+  EXPECT_FALSE(scheduler_.table_request.table().has_published_gain());
+  EXPECT_EQ(scheduler_.table_request.table().row_order_size(), 15);
+
+  Run({"results", "last", "--rows", "learning_rate"});
+  EXPECT_EQ(scheduler_.table_request.table().row_order_size(), 0);
+  EXPECT_EQ(scheduler_.table_request.table().extra_columns_size(), 0);
+
+  Run({"results", "last", "--aggregate", "max"});
+  EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1") << "the same as the preset's";
+
+  const Outcome outcome = Run({"results", "last", "--aggregate", "mean", "--published"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("the published table holds other values"));
+}
+
+TEST_F(CommandTest, StoreCheckFailsOnContradictions) {
+  scheduler_.check.add_violations("job 1f3a has two results");
+  const Outcome outcome = Run({"store", "check"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("job 1f3a has two results\n1 contradiction: "));
+  EXPECT_EQ(Run({"store", "check", "-o", "json"}).code, kFailed);
+}
+
+TEST_F(CommandTest, StoreMigrateSaysFromWhereToWhere) { EXPECT_THAT(Run({"store", "migrate"}).out, HasSubstr("version 3, was 1")); }
+
+TEST_F(CommandTest, AnOutputFormatOfTheEnvironmentIsOnlyAWish) {
+  const Outcome outcome = RunCommandLine({"status", "--scheduler", scheduler_.address()}, {{"LONGREACH_OUTPUT", "csv"}});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2/2 done"));
+}
+
+TEST_F(CommandTest, ACallThatMayBeRepeatedIsRepeated) {
+  scheduler_.refusals["ListSweeps"] = grpc::Status(grpc::StatusCode::UNAVAILABLE, "restarting");
+  const Outcome outcome = Run({"sweeps"});
+  EXPECT_EQ(outcome.code, kUnreachable);
+  EXPECT_EQ(scheduler_.calls, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("lost the scheduler at "));
+}
+
+}  // namespace
+}  // namespace longreach::client

@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "proto/base/text.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// The words that are offered, without their descriptions.
+std::vector<std::string> Offered(const std::vector<std::string>& words, const std::string& scheduler = "unix:/nonexistent") {
+  std::vector<std::string> arguments = {"--scheduler", scheduler, "__complete", "--"};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  const Outcome outcome = RunCommandLine(arguments);
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  std::vector<std::string> offered;
+  for (const std::string& line : Split(Trim(outcome.out), '\n')) {
+    if (!line.empty()) offered.push_back(line.substr(0, line.find('\t')));
+  }
+  return offered;
+}
+
+TEST(CompletionTest, OffersCommandsButNotHiddenOnes) {
+  EXPECT_THAT(Offered({"re"}), ElementsAre("results", "resume", "retry"));
+  EXPECT_THAT(Offered({""}), Contains("run"));
+  EXPECT_THAT(Offered({"__"}), IsEmpty());
+}
+
+TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
+  EXPECT_THAT(Offered({"store", ""}), ElementsAre("backup", "check", "migrate", "merge"));
+  EXPECT_THAT(Offered({"results", "last", "--pub"}), ElementsAre("--published"));
+  EXPECT_THAT(Offered({"results", "--sto"}), ElementsAre("--store"));
+  EXPECT_THAT(Offered({"results", "--aggregate", "m"}), ElementsAre("max", "min", "mean", "median"));
+  EXPECT_THAT(Offered({"-o", "j"}), ElementsAre("json"));
+  EXPECT_THAT(Offered({"jobs", "last", "--state", "f"}), ElementsAre("failed"));
+}
+
+TEST(CompletionTest, OffersPresetsFilesAndWhatCanBeSet) {
+  EXPECT_THAT(Offered({"run", "ta"}), ElementsAre("table-b1", ":files"));
+  EXPECT_THAT(Offered({"run", "table-b1", "--set", "training."}), Contains("training.steps="));
+  EXPECT_THAT(Offered({"run", "table-b1", "--set", "encoding=ro"}), ElementsAre("encoding=rope", "encoding=rope:randomized"));
+  EXPECT_THAT(Offered({"run", "table-b1", "x"}), Not(Contains(":files"))) << "it takes one SPEC";
+  EXPECT_THAT(Offered({"store", "merge", ""}), ElementsAre(":files"));
+}
+
+TEST(CompletionTest, OffersSweepsOfASchedulerThatIsThere) {
+  FakeScheduler scheduler;
+  EXPECT_THAT(Offered({"results", ""}, scheduler.address()), ElementsAre("last", "table-b1"));
+  EXPECT_THAT(Offered({"drain", ""}, scheduler.address()), ElementsAre("gpu-1"));
+  EXPECT_THAT(Offered({"results", ""}), ElementsAre("last")) << "and none without one";
+}
+
+TEST(CompletionTest, EachShellHasAScriptThatAsksTheProgram) {
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    EXPECT_THAT(RunCommandLine({"completion", shell}).out, HasSubstr("longreach __complete -- ")) << shell;
+  }
+}
+
+}  // namespace
+}  // namespace longreach::client

@@ -1,0 +1,196 @@
+#include "client/embedded.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+
+// Programs that play scheduler and worker: shell scripts beside the client, which write down how they were called. The
+// scheduler's calls go to a FakeScheduler of this process.
+class EmbeddedTest : public testing::Test {
+ protected:
+  void SetScheduler(const std::string& behaviour) { binaries_.WriteScript("longreach-scheduler", Record("scheduler") + behaviour); }
+  void SetWorker(const std::string& behaviour) { binaries_.WriteScript("longreach-worker", Record("worker") + behaviour); }
+
+  // Listens, and ends in order when the client closes the pipe.
+  std::string Listens() const { return "echo listening on " + fake_.address() + "\ncat >/dev/null\necho ended >>" + Path("ends") + "\n"; }
+
+  Outcome Run(const std::vector<std::string>& arguments) {
+    return RunCommandLine(arguments, {{"XDG_RUNTIME_DIR", runtime_.path().string()}}, binaries_.path());
+  }
+  std::string Path(const std::string& name) const { return (binaries_.path() / name).string(); }
+  std::string Contents(const std::string& name) const {
+    std::ifstream file(binaries_.path() / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  std::string store() const { return Path("test.db"); }
+  void MakeStore() { binaries_.Write("test.db", ""); }
+
+  FakeScheduler fake_;
+  TempFolder runtime_;
+
+ private:
+  std::string Record(const std::string& who) const { return "echo \"$@\" >>" + Path(who + ".calls") + "\n"; }
+
+  TempFolder binaries_;
+};
+
+TEST_F(EmbeddedTest, ACommandWithAStoreStartsASchedulerAndStopsIt) {
+  SetScheduler(Listens());
+  MakeStore();
+
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(Contents("scheduler.calls"), HasSubstr("--store " + store() + " --listen unix:" + runtime_.path().string()));
+  EXPECT_THAT(Contents("scheduler.calls"), HasSubstr("--until-stdin-closes"));
+  EXPECT_EQ(Contents("ends"), "ended\n");
+  EXPECT_TRUE(std::filesystem::is_empty(runtime_.path())) << "the socket's folder is removed";
+}
+
+TEST_F(EmbeddedTest, LookingIntoAStoreThatIsNotThereMakesNone) {
+  SetScheduler(Listens());
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+  EXPECT_EQ(outcome.code, kNotFound);
+  EXPECT_THAT(outcome.err, HasSubstr("there is no store '"));
+  EXPECT_EQ(Contents("scheduler.calls"), "");
+}
+
+TEST_F(EmbeddedTest, PlanWithoutAStoreUsesMemory) {
+  SetScheduler(Listens());
+  EXPECT_EQ(Run({"plan", "table-b1", "-o", "json"}).code, kDone);
+  EXPECT_EQ(Run({"plan", "table-b1", "--store", store()}).code, kDone);
+  const std::string calls = Contents("scheduler.calls");
+  EXPECT_EQ(calls.find("--store :memory:"), 0u);
+  EXPECT_NE(calls.rfind("--store :memory:"), 0u) << "a store that is not there is planned as an empty one";
+}
+
+TEST_F(EmbeddedTest, ASchedulerThatRefusesIsQuotedAndTheExitCodeIsOne) {
+  SetScheduler("echo 'some log line' >&2\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  MakeStore();
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.err, "error: store 'test.db' is held by another scheduler\n");
+  EXPECT_TRUE(std::filesystem::is_empty(runtime_.path()));
+}
+
+TEST_F(EmbeddedTest, ASchedulerThatEndsSilentlyIsReportedWithItsExitCode) {
+  SetScheduler("exit 7\n");
+  MakeStore();
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("longreach-scheduler ended with exit code 7 and said nothing"));
+}
+
+TEST_F(EmbeddedTest, AMissingSchedulerIsNamed) {
+  MakeStore();
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("there is no program '" + Path("longreach-scheduler") + "'"));
+}
+
+TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler) {
+  SetScheduler(Listens());
+  SetWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);  // Something is left to do when it is submitted.
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = fake_.sweep;
+  update.mutable_sweep()->mutable_counts()->set_succeeded(2);
+  update.set_finished(true);
+  fake_.updates.push_back(update);
+
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--threads", "2", "--pack-limit", "4", "--checkpoint-every-s", "0.5"});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(Contents("worker.calls"), "run --scheduler " + fake_.address() + " --state " + store() +
+                                          ".worker --until-stdin-closes --threads 2 --pack-limit 4 --checkpoint-every-s 0.5\n");
+  EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
+}
+
+TEST_F(EmbeddedTest, RunOfAFinishedSweepStartsNoWorker) {
+  SetScheduler(Listens());
+  const Outcome outcome = Run({"run", "table-b1", "--store", store()});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("87.5"));
+  EXPECT_EQ(Contents("worker.calls"), "");
+}
+
+TEST_F(EmbeddedTest, AWorkerThatDiesEndsTheRun) {
+  SetScheduler(Listens());
+  SetWorker("echo 'error: no GPU answers' >&2\nexit 1\n");
+  fake_.sweep.mutable_counts()->set_succeeded(0);
+  fake_.watch_stays_open = true;
+  const Outcome outcome = Run({"run", "table-b1", "--store", store()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("error: the worker ended: no GPU answers\n  what was finished is kept in the store; the same command goes on\n"));
+  EXPECT_EQ(Contents("ends"), "ended\n");
+}
+
+TEST_F(EmbeddedTest, AMissingWorkerEndsTheRun) {
+  SetScheduler(Listens());
+  fake_.sweep.mutable_counts()->set_succeeded(0);
+  const Outcome outcome = Run({"run", "table-b1", "--store", store()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("LONGREACH_TRAINER=OFF"));
+  EXPECT_EQ(Contents("ends"), "ended\n");
+}
+
+TEST_F(EmbeddedTest, AWorkerThatWasPutAsideEndsTheRun) {
+  SetScheduler(Listens());
+  SetWorker("cat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(0);
+  fake_.watch_stays_open = true;
+  fake_.workers.mutable_workers(0)->set_state("put_aside");
+  fake_.workers.mutable_workers(0)->set_reason("its last three attempts failed");
+  const Outcome outcome = Run({"run", "table-b1", "--store", store()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("the worker gets no more work: its last three attempts failed"));
+}
+
+TEST_F(EmbeddedTest, ASchedulerThatDiesEndsTheRun) {
+  // It listens, and dies when the worker, which was started after it, says so.
+  SetScheduler("echo listening on " + fake_.address() + "\nmkfifo " + Path("die") + "\nread line <" + Path("die") + "\necho 'error: disk full' >&2\nexit 1\n");
+  SetWorker("while [ ! -p " + Path("die") + " ]; do :; done\necho now >" + Path("die") + "\ncat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(0);
+  fake_.watch_stays_open = true;
+  const Outcome outcome = Run({"run", "table-b1", "--store", store()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("error: the scheduler ended: disk full"));
+}
+
+TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
+  SetScheduler(Listens());
+  // The interrupt comes from the worker, so the client's handler is in place.
+  SetWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  fake_.watch_stays_open = true;
+
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--set", "training.steps=2"});
+
+  EXPECT_EQ(outcome.code, kInterrupted);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 jobs done, and everything is kept. To go on:\n  longreach run table-b1 --set training.steps=2 --store " + store()));
+  EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
+}
+
+TEST_F(EmbeddedTest, DataImportRunsTheWorkerAndSaysWhenItRefuses) {
+  SetWorker("exit 2\n");
+  const Outcome refused = Run({"data", "import", "enwik8", "/tmp/x.zip", "--name", "mine"});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, HasSubstr("longreach-worker did not import '/tmp/x.zip' as enwik8 (exit code 2)"));
+  EXPECT_EQ(Contents("worker.calls"), "data import enwik8 /tmp/x.zip --name mine\n");
+
+  SetWorker("exit 0\n");
+  EXPECT_EQ(Run({"data", "import", "enwik8", "/tmp/x.zip", "--name", "mine"}).code, kDone);
+}
+
+}  // namespace
+}  // namespace longreach::client

@@ -1,0 +1,60 @@
+#include "client/output/grid.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace longreach::client {
+namespace {
+
+Grid Example() {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"value", "VALUE", true}, {"note", "NOTE"}};
+  grid.rows = {{TextCell("rope"), NumberCell(0.5), TextCell("a,b \"c\"")}, {TextCell("a_b|c"), NumberCell(1234), MissingCell()}};
+  return grid;
+}
+
+TEST(GridTest, AlignsTextToTheLeftAndNumbersToTheRight) {
+  EXPECT_EQ(GridAsTable(Example(), false),
+            "NAME   VALUE  NOTE\n"
+            "rope     0.5  a,b \"c\"\n"
+            "a_b|c   1234  -\n");
+}
+
+TEST(GridTest, QuotesCsvAsRfc4180Says) {
+  EXPECT_EQ(GridAsCsv(Example()),
+            "name,value,note\n"
+            "rope,0.5,\"a,b \"\"c\"\"\"\n"
+            "a_b|c,1234,\n");
+  EXPECT_EQ(CsvField("a\nb", false), "\"a\nb\"");
+}
+
+TEST(GridTest, TextsThatASpreadsheetWouldRunAreDisarmedAndNumbersAreNot) {
+  EXPECT_EQ(CsvField("=HYPERLINK(1)", false), "'=HYPERLINK(1)");
+  EXPECT_EQ(CsvField("@x", false), "'@x");
+  EXPECT_EQ(CsvField("-0.5", true), "-0.5");
+}
+
+TEST(GridTest, EscapesMarkdownAndLatex) {
+  EXPECT_EQ(GridAsMarkdown(Example()),
+            "| NAME | VALUE | NOTE |\n"
+            "| --- | ---: | --- |\n"
+            "| rope | 0.5 | a,b \"c\" |\n"
+            "| a\\_b\\|c | 1234 | - |\n");
+  EXPECT_EQ(EscapeLatex("50% of a_b & {c}~^\\"), "50\\% of a\\_b \\& \\{c\\}\\textasciitilde{}\\textasciicircum{}\\textbackslash{}");
+}
+
+TEST(GridTest, JsonHasTypedMembers) {
+  Grid grid = Example();
+  grid.rows.push_back({TextCell("\x1b"), NumberCell(std::nan("")), BoolCell(true)});
+  const nlohmann::json json = nlohmann::json::parse(GridAsJson(grid));
+  EXPECT_EQ(json[0]["value"], 0.5);
+  EXPECT_TRUE(json[1]["note"].is_null());
+  EXPECT_EQ(json[2]["value"], "NaN");
+  EXPECT_EQ(json[2]["note"], true);
+}
+
+}  // namespace
+}  // namespace longreach::client

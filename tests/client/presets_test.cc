@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "client/spec/spec_reader.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+namespace {
+
+SweepFile Preset(std::string_view name) {
+  absl::StatusOr<SweepFile> file = LoadSweep(std::string(name));
+  EXPECT_TRUE(file.ok()) << file.status();
+  return file.ok() ? *file : SweepFile();
+}
+
+int64_t Product(const v1::Axes& axes) {
+  return int64_t{axes.task_size()} * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+}
+
+TEST(PresetsTest, EveryPresetIsComplete) {
+  for (const catalog::File& preset : catalog::Presets()) {
+    const SweepFile file = Preset(preset.name);
+    EXPECT_EQ(file.spec.name(), preset.name) << "results finds a sweep's table by the preset's name";
+    EXPECT_NE(file.summary, "") << preset.name;
+    EXPECT_TRUE(file.has_table) << preset.name;
+    EXPECT_GT(Product(file.spec.axes()), 0) << preset.name;
+  }
+}
+
+TEST(PresetsTest, HaveThePapersNumberOfJobs) {
+  EXPECT_EQ(Product(Preset("table-b1").spec.axes()), 945);
+  EXPECT_EQ(Product(Preset("ruoss-2023").spec.axes()), 1485);
+}
+
+TEST(PresetsTest, TablesPrintExactlyTheAxesOfTheirSweep) {
+  for (const catalog::File& preset : catalog::Presets()) {
+    const SweepFile file = Preset(preset.name);
+    const std::set<std::string> rows(file.table.row_order().begin(), file.table.row_order().end());
+    EXPECT_EQ(rows, std::set<std::string>(file.spec.axes().task().begin(), file.spec.axes().task().end())) << preset.name;
+    std::set<std::string> columns(file.table.column_order().begin(), file.table.column_order().end());
+    for (const v1::ExtraColumn& extra : file.table.extra_columns()) {
+      EXPECT_EQ(columns.erase(extra.key()), 1u) << extra.key();
+      EXPECT_NE(catalog::FindPreset(extra.sweep()), nullptr) << extra.sweep();
+    }
+    EXPECT_EQ(columns, std::set<std::string>(file.spec.axes().encoding().begin(), file.spec.axes().encoding().end())) << preset.name;
+  }
+}
+
+TEST(PresetsTest, TableB1HasTheOrderAndTheCellsOfThePublishedTable) {
+  const SweepFile file = Preset("table-b1");
+  const std::vector<catalog::PublishedValue> published = catalog::PublishedValues(file.table.published());
+  ASSERT_EQ(published.size(), 120u);
+  size_t at = 0;
+  for (const std::string& task : file.table.row_order()) {
+    for (const std::string& encoding : file.table.column_order()) {
+      EXPECT_EQ(published[at].task, task) << at;
+      EXPECT_EQ(published[at].encoding, encoding) << at;
+      ++at;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace longreach::client

@@ -1,0 +1,89 @@
+#include "client/output/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <sstream>
+
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+v1::SweepUpdate Update(int succeeded, int leased) {
+  v1::SweepUpdate update;
+  v1::Sweep& sweep = *update.mutable_sweep();
+  sweep.set_name("mine");
+  sweep.set_state("live");
+  sweep.set_jobs(945);
+  sweep.mutable_counts()->set_succeeded(succeeded);
+  sweep.mutable_counts()->set_leased(leased);
+  sweep.mutable_counts()->set_queued(945 - succeeded - leased);
+  update.set_job_steps_per_second(1204);
+  update.set_seconds_left(720);
+  update.set_job_steps_done(succeeded);
+  update.set_job_steps_total(945);
+  return update;
+}
+
+TEST(ProgressTest, SaysStatesSpeedAndTimeLeft) {
+  EXPECT_EQ(ProgressLine(Update(12, 9)), "mine: 12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left");
+  v1::SweepUpdate paused = Update(12, 0);
+  paused.mutable_sweep()->set_state("paused");
+  paused.mutable_sweep()->mutable_counts()->set_failed(3);
+  paused.clear_job_steps_per_second();
+  paused.clear_seconds_left();
+  EXPECT_EQ(ProgressLine(paused), "mine (paused): 12/945 done, 933 queued, 3 failed");
+}
+
+TEST(ProgressTest, InAPipeWritesALineAtChangesAndTheLastState) {
+  std::ostringstream out;
+  ProgressView view(out, {.line_every = std::chrono::hours(1)});
+
+  view.Show(Update(0, 9));
+  view.Show(Update(1, 9));
+  view.Show(Update(2, 9));
+  view.Finish();
+
+  EXPECT_EQ(out.str(),
+            "mine: 0/945 done, 9 running, 936 queued; 1,204 job-steps/s; about 12 min left\n"
+            "mine: 2/945 done, 9 running, 934 queued; 1,204 job-steps/s; about 12 min left\n");
+}
+
+TEST(ProgressTest, OnATerminalRedrawsItsBlock) {
+  std::ostringstream out;
+  ProgressView view(out, {.terminal = true, .width = 100});
+  v1::SweepUpdate update = Update(0, 9);
+  v1::RunningAttempt& attempt = *update.add_running();
+  attempt.set_task("even_pairs");
+  attempt.set_encoding("rope\x1b[2J");
+
+  view.Show(update);
+  const size_t first = out.str().size();
+  view.Show(Update(945, 0));
+
+  // Three lines up, and everything from there on is cleared; the second block has two lines.
+  EXPECT_EQ(out.str().substr(first, 9), "\x1b[3A\r\x1b[J" + out.str().substr(first + 8, 1));
+  EXPECT_EQ(out.str().substr(0, first).find("\x1b[2J"), std::string::npos);
+  EXPECT_NE(out.str().find("100.0 %"), std::string::npos);
+}
+
+TEST(ProgressTest, LinesFitIntoNarrowTerminals) {
+  v1::SweepUpdate update = Update(0, 9);
+  for (int i = 0; i < 20; ++i) update.add_running()->set_task("modular_arithmetic_brackets");
+  const std::vector<std::string> block = ProgressBlock(update, 30);
+  EXPECT_EQ(block.size(), 11u) << "two lines, eight attempts, and how many more";
+  for (const std::string& line : block) EXPECT_LE(DisplayWidth(line), 30) << line;
+}
+
+TEST(ProgressTest, SurvivesNumbersThatMakeNoSense) {
+  v1::SweepUpdate update;
+  update.set_job_steps_done(std::numeric_limits<double>::quiet_NaN());
+  update.set_job_steps_total(1);
+  update.set_seconds_left(std::numeric_limits<double>::infinity());
+  update.set_job_steps_per_second(std::numeric_limits<double>::infinity());
+  EXPECT_EQ(ProgressBlock(update, 80).size(), 2u);
+}
+
+}  // namespace
+}  // namespace longreach::client

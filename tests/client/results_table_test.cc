@@ -1,0 +1,169 @@
+#include "client/output/results_table.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+
+namespace longreach::client {
+namespace {
+
+void AddCell(v1::Table& table, std::optional<double> measured, std::optional<double> published, bool best = false, bool published_best = false) {
+  v1::TableCell& cell = *table.add_cells();
+  if (measured.has_value()) cell.set_measured(*measured);
+  if (published.has_value()) cell.set_published(*published);
+  cell.set_best(best);
+  cell.set_published_best(published_best);
+  cell.set_jobs(9);
+  cell.set_succeeded(measured.has_value() ? 9 : 0);
+}
+
+void AddRow(v1::Table& table, const std::string& key, const std::string& label, const std::string& group, bool invariant) {
+  v1::TableAxisEntry& row = *table.add_rows();
+  row.set_key(key);
+  row.set_label(label);
+  row.set_group(group);
+  if (invariant) row.set_mark("permutation_invariant");
+}
+
+v1::TableSpec Spec() {
+  v1::TableSpec spec;
+  spec.set_rows("task");
+  spec.set_columns("encoding");
+  return spec;
+}
+
+v1::Table Example() {
+  v1::Table table;
+  table.set_title("Table B.1: accuracy (%)");
+  table.set_metric("accuracy");
+  table.set_unit("%");
+  AddRow(table, "even_pairs", "Even Pairs", "R", false);
+  AddRow(table, "parity_check", "Parity Check", "R", true);
+  AddRow(table, "reverse_string", "Reverse String", "DCF", false);
+  v1::TableAxisEntry& plain = *table.add_columns();
+  plain.set_key("log_kerple");
+  plain.set_label("Log KERPLE");
+  v1::TableAxisEntry& randomized = *table.add_columns();
+  randomized.set_key("log_kerple:randomized");
+  randomized.set_label("Log KERPLE (randomized)");
+  AddCell(table, 81.24, 69.3);
+  AddCell(table, 100, 99.9, true, true);
+  AddCell(table, 55.25, 56.1, false, true);
+  AddCell(table, 55.35, 55.0, true);
+  AddCell(table, std::nullopt, 63.9);
+  AddCell(table, std::nullopt, std::nullopt);
+  table.set_gain(9.43);
+  table.set_gain_pairs(2);
+  table.set_published_gain_of_cells(7.1);
+  table.set_published_gain_stated(7.4);
+  table.add_notes("cell even_pairs, log_kerple: 1 of 9 jobs diverged");
+  return table;
+}
+
+TEST(ResultsTableTest, PrintsThePapersShape) {
+  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kTable, {}),
+            "Table B.1: accuracy (%)\n"
+            "\n"
+            "                                    Log KERPLE\n"
+            "                     Log KERPLE   (randomized)\n"
+            "R    Even Pairs            81.2          100.0*\n"
+            "     Parity Check†         55.2           55.4*\n"
+            "\n"
+            "DCF  Reverse String           -              -\n"
+            "\n"
+            "* best of its row; † permutation-invariant; - not measured\n"
+            "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+            "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
+}
+
+TEST(ResultsTableTest, PutsPublishedBesideMeasured) {
+  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kTable, {.published = true}),
+            "Table B.1: accuracy (%)\n"
+            "\n"
+            "                                         Log KERPLE\n"
+            "                        Log KERPLE     (randomized)\n"
+            "R    Even Pairs      81.2  (69.3)    100.0* (99.9*)\n"
+            "     Parity Check†   55.2  (56.1*)    55.4* (55.0)\n"
+            "\n"
+            "DCF  Reverse String     -  (63.9)        -\n"
+            "\n"
+            "* best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
+            "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+            "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
+}
+
+TEST(ResultsTableTest, CsvHasALineForEachCellWithFullPrecision) {
+  const std::string csv = RenderResults(Example(), Spec(), Format::kCsv, {});
+  EXPECT_EQ(csv.substr(0, csv.find("\nparity")),
+            "task,encoding,accuracy,unit,published,best,jobs,succeeded,diverged,failed,median,deviation\n"
+            "even_pairs,log_kerple,81.24,%,69.3,false,9,9,0,0,,\n"
+            "even_pairs,log_kerple:randomized,100,%,99.9,true,9,9,0,0,,");
+  EXPECT_NE(csv.find("reverse_string,log_kerple:randomized,,%,,false,9,0,0,0,,\n"), std::string::npos);
+}
+
+TEST(ResultsTableTest, MarkdownAndLatexMarkTheBestInBold) {
+  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kMarkdown, {.published = true}),
+            "**Table B.1: accuracy (%)**\n"
+            "\n"
+            "| | | Log KERPLE | Log KERPLE (randomized) |\n"
+            "| --- | --- | ---: | ---: |\n"
+            "| R | Even Pairs | 81.2 (69.3) | **100.0** (**99.9**) |\n"
+            "| R | Parity Check† | 55.2 (**56.1**) | **55.4** (55.0) |\n"
+            "| DCF | Reverse String | - (63.9) | - |\n"
+            "\n"
+            "bold: best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
+            "\n"
+            "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+            "\n"
+            "Note: cell even\\_pairs, log\\_kerple: 1 of 9 jobs diverged\n");
+  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kLatex, {}),
+            "% Table B.1: accuracy (%)\n"
+            "\\begin{tabular}{llrr}\n"
+            "\\toprule\n"
+            " &  & Log KERPLE & Log KERPLE (randomized) \\\\\n"
+            "\\midrule\n"
+            "R & Even Pairs & 81.2 & \\textbf{100.0} \\\\\n"
+            " & Parity Check$^\\dagger$ & 55.2 & \\textbf{55.4} \\\\\n"
+            "\\midrule\n"
+            "DCF & Reverse String & -- & -- \\\\\n"
+            "\\bottomrule\n"
+            "\\end{tabular}\n"
+            "% mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+            "% note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
+}
+
+TEST(ResultsTableTest, JsonIsTheMessage) {
+  const nlohmann::json json = nlohmann::json::parse(RenderResults(Example(), Spec(), Format::kJson, {}));
+  EXPECT_EQ(json["schema"], "longreach/v1");
+  EXPECT_EQ(json["cells"].size(), 6u);
+  EXPECT_EQ(json["cells"][0]["measured"], 81.24);
+  EXPECT_FALSE(json["cells"][4].contains("measured"));
+}
+
+TEST(ResultsTableTest, AGainWithoutPairsIsNotANumber) {
+  v1::Table table = Example();
+  table.clear_gain();
+  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {}).find("mean gain of randomized over plain: not measured yet; published:"), std::string::npos);
+  table.clear_published_gain_of_cells();
+  table.clear_published_gain_stated();
+  EXPECT_EQ(RenderResults(table, Spec(), Format::kTable, {}).find("mean gain"), std::string::npos);
+}
+
+TEST(ResultsTableTest, SurvivesATableThatLacksCells) {
+  v1::Table table = Example();
+  table.mutable_cells()->DeleteSubrange(2, 4);
+  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {}).find("DCF  Reverse String           -              -\n"), std::string::npos);
+  EXPECT_NE(RenderResults(v1::Table(), Spec(), Format::kTable, {}), "");
+}
+
+TEST(ResultsTableTest, NamesCannotSteerATerminal) {
+  v1::Table table = Example();
+  table.mutable_rows(0)->set_label("\x1b[2J");
+  EXPECT_EQ(RenderResults(table, Spec(), Format::kTable, {}).find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace longreach::client

@@ -1,0 +1,203 @@
+#include "client/spec/spec_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/errors.h"
+#include "client/spec/field_parser.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+SweepFile Read(const std::string& text) {
+  absl::StatusOr<SweepFile> file = ReadSweepFile(text, "sweep.yaml");
+  EXPECT_TRUE(file.ok()) << file.status();
+  return file.ok() ? *file : SweepFile();
+}
+
+// The whole error as a user sees it.
+std::string Refusal(const std::string& text) {
+  const absl::StatusOr<SweepFile> file = ReadSweepFile(text, "sweep.yaml");
+  EXPECT_FALSE(file.ok());
+  if (file.ok()) return "";
+  EXPECT_EQ(ExitCodeOf(file.status()), kUsage);
+  return FormatError(file.status());
+}
+
+TEST(SpecReaderTest, ReadsEveryKindOfField) {
+  const SweepFile file = Read(
+      "summary: One line.\n"
+      "name: mine\n"
+      "axes:\n"
+      "  task: [even_pairs, bucket_sort]\n"
+      "  encoding: rope, rope:randomized\n"
+      "  learning_rate: [1e-3, '0.0005']\n"
+      "  seed: [0..2, 7]\n"
+      "model: {dropout: 0, kerple_shared: true}\n"
+      "training:\n"
+      "  steps: 1000\n"
+      "  lengths: 1..3,10\n"
+      "inputs:\n"
+      "  - name: weights\n"
+      "    artifact: weights\n"
+      "    from: {training: {steps: 5}}\n"
+      "table: {rows: seed, gain: true}\n");
+
+  EXPECT_EQ(file.summary, "One line.");
+  EXPECT_EQ(file.spec.name(), "mine");
+  EXPECT_THAT(file.spec.axes().task(), ElementsAre("even_pairs", "bucket_sort"));
+  EXPECT_THAT(file.spec.axes().encoding(), ElementsAre("rope", "rope:randomized"));
+  EXPECT_THAT(file.spec.axes().learning_rate(), ElementsAre(1e-3, 5e-4));
+  EXPECT_THAT(file.spec.axes().seed(), ElementsAre(0u, 1u, 2u, 7u));
+  EXPECT_TRUE(file.spec.model().has_dropout());
+  EXPECT_EQ(file.spec.model().dropout(), 0);
+  EXPECT_TRUE(file.spec.model().kerple_shared());
+  EXPECT_THAT(file.spec.training().lengths(), ElementsAre(1, 2, 3, 10));
+  EXPECT_EQ(file.spec.inputs(0).from().training().steps(), 5);
+  EXPECT_EQ(file.table.rows(), "seed");
+  EXPECT_TRUE(file.table.gain());
+}
+
+TEST(SpecReaderTest, TakesAScalarByTheTypeOfItsFieldNeverByYamlsGuess) {
+  // YAML 1.1 would read false, a number in base 60, a float and a number here.
+  EXPECT_EQ(Read("name: NO").spec.name(), "NO");
+  EXPECT_EQ(Read("name: 12:30").spec.name(), "12:30");
+  EXPECT_EQ(Read("name: 1e-3").spec.name(), "1e-3");
+  EXPECT_EQ(Read("name: 010").spec.name(), "010");
+  EXPECT_EQ(Read("training: {steps: '010'}").spec.training().steps(), 10);
+  EXPECT_THAT(Refusal("model: {kerple_shared: NO}"), HasSubstr("model.kerple_shared: 'NO' is neither true nor false"));
+}
+
+TEST(SpecReaderTest, NamesPlaceAndSuggestionForAnUnknownField) {
+  EXPECT_EQ(Refusal("name: x\naxes:\n  lerning_rate: 1\n"),
+            "error: sweep.yaml:3:3: unknown field 'lerning_rate'\n"
+            "  did you mean 'learning_rate'? 'axes' has: task, encoding, learning_rate, seed\n");
+  EXPECT_THAT(Refusal("seed: 1"), HasSubstr("'seed' belongs under 'axes:'"));
+  EXPECT_THAT(Refusal("batch_size: 1"), HasSubstr("'batch_size' belongs under 'training:'"));
+  EXPECT_THAT(Refusal("table: {row: task}"), HasSubstr("sweep.yaml:1:9: unknown field 'row'"));
+}
+
+TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
+  EXPECT_THAT(Refusal("training:\n  steps: 1e3"), HasSubstr("sweep.yaml:2:10: training.steps: '1e3' is not a whole number"));
+  EXPECT_THAT(Refusal("training: {steps: 3000000000}"), HasSubstr("3000000000 is out of range\n  admitted are -2147483648 to 2147483647"));
+  EXPECT_THAT(Refusal("axes: {seed: -1}"), HasSubstr("-1 is out of range"));
+  EXPECT_THAT(Refusal("axes: {learning_rate: .nan}"), HasSubstr("is not a number"));
+  EXPECT_THAT(Refusal("axes: {learning_rate: inf}"), HasSubstr("is not a finite number"));
+  EXPECT_THAT(Refusal("axes: {learning_rate: 1e999}"), HasSubstr("is not a number"));
+  EXPECT_THAT(Refusal("axes: {seed: 5..2}"), HasSubstr("the range 5..2 is empty"));
+  EXPECT_THAT(Refusal("axes: {seed: [1, ' ']}"), HasSubstr("a list without a value"));
+  EXPECT_THAT(Refusal("axes: {seed: '1,,2'}"), HasSubstr("an empty value in '1,,2'"));
+  EXPECT_THAT(Refusal("axes: {seed: []}"), HasSubstr("a list without a value"));
+  EXPECT_THAT(Refusal("axes: {seed: }"), HasSubstr("axes.seed: no value"));
+  EXPECT_THAT(Refusal("axes: {seed: {a: 1}}"), HasSubstr("fields where a value belongs"));
+  EXPECT_THAT(Refusal("training: {steps: [1, 2]}"), HasSubstr("a list where one value belongs"));
+  EXPECT_THAT(Refusal("training: 5"), HasSubstr("training: expected fields below it"));
+  EXPECT_THAT(Refusal("inputs: {name: x}"), HasSubstr("inputs: expected a list"));
+  EXPECT_THAT(Refusal("name: \"a\\u001b[31mb\""), HasSubstr("'a\\x1b[31mb' is not plain UTF-8 text"));
+}
+
+TEST(SpecReaderTest, RefusesNamesThatTheCatalogLacksWithPlace) {
+  EXPECT_EQ(Refusal("axes:\n  task: [even_pairs,\n    evn_pairs]\n"),
+            "error: sweep.yaml:3:5: axes.task: unknown task 'evn_pairs'\n"
+            "  did you mean 'even_pairs'? 'longreach list tasks' shows all of them\n");
+  EXPECT_THAT(Refusal("axes: {encoding: rope:random}"), HasSubstr("write 'rope', or 'rope:randomized'"));
+  EXPECT_THAT(Refusal("axes: {encoding: shape:randomized}"), HasSubstr("encoding 'shape' has no randomized form"));
+  EXPECT_THAT(Refusal("axes: {encoding: none:randomized}"), HasSubstr("encoding 'none' has no randomized form"));
+}
+
+TEST(SpecReaderTest, BoundsTheSizeOfLists) {
+  EXPECT_EQ(Read("axes: {seed: 0..9999999}").spec.axes().seed_size(), kMaxListElements);
+  EXPECT_THAT(Refusal("axes: {seed: 0..10000000}"), HasSubstr("has more than 10000000 values"));
+  EXPECT_THAT(Refusal("axes: {seed: 0..4294967295}"), HasSubstr("has more than 10000000 values"));
+  EXPECT_THAT(Refusal("axes: {seed: [0..9999999, 5]}"), HasSubstr("a list of 10000001 values"));
+  EXPECT_THAT(Refusal("training: {lengths: -2147483648..2147483647}"), HasSubstr("has more than 10000000 values"));
+}
+
+TEST(SpecReaderTest, RefusesBrokenYamlWithItsPlace) {
+  EXPECT_THAT(Refusal("name: x\naxes: [1, 2\nmodel: {}\n"), HasSubstr("error: sweep.yaml:3:"));
+  EXPECT_THAT(Refusal("name: 'x"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(Refusal("\tname: x\n"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(Refusal("a: *unknown\n"), HasSubstr("not valid YAML"));
+  EXPECT_THAT(Refusal(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(Refusal("# only a comment\n"), HasSubstr("the file is empty"));
+  EXPECT_THAT(Refusal("- a\n"), HasSubstr("expected 'field: value' lines"));
+  EXPECT_THAT(Refusal("name: a\n---\nname: b\n"), HasSubstr("more than one YAML document"));
+  EXPECT_THAT(Refusal("name: !!int 5\n"), HasSubstr("is not understood here"));
+  EXPECT_THAT(Refusal("? [a]\n: 1\n"), HasSubstr("a key must be a word"));
+  EXPECT_THAT(Refusal(std::string(17 << 20, '#')), HasSubstr("may have at most 16777216 bytes"));
+}
+
+TEST(SpecReaderTest, RefusesAKeyGivenTwice) {
+  EXPECT_EQ(Refusal("training:\n  steps: 1\n  batch_size: 2\n  steps: 3\n"),
+            "error: sweep.yaml:4:3: 'steps' is given twice; the first is in line 2\n"
+            "  remove one of the two\n");
+}
+
+TEST(SpecReaderTest, FollowsAliasesWithinBounds) {
+  const SweepFile file = Read("axes: {task: &t [even_pairs, odds_first]}\ntable: {row_order: *t}\n");
+  EXPECT_THAT(file.table.row_order(), ElementsAre("even_pairs", "odds_first"));
+
+  // Nine levels of nine: 9^9 values in 300 bytes.
+  std::string bomb = "name: &a0 [x,x,x,x,x,x,x,x,x]\n";
+  for (int i = 1; i < 9; ++i) {
+    bomb += "k" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 9; ++j) bomb += std::string(j > 0 ? "," : "") + "*a" + std::to_string(i - 1);
+    bomb += "]\n";
+  }
+  EXPECT_THAT(Refusal(bomb), HasSubstr("a list where one value belongs"));
+
+  // The same where groups may nest: inputs of inputs.
+  std::string nested = "inputs:\n";
+  nested += "  - &b0 {name: x}\n";
+  for (int i = 1; i < 9; ++i) {
+    nested += "  - &b" + std::to_string(i) + " {from: {inputs: [";
+    for (int j = 0; j < 9; ++j) nested += std::string(j > 0 ? "," : "") + "*b" + std::to_string(i - 1);
+    nested += "]}}\n";
+  }
+  EXPECT_THAT(Refusal(nested), HasSubstr("too large once its aliases are followed"));
+  EXPECT_THAT(Refusal("inputs: &a [*a]\n"), HasSubstr("an alias inside of its own anchor"));
+}
+
+TEST(SpecReaderTest, SurvivesDeepNesting) {
+  EXPECT_NE(Refusal("name: " + std::string(100'000, '[')), "");
+  std::string deep = "inputs: [{from: ";
+  for (int i = 0; i < 300; ++i) deep += "{inputs: [{from: ";
+  EXPECT_NE(Refusal(deep), "");
+}
+
+TEST(LoadSweepTest, APresetWinsUnlessTheNameLooksLikeAPath) {
+  const TempFolder folder;
+  const std::string path = folder.Write("quickstart.yaml", "axes: {task: odds_first}\n");
+
+  const absl::StatusOr<SweepFile> preset = LoadSweep("quickstart");
+  const absl::StatusOr<SweepFile> file = LoadSweep(path);
+
+  ASSERT_TRUE(preset.ok()) << preset.status();
+  EXPECT_GT(preset->spec.axes().task_size(), 1);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file->spec.axes().task(), ElementsAre("odds_first"));
+}
+
+TEST(LoadSweepTest, NamesASweepAfterItsFile) {
+  const TempFolder folder;
+  const absl::StatusOr<SweepFile> file = LoadSweep(folder.Write("my sweep!.yaml", "axes: {task: odds_first}\n"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->spec.name(), "my_sweep_");
+}
+
+TEST(LoadSweepTest, SaysWhatIsMissing) {
+  const absl::Status preset = LoadSweep("tabel-b1").status();
+  EXPECT_EQ(ExitCodeOf(preset), kNotFound);
+  EXPECT_EQ(FormatError(preset), "error: there is no preset 'tabel-b1'\n  did you mean 'table-b1'? 'longreach list presets' shows all of them\n");
+  EXPECT_EQ(ExitCodeOf(LoadSweep("/nonexistent/x.yaml").status()), kNotFound);
+  EXPECT_EQ(ExitCodeOf(LoadSweep("/").status()), kUsage);
+}
+
+}  // namespace
+}  // namespace longreach::client

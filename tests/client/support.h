@@ -1,0 +1,240 @@
+// A scheduler of canned answers on a Unix socket, and the client run in this process against it.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <thread>
+#include <string>
+#include <vector>
+
+#include "client/app.h"
+#include "longreach/v1/api.grpc.pb.h"
+
+namespace longreach::client {
+
+// A private folder that goes away with the test.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lrtest-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+  void WriteScript(const std::string& name, const std::string& text) const {
+    Write(name, "#!/bin/sh\n" + text);
+    std::filesystem::permissions(path_ / name, std::filesystem::perms::owner_all);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Answers with what its fields say. Set them before the call that reads them.
+class FakeScheduler final : public v1::Longreach::Service {
+ public:
+  FakeScheduler() {
+    sweep.set_id(std::string(64, 'a'));
+    sweep.set_name("table-b1");
+    sweep.set_state("live");
+    sweep.set_jobs(2);
+    sweep.mutable_counts()->set_succeeded(2);
+    for (int i = 0; i < 2; ++i) {
+      v1::Job& job = *jobs.add_jobs();
+      job.set_id(std::string(63, 'b') + std::to_string(i));
+      job.set_task("even_pairs");
+      job.set_encoding("rope:randomized");
+      job.set_learning_rate(3e-4);
+      job.set_seed(i);
+      job.set_state("succeeded");
+      job.set_score(0.875);
+      job.set_step(1000);
+      job.set_steps(1000);
+    }
+    v1::WorkerInfo& worker = *workers.add_workers();
+    worker.set_id("0123456789");
+    worker.set_name("gpu-1");
+    worker.set_state("active");
+    table.set_title("Table");
+    table.set_metric("accuracy");
+    table.set_unit("%");
+    table.add_rows()->set_key("even_pairs");
+    table.add_columns()->set_key("rope");
+    table.add_cells()->set_measured(87.5);
+    plan.set_jobs(945);
+    plan.set_packs(105);
+    Start();
+  }
+  ~FakeScheduler() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  std::string address() const { return "unix:" + (folder_.path() / "s").string(); }
+
+  // The status that a call of this name gets instead of its answer.
+  std::map<std::string, grpc::Status> refusals;
+  // Updates of WatchSweep; by default one, of `sweep`, finished.
+  std::vector<v1::SweepUpdate> updates;
+  // WatchSweep stays open behind its updates until the client leaves.
+  bool watch_stays_open = false;
+
+  v1::Sweep sweep;
+  v1::ListJobsResponse jobs;
+  v1::ListWorkersResponse workers;
+  v1::Table table;
+  v1::Plan plan;
+  v1::CheckStoreResponse check;
+
+  // What was asked.
+  v1::SubmitSweepRequest submitted;
+  v1::GetTableRequest table_request;
+  v1::SteerSweepRequest steered;
+  v1::SteerWorkerRequest steered_worker;
+  v1::ListJobsRequest jobs_request;
+  std::atomic<int> calls{0};
+
+ private:
+  void Start() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+
+  grpc::Status Answer(const std::string& name) {
+    ++calls;
+    const auto at = refusals.find(name);
+    return at == refusals.end() ? grpc::Status::OK : at->second;
+  }
+
+  grpc::Status SubmitSweep(grpc::ServerContext*, const v1::SubmitSweepRequest* request, v1::SubmitSweepResponse* response) override {
+    submitted = *request;
+    *response->mutable_plan() = plan;
+    if (!request->dry_run()) *response->mutable_sweep() = sweep;
+    response->set_created(true);
+    return Answer("SubmitSweep");
+  }
+  grpc::Status ListSweeps(grpc::ServerContext*, const v1::ListSweepsRequest*, v1::ListSweepsResponse* response) override {
+    *response->add_sweeps() = sweep;
+    return Answer("ListSweeps");
+  }
+  grpc::Status GetSweep(grpc::ServerContext*, const v1::GetSweepRequest*, v1::Sweep* response) override {
+    *response = sweep;
+    return Answer("GetSweep");
+  }
+  grpc::Status WatchSweep(grpc::ServerContext* context, const v1::GetSweepRequest*, grpc::ServerWriter<v1::SweepUpdate>* writer) override {
+    if (const grpc::Status status = Answer("WatchSweep"); !status.ok()) return status;
+    if (updates.empty() && !watch_stays_open) {
+      v1::SweepUpdate update;
+      *update.mutable_sweep() = sweep;
+      update.set_finished(true);
+      writer->Write(update);
+    }
+    for (const v1::SweepUpdate& update : updates) writer->Write(update);
+    while (watch_stays_open && !context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::OK;
+  }
+  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
+    jobs_request = *request;
+    // One job a page, so that paging is used by every test.
+    const int at = request->page_token().empty() ? 0 : std::stoi(request->page_token());
+    if (at < jobs.jobs_size()) *response->add_jobs() = jobs.jobs(at);
+    if (at + 1 < jobs.jobs_size()) response->set_next_page_token(std::to_string(at + 1));
+    return Answer("ListJobs");
+  }
+  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetJobResponse* response) override {
+    *response->mutable_job() = jobs.jobs(0);
+    response->set_canonical("longreach-job/1\ntask=even_pairs\n");
+    v1::Measurement& measurement = *response->add_measurements();
+    measurement.set_metric("accuracy");
+    measurement.set_value(0.875);
+    return Answer("GetJob");
+  }
+  grpc::Status ExplainJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::ExplainJobResponse* response) override {
+    *response->mutable_job() = jobs.jobs(0);
+    response->add_reasons("no worker has task even_pairs");
+    return Answer("ExplainJob");
+  }
+  grpc::Status GetLog(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetLogResponse* response) override {
+    response->set_text("step 1\nstep 2");
+    return Answer("GetLog");
+  }
+  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*, v1::ListWorkersResponse* response) override {
+    *response = workers;
+    return Answer("ListWorkers");
+  }
+  grpc::Status ListDataSets(grpc::ServerContext*, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse*) override {
+    return Answer("ListDataSets");
+  }
+  grpc::Status GetTable(grpc::ServerContext*, const v1::GetTableRequest* request, v1::Table* response) override {
+    table_request = *request;
+    *response = table;
+    return Answer("GetTable");
+  }
+  grpc::Status SteerSweep(grpc::ServerContext*, const v1::SteerSweepRequest* request, v1::Sweep* response) override {
+    steered = *request;
+    *response = sweep;
+    return Answer("SteerSweep");
+  }
+  grpc::Status SteerWorker(grpc::ServerContext*, const v1::SteerWorkerRequest* request, v1::WorkerInfo* response) override {
+    steered_worker = *request;
+    *response = workers.workers(0);
+    response->set_state(request->drain() ? "draining" : "active");
+    return Answer("SteerWorker");
+  }
+  grpc::Status BackupStore(grpc::ServerContext*, const v1::BackupStoreRequest*, v1::BackupStoreResponse* response) override {
+    response->set_bytes(4096);
+    return Answer("BackupStore");
+  }
+  grpc::Status CheckStore(grpc::ServerContext*, const v1::CheckStoreRequest*, v1::CheckStoreResponse* response) override {
+    *response = check;
+    return Answer("CheckStore");
+  }
+  grpc::Status MergeStore(grpc::ServerContext*, const v1::MergeStoreRequest*, v1::MergeStoreResponse*) override { return Answer("MergeStore"); }
+  grpc::Status GetInfo(grpc::ServerContext*, const v1::GetInfoRequest*, v1::GetInfoResponse* response) override {
+    response->set_store_version(3);
+    response->set_store_version_found(1);
+    return Answer("GetInfo");
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+struct Outcome {
+  int code = 0;
+  std::string out = {};
+  std::string err = {};
+};
+
+// Runs a command line without a terminal and with these environment variables only. `binaries` is the folder of
+// longreach-scheduler and longreach-worker.
+inline Outcome RunCommandLine(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables = {},
+                              const std::filesystem::path& binaries = "/nonexistent") {
+  std::ostringstream out;
+  std::ostringstream err;
+  Environment environment;
+  environment.out = &out;
+  environment.err = &err;
+  environment.variable = [&variables](const char* name) {
+    const auto at = variables.find(name);
+    return at == variables.end() ? std::string() : at->second;
+  };
+  environment.binaries = binaries;
+  const int code = RunClient(arguments, environment);
+  return {.code = code, .out = out.str(), .err = err.str()};
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,106 @@
+#include "client/output/text.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "client/errors.h"
+#include "client/output/json.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+namespace {
+
+TEST(TextTest, WritesWhatATerminalWouldObeyAsHexadecimal) {
+  EXPECT_EQ(Printable("a\x1b[31mb\x07"), "a\\x1b[31mb\\x07");
+  EXPECT_EQ(Printable("tab\tline\n"), "tab\\x09line\\x0a");
+  EXPECT_EQ(Printable("tab\tline\n\r", /*keep_lines=*/true), "tab\tline\n\\x0d");
+  EXPECT_EQ(Printable("\xc2\x9b""31m"), "\\xc2\\x9b31m") << "C1 control characters";
+  EXPECT_EQ(Printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "right-to-left override";
+  EXPECT_EQ(Printable("\xff\xc0\x80"), "\xff\xc0\x80") << "broken bytes are no control characters";
+  EXPECT_EQ(Printable("größe †"), "größe †");
+}
+
+TEST(TextTest, MeasuresAndCutsByColumns) {
+  EXPECT_EQ(DisplayWidth("Parity Check†"), 13);
+  EXPECT_EQ(DisplayWidth("表"), 2);
+  EXPECT_EQ(PadRight("†", 3), "†  ");
+  EXPECT_EQ(PadLeft("†", 3), "  †");
+  EXPECT_EQ(CutToWidth("abcdef", 6), "abcdef");
+  EXPECT_EQ(CutToWidth("abcdef", 4), "abc…");
+  EXPECT_EQ(CutToWidth("表表表", 4), "表…");
+  EXPECT_EQ(CutToWidth("abc", 0), "");
+}
+
+TEST(TextTest, WritesNumbersForPeople) {
+  EXPECT_EQ(Thousands(0), "0");
+  EXPECT_EQ(Thousands(999), "999");
+  EXPECT_EQ(Thousands(1000), "1,000");
+  EXPECT_EQ(Thousands(-1234567), "-1,234,567");
+  EXPECT_EQ(HumanDuration(45), "45 s");
+  EXPECT_EQ(HumanDuration(720), "12 min");
+  EXPECT_EQ(HumanDuration(12000), "3 h 20 min");
+  EXPECT_EQ(HumanDuration(200000), "2 d 7 h");
+  EXPECT_EQ(HumanDuration(std::nan("")), "-");
+  EXPECT_EQ(HumanDuration(1e300), HumanDuration(1e200)) << "no overflow";
+  EXPECT_EQ(HumanBytes(999), "999 bytes");
+  EXPECT_EQ(HumanBytes(1.25e9), "1.2 GB");
+  EXPECT_EQ(HumanFlops(3.4e15), "3.4 PFLOP");
+  EXPECT_EQ(HumanFlops(std::numeric_limits<double>::infinity()), "-");
+  EXPECT_EQ(HumanRate(0.354), "0.35");
+  EXPECT_EQ(HumanRate(1204.4), "1,204");
+}
+
+TEST(JsonTest, TextsOfAnyBytesAreValidJson) {
+  for (const std::string& text : {std::string("a\"b\\c\n\x01"), std::string("\xff\xfe"), std::string("\0x", 2), std::string("†")}) {
+    EXPECT_TRUE(nlohmann::json::accept(JsonText(text))) << JsonText(text);
+  }
+  EXPECT_EQ(nlohmann::json::parse(JsonText("a\"b\\c\n\x01†")), "a\"b\\c\n\x01†");
+}
+
+TEST(JsonTest, NumbersThatJsonLacksAreTexts) {
+  EXPECT_EQ(JsonNumber(std::nan("")), "\"NaN\"");
+  EXPECT_EQ(JsonNumber(-std::numeric_limits<double>::infinity()), "\"-Infinity\"");
+  EXPECT_EQ(JsonNumber(3e-4), "0.0003");
+}
+
+TEST(JsonTest, DocumentsBeginWithTheSchemaAndPrintDefaultsUnderTheProtosNames) {
+  v1::Plan plan;
+  plan.set_jobs(945);
+  plan.set_hours(std::nan(""));
+
+  const std::string document = JsonDocument(plan);
+
+  EXPECT_EQ(document.substr(0, 36), "{\"schema\":\"longreach/v1\",\"jobs\":945,");
+  const nlohmann::json json = nlohmann::json::parse(document);
+  EXPECT_EQ(json["done"], 0);
+  EXPECT_EQ(json["checkpoint_bytes"], 0);
+  EXPECT_EQ(json["hours"], "NaN");
+  EXPECT_EQ(JsonDocument(v1::GetInfoRequest()), "{\"schema\":\"longreach/v1\"}\n");
+}
+
+TEST(ErrorsTest, CodesOfTheContract) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("")), 1);
+  EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("")), 1);
+  EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("")), 3);
+  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("")), 4);
+  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("")), 5);
+  EXPECT_EQ(ExitCodeOf(absl::UnauthenticatedError("")), 5);
+}
+
+TEST(ErrorsTest, AreOneMessageWithIndentedHints) {
+  const absl::Status status = UsageError("no \x1b[2J", "try this\n  or that");
+  EXPECT_EQ(FormatError(status), "error: no \\x1b[2J\n  try this\n  or that\n");
+  const nlohmann::json json = nlohmann::json::parse(FormatErrorAsJson(status));
+  EXPECT_EQ(json["error"]["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(json["error"]["message"], "no \x1b[2J");
+  EXPECT_EQ(json["error"]["hint"], "try this\nor that");
+}
+
+}  // namespace
+}  // namespace longreach::client

@@ -1,0 +1,126 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <future>
+#include <string>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "client/output/json.h"
+#include "proto/base/text.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+
+class WatchTest : public testing::Test {
+ protected:
+  Outcome Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
+    return RunCommandLine(arguments);
+  }
+
+  // A sweep of three jobs of which one failed, seen twice.
+  void FailOneJob() {
+    scheduler_.jobs.mutable_jobs(0)->set_state("failed");
+    scheduler_.jobs.mutable_jobs(0)->set_failure("out of memory");
+    v1::SweepUpdate update;
+    *update.mutable_sweep() = scheduler_.sweep;
+    update.mutable_sweep()->set_jobs(3);
+    scheduler_.updates.push_back(update);
+    update.mutable_sweep()->mutable_counts()->set_failed(1);
+    update.set_finished(true);
+    scheduler_.updates.push_back(update);
+  }
+
+  // Runs a command against a sweep that never ends, and interrupts it once the scheduler has been asked.
+  Outcome RunAndInterrupt(const std::vector<std::string>& arguments, int signal) {
+    scheduler_.watch_stays_open = true;
+    scheduler_.calls = 0;
+    // Without the client's handler the signal would end this test; it is in place once WatchSweep was called.
+    std::atomic<bool> ended{false};
+    std::thread sender([&] {
+      while (scheduler_.calls == 0 && !ended) std::this_thread::yield();
+      if (!ended) raise(signal);
+    });
+    const Outcome outcome = Run(arguments);
+    ended = true;
+    sender.join();
+    return outcome;
+  }
+
+  FakeScheduler scheduler_;
+};
+
+TEST_F(WatchTest, AFailedJobIsTheExitCodeAndIsNamedWithItsReason) {
+  FailOneJob();
+  for (const std::string command : {"watch", "wait"}) {
+    const Outcome outcome = Run({command, "last"});
+    EXPECT_EQ(outcome.code, kFailed) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("1 job of sweep table-b1 failed:\n  bbbbbbbb  even_pairs rope:randomized, learning rate 0.0003, seed 0: out of memory\n"));
+    EXPECT_THAT(outcome.err, HasSubstr("'longreach logs bbbbbbbb --scheduler unix:"));
+  }
+}
+
+TEST_F(WatchTest, WatchAsJsonIsOneDocumentALine) {
+  FailOneJob();
+  const Outcome outcome = Run({"watch", "-o", "json"});
+  const std::vector<std::string> lines = Split(Trim(outcome.out), '\n');
+  ASSERT_GE(lines.size(), 1u);
+  for (const std::string& line : lines) EXPECT_EQ(nlohmann::json::parse(line)["schema"], "longreach/v1");
+  EXPECT_EQ(nlohmann::json::parse(lines.back())["finished"], true);
+}
+
+TEST_F(WatchTest, WaitGivesUpAfterItsTime) {
+  scheduler_.watch_stays_open = true;
+  const Outcome outcome = Run({"wait", "last", "--timeout", "0"});
+  EXPECT_EQ(outcome.code, kWaitTimedOut);
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(WatchTest, AnInterruptLeavesTheSweepAlone) {
+  EXPECT_EQ(RunAndInterrupt({"watch"}, SIGINT).code, kInterrupted);
+  EXPECT_EQ(RunAndInterrupt({"wait", "last"}, SIGTERM).code, 128 + SIGTERM);
+}
+
+TEST_F(WatchTest, RunOnANamedSchedulerSubmitsWatchesAndPrintsTheTable) {
+  const Outcome outcome = Run({"run", "table-b1", "--set", "seed=0"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(scheduler_.submitted.spec().axes().seed_size(), 1);
+  EXPECT_THAT(outcome.out, HasSubstr("87.5"));
+  EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1");
+}
+
+TEST_F(WatchTest, RunResumesAPausedSweep) {
+  scheduler_.sweep.set_state("paused");
+  const Outcome outcome = Run({"run", "table-b1"});
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_RESUME);
+  EXPECT_THAT(outcome.err, HasSubstr("it was paused and goes on now"));
+}
+
+TEST_F(WatchTest, RunPrintsATableOfAFileAsTheFileSays) {
+  const TempFolder folder;
+  const std::string path = folder.Write("mine.yaml", "axes: {task: even_pairs}\ntable: {rows: seed, aggregate: median, title: Mine}\n");
+  const Outcome outcome = Run({"run", path, "-o", "json"});
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "seed");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
+  EXPECT_EQ(scheduler_.table_request.table().title(), "Mine");
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["sweep"]["jobs"], 2);
+  EXPECT_EQ(json["table"]["cells"].size(), 1u);
+}
+
+TEST_F(WatchTest, RunWithAFailedJobPrintsTheTableAndFails) {
+  FailOneJob();
+  const Outcome outcome = Run({"run", "table-b1"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("87.5"));
+  EXPECT_THAT(outcome.err, HasSubstr("out of memory"));
+}
+
+}  // namespace
+}  // namespace longreach::client
