@@ -88,6 +88,7 @@ void Agent::OnTrainerMessage(const v1::FromTrainer& message) {
       break;
     case v1::FromTrainer::kFailed:
       EndTraining();
+      if (message.failed().child_ends()) RestartTrainer();  // Before it can be given, and lose, another attempt.
       Fail(attempt, message.failed().detail());
       break;
     default:

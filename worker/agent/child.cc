@@ -206,10 +206,8 @@ v1::PackFinished FinishedOf(const v1::StartPack& start, const trainer::PackResul
 }
 
 std::string DetailOf(const absl::Status& status) {
-  std::string_view kind;
-  if (status.code() == absl::StatusCode::kResourceExhausted) kind = "out of memory: ";
-  if (status.code() == absl::StatusCode::kInvalidArgument) kind = "refused: ";
-  std::string detail = fmt::format("{}{}", kind, std::string_view(status.message().data(), status.message().size()));
+  const bool refused = status.code() == absl::StatusCode::kInvalidArgument;
+  std::string detail = (refused ? "refused: " : "") + std::string(status.message());
   std::replace(detail.begin(), detail.end(), '\n', ' ');
   if (detail.size() > 500) detail.resize(500);
   return detail;
@@ -227,7 +225,7 @@ absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, PipeOb
   return trainer::Train(request, observer);
 }
 
-// False: the process must not go on, because memory ran out or something broke within LibTorch or the GPU.
+// False: the process must not go on.
 bool RunPack(const v1::StartPack& start, ChildPipe& pipe) {
   const LogTo log(start.log());
   PipeObserver observer(pipe, start);
@@ -240,11 +238,12 @@ bool RunPack(const v1::StartPack& start, ChildPipe& pipe) {
   } else {
     message.mutable_failed()->set_attempt(start.attempt());
     message.mutable_failed()->set_detail(DetailOf(result.status()));
+    message.mutable_failed()->set_child_ends(result.status().code() != absl::StatusCode::kInvalidArgument);
     fmt::print(stderr, "failed: {}\n", message.failed().detail());
   }
   std::fflush(nullptr);
   if (!pipe.Send(message).ok()) return false;
-  return result.ok() || result.status().code() == absl::StatusCode::kInvalidArgument;
+  return !message.failed().child_ends();
 }
 
 v1::TrainerReady Prepare(const ChildOptions& options) {

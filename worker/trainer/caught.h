@@ -23,7 +23,8 @@ absl::StatusOr<T> Caught(const std::function<absl::StatusOr<T>()>& work) {
   } catch (const c10::Error& error) {
     // LibTorch's CPU allocator reports a failed allocation as an error like any other.
     const std::string what = error.what_without_backtrace();
-    if (what.find("not enough memory") != std::string::npos) return absl::ResourceExhaustedError(Text("out of memory: ", what));
+    const bool no_memory = what.find("DefaultCPUAllocator") != std::string::npos || what.find("not enough memory") != std::string::npos;
+    if (no_memory) return absl::ResourceExhaustedError(Text("out of memory: ", what));
     return absl::InternalError(Text("LibTorch: ", what));
   } catch (const std::exception& error) {
     return absl::InternalError(Text("the trainer threw: ", error.what()));

@@ -87,6 +87,22 @@ TEST_F(AgentTroubleTest, ReportsAPackThatTheTrainerRefuses) {
   ExpectItStillWorks(8);
 }
 
+TEST_F(AgentTroubleTest, SaysThatAPackNeedsMoreMemoryThanThereIsAndTakesTheNextInAFreshTrainer) {
+  AgentUnderTest agent(Options());
+  v1::Lease lease = LeaseOf(7, 3);
+  v1::Model& model = *lease.mutable_jobs(0)->mutable_spec()->mutable_model();
+  model.set_embedding_dim(1 << 16);
+  model.set_mlp_dim(1 << 16);
+  model.set_layers(1000);
+
+  scheduler_.Offer(lease);
+  scheduler_.Offer(LeaseOf(8, 3, 1, 50));  // Waits, and is taken the moment that there is room.
+
+  EXPECT_THAT(scheduler_.WaitForReport(7).detail(), HasSubstr("out of memory"));
+  const v1::AttemptReport next = scheduler_.WaitForReport(8);
+  EXPECT_EQ(next.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << next.detail();
+}
+
 TEST_F(AgentTroubleTest, KeepsTrainingWhileTheSchedulerIsAwayAndHandsInLater) {
   AgentUnderTest agent(Options());
   scheduler_.Offer(LeaseOf(7, /*steps=*/500));
