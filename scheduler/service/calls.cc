@@ -172,11 +172,14 @@ void Engine::Run(CallPtr call) {
   submit_({.apply =
                [this, call, decision](sql::Transaction& tx) {
                  if (forget_leasing_.exchange(false)) leasing_.Forget();
+                 Gathered ending;
                  {
                    auto memory = memory_.Lock();
                    decision->epoch = memory->epoch;
                    decision->changes = memory->workers[call->request.worker()].changes;
+                   ending = OfFinished(call->request, *memory);
                  }
+                 RETURN_IF_ERROR(WriteGathered(tx, ending, clock_.Wall()));
                  return Decide(tx, call->request, *decision);
                },
            .done =

@@ -27,6 +27,16 @@ Engine::Gathered Engine::TakeGathered(Memory& memory) const {
   return gathered;
 }
 
+Engine::Gathered Engine::OfFinished(const v1::SynchronizeRequest& request, const Memory& memory) const {
+  Gathered ending;
+  for (const v1::AttemptReport& report : request.finished()) {
+    const auto attempt = memory.attempts.find(static_cast<int64_t>(report.attempt()));
+    if (attempt == memory.attempts.end() || !attempt->second.unwritten || attempt->second.live.worker != request.worker()) continue;
+    ending.attempts[attempt->first] = {attempt->second.live.step, attempt->second.points};
+  }
+  return ending;
+}
+
 void Engine::PutBack(Gathered gathered, Memory& memory) const {
   for (const auto& [id, at] : gathered.seen) memory.workers[id].unwritten = true;
   for (auto& [id, progress] : gathered.attempts) {

@@ -150,6 +150,8 @@ class Engine {
     std::map<int64_t, std::pair<int, std::vector<v1::ProgressPoint>>> attempts;
   };
   Gathered TakeGathered(Memory& memory) const;
+  // The same of attempts that a call reports as finished: after that nobody would write it. A copy, as the event may fail.
+  Gathered OfFinished(const v1::SynchronizeRequest& request, const Memory& memory) const;
   void PutBack(Gathered gathered, Memory& memory) const;
   static absl::Status WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now);
 
