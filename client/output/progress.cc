@@ -11,7 +11,7 @@
 namespace longreach::client {
 namespace {
 
-constexpr int kRunningShown = 8;
+constexpr size_t kRunningShown = 8;
 
 std::string Counts(const v1::Sweep& sweep) {
   const v1::JobCounts& counts = sweep.counts();
@@ -44,6 +44,40 @@ double Share(const v1::SweepUpdate& update) {
   return std::clamp(share, 0.0, 1.0);
 }
 
+// What runs, in columns no wider than they must be: on a terminal of 80 columns everything is seen.
+std::vector<std::string> RunningLines(const v1::SweepUpdate& update) {
+  struct Row {
+    std::string what;
+    std::string members;
+    std::string phase;
+    std::string steps;
+    std::string rate;
+  };
+  std::vector<Row> rows;
+  Row widest;
+  for (const v1::RunningAttempt& attempt : update.running()) {
+    if (rows.size() == kRunningShown) break;
+    rows.push_back({.what = Printable(attempt.task()) + " " + Printable(attempt.encoding()),
+                    .members = Count(attempt.members(), "job"),
+                    .phase = Printable(attempt.phase()),
+                    .steps = fmt::format("{}/{}", attempt.step(), attempt.steps()),
+                    .rate = attempt.steps_per_second() > 0 ? fmt::format("{} steps/s", HumanRate(attempt.steps_per_second())) : ""});
+    for (std::string Row::*column : {&Row::what, &Row::members, &Row::phase, &Row::steps, &Row::rate}) {
+      if (DisplayWidth(rows.back().*column) > DisplayWidth(widest.*column)) widest.*column = rows.back().*column;
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Row& row : rows) {
+    lines.push_back(fmt::format("  {} {}  {} {} {}", PadRight(row.what, DisplayWidth(widest.what)), PadLeft(row.members, DisplayWidth(widest.members)),
+                                PadRight(row.phase, DisplayWidth(widest.phase)), PadLeft(row.steps, DisplayWidth(widest.steps)),
+                                PadLeft(row.rate, DisplayWidth(widest.rate))));
+  }
+  if (update.running_size() > static_cast<int>(kRunningShown)) {
+    lines.push_back(fmt::format("  and {} more", update.running_size() - static_cast<int>(kRunningShown)));
+  }
+  return lines;
+}
+
 std::string Bar(double share, int width) {
   const int full = static_cast<int>(share * width);
   std::string bar;
@@ -62,16 +96,7 @@ std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width)
   std::vector<std::string> lines = {ProgressLine(update)};
   const double share = Share(update);
   lines.push_back(fmt::format("{} {:.1f} %", Bar(share, std::clamp(width - 12, 10, 60)), std::floor(share * 1000) / 10));
-  int shown = 0;
-  for (const v1::RunningAttempt& attempt : update.running()) {
-    if (shown++ == kRunningShown) {
-      lines.push_back(fmt::format("  and {} more", update.running_size() - kRunningShown));
-      break;
-    }
-    lines.push_back(fmt::format("  {:<28} {:<24} {:>8}  {:<10} {:>13}  {:>6} steps/s", Printable(attempt.task()), Printable(attempt.encoding()),
-                                Count(attempt.members(), "job"), Printable(attempt.phase()), fmt::format("{}/{}", attempt.step(), attempt.steps()),
-                                HumanRate(attempt.steps_per_second())));
-  }
+  for (const std::string& line : RunningLines(update)) lines.push_back(line);
   for (std::string& line : lines) line = CutToWidth(line, width);
   return lines;
 }

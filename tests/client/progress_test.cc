@@ -68,6 +68,23 @@ TEST(ProgressTest, OnATerminalRedrawsItsBlock) {
   EXPECT_NE(out.str().find("100.0 %"), std::string::npos);
 }
 
+TEST(ProgressTest, WhatRunsStandsInNarrowColumns) {
+  v1::SweepUpdate update = Update(0, 9);
+  for (const int step : {7, 812}) {
+    v1::RunningAttempt& attempt = *update.add_running();
+    attempt.set_task("even_pairs");
+    attempt.set_encoding(step == 7 ? "rope" : "rope:randomized");
+    attempt.set_members(step == 7 ? 1 : 9);
+    attempt.set_phase("training");
+    attempt.set_step(step);
+    attempt.set_steps(1000);
+    attempt.set_steps_per_second(step == 7 ? 0 : 13.14);
+  }
+  const std::vector<std::string> block = ProgressBlock(update, 120);
+  EXPECT_EQ(block[2], "  even_pairs rope             1 job  training   7/1000             ");
+  EXPECT_EQ(block[3], "  even_pairs rope:randomized 9 jobs  training 812/1000 13.1 steps/s");
+}
+
 TEST(ProgressTest, LinesFitIntoNarrowTerminals) {
   v1::SweepUpdate update = Update(0, 9);
   for (int i = 0; i < 20; ++i) update.add_running()->set_task("modular_arithmetic_brackets");

@@ -20,7 +20,7 @@ TEST(TextTest, WritesWhatATerminalWouldObeyAsHexadecimal) {
   EXPECT_EQ(Printable("tab\tline\n\r", /*keep_lines=*/true), "tab\tline\n\\x0d");
   EXPECT_EQ(Printable("\xc2\x9b""31m"), "\\xc2\\x9b31m") << "C1 control characters";
   EXPECT_EQ(Printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "right-to-left override";
-  EXPECT_EQ(Printable("\xff\xc0\x80"), "\xff\xc0\x80") << "broken bytes are no control characters";
+  EXPECT_EQ(Printable("\xff\xc0\x80"), "\\xff\\xc0\\x80") << "broken UTF-8";
   EXPECT_EQ(Printable("größe †"), "größe †");
 }
 
