@@ -1,6 +1,7 @@
 """What the documents promise about a store, tried on a real one."""
 import re
 
+import grpc
 import pytest
 
 import harness
@@ -23,8 +24,12 @@ def store():
         api = messages("api")
         scheduler.api().SubmitSweep(api.SubmitSweepRequest(spec=spec))
         Worker(home, scheduler)
-        updates = scheduler.api().WatchSweep(api.GetSweepRequest(sweep="last"), timeout=harness.PATIENCE_S)
-        last = [update for update in updates][-1]
+        last = None
+        try:
+            for last in scheduler.api().WatchSweep(api.GetSweepRequest(sweep="last"), timeout=harness.PATIENCE_S):
+                pass
+        except grpc.RpcError as error:
+            raise AssertionError(f"the sweep did not end: {error}\n{last}\n{home.logs()}") from error
         assert last.finished and last.sweep.counts.succeeded == 8, f"{last}\n{home.logs()}"
         yield scheduler.store
 

@@ -44,13 +44,13 @@ def test_grpcurl_calls_what_it_found(home, scheduler):
     info = grpcurl(home, scheduler, "longreach.v1.Longreach/GetInfo")
     assert info.code == 0, info
     assert info.json()["protocol"] == 1
-    assert info.json()["storePath"].endswith("store.db")
+    assert info.json()["store_path"].endswith("store.db")
 
 
 def test_grpcurl_submits_a_sweep(home, scheduler):
     spec = {"name": "by-hand", "experiment": "algorithmic",
             "axes": {"task": ["even_pairs"], "encoding": ["rope"], "learning_rate": [0.001], "seed": [0, 1, 2]}}
-    planned = grpcurl(home, scheduler, "longreach.v1.Longreach/SubmitSweep", data=json.dumps({"spec": spec, "dryRun": True}))
+    planned = grpcurl(home, scheduler, "longreach.v1.Longreach/SubmitSweep", data=json.dumps({"spec": spec, "dry_run": True}))
     assert planned.code == 0, planned
     assert planned.json()["plan"]["jobs"] == 3
 

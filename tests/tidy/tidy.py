@@ -82,7 +82,8 @@ def check_includes(tree):
                     yield f"{where}: {row} may not include \"{header}\", only {', '.join(rules.SERVICES)} may"
                 continue
             if "/" in header and header.split("/")[0] in rules.TOP_LEVEL:
-                if header.rpartition("/")[2] not in made_by_cmake:
+                made = header.rpartition("/")[2] in made_by_cmake or header.replace(".pb.h", ".proto") in tree.files
+                if not made:
                     yield f"{where}: there is no file {header}"
                 continue
             if header.startswith("."):
@@ -147,7 +148,7 @@ def check_top_level(tree):
 
 
 def check_roles(tree):
-    for file in tree.with_suffix(".proto"):
+    for file in [f for f in tree.with_suffix(".proto") if is_in(f, "proto")]:
         text = re.sub(r"//[^\n]*", "", tree.text(file))
         for rpc in re.finditer(r"\brpc\s+(\w+)\s*\([^)]*\)\s*returns\s*\([^)]*\)\s*(;|\{[^}]*\})", text):
             role = re.search(r"option\s*\(role\)\s*=\s*(\w+)", rpc[2])
