@@ -135,8 +135,9 @@ def test_run_interrupted_by_ctrl_c_and_started_again(home, undisturbed):
 
 
 def unless_held(ended):
-    """Nothing when the store was held by the scheduler of the run before."""
-    return None if ended.code == 1 and "held by another scheduler" in ended.err else ended
+    """Nothing when the scheduler or the worker of the run before had not ended yet."""
+    held = "held by another scheduler" in ended.err or "in use by another worker" in ended.err
+    return None if ended.code == 1 and held else ended
 
 
 def test_run_killed_and_started_again(home, undisturbed):
