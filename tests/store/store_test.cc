@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include "store/migrate.h"
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -94,7 +95,7 @@ TEST(StoreTest, CommitsSurviveAndNothingButTheStoreStaysBehind) {
 
   TestStore again(folder / "s.db");
 
-  EXPECT_EQ(again.store->version_found(), 1);
+  EXPECT_EQ(again.store->version_found(), SchemaVersion());
   EXPECT_EQ(again.SweepCounts(1).queued, 3);
   EXPECT_THAT(again.Violations(), IsEmpty());
 }
