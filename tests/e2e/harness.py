@@ -33,6 +33,10 @@ from grpc_tools import protoc
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("LONGREACH_BIN", ROOT / "build/release/bin"))
 GRPCURL = pathlib.Path(sys.executable).parent / "grpcurl"
+# For tests whose commands start a worker: pytestmark = harness.needs_worker.
+HAS_WORKER = os.environ.get("LONGREACH_TRAINER") != "OFF"
+NO_WORKER = "built without the trainer, so there is no worker"
+needs_worker = pytest.mark.skipif(not HAS_WORKER, reason=NO_WORKER)
 # Far above what anything here takes on a busy machine: reaching it is a failure, never a measurement.
 PATIENCE_S = 120
 
@@ -164,8 +168,8 @@ class Scheduler(Process):
 
 class Worker(Process):
     def __init__(self, home, scheduler, *arguments, name=None):
-        if os.environ.get("LONGREACH_TRAINER") == "OFF":
-            pytest.skip("built without the trainer, so there is no worker")
+        if not HAS_WORKER:
+            pytest.skip(NO_WORKER)
         number = sum(isinstance(process, Worker) for process in home.processes)
         self.worker_name = name or f"worker-{number}"
         super().__init__(home, self.worker_name, [

@@ -7,6 +7,8 @@ import pytest
 import harness
 from harness import BIN, Process, Scheduler, Worker, messages, query, results, run_cli, until
 
+pytestmark = harness.needs_worker
+
 # Long enough that an interruption falls into the middle of a job; four packs of two, so that two workers share them.
 SWEEP = """
 name: interrupted
