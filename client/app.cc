@@ -44,7 +44,9 @@ std::string PathOf(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + " " + app.get_name();
 }
 
-std::string HelpHint(const CLI::App& app) { return fmt::format("'{} --help' shows how it is used", PathOf(app)); }
+std::string HelpHint(const CLI::App& app) {
+  return fmt::format("'{} --help' shows how it is used", PathOf(app));
+}
 
 // CLI11 reports words that it does not know late and without a suggestion; this finds the first of them.
 absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string>& arguments) {
@@ -58,7 +60,8 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
       const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
       const CLI::Option* option = FindOption(*app, name);
       if (option == nullptr) {
-        return UsageError(fmt::format("unknown option '{}'", Printable(name)), JoinHints(DidYouMean(name, OptionNames(*app)), HelpHint(*app)));
+        return UsageError(fmt::format("unknown option '{}'", Printable(name)),
+                          JoinHints(DidYouMean(name, OptionNames(*app)), HelpHint(*app)));
       }
       const bool has_value = is_long ? equals != std::string::npos : word.size() > 2;
       if (TakesValue(*option) && !has_value) ++i;
@@ -66,11 +69,13 @@ absl::Status FindUnknownWord(const CLI::App& root, const std::vector<std::string
     }
     const std::vector<const CLI::App*> children = app->get_subcommands([](const CLI::App*) { return true; });
     if (children.empty()) continue;
-    const auto child = std::find_if(children.begin(), children.end(), [&word](const CLI::App* one) { return one->get_name() == word; });
+    const auto child = std::find_if(children.begin(), children.end(),
+                                    [&word](const CLI::App* one) { return one->get_name() == word; });
     if (child == children.end()) {
       const std::vector<std::string> known = CommandNames(*app);
-      return UsageError(fmt::format("unknown command '{} {}'", PathOf(*app), Printable(word)),
-                        JoinHints(DidYouMean(word, known), fmt::format("'{} --help' shows all of them", PathOf(*app))));
+      return UsageError(
+          fmt::format("unknown command '{} {}'", PathOf(*app), Printable(word)),
+          JoinHints(DidYouMean(word, known), fmt::format("'{} --help' shows all of them", PathOf(*app))));
     }
     app = *child;
   }
@@ -99,7 +104,9 @@ std::string Footer(const CommandInfo& info) {
   if (!info.details.empty()) footer += std::string(info.details) + "\n";
   if (!info.examples.empty()) {
     footer += footer.empty() ? "Examples:\n" : "\nExamples:\n";
-    for (const std::string& line : Split(Trim(info.examples), '\n')) footer += fmt::format("  {}\n", Trim(line));
+    for (const std::string& line : Split(Trim(info.examples), '\n')) {
+      footer += fmt::format("  {}\n", Trim(line));
+    }
   }
   std::string formats = "table, json";
   for (const Format format : info.more_formats) formats += fmt::format(", {}", FormatName(format));
@@ -110,10 +117,12 @@ std::string Footer(const CommandInfo& info) {
 // A format from the environment or the config file is a wish; one on the command line is an order.
 absl::Status CheckFormat(const CommandInfo& info, const CLI::App& app, Settings& settings) {
   const bool admitted = settings.format == Format::kTable || settings.format == Format::kJson ||
-                        std::find(info.more_formats.begin(), info.more_formats.end(), settings.format) != info.more_formats.end();
+                        std::find(info.more_formats.begin(), info.more_formats.end(), settings.format) !=
+                            info.more_formats.end();
   if (admitted) return absl::OkStatus();
   if (settings.format_by_flag) {
-    return UsageError(fmt::format("'{}' has no output as {}", PathOf(app), FormatName(settings.format)), HelpHint(app));
+    return UsageError(fmt::format("'{}' has no output as {}", PathOf(app), FormatName(settings.format)),
+                      HelpHint(app));
   }
   settings.format = Format::kTable;
   return absl::OkStatus();
@@ -141,17 +150,20 @@ std::unique_ptr<AppTree> BuildApp() {
   root.set_version_flag("--version", BuildDescription(), "Print the version and exit");
   root.get_formatter()->column_width(38);
   root.option_defaults()->group("Options for all commands");
-  root.add_option_function<std::string>("--scheduler", [&flags](const std::string& value) { flags.scheduler = value; },
-                                        fmt::format("Address of the scheduler, HOST:PORT or unix:PATH [{}]", kDefaultScheduler))
+  root.add_option_function<std::string>(
+          "--scheduler", [&flags](const std::string& value) { flags.scheduler = value; },
+          fmt::format("Address of the scheduler, HOST:PORT or unix:PATH [{}]", kDefaultScheduler))
       ->type_name("ADDR");
-  root.add_option_function<std::string>("--store", [&flags](const std::string& value) { flags.store = value; },
-                                        "Open this file with a scheduler of its own for this one command")
+  root.add_option_function<std::string>(
+          "--store", [&flags](const std::string& value) { flags.store = value; },
+          "Open this file with a scheduler of its own for this one command")
       ->type_name("FILE");
-  root.add_option_function<std::string>("-o,--output", [&flags](const std::string& value) { flags.output = value; },
-                                        "table, json, csv, markdown or latex")
+  root.add_option_function<std::string>(
+          "-o,--output", [&flags](const std::string& value) { flags.output = value; },
+          "table, json, csv, markdown or latex")
       ->type_name("FORMAT");
-  root.add_option_function<std::string>("--color", [&flags](const std::string& value) { flags.color = value; },
-                                        "auto, always or never")
+  root.add_option_function<std::string>(
+          "--color", [&flags](const std::string& value) { flags.color = value; }, "auto, always or never")
       ->type_name("WHEN");
   root.add_flag("-q,--quiet", flags.quiet, "Only data on stdout (of ids, the bare id); no talk on stderr");
   root.option_defaults()->group("Options");
@@ -169,13 +181,16 @@ std::unique_ptr<AppTree> BuildApp() {
   std::vector<CommandEntry> entries(Commands().begin(), Commands().end());
   constexpr std::string_view kGroups[] = {kGroupRun, kGroupLook, kGroupSteer, kGroupMaintain};
   std::stable_sort(entries.begin(), entries.end(), [&kGroups](const CommandEntry& a, const CommandEntry& b) {
-    const auto rank = [&kGroups](const CommandEntry& one) { return std::ranges::find(kGroups, one.make()->Info().group) - std::begin(kGroups); };
+    const auto rank = [&kGroups](const CommandEntry& one) {
+      return std::ranges::find(kGroups, one.make()->Info().group) - std::begin(kGroups);
+    };
     return rank(a) < rank(b);
   });
   for (const CommandEntry& entry : entries) {
     AppTree::Entry made{.app = nullptr, .command = entry.make()};
     const CommandInfo info = made.command->Info();
-    made.app = root.add_subcommand(std::string(entry.name == "complete" ? "__complete" : entry.name), std::string(info.summary));
+    made.app = root.add_subcommand(std::string(entry.name == "complete" ? "__complete" : entry.name),
+                                   std::string(info.summary));
     made.app->group(info.hidden ? "" : std::string(info.group));
     made.app->footer(Footer(info));
     made.command->AddOptions(*made.app);
@@ -192,9 +207,12 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     arguments.emplace_back("--help");
   }
   const bool json = WantsJson(arguments, environment);
-  if (const absl::Status unknown = FindUnknownWord(tree->root, arguments); !unknown.ok()) return Report(unknown, json, environment);
+  if (const absl::Status unknown = FindUnknownWord(tree->root, arguments); !unknown.ok()) {
+    return Report(unknown, json, environment);
+  }
   try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes words from the back.
+    std::vector<std::string> reversed(arguments.rbegin(),
+                                      arguments.rend());  // CLI11 takes words from the back.
     tree->root.parse(std::move(reversed));
   } catch (const CLI::CallForHelp& e) {
     return tree->root.exit(e, *environment.out, *environment.err);
@@ -204,7 +222,9 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     const CLI::App* app = &tree->root;
     while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
     std::string message = e.what();
-    if (message == "A subcommand is required") message = fmt::format("'{}' needs one of: {}", PathOf(*app), Join(CommandNames(*app), ", "));
+    if (message == "A subcommand is required") {
+      message = fmt::format("'{}' needs one of: {}", PathOf(*app), Join(CommandNames(*app), ", "));
+    }
     return Report(UsageError(message, HelpHint(*app)), json, environment);
   }
   const absl::StatusOr<int> code = RunCommand(*tree, environment);

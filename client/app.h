@@ -15,7 +15,8 @@ namespace longreach::client {
 
 // All commands with their options. Completions and the reference are made by walking `root`.
 struct AppTree {
-  AppTree() : root("Runs length-generalization sweeps: task x encoding x learning rate x seed.", "longreach") {}
+  AppTree()
+      : root("Runs length-generalization sweeps: task x encoding x learning rate x seed.", "longreach") {}
 
   struct Entry {
     CLI::App* app;

@@ -18,14 +18,16 @@ bool IsThisMachine(const std::string& address) {
 }
 
 absl::Status NoScheduler(const std::string& address) {
-  return Error(absl::StatusCode::kUnavailable, fmt::format("no scheduler at {}", Printable(address)),
-               "start one with 'longreach-scheduler --store FILE', name another with --scheduler HOST:PORT, or open a store "
-               "with --store FILE\n'longreach run SPEC' needs none");
+  return Error(
+      absl::StatusCode::kUnavailable, fmt::format("no scheduler at {}", Printable(address)),
+      "start one with 'longreach-scheduler --store FILE', name another with --scheduler HOST:PORT, or open a store "
+      "with --store FILE\n'longreach run SPEC' needs none");
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address, std::chrono::milliseconds patience) {
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
+                                                             std::chrono::milliseconds patience) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
@@ -55,10 +57,12 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
                    fmt::format("lost the scheduler at {}: {}", Printable(address_), status.error_message()),
                    "what was submitted is kept; try again when it is back");
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return Error(absl::StatusCode::kDeadlineExceeded, fmt::format("the scheduler at {} did not answer in time", Printable(address_)),
+      return Error(absl::StatusCode::kDeadlineExceeded,
+                   fmt::format("the scheduler at {} did not answer in time", Printable(address_)),
                    "the call may be repeated");
     case grpc::StatusCode::UNIMPLEMENTED:
-      return Error(absl::StatusCode::kUnimplemented, fmt::format("the scheduler at {} does not know this call", Printable(address_)),
+      return Error(absl::StatusCode::kUnimplemented,
+                   fmt::format("the scheduler at {} does not know this call", Printable(address_)),
                    "it is of another version than this client, or no scheduler at all");
     default: return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
   }

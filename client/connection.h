@@ -17,10 +17,11 @@ class Connection {
  public:
   using Stub = v1::Longreach::Stub;
 
-  // Waits until the scheduler answers the first bytes: at most 3 s, and not at all where this machine refuses.
+  // Waits until the scheduler answers the first bytes: at most 3 s, and not at all where this machine
+  // refuses.
   // UNAVAILABLE: "no scheduler at ADDRESS".
-  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,
-                                                          std::chrono::milliseconds patience = std::chrono::seconds(3));
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(
+      const std::string& address, std::chrono::milliseconds patience = std::chrono::seconds(3));
 
   const std::string& address() const { return address_; }
   Stub& stub() { return *stub_; }
@@ -28,14 +29,17 @@ class Connection {
   // One call. All calls of this service may be repeated, so an UNAVAILABLE one is, twice.
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                                const Request& request, std::chrono::seconds deadline = std::chrono::seconds(60)) {
+                                const Request& request,
+                                std::chrono::seconds deadline = std::chrono::seconds(60)) {
     for (int attempt = 1;; ++attempt) {
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + deadline);
       Response response;
       const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
       if (status.ok()) return response;
-      if (status.error_code() != grpc::StatusCode::UNAVAILABLE || attempt == kAttempts) return Translate(status);
+      if (status.error_code() != grpc::StatusCode::UNAVAILABLE || attempt == kAttempts) {
+        return Translate(status);
+      }
       WaitBeforeAttempt(attempt + 1);
     }
   }

@@ -18,13 +18,15 @@ constexpr size_t kMaxSocketPath = 107;
 constexpr std::chrono::minutes kStartPatience{5};
 
 absl::StatusOr<std::filesystem::path> MakePrivateFolder(const std::string& runtime_folder) {
-  for (const std::string& parent : {runtime_folder, std::filesystem::temp_directory_path().string(), std::string("/tmp")}) {
+  for (const std::string& parent :
+       {runtime_folder, std::filesystem::temp_directory_path().string(), std::string("/tmp")}) {
     if (parent.empty()) continue;
     std::string path = parent + "/longreach-XXXXXX";
     if (path.size() + std::strlen("/scheduler.sock") > kMaxSocketPath) continue;
     if (mkdtemp(path.data()) != nullptr) return std::filesystem::path(path);
   }
-  return Error(absl::StatusCode::kFailedPrecondition, "no folder for a socket could be made in XDG_RUNTIME_DIR, TMPDIR or /tmp",
+  return Error(absl::StatusCode::kFailedPrecondition,
+               "no folder for a socket could be made in XDG_RUNTIME_DIR, TMPDIR or /tmp",
                "set TMPDIR to a folder that can be written to, with a short path");
 }
 
@@ -35,18 +37,19 @@ std::string LastWords(const Process& process, std::string_view program) {
   for (const std::string& line : lines) {
     if (line.starts_with("error: ")) return line.substr(std::strlen("error: "));
   }
-  if (lines.empty()) return fmt::format("{} ended with exit code {} and said nothing", program, process.exit_code());
+  if (lines.empty()) {
+    return fmt::format("{} ended with exit code {} and said nothing", program, process.exit_code());
+  }
   return lines.back();
 }
 
-absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(const std::filesystem::path& binaries,
-                                                                            const std::string& store,
-                                                                            const std::string& runtime_folder) {
+absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
+    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder) {
   ASSIGN_OR_RETURN(const std::filesystem::path folder, MakePrivateFolder(runtime_folder));
   std::error_code ignored;
-  absl::StatusOr<Process> process =
-      Process::Start(binaries / "longreach-scheduler",
-                     {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"});
+  absl::StatusOr<Process> process = Process::Start(
+      binaries / "longreach-scheduler",
+      {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"});
   if (!process.ok()) {
     std::filesystem::remove_all(folder, ignored);
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
@@ -78,9 +81,10 @@ void EmbeddedScheduler::ForgetSocket() {
   folder_.clear();
 }
 
-absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address, const std::string& store,
-                                    const WorkerOptions& options) {
-  std::vector<std::string> arguments = {"run", "--scheduler", address, "--state", store + ".worker", "--until-stdin-closes"};
+absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
+                                    const std::string& store, const WorkerOptions& options) {
+  std::vector<std::string> arguments = {"run",     "--scheduler",     address,
+                                        "--state", store + ".worker", "--until-stdin-closes"};
   const auto add = [&arguments](const char* name, std::string value) {
     arguments.emplace_back(name);
     arguments.push_back(std::move(value));
@@ -91,8 +95,9 @@ absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const
   if (options.checkpoint_every_s > 0) add("--checkpoint-every-s", ShortestNumber(options.checkpoint_every_s));
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-worker", arguments);
   if (!process.ok()) {
-    return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
-                 "it lies beside 'longreach' unless it was built with LONGREACH_TRAINER=OFF; 'longreach submit' leaves training to other workers");
+    return Error(
+        absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
+        "it lies beside 'longreach' unless it was built with LONGREACH_TRAINER=OFF; 'longreach submit' leaves training to other workers");
   }
   return process;
 }

@@ -17,16 +17,18 @@ namespace longreach::client {
 // `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.
 class EmbeddedScheduler {
  public:
-  // Starts it on a store (":memory:" for none on disk) and waits until it listens.
-  // FAILED_PRECONDITION with its own words: it refused (store held by another, of a newer version, not a database, ...).
-  static absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> Start(const std::filesystem::path& binaries, const std::string& store,
+  // Starts it on a store (":memory:" for none on disk) and waits until it listens. FAILED_PRECONDITION with
+  // its own words: it refused (store held by another, of a newer version, not a database, ...).
+  static absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> Start(const std::filesystem::path& binaries,
+                                                                  const std::string& store,
                                                                   const std::string& runtime_folder);
   ~EmbeddedScheduler();
 
   const std::string& address() const { return address_; }
   Process& process() { return process_; }
 
-  // Removes the socket's name; the connection that stands lives on. For commands that an interrupt may end anywhere.
+  // Removes the socket's name; the connection that stands lives on. For commands that an interrupt may end
+  // anywhere.
   void ForgetSocket();
 
  private:
@@ -46,8 +48,8 @@ struct WorkerOptions {
 };
 
 // `longreach-worker run` for a scheduler, with its state beside the store.
-absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address, const std::string& store,
-                                    const WorkerOptions& options);
+absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
+                                    const std::string& store, const WorkerOptions& options);
 
 // What a child that ended said last: its lines without "error: ", or that it said nothing.
 std::string LastWords(const Process& process, std::string_view program);

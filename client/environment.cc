@@ -15,7 +15,8 @@ Environment ProcessEnvironment() {
   environment.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   environment.err_is_terminal = isatty(STDERR_FILENO) != 0;
   winsize size{};
-  if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) && size.ws_col > 0) {
+  if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) &&
+      size.ws_col > 0) {
     environment.width = size.ws_col;
   }
   environment.variable = [](const char* name) {

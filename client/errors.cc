@@ -53,7 +53,8 @@ std::string FormatError(const absl::Status& status) {
 std::string FormatErrorAsJson(const absl::Status& status) {
   const ErrorText text = SplitError(status);
   return fmt::format("{{\"error\":{{\"code\":{},\"message\":{},\"hint\":{}}}}}\n",
-                     JsonText(absl::StatusCodeToString(status.code())), JsonText(text.message), JsonText(text.hint));
+                     JsonText(absl::StatusCodeToString(status.code())), JsonText(text.message),
+                     JsonText(text.hint));
 }
 
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& known) {

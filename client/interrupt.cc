@@ -33,7 +33,7 @@ void Handle(int signal) {
 InterruptScope::InterruptScope() {
   g_count = 0;
   g_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = Handle;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);

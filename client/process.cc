@@ -48,7 +48,8 @@ int MillisecondsUntil(Clock::time_point end) {
 
 absl::Status CheckProgram(const std::filesystem::path& program) {
   if (access(program.c_str(), X_OK) == 0) return absl::OkStatus();
-  return Error(absl::StatusCode::kNotFound, fmt::format("there is no program '{}'", Printable(program.string())));
+  return Error(absl::StatusCode::kNotFound,
+               fmt::format("there is no program '{}'", Printable(program.string())));
 }
 
 // posix_spawn with the words of a command line. Returns 0, or an errno.
@@ -66,7 +67,8 @@ int ExitCodeOfWait(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) 
 
 }  // namespace
 
-absl::StatusOr<Process> Process::Start(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+absl::StatusOr<Process> Process::Start(const std::filesystem::path& program,
+                                       const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(CheckProgram(program));
   Process process;
   int in[2];
@@ -97,7 +99,8 @@ absl::StatusOr<Process> Process::Start(const std::filesystem::path& program, con
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 
   const int failed = Spawn(program, arguments, &actions, &attributes, process.pid_);
   posix_spawn_file_actions_destroy(&actions);
@@ -106,14 +109,20 @@ absl::StatusOr<Process> Process::Start(const std::filesystem::path& program, con
   close(out[1]);
   if (failed != 0) {
     process.pid_ = -1;
-    return absl::InternalError(fmt::format("cannot start '{}': {}", Printable(program.string()), std::strerror(failed)));
+    return absl::InternalError(
+        fmt::format("cannot start '{}': {}", Printable(program.string()), std::strerror(failed)));
   }
   return process;
 }
 
 Process::Process(Process&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), stdin_(std::exchange(other.stdin_, -1)), stdout_(std::exchange(other.stdout_, -1)),
-      log_(std::exchange(other.log_, -1)), ended_(other.ended_), exit_code_(other.exit_code_), unread_(std::move(other.unread_)) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      stdin_(std::exchange(other.stdin_, -1)),
+      stdout_(std::exchange(other.stdout_, -1)),
+      log_(std::exchange(other.log_, -1)),
+      ended_(other.ended_),
+      exit_code_(other.exit_code_),
+      unread_(std::move(other.unread_)) {}
 
 Process::~Process() {
   CloseInput();
@@ -197,11 +206,13 @@ std::vector<std::string> Process::LogTail(size_t lines) const {
   return tail;
 }
 
-absl::StatusOr<int> RunAttached(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+absl::StatusOr<int> RunAttached(const std::filesystem::path& program,
+                                const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(CheckProgram(program));
   pid_t pid = -1;
   if (const int failed = Spawn(program, arguments, nullptr, nullptr, pid); failed != 0) {
-    return absl::InternalError(fmt::format("cannot start '{}': {}", Printable(program.string()), std::strerror(failed)));
+    return absl::InternalError(
+        fmt::format("cannot start '{}': {}", Printable(program.string()), std::strerror(failed)));
   }
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {

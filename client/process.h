@@ -16,10 +16,12 @@ namespace longreach::client {
 // Owns the child: the destructor closes its input and, if it does not end within seconds, kills it.
 class Process {
  public:
-  // Starts `program` with posix_spawn, in a process group of its own: Ctrl-C in a terminal reaches only the client, which
-  // decides what the child should do. Its stdout is read with ReadLine(), its stderr is kept for LogTail().
+  // Starts `program` with posix_spawn, in a process group of its own: Ctrl-C in a terminal reaches only the
+  // client, which decides what the child should do. Its stdout is read with ReadLine(), its stderr is kept
+  // for LogTail().
   // NOT_FOUND: there is no such program.
-  static absl::StatusOr<Process> Start(const std::filesystem::path& program, const std::vector<std::string>& arguments);
+  static absl::StatusOr<Process> Start(const std::filesystem::path& program,
+                                       const std::vector<std::string>& arguments);
 
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
@@ -54,7 +56,9 @@ class Process {
   std::string unread_;
 };
 
-// Runs a program with this process's own streams, to its end. Returns its exit code, or 128 plus the signal's number.
-absl::StatusOr<int> RunAttached(const std::filesystem::path& program, const std::vector<std::string>& arguments);
+// Runs a program with this process's own streams, to its end. Returns its exit code, or 128 plus the
+// signal's number.
+absl::StatusOr<int> RunAttached(const std::filesystem::path& program,
+                                const std::vector<std::string>& arguments);
 
 }  // namespace longreach::client

@@ -36,7 +36,8 @@ absl::Status Session::StartEmbedded(StoreUse use) {
     }
     if (use == StoreUse::kExistingOrNone) store_ = kMemory;
   }
-  ASSIGN_OR_RETURN(embedded_, EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR")));
+  ASSIGN_OR_RETURN(embedded_, EmbeddedScheduler::Start(environment_.binaries, store_,
+                                                       environment_.variable("XDG_RUNTIME_DIR")));
   return absl::OkStatus();
 }
 

@@ -24,7 +24,8 @@ enum class StoreUse {
 
 class Session {
  public:
-  Session(Environment environment, Settings settings) : environment_(std::move(environment)), settings_(std::move(settings)) {}
+  Session(Environment environment, Settings settings)
+      : environment_(std::move(environment)), settings_(std::move(settings)) {}
 
   const Environment& environment() const { return environment_; }
   const Settings& settings() const { return settings_; }
@@ -34,8 +35,8 @@ class Session {
   // To people, on stderr; nothing with --quiet.
   void Say(std::string_view line);
 
-  // The scheduler: an embedded one when a store is named (or `embed_by_default` and no scheduler is), else the one at the
-  // address. Later calls give the same.
+  // The scheduler: an embedded one when a store is named (or `embed_by_default` and no scheduler is), else
+  // the one at the address. Later calls give the same.
   absl::StatusOr<Connection*> Connect(StoreUse use = StoreUse::kExisting, bool embed_by_default = false);
 
   // nullptr when the scheduler is not ours.

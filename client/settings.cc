@@ -48,7 +48,9 @@ Level FromVariables(const Environment& environment) {
   for (const std::string& name : SettingNames()) {
     std::string variable = "LONGREACH_";
     for (const char c : name) variable += static_cast<char>(c - 'a' + 'A');
-    if (const std::string value = environment.variable(variable.c_str()); !value.empty()) level[name] = {value, variable};
+    if (const std::string value = environment.variable(variable.c_str()); !value.empty()) {
+      level[name] = {value, variable};
+    }
   }
   return level;
 }
@@ -66,7 +68,8 @@ absl::StatusOr<Level> FromFile(const Environment& environment) {
   const std::string home = environment.variable("HOME");
   if (folder.empty() && home.empty()) return Level{};
   const std::filesystem::path path =
-      (folder.empty() ? std::filesystem::path(home) / ".config" : std::filesystem::path(folder)) / "longreach" / "config.yaml";
+      (folder.empty() ? std::filesystem::path(home) / ".config" : std::filesystem::path(folder)) /
+      "longreach" / "config.yaml";
   std::ifstream file(path, std::ios::binary);
   if (!file) return Level{};
   std::ostringstream text;
@@ -78,9 +81,12 @@ absl::StatusOr<Level> FromFile(const Environment& environment) {
     const YamlNode& value = tree.node(entry.value);
     if (std::find(SettingNames().begin(), SettingNames().end(), entry.key) == SettingNames().end()) {
       return tree.ErrorAt(entry.key_place, fmt::format("unknown setting '{}'", Printable(entry.key)),
-                          JoinHints(DidYouMean(entry.key, SettingNames()), fmt::format("there are: {}", Join(SettingNames(), ", "))));
+                          JoinHints(DidYouMean(entry.key, SettingNames()),
+                                    fmt::format("there are: {}", Join(SettingNames(), ", "))));
     }
-    if (value.kind != YamlNode::Kind::kScalar) return tree.ErrorAt(value.place, fmt::format("{}: expected one value", entry.key));
+    if (value.kind != YamlNode::Kind::kScalar) {
+      return tree.ErrorAt(value.place, fmt::format("{}: expected one value", entry.key));
+    }
     level[entry.key] = {value.text, fmt::format("{}:{}", path.string(), value.place.line)};
   }
   return level;
@@ -91,34 +97,40 @@ absl::StatusOr<std::string> NormalAddress(const Value& value) {
   if (text.starts_with("unix:") && text.size() > 5) return text;
   const size_t colon = text.rfind(':');
   if (text.empty() || text.find_first_of(" \t\r\n/") != std::string::npos || colon == 0) {
-    return UsageError(fmt::format("{}: '{}' is not an address", value.origin, Printable(text)), "write HOST:PORT or unix:PATH");
+    return UsageError(fmt::format("{}: '{}' is not an address", value.origin, Printable(text)),
+                      "write HOST:PORT or unix:PATH");
   }
   // [::1] has colons and no port.
   if (colon == std::string::npos || text.ends_with(']')) return text + ":7070";
   const std::optional<int64_t> port = ParseInteger(std::string_view(text).substr(colon + 1));
   if (!port.has_value() || *port < 1 || *port > 65535) {
-    return UsageError(fmt::format("{}: '{}' has no port from 1 to 65535", value.origin, Printable(text)), "write HOST:PORT or unix:PATH");
+    return UsageError(fmt::format("{}: '{}' has no port from 1 to 65535", value.origin, Printable(text)),
+                      "write HOST:PORT or unix:PATH");
   }
   return text;
 }
 
 absl::StatusOr<Format> FormatOf(const Value& value) {
   std::vector<std::string> names;
-  for (const Format format : {Format::kTable, Format::kCsv, Format::kJson, Format::kMarkdown, Format::kLatex}) {
+  for (const Format format :
+       {Format::kTable, Format::kCsv, Format::kJson, Format::kMarkdown, Format::kLatex}) {
     if (value.text == FormatName(format)) return format;
     names.emplace_back(FormatName(format));
   }
   if (value.text == "md") return Format::kMarkdown;
   if (value.text == "tex") return Format::kLatex;
   if (value.text == "jsonl") return Format::kJson;
-  return UsageError(fmt::format("{}: unknown output format '{}'", value.origin, Printable(value.text)),
-                    JoinHints(DidYouMean(value.text, names), fmt::format("there are: {}", Join(names, ", "))));
+  return UsageError(
+      fmt::format("{}: unknown output format '{}'", value.origin, Printable(value.text)),
+      JoinHints(DidYouMean(value.text, names), fmt::format("there are: {}", Join(names, ", "))));
 }
 
-absl::Status ApplyColor(const std::optional<Value>& value, const Environment& environment, Settings& settings) {
+absl::Status ApplyColor(const std::optional<Value>& value, const Environment& environment,
+                        Settings& settings) {
   const std::string choice = value.has_value() ? value->text : "auto";
   if (choice != "auto" && choice != "always" && choice != "never") {
-    return UsageError(fmt::format("{}: unknown choice '{}'", value->origin, Printable(choice)), "write auto, always or never");
+    return UsageError(fmt::format("{}: unknown choice '{}'", value->origin, Printable(choice)),
+                      "write auto, always or never");
   }
   const bool plain = !environment.variable("NO_COLOR").empty() || environment.variable("TERM") == "dumb";
   settings.color_out = choice == "always" || (choice == "auto" && environment.out_is_terminal && !plain);
@@ -141,20 +153,24 @@ absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environ
 
   Settings settings;
   settings.quiet = flags.quiet;
-  // A store and a scheduler are two answers to one question: the strongest level that has one of them decides.
+  // A store and a scheduler are two answers to one question: the strongest level that has one of them
+  // decides.
   for (const Level& level : levels) {
     const auto scheduler = level.find("scheduler");
     const auto store = level.find("store");
     if (scheduler != level.end() && store != level.end()) {
-      return UsageError(fmt::format("{} and {} exclude each other", scheduler->second.origin, store->second.origin),
-                        "a store is opened by a scheduler of its own; name one of the two");
+      return UsageError(
+          fmt::format("{} and {} exclude each other", scheduler->second.origin, store->second.origin),
+          "a store is opened by a scheduler of its own; name one of the two");
     }
     if (scheduler != level.end()) {
       ASSIGN_OR_RETURN(settings.scheduler, NormalAddress(scheduler->second));
       settings.scheduler_named = true;
     }
     if (store != level.end()) {
-      if (store->second.text.empty()) return UsageError(fmt::format("{}: no file named", store->second.origin));
+      if (store->second.text.empty()) {
+        return UsageError(fmt::format("{}: no file named", store->second.origin));
+      }
       settings.store = store->second.text;
     }
     if (scheduler != level.end() || store != level.end()) break;

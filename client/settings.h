@@ -1,4 +1,5 @@
-// Which scheduler, which store, which output: flag, else LONGREACH_*, else ~/.config/longreach/config.yaml, else default.
+// Which scheduler, which store, which output: flag, else LONGREACH_*, else ~/.config/longreach/config.yaml,
+// else default.
 #pragma once
 
 #include <optional>
@@ -37,8 +38,8 @@ struct Settings {
   bool quiet = false;
 };
 
-// INVALID_ARGUMENT: a value that is not admitted, with where it came from; --scheduler together with --store; a config
-// file that cannot be read.
+// INVALID_ARGUMENT: a value that is not admitted, with where it came from; --scheduler together with
+// --store; a config file that cannot be read.
 absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environment& environment);
 
 }  // namespace longreach::client

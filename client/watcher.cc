@@ -10,8 +10,11 @@
 namespace longreach::client {
 
 SweepWatcher::SweepWatcher(Connection& connection, std::string sweep, std::chrono::seconds patience)
-    : connection_(connection), sweep_(std::move(sweep)), patience_(patience),
-      event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { Read(); }) {}
+    : connection_(connection),
+      sweep_(std::move(sweep)),
+      patience_(patience),
+      event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this] { Read(); }) {}
 
 SweepWatcher::~SweepWatcher() {
   {
@@ -41,9 +44,11 @@ SweepWatcher::Event SweepWatcher::Next(InterruptScope& interrupt, std::chrono::m
       if (shared->ended) return {.kind = Event::Kind::kEnded, .status = shared->status};
       if (std::exchange(shared->lost, false)) return {.kind = Event::Kind::kLost};
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
     if (left <= 0) return {};
-    pollfd waiting[2] = {{.fd = interrupt.fd(), .events = POLLIN, .revents = 0}, {.fd = event_fd_, .events = POLLIN, .revents = 0}};
+    pollfd waiting[2] = {{.fd = interrupt.fd(), .events = POLLIN, .revents = 0},
+                         {.fd = event_fd_, .events = POLLIN, .revents = 0}};
     poll(waiting, 2, static_cast<int>(std::min<int64_t>(left, 1 << 30)));
     uint64_t value = 0;
     [[maybe_unused]] const ssize_t got = read(event_fd_, &value, sizeof value);
@@ -69,7 +74,8 @@ grpc::Status SweepWatcher::ReadOnce(bool& got_update, bool& finished) {
   }
   v1::GetSweepRequest request;
   request.set_sweep(sweep_);
-  const std::unique_ptr<grpc::ClientReader<v1::SweepUpdate>> reader = connection_.stub().WatchSweep(&context, request);
+  const std::unique_ptr<grpc::ClientReader<v1::SweepUpdate>> reader =
+      connection_.stub().WatchSweep(&context, request);
   v1::SweepUpdate update;
   while (reader->Read(&update)) {
     got_update = true;
@@ -94,7 +100,9 @@ void SweepWatcher::Read() {
       wait = std::chrono::milliseconds(200);
     }
     // A stream that ends in order before the sweep does: the scheduler shuts down.
-    if (status.ok() && !finished) status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler ended the stream");
+    if (status.ok() && !finished) {
+      status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler ended the stream");
+    }
     const bool again = !finished && status.error_code() == grpc::StatusCode::UNAVAILABLE &&
                        std::chrono::steady_clock::now() - gone_since < patience_;
     {

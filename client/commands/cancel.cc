@@ -6,15 +6,19 @@ namespace {
 class Cancel final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupSteer,
-            .summary = "Give a sweep up; results that are there stay",
-            .details = "Jobs that no other sweep wants are dropped, running ones too. Submitting the sweep again revives them.\n"
-                       "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
-            .examples = "longreach cancel last",
-            .more_formats = kAllFormats};
+    return {
+        .group = kGroupSteer,
+        .summary = "Give a sweep up; results that are there stay",
+        .details =
+            "Jobs that no other sweep wants are dropped, running ones too. Submitting the sweep again revives them.\n"
+            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+        .examples = "longreach cancel last",
+        .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_); }
-  absl::StatusOr<int> Run(Session& session) override { return SteerSweep(session, sweep_, v1::SteerSweepRequest::ACTION_CANCEL); }
+  absl::StatusOr<int> Run(Session& session) override {
+    return SteerSweep(session, sweep_, v1::SteerSweepRequest::ACTION_CANCEL);
+  }
 
  private:
   std::string sweep_;

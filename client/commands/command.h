@@ -1,4 +1,5 @@
-// What every command of `longreach` is: a name in registry.cc, options, and a run that ends with an exit code.
+// What every command of `longreach` is: a name in registry.cc, options, and a run that ends with an exit
+// code.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -22,20 +22,26 @@ void SpecArguments::AddTo(CLI::App& app) {
 
 namespace {
 
-// What the scheduler would refuse as well, but only if the message reached it: lists of millions make it too large.
+// What the scheduler would refuse as well, but only if the message reached it: lists of millions make it
+// too large.
 absl::Status CheckSize(const v1::SweepSpec& spec) {
   constexpr double kMaxJobs = 10'000'000;
   constexpr size_t kMaxBytes = 15 << 20;
   const v1::Axes& axes = spec.axes();
-  const double jobs = static_cast<double>(axes.task_size()) * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+  const double jobs = static_cast<double>(axes.task_size()) * axes.encoding_size() *
+                      axes.learning_rate_size() * axes.seed_size();
   if (jobs > kMaxJobs) {
-    return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {:.0f}", axes.task_size(),
-                             axes.encoding_size(), axes.learning_rate_size(), axes.seed_size(), jobs, kMaxJobs),
-                 "cut an axis with --set, or split the sweep");
+    return Error(
+        absl::StatusCode::kResourceExhausted,
+        fmt::format(
+            "axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {:.0f}",
+            axes.task_size(), axes.encoding_size(), axes.learning_rate_size(), axes.seed_size(), jobs,
+            kMaxJobs),
+        "cut an axis with --set, or split the sweep");
   }
   if (spec.ByteSizeLong() > kMaxBytes) {
-    return Error(absl::StatusCode::kResourceExhausted, "the sweep's lists are too long to be sent to the scheduler", "split the sweep");
+    return Error(absl::StatusCode::kResourceExhausted,
+                 "the sweep's lists are too long to be sent to the scheduler", "split the sweep");
   }
   return absl::OkStatus();
 }
@@ -64,7 +70,8 @@ CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
 }
 
 std::string ShellWord(std::string_view text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -73,37 +80,70 @@ std::string ShellWord(std::string_view text) {
 
 std::string WhereFlags(Session& session) {
   if (session.embedded() != nullptr) return " --store " + ShellWord(session.store());
-  // A scheduler named by the environment or the config file is found again without a flag, but a flag does no harm.
+  // A scheduler named by the environment or the config file is found again without a flag, but a flag does
+  // no harm.
   if (session.settings().scheduler_named) return " --scheduler " + ShellWord(session.settings().scheduler);
   return "";
 }
 
 Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
   Grid grid;
-  grid.columns = {{"id", "ID"}, {"name", "NAME"}, {"state", "STATE"}, {"priority", "PRIORITY", true}, {"jobs", "JOBS", true},
-                  {"succeeded", "DONE", true}, {"leased", "RUNNING", true}, {"queued", "QUEUED", true}, {"waiting", "WAITING", true},
-                  {"failed", "FAILED", true}, {"cancelled", "CANCELLED", true}, {"submitted_at", "SUBMITTED"}};
+  grid.columns = {{"id", "ID"},
+                  {"name", "NAME"},
+                  {"state", "STATE"},
+                  {"priority", "PRIORITY", true},
+                  {"jobs", "JOBS", true},
+                  {"succeeded", "DONE", true},
+                  {"leased", "RUNNING", true},
+                  {"queued", "QUEUED", true},
+                  {"waiting", "WAITING", true},
+                  {"failed", "FAILED", true},
+                  {"cancelled", "CANCELLED", true},
+                  {"submitted_at", "SUBMITTED"}};
   for (const v1::Sweep& sweep : sweeps) {
     const v1::JobCounts& counts = sweep.counts();
-    grid.rows.push_back({{.value = sweep.id(), .shown = ShortId(sweep.id())}, TextCell(sweep.name()), TextCell(sweep.state()),
-                         NumberCell(sweep.priority()), NumberCell(sweep.jobs()), NumberCell(counts.succeeded()),
-                         NumberCell(counts.leased()), NumberCell(counts.queued()), NumberCell(counts.waiting()),
-                         NumberCell(counts.failed()), NumberCell(counts.cancelled()), TextCell(HumanTime(sweep.submitted_at()))});
+    grid.rows.push_back({{.value = sweep.id(), .shown = ShortId(sweep.id())},
+                         TextCell(sweep.name()),
+                         TextCell(sweep.state()),
+                         NumberCell(sweep.priority()),
+                         NumberCell(sweep.jobs()),
+                         NumberCell(counts.succeeded()),
+                         NumberCell(counts.leased()),
+                         NumberCell(counts.queued()),
+                         NumberCell(counts.waiting()),
+                         NumberCell(counts.failed()),
+                         NumberCell(counts.cancelled()),
+                         TextCell(HumanTime(sweep.submitted_at()))});
   }
   return grid;
 }
 
 Grid JobsGrid(const std::vector<v1::Job>& jobs) {
   Grid grid;
-  grid.columns = {{"id", "ID"}, {"task", "TASK"}, {"encoding", "ENCODING"}, {"learning_rate", "LEARNING RATE", true},
-                  {"seed", "SEED", true}, {"state", "STATE"}, {"step", "STEP", true}, {"steps", "OF", true}, {"score", "SCORE", true},
-                  {"failures", "FAILURES", true}, {"failure", "REASON"}};
+  grid.columns = {{"id", "ID"},
+                  {"task", "TASK"},
+                  {"encoding", "ENCODING"},
+                  {"learning_rate", "LEARNING RATE", true},
+                  {"seed", "SEED", true},
+                  {"state", "STATE"},
+                  {"step", "STEP", true},
+                  {"steps", "OF", true},
+                  {"score", "SCORE", true},
+                  {"failures", "FAILURES", true},
+                  {"failure", "REASON"}};
   for (const v1::Job& job : jobs) {
-    grid.rows.push_back({{.value = job.id(), .shown = ShortId(job.id())}, TextCell(job.task()), TextCell(job.encoding()),
-                         NumberCell(job.learning_rate()), NumberCell(job.seed()), TextCell(job.diverged() ? job.state() + " (diverged)" : job.state()),
-                         NumberCell(job.step()), NumberCell(job.steps()),
-                         job.has_score() ? NumberCell(job.score(), fmt::format("{:.4f}", job.score())) : MissingCell(),
-                         NumberCell(job.failures()), TextCell(job.failure())});
+    grid.rows.push_back(
+        {{.value = job.id(), .shown = ShortId(job.id())},
+         TextCell(job.task()),
+         TextCell(job.encoding()),
+         NumberCell(job.learning_rate()),
+         NumberCell(job.seed()),
+         TextCell(job.diverged() ? job.state() + " (diverged)" : job.state()),
+         NumberCell(job.step()),
+         NumberCell(job.steps()),
+         job.has_score() ? NumberCell(job.score(), fmt::format("{:.4f}", job.score())) : MissingCell(),
+         NumberCell(job.failures()),
+         TextCell(job.failure())});
   }
   return grid;
 }
@@ -118,7 +158,8 @@ void PrintSweep(Session& session, const v1::Sweep& sweep) {
   }
 }
 
-absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep, v1::SteerSweepRequest::Action action, int priority) {
+absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
+                               v1::SteerSweepRequest::Action action, int priority) {
   ASSIGN_OR_RETURN(Connection * connection, session.Connect());
   v1::SteerSweepRequest request;
   request.set_sweep(sweep);
@@ -161,16 +202,19 @@ void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {
   if (!table.title().empty()) return;
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
   const std::string unit = metric == nullptr ? "" : fmt::format(" ({})", metric->unit);
-  const std::string lengths = table.length() == 0 ? "over all test lengths" : fmt::format("at length {}", table.length());
+  const std::string lengths =
+      table.length() == 0 ? "over all test lengths" : fmt::format("at length {}", table.length());
   const std::string slice = table.slice().empty() ? "" : fmt::format(", {}", table.slice());
   std::vector<std::string> rest;
   for (const char* axis : {"task", "encoding", "learning_rate", "seed"}) {
     if (table.rows() != axis && table.columns() != axis) rest.emplace_back(axis);
   }
-  table.set_title(fmt::format("{}: {}{} {}{}, {} over {}", sweep_name, table.metric(), unit, lengths, slice, table.aggregate(), Join(rest, " and ")));
+  table.set_title(fmt::format("{}: {}{} {}{}, {} over {}", sweep_name, table.metric(), unit, lengths, slice,
+                              table.aggregate(), Join(rest, " and ")));
 }
 
-absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep, const v1::TableSpec& table) {
+absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
+                                     const v1::TableSpec& table) {
   v1::GetTableRequest request;
   request.set_sweep(sweep);
   *request.mutable_table() = table;
@@ -183,16 +227,26 @@ absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view opt
   if (!text.empty()) {
     switch (text.back()) {
       case 's': number.remove_suffix(1); break;
-      case 'm': unit = 60; number.remove_suffix(1); break;
-      case 'h': unit = 3600; number.remove_suffix(1); break;
-      case 'd': unit = 86400; number.remove_suffix(1); break;
+      case 'm':
+        unit = 60;
+        number.remove_suffix(1);
+        break;
+      case 'h':
+        unit = 3600;
+        number.remove_suffix(1);
+        break;
+      case 'd':
+        unit = 86400;
+        number.remove_suffix(1);
+        break;
       default: break;
     }
   }
   const std::optional<double> value = ParseDouble(number);
   // The upper bound keeps sums with clock times in range.
   if (!value.has_value() || !(*value >= 0 && *value * unit <= 1e9)) {
-    return UsageError(fmt::format("{}: '{}' is not a duration", option, Printable(text)), "write seconds, or a number with s, m, h or d behind it: 90, 15m, 2h");
+    return UsageError(fmt::format("{}: '{}' is not a duration", option, Printable(text)),
+                      "write seconds, or a number with s, m, h or d behind it: 90, 15m, 2h");
   }
   return *value * unit;
 }

@@ -35,7 +35,8 @@ inline constexpr std::string_view kSpecDetails =
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required = true);
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 
-inline constexpr std::string_view kSweepDetails = "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
+inline constexpr std::string_view kSweepDetails =
+    "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
 
 // 'text' as one word for a POSIX shell.
 std::string ShellWord(std::string_view text);
@@ -50,7 +51,8 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs);
 void PrintSweep(Session& session, const v1::Sweep& sweep);
 
 // Calls SteerSweep and prints the sweep.
-absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep, v1::SteerSweepRequest::Action action, int priority = 0);
+absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
+                               v1::SteerSweepRequest::Action action, int priority = 0);
 
 // The newest state of a sweep.
 absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep);
@@ -58,10 +60,12 @@ absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::st
 // How to print a sweep of this name: the preset's table, if there is a preset of that name.
 v1::TableSpec TableOfPreset(const std::string& sweep_name);
 
-// Fills in what a table leaves open: rows task, columns encoding, accuracy over all lengths, maximum, gain, title.
+// Fills in what a table leaves open: rows task, columns encoding, accuracy over all lengths, maximum, gain,
+// title.
 void CompleteTable(const std::string& sweep_name, v1::TableSpec& table);
 
-absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep, const v1::TableSpec& table);
+absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
+                                     const v1::TableSpec& table);
 
 // "90", "90s", "15m", "2h", "1d" in seconds.
 absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option);

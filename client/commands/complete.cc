@@ -46,7 +46,9 @@ class Completer {
     } else {
       OfferPositional(*app, positionals);
     }
-    std::erase_if(lines_, [&current](const std::string& line) { return !line.starts_with(current) && line != ":files"; });
+    std::erase_if(lines_, [&current](const std::string& line) {
+      return !line.starts_with(current) && line != ":files";
+    });
     return std::move(lines_);
   }
 
@@ -101,7 +103,9 @@ class Completer {
     if (what == "AXIS") OfferAll({"task", "encoding", "learning_rate", "seed"});
     if (what == "HOW") OfferAll({"max", "min", "mean", "median"});
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});
-    if (what == "STATE") OfferAll({"waiting", "queued", "leased", "succeeded", "failed", "cancelled", "diverged"});
+    if (what == "STATE") {
+      OfferAll({"waiting", "queued", "leased", "succeeded", "failed", "cancelled", "diverged"});
+    }
     if (what == "METRIC") {
       for (const catalog::Metric& metric : catalog::Metrics()) Add(metric.name, metric.label);
     }
@@ -125,14 +129,17 @@ class Completer {
     for (const catalog::Task& task : catalog::Tasks()) Add(fmt::format("task={}", task.name), task.label);
     for (const catalog::Encoding& one : catalog::Encodings()) {
       Add(fmt::format("encoding={}", one.name), one.label);
-      if ((one.positions & catalog::kRandomized) != 0) Add(fmt::format("encoding={}:randomized", one.name), one.label);
+      if ((one.positions & catalog::kRandomized) != 0) {
+        Add(fmt::format("encoding={}:randomized", one.name), one.label);
+      }
     }
   }
 
   // Only from a scheduler that runs: nothing is started for a completion.
   std::unique_ptr<Connection> Reach() {
     if (!session_.settings().store.empty()) return nullptr;
-    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(session_.settings().scheduler, kPatience);
+    absl::StatusOr<std::unique_ptr<Connection>> connection =
+        Connection::Open(session_.settings().scheduler, kPatience);
     return connection.ok() ? *std::move(connection) : nullptr;
   }
 
@@ -140,15 +147,19 @@ class Completer {
     Add("last", "The newest sweep");
     const std::unique_ptr<Connection> connection = Reach();
     if (connection == nullptr) return;
-    const auto response = connection->Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), std::chrono::seconds(1));
+    const auto response =
+        connection->Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), std::chrono::seconds(1));
     if (!response.ok()) return;
-    for (const v1::Sweep& sweep : response->sweeps()) Add(sweep.name(), fmt::format("{}, {} jobs", sweep.state(), sweep.jobs()));
+    for (const v1::Sweep& sweep : response->sweeps()) {
+      Add(sweep.name(), fmt::format("{}, {} jobs", sweep.state(), sweep.jobs()));
+    }
   }
 
   void OfferWorkers() {
     const std::unique_ptr<Connection> connection = Reach();
     if (connection == nullptr) return;
-    const auto response = connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), std::chrono::seconds(1));
+    const auto response =
+        connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), std::chrono::seconds(1));
     if (!response.ok()) return;
     for (const v1::WorkerInfo& worker : response->workers()) Add(worker.name(), worker.state());
   }
@@ -167,11 +178,15 @@ class Complete final : public Command {
             .examples = "longreach __complete -- results la",
             .hidden = true};
   }
-  void AddOptions(CLI::App& app) override { app.add_option("WORDS", words_, "The words so far; the last is the one to complete"); }
+  void AddOptions(CLI::App& app) override {
+    app.add_option("WORDS", words_, "The words so far; the last is the one to complete");
+  }
 
   absl::StatusOr<int> Run(Session& session) override {
     const std::unique_ptr<AppTree> tree = BuildApp();
-    for (const std::string& line : Completer(tree->root, session).Complete(words_)) session.out() << line << "\n";
+    for (const std::string& line : Completer(tree->root, session).Complete(words_)) {
+      session.out() << line << "\n";
+    }
     return kDone;
   }
 

@@ -6,8 +6,8 @@
 namespace longreach::client {
 namespace {
 
-// Each script asks `longreach __complete` for the words, so it knows every command, option and sweep of the program that
-// is installed, and never grows old.
+// Each script asks `longreach __complete` for the words, so it knows every command, option and sweep of the
+// program that is installed, and never grows old.
 
 // Bash cuts words at '=' and ':'; what it holds already is taken off the answers.
 constexpr std::string_view kBash = R"sh(# longreach: completion for bash. Put it to use with

@@ -10,11 +10,13 @@ namespace {
 class Drain final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupSteer,
-            .summary = "Give a worker no more work; what it holds is given back after a checkpoint",
-            .details = "WORKER is a worker's id, the beginning of one, or its name. --undo gives it work again, also when it was put\n"
-                       "aside because its attempts failed.",
-            .examples = "longreach drain gpu-node-3\nlongreach drain gpu-node-3 --undo"};
+    return {
+        .group = kGroupSteer,
+        .summary = "Give a worker no more work; what it holds is given back after a checkpoint",
+        .details =
+            "WORKER is a worker's id, the beginning of one, or its name. --undo gives it work again, also when it was put\n"
+            "aside because its attempts failed.",
+        .examples = "longreach drain gpu-node-3\nlongreach drain gpu-node-3 --undo"};
   }
   void AddOptions(CLI::App& app) override {
     app.add_option("WORKER", worker_, "The worker")->required();
@@ -32,7 +34,8 @@ class Drain final : public Command {
     } else if (session.settings().quiet) {
       session.out() << after.id() << "\n";
     } else {
-      session.out() << fmt::format("worker {} {} is {}\n", ShortId(after.id()), Printable(after.name()), Printable(after.state()));
+      session.out() << fmt::format("worker {} {} is {}\n", ShortId(after.id()), Printable(after.name()),
+                                   Printable(after.state()));
     }
     return kDone;
   }

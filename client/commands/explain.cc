@@ -22,15 +22,19 @@ class Explain final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     v1::GetJobRequest request;
     request.set_job(job_);
-    ASSIGN_OR_RETURN(const v1::ExplainJobResponse response, connection->Call(&Connection::Stub::ExplainJob, request));
+    ASSIGN_OR_RETURN(const v1::ExplainJobResponse response,
+                     connection->Call(&Connection::Stub::ExplainJob, request));
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
     }
     const v1::Job& job = response.job();
-    session.out() << fmt::format("job {} ({} {}, learning rate {}, seed {}) is {}\n", ShortId(job.id()), Printable(job.task()),
-                                 Printable(job.encoding()), ShortestNumber(job.learning_rate()), job.seed(), Printable(job.state()));
-    for (const std::string& reason : response.reasons()) session.out() << fmt::format("- {}\n", Printable(reason));
+    session.out() << fmt::format("job {} ({} {}, learning rate {}, seed {}) is {}\n", ShortId(job.id()),
+                                 Printable(job.task()), Printable(job.encoding()),
+                                 ShortestNumber(job.learning_rate()), job.seed(), Printable(job.state()));
+    for (const std::string& reason : response.reasons()) {
+      session.out() << fmt::format("- {}\n", Printable(reason));
+    }
     return kDone;
   }
 

@@ -13,10 +13,12 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   out << fmt::format("job {}\n", Printable(job.id()));
   out << fmt::format("  {} {}, learning rate {}, seed {}\n", Printable(job.task()), Printable(job.encoding()),
                      ShortestNumber(job.learning_rate()), job.seed());
-  out << fmt::format("  {}{}, step {} of {}\n", Printable(job.state()), job.diverged() ? " (diverged)" : "", job.step(), job.steps());
+  out << fmt::format("  {}{}, step {} of {}\n", Printable(job.state()), job.diverged() ? " (diverged)" : "",
+                     job.step(), job.steps());
   if (job.has_score()) out << fmt::format("  score {:.4f}\n", job.score());
   if (job.failures() > 0 || job.losses() > 0) {
-    out << fmt::format("  {}, {} of a worker\n", Count(job.failures(), "failure"), job.losses() == 1 ? "1 loss" : fmt::format("{} losses", job.losses()));
+    out << fmt::format("  {}, {} of a worker\n", Count(job.failures(), "failure"),
+                       job.losses() == 1 ? "1 loss" : fmt::format("{} losses", job.losses()));
   }
   if (!job.failure().empty()) out << fmt::format("  reason: {}\n", Printable(job.failure()));
   std::vector<std::string> sweeps;
@@ -24,30 +26,39 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   if (!sweeps.empty()) out << fmt::format("  in {}\n", Join(sweeps, ", "));
 
   out << "\nspecification (its SHA-256 is the id)\n";
-  for (const std::string& line : Split(Trim(response.canonical()), '\n')) out << "  " << Printable(line) << "\n";
+  for (const std::string& line : Split(Trim(response.canonical()), '\n')) {
+    out << "  " << Printable(line) << "\n";
+  }
 
   Grid attempts;
-  attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"}, {"outcome", "OUTCOME"}, {"started_at", "STARTED"}, {"ended_at", "ENDED"},
-                      {"members", "JOBS", true}, {"engine", "ENGINE"}, {"device", "DEVICE"}, {"detail", "DETAIL"}};
+  attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"},  {"outcome", "OUTCOME"},
+                      {"started_at", "STARTED"},    {"ended_at", "ENDED"}, {"members", "JOBS", true},
+                      {"engine", "ENGINE"},         {"device", "DEVICE"},  {"detail", "DETAIL"}};
   for (const v1::AttemptInfo& one : response.attempts()) {
-    attempts.rows.push_back({NumberCell(one.attempt()), TextCell(one.worker_name()), TextCell(one.outcome().empty() ? "running" : one.outcome()),
-                             TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())), NumberCell(one.members()),
-                             TextCell(one.engine()), TextCell(one.device()), TextCell(one.detail())});
+    attempts.rows.push_back({NumberCell(one.attempt()), TextCell(one.worker_name()),
+                             TextCell(one.outcome().empty() ? "running" : one.outcome()),
+                             TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())),
+                             NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),
+                             TextCell(one.detail())});
   }
   if (!attempts.rows.empty()) out << "\n" << GridAsTable(attempts, false);
 
   Grid measured;
-  measured.columns = {{"metric", "METRIC"}, {"length", "LENGTH", true}, {"slice", "SLICE"}, {"value", "VALUE", true}};
+  measured.columns = {
+      {"metric", "METRIC"}, {"length", "LENGTH", true}, {"slice", "SLICE"}, {"value", "VALUE", true}};
   for (const v1::Measurement& one : response.measurements()) {
-    measured.rows.push_back({TextCell(one.metric()), one.length() == 0 ? TextCell("all") : NumberCell(one.length()), TextCell(one.slice()),
-                             NumberCell(one.value(), fmt::format("{:.6g}", one.value()))});
+    measured.rows.push_back(
+        {TextCell(one.metric()), one.length() == 0 ? TextCell("all") : NumberCell(one.length()),
+         TextCell(one.slice()), NumberCell(one.value(), fmt::format("{:.6g}", one.value()))});
   }
   if (!measured.rows.empty()) out << "\n" << GridAsTable(measured, false);
 
   Grid artifacts;
-  artifacts.columns = {{"kind", "ARTIFACT"}, {"step", "STEP", true}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
+  artifacts.columns = {
+      {"kind", "ARTIFACT"}, {"step", "STEP", true}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
   for (const v1::ArtifactInfo& one : response.artifacts()) {
-    artifacts.rows.push_back({TextCell(one.kind()), NumberCell(one.step()), NumberCell(one.bytes()), TextCell(one.sha256())});
+    artifacts.rows.push_back(
+        {TextCell(one.kind()), NumberCell(one.step()), NumberCell(one.bytes()), TextCell(one.sha256())});
   }
   if (!artifacts.rows.empty()) out << "\n" << GridAsTable(artifacts, false);
 }

@@ -25,17 +25,20 @@ class Jobs final : public Command {
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
     app.add_option("--state", state_, "Only jobs in this state: " + Join(kStates, ", "))->type_name("STATE");
-    app.add_option("--limit", limit_, "At most this many; 0: all [0]")->type_name("N")->check(CLI::NonNegativeNumber);
+    app.add_option("--limit", limit_, "At most this many; 0: all [0]")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
   }
 
   absl::StatusOr<int> Run(Session& session) override {
     if (!state_.empty() && std::find(kStates.begin(), kStates.end(), state_) == kStates.end()) {
-      return UsageError(fmt::format("--state: unknown state '{}'", Printable(state_)),
-                        JoinHints(DidYouMean(state_, kStates), fmt::format("there are: {}", Join(kStates, ", "))));
+      return UsageError(
+          fmt::format("--state: unknown state '{}'", Printable(state_)),
+          JoinHints(DidYouMean(state_, kStates), fmt::format("there are: {}", Join(kStates, ", "))));
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
-    // JSON is written page by page: ten million jobs do not fit into memory. The first page comes before the first byte, so
-    // that a refusal leaves stdout empty.
+    // JSON is written page by page: ten million jobs do not fit into memory. The first page comes before
+    // the first byte, so that a refusal leaves stdout empty.
     std::vector<v1::Job> all;
     int64_t count = 0;
     v1::ListJobsRequest request;
@@ -44,8 +47,11 @@ class Jobs final : public Command {
     const int64_t most = limit_ == 0 ? std::numeric_limits<int64_t>::max() : limit_;
     do {
       request.set_limit(static_cast<int>(std::min<int64_t>(kPage, most - count)));
-      ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection->Call(&Connection::Stub::ListJobs, request));
-      if (session.json() && count == 0) session.out() << fmt::format("{{\"schema\":{},\"jobs\":[", JsonText(kJsonSchema));
+      ASSIGN_OR_RETURN(const v1::ListJobsResponse page,
+                       connection->Call(&Connection::Stub::ListJobs, request));
+      if (session.json() && count == 0) {
+        session.out() << fmt::format("{{\"schema\":{},\"jobs\":[", JsonText(kJsonSchema));
+      }
       for (const v1::Job& job : page.jobs()) {
         if (session.json()) {
           session.out() << (count > 0 ? "," : "") << JsonOf(job);
@@ -64,12 +70,15 @@ class Jobs final : public Command {
     } else if (!session.settings().quiet) {
       session.Print(JobsGrid(all), "jobs");
     }
-    if (!request.page_token().empty()) session.Say(fmt::format("the first {}; --limit 0 shows all", Thousands(count)));
+    if (!request.page_token().empty()) {
+      session.Say(fmt::format("the first {}; --limit 0 shows all", Thousands(count)));
+    }
     return kDone;
   }
 
  private:
-  inline static const std::vector<std::string> kStates = {"waiting", "queued", "leased", "succeeded", "failed", "cancelled", "diverged"};
+  inline static const std::vector<std::string> kStates = {"waiting", "queued",    "leased",  "succeeded",
+                                                          "failed",  "cancelled", "diverged"};
 
   std::string sweep_;
   std::string state_;

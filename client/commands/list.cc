@@ -11,10 +11,15 @@ namespace {
 
 Grid TasksGrid() {
   Grid grid;
-  grid.columns = {{"name", "NAME"}, {"label", "IN THE PAPER"}, {"level", "LEVEL"}, {"chance_percent", "CHANCE %", true},
-                  {"permutation_invariant", "PERMUTATION-INVARIANT"}, {"revision", "REVISION", true}};
+  grid.columns = {{"name", "NAME"},
+                  {"label", "IN THE PAPER"},
+                  {"level", "LEVEL"},
+                  {"chance_percent", "CHANCE %", true},
+                  {"permutation_invariant", "PERMUTATION-INVARIANT"},
+                  {"revision", "REVISION", true}};
   for (const catalog::Task& task : catalog::Tasks()) {
-    grid.rows.push_back({TextCell(task.name), TextCell(task.label), TextCell(catalog::Abbreviation(task.level)), NumberCell(task.chance_percent),
+    grid.rows.push_back({TextCell(task.name), TextCell(task.label),
+                         TextCell(catalog::Abbreviation(task.level)), NumberCell(task.chance_percent),
                          BoolCell(task.permutation_invariant), NumberCell(task.revision)});
   }
   return grid;
@@ -22,20 +27,29 @@ Grid TasksGrid() {
 
 Grid EncodingsGrid() {
   Grid grid;
-  grid.columns = {{"name", "NAME"}, {"label", "LABEL"}, {"plain", "PLAIN"}, {"randomized", "RANDOMIZED"}, {"shifted", "SHIFTED"}, {"revision", "REVISION", true}};
+  grid.columns = {{"name", "NAME"},       {"label", "LABEL"},
+                  {"plain", "PLAIN"},     {"randomized", "RANDOMIZED"},
+                  {"shifted", "SHIFTED"}, {"revision", "REVISION", true}};
   for (const catalog::Encoding& one : catalog::Encodings()) {
-    grid.rows.push_back({TextCell(one.name), TextCell(one.label), BoolCell((one.positions & catalog::kConsecutive) != 0),
-                         BoolCell((one.positions & catalog::kRandomized) != 0), BoolCell((one.positions & catalog::kShifted) != 0), NumberCell(one.revision)});
+    grid.rows.push_back({TextCell(one.name), TextCell(one.label),
+                         BoolCell((one.positions & catalog::kConsecutive) != 0),
+                         BoolCell((one.positions & catalog::kRandomized) != 0),
+                         BoolCell((one.positions & catalog::kShifted) != 0), NumberCell(one.revision)});
   }
   return grid;
 }
 
 Grid MetricsGrid() {
   Grid grid;
-  grid.columns = {{"name", "NAME"}, {"label", "LABEL"}, {"unit", "UNIT"}, {"better", "BETTER"}, {"revision", "REVISION", true}};
+  grid.columns = {{"name", "NAME"},
+                  {"label", "LABEL"},
+                  {"unit", "UNIT"},
+                  {"better", "BETTER"},
+                  {"revision", "REVISION", true}};
   for (const catalog::Metric& one : catalog::Metrics()) {
     grid.rows.push_back({TextCell(one.name), TextCell(one.label), TextCell(one.unit),
-                         TextCell(one.better == catalog::Better::kHigher ? "higher" : "lower"), NumberCell(one.revision)});
+                         TextCell(one.better == catalog::Better::kHigher ? "higher" : "lower"),
+                         NumberCell(one.revision)});
   }
   return grid;
 }
@@ -45,7 +59,8 @@ absl::StatusOr<Grid> PresetsGrid() {
   grid.columns = {{"name", "NAME"}, {"summary", "WHAT IT IS"}, {"published", "PUBLISHED TABLE"}};
   for (const catalog::File& preset : catalog::Presets()) {
     ASSIGN_OR_RETURN(const SweepFile file, ReadSweepFile(preset.text, fmt::format("preset {}", preset.name)));
-    grid.rows.push_back({TextCell(preset.name), TextCell(file.summary), file.table.published().empty() ? MissingCell() : TextCell(file.table.published())});
+    grid.rows.push_back({TextCell(preset.name), TextCell(file.summary),
+                         file.table.published().empty() ? MissingCell() : TextCell(file.table.published())});
   }
   return grid;
 }
@@ -54,7 +69,8 @@ Grid DataGrid(const v1::ListDataSetsResponse& response) {
   Grid grid;
   grid.columns = {{"name", "NAME"}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
   for (const v1::DataSet& one : response.data_sets()) {
-    grid.rows.push_back({TextCell(one.name()), NumberCell(one.bytes(), HumanBytes(one.bytes())), TextCell(one.sha256())});
+    grid.rows.push_back(
+        {TextCell(one.name()), NumberCell(one.bytes(), HumanBytes(one.bytes())), TextCell(one.sha256())});
   }
   return grid;
 }
@@ -62,16 +78,21 @@ Grid DataGrid(const v1::ListDataSetsResponse& response) {
 class List final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupLook,
-            .summary = "List what there is: tasks, encodings, presets, metrics, data",
-            .details = "Data sets are known to the scheduler; everything else is part of this program and needs none.",
-            .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json",
-            .more_formats = kAllFormats};
+    return {
+        .group = kGroupLook,
+        .summary = "List what there is: tasks, encodings, presets, metrics, data",
+        .details =
+            "Data sets are known to the scheduler; everything else is part of this program and needs none.",
+        .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json",
+        .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     app.require_subcommand(1);
-    for (const auto& [kind, summary] : {std::pair{"tasks", "What can be learned"}, {"encodings", "Positional encodings"}, {"presets", "Sweeps that come with the program"},
-                                        {"metrics", "What is measured"}, {"data", "Data sets that the scheduler knows"}}) {
+    for (const auto& [kind, summary] : {std::pair{"tasks", "What can be learned"},
+                                        {"encodings", "Positional encodings"},
+                                        {"presets", "Sweeps that come with the program"},
+                                        {"metrics", "What is measured"},
+                                        {"data", "Data sets that the scheduler knows"}}) {
       app.add_subcommand(kind, summary)->callback([this, name = std::string(kind)] { kind_ = name; });
     }
   }
@@ -83,7 +104,9 @@ class List final : public Command {
       return kDone;
     }
     session.Print(grid, kind_ == "data" ? "data_sets" : kind_);
-    if (grid.rows.empty()) session.Say(fmt::format("there are no {} yet", kind_ == "data" ? "data sets" : kind_));
+    if (grid.rows.empty()) {
+      session.Say(fmt::format("there are no {} yet", kind_ == "data" ? "data sets" : kind_));
+    }
     return kDone;
   }
 
@@ -94,7 +117,8 @@ class List final : public Command {
     if (kind_ == "metrics") return MetricsGrid();
     if (kind_ == "presets") return PresetsGrid();
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
-    ASSIGN_OR_RETURN(const v1::ListDataSetsResponse response, connection->Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
+    ASSIGN_OR_RETURN(const v1::ListDataSetsResponse response,
+                     connection->Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
     return DataGrid(response);
   }
 

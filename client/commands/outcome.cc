@@ -20,13 +20,17 @@ void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sw
   const absl::StatusOr<v1::ListJobsResponse> page = connection.Call(&Connection::Stub::ListJobs, request);
   if (!page.ok() || page->jobs().empty()) return;
   for (const v1::Job& job : page->jobs()) {
-    session.Say(fmt::format("  {}  {} {}, learning rate {}, seed {}: {}", ShortId(job.id()), Printable(job.task()), Printable(job.encoding()),
+    session.Say(fmt::format("  {}  {} {}, learning rate {}, seed {}: {}", ShortId(job.id()),
+                            Printable(job.task()), Printable(job.encoding()),
                             ShortestNumber(job.learning_rate()), job.seed(), Printable(job.failure())));
   }
-  if (sweep.counts().failed() > page->jobs_size()) session.Say(fmt::format("  and {} more", sweep.counts().failed() - page->jobs_size()));
+  if (sweep.counts().failed() > page->jobs_size()) {
+    session.Say(fmt::format("  and {} more", sweep.counts().failed() - page->jobs_size()));
+  }
   const std::string where = WhereFlags(session);
-  session.Say(fmt::format("'longreach logs {}{}' shows its log; 'longreach retry {}{}' queues the failed ones again", ShortId(page->jobs(0).id()), where,
-                          ShortId(sweep.id()), where));
+  session.Say(
+      fmt::format("'longreach logs {}{}' shows its log; 'longreach retry {}{}' queues the failed ones again",
+                  ShortId(page->jobs(0).id()), where, ShortId(sweep.id()), where));
 }
 
 }  // namespace
@@ -34,9 +38,13 @@ void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sw
 int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep) {
   if (AllSucceeded(sweep)) return kDone;
   const v1::JobCounts& counts = sweep.counts();
-  if (counts.cancelled() > 0) session.Say(fmt::format("{} of sweep {} cancelled", Count(counts.cancelled(), "job"), Printable(sweep.name())));
+  if (counts.cancelled() > 0) {
+    session.Say(
+        fmt::format("{} of sweep {} cancelled", Count(counts.cancelled(), "job"), Printable(sweep.name())));
+  }
   if (counts.failed() > 0) {
-    session.Say(fmt::format("{} of sweep {} failed:", Count(counts.failed(), "job"), Printable(sweep.name())));
+    session.Say(
+        fmt::format("{} of sweep {} failed:", Count(counts.failed(), "job"), Printable(sweep.name())));
     SayFailedJobs(session, connection, sweep);
   }
   return kFailed;

@@ -20,15 +20,17 @@ class PlanCommand final : public Command {
     return {.group = kGroupRun,
             .summary = "Say what a sweep would run and cost, changing nothing",
             .details = kSpecDetails,
-            .examples = "longreach plan table-b1\n"
-                        "longreach plan table-b1 --set training.steps=1000 --store longreach.db\n"
-                        "longreach plan sweep.yaml -o json"};
+            .examples =
+                "longreach plan table-b1\n"
+                "longreach plan table-b1 --set training.steps=1000 --store longreach.db\n"
+                "longreach plan sweep.yaml -o json"};
   }
   void AddOptions(CLI::App& app) override { spec_.AddTo(app); }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const SweepFile file, spec_.Load());
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
+    ASSIGN_OR_RETURN(Connection * connection,
+                     session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
     v1::SubmitSweepRequest request;
     *request.mutable_spec() = file.spec;
     request.set_dry_run(true);
@@ -40,14 +42,19 @@ class PlanCommand final : public Command {
       return kDone;
     }
     std::ostream& out = session.out();
-    out << fmt::format("{}: {}, {} done, {} to run\n", Printable(file.spec.name().empty() ? spec_.spec : file.spec.name()),
-                       Count(plan.jobs(), "job"), Thousands(plan.done()), Thousands(int64_t{plan.jobs()} - plan.done()));
-    if (plan.prerequisites() > 0) out << fmt::format("  prerequisites  {} outside of the sweep\n", Count(plan.prerequisites(), "job"));
+    out << fmt::format(
+        "{}: {}, {} done, {} to run\n", Printable(file.spec.name().empty() ? spec_.spec : file.spec.name()),
+        Count(plan.jobs(), "job"), Thousands(plan.done()), Thousands(int64_t{plan.jobs()} - plan.done()));
+    if (plan.prerequisites() > 0) {
+      out << fmt::format("  prerequisites  {} outside of the sweep\n", Count(plan.prerequisites(), "job"));
+    }
     out << fmt::format("  packs          {}\n", Thousands(plan.packs()));
     out << fmt::format("  compute        {} of matrix products\n", HumanFlops(plan.flops()));
     out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));
     out << fmt::format("  time           {}\n", TimeText(plan));
-    session.Say(fmt::format("nothing was changed; 'longreach run {}' runs it here, 'longreach submit' hands it to a scheduler", spec_.CommandLine()));
+    session.Say(fmt::format(
+        "nothing was changed; 'longreach run {}' runs it here, 'longreach submit' hands it to a scheduler",
+        spec_.CommandLine()));
     return kDone;
   }
 

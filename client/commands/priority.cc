@@ -6,12 +6,14 @@ namespace {
 class Priority final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupSteer,
-            .summary = "Change which sweep's jobs start first",
-            .details = "Higher numbers start first; 0 is what a sweep is submitted with. Nothing that runs is displaced.\n"
-                       "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
-            .examples = "longreach priority table-b1 10\nlongreach priority last -1",
-            .more_formats = kAllFormats};
+    return {
+        .group = kGroupSteer,
+        .summary = "Change which sweep's jobs start first",
+        .details =
+            "Higher numbers start first; 0 is what a sweep is submitted with. Nothing that runs is displaced.\n"
+            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+        .examples = "longreach priority table-b1 10\nlongreach priority last -1",
+        .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);

@@ -9,7 +9,9 @@ namespace {
 
 std::string CodeBlock(const std::string& text) {
   std::string out = "```\n";
-  for (const std::string& line : Split(Trim(text), '\n')) out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  for (const std::string& line : Split(Trim(text), '\n')) {
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
   return out + "```\n";
 }
 
@@ -27,10 +29,12 @@ std::string Reference(const CLI::App& root) {
       "# Command line of `longreach`\n\n"
       "Made from the program itself: `longreach reference > docs/reference/cli.md`. A test fails when the two differ.\n\n" +
       CodeBlock(HelpOf(root));
-  for (const CLI::App* app : root.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+  for (const CLI::App* app :
+       root.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
     out += fmt::format("\n## longreach {}\n\n{}", app->get_name(), CodeBlock(HelpOf(*app)));
     for (const CLI::App* child : app->get_subcommands([](const CLI::App*) { return true; })) {
-      out += fmt::format("\n### longreach {} {}\n\n{}", app->get_name(), child->get_name(), CodeBlock(HelpOf(*child)));
+      out += fmt::format("\n### longreach {} {}\n\n{}", app->get_name(), child->get_name(),
+                         CodeBlock(HelpOf(*child)));
     }
   }
   return out;

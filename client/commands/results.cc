@@ -15,16 +15,19 @@ namespace {
 class Results final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupLook,
-            .summary = "Print the table of a sweep: measured, and beside it published",
-            .details = "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, accuracy over\n"
-                       "all test lengths, maximum over learning rates and seeds. Axes are task, encoding, learning_rate and seed.\n"
-                       "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
-                       "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
-            .examples = "longreach results table-b1 --published\n"
-                        "longreach results last --rows encoding --columns learning_rate --aggregate mean\n"
-                        "longreach results last --length 100 -o latex",
-            .more_formats = kAllFormats};
+    return {
+        .group = kGroupLook,
+        .summary = "Print the table of a sweep: measured, and beside it published",
+        .details =
+            "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, accuracy over\n"
+            "all test lengths, maximum over learning rates and seeds. Axes are task, encoding, learning_rate and seed.\n"
+            "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
+            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+        .examples =
+            "longreach results table-b1 --published\n"
+            "longreach results last --rows encoding --columns learning_rate --aggregate mean\n"
+            "longreach results last --length 100 -o latex",
+        .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
@@ -32,10 +35,12 @@ class Results final : public Command {
     app.add_option("--rows", rows_, "Axis of the rows")->type_name("AXIS");
     app.add_option("--columns", columns_, "Axis of the columns")->type_name("AXIS");
     app.add_option("--metric", metric_, "A metric ('longreach list metrics')")->type_name("METRIC");
-    app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")->type_name("HOW");
+    app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")
+        ->type_name("HOW");
     app.add_option("--length", length_, "Test length; 0: over all lengths")->type_name("N");
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE");
-    app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")->type_name("SPEC");
+    app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
+        ->type_name("SPEC");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
@@ -52,7 +57,8 @@ class Results final : public Command {
     RETURN_IF_ERROR(Override(table));
     CompleteTable(sweep.name(), table);
     if (published_ && table.published().empty()) {
-      session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here", Printable(sweep.name())));
+      session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
+                              Printable(sweep.name())));
     }
     ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(*connection, sweep.id(), table));
     session.out() << RenderResults(measured, table, session.settings().format,
@@ -61,7 +67,8 @@ class Results final : public Command {
   }
 
  private:
-  static absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known) {
+  static absl::Status CheckChoice(std::string_view option, const std::string& value,
+                                  const std::vector<std::string>& known) {
     if (value.empty() || std::find(known.begin(), known.end(), value) != known.end()) return absl::OkStatus();
     return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
                       JoinHints(DidYouMean(value, known), fmt::format("there are: {}", Join(known, ", "))));
@@ -75,12 +82,17 @@ class Results final : public Command {
     std::vector<std::string> metrics;
     for (const catalog::Metric& metric : catalog::Metrics()) metrics.emplace_back(metric.name);
     RETURN_IF_ERROR(CheckChoice("--metric", metric_, metrics));
-    if (!rows_.empty() && rows_ == columns_) return UsageError(fmt::format("--rows and --columns are both '{}'", rows_));
-    if (length_.value_or(0) < 0) return UsageError(fmt::format("--length: {} is not a length", *length_), "0 means over all lengths");
+    if (!rows_.empty() && rows_ == columns_) {
+      return UsageError(fmt::format("--rows and --columns are both '{}'", rows_));
+    }
+    if (length_.value_or(0) < 0) {
+      return UsageError(fmt::format("--length: {} is not a length", *length_), "0 means over all lengths");
+    }
     return absl::OkStatus();
   }
 
-  // Published values belong to one way of aggregating; asked for differently, they are not put beside the measured ones.
+  // Published values belong to one way of aggregating; asked for differently, they are not put beside the
+  // measured ones.
   absl::Status Override(v1::TableSpec& table) const {
     v1::TableSpec asked = table;
     CompleteTable("", asked);
@@ -92,11 +104,13 @@ class Results final : public Command {
     if (length_.has_value()) asked.set_length(*length_);
     if (!slice_.empty()) asked.set_slice(slice_);
     const bool axes_changed = asked.rows() != before.rows() || asked.columns() != before.columns();
-    const bool values_changed = asked.metric() != before.metric() || asked.aggregate() != before.aggregate() ||
+    const bool values_changed = asked.metric() != before.metric() ||
+                                asked.aggregate() != before.aggregate() ||
                                 asked.length() != before.length() || asked.slice() != before.slice();
     if (!axes_changed && !values_changed) return absl::OkStatus();
     if (asked.rows() == asked.columns()) {
-      return UsageError(fmt::format("rows and columns are both '{}'", asked.rows()), "give the other axis with --rows or --columns");
+      return UsageError(fmt::format("rows and columns are both '{}'", asked.rows()),
+                        "give the other axis with --rows or --columns");
     }
     if (axes_changed) {
       asked.clear_row_order();
@@ -105,8 +119,9 @@ class Results final : public Command {
       asked.clear_gain();
     }
     if (published_ && !table.published().empty()) {
-      return UsageError("--published: the published table holds other values than those asked for",
-                        "leave out --rows, --columns, --metric, --aggregate, --length and --slice, or leave out --published");
+      return UsageError(
+          "--published: the published table holds other values than those asked for",
+          "leave out --rows, --columns, --metric, --aggregate, --length and --slice, or leave out --published");
     }
     asked.clear_published();
     asked.clear_published_gain();

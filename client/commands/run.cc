@@ -24,31 +24,39 @@ constexpr seconds kAskWorkersEvery{2};
 class RunCommand final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupRun,
-            .summary = "Run a sweep on this machine to its end, and print its table",
-            .details = "Starts a scheduler and a worker for this one command. Everything is kept in the store [./longreach.db]: after\n"
-                       "Ctrl-C the same command goes on where it was, and finished jobs are never run again. Ctrl-C once writes a\n"
-                       "checkpoint, twice ends at once. Where a scheduler is named (--scheduler, LONGREACH_SCHEDULER or the config file)\n"
-                       "the sweep is submitted to it and watched instead.\n"
-                       "SPEC is a preset ('longreach list presets') or a YAML file whose fields are those of a SweepSpec\n"
-                       "(docs/reference/sweep-files.md). --set replaces an axis (task, encoding, learning_rate, seed) or a field\n"
-                       "(training.steps); lists have ',' between their values, and ranges of whole numbers are a..b.",
-            .examples = "longreach run quickstart\n"
-                        "longreach run table-b1 --store b1.db --set training.steps=1000 --set seed=0\n"
-                        "longreach run sweep.yaml --device cuda",
-            .more_formats = kAllFormats};
+    return {
+        .group = kGroupRun,
+        .summary = "Run a sweep on this machine to its end, and print its table",
+        .details =
+            "Starts a scheduler and a worker for this one command. Everything is kept in the store [./longreach.db]: after\n"
+            "Ctrl-C the same command goes on where it was, and finished jobs are never run again. Ctrl-C once writes a\n"
+            "checkpoint, twice ends at once. Where a scheduler is named (--scheduler, LONGREACH_SCHEDULER or the config file)\n"
+            "the sweep is submitted to it and watched instead.\n"
+            "SPEC is a preset ('longreach list presets') or a YAML file whose fields are those of a SweepSpec\n"
+            "(docs/reference/sweep-files.md). --set replaces an axis (task, encoding, learning_rate, seed) or a field\n"
+            "(training.steps); lists have ',' between their values, and ranges of whole numbers are a..b.",
+        .examples =
+            "longreach run quickstart\n"
+            "longreach run table-b1 --store b1.db --set training.steps=1000 --set seed=0\n"
+            "longreach run sweep.yaml --device cuda",
+        .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     spec_.AddTo(app);
     app.add_flag("--published", published_, "Print published values in parentheses behind the measured ones");
-    app.add_option("--device", worker_options_.device, "Device of the worker: cpu or cuda [the worker's choice]")
+    app.add_option("--device", worker_options_.device,
+                   "Device of the worker: cpu or cuda [the worker's choice]")
         ->type_name("DEVICE")
         ->check(CLI::IsMember({"cpu", "cuda"}));
-    app.add_option("--threads", worker_options_.threads, "Threads of the worker [all cores]")->type_name("N")->check(CLI::Range(1, 4096));
-    app.add_option("--pack-limit", worker_options_.pack_limit, "The most jobs that are trained together [the worker's]")
+    app.add_option("--threads", worker_options_.threads, "Threads of the worker [all cores]")
+        ->type_name("N")
+        ->check(CLI::Range(1, 4096));
+    app.add_option("--pack-limit", worker_options_.pack_limit,
+                   "The most jobs that are trained together [the worker's]")
         ->type_name("N")
         ->check(CLI::Range(1, 1024));
-    app.add_option("--checkpoint-every-s", worker_options_.checkpoint_every_s, "Seconds between checkpoints [60]")
+    app.add_option("--checkpoint-every-s", worker_options_.checkpoint_every_s,
+                   "Seconds between checkpoints [60]")
         ->type_name("S")
         ->check(CLI::PositiveNumber);
   }
@@ -58,8 +66,10 @@ class RunCommand final : public Command {
  private:
   absl::StatusOr<int> RunSweep(Session& session, Connection& connection, InterruptScope& interrupt);
   absl::StatusOr<v1::Sweep> Submit(Session& session, Connection& connection);
-  // Until the sweep has ended, the user ends it, or it cannot go on. An exit code ends the run without a table.
-  absl::StatusOr<std::optional<int>> Follow(Session& session, Connection& connection, InterruptScope& interrupt, v1::Sweep& sweep);
+  // Until the sweep has ended, the user ends it, or it cannot go on. An exit code ends the run without a
+  // table.
+  absl::StatusOr<std::optional<int>> Follow(Session& session, Connection& connection,
+                                            InterruptScope& interrupt, v1::Sweep& sweep);
   // Why nothing can go on, if so: a child has died, or the scheduler gives our worker nothing any more.
   absl::Status CheckChildren(Session& session);
   absl::Status CheckWorkers(Connection& connection, ProgressView& view);
@@ -88,10 +98,13 @@ absl::StatusOr<int> RunCommand::Run(Session& session) {
   return code;
 }
 
-absl::StatusOr<int> RunCommand::RunSweep(Session& session, Connection& connection, InterruptScope& interrupt) {
+absl::StatusOr<int> RunCommand::RunSweep(Session& session, Connection& connection,
+                                         InterruptScope& interrupt) {
   ASSIGN_OR_RETURN(v1::Sweep sweep, Submit(session, connection));
   if (session.embedded() != nullptr && !AllSucceeded(sweep)) {
-    ASSIGN_OR_RETURN(Process worker, StartWorker(session.environment().binaries, session.embedded()->address(), session.store(), worker_options_));
+    ASSIGN_OR_RETURN(Process worker,
+                     StartWorker(session.environment().binaries, session.embedded()->address(),
+                                 session.store(), worker_options_));
     worker_.emplace(std::move(worker));
   }
   ASSIGN_OR_RETURN(const std::optional<int> ended, Follow(session, connection, interrupt, sweep));
@@ -100,7 +113,8 @@ absl::StatusOr<int> RunCommand::RunSweep(Session& session, Connection& connectio
   if (worker_.has_value()) worker_->CloseInput();
   RETURN_IF_ERROR(PrintResults(session, connection, sweep));
   const int code = ReportOutcome(session, connection, sweep);
-  session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()), WhereFlags(session)));
+  session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()),
+                          WhereFlags(session)));
   return code;
 }
 
@@ -110,9 +124,10 @@ absl::StatusOr<v1::Sweep> RunCommand::Submit(Session& session, Connection& conne
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
                    connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
   const v1::Sweep& sweep = response.sweep();
-  session.Say(fmt::format("sweep {} {}: {}, {} done{}", ShortId(sweep.id()), Printable(sweep.name()), Count(response.plan().jobs(), "job"),
-                          Thousands(response.plan().done()),
-                          session.embedded() != nullptr ? fmt::format("; store {}", Printable(session.store())) : ""));
+  session.Say(fmt::format(
+      "sweep {} {}: {}, {} done{}", ShortId(sweep.id()), Printable(sweep.name()),
+      Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
+      session.embedded() != nullptr ? fmt::format("; store {}", Printable(session.store())) : ""));
   if (sweep.state() != "paused") return sweep;
   // Whoever types `run` wants it to run.
   v1::SteerSweepRequest resume;
@@ -122,11 +137,14 @@ absl::StatusOr<v1::Sweep> RunCommand::Submit(Session& session, Connection& conne
   return connection.Call(&Connection::Stub::SteerSweep, resume);
 }
 
-absl::StatusOr<std::optional<int>> RunCommand::Follow(Session& session, Connection& connection, InterruptScope& interrupt, v1::Sweep& sweep) {
+absl::StatusOr<std::optional<int>> RunCommand::Follow(Session& session, Connection& connection,
+                                                      InterruptScope& interrupt, v1::Sweep& sweep) {
   const Environment& environment = session.environment();
   std::ostream silent(nullptr);
   ProgressView view(session.settings().quiet ? silent : *environment.err,
-                    {.terminal = environment.err_is_terminal && !session.settings().quiet, .color = session.settings().color_err, .width = environment.width});
+                    {.terminal = environment.err_is_terminal && !session.settings().quiet,
+                     .color = session.settings().color_err,
+                     .width = environment.width});
   // A scheduler of our own does not come back.
   SweepWatcher watcher(connection, sweep.id(), session.embedded() != nullptr ? seconds(0) : seconds(600));
   v1::SweepUpdate last;
@@ -134,8 +152,12 @@ absl::StatusOr<std::optional<int>> RunCommand::Follow(Session& session, Connecti
     const SweepWatcher::Event event = watcher.Next(interrupt, milliseconds(500));
     switch (event.kind) {
       case SweepWatcher::Event::Kind::kTick: break;
-      case SweepWatcher::Event::Kind::kInterrupt: view.Finish(); return Interrupted(session, interrupt, sweep);
-      case SweepWatcher::Event::Kind::kLost: view.Say(fmt::format("lost the scheduler at {}; trying again", connection.address())); break;
+      case SweepWatcher::Event::Kind::kInterrupt:
+        view.Finish();
+        return Interrupted(session, interrupt, sweep);
+      case SweepWatcher::Event::Kind::kLost:
+        view.Say(fmt::format("lost the scheduler at {}; trying again", connection.address()));
+        break;
       case SweepWatcher::Event::Kind::kUpdate:
         last = event.update;
         sweep = last.sweep();
@@ -143,6 +165,10 @@ absl::StatusOr<std::optional<int>> RunCommand::Follow(Session& session, Connecti
         break;
       case SweepWatcher::Event::Kind::kEnded:
         view.Finish();
+        // The stream breaks a moment before the process is gone; its own words say more.
+        if (!event.status.ok() && session.embedded() != nullptr) {
+          session.embedded()->process().WaitFor(seconds(2));
+        }
         RETURN_IF_ERROR(CheckChildren(session));
         RETURN_IF_ERROR(event.status);
         return std::optional<int>();
@@ -164,18 +190,22 @@ absl::StatusOr<std::optional<int>> RunCommand::Follow(Session& session, Connecti
 
 absl::Status RunCommand::CheckChildren(Session& session) {
   if (session.embedded() != nullptr && !session.embedded()->process().Running()) {
-    return Error(absl::StatusCode::kAborted, fmt::format("the scheduler ended: {}", LastWords(session.embedded()->process(), "longreach-scheduler")),
+    return Error(absl::StatusCode::kAborted,
+                 fmt::format("the scheduler ended: {}",
+                             LastWords(session.embedded()->process(), "longreach-scheduler")),
                  "what was finished is kept in the store; the same command goes on");
   }
   if (worker_.has_value() && !worker_->Running()) {
-    return Error(absl::StatusCode::kAborted, fmt::format("the worker ended: {}", LastWords(*worker_, "longreach-worker")),
+    return Error(absl::StatusCode::kAborted,
+                 fmt::format("the worker ended: {}", LastWords(*worker_, "longreach-worker")),
                  "what was finished is kept in the store; the same command goes on");
   }
   return absl::OkStatus();
 }
 
 absl::Status RunCommand::CheckWorkers(Connection& connection, ProgressView& view) {
-  const absl::StatusOr<v1::ListWorkersResponse> response = connection.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), seconds(10));
+  const absl::StatusOr<v1::ListWorkersResponse> response =
+      connection.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), seconds(10));
   if (!response.ok()) return absl::OkStatus();  // The stream tells about the scheduler's health.
   bool any_useful = false;
   bool any_put_aside = false;
@@ -187,8 +217,9 @@ absl::Status RunCommand::CheckWorkers(Connection& connection, ProgressView& view
     if (!worker.reason().empty()) reason = worker.reason();
   }
   if (any_put_aside && !any_useful) {
-    return Error(absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
-                 "'longreach jobs last --store FILE' shows the jobs and their failures; the same command tries again");
+    return Error(
+        absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
+        "'longreach jobs last --store FILE' shows the jobs and their failures; the same command tries again");
   }
   if (!reason.empty() && reason != told_reason_) {
     view.Say(fmt::format("the worker gets no work: {}", Printable(reason)));
@@ -211,13 +242,15 @@ void RunCommand::StopWorker(InterruptScope& interrupt) {
 
 int RunCommand::Interrupted(Session& session, InterruptScope& interrupt, const v1::Sweep& sweep) {
   if (session.embedded() == nullptr) {
-    session.Say(fmt::format("the sweep goes on at {}; 'longreach watch {}{}' follows it", session.settings().scheduler, ShortId(sweep.id()), WhereFlags(session)));
+    session.Say(fmt::format("the sweep goes on at {}; 'longreach watch {}{}' follows it",
+                            session.settings().scheduler, ShortId(sweep.id()), WhereFlags(session)));
     return interrupt.exit_code();
   }
   session.Say("stopping after a checkpoint; Ctrl-C again stops at once");
   StopWorker(interrupt);
-  session.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  longreach run {}{}", Thousands(sweep.counts().succeeded()),
-                          Count(sweep.jobs(), "job"), spec_.CommandLine(), WhereFlags(session)));
+  session.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  longreach run {}{}",
+                          Thousands(sweep.counts().succeeded()), Count(sweep.jobs(), "job"),
+                          spec_.CommandLine(), WhereFlags(session)));
   return interrupt.exit_code();
 }
 
@@ -228,7 +261,8 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
   if (session.json()) {
     session.out() << JsonDocument({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
   } else {
-    session.out() << RenderResults(measured, table, session.settings().format, {.published = published_, .color = session.settings().color_out});
+    session.out() << RenderResults(measured, table, session.settings().format,
+                                   {.published = published_, .color = session.settings().color_out});
   }
   session.out().flush();
   return absl::OkStatus();

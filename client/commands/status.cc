@@ -26,13 +26,16 @@ class StatusCommand final : public Command {
       return kDone;
     }
     const v1::Sweep& sweep = update.sweep();
-    session.out() << fmt::format("{} {}, {}, priority {}, submitted {}\n", ShortId(sweep.id()), Printable(sweep.name()),
-                                 Printable(sweep.state()), sweep.priority(), HumanTime(sweep.submitted_at()));
-    for (const std::string& line : ProgressBlock(update, session.environment().out_is_terminal ? session.environment().width : 160)) {
+    session.out() << fmt::format("{} {}, {}, priority {}, submitted {}\n", ShortId(sweep.id()),
+                                 Printable(sweep.name()), Printable(sweep.state()), sweep.priority(),
+                                 HumanTime(sweep.submitted_at()));
+    for (const std::string& line :
+         ProgressBlock(update, session.environment().out_is_terminal ? session.environment().width : 160)) {
       session.out() << line << "\n";
     }
     if (sweep.counts().failed() > 0) {
-      session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why", ShortId(sweep.id()), WhereFlags(session)));
+      session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why",
+                              ShortId(sweep.id()), WhereFlags(session)));
     }
     return kDone;
   }

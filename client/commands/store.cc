@@ -16,20 +16,25 @@ constexpr std::chrono::hours kPatience{6};
 class Store final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupMaintain,
-            .summary = "Look after the store: backup, check, migrate, merge",
-            .details = "With --store FILE the file is opened for this one command; otherwise it is the scheduler's. Paths are taken on\n"
-                       "the scheduler's machine.",
-            .examples = "longreach store check --store longreach.db\n"
-                        "longreach store backup /backup/longreach.db\n"
-                        "longreach store merge other.db --store longreach.db"};
+    return {
+        .group = kGroupMaintain,
+        .summary = "Look after the store: backup, check, migrate, merge",
+        .details =
+            "With --store FILE the file is opened for this one command; otherwise it is the scheduler's. Paths are taken on\n"
+            "the scheduler's machine.",
+        .examples =
+            "longreach store check --store longreach.db\n"
+            "longreach store backup /backup/longreach.db\n"
+            "longreach store merge other.db --store longreach.db"};
   }
   void AddOptions(CLI::App& app) override {
     app.require_subcommand(1);
     const auto add = [this, &app](const char* name, const char* summary) {
       return app.add_subcommand(name, summary)->callback([this, name] { action_ = name; });
     };
-    add("backup", "Write a consistent copy while work goes on")->add_option("FILE", path_, "The copy; must not exist")->required();
+    add("backup", "Write a consistent copy while work goes on")
+        ->add_option("FILE", path_, "The copy; must not exist")
+        ->required();
     add("check", "Look for anything that contradicts the store's promises")
         ->add_flag("--artifacts", artifacts_, "Also read every artifact and compare it with its hash");
     add("migrate", "Bring the file to this program's schema version");
@@ -40,7 +45,8 @@ class Store final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     if (!path_.empty()) path_ = std::filesystem::absolute(path_).string();
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect(action_ == "merge" ? StoreUse::kCreate : StoreUse::kExisting));
+    ASSIGN_OR_RETURN(Connection * connection,
+                     session.Connect(action_ == "merge" ? StoreUse::kCreate : StoreUse::kExisting));
     if (action_ == "backup") return Backup(session, *connection);
     if (action_ == "check") return Check(session, *connection);
     if (action_ == "migrate") return Migrate(session, *connection);
@@ -51,7 +57,8 @@ class Store final : public Command {
   absl::StatusOr<int> Backup(Session& session, Connection& connection) {
     v1::BackupStoreRequest request;
     request.set_path(path_);
-    ASSIGN_OR_RETURN(const v1::BackupStoreResponse response, connection.Call(&Stub::BackupStore, request, kPatience));
+    ASSIGN_OR_RETURN(const v1::BackupStoreResponse response,
+                     connection.Call(&Stub::BackupStore, request, kPatience));
     if (session.json()) {
       session.out() << JsonDocument(response);
     } else {
@@ -63,17 +70,21 @@ class Store final : public Command {
   absl::StatusOr<int> Check(Session& session, Connection& connection) {
     v1::CheckStoreRequest request;
     request.set_artifacts(artifacts_);
-    ASSIGN_OR_RETURN(const v1::CheckStoreResponse response, connection.Call(&Stub::CheckStore, request, kPatience));
+    ASSIGN_OR_RETURN(const v1::CheckStoreResponse response,
+                     connection.Call(&Stub::CheckStore, request, kPatience));
     const int code = response.violations().empty() ? kDone : kFailed;
     if (session.json()) {
       session.out() << JsonDocument(response);
       return code;
     }
     for (const std::string& violation : response.violations()) session.out() << Printable(violation) << "\n";
-    session.out() << fmt::format("{}: looked at {}, {}, {}, {} and {}\n",
-                                 response.violations().empty() ? "sound" : Count(response.violations_size(), "contradiction"),
-                                 Count(response.sweeps(), "sweep"), Count(response.jobs(), "job"), Count(response.attempts(), "attempt"),
-                                 Count(static_cast<int64_t>(response.measurements()), "measurement"), Count(response.artifacts(), "artifact"));
+    session.out() << fmt::format(
+        "{}: looked at {}, {}, {}, {} and {}\n",
+        response.violations().empty() ? "sound" : Count(response.violations_size(), "contradiction"),
+        Count(response.sweeps(), "sweep"), Count(response.jobs(), "job"),
+        Count(response.attempts(), "attempt"),
+        Count(static_cast<int64_t>(response.measurements()), "measurement"),
+        Count(response.artifacts(), "artifact"));
     return code;
   }
 
@@ -83,9 +94,11 @@ class Store final : public Command {
     if (session.json()) {
       session.out() << JsonDocument(info);
     } else if (info.store_version() == info.store_version_found()) {
-      session.out() << fmt::format("{} has version {} already\n", Printable(info.store_path()), info.store_version());
+      session.out() << fmt::format("{} has version {} already\n", Printable(info.store_path()),
+                                   info.store_version());
     } else {
-      session.out() << fmt::format("{}: version {}, was {}\n", Printable(info.store_path()), info.store_version(), info.store_version_found());
+      session.out() << fmt::format("{}: version {}, was {}\n", Printable(info.store_path()),
+                                   info.store_version(), info.store_version_found());
     }
     return kDone;
   }
@@ -93,15 +106,19 @@ class Store final : public Command {
   absl::StatusOr<int> Merge(Session& session, Connection& connection) {
     v1::MergeStoreRequest request;
     request.set_path(path_);
-    ASSIGN_OR_RETURN(const v1::MergeStoreResponse response, connection.Call(&Stub::MergeStore, request, kPatience));
+    ASSIGN_OR_RETURN(const v1::MergeStoreResponse response,
+                     connection.Call(&Stub::MergeStore, request, kPatience));
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
     }
-    for (const std::string& difference : response.differences()) session.out() << Printable(difference) << "\n";
-    session.out() << fmt::format("added {}, {} and {}; {} were in both, {} of them differ\n", Count(response.jobs_added(), "job"),
-                                 Count(response.results_added(), "result"), Count(response.artifacts_added(), "artifact"),
-                                 Thousands(response.results_in_both()), Thousands(response.differences_size()));
+    for (const std::string& difference : response.differences()) {
+      session.out() << Printable(difference) << "\n";
+    }
+    session.out() << fmt::format(
+        "added {}, {} and {}; {} were in both, {} of them differ\n", Count(response.jobs_added(), "job"),
+        Count(response.results_added(), "result"), Count(response.artifacts_added(), "artifact"),
+        Thousands(response.results_in_both()), Thousands(response.differences_size()));
     return kDone;
   }
 

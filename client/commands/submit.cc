@@ -15,13 +15,15 @@ class Submit final : public Command {
     return {.group = kGroupRun,
             .summary = "Hand a sweep to the scheduler",
             .details = kSpecDetails,
-            .examples = "longreach submit table-b1 --scheduler head-node:7070\n"
-                        "longreach submit sweep.yaml --priority 10\n"
-                        "longreach submit table-b1 --set encoding=rope,rope:randomized --set seed=0..8 -q"};
+            .examples =
+                "longreach submit table-b1 --scheduler head-node:7070\n"
+                "longreach submit sweep.yaml --priority 10\n"
+                "longreach submit table-b1 --set encoding=rope,rope:randomized --set seed=0..8 -q"};
   }
   void AddOptions(CLI::App& app) override {
     spec_.AddTo(app);
-    app.add_option("--priority", priority_, "Higher numbers start first [0, or what the sweep has]")->type_name("N");
+    app.add_option("--priority", priority_, "Higher numbers start first [0, or what the sweep has]")
+        ->type_name("N");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
@@ -44,7 +46,13 @@ class Submit final : public Command {
     session.out() << fmt::format("sweep {} {}: {}, {} done{}\n", ShortId(sweep.id()), Printable(sweep.name()),
                                  Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
                                  response.created() ? "" : "; it was there already");
-    session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()), WhereFlags(session)));
+    if (session.embedded() != nullptr) {
+      session.Say(fmt::format("nothing runs yet; 'longreach run {}{}' does", spec_.CommandLine(),
+                              WhereFlags(session)));
+    } else {
+      session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()),
+                              WhereFlags(session)));
+    }
     return kDone;
   }
 

@@ -16,7 +16,8 @@ class Sweeps final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
-    ASSIGN_OR_RETURN(const v1::ListSweepsResponse response, connection->Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
+    ASSIGN_OR_RETURN(const v1::ListSweepsResponse response,
+                     connection->Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
@@ -26,7 +27,9 @@ class Sweeps final : public Command {
       return kDone;
     }
     session.Print(SweepsGrid({response.sweeps().begin(), response.sweeps().end()}), "sweeps");
-    if (response.sweeps().empty()) session.Say("no sweep was submitted yet; 'longreach list presets' names some to start with");
+    if (response.sweeps().empty()) {
+      session.Say("no sweep was submitted yet; 'longreach list presets' names some to start with");
+    }
     return kDone;
   }
 };

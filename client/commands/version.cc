@@ -18,7 +18,8 @@ class VersionCommand final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     if (session.json()) {
-      session.out() << JsonDocument({{"version", JsonText(Version())}, {"build", JsonText(BuildDescription())},
+      session.out() << JsonDocument({{"version", JsonText(Version())},
+                                     {"build", JsonText(BuildDescription())},
                                      {"protocol", fmt::format("{}", kProtocolVersion)}});
     } else {
       session.out() << fmt::format("longreach {}\n", BuildDescription());

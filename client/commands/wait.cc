@@ -17,10 +17,12 @@ class Wait final : public Command {
   CommandInfo Info() const override {
     return {.group = kGroupLook,
             .summary = "Wait until no job of a sweep is open",
-            .details = "Exit code 0: all succeeded; 1: some failed or were cancelled; 6: the time was up first.\n"
-                       "A scheduler that goes away is waited for, 10 minutes long.\n"
-                       "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
-            .examples = "longreach wait table-b1 && longreach results table-b1\nlongreach wait last --timeout 2h"};
+            .details =
+                "Exit code 0: all succeeded; 1: some failed or were cancelled; 6: the time was up first.\n"
+                "A scheduler that goes away is waited for, 10 minutes long.\n"
+                "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+            .examples =
+                "longreach wait table-b1 && longreach results table-b1\nlongreach wait last --timeout 2h"};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
@@ -40,10 +42,13 @@ class Wait final : public Command {
     while (true) {
       const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
       const double left = std::max(0.0, std::min(seconds - gone.count(), 60.0));
-      const SweepWatcher::Event event = watcher.Next(interrupt, std::chrono::milliseconds(static_cast<int64_t>(left * 1000) + 1));
+      const SweepWatcher::Event event =
+          watcher.Next(interrupt, std::chrono::milliseconds(static_cast<int64_t>(left * 1000) + 1));
       switch (event.kind) {
         case SweepWatcher::Event::Kind::kUpdate: last = event.update; break;
-        case SweepWatcher::Event::Kind::kLost: session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address())); break;
+        case SweepWatcher::Event::Kind::kLost:
+          session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address()));
+          break;
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
         case SweepWatcher::Event::Kind::kEnded: {
           RETURN_IF_ERROR(event.status);
@@ -59,7 +64,8 @@ class Wait final : public Command {
  private:
   absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last) {
     if (session.json()) session.out() << JsonDocument(last);
-    session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(), Count(last.sweep().jobs(), "job"), timeout_));
+    session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(),
+                            Count(last.sweep().jobs(), "job"), timeout_));
     return kWaitTimedOut;
   }
 

@@ -14,12 +14,14 @@ namespace {
 class Watch final : public Command {
  public:
   CommandInfo Info() const override {
-    return {.group = kGroupLook,
-            .summary = "Follow a sweep until it is done",
-            .details = "On a terminal a block that is redrawn, in a pipe a line at changes. With -o json, one JSON object a line for\n"
-                       "each change. Leaving it with Ctrl-C changes nothing.\n"
-                       "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
-            .examples = "longreach watch\nlongreach watch table-b1 -o json | jq .sweep.counts"};
+    return {
+        .group = kGroupLook,
+        .summary = "Follow a sweep until it is done",
+        .details =
+            "On a terminal a block that is redrawn, in a pipe a line at changes. With -o json, one JSON object a line for\n"
+            "each change. Leaving it with Ctrl-C changes nothing.\n"
+            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+        .examples = "longreach watch\nlongreach watch table-b1 -o json | jq .sweep.counts"};
   }
   void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, /*required=*/false); }
 
@@ -27,7 +29,9 @@ class Watch final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     InterruptScope interrupt;
     const Environment& environment = session.environment();
-    ProgressView view(session.out(), {.terminal = environment.out_is_terminal, .color = session.settings().color_out, .width = environment.width});
+    ProgressView view(session.out(), {.terminal = environment.out_is_terminal,
+                                      .color = session.settings().color_out,
+                                      .width = environment.width});
     SweepWatcher watcher(*connection, sweep_, std::chrono::minutes(10));
     v1::SweepUpdate last;
     while (true) {
@@ -35,7 +39,9 @@ class Watch final : public Command {
       switch (event.kind) {
         case SweepWatcher::Event::Kind::kTick: break;
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
-        case SweepWatcher::Event::Kind::kLost: session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address())); break;
+        case SweepWatcher::Event::Kind::kLost:
+          session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address()));
+          break;
         case SweepWatcher::Event::Kind::kUpdate:
           last = event.update;
           if (session.json()) {

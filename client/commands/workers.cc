@@ -10,7 +10,8 @@ namespace {
 std::string Doing(const v1::WorkerInfo& worker) {
   if (worker.running().empty()) return "-";
   const v1::RunningAttempt& first = worker.running(0);
-  std::string text = fmt::format("{} {} x{} {}/{}", first.task(), first.encoding(), first.members(), first.step(), first.steps());
+  std::string text = fmt::format("{} {} x{} {}/{}", first.task(), first.encoding(), first.members(),
+                                 first.step(), first.steps());
   if (worker.running_size() > 1) text += fmt::format(" and {} more", worker.running_size() - 1);
   return text;
 }
@@ -27,26 +28,42 @@ class Workers final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
-    ASSIGN_OR_RETURN(const v1::ListWorkersResponse response, connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest()));
+    ASSIGN_OR_RETURN(const v1::ListWorkersResponse response,
+                     connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest()));
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
     }
     Grid grid;
-    grid.columns = {{"id", "ID"}, {"name", "NAME"}, {"state", "STATE"}, {"device", "DEVICE"}, {"threads", "THREADS", true},
-                    {"pack_limit", "PACK LIMIT", true}, {"seen_at", "SEEN"}, {"running", "DOES"}, {"reason", "REASON"}};
+    grid.columns = {{"id", "ID"},
+                    {"name", "NAME"},
+                    {"state", "STATE"},
+                    {"device", "DEVICE"},
+                    {"threads", "THREADS", true},
+                    {"pack_limit", "PACK LIMIT", true},
+                    {"seen_at", "SEEN"},
+                    {"running", "DOES"},
+                    {"reason", "REASON"}};
     for (const v1::WorkerInfo& one : response.workers()) {
       if (session.settings().quiet) {
         session.out() << one.id() << "\n";
         continue;
       }
-      grid.rows.push_back({{.value = one.id(), .shown = ShortId(one.id())}, TextCell(one.name()), TextCell(one.state()), TextCell(one.device()),
-                           NumberCell(one.threads()), NumberCell(one.pack_limit()), TextCell(HumanTime(one.seen_at())), TextCell(Doing(one)),
+      grid.rows.push_back({{.value = one.id(), .shown = ShortId(one.id())},
+                           TextCell(one.name()),
+                           TextCell(one.state()),
+                           TextCell(one.device()),
+                           NumberCell(one.threads()),
+                           NumberCell(one.pack_limit()),
+                           TextCell(HumanTime(one.seen_at())),
+                           TextCell(Doing(one)),
                            TextCell(one.reason())});
     }
     if (session.settings().quiet) return kDone;
     session.Print(grid, "workers");
-    if (grid.rows.empty()) session.Say("no worker has come yet; start one with 'longreach-worker run --scheduler ADDR'");
+    if (grid.rows.empty()) {
+      session.Say("no worker has come yet; start one with 'longreach-worker run --scheduler ADDR'");
+    }
     return kDone;
   }
 };

@@ -61,7 +61,8 @@ std::string GridAsTable(const Grid& grid, bool bold_header) {
 
 std::string CsvField(std::string_view text, bool is_number) {
   std::string field(text);
-  if (!is_number && !field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
+  if (!is_number && !field.empty() &&
+      std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
     field.insert(0, 1, '\'');
   }
   if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
@@ -75,7 +76,9 @@ std::string CsvField(std::string_view text, bool is_number) {
 
 std::string GridAsCsv(const Grid& grid) {
   std::string out;
-  for (size_t i = 0; i < grid.columns.size(); ++i) out += (i > 0 ? "," : "") + CsvField(grid.columns[i].key, false);
+  for (size_t i = 0; i < grid.columns.size(); ++i) {
+    out += (i > 0 ? "," : "") + CsvField(grid.columns[i].key, false);
+  }
   out += '\n';
   for (const auto& row : grid.rows) {
     for (size_t i = 0; i < row.size(); ++i) {
@@ -110,7 +113,16 @@ std::string EscapeLatex(std::string_view text) {
       case '^': out += "\\textasciicircum{}"; break;
       case '<': out += "\\textless{}"; break;
       case '>': out += "\\textgreater{}"; break;
-      case '&': case '%': case '$': case '#': case '_': case '{': case '}': out += '\\'; out += c; break;
+      case '&':
+      case '%':
+      case '$':
+      case '#':
+      case '_':
+      case '{':
+      case '}':
+        out += '\\';
+        out += c;
+        break;
       default: out += c;
     }
   }
@@ -137,7 +149,9 @@ std::string GridAsLatex(const Grid& grid) {
   std::string out = "\\begin{tabular}{";
   for (const GridColumn& column : grid.columns) out += column.is_number ? 'r' : 'l';
   out += "}\n\\toprule\n";
-  for (size_t i = 0; i < grid.columns.size(); ++i) out += (i > 0 ? " & " : "") + EscapeLatex(grid.columns[i].label);
+  for (size_t i = 0; i < grid.columns.size(); ++i) {
+    out += (i > 0 ? " & " : "") + EscapeLatex(grid.columns[i].label);
+  }
   out += " \\\\\n\\midrule\n";
   for (const auto& row : grid.rows) {
     for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? " & " : "") + EscapeLatex(Shown(row[i]));
@@ -152,7 +166,8 @@ std::string GridAsJson(const Grid& grid) {
     out += r > 0 ? ",{" : "{";
     for (size_t i = 0; i < grid.rows[r].size(); ++i) {
       const GridCell& cell = grid.rows[r][i];
-      out += fmt::format("{}{}:{}", i > 0 ? "," : "", JsonText(grid.columns[i].key), cell.is_raw ? cell.value : JsonText(cell.value));
+      out += fmt::format("{}{}:{}", i > 0 ? "," : "", JsonText(grid.columns[i].key),
+                         cell.is_raw ? cell.value : JsonText(cell.value));
     }
     out += '}';
   }

@@ -1,5 +1,6 @@
-// JSON as scripts read it: proto3 JSON of the protocol's messages with the proto's field names and defaults printed, and
-// "schema" as the first key. NaN and infinities are the texts "NaN", "Infinity", "-Infinity", as proto3 JSON has them.
+// JSON as scripts read it: proto3 JSON of the protocol's messages with the proto's field names and defaults
+// printed, and "schema" as the first key. NaN and infinities are the texts "NaN", "Infinity", "-Infinity",
+// as proto3 JSON has them.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -15,7 +15,8 @@ constexpr size_t kRunningShown = 8;
 
 std::string Counts(const v1::Sweep& sweep) {
   const v1::JobCounts& counts = sweep.counts();
-  std::vector<std::string> parts = {fmt::format("{}/{} done", Thousands(counts.succeeded()), Thousands(sweep.jobs()))};
+  std::vector<std::string> parts = {
+      fmt::format("{}/{} done", Thousands(counts.succeeded()), Thousands(sweep.jobs()))};
   const auto add = [&parts](int32_t number, const char* what) {
     if (number > 0) parts.push_back(fmt::format("{} {}", Thousands(number), what));
   };
@@ -30,16 +31,21 @@ std::string Counts(const v1::Sweep& sweep) {
 
 std::string Speed(const v1::SweepUpdate& update) {
   std::string text;
-  if (update.job_steps_per_second() > 0) text += fmt::format("; {} job-steps/s", HumanRate(update.job_steps_per_second()));
-  if (update.seconds_left() > 0 && !update.finished()) text += fmt::format("; about {} left", HumanDuration(update.seconds_left()));
+  if (update.job_steps_per_second() > 0) {
+    text += fmt::format("; {} job-steps/s", HumanRate(update.job_steps_per_second()));
+  }
+  if (update.seconds_left() > 0 && !update.finished()) {
+    text += fmt::format("; about {} left", HumanDuration(update.seconds_left()));
+  }
   return text;
 }
 
 // The share of the work that is done, in [0, 1].
 double Share(const v1::SweepUpdate& update) {
   double share = update.job_steps_total() > 0 ? update.job_steps_done() / update.job_steps_total()
-                 : update.sweep().jobs() > 0  ? static_cast<double>(update.sweep().counts().succeeded()) / update.sweep().jobs()
-                                              : 0;
+                 : update.sweep().jobs() > 0
+                     ? static_cast<double>(update.sweep().counts().succeeded()) / update.sweep().jobs()
+                     : 0;
   if (!std::isfinite(share)) share = 0;
   return std::clamp(share, 0.0, 1.0);
 }
@@ -61,16 +67,21 @@ std::vector<std::string> RunningLines(const v1::SweepUpdate& update) {
                     .members = Count(attempt.members(), "job"),
                     .phase = Printable(attempt.phase()),
                     .steps = fmt::format("{}/{}", attempt.step(), attempt.steps()),
-                    .rate = attempt.steps_per_second() > 0 ? fmt::format("{} steps/s", HumanRate(attempt.steps_per_second())) : ""});
-    for (std::string Row::*column : {&Row::what, &Row::members, &Row::phase, &Row::steps, &Row::rate}) {
-      if (DisplayWidth(rows.back().*column) > DisplayWidth(widest.*column)) widest.*column = rows.back().*column;
+                    .rate = attempt.steps_per_second() > 0
+                                ? fmt::format("{} steps/s", HumanRate(attempt.steps_per_second()))
+                                : ""});
+    for (std::string Row::* column : {&Row::what, &Row::members, &Row::phase, &Row::steps, &Row::rate}) {
+      if (DisplayWidth(rows.back().*column) > DisplayWidth(widest.*column)) {
+        widest.*column = rows.back().*column;
+      }
     }
   }
   std::vector<std::string> lines;
   for (const Row& row : rows) {
-    lines.push_back(fmt::format("  {} {}  {} {} {}", PadRight(row.what, DisplayWidth(widest.what)), PadLeft(row.members, DisplayWidth(widest.members)),
-                                PadRight(row.phase, DisplayWidth(widest.phase)), PadLeft(row.steps, DisplayWidth(widest.steps)),
-                                PadLeft(row.rate, DisplayWidth(widest.rate))));
+    lines.push_back(fmt::format(
+        "  {} {}  {} {} {}", PadRight(row.what, DisplayWidth(widest.what)),
+        PadLeft(row.members, DisplayWidth(widest.members)), PadRight(row.phase, DisplayWidth(widest.phase)),
+        PadLeft(row.steps, DisplayWidth(widest.steps)), PadLeft(row.rate, DisplayWidth(widest.rate))));
   }
   if (update.running_size() > static_cast<int>(kRunningShown)) {
     lines.push_back(fmt::format("  and {} more", update.running_size() - static_cast<int>(kRunningShown)));
@@ -88,14 +99,17 @@ std::string Bar(double share, int width) {
 }  // namespace
 
 std::string ProgressLine(const v1::SweepUpdate& update) {
-  const std::string state = update.sweep().state() == "live" ? "" : fmt::format(" ({})", Printable(update.sweep().state()));
-  return fmt::format("{}{}: {}{}", Printable(update.sweep().name()), state, Counts(update.sweep()), Speed(update));
+  const std::string state =
+      update.sweep().state() == "live" ? "" : fmt::format(" ({})", Printable(update.sweep().state()));
+  return fmt::format("{}{}: {}{}", Printable(update.sweep().name()), state, Counts(update.sweep()),
+                     Speed(update));
 }
 
 std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width) {
   std::vector<std::string> lines = {ProgressLine(update)};
   const double share = Share(update);
-  lines.push_back(fmt::format("{} {:.1f} %", Bar(share, std::clamp(width - 12, 10, 60)), std::floor(share * 1000) / 10));
+  lines.push_back(
+      fmt::format("{} {:.1f} %", Bar(share, std::clamp(width - 12, 10, 60)), std::floor(share * 1000) / 10));
   for (const std::string& line : RunningLines(update)) lines.push_back(line);
   for (std::string& line : lines) line = CutToWidth(line, width);
   return lines;
@@ -110,7 +124,9 @@ void ProgressView::Clear() {
 
 void ProgressView::Draw() {
   block_ = ProgressBlock(last_, std::max(20, style_.width - 1));
-  for (size_t i = 0; i < block_.size(); ++i) out_ << (style_.color && i == 0 ? fmt::format("\x1b[1m{}\x1b[0m", block_[i]) : block_[i]) << "\n";
+  for (size_t i = 0; i < block_.size(); ++i) {
+    out_ << (style_.color && i == 0 ? fmt::format("\x1b[1m{}\x1b[0m", block_[i]) : block_[i]) << "\n";
+  }
   out_.flush();
 }
 

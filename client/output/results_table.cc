@@ -25,20 +25,25 @@ const TableCell& CellAt(const Table& table, int row, int column) {
   return at < table.cells_size() ? table.cells(at) : TableCell::default_instance();
 }
 
-std::string Label(const TableAxisEntry& entry) { return Printable(entry.label().empty() ? entry.key() : entry.label()); }
+std::string Label(const TableAxisEntry& entry) {
+  return Printable(entry.label().empty() ? entry.key() : entry.label());
+}
 
 bool IsMarked(const TableAxisEntry& entry) { return entry.mark() == "permutation_invariant"; }
 
-// Percent as the papers print them; other units with three decimals, or as many digits where that would hide the value.
+// Percent as the papers print them; other units with three decimals, or as many digits where that would
+// hide the value.
 std::string Number(double value, const Table& table) {
   if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
   if (table.unit() == "%") return fmt::format("{:.1f}", value);
   const double size = std::abs(value);
-  return size != 0 && (size < 0.01 || size >= 1e6) ? fmt::format("{:.3g}", value) : fmt::format("{:.3f}", value);
+  return size != 0 && (size < 0.01 || size >= 1e6) ? fmt::format("{:.3g}", value)
+                                                   : fmt::format("{:.3f}", value);
 }
 
 bool HasPublished(const Table& table) {
-  return std::any_of(table.cells().begin(), table.cells().end(), [](const TableCell& cell) { return cell.has_published(); });
+  return std::any_of(table.cells().begin(), table.cells().end(),
+                     [](const TableCell& cell) { return cell.has_published(); });
 }
 
 std::string Signed(double value, const Table& table) { return (value < 0 ? "" : "+") + Number(value, table); }
@@ -48,25 +53,37 @@ std::string GainUnit(const Table& table) { return table.unit() == "%" ? "points"
 // The line below the table; empty when there is no pair, measured or published.
 std::string GainLine(const Table& table) {
   std::vector<std::string> published;
-  if (table.has_published_gain_of_cells()) published.push_back(fmt::format("{} from its cells", Signed(table.published_gain_of_cells(), table)));
-  if (table.has_published_gain_stated()) published.push_back(fmt::format("{} stated", Signed(table.published_gain_stated(), table)));
+  if (table.has_published_gain_of_cells()) {
+    published.push_back(fmt::format("{} from its cells", Signed(table.published_gain_of_cells(), table)));
+  }
+  if (table.has_published_gain_stated()) {
+    published.push_back(fmt::format("{} stated", Signed(table.published_gain_stated(), table)));
+  }
   const std::string tail = published.empty() ? "" : fmt::format("; published: {}", Join(published, ", "));
   if (!table.has_gain()) {
-    return published.empty() ? "" : fmt::format("mean gain of randomized over plain: not measured yet{}", tail);
+    return published.empty() ? ""
+                             : fmt::format("mean gain of randomized over plain: not measured yet{}", tail);
   }
-  return fmt::format("mean gain of randomized over plain: {} {} ({}){}", Signed(table.gain(), table), GainUnit(table),
-                     Count(table.gain_pairs(), "pair"), tail);
+  return fmt::format("mean gain of randomized over plain: {} {} ({}){}", Signed(table.gain(), table),
+                     GainUnit(table), Count(table.gain_pairs(), "pair"), tail);
 }
 
-std::vector<std::string> Legend(const Table& table, bool published, std::string_view best, std::string_view dagger) {
+std::vector<std::string> Legend(const Table& table, bool published, std::string_view best,
+                                std::string_view dagger) {
   std::vector<std::string> legend;
-  const auto any_cell = [&table](auto&& test) { return std::any_of(table.cells().begin(), table.cells().end(), test); };
+  const auto any_cell = [&table](auto&& test) {
+    return std::any_of(table.cells().begin(), table.cells().end(), test);
+  };
   if (any_cell([&](const TableCell& cell) { return cell.best() || (published && cell.published_best()); })) {
     legend.push_back(fmt::format("{} best of its row", best));
   }
-  if (std::any_of(table.rows().begin(), table.rows().end(), IsMarked)) legend.push_back(fmt::format("{} permutation-invariant", dagger));
+  if (std::any_of(table.rows().begin(), table.rows().end(), IsMarked)) {
+    legend.push_back(fmt::format("{} permutation-invariant", dagger));
+  }
   if (published) legend.push_back("in parentheses: published");
-  if (any_cell([](const TableCell& cell) { return !cell.has_measured(); }) || table.cells().empty()) legend.push_back("- not measured");
+  if (any_cell([](const TableCell& cell) { return !cell.has_measured(); }) || table.cells().empty()) {
+    legend.push_back("- not measured");
+  }
   return legend;
 }
 
@@ -83,12 +100,14 @@ std::vector<std::string> WrapHeader(const std::string& label) {
   return lines;
 }
 
-// "81.2*" or "81.2* (69.3 )": every cell of a table has the same parts, so that right-aligned numbers line up.
+// "81.2*" or "81.2* (69.3 )": every cell of a table has the same parts, so that right-aligned numbers line
+// up.
 std::string CellText(const TableCell& cell, const Table& table, bool published) {
   std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
   text += cell.has_measured() && cell.best() ? "*" : " ";
   if (published) {
-    const std::string value = cell.has_published() ? Number(cell.published(), table) + (cell.published_best() ? "*" : "") : "";
+    const std::string value =
+        cell.has_published() ? Number(cell.published(), table) + (cell.published_best() ? "*" : "") : "";
     text += value.empty() ? "         " : PadRight(fmt::format(" ({})", value), 9);
   }
   return text;
@@ -113,7 +132,9 @@ std::string AsTable(const Table& table, const ResultsStyle& style) {
     int width = 0;
     // Headers end above the last digit: one column before the mark's.
     for (const std::string& line : headers.back()) width = std::max(width, DisplayWidth(line) + 1);
-    for (int r = 0; r < table.rows_size(); ++r) width = std::max(width, DisplayWidth(CellText(CellAt(table, r, c), table, style.published)));
+    for (int r = 0; r < table.rows_size(); ++r) {
+      width = std::max(width, DisplayWidth(CellText(CellAt(table, r, c), table, style.published)));
+    }
     widths.push_back(width);
   }
   const auto add_line = [](std::string line, std::string& out) {
@@ -148,7 +169,9 @@ std::string AsTable(const Table& table, const ResultsStyle& style) {
     add_line(line, out);
   }
   out += "\n";
-  if (const std::vector<std::string> legend = Legend(table, style.published, "*", "†"); !legend.empty()) out += Join(legend, "; ") + "\n";
+  if (const std::vector<std::string> legend = Legend(table, style.published, "*", "†"); !legend.empty()) {
+    out += Join(legend, "; ") + "\n";
+  }
   if (const std::string gain = GainLine(table); !gain.empty()) out += gain + "\n";
   for (const std::string& note : table.notes()) out += "note: " + Printable(note) + "\n";
   return out;
@@ -157,7 +180,8 @@ std::string AsTable(const Table& table, const ResultsStyle& style) {
 std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
   std::string out;
   if (!table.title().empty()) out += fmt::format("**{}**\n\n", EscapeMarkdown(table.title()));
-  const bool groups = std::any_of(table.rows().begin(), table.rows().end(), [](const TableAxisEntry& row) { return !row.group().empty(); });
+  const bool groups = std::any_of(table.rows().begin(), table.rows().end(),
+                                  [](const TableAxisEntry& row) { return !row.group().empty(); });
   std::string header = groups ? "| | |" : "| |";
   std::string rule = groups ? "| --- | --- |" : "| --- |";
   for (const TableAxisEntry& column : table.columns()) {
@@ -167,7 +191,8 @@ std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
   out += header + "\n" + rule + "\n";
   for (int r = 0; r < table.rows_size(); ++r) {
     const TableAxisEntry& row = table.rows(r);
-    out += groups ? fmt::format("| {} | {}{} |", EscapeMarkdown(row.group()), EscapeMarkdown(Label(row)), IsMarked(row) ? "†" : "")
+    out += groups ? fmt::format("| {} | {}{} |", EscapeMarkdown(row.group()), EscapeMarkdown(Label(row)),
+                                IsMarked(row) ? "†" : "")
                   : fmt::format("| {}{} |", EscapeMarkdown(Label(row)), IsMarked(row) ? "†" : "");
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
@@ -184,7 +209,9 @@ std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
   if (const std::vector<std::string> legend = Legend(table, style.published, "bold:", "†"); !legend.empty()) {
     out += fmt::format("\n{}\n", Join(legend, "; "));
   }
-  if (const std::string gain = GainLine(table); !gain.empty()) out += fmt::format("\n{}\n", EscapeMarkdown(gain));
+  if (const std::string gain = GainLine(table); !gain.empty()) {
+    out += fmt::format("\n{}\n", EscapeMarkdown(gain));
+  }
   for (const std::string& note : table.notes()) out += fmt::format("\nNote: {}\n", EscapeMarkdown(note));
   return out;
 }
@@ -200,7 +227,8 @@ std::string AsLatex(const Table& table, const ResultsStyle& style) {
     const TableAxisEntry& row = table.rows(r);
     const bool new_group = r == 0 || table.rows(r - 1).group() != row.group();
     if (r > 0 && new_group) out += "\\midrule\n";
-    out += fmt::format("{} & {}{}", new_group ? EscapeLatex(row.group()) : "", EscapeLatex(Label(row)), IsMarked(row) ? "$^\\dagger$" : "");
+    out += fmt::format("{} & {}{}", new_group ? EscapeLatex(row.group()) : "", EscapeLatex(Label(row)),
+                       IsMarked(row) ? "$^\\dagger$" : "");
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
       std::string text = cell.has_measured() ? Number(cell.measured(), table) : "--";
@@ -221,18 +249,23 @@ std::string AsLatex(const Table& table, const ResultsStyle& style) {
 
 // One line for each cell, with all that is known about it: what pandas and R want.
 std::string AsCsv(const Table& table, const v1::TableSpec& spec) {
-  const auto number_or_missing = [](bool has, double value) { return has ? NumberCell(value) : MissingCell(); };
+  const auto number_or_missing = [](bool has, double value) {
+    return has ? NumberCell(value) : MissingCell();
+  };
   Grid grid;
-  grid.columns = {{.key = spec.rows()}, {.key = spec.columns()}, {.key = table.metric()}, {.key = "unit"}, {.key = "published"},
-                  {.key = "best"}, {.key = "jobs"}, {.key = "succeeded"}, {.key = "diverged"}, {.key = "failed"},
-                  {.key = "median"}, {.key = "deviation"}};
+  grid.columns = {{.key = spec.rows()}, {.key = spec.columns()}, {.key = table.metric()},
+                  {.key = "unit"},      {.key = "published"},    {.key = "best"},
+                  {.key = "jobs"},      {.key = "succeeded"},    {.key = "diverged"},
+                  {.key = "failed"},    {.key = "median"},       {.key = "deviation"}};
   for (int r = 0; r < table.rows_size(); ++r) {
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
-      grid.rows.push_back({TextCell(table.rows(r).key()), TextCell(table.columns(c).key()), number_or_missing(cell.has_measured(), cell.measured()),
-                           TextCell(table.unit()), number_or_missing(cell.has_published(), cell.published()), BoolCell(cell.best()),
-                           NumberCell(cell.jobs()), NumberCell(cell.succeeded()), NumberCell(cell.diverged()), NumberCell(cell.failed()),
-                           number_or_missing(cell.has_median(), cell.median()), number_or_missing(cell.has_deviation(), cell.deviation())});
+      grid.rows.push_back({TextCell(table.rows(r).key()), TextCell(table.columns(c).key()),
+                           number_or_missing(cell.has_measured(), cell.measured()), TextCell(table.unit()),
+                           number_or_missing(cell.has_published(), cell.published()), BoolCell(cell.best()),
+                           NumberCell(cell.jobs()), NumberCell(cell.succeeded()), NumberCell(cell.diverged()),
+                           NumberCell(cell.failed()), number_or_missing(cell.has_median(), cell.median()),
+                           number_or_missing(cell.has_deviation(), cell.deviation())});
     }
   }
   return GridAsCsv(grid);
@@ -240,7 +273,8 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec) {
 
 }  // namespace
 
-std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format format, const ResultsStyle& style) {
+std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format format,
+                          const ResultsStyle& style) {
   const ResultsStyle shown{.published = style.published && HasPublished(table), .color = style.color};
   switch (format) {
     case Format::kTable: return AsTable(table, shown);

@@ -1,5 +1,5 @@
-// The measured table of a sweep in the paper's shape: rows in groups, the best of each row marked, measured beside
-// published, the gain of randomized positions below.
+// The measured table of a sweep in the paper's shape: rows in groups, the best of each row marked, measured
+// beside published, the gain of randomized positions below.
 #pragma once
 
 #include <string>
@@ -17,6 +17,7 @@ struct ResultsStyle {
 };
 
 // `spec` is what the table was asked for by: it names the axes.
-std::string RenderResults(const v1::Table& table, const v1::TableSpec& spec, Format format, const ResultsStyle& style);
+std::string RenderResults(const v1::Table& table, const v1::TableSpec& spec, Format format,
+                          const ResultsStyle& style);
 
 }  // namespace longreach::client

@@ -14,7 +14,11 @@ namespace {
 int32_t TakeCodePoint(std::string_view& text) {
   const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
-  const int length = first < 0x80 ? 1 : (first >> 5) == 6 ? 2 : (first >> 4) == 14 ? 3 : (first >> 3) == 30 ? 4 : 0;
+  const int length = first < 0x80         ? 1
+                     : (first >> 5) == 6  ? 2
+                     : (first >> 4) == 14 ? 3
+                     : (first >> 3) == 30 ? 4
+                                          : 0;
   int32_t point = length == 1 ? first : first & (0xff >> (length + 1));
   bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
   for (int i = 1; valid && i < length; ++i) {
@@ -35,10 +39,12 @@ bool IsControl(int32_t point) {
 
 int WidthOf(int32_t point) {
   if (point < 0) return 1;
-  const bool combining = (point >= 0x300 && point < 0x370) || point == 0x200b || point == 0x200d || (point >= 0xfe00 && point < 0xfe10);
+  const bool combining = (point >= 0x300 && point < 0x370) || point == 0x200b || point == 0x200d ||
+                         (point >= 0xfe00 && point < 0xfe10);
   if (combining) return 0;
-  const bool wide = (point >= 0x1100 && point < 0x1160) || (point >= 0x2e80 && point < 0xa4d0) || (point >= 0xac00 && point < 0xd7a4) ||
-                    (point >= 0xf900 && point < 0xfb00) || (point >= 0xfe30 && point < 0xfe70) || (point >= 0xff00 && point < 0xff61) ||
+  const bool wide = (point >= 0x1100 && point < 0x1160) || (point >= 0x2e80 && point < 0xa4d0) ||
+                    (point >= 0xac00 && point < 0xd7a4) || (point >= 0xf900 && point < 0xfb00) ||
+                    (point >= 0xfe30 && point < 0xfe70) || (point >= 0xff00 && point < 0xff61) ||
                     (point >= 0x1f300 && point < 0x1fb00) || (point >= 0x20000 && point < 0x40000);
   return wide ? 2 : 1;
 }
@@ -129,10 +135,13 @@ std::string HumanDuration(double seconds) {
   return fmt::format("{} d {} h", Thousands(minutes / (24 * 60)), minutes / 60 % 24);
 }
 
-std::string HumanBytes(double bytes) { return WithUnit(bytes, 1000, {"bytes", "kB", "MB", "GB", "TB", "PB"}); }
+std::string HumanBytes(double bytes) {
+  return WithUnit(bytes, 1000, {"bytes", "kB", "MB", "GB", "TB", "PB"});
+}
 
 std::string HumanFlops(double flops) {
-  return WithUnit(flops, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP", "YFLOP"});
+  return WithUnit(flops, 1000,
+                  {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP", "YFLOP"});
 }
 
 std::string HumanRate(double per_second) {
@@ -147,8 +156,8 @@ std::string HumanTime(const google::protobuf::Timestamp& time) {
   const std::time_t seconds = time.seconds();
   std::tm parts{};
   if (gmtime_r(&seconds, &parts) == nullptr) return "-";
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 std::string ShortId(std::string_view id) { return Printable(id.substr(0, 8)); }

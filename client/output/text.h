@@ -12,11 +12,12 @@ namespace longreach::client {
 // Valid UTF-8 without control characters.
 bool IsPlainText(std::string_view text);
 
-// `text` with control characters and broken UTF-8 written as \xNN: names come from files and from the network, and a
-// terminal obeys escape sequences. With `keep_lines` line feeds and tabs stay.
+// `text` with control characters and broken UTF-8 written as \xNN: names come from files and from the
+// network, and a terminal obeys escape sequences. With `keep_lines` line feeds and tabs stay.
 std::string Printable(std::string_view text, bool keep_lines = false);
 
-// Columns that a terminal uses for it: one for each code point, two for the wide ones of East Asia, none for accents.
+// Columns that a terminal uses for it: one for each code point, two for the wide ones of East Asia, none
+// for accents.
 int DisplayWidth(std::string_view text);
 
 // At most `width` columns, with "…" at the end when something was cut.
@@ -26,12 +27,13 @@ std::string CutToWidth(std::string_view text, int width);
 std::string PadRight(std::string_view text, int width);
 std::string PadLeft(std::string_view text, int width);
 
-std::string Thousands(int64_t number);        // 1234567 -> "1,234,567"
-std::string HumanDuration(double seconds);    // "45 s", "12 min", "3 h 20 min", "2 d 4 h"
-std::string HumanBytes(double bytes);         // "1.2 GB"
-std::string HumanFlops(double flops);         // "3.4 PFLOP"
-std::string HumanRate(double per_second);     // "0.35", "12.1", "1,204"
-std::string HumanTime(const google::protobuf::Timestamp& time);  // "2026-11-20 17:18:44Z", or "-" when not set.
+std::string Thousands(int64_t number);      // 1234567 -> "1,234,567"
+std::string HumanDuration(double seconds);  // "45 s", "12 min", "3 h 20 min", "2 d 4 h"
+std::string HumanBytes(double bytes);       // "1.2 GB"
+std::string HumanFlops(double flops);       // "3.4 PFLOP"
+std::string HumanRate(double per_second);   // "0.35", "12.1", "1,204"
+std::string HumanTime(
+    const google::protobuf::Timestamp& time);  // "2026-11-20 17:18:44Z", or "-" when not set.
 
 // The first 8 digits of an id.
 std::string ShortId(std::string_view id);

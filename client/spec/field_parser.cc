@@ -24,7 +24,8 @@ absl::Status CheckText(std::string_view text) {
     return UsageError(fmt::format("a text of {} bytes; at most {} are admitted", text.size(), kMaxTextBytes));
   }
   if (!IsPlainText(text)) {
-    return UsageError(fmt::format("'{}' is not plain UTF-8 text", Printable(text)), "remove control characters and broken bytes");
+    return UsageError(fmt::format("'{}' is not plain UTF-8 text", Printable(text)),
+                      "remove control characters and broken bytes");
   }
   return absl::OkStatus();
 }
@@ -70,7 +71,10 @@ absl::Status CheckName(const FieldDescriptor& field, std::string_view value) {
 absl::StatusOr<double> ParseNumber(std::string_view text) {
   // from_chars takes no leading '+', people do write it.
   const std::optional<double> value = ParseDouble(text.starts_with('+') ? text.substr(1) : text);
-  if (!value.has_value()) return UsageError(fmt::format("'{}' is not a number", Printable(text)), "numbers look like 0.001 or 1e-3");
+  if (!value.has_value()) {
+    return UsageError(fmt::format("'{}' is not a number", Printable(text)),
+                      "numbers look like 0.001 or 1e-3");
+  }
   if (!std::isfinite(*value)) return UsageError(fmt::format("'{}' is not a finite number", Printable(text)));
   return *value;
 }
@@ -78,10 +82,12 @@ absl::StatusOr<double> ParseNumber(std::string_view text) {
 absl::StatusOr<int64_t> ParseWhole(std::string_view text, int64_t least, int64_t most) {
   const std::optional<int64_t> value = ParseInteger(text);
   if (!value.has_value()) {
-    return UsageError(fmt::format("'{}' is not a whole number", Printable(text)), "whole numbers look like 2000000");
+    return UsageError(fmt::format("'{}' is not a whole number", Printable(text)),
+                      "whole numbers look like 2000000");
   }
   if (*value < least || *value > most) {
-    return UsageError(fmt::format("{} is out of range", *value), fmt::format("admitted are {} to {}", least, most));
+    return UsageError(fmt::format("{} is out of range", *value),
+                      fmt::format("admitted are {} to {}", least, most));
   }
   return *value;
 }
@@ -93,7 +99,8 @@ struct WholeRange {
 
 WholeRange RangeOf(FieldDescriptor::CppType type) {
   switch (type) {
-    case FieldDescriptor::CPPTYPE_INT32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    case FieldDescriptor::CPPTYPE_INT32:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
     case FieldDescriptor::CPPTYPE_UINT32: return {0, std::numeric_limits<uint32_t>::max()};
     case FieldDescriptor::CPPTYPE_UINT64: return {0, std::numeric_limits<int64_t>::max()};
     default: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
@@ -154,11 +161,13 @@ absl::Status PutOne(std::string_view text, const FieldDescriptor& field, Message
     }
     case FieldDescriptor::CPPTYPE_BOOL:
       if (text != "true" && text != "false") {
-        return UsageError(fmt::format("'{}' is neither true nor false", Printable(text)), "write true or false");
+        return UsageError(fmt::format("'{}' is neither true nor false", Printable(text)),
+                          "write true or false");
       }
       reflection.SetBool(&message, &field, text == "true");
       return absl::OkStatus();
-    default: return absl::InternalError(fmt::format("field {} has a type that text cannot set", field.full_name()));
+    default:
+      return absl::InternalError(fmt::format("field {} has a type that text cannot set", field.full_name()));
   }
 }
 
@@ -179,7 +188,8 @@ absl::Status PutRangeOrOne(std::string_view text, const FieldDescriptor& field, 
   ASSIGN_OR_RETURN(const int64_t first, ParseWhole(Trim(text.substr(0, dots)), range.least, range.most));
   ASSIGN_OR_RETURN(const int64_t last, ParseWhole(Trim(text.substr(dots + 2)), range.least, range.most));
   if (first > last) {
-    return UsageError(fmt::format("the range {}..{} is empty", first, last), fmt::format("write {}..{}", last, first));
+    return UsageError(fmt::format("the range {}..{} is empty", first, last),
+                      fmt::format("write {}..{}", last, first));
   }
   // Not last - first + 1 at once: that may overflow.
   if (static_cast<uint64_t>(last) - static_cast<uint64_t>(first) >= static_cast<uint64_t>(kMaxListElements)) {
@@ -201,7 +211,8 @@ void CollectPaths(const Descriptor& message, const std::string& prefix, std::vec
   }
 }
 
-// What to write instead of `path`: the nearest path, or the one that ends in the word ("steps": training.steps).
+// What to write instead of `path`: the nearest path, or the one that ends in the word ("steps":
+// training.steps).
 std::string SuggestPath(std::string_view path, const Descriptor& root) {
   const std::vector<std::string> paths = SettablePaths(root);
   for (const std::string& known : paths) {
@@ -213,11 +224,14 @@ std::string SuggestPath(std::string_view path, const Descriptor& root) {
 }  // namespace
 
 absl::Status ParseIntoField(std::string_view text, const FieldDescriptor& field, Message& message) {
-  if (!field.is_repeated()) return PutOne(field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ? text : Trim(text), field, message);
+  if (!field.is_repeated()) {
+    return PutOne(field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ? text : Trim(text), field, message);
+  }
   for (const std::string& part : Split(text, ',')) {
     const std::string_view value = Trim(part);
     if (value.empty()) {
-      return UsageError(Trim(text).empty() ? "a list without a value" : fmt::format("an empty value in '{}'", Printable(text)),
+      return UsageError(Trim(text).empty() ? "a list without a value"
+                                           : fmt::format("an empty value in '{}'", Printable(text)),
                         "write a value, or several with ',' between them");
     }
     RETURN_IF_ERROR(PutRangeOrOne(value, field, message));
@@ -247,7 +261,8 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
       return FieldRef{message, field};
     }
     if (field->is_repeated()) {
-      return UsageError(fmt::format("'{}' is a list of groups", field->name()), "it can only be written in a sweep file");
+      return UsageError(fmt::format("'{}' is a list of groups", field->name()),
+                        "it can only be written in a sweep file");
     }
     if (is_last) {
       return UsageError(fmt::format("'{}' is a group of fields", Printable(path)),
@@ -260,7 +275,9 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
 
 std::vector<std::string> SettablePaths(const Descriptor& root) {
   std::vector<std::string> paths;
-  if (const FieldDescriptor* axes = root.FindFieldByName("axes"); axes != nullptr) paths = FieldNames(*axes->message_type());
+  if (const FieldDescriptor* axes = root.FindFieldByName("axes"); axes != nullptr) {
+    paths = FieldNames(*axes->message_type());
+  }
   CollectPaths(root, "", paths);
   return paths;
 }

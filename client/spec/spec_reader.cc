@@ -31,7 +31,9 @@ std::string PathBelow(const Descriptor& message, const std::string& name) {
     const FieldDescriptor& field = *message.field(i);
     if (field.message_type() == nullptr || field.is_repeated()) continue;
     if (field.message_type()->FindFieldByName(name) != nullptr) return field.name();
-    if (const std::string below = PathBelow(*field.message_type(), name); !below.empty()) return field.name() + "." + below;
+    if (const std::string below = PathBelow(*field.message_type(), name); !below.empty()) {
+      return field.name() + "." + below;
+    }
   }
   return "";
 }
@@ -72,20 +74,28 @@ class Filler {
     const YamlNode& value = tree_.node(entry.value);
     if (field.message_type() != nullptr) return FillGroup(entry, path, field, message);
     if (value.kind == YamlNode::Kind::kSequence && field.is_repeated()) {
-      if (value.items.empty()) return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path), "leave the field out to get its default");
+      if (value.items.empty()) {
+        return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path),
+                             "leave the field out to get its default");
+      }
       for (const int item : value.items) RETURN_IF_ERROR(FillScalar(tree_.node(item), path, field, message));
       return absl::OkStatus();
     }
     return FillScalar(value, path, field, message);
   }
 
-  absl::Status FillScalar(const YamlNode& value, const std::string& path, const FieldDescriptor& field, Message& message) {
+  absl::Status FillScalar(const YamlNode& value, const std::string& path, const FieldDescriptor& field,
+                          Message& message) {
     RETURN_IF_ERROR(CountVisit(value));
     switch (value.kind) {
       case YamlNode::Kind::kScalar: break;
-      case YamlNode::Kind::kNull: return tree_.ErrorAt(value.place, fmt::format("{}: no value", path), "leave the field out to get its default");
-      case YamlNode::Kind::kSequence: return tree_.ErrorAt(value.place, fmt::format("{}: a list where one value belongs", path));
-      case YamlNode::Kind::kMapping: return tree_.ErrorAt(value.place, fmt::format("{}: fields where a value belongs", path));
+      case YamlNode::Kind::kNull:
+        return tree_.ErrorAt(value.place, fmt::format("{}: no value", path),
+                             "leave the field out to get its default");
+      case YamlNode::Kind::kSequence:
+        return tree_.ErrorAt(value.place, fmt::format("{}: a list where one value belongs", path));
+      case YamlNode::Kind::kMapping:
+        return tree_.ErrorAt(value.place, fmt::format("{}: fields where a value belongs", path));
     }
     if (const absl::Status status = ParseIntoField(value.text, field, message); !status.ok()) {
       const ErrorText text = SplitError(status);
@@ -94,12 +104,14 @@ class Filler {
     return absl::OkStatus();
   }
 
-  absl::Status FillGroup(const YamlNode::Entry& entry, const std::string& path, const FieldDescriptor& field, Message& message) {
+  absl::Status FillGroup(const YamlNode::Entry& entry, const std::string& path, const FieldDescriptor& field,
+                         Message& message) {
     const YamlNode& value = tree_.node(entry.value);
     const google::protobuf::Reflection& reflection = *message.GetReflection();
     if (!field.is_repeated()) return FillOne(value, path, *reflection.MutableMessage(&message, &field));
     if (value.kind != YamlNode::Kind::kSequence) {
-      return tree_.ErrorAt(value.place, fmt::format("{}: expected a list", path), "begin each entry with '- '");
+      return tree_.ErrorAt(value.place, fmt::format("{}: expected a list", path),
+                           "begin each entry with '- '");
     }
     for (const int item : value.items) {
       RETURN_IF_ERROR(FillOne(tree_.node(item), path, *reflection.AddMessage(&message, &field)));
@@ -109,10 +121,12 @@ class Filler {
 
   absl::Status FillOne(const YamlNode& value, const std::string& path, Message& message) {
     RETURN_IF_ERROR(CountVisit(value));
-    if (value.kind == YamlNode::Kind::kNull) return absl::OkStatus();  // "training:" with all lines below commented out.
+    if (value.kind == YamlNode::Kind::kNull) {
+      return absl::OkStatus();  // "training:" with all lines below commented out.
     if (value.kind != YamlNode::Kind::kMapping) {
       return tree_.ErrorAt(value.place, fmt::format("{}: expected fields below it", path),
                            fmt::format("it has: {}", Join(FieldNames(*message.GetDescriptor()), ", ")));
+    }
     }
     return Fill(value, path, message);
   }
@@ -131,15 +145,20 @@ bool LooksLikePath(const std::string& name) {
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (stat(path.c_str(), &info) != 0) {
     return Error(errno == EACCES ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kNotFound,
                  fmt::format("cannot read sweep file '{}': {}", Printable(path), std::strerror(errno)),
                  "name a file, or a preset: 'longreach list presets' shows them");
   }
-  if (S_ISDIR(info.st_mode)) return UsageError(fmt::format("'{}' is a folder", Printable(path)), "name the sweep file in it");
+  if (S_ISDIR(info.st_mode)) {
+    return UsageError(fmt::format("'{}' is a folder", Printable(path)), "name the sweep file in it");
+  }
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(absl::StatusCode::kPermissionDenied, fmt::format("cannot read sweep file '{}'", Printable(path)));
+  if (!file) {
+    return Error(absl::StatusCode::kPermissionDenied,
+                 fmt::format("cannot read sweep file '{}'", Printable(path)));
+  }
   // One byte more than the reader admits, so that it can say so; the path may be a pipe or a device.
   std::string text(YamlTree::kMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -151,7 +170,8 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
 std::string NameFromPath(const std::string& path) {
   std::string name = std::filesystem::path(path).stem().string().substr(0, 64);
   for (char& c : name) {
-    const bool admitted = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    const bool admitted = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          c == '-' || c == '_' || c == '.';
     if (!admitted) c = '_';
   }
   return name;
@@ -171,12 +191,15 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
   for (const YamlNode::Entry& entry : tree.root().entries) {
     const YamlNode& value = tree.node(entry.value);
     if (entry.key == "summary") {
-      if (value.kind != YamlNode::Kind::kScalar) return tree.ErrorAt(value.place, "summary: expected one line of text");
+      if (value.kind != YamlNode::Kind::kScalar) {
+        return tree.ErrorAt(value.place, "summary: expected one line of text");
+      }
       file.summary = std::string(Trim(value.text));
     }
     if (entry.key == "table") {
       if (value.kind != YamlNode::Kind::kMapping) {
-        return tree.ErrorAt(value.place, "table: expected fields below it", "it has: rows, columns, metric, aggregate, ...");
+        return tree.ErrorAt(value.place, "table: expected fields below it",
+                            "it has: rows, columns, metric, aggregate, ...");
       }
       file.has_table = true;
       RETURN_IF_ERROR(filler.Fill(value, "table", file.table));
@@ -192,12 +215,14 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {
     }
     std::vector<std::string> known;
     for (const catalog::File& preset : catalog::Presets()) known.emplace_back(preset.name);
-    std::string hint = JoinHints(DidYouMean(preset_or_path, known), "'longreach list presets' shows all of them");
+    std::string hint =
+        JoinHints(DidYouMean(preset_or_path, known), "'longreach list presets' shows all of them");
     std::error_code ignored;
     if (std::filesystem::is_regular_file(preset_or_path, ignored)) {
       hint = fmt::format("to read the file of that name, write './{}'", Printable(preset_or_path));
     }
-    return Error(absl::StatusCode::kNotFound, fmt::format("there is no preset '{}'", Printable(preset_or_path)), hint);
+    return Error(absl::StatusCode::kNotFound,
+                 fmt::format("there is no preset '{}'", Printable(preset_or_path)), hint);
   }
   ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(preset_or_path));
   ASSIGN_OR_RETURN(SweepFile file, ReadSweepFile(text, preset_or_path));
@@ -221,10 +246,12 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::Sweep
     const absl::StatusOr<FieldRef> ref = FindField(path, spec);
     if (!ref.ok()) return at(ref.status());
     if (!seen.insert(ref->field->full_name()).second) {
-      return at(UsageError("given twice", ref->field->is_repeated() ? "write all values with ',' between them" : "remove one of the two"));
+      return at(UsageError("given twice", ref->field->is_repeated() ? "write all values with ',' between them"
+                                                                    : "remove one of the two"));
     }
     ref->message->GetReflection()->ClearField(ref->message, ref->field);
-    const absl::Status status = ParseIntoField(std::string_view(argument).substr(equals + 1), *ref->field, *ref->message);
+    const absl::Status status =
+        ParseIntoField(std::string_view(argument).substr(equals + 1), *ref->field, *ref->message);
     if (!status.ok()) return at(status);
   }
   return absl::OkStatus();

@@ -46,7 +46,8 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     Attach(at->second, PlaceOf(mark));
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     RefuseTag(mark, tag);
     Add(YamlNode{.kind = YamlNode::Kind::kScalar, .place = PlaceOf(mark), .text = value}, anchor);
   }
@@ -80,13 +81,15 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   void RefuseTag(const YAML::Mark& mark, const std::string& tag) {
     // "?" and "!" are what yaml-cpp calls plain and quoted scalars without a tag.
     if (!tag.empty() && tag != "?" && tag != "!") {
-      Refuse(PlaceOf(mark), fmt::format("tag '{}' is not understood here", tag), "leave it out: a value has the type of its field");
+      Refuse(PlaceOf(mark), fmt::format("tag '{}' is not understood here", tag),
+             "leave it out: a value has the type of its field");
     }
   }
 
   int Append(YamlNode node) {
     if (tree_.nodes_.size() >= kMaxNodes) {
-      Refuse(node.place, fmt::format("more than {} values in one file", kMaxNodes), "write long lists as ranges: 0..999");
+      Refuse(node.place, fmt::format("more than {} values in one file", kMaxNodes),
+             "write long lists as ranges: 0..999");
     }
     tree_.nodes_.push_back(std::move(node));
     return static_cast<int>(tree_.nodes_.size()) - 1;
@@ -121,7 +124,8 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     if (key.kind != YamlNode::Kind::kScalar) Refuse(place, "a key must be a word");
     const auto [before, is_new] = parent.lines.emplace(key.text, place.line);
     if (!is_new) {
-      Refuse(place, fmt::format("'{}' is given twice; the first is in line {}", key.text, before->second), "remove one of the two");
+      Refuse(place, fmt::format("'{}' is given twice; the first is in line {}", key.text, before->second),
+             "remove one of the two");
     }
     parent.key = YamlNode::Entry{.key = key.text, .key_place = place};
   }
@@ -161,14 +165,16 @@ absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder) || builder.empty()) {
-      return UsageError(fmt::format("{}: the file is empty", tree.name_), "'longreach list presets' names sweeps to start from");
+      return UsageError(fmt::format("{}: the file is empty", tree.name_),
+                        "'longreach list presets' names sweeps to start from");
     }
     tree.root_ = builder.root();
     YamlTree rest;
     rest.name_ = tree.name_;
     YamlTreeBuilder second(rest);
     if (parser.HandleNextDocument(second)) {
-      return UsageError(fmt::format("{}: more than one YAML document", tree.name_), "put each sweep into a file of its own");
+      return UsageError(fmt::format("{}: more than one YAML document", tree.name_),
+                        "put each sweep into a file of its own");
     }
   } catch (const Refused& refused) {
     return refused.status;
@@ -176,7 +182,8 @@ absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name
     return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", e.msg));
   }
   if (tree.root().kind != YamlNode::Kind::kMapping) {
-    return tree.ErrorAt(tree.root().place, "expected 'field: value' lines", "see docs/reference/sweep-files.md");
+    return tree.ErrorAt(tree.root().place, "expected 'field: value' lines",
+                        "see docs/reference/sweep-files.md");
   }
   return tree;
 }

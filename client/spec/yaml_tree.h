@@ -1,5 +1,5 @@
-// A YAML file as it was written: every scalar as its text, every node with its place. Nothing is guessed: what a scalar
-// means is decided by the field that it is for.
+// A YAML file as it was written: every scalar as its text, every node with its place. Nothing is guessed:
+// what a scalar means is decided by the field that it is for.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ class YamlTree {
   static constexpr size_t kMaxBytes = 16 << 20;
 
   // `name` is what error messages call the file: "NAME:LINE:COLUMN: what is wrong".
-  // INVALID_ARGUMENT: not YAML, no mapping at the top, a key given twice, a key that is no scalar, tags, several documents,
-  // more than 16 MiB or a million nodes.
+  // INVALID_ARGUMENT: not YAML, no mapping at the top, a key given twice, a key that is no scalar, tags,
+  // several documents, more than 16 MiB or a million nodes.
   static absl::StatusOr<YamlTree> Parse(std::string_view text, std::string name);
 
   const YamlNode& root() const { return nodes_[root_]; }

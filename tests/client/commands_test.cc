@@ -64,7 +64,8 @@ TEST(RegistryTest, IsSortedAndEveryCommandIsTested) {
     EXPECT_LT(before, entry.name);
     before = entry.name;
     const bool local = std::find(kLocal.begin(), kLocal.end(), entry.name) != kLocal.end();
-    EXPECT_NE(local, CommandLines().contains(before)) << before << ": add it to one of the two lists of this test";
+    EXPECT_NE(local, CommandLines().contains(before))
+        << before << ": add it to one of the two lists of this test";
   }
 }
 
@@ -72,7 +73,9 @@ TEST(HelpTest, EveryCommandHasSummaryAndExamplesThatAreCommands) {
   for (const CommandEntry& entry : Commands()) {
     const CommandInfo info = entry.make()->Info();
     EXPECT_NE(info.summary, "") << entry.name;
-    EXPECT_THAT(std::string(info.examples), HasSubstr(std::string("longreach ") + (entry.name == "complete" ? "__complete" : std::string(entry.name))));
+    EXPECT_THAT(std::string(info.examples),
+                HasSubstr(std::string("longreach ") +
+                          (entry.name == "complete" ? "__complete" : std::string(entry.name))));
     if (info.hidden) continue;
     const Outcome outcome = RunCommandLine({std::string(entry.name), "--help"});
     EXPECT_EQ(outcome.code, kDone) << entry.name;
@@ -85,7 +88,9 @@ TEST(HelpTest, TheOverviewNamesEveryCommand) {
   const Outcome outcome = RunCommandLine({"--help"});
   EXPECT_EQ(outcome.code, kDone);
   for (const CommandEntry& entry : Commands()) {
-    EXPECT_EQ(outcome.out.find("  " + std::string(entry.name) + " ") == std::string::npos, entry.make()->Info().hidden) << entry.name;
+    EXPECT_EQ(outcome.out.find("  " + std::string(entry.name) + " ") == std::string::npos,
+              entry.make()->Info().hidden)
+        << entry.name;
   }
   EXPECT_EQ(RunCommandLine({"help", "run"}).out, RunCommandLine({"run", "--help"}).out);
 }
@@ -107,7 +112,8 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"statsu"}, "error: unknown command 'longreach statsu'\n  did you mean 'status'?");
   refused({"list", "task"}, "did you mean 'tasks'?");
   refused({"store", "chekc"}, "did you mean 'check'?");
-  refused({"results", "last", "--pubished"}, "error: unknown option '--pubished'\n  did you mean '--published'?");
+  refused({"results", "last", "--pubished"},
+          "error: unknown option '--pubished'\n  did you mean '--published'?");
   refused({"results", "--pubished"}, "unknown option '--pubished'");
   refused({"status", "--shceduler", "x"}, "did you mean '--scheduler'?");
   refused({"run", "quickstart", "-z"}, "unknown option '-z'");
@@ -123,12 +129,16 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"results", "last", "--rows", "tsk"}, "--rows: unknown value 'tsk'\n  did you mean 'task'?");
   refused({"results", "last", "--rows", "task", "--columns", "task"}, "both 'task'");
   refused({"run", "quickstart", "--threads", "0"}, "--threads");
-  refused({"plan", "table-b1", "--set", "encoding=roep"}, "error: --set encoding: unknown encoding 'roep'\n  did you mean 'rope'? 'longreach list encodings' shows all of them\n");
+  refused(
+      {"plan", "table-b1", "--set", "encoding=roep"},
+      "error: --set encoding: unknown encoding 'roep'\n  did you mean 'rope'? 'longreach list encodings' shows all of them\n");
 }
 
 TEST(UsageTest, MistakesAreJsonWhereJsonWasAskedFor) {
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"statsu", "-o", "json"}, {"-ojson", "results"}, {"plan", "table-b1", "--output=json", "--set", "steps=1"}}) {
+       {std::vector<std::string>{"statsu", "-o", "json"},
+        {"-ojson", "results"},
+        {"plan", "table-b1", "--output=json", "--set", "steps=1"}}) {
     const Outcome outcome = RunCommandLine(arguments);
     EXPECT_EQ(outcome.code, kUsage);
     EXPECT_EQ(outcome.out, "");
@@ -170,7 +180,12 @@ TEST_F(CommandTest, EveryCommandPrintsExactlyOneJsonValueThatBeginsWithTheSchema
     EXPECT_THAT(outcome.out, StartsWith("{\"schema\":\"longreach/v1\"")) << name;
     ASSERT_TRUE(nlohmann::json::accept(outcome.out)) << name << outcome.out;
   }
-  for (const std::vector<std::string>& local : {std::vector<std::string>{"version"}, {"list", "tasks"}, {"list", "presets"}, {"list", "metrics"}, {"list", "encodings"}, {"completion", "bash"}}) {
+  for (const std::vector<std::string>& local : {std::vector<std::string>{"version"},
+                                                {"list", "tasks"},
+                                                {"list", "presets"},
+                                                {"list", "metrics"},
+                                                {"list", "encodings"},
+                                                {"completion", "bash"}}) {
     std::vector<std::string> arguments = local;
     arguments.insert(arguments.end(), {"-o", "json"});
     const Outcome outcome = RunCommandLine(arguments);
@@ -185,14 +200,18 @@ TEST_F(CommandTest, ARefusalBecomesItsExitCodeAndLeavesStdoutEmpty) {
     int code;
   };
   const std::map<std::string, std::string> calls = {
-      {"cancel", "SteerSweep"}, {"drain", "SteerWorker"}, {"explain", "ExplainJob"}, {"job", "GetJob"}, {"jobs", "ListJobs"},
-      {"list", "ListDataSets"}, {"logs", "GetLog"}, {"pause", "SteerSweep"}, {"plan", "SubmitSweep"}, {"priority", "SteerSweep"},
-      {"results", "GetTable"}, {"resume", "SteerSweep"}, {"retry", "SteerSweep"}, {"run", "SubmitSweep"}, {"status", "WatchSweep"},
-      {"store", "CheckStore"}, {"submit", "SubmitSweep"}, {"sweeps", "ListSweeps"}, {"wait", "WatchSweep"}, {"watch", "WatchSweep"},
-      {"workers", "ListWorkers"}};
+      {"cancel", "SteerSweep"},   {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
+      {"job", "GetJob"},          {"jobs", "ListJobs"},      {"list", "ListDataSets"},
+      {"logs", "GetLog"},         {"pause", "SteerSweep"},   {"plan", "SubmitSweep"},
+      {"priority", "SteerSweep"}, {"results", "GetTable"},   {"resume", "SteerSweep"},
+      {"retry", "SteerSweep"},    {"run", "SubmitSweep"},    {"status", "WatchSweep"},
+      {"store", "CheckStore"},    {"submit", "SubmitSweep"}, {"sweeps", "ListSweeps"},
+      {"wait", "WatchSweep"},     {"watch", "WatchSweep"},   {"workers", "ListWorkers"}};
   for (const auto& [name, line] : CommandLines()) {
-    for (const Case& one : {Case{grpc::StatusCode::NOT_FOUND, kNotFound}, Case{grpc::StatusCode::PERMISSION_DENIED, kNotAllowed},
-                            Case{grpc::StatusCode::INVALID_ARGUMENT, kUsage}, Case{grpc::StatusCode::FAILED_PRECONDITION, kFailed},
+    for (const Case& one : {Case{grpc::StatusCode::NOT_FOUND, kNotFound},
+                            Case{grpc::StatusCode::PERMISSION_DENIED, kNotAllowed},
+                            Case{grpc::StatusCode::INVALID_ARGUMENT, kUsage},
+                            Case{grpc::StatusCode::FAILED_PRECONDITION, kFailed},
                             Case{grpc::StatusCode::RESOURCE_EXHAUSTED, kFailed}}) {
       scheduler_.refusals = {{calls.at(name), grpc::Status(one.status, "no such thing\ndo that \x1b[2J")}};
       std::vector<std::string> arguments = line;
@@ -215,7 +234,8 @@ TEST_F(CommandTest, PlanAsksForADryRunAndHasItsNumbersAtTheTop) {
   EXPECT_EQ(scheduler_.submitted.spec().axes().task_size(), 15);
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["jobs"], 945);
-  for (const char* key : {"done", "prerequisites", "packs", "flops", "checkpoint_bytes", "hours", "hours_low", "hours_high"}) {
+  for (const char* key :
+       {"done", "prerequisites", "packs", "flops", "checkpoint_bytes", "hours", "hours_low", "hours_high"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
 }
@@ -257,10 +277,11 @@ TEST_F(CommandTest, JobsFollowsAllPages) {
 }
 
 TEST_F(CommandTest, SteeringSaysWhatToWhom) {
-  const std::map<std::string, v1::SteerSweepRequest::Action> actions = {{"pause", v1::SteerSweepRequest::ACTION_PAUSE},
-                                                                         {"resume", v1::SteerSweepRequest::ACTION_RESUME},
-                                                                         {"cancel", v1::SteerSweepRequest::ACTION_CANCEL},
-                                                                         {"retry", v1::SteerSweepRequest::ACTION_RETRY}};
+  const std::map<std::string, v1::SteerSweepRequest::Action> actions = {
+      {"pause", v1::SteerSweepRequest::ACTION_PAUSE},
+      {"resume", v1::SteerSweepRequest::ACTION_RESUME},
+      {"cancel", v1::SteerSweepRequest::ACTION_CANCEL},
+      {"retry", v1::SteerSweepRequest::ACTION_RETRY}};
   for (const auto& [name, action] : actions) {
     Run({name, "mine"});
     EXPECT_EQ(scheduler_.steered.action(), action);
@@ -287,7 +308,8 @@ TEST_F(CommandTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   Run({"results", "last"});
   EXPECT_EQ(scheduler_.table_request.table().rows(), "task");
   EXPECT_EQ(scheduler_.table_request.table().published(), "");
-  EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) over all test lengths, max over learning_rate and seed");
+  EXPECT_EQ(scheduler_.table_request.table().title(),
+            "mine: accuracy (%) over all test lengths, max over learning_rate and seed");
 }
 
 TEST_F(CommandTest, PublishedValuesAreNeverPutBesideOthers) {
@@ -316,10 +338,13 @@ TEST_F(CommandTest, StoreCheckFailsOnContradictions) {
   EXPECT_EQ(Run({"store", "check", "-o", "json"}).code, kFailed);
 }
 
-TEST_F(CommandTest, StoreMigrateSaysFromWhereToWhere) { EXPECT_THAT(Run({"store", "migrate"}).out, HasSubstr("version 3, was 1")); }
+TEST_F(CommandTest, StoreMigrateSaysFromWhereToWhere) {
+  EXPECT_THAT(Run({"store", "migrate"}).out, HasSubstr("version 3, was 1"));
+}
 
 TEST_F(CommandTest, AnOutputFormatOfTheEnvironmentIsOnlyAWish) {
-  const Outcome outcome = RunCommandLine({"status", "--scheduler", scheduler_.address()}, {{"LONGREACH_OUTPUT", "csv"}});
+  const Outcome outcome =
+      RunCommandLine({"status", "--scheduler", scheduler_.address()}, {{"LONGREACH_OUTPUT", "csv"}});
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("2/2 done"));
 }

@@ -17,7 +17,8 @@ using testing::IsEmpty;
 using testing::Not;
 
 // The words that are offered, without their descriptions.
-std::vector<std::string> Offered(const std::vector<std::string>& words, const std::string& scheduler = "unix:/nonexistent") {
+std::vector<std::string> Offered(const std::vector<std::string>& words,
+                                 const std::string& scheduler = "unix:/nonexistent") {
   std::vector<std::string> arguments = {"--scheduler", scheduler, "__complete", "--"};
   arguments.insert(arguments.end(), words.begin(), words.end());
   const Outcome outcome = RunCommandLine(arguments);
@@ -47,7 +48,8 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
 TEST(CompletionTest, OffersPresetsFilesAndWhatCanBeSet) {
   EXPECT_THAT(Offered({"run", "ta"}), ElementsAre("table-b1", ":files"));
   EXPECT_THAT(Offered({"run", "table-b1", "--set", "training."}), Contains("training.steps="));
-  EXPECT_THAT(Offered({"run", "table-b1", "--set", "encoding=ro"}), ElementsAre("encoding=rope", "encoding=rope:randomized"));
+  EXPECT_THAT(Offered({"run", "table-b1", "--set", "encoding=ro"}),
+              ElementsAre("encoding=rope", "encoding=rope:randomized"));
   EXPECT_THAT(Offered({"run", "table-b1", "x"}), Not(Contains(":files"))) << "it takes one SPEC";
   EXPECT_THAT(Offered({"store", "merge", ""}), ElementsAre(":files"));
 }

@@ -12,15 +12,21 @@ namespace {
 
 using testing::HasSubstr;
 
-// Programs that play scheduler and worker: shell scripts beside the client, which write down how they were called. The
-// scheduler's calls go to a FakeScheduler of this process.
+// Programs that play scheduler and worker: shell scripts beside the client, which write down how they were
+// called. The scheduler's calls go to a FakeScheduler of this process.
 class EmbeddedTest : public testing::Test {
  protected:
-  void SetScheduler(const std::string& behaviour) { binaries_.WriteScript("longreach-scheduler", Record("scheduler") + behaviour); }
-  void SetWorker(const std::string& behaviour) { binaries_.WriteScript("longreach-worker", Record("worker") + behaviour); }
+  void SetScheduler(const std::string& behaviour) {
+    binaries_.WriteScript("longreach-scheduler", Record("scheduler") + behaviour);
+  }
+  void SetWorker(const std::string& behaviour) {
+    binaries_.WriteScript("longreach-worker", Record("worker") + behaviour);
+  }
 
   // Listens, and ends in order when the client closes the pipe.
-  std::string Listens() const { return "echo listening on " + fake_.address() + "\ncat >/dev/null\necho ended >>" + Path("ends") + "\n"; }
+  std::string Listens() const {
+    return "echo listening on " + fake_.address() + "\ncat >/dev/null\necho ended >>" + Path("ends") + "\n";
+  }
 
   Outcome Run(const std::vector<std::string>& arguments) {
     return RunCommandLine(arguments, {{"XDG_RUNTIME_DIR", runtime_.path().string()}}, binaries_.path());
@@ -49,7 +55,8 @@ TEST_F(EmbeddedTest, ACommandWithAStoreStartsASchedulerAndStopsIt) {
   const Outcome outcome = Run({"sweeps", "--store", store()});
 
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
-  EXPECT_THAT(Contents("scheduler.calls"), HasSubstr("--store " + store() + " --listen unix:" + runtime_.path().string()));
+  EXPECT_THAT(Contents("scheduler.calls"),
+              HasSubstr("--store " + store() + " --listen unix:" + runtime_.path().string()));
   EXPECT_THAT(Contents("scheduler.calls"), HasSubstr("--until-stdin-closes"));
   EXPECT_EQ(Contents("ends"), "ended\n");
   EXPECT_TRUE(std::filesystem::is_empty(runtime_.path())) << "the socket's folder is removed";
@@ -73,7 +80,8 @@ TEST_F(EmbeddedTest, PlanWithoutAStoreUsesMemory) {
 }
 
 TEST_F(EmbeddedTest, ASchedulerThatRefusesIsQuotedAndTheExitCodeIsOne) {
-  SetScheduler("echo 'some log line' >&2\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  SetScheduler(
+      "echo 'some log line' >&2\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
   MakeStore();
   const Outcome outcome = Run({"sweeps", "--store", store()});
   EXPECT_EQ(outcome.code, kFailed);
@@ -106,11 +114,13 @@ TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler)
   update.set_finished(true);
   fake_.updates.push_back(update);
 
-  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--threads", "2", "--pack-limit", "4", "--checkpoint-every-s", "0.5"});
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--threads", "2", "--pack-limit", "4",
+                               "--checkpoint-every-s", "0.5"});
 
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
-  EXPECT_EQ(Contents("worker.calls"), "run --scheduler " + fake_.address() + " --state " + store() +
-                                          ".worker --until-stdin-closes --threads 2 --pack-limit 4 --checkpoint-every-s 0.5\n");
+  EXPECT_EQ(Contents("worker.calls"),
+            "run --scheduler " + fake_.address() + " --state " + store() +
+                ".worker --until-stdin-closes --threads 2 --pack-limit 4 --checkpoint-every-s 0.5\n");
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
 }
 
@@ -130,7 +140,10 @@ TEST_F(EmbeddedTest, AWorkerThatDiesEndsTheRun) {
   const Outcome outcome = Run({"run", "table-b1", "--store", store()});
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("error: the worker ended: no GPU answers\n  what was finished is kept in the store; the same command goes on\n"));
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr(
+          "error: the worker ended: no GPU answers\n  what was finished is kept in the store; the same command goes on\n"));
   EXPECT_EQ(Contents("ends"), "ended\n");
 }
 
@@ -157,8 +170,10 @@ TEST_F(EmbeddedTest, AWorkerThatWasPutAsideEndsTheRun) {
 
 TEST_F(EmbeddedTest, ASchedulerThatDiesEndsTheRun) {
   // It listens, and dies when the worker, which was started after it, says so.
-  SetScheduler("echo listening on " + fake_.address() + "\nmkfifo " + Path("die") + "\nread line <" + Path("die") + "\necho 'error: disk full' >&2\nexit 1\n");
-  SetWorker("while [ ! -p " + Path("die") + " ]; do :; done\necho now >" + Path("die") + "\ncat >/dev/null\n");
+  SetScheduler("echo listening on " + fake_.address() + "\nmkfifo " + Path("die") + "\nread line <" +
+               Path("die") + "\necho 'error: disk full' >&2\nexit 1\n");
+  SetWorker("while [ ! -p " + Path("die") + " ]; do :; done\necho now >" + Path("die") +
+            "\ncat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
   fake_.watch_stays_open = true;
   const Outcome outcome = Run({"run", "table-b1", "--store", store()});
@@ -169,7 +184,8 @@ TEST_F(EmbeddedTest, ASchedulerThatDiesEndsTheRun) {
 TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
   SetScheduler(Listens());
   // The interrupt comes from the worker, so the client's handler is in place.
-  SetWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
+  SetWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\necho worker ended >>" +
+            Path("ends") + "\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
   fake_.watch_stays_open = true;
 
@@ -177,7 +193,11 @@ TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
 
   EXPECT_EQ(outcome.code, kInterrupted);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 jobs done, and everything is kept. To go on:\n  longreach run table-b1 --set training.steps=2 --store " + store()));
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr(
+          "1 of 2 jobs done, and everything is kept. To go on:\n  longreach run table-b1 --set training.steps=2 --store " +
+          store()));
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
 }
 

@@ -12,7 +12,8 @@ namespace {
 Grid Example() {
   Grid grid;
   grid.columns = {{"name", "NAME"}, {"value", "VALUE", true}, {"note", "NOTE"}};
-  grid.rows = {{TextCell("rope"), NumberCell(0.5), TextCell("a,b \"c\"")}, {TextCell("a_b|c"), NumberCell(1234), MissingCell()}};
+  grid.rows = {{TextCell("rope"), NumberCell(0.5), TextCell("a,b \"c\"")},
+               {TextCell("a_b|c"), NumberCell(1234), MissingCell()}};
   return grid;
 }
 
@@ -43,7 +44,8 @@ TEST(GridTest, EscapesMarkdownAndLatex) {
             "| --- | ---: | --- |\n"
             "| rope | 0.5 | a,b \"c\" |\n"
             "| a\\_b\\|c | 1234 | - |\n");
-  EXPECT_EQ(EscapeLatex("50% of a_b & {c}~^\\"), "50\\% of a\\_b \\& \\{c\\}\\textasciitilde{}\\textasciicircum{}\\textbackslash{}");
+  EXPECT_EQ(EscapeLatex("50% of a_b & {c}~^\\"),
+            "50\\% of a\\_b \\& \\{c\\}\\textasciitilde{}\\textasciicircum{}\\textbackslash{}");
 }
 
 TEST(GridTest, JsonHasTypedMembers) {

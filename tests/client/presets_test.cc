@@ -41,13 +41,16 @@ TEST(PresetsTest, TablesPrintExactlyTheAxesOfTheirSweep) {
   for (const catalog::File& preset : catalog::Presets()) {
     const SweepFile file = Preset(preset.name);
     const std::set<std::string> rows(file.table.row_order().begin(), file.table.row_order().end());
-    EXPECT_EQ(rows, std::set<std::string>(file.spec.axes().task().begin(), file.spec.axes().task().end())) << preset.name;
+    EXPECT_EQ(rows, std::set<std::string>(file.spec.axes().task().begin(), file.spec.axes().task().end()))
+        << preset.name;
     std::set<std::string> columns(file.table.column_order().begin(), file.table.column_order().end());
     for (const v1::ExtraColumn& extra : file.table.extra_columns()) {
       EXPECT_EQ(columns.erase(extra.key()), 1u) << extra.key();
       EXPECT_NE(catalog::FindPreset(extra.sweep()), nullptr) << extra.sweep();
     }
-    EXPECT_EQ(columns, std::set<std::string>(file.spec.axes().encoding().begin(), file.spec.axes().encoding().end())) << preset.name;
+    EXPECT_EQ(columns,
+              std::set<std::string>(file.spec.axes().encoding().begin(), file.spec.axes().encoding().end()))
+        << preset.name;
   }
 }
 

@@ -27,7 +27,8 @@ v1::SweepUpdate Update(int succeeded, int leased) {
 }
 
 TEST(ProgressTest, SaysStatesSpeedAndTimeLeft) {
-  EXPECT_EQ(ProgressLine(Update(12, 9)), "mine: 12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left");
+  EXPECT_EQ(ProgressLine(Update(12, 9)),
+            "mine: 12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left");
   v1::SweepUpdate paused = Update(12, 0);
   paused.mutable_sweep()->set_state("paused");
   paused.mutable_sweep()->mutable_counts()->set_failed(3);

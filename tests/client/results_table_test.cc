@@ -10,7 +10,8 @@
 namespace longreach::client {
 namespace {
 
-void AddCell(v1::Table& table, std::optional<double> measured, std::optional<double> published, bool best = false, bool published_best = false) {
+void AddCell(v1::Table& table, std::optional<double> measured, std::optional<double> published,
+             bool best = false, bool published_best = false) {
   v1::TableCell& cell = *table.add_cells();
   if (measured.has_value()) cell.set_measured(*measured);
   if (published.has_value()) cell.set_published(*published);
@@ -20,7 +21,8 @@ void AddCell(v1::Table& table, std::optional<double> measured, std::optional<dou
   cell.set_succeeded(measured.has_value() ? 9 : 0);
 }
 
-void AddRow(v1::Table& table, const std::string& key, const std::string& label, const std::string& group, bool invariant) {
+void AddRow(v1::Table& table, const std::string& key, const std::string& label, const std::string& group,
+            bool invariant) {
   v1::TableAxisEntry& row = *table.add_rows();
   row.set_key(key);
   row.set_label(label);
@@ -64,35 +66,37 @@ v1::Table Example() {
 }
 
 TEST(ResultsTableTest, PrintsThePapersShape) {
-  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kTable, {}),
-            "Table B.1: accuracy (%)\n"
-            "\n"
-            "                                    Log KERPLE\n"
-            "                     Log KERPLE   (randomized)\n"
-            "R    Even Pairs            81.2          100.0*\n"
-            "     Parity Check†         55.2           55.4*\n"
-            "\n"
-            "DCF  Reverse String           -              -\n"
-            "\n"
-            "* best of its row; † permutation-invariant; - not measured\n"
-            "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
-            "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
+  EXPECT_EQ(
+      RenderResults(Example(), Spec(), Format::kTable, {}),
+      "Table B.1: accuracy (%)\n"
+      "\n"
+      "                                    Log KERPLE\n"
+      "                     Log KERPLE   (randomized)\n"
+      "R    Even Pairs            81.2          100.0*\n"
+      "     Parity Check†         55.2           55.4*\n"
+      "\n"
+      "DCF  Reverse String           -              -\n"
+      "\n"
+      "* best of its row; † permutation-invariant; - not measured\n"
+      "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
 TEST(ResultsTableTest, PutsPublishedBesideMeasured) {
-  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kTable, {.published = true}),
-            "Table B.1: accuracy (%)\n"
-            "\n"
-            "                                         Log KERPLE\n"
-            "                        Log KERPLE     (randomized)\n"
-            "R    Even Pairs      81.2  (69.3)    100.0* (99.9*)\n"
-            "     Parity Check†   55.2  (56.1*)    55.4* (55.0)\n"
-            "\n"
-            "DCF  Reverse String     -  (63.9)        -\n"
-            "\n"
-            "* best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
-            "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
-            "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
+  EXPECT_EQ(
+      RenderResults(Example(), Spec(), Format::kTable, {.published = true}),
+      "Table B.1: accuracy (%)\n"
+      "\n"
+      "                                         Log KERPLE\n"
+      "                        Log KERPLE     (randomized)\n"
+      "R    Even Pairs      81.2  (69.3)    100.0* (99.9*)\n"
+      "     Parity Check†   55.2  (56.1*)    55.4* (55.0)\n"
+      "\n"
+      "DCF  Reverse String     -  (63.9)        -\n"
+      "\n"
+      "* best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
+      "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
 TEST(ResultsTableTest, CsvHasALineForEachCellWithFullPrecision) {
@@ -105,34 +109,36 @@ TEST(ResultsTableTest, CsvHasALineForEachCellWithFullPrecision) {
 }
 
 TEST(ResultsTableTest, MarkdownAndLatexMarkTheBestInBold) {
-  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kMarkdown, {.published = true}),
-            "**Table B.1: accuracy (%)**\n"
-            "\n"
-            "| | | Log KERPLE | Log KERPLE (randomized) |\n"
-            "| --- | --- | ---: | ---: |\n"
-            "| R | Even Pairs | 81.2 (69.3) | **100.0** (**99.9**) |\n"
-            "| R | Parity Check† | 55.2 (**56.1**) | **55.4** (55.0) |\n"
-            "| DCF | Reverse String | - (63.9) | - |\n"
-            "\n"
-            "bold: best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
-            "\n"
-            "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
-            "\n"
-            "Note: cell even\\_pairs, log\\_kerple: 1 of 9 jobs diverged\n");
-  EXPECT_EQ(RenderResults(Example(), Spec(), Format::kLatex, {}),
-            "% Table B.1: accuracy (%)\n"
-            "\\begin{tabular}{llrr}\n"
-            "\\toprule\n"
-            " &  & Log KERPLE & Log KERPLE (randomized) \\\\\n"
-            "\\midrule\n"
-            "R & Even Pairs & 81.2 & \\textbf{100.0} \\\\\n"
-            " & Parity Check$^\\dagger$ & 55.2 & \\textbf{55.4} \\\\\n"
-            "\\midrule\n"
-            "DCF & Reverse String & -- & -- \\\\\n"
-            "\\bottomrule\n"
-            "\\end{tabular}\n"
-            "% mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
-            "% note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
+  EXPECT_EQ(
+      RenderResults(Example(), Spec(), Format::kMarkdown, {.published = true}),
+      "**Table B.1: accuracy (%)**\n"
+      "\n"
+      "| | | Log KERPLE | Log KERPLE (randomized) |\n"
+      "| --- | --- | ---: | ---: |\n"
+      "| R | Even Pairs | 81.2 (69.3) | **100.0** (**99.9**) |\n"
+      "| R | Parity Check† | 55.2 (**56.1**) | **55.4** (55.0) |\n"
+      "| DCF | Reverse String | - (63.9) | - |\n"
+      "\n"
+      "bold: best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
+      "\n"
+      "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "\n"
+      "Note: cell even\\_pairs, log\\_kerple: 1 of 9 jobs diverged\n");
+  EXPECT_EQ(
+      RenderResults(Example(), Spec(), Format::kLatex, {}),
+      "% Table B.1: accuracy (%)\n"
+      "\\begin{tabular}{llrr}\n"
+      "\\toprule\n"
+      " &  & Log KERPLE & Log KERPLE (randomized) \\\\\n"
+      "\\midrule\n"
+      "R & Even Pairs & 81.2 & \\textbf{100.0} \\\\\n"
+      " & Parity Check$^\\dagger$ & 55.2 & \\textbf{55.4} \\\\\n"
+      "\\midrule\n"
+      "DCF & Reverse String & -- & -- \\\\\n"
+      "\\bottomrule\n"
+      "\\end{tabular}\n"
+      "% mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "% note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
 TEST(ResultsTableTest, JsonIsTheMessage) {
@@ -146,7 +152,9 @@ TEST(ResultsTableTest, JsonIsTheMessage) {
 TEST(ResultsTableTest, AGainWithoutPairsIsNotANumber) {
   v1::Table table = Example();
   table.clear_gain();
-  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {}).find("mean gain of randomized over plain: not measured yet; published:"), std::string::npos);
+  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {})
+                .find("mean gain of randomized over plain: not measured yet; published:"),
+            std::string::npos);
   table.clear_published_gain_of_cells();
   table.clear_published_gain_stated();
   EXPECT_EQ(RenderResults(table, Spec(), Format::kTable, {}).find("mean gain"), std::string::npos);
@@ -155,7 +163,9 @@ TEST(ResultsTableTest, AGainWithoutPairsIsNotANumber) {
 TEST(ResultsTableTest, SurvivesATableThatLacksCells) {
   v1::Table table = Example();
   table.mutable_cells()->DeleteSubrange(2, 4);
-  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {}).find("DCF  Reverse String           -              -\n"), std::string::npos);
+  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {})
+                .find("DCF  Reverse String           -              -\n"),
+            std::string::npos);
   EXPECT_NE(RenderResults(v1::Table(), Spec(), Format::kTable, {}), "");
 }
 

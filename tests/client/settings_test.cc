@@ -14,7 +14,8 @@ namespace {
 
 using testing::HasSubstr;
 
-absl::StatusOr<Settings> Resolve(const GlobalFlags& flags, const std::map<std::string, std::string>& variables, bool terminal = false) {
+absl::StatusOr<Settings> Resolve(const GlobalFlags& flags,
+                                 const std::map<std::string, std::string>& variables, bool terminal = false) {
   Environment environment;
   environment.out_is_terminal = terminal;
   environment.err_is_terminal = terminal;
@@ -76,11 +77,13 @@ TEST_F(ConfigFileTest, AStoreOnTheCommandLineOverridesASchedulerOfTheFile) {
 
 TEST_F(ConfigFileTest, MistakesInTheFileHaveAPlace) {
   WriteConfig("shceduler: x:1\n");
-  EXPECT_THAT(FormatError(Resolve({}, {{"HOME", home()}}).status()), HasSubstr("config.yaml:1:1: unknown setting 'shceduler'\n  did you mean 'scheduler'?"));
+  EXPECT_THAT(FormatError(Resolve({}, {{"HOME", home()}}).status()),
+              HasSubstr("config.yaml:1:1: unknown setting 'shceduler'\n  did you mean 'scheduler'?"));
   WriteConfig("scheduler: [a]\n");
   EXPECT_THAT(FormatError(Resolve({}, {{"HOME", home()}}).status()), HasSubstr("expected one value"));
   WriteConfig("scheduler: a:port\n");
-  EXPECT_THAT(FormatError(Resolve({}, {{"HOME", home()}}).status()), HasSubstr("config.yaml:1: 'a:port' has no port"));
+  EXPECT_THAT(FormatError(Resolve({}, {{"HOME", home()}}).status()),
+              HasSubstr("config.yaml:1: 'a:port' has no port"));
 }
 
 TEST_F(ConfigFileTest, AnEmptyFileSetsNothing) {

@@ -71,7 +71,8 @@ TEST(SpecReaderTest, TakesAScalarByTheTypeOfItsFieldNeverByYamlsGuess) {
   EXPECT_EQ(Read("name: 1e-3").spec.name(), "1e-3");
   EXPECT_EQ(Read("name: 010").spec.name(), "010");
   EXPECT_EQ(Read("training: {steps: '010'}").spec.training().steps(), 10);
-  EXPECT_THAT(Refusal("model: {kerple_shared: NO}"), HasSubstr("model.kerple_shared: 'NO' is neither true nor false"));
+  EXPECT_THAT(Refusal("model: {kerple_shared: NO}"),
+              HasSubstr("model.kerple_shared: 'NO' is neither true nor false"));
 }
 
 TEST(SpecReaderTest, NamesPlaceAndSuggestionForAnUnknownField) {
@@ -84,8 +85,10 @@ TEST(SpecReaderTest, NamesPlaceAndSuggestionForAnUnknownField) {
 }
 
 TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
-  EXPECT_THAT(Refusal("training:\n  steps: 1e3"), HasSubstr("sweep.yaml:2:10: training.steps: '1e3' is not a whole number"));
-  EXPECT_THAT(Refusal("training: {steps: 3000000000}"), HasSubstr("3000000000 is out of range\n  admitted are -2147483648 to 2147483647"));
+  EXPECT_THAT(Refusal("training:\n  steps: 1e3"),
+              HasSubstr("sweep.yaml:2:10: training.steps: '1e3' is not a whole number"));
+  EXPECT_THAT(Refusal("training: {steps: 3000000000}"),
+              HasSubstr("3000000000 is out of range\n  admitted are -2147483648 to 2147483647"));
   EXPECT_THAT(Refusal("axes: {seed: -1}"), HasSubstr("-1 is out of range"));
   EXPECT_THAT(Refusal("axes: {learning_rate: .nan}"), HasSubstr("is not a number"));
   EXPECT_THAT(Refusal("axes: {learning_rate: inf}"), HasSubstr("is not a finite number"));
@@ -107,8 +110,10 @@ TEST(SpecReaderTest, RefusesNamesThatTheCatalogLacksWithPlace) {
             "error: sweep.yaml:3:5: axes.task: unknown task 'evn_pairs'\n"
             "  did you mean 'even_pairs'? 'longreach list tasks' shows all of them\n");
   EXPECT_THAT(Refusal("axes: {encoding: rope:random}"), HasSubstr("write 'rope', or 'rope:randomized'"));
-  EXPECT_THAT(Refusal("axes: {encoding: shape:randomized}"), HasSubstr("encoding 'shape' has no randomized form"));
-  EXPECT_THAT(Refusal("axes: {encoding: none:randomized}"), HasSubstr("encoding 'none' has no randomized form"));
+  EXPECT_THAT(Refusal("axes: {encoding: shape:randomized}"),
+              HasSubstr("encoding 'shape' has no randomized form"));
+  EXPECT_THAT(Refusal("axes: {encoding: none:randomized}"),
+              HasSubstr("encoding 'none' has no randomized form"));
 }
 
 TEST(SpecReaderTest, BoundsTheSizeOfLists) {
@@ -116,7 +121,8 @@ TEST(SpecReaderTest, BoundsTheSizeOfLists) {
   EXPECT_THAT(Refusal("axes: {seed: 0..10000000}"), HasSubstr("has more than 10000000 values"));
   EXPECT_THAT(Refusal("axes: {seed: 0..4294967295}"), HasSubstr("has more than 10000000 values"));
   EXPECT_THAT(Refusal("axes: {seed: [0..9999999, 5]}"), HasSubstr("a list of 10000001 values"));
-  EXPECT_THAT(Refusal("training: {lengths: -2147483648..2147483647}"), HasSubstr("has more than 10000000 values"));
+  EXPECT_THAT(Refusal("training: {lengths: -2147483648..2147483647}"),
+              HasSubstr("has more than 10000000 values"));
 }
 
 TEST(SpecReaderTest, RefusesBrokenYamlWithItsPlace) {
@@ -186,7 +192,8 @@ TEST(LoadSweepTest, APresetWinsUnlessTheNameLooksLikeAPath) {
 
 TEST(LoadSweepTest, NamesASweepAfterItsFile) {
   const TempFolder folder;
-  const absl::StatusOr<SweepFile> file = LoadSweep(folder.Write("my sweep!.yaml", "axes: {task: odds_first}\n"));
+  const absl::StatusOr<SweepFile> file =
+      LoadSweep(folder.Write("my sweep!.yaml", "axes: {task: odds_first}\n"));
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(file->spec.name(), "my_sweep_");
 }
@@ -194,7 +201,9 @@ TEST(LoadSweepTest, NamesASweepAfterItsFile) {
 TEST(LoadSweepTest, SaysWhatIsMissing) {
   const absl::Status preset = LoadSweep("tabel-b1").status();
   EXPECT_EQ(ExitCodeOf(preset), kNotFound);
-  EXPECT_EQ(FormatError(preset), "error: there is no preset 'tabel-b1'\n  did you mean 'table-b1'? 'longreach list presets' shows all of them\n");
+  EXPECT_EQ(
+      FormatError(preset),
+      "error: there is no preset 'tabel-b1'\n  did you mean 'table-b1'? 'longreach list presets' shows all of them\n");
   EXPECT_EQ(ExitCodeOf(LoadSweep("/nonexistent/x.yaml").status()), kNotFound);
   EXPECT_EQ(ExitCodeOf(LoadSweep("/").status()), kUsage);
 }

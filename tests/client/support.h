@@ -119,14 +119,16 @@ class FakeScheduler final : public v1::Longreach::Service {
     return at == refusals.end() ? grpc::Status::OK : at->second;
   }
 
-  grpc::Status SubmitSweep(grpc::ServerContext*, const v1::SubmitSweepRequest* request, v1::SubmitSweepResponse* response) override {
+  grpc::Status SubmitSweep(grpc::ServerContext*, const v1::SubmitSweepRequest* request,
+                           v1::SubmitSweepResponse* response) override {
     submitted = *request;
     *response->mutable_plan() = plan;
     if (!request->dry_run()) *response->mutable_sweep() = sweep;
     response->set_created(true);
     return Answer("SubmitSweep");
   }
-  grpc::Status ListSweeps(grpc::ServerContext*, const v1::ListSweepsRequest*, v1::ListSweepsResponse* response) override {
+  grpc::Status ListSweeps(grpc::ServerContext*, const v1::ListSweepsRequest*,
+                          v1::ListSweepsResponse* response) override {
     *response->add_sweeps() = sweep;
     return Answer("ListSweeps");
   }
@@ -134,7 +136,8 @@ class FakeScheduler final : public v1::Longreach::Service {
     *response = sweep;
     return Answer("GetSweep");
   }
-  grpc::Status WatchSweep(grpc::ServerContext* context, const v1::GetSweepRequest*, grpc::ServerWriter<v1::SweepUpdate>* writer) override {
+  grpc::Status WatchSweep(grpc::ServerContext* context, const v1::GetSweepRequest*,
+                          grpc::ServerWriter<v1::SweepUpdate>* writer) override {
     if (const grpc::Status status = Answer("WatchSweep"); !status.ok()) return status;
     if (updates.empty() && !watch_stays_open) {
       v1::SweepUpdate update;
@@ -146,7 +149,8 @@ class FakeScheduler final : public v1::Longreach::Service {
     while (watch_stays_open && !context->IsCancelled()) std::this_thread::yield();
     return grpc::Status::OK;
   }
-  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request, v1::ListJobsResponse* response) override {
+  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+                        v1::ListJobsResponse* response) override {
     jobs_request = *request;
     // One job a page, so that paging is used by every test.
     const int at = request->page_token().empty() ? 0 : std::stoi(request->page_token());
@@ -162,7 +166,8 @@ class FakeScheduler final : public v1::Longreach::Service {
     measurement.set_value(0.875);
     return Answer("GetJob");
   }
-  grpc::Status ExplainJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::ExplainJobResponse* response) override {
+  grpc::Status ExplainJob(grpc::ServerContext*, const v1::GetJobRequest*,
+                          v1::ExplainJobResponse* response) override {
     *response->mutable_job() = jobs.jobs(0);
     response->add_reasons("no worker has task even_pairs");
     return Answer("ExplainJob");
@@ -171,39 +176,50 @@ class FakeScheduler final : public v1::Longreach::Service {
     response->set_text("step 1\nstep 2");
     return Answer("GetLog");
   }
-  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*, v1::ListWorkersResponse* response) override {
+  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
+                           v1::ListWorkersResponse* response) override {
     *response = workers;
     return Answer("ListWorkers");
   }
-  grpc::Status ListDataSets(grpc::ServerContext*, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse*) override {
+  grpc::Status ListDataSets(grpc::ServerContext*, const v1::ListDataSetsRequest*,
+                            v1::ListDataSetsResponse*) override {
     return Answer("ListDataSets");
   }
-  grpc::Status GetTable(grpc::ServerContext*, const v1::GetTableRequest* request, v1::Table* response) override {
+  grpc::Status GetTable(grpc::ServerContext*, const v1::GetTableRequest* request,
+                        v1::Table* response) override {
     table_request = *request;
     *response = table;
     return Answer("GetTable");
   }
-  grpc::Status SteerSweep(grpc::ServerContext*, const v1::SteerSweepRequest* request, v1::Sweep* response) override {
+  grpc::Status SteerSweep(grpc::ServerContext*, const v1::SteerSweepRequest* request,
+                          v1::Sweep* response) override {
     steered = *request;
     *response = sweep;
     return Answer("SteerSweep");
   }
-  grpc::Status SteerWorker(grpc::ServerContext*, const v1::SteerWorkerRequest* request, v1::WorkerInfo* response) override {
+  grpc::Status SteerWorker(grpc::ServerContext*, const v1::SteerWorkerRequest* request,
+                           v1::WorkerInfo* response) override {
     steered_worker = *request;
     *response = workers.workers(0);
     response->set_state(request->drain() ? "draining" : "active");
     return Answer("SteerWorker");
   }
-  grpc::Status BackupStore(grpc::ServerContext*, const v1::BackupStoreRequest*, v1::BackupStoreResponse* response) override {
+  grpc::Status BackupStore(grpc::ServerContext*, const v1::BackupStoreRequest*,
+                           v1::BackupStoreResponse* response) override {
     response->set_bytes(4096);
     return Answer("BackupStore");
   }
-  grpc::Status CheckStore(grpc::ServerContext*, const v1::CheckStoreRequest*, v1::CheckStoreResponse* response) override {
+  grpc::Status CheckStore(grpc::ServerContext*, const v1::CheckStoreRequest*,
+                          v1::CheckStoreResponse* response) override {
     *response = check;
     return Answer("CheckStore");
   }
-  grpc::Status MergeStore(grpc::ServerContext*, const v1::MergeStoreRequest*, v1::MergeStoreResponse*) override { return Answer("MergeStore"); }
-  grpc::Status GetInfo(grpc::ServerContext*, const v1::GetInfoRequest*, v1::GetInfoResponse* response) override {
+  grpc::Status MergeStore(grpc::ServerContext*, const v1::MergeStoreRequest*,
+                          v1::MergeStoreResponse*) override {
+    return Answer("MergeStore");
+  }
+  grpc::Status GetInfo(grpc::ServerContext*, const v1::GetInfoRequest*,
+                       v1::GetInfoResponse* response) override {
     response->set_store_version(3);
     response->set_store_version_found(1);
     return Answer("GetInfo");
@@ -219,9 +235,10 @@ struct Outcome {
   std::string err = {};
 };
 
-// Runs a command line without a terminal and with these environment variables only. `binaries` is the folder of
-// longreach-scheduler and longreach-worker.
-inline Outcome RunCommandLine(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables = {},
+// Runs a command line without a terminal and with these environment variables only. `binaries` is the
+// folder of longreach-scheduler and longreach-worker.
+inline Outcome RunCommandLine(const std::vector<std::string>& arguments,
+                              const std::map<std::string, std::string>& variables = {},
                               const std::filesystem::path& binaries = "/nonexistent") {
   std::ostringstream out;
   std::ostringstream err;

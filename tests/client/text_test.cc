@@ -18,7 +18,10 @@ TEST(TextTest, WritesWhatATerminalWouldObeyAsHexadecimal) {
   EXPECT_EQ(Printable("a\x1b[31mb\x07"), "a\\x1b[31mb\\x07");
   EXPECT_EQ(Printable("tab\tline\n"), "tab\\x09line\\x0a");
   EXPECT_EQ(Printable("tab\tline\n\r", /*keep_lines=*/true), "tab\tline\n\\x0d");
-  EXPECT_EQ(Printable("\xc2\x9b""31m"), "\\xc2\\x9b31m") << "C1 control characters";
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m")
+      << "C1 control characters";
   EXPECT_EQ(Printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "right-to-left override";
   EXPECT_EQ(Printable("\xff\xc0\x80"), "\\xff\\xc0\\x80") << "broken UTF-8";
   EXPECT_EQ(Printable("größe †"), "größe †");
@@ -55,7 +58,8 @@ TEST(TextTest, WritesNumbersForPeople) {
 }
 
 TEST(JsonTest, TextsOfAnyBytesAreValidJson) {
-  for (const std::string& text : {std::string("a\"b\\c\n\x01"), std::string("\xff\xfe"), std::string("\0x", 2), std::string("†")}) {
+  for (const std::string& text :
+       {std::string("a\"b\\c\n\x01"), std::string("\xff\xfe"), std::string("\0x", 2), std::string("†")}) {
     EXPECT_TRUE(nlohmann::json::accept(JsonText(text))) << JsonText(text);
   }
   EXPECT_EQ(nlohmann::json::parse(JsonText("a\"b\\c\n\x01†")), "a\"b\\c\n\x01†");

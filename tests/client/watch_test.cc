@@ -61,7 +61,10 @@ TEST_F(WatchTest, AFailedJobIsTheExitCodeAndIsNamedWithItsReason) {
   for (const std::string command : {"watch", "wait"}) {
     const Outcome outcome = Run({command, "last"});
     EXPECT_EQ(outcome.code, kFailed) << command;
-    EXPECT_THAT(outcome.err, HasSubstr("1 job of sweep table-b1 failed:\n  bbbbbbbb  even_pairs rope:randomized, learning rate 0.0003, seed 0: out of memory\n"));
+    EXPECT_THAT(
+        outcome.err,
+        HasSubstr(
+            "1 job of sweep table-b1 failed:\n  bbbbbbbb  even_pairs rope:randomized, learning rate 0.0003, seed 0: out of memory\n"));
     EXPECT_THAT(outcome.err, HasSubstr("'longreach logs bbbbbbbb --scheduler unix:"));
   }
 }
@@ -104,7 +107,8 @@ TEST_F(WatchTest, RunResumesAPausedSweep) {
 
 TEST_F(WatchTest, RunPrintsATableOfAFileAsTheFileSays) {
   const TempFolder folder;
-  const std::string path = folder.Write("mine.yaml", "axes: {task: even_pairs}\ntable: {rows: seed, aggregate: median, title: Mine}\n");
+  const std::string path = folder.Write(
+      "mine.yaml", "axes: {task: even_pairs}\ntable: {rows: seed, aggregate: median, title: Mine}\n");
   const Outcome outcome = Run({"run", path, "-o", "json"});
   EXPECT_EQ(scheduler_.table_request.table().rows(), "seed");
   EXPECT_EQ(scheduler_.table_request.table().columns(), "encoding");
