@@ -85,6 +85,7 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   request.seconds = options.seconds;
   request.threads = options.threads;
   request.cuda = options.cuda;
+  request.engine = options.engine;
   return request;
 }
 

@@ -14,6 +14,7 @@ struct BenchOptions {
   double seconds = 10;
   int threads = 0;
   bool cuda = false;
+  std::string engine;  // Empty: what training takes.
   bool json = false;
 };
 

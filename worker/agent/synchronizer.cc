@@ -32,6 +32,7 @@ struct Synchronizer::Call {
   v1::SynchronizeResponse response;
   grpc::Status status;
   bool cancelled = false;  // By us, for a newer call.
+  bool refresh = false;    // Answered at once, and followed by one that may wait.
   std::chrono::steady_clock::time_point sent_at = std::chrono::steady_clock::now();
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work;  // gRPC's thread will post to it.
 };
@@ -77,6 +78,8 @@ void Synchronizer::CallNow() {
   away_ = false;
   auto call = std::make_shared<Call>(io_);
   call->request = handlers_.make_request();
+  call->refresh = std::exchange(refresh_due_, false);
+  if (call->refresh) call->request.set_may_wait(false);
   call->request.set_sequence(++sequence_);
   call->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   in_flight_ = call;
@@ -87,7 +90,9 @@ void Synchronizer::CallNow() {
   if (call->request.held().empty()) return;
   refresh_.expires_after(Rounded(renew_every_ / 2));
   refresh_.async_wait([this, call](boost::system::error_code error) {
-    if (!error && in_flight_ == call) News();
+    if (error || in_flight_ != call) return;
+    refresh_due_ = true;
+    News();
   });
 }
 
@@ -97,11 +102,7 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
   call->work.reset();
   if (stopped_) return;
   if (call->status.ok()) return OnAnswer(*call);
-  if (call->cancelled) {
-    // A scheduler that hangs answers none of them, and none of them lives to its deadline.
-    if (std::chrono::steady_clock::now() - answered_at_ > kDeadline) LogLost("it is silent");
-    return CallAfter(std::chrono::duration<double>(0));
-  }
+  if (call->cancelled) return CallAfter(std::chrono::duration<double>(0));
   switch (call->status.error_code()) {
     case grpc::StatusCode::ABORTED:
     case grpc::StatusCode::FAILED_PRECONDITION:
@@ -112,14 +113,12 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
     default:
       break;
   }
-  LogLost(call->status.error_message());
+  if (!std::exchange(lost_, true)) {
+    LogWarning(fmt::format("no answer from the scheduler at {} ({}); trying again until there is one", address_,
+                           call->status.error_message()));
+  }
   away_ = true;
   CallAfter(backoff_.Next());
-}
-
-void Synchronizer::LogLost(const std::string& why) {
-  if (std::exchange(lost_, true)) return;
-  LogWarning(fmt::format("no answer from the scheduler at {} ({}); trying again until there is one", address_, why));
 }
 
 void Synchronizer::OnAnswer(const Call& call) {
@@ -138,7 +137,7 @@ void Synchronizer::OnAnswer(const Call& call) {
   // that would be a storm.
   const std::chrono::duration<double> took = now - call.sent_at;
   const std::chrono::duration<double> pause = std::min(kPause, renew_every_ / 2);
-  CallAfter(changed || news_ || took >= pause ? std::chrono::duration<double>(0) : pause - took);
+  CallAfter(changed || news_ || call.refresh || took >= pause ? std::chrono::duration<double>(0) : pause - took);
 }
 
 }  // namespace longreach::agent

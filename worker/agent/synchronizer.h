@@ -46,7 +46,6 @@ class Synchronizer {
   void CallNow();
   void OnDone(const std::shared_ptr<Call>& call);
   void OnAnswer(const Call& call);
-  void LogLost(const std::string& why);
   void CallAfter(std::chrono::duration<double> wait);
 
   boost::asio::io_context& io_;
@@ -54,7 +53,10 @@ class Synchronizer {
   std::string address_;
   Handlers handlers_;
   boost::asio::steady_timer next_;     // The next call.
-  boost::asio::steady_timer refresh_;  // Progress is sent even while a call is held open.
+  // While attempts are held: the call that is held open is ended, and one is made that must be answered. So the lease is
+  // renewed and progress acknowledged in time, and a scheduler that is silent is noticed.
+  boost::asio::steady_timer refresh_;
+  bool refresh_due_ = false;
   std::shared_ptr<Call> in_flight_;
   uint64_t sequence_ = 0;
   bool news_ = false;

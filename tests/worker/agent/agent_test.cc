@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "proto/base/build_info.h"
 #include "proto/catalog/catalog.h"
 #include "tests/worker/agent/agent_under_test.h"
@@ -109,6 +111,18 @@ TEST_F(AgentTest, TellsItsProgressAndHandsInCheckpointsWhileItTrains) {
   EXPECT_GT(checkpoints[1].step(), checkpoints[0].step());
   EXPECT_THAT(checkpoints[0].jobs(), ElementsAre(JobId(1)));
   EXPECT_EQ(seen.last.free_slots(), 0);
+}
+
+TEST_F(AgentTest, SendsALossOnceMoreAtMostAfterItWasAnswered) {
+  AgentUnderTest agent(Options());
+
+  scheduler_.Offer(LeaseOf(7, /*steps=*/20'000));  // A point every 20 steps.
+
+  const Seen seen = scheduler_.WaitForStep(7, 1000);
+  std::set<int> steps;
+  for (const v1::ProgressPoint& point : seen.points) steps.insert(point.step());
+  EXPECT_GE(steps.size(), 40u);
+  EXPECT_LE(seen.points.size(), 2 * steps.size());  // A call that is ended for a newer one says it in vain.
 }
 
 TEST_F(AgentTest, TakesTheNextLeaseWithoutBeingAsked) {
