@@ -1,0 +1,88 @@
+// What a member becomes depends on itself alone: not on threads, its pack, or where it went on.
+#include "tests/worker/trainer/lanes_fixture.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+class LanesBitsTest : public testing::TestWithParam<const char*> {
+ protected:
+  static PackSettings Settings() {
+    PackSettings settings;
+    settings.task = "bucket_sort";
+    settings.encoding = GetParam();
+    settings.randomized = settings.encoding != "shape";
+    settings.positions.max_position = 128;
+    settings.model.learned_rows = 128;
+    settings.model.layers = 2;
+    settings.training.batch_size = 70;
+    settings.training.lengths = {1, 2, 5, 9, 14};
+    settings.evaluation.examples = 40;
+    return settings;
+  }
+
+  // Updates `state` from its step to `last`, with another engine.
+  static void Train(const std::string& name, int threads, int last, const std::vector<double>& rates, PackState& state) {
+    const PackSettings settings = Settings();
+    const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name, threads);
+    while (state.step < last) {
+      const Batch batch = TrainingBatch(settings, engine->encoder().encoding().Use(), static_cast<uint64_t>(state.step));
+      engine->Update(engine->Gradients(batch, state), rates, state);
+    }
+  }
+  static PackState Start(int members) { return ScatteredState(MakeNamed(Settings(), "libtorch", 1)->encoder(), members); }
+};
+
+TEST_P(LanesBitsTest, DependOnNoThreads) {
+  for (const std::string& name : LanesNames()) {
+    PackState one = Start(1);
+    Train(name, 1, 5, {1e-3}, one);
+    for (const int threads : {2, 3}) {
+      PackState other = Start(1);
+      Train(name, threads, 5, {1e-3}, other);
+      EXPECT_TRUE(at::equal(other.parameters, one.parameters)) << name << " with " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(LanesBitsTest, DependOnNoPack) {
+  for (const std::string& name : LanesNames()) {
+    PackState pack = Start(3);
+    PackState alone = Start(3);
+    alone.parameters = pack.parameters.narrow(0, 2, 1).clone();
+    alone.moment1 = pack.moment1.narrow(0, 2, 1).clone();
+    alone.moment2 = pack.moment2.narrow(0, 2, 1).clone();
+    alone.members.resize(1);
+
+    Train(name, 2, 5, {1e-3, 2e-3, 3e-3}, pack);
+    Train(name, 2, 5, {3e-3}, alone);
+
+    EXPECT_TRUE(at::equal(pack.parameters[2], alone.parameters[0])) << name;
+    EXPECT_FALSE(at::equal(pack.parameters[1], alone.parameters[0])) << name;
+    const std::unique_ptr<StepEngine> engine = MakeNamed(Settings(), name);
+    const Batch batch = TestBatch(Settings(), engine->encoder().encoding().Use(), 20);
+    const TestResult in_pack = engine->Evaluate(batch, pack, [] {})[2];
+    EXPECT_EQ(in_pack.loss, engine->Evaluate(batch, alone, [] {})[0].loss) << name;
+  }
+}
+
+TEST_P(LanesBitsTest, DependOnNoBreakAndNoMemberThatIsLeftOut) {
+  for (const std::string& name : LanesNames()) {
+    PackState whole = Start(2);
+    Train(name, 2, 6, {1e-3, 2e-3}, whole);
+
+    PackState broken = Start(2);
+    Train(name, 2, 3, {1e-3, 2e-3}, broken);
+    broken.members[0].live = false;
+    Train(name, 3, 6, {1e-3, 2e-3}, broken);
+
+    EXPECT_TRUE(at::equal(broken.parameters[1], whole.parameters[1])) << name;
+    EXPECT_FALSE(at::equal(broken.parameters[0], whole.parameters[0])) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, testing::Values("log_kerple", "learned", "rope", "shape"));
+
+}  // namespace
+
+}  // namespace longreach::trainer

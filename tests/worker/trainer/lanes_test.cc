@@ -1,0 +1,192 @@
+// The lanes engines compute what the LibTorch engine computes: losses, gradients, logits, tests and updates.
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "tests/worker/trainer/lanes_fixture.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// Two float32 computations of the same sum.
+constexpr double kGradientError = 1e-5;
+// A hidden feature next to zero may fall on either side of ReLU's kink; then the gradients of that one token differ by a jump.
+constexpr double kGradientErrorAtKinks = 2e-3;
+constexpr int kBatches = 4;
+constexpr double kLogitError = 2e-5;
+
+struct Case {
+  std::string encoding;
+  bool randomized = false;
+  bool by_position = false;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.encoding << (c.randomized ? "_randomized" : "") << (c.by_position ? "_by_position" : "");
+}
+
+PackSettings FullSettings(const Case& c, const std::string& task) {
+  PackSettings settings;
+  settings.task = task;
+  settings.encoding = c.encoding;
+  settings.randomized = c.randomized;
+  settings.positions.max_position = 512;
+  settings.model.learned_rows = 512;
+  if (c.by_position) settings.positions.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
+  settings.training.batch_size = 21;  // A tile and a part of one, whatever the lanes.
+  return settings;
+}
+
+class LanesTest : public testing::Test {
+ protected:
+  // Loss and gradient of every engine against LibTorch's, at a length. Of several batches one without a kink is enough: what is
+  // wrong is wrong in all of them.
+  static void ExpectSameGradients(PackSettings settings, int length) {
+    settings.training.lengths = {length};
+    const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
+    PackState state = ScatteredState(oracle->encoder(), 1);
+    for (const std::string& name : LanesNames()) {
+      const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
+      ASSERT_EQ(engine->Name(), name);
+      double best = kGradientErrorAtKinks;
+      for (uint64_t step = 0; step < kBatches && best > kGradientError; ++step) {
+        const Batch batch = TrainingBatch(settings, oracle->encoder().encoding().Use(), step);
+        const double loss = oracle->Gradients(batch, state)[0];
+        const double ours = engine->Gradients(batch, state)[0];
+        const Tensor &expected = oracle->gradients(), &gradient = engine->gradients();
+        EXPECT_NEAR(ours, loss, 2e-6 * std::abs(loss)) << name << " tape " << batch.tape;
+        const double error = RelativeError(gradient, expected);
+        EXPECT_LT(error, kGradientErrorAtKinks) << name << " tape " << batch.tape;
+        best = std::min(best, error);
+        for (const Parameter& parameter : oracle->encoder().layout().parameters()) {
+          const auto part = [&](const Tensor& flat) { return flat[0].narrow(0, parameter.offset, parameter.size); };
+          // A parameter may be all cancellation: what counts is its part of the whole.
+          const double off = (part(gradient) - part(expected)).norm().item<double>();
+          EXPECT_LT(off, kGradientErrorAtKinks * part(expected).norm().item<double>() + 1e-4 * expected.norm().item<double>())
+              << name << " " << parameter.name;
+        }
+      }
+      EXPECT_LT(best, kGradientError) << name << " length " << length;
+    }
+  }
+};
+
+class LanesEncodingTest : public LanesTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(LanesEncodingTest, HasTheLossAndGradientOfLibtorch) {
+  for (const char* task : {"even_pairs", "reverse_string"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      PackSettings settings = FullSettings(GetParam(), task);
+      settings.model.dropout = dropout;
+      ExpectSameGradients(settings, 20);  // A tape of 21 with one output, and of 40 with 20.
+    }
+  }
+}
+
+TEST_P(LanesEncodingTest, HasTheLogitsAndTestsOfLibtorch) {
+  PackSettings settings = FullSettings(GetParam(), "missing_duplicate_string");
+  settings.evaluation.examples = 37;
+  const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
+  PackState state = ScatteredState(oracle->encoder(), 2);
+  const Batch batch = TestBatch(settings, oracle->encoder().encoding().Use(), 60);
+  const Tensor logits = oracle->Logits(batch, state);
+  const std::vector<TestResult> results = oracle->Evaluate(batch, state, [] {});
+  for (const std::string& name : LanesNames()) {
+    const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
+    const Tensor ours = engine->Logits(batch, state);
+    ASSERT_EQ(ours.sizes(), logits.sizes());
+    EXPECT_LT(RelativeError(ours, logits), kLogitError) << name;
+    const std::vector<TestResult> tested = engine->Evaluate(batch, state, [] {});
+    ASSERT_EQ(tested.size(), 2u);
+    for (size_t m = 0; m < 2; ++m) {
+      EXPECT_EQ(tested[m].counted, results[m].counted);
+      EXPECT_EQ(tested[m].hits, results[m].hits) << name;
+      EXPECT_NEAR(tested[m].loss, results[m].loss, 1e-5 * results[m].loss) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Encodings, LanesEncodingTest,
+    testing::Values(Case{"none"}, Case{"sin_cos"}, Case{"sin_cos", true}, Case{"learned"}, Case{"learned", true}, Case{"shape"}, Case{"rope"},
+                    Case{"rope", true}, Case{"alibi"}, Case{"alibi", true}, Case{"alibi", true, true}, Case{"power_kerple"},
+                    Case{"power_kerple", true}, Case{"power_kerple", true, true}, Case{"log_kerple"}, Case{"log_kerple", true},
+                    Case{"log_kerple", true, true}, Case{"sandwich"}, Case{"sandwich", true}, Case{"sandwich", true, true}),
+    [](const auto& each) { return (std::ostringstream() << each.param).str(); });
+
+// Tapes that fill no block, one block, several.
+TEST_F(LanesTest, AgreesWithLibtorchOnTapesOfAllSizes) {
+  for (const char* encoding : {"log_kerple", "rope"}) {
+    for (const auto& [task, length] : {std::pair("even_pairs", 1), std::pair("even_pairs", 40), std::pair("even_pairs", 80),
+                                       std::pair("reverse_string", 1), std::pair("reverse_string", 61), std::pair("duplicate_string", 41)}) {
+      PackSettings settings = FullSettings({encoding}, task);
+      settings.model.layers = 2;
+      ExpectSameGradients(settings, length);
+    }
+  }
+}
+
+TEST_F(LanesTest, AgreesWithLibtorchOnOtherShapesOfTheModel) {
+  for (const auto& [layers, dim, mlp] : {std::tuple(1, 16, 8), std::tuple(3, 32, 136), std::tuple(2, 48, 64), std::tuple(1, 128, 256)}) {
+    PackSettings settings = FullSettings({"log_kerple", true}, "reverse_string");
+    settings.model.layers = layers;
+    settings.model.embedding_dim = dim;
+    settings.model.heads = dim / 8;
+    settings.model.mlp_dim = mlp;
+    settings.model.kerple_shared = layers == 3;
+    settings.model.break_symmetry = layers == 2;
+    ExpectSameGradients(settings, 9);
+  }
+}
+
+TEST_F(LanesTest, AgreesWithLibtorchOnTheMasksOfTests) {
+  PackSettings settings = FullSettings({"sin_cos"}, "reverse_string");
+  settings.evaluation = {.lengths = {}, .examples = 20, .dropout = true};
+  const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
+  PackState state = ScatteredState(oracle->encoder(), 1);
+  const Batch batch = TestBatch(settings, oracle->encoder().encoding().Use(), 12);
+  const TestResult expected = oracle->Evaluate(batch, state, [] {})[0];
+  for (const std::string& name : LanesNames()) {
+    const TestResult tested = MakeNamed(settings, name)->Evaluate(batch, state, [] {})[0];
+    EXPECT_EQ(tested.hits, expected.hits) << name;
+    EXPECT_NEAR(tested.loss, expected.loss, 1e-5 * expected.loss) << name;
+  }
+}
+
+TEST_F(LanesTest, LeavesWhatItDoesNotKnowToLibtorchAndSaysSo) {
+  PackSettings relative = FullSettings({"relative"}, "even_pairs");
+  PackSettings wide_heads = FullSettings({"none"}, "even_pairs");
+  wide_heads.model.heads = 4;
+  for (const PackSettings& settings : {relative, wide_heads}) {
+    std::vector<std::string> lines;
+
+    const std::unique_ptr<StepEngine> engine =
+        MakeEngine(settings, {.threads = 1, .engine = "lanes"}, [&](const std::string& line) { lines.push_back(line); });
+
+    EXPECT_EQ(engine->Name(), "libtorch");
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_NE(lines[0].find("instead of lanes"), std::string::npos) << lines[0];
+  }
+}
+
+TEST_F(LanesTest, MarksAMemberWhoseLossIsNotFiniteAndGoesOnWithTheOthers) {
+  PackSettings settings = FullSettings({"log_kerple"}, "even_pairs");
+  settings.training.lengths = {5};
+  for (const std::string& name : LanesNames()) {
+    const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
+    PackState state = ScatteredState(engine->encoder(), 2);
+    state.parameters[0].narrow(0, engine->encoder().layout().Find("layer1.ffn1.w")->offset, 1).fill_(std::nan(""));
+    const Batch batch = TrainingBatch(settings, engine->encoder().encoding().Use(), 0);
+
+    const std::vector<StepResult> results = engine->Update(engine->Gradients(batch, state), {1e-3, 1e-3}, state);
+
+    EXPECT_TRUE(state.members[0].diverged) << name;
+    EXPECT_TRUE(state.members[1].live) << name;
+    EXPECT_GT(results[1].gradient_norm, 0) << name;
+    EXPECT_TRUE(state.parameters[1].isfinite().all().item<bool>()) << name;
+  }
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

@@ -1,0 +1,359 @@
+// One tile goes through the whole network and back while its activations are in the caches. Compiled once per instruction
+// set; what it shares with other object files is plain data only (vector.h says why).
+#include "worker/trainer/lanes/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/trainer/lanes/layers.h"
+
+namespace longreach::trainer::lanes {
+
+namespace LONGREACH_LANES_NAMESPACE {
+
+namespace {
+
+// Positions whose gradients of weights are made together: hidden features and their gradient stay in the second cache.
+constexpr int kGradientPositions = 27;
+
+int64_t HeadAt(const Model& m) { return m.layers * PackedLayer(m).size; }
+
+int64_t PackedSize(const Model& m) { return HeadAt(m) + 2 * int64_t{PaddedClasses(m)} * m.dim; }
+
+void PackWeights(const Model& m, const float* parameters, int layer, bool backward, float* packed) {
+  const int dim = m.dim, mlp = m.mlp, padded = PaddedClasses(m);
+  const int64_t panel = int64_t{kPanel} * dim, mlp_panel = int64_t{kPanel} * mlp;
+  if (layer == m.layers) {
+    float* head = packed + HeadAt(m);
+    const float* w = parameters + m.out_w;
+    Pack(w, m.classes, 1, dim, padded, dim, m.classes, panel, head);
+    Pack(w, 1, m.classes, padded, dim, m.classes, dim, int64_t{kPanel} * padded, head + int64_t{padded} * dim);
+    return;
+  }
+  const PackedLayer place(m);
+  const LayerOffsets& at = m.layer[layer];
+  float* to = packed + layer * place.size;
+  const int64_t qkv[3] = {at.q, at.k, at.v};
+  for (int i = 0; i < 3; ++i) {
+    Pack(parameters + qkv[i], dim, 1, dim, dim, panel, to + place.qkv + int64_t{i} * dim * dim);
+    if (backward) Pack(parameters + qkv[i], 1, dim, dim, dim, 3 * panel, to + place.qkv_back + i * panel);
+  }
+  Pack(parameters + at.o, dim, 1, dim, dim, panel, to + place.o);
+  Pack(parameters + at.mlp1_w, mlp, 1, dim, mlp, panel, to + place.mlp1);
+  Pack(parameters + at.mlp2_w, dim, 1, mlp, dim, mlp_panel, to + place.mlp2);
+  if (!backward) return;
+  Pack(parameters + at.o, 1, dim, dim, dim, panel, to + place.o_back);
+  Pack(parameters + at.mlp1_w, 1, mlp, mlp, dim, mlp_panel, to + place.mlp1_back);
+  Pack(parameters + at.mlp2_w, 1, dim, dim, mlp, panel, to + place.mlp2_back);
+}
+
+int64_t WorkSize(const Model& m, const Pass& pass, bool training) { return Work(m, pass, training, nullptr).floats; }
+
+// Tokens become features: row of the table times sqrt(D), and what the encoding adds.
+void Embed(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work) {
+  const float scale = sqrtf(static_cast<float>(m.dim));
+  const Dropout drop = DropoutAt(m, pass, tile, 0, 0);
+  alignas(64) float value[kLanes];
+  for (int t = 0; t < pass.tape; ++t) {
+    const float *row[kLanes], *added[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      row[i] = member.parameters + m.embed + int64_t{tile.tokens[t * kLanes + i]} * m.dim;
+      // Lanes beyond the batch take the first one's.
+      const int64_t sequence = i < tile.live ? tile.first + i : tile.first;
+      added[i] = pass.addition_row == nullptr ? nullptr : member.addition + sequence * pass.addition_by_sequence + pass.addition_row[t];
+    }
+    for (int f = 0; f < m.dim; ++f) {
+      if (pass.addition_row == nullptr) {
+        for (int i = 0; i < kLanes; ++i) value[i] = row[i][f] * scale;
+      } else {
+        for (int i = 0; i < kLanes; ++i) value[i] = row[i][f] * scale + added[i][f];
+      }
+      Store(work.layer[0].h + f * work.ld + t * kLanes, drop(t, f, Load(value)));
+    }
+  }
+}
+
+Heads HeadsOf(const Model& m, const Pass& pass, const Member& member, int layer, int first_query, int64_t ld) {
+  return {.ld = ld,
+          .heads = m.heads,
+          .tape = pass.tape,
+          .first_query = first_query,
+          .bias = member.bias == nullptr ? nullptr : member.bias + int64_t{layer} * m.heads * pass.bias_stride,
+          .bias_stride = pass.bias_stride,
+          .center = pass.centers == nullptr ? 0 : pass.centers[layer],
+          .positions = pass.positions == nullptr ? nullptr : pass.positions + int64_t{layer} * pass.tape};
+}
+
+// After the last layer only the outputs are read.
+int FirstQuery(const Model& m, const Pass& pass, int layer) { return layer == m.layers - 1 ? pass.tape - pass.outputs : 0; }
+
+void Forward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, bool training) {
+  const int64_t ld = work.ld;
+  Embed(m, pass, member, tile, work);
+  for (int l = 0; l < m.layers; ++l) {
+    const Kept& kept = work.layer[l];
+    const float* packed = member.packed + l * PackedLayer(m).size;
+    const int t0 = FirstQuery(m, pass, l);
+    ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, l, kept, ld, t, false); });
+    ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, l, kept, ld, t, true); });
+    const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
+    switch (pass.bias) {
+      case Bias::kNone: Attend<Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
+      case Bias::kByOffset: Attend<Bias::kByOffset>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
+      case Bias::kByPosition: Attend<Bias::kByPosition>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
+    }
+    const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
+    ForBlocks(t0, pass.tape, [&](auto block, int t) {
+      FeedForward<block.value>(m, member.parameters, packed, m.layer[l], kept, work.layer[l + 1].h, work, t, drop1, drop2, training);
+    });
+  }
+}
+
+// Logits of a block of positions: [C][TB][W].
+template <int TB>
+void Logits(const Model& m, const Member& member, const Work& work, int t, float* logits) {
+  const float* bias = member.parameters + m.out_b;
+  Product<TB>(member.packed + HeadAt(m), int64_t{kPanel} * m.dim, m.dim, PaddedClasses(m), work.layer[m.layers].h + t * kLanes, work.ld,
+              [&](int n, Lanes(&sum)[kRows][TB]) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int i = 0; i < TB; ++i) Store(logits + ((n + r) * TB + i) * kLanes, n + r < m.classes ? sum[r][i] + bias[n + r] : Zero());
+    }
+  });
+}
+
+// Loss of a block of positions, and the gradients of the head's parameters and of its input.
+template <int TB>
+double Head(const Model& m, const Pass& pass, const Member& member, const Tile& tile, double weight, const Work& work, int t, float* gradient) {
+  const int64_t ld = work.ld;
+  const int padded = PaddedClasses(m);
+  float* y = work.logits;
+  const float* h = work.layer[m.layers].h + t * kLanes;
+  Logits<TB>(m, member, work, t, y);
+  double loss = 0;
+  for (int i = 0; i < TB; ++i) {
+    const int32_t* target = tile.targets + int64_t{t + i - (pass.tape - pass.outputs)} * kLanes;
+    Lanes top = Load(y + i * kLanes), sum = Zero();
+    for (int c = 1; c < m.classes; ++c) top = Max(top, Load(y + (c * TB + i) * kLanes));
+    alignas(64) float hit[kLanes] = {}, total[kLanes], factor[kLanes];
+    for (int c = 0; c < m.classes; ++c) {
+      float* at = y + (c * TB + i) * kLanes;
+      const Lanes v = Load(at) - top;
+      alignas(64) float logit[kLanes];
+      Store(logit, v);
+      for (int k = 0; k < kLanes; ++k) {
+        if (target[k] == c) hit[k] = logit[k];
+      }
+      const Lanes e = Exp2(v * kLog2e);
+      sum = sum + e;
+      Store(at, e);
+    }
+    Store(total, sum);
+    for (int k = 0; k < kLanes; ++k) {
+      factor[k] = k < tile.live ? static_cast<float>(weight) / total[k] : 0.0f;
+      if (k < tile.live) loss += weight * (static_cast<double>(logf(total[k])) - static_cast<double>(hit[k]));
+    }
+    for (int c = 0; c < m.classes; ++c) {
+      float* at = y + (c * TB + i) * kLanes;
+      alignas(64) float g[kLanes];
+      Store(g, Load(at) * Load(factor));
+      for (int k = 0; k < tile.live; ++k) {
+        if (target[k] == c) g[k] -= static_cast<float>(weight);
+      }
+      const Lanes d = Load(g);
+      Store(at, d);
+      for (int f = 0; f < m.dim; ++f) gradient[m.out_w + int64_t{f} * m.classes + c] += Sum(d * Load(h + f * ld + i * kLanes));
+      gradient[m.out_b + c] += Sum(d);
+    }
+    for (int c = m.classes; c < padded; ++c) Store(y + (c * TB + i) * kLanes, Zero());
+  }
+  Product<TB>(member.packed + HeadAt(m) + int64_t{padded} * m.dim, int64_t{kPanel} * padded, padded, m.dim, y, TB * kLanes,
+              [&](int n, Lanes(&g)[kRows][TB]) {
+    for (int r = 0; r < kRows; ++r) for (int i = 0; i < TB; ++i) Store(work.dh + (n + r) * ld + (t + i) * kLanes, g[r][i]);
+  });
+  return loss;
+}
+
+// gradient[rows][D] += x y over `count` positions from t on.
+void AddWeights(const Model& m, const Work& work, const float* x, int rows, const float* y, int t, int count, float* gradient) {
+  TokenMajor(y + t * kLanes, work.ld, m.dim, count, work.tokens);
+  Outer(x + t * kLanes, work.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
+}
+
+template <Bias B, bool trained>
+void AttendBack(const Model& m, const Pass& pass, const Heads& heads, const Kept& kept, const Work& work, float* table) {
+  const int64_t size = m.heads * pass.bias_stride;
+  if (trained && B == Bias::kByOffset) memset(work.dbias, 0, static_cast<size_t>(size) * kLanes * sizeof(float));
+  AttendBackward<B, trained>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv,
+                             {.lanes = work.dbias, .table = table});
+  if (trained && B == Bias::kByOffset) {
+    for (int64_t i = 0; i < size; ++i) table[i] += Sum(Load(work.dbias + i * kLanes));
+  }
+}
+
+void LayerBackward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, int l, float* gradient,
+                   float* bias_gradient) {
+  const int T = pass.tape, t0 = FirstQuery(m, pass, l), dim = m.dim;
+  const int64_t ld = work.ld;
+  const Kept& kept = work.layer[l];
+  const LayerOffsets& at = m.layer[l];
+  const float* packed = member.packed + l * PackedLayer(m).size;
+  const SumRows row(m);
+  memset(work.sums, 0, static_cast<size_t>(row.all) * kLanes * sizeof(float));
+  const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
+  const int parts = (T - t0 + kGradientPositions - 1) / kGradientPositions, chunk = ((T - t0 + parts - 1) / parts + 2) / 3 * 3;
+  for (int c0 = t0; c0 < T; c0 += chunk) {
+    const int count = static_cast<int>(Min(T - c0, chunk));
+    ForBlocks(c0, c0 + count, [&](auto block, int t) {
+      FeedForwardBackward<block.value>(m, member.parameters, packed, at, kept, work, t, drop1, drop2);
+    });
+    AddWeights(m, work, kept.hidden, m.mlp, work.df, c0, count, gradient + at.mlp2_w);
+    AddWeights(m, work, work.dhidden, m.mlp, kept.u, c0, count, gradient + at.mlp1_w);  // [out, in].
+    AddWeights(m, work, kept.o, dim, work.da, c0, count, gradient + at.o);
+  }
+  const auto add_sums = [&](int first, int n, int64_t to) {
+    for (int i = 0; i < n; ++i) gradient[to + i] += Sum(Load(work.sums + (first + i) * kLanes));
+  };
+  add_sums(row.scale2, dim, at.norm2_scale);
+  add_sums(row.offset2, dim, at.norm2_offset);
+  add_sums(row.mlp2_b, dim, at.mlp2_b);
+  add_sums(row.mlp1_b, m.mlp, at.mlp1_b);
+  add_sums(row.scale1, dim, at.norm1_scale);
+  add_sums(row.offset1, dim, at.norm1_offset);
+
+  const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
+  float* table = bias_gradient == nullptr ? nullptr : bias_gradient + int64_t{l} * m.heads * pass.bias_stride;
+  switch (pass.bias) {
+    case Bias::kNone: AttendBack<Bias::kNone, false>(m, pass, heads, kept, work, table); break;
+    case Bias::kByOffset:
+      pass.bias_trained ? AttendBack<Bias::kByOffset, true>(m, pass, heads, kept, work, table)
+                        : AttendBack<Bias::kByOffset, false>(m, pass, heads, kept, work, table);
+      break;
+    case Bias::kByPosition:
+      pass.bias_trained ? AttendBack<Bias::kByPosition, true>(m, pass, heads, kept, work, table)
+                        : AttendBack<Bias::kByPosition, false>(m, pass, heads, kept, work, table);
+      break;
+  }
+  if (pass.rotation != nullptr) Unrotate(m, pass, l, t0, work.dqkv, ld);
+  ForBlocks(0, t0, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, false); });
+  ForBlocks(t0, T, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, true); });
+  constexpr int kTogether = 24;
+  for (int c0 = 0; c0 < T; c0 += kTogether) {
+    const int c1 = static_cast<int>(Min(T, c0 + kTogether)), q0 = c0 > t0 ? c0 : t0;
+    TokenMajor(kept.h + c0 * kLanes, ld, dim, c1 - c0, work.tokens);
+    if (q0 < c1) {
+      Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes * dim, dim, (c1 - q0) * kLanes, gradient + at.q);
+    }
+    Outer(work.dqkv + dim * ld + c0 * kLanes, ld, 2 * dim, work.tokens, dim, (c1 - c0) * kLanes, gradient + at.k);
+  }
+}
+
+// From the gradient of the first layer's input to those of the tables.
+void EmbedBackward(const Model& m, const Pass& pass, const Tile& tile, const Work& work, float* gradient) {
+  const float scale = sqrtf(static_cast<float>(m.dim));
+  const Dropout drop = DropoutAt(m, pass, tile, 0, 0);
+  for (int t = 0; t < pass.tape; ++t) {
+    float* dh = work.dh + t * kLanes;
+    if (drop.bits != nullptr) {
+      for (int f = 0; f < m.dim; ++f) Store(dh + f * work.ld, drop(t, f, Load(dh + f * work.ld)));
+    }
+    if (pass.table_trained) {
+      for (int f = 0; f < m.dim; ++f) gradient[m.table + pass.addition_row[t] + f] += Sum(Load(dh + f * work.ld));
+    }
+    TokenMajor(dh, work.ld, m.dim, 1, work.tokens);
+    for (int i = 0; i < tile.live; ++i) {
+      float* row = gradient + m.embed + int64_t{tile.tokens[t * kLanes + i]} * m.dim;
+      for (int f = 0; f < m.dim; f += kLanes) Store(row + f, Fma(Load(work.tokens + i * m.dim + f), Splat(scale), Load(row + f)));
+    }
+  }
+}
+
+double Train(const Model& m, const Pass& pass, const Member& member, const Tile& tile, double weight, float* memory, float* gradient,
+             float* bias_gradient) {
+  Work work(m, pass, true, memory);
+  Forward(m, pass, member, tile, work, true);
+  double loss = 0;
+  ForBlocks(pass.tape - pass.outputs, pass.tape, [&](auto block, int t) {
+    loss += Head<block.value>(m, pass, member, tile, weight, work, t, gradient);
+  });
+  for (int l = m.layers - 1; l >= 0; --l) {
+    LayerBackward(m, pass, member, tile, work, l, gradient, bias_gradient);
+    float* const next = work.dh;
+    work.dh = work.dh_next;
+    work.dh_next = next;
+  }
+  EmbedBackward(m, pass, tile, work, gradient);
+  return loss;
+}
+
+void Test(const Model& m, const Pass& pass, const Member& member, const Tile& tile, float* memory, float* logits) {
+  const Work work(m, pass, false, memory);
+  Forward(m, pass, member, tile, work, false);
+  const int first = pass.tape - pass.outputs;
+  ForBlocks(first, pass.tape, [&](auto block, int t) {
+    constexpr int kBlock = decltype(block)::value;
+    Logits<kBlock>(m, member, work, t, work.logits);
+    for (int i = 0; i < kBlock; ++i) {
+      for (int c = 0; c < m.classes; ++c) {
+        Store(logits + (int64_t{t + i - first} * m.classes + c) * kLanes, Load(work.logits + (c * kBlock + i) * kLanes));
+      }
+    }
+  });
+}
+
+void KeepBits(const uint16_t* __restrict draws, int64_t count, uint32_t threshold, int lane, uint16_t* __restrict out) {
+  const uint16_t bit = static_cast<uint16_t>(1u << lane), least = static_cast<uint16_t>(threshold);
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<uint16_t>(out[i] | (draws[i] >= least ? bit : 0));
+}
+
+void Reduce(const float* parts, int64_t count, int64_t stride, int64_t rows, int64_t columns, bool transposed, float* sum) {
+  if (!transposed) {
+    const int64_t n = rows * columns;
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      Lanes v = Load(parts + i);
+      for (int64_t p = 1; p < count; ++p) v = v + Load(parts + p * stride + i);
+      Store(sum + i, v);
+    }
+    for (; i < n; ++i) {
+      float v = parts[i];
+      for (int64_t p = 1; p < count; ++p) v += parts[p * stride + i];
+      sum[i] = v;
+    }
+    return;
+  }
+  // Rows and columns are multiples of 8, columns of 16.
+  alignas(64) float block[8 * 16];
+  for (int64_t r = 0; r < rows; r += 8) {
+    for (int64_t c = 0; c < columns; c += 16) {
+      for (int64_t i = 0; i < 8; ++i) {
+        for (int64_t j = 0; j < 16; j += kLanes) {
+          const float* from = parts + (r + i) * columns + c + j;
+          Lanes v = Load(from);
+          for (int64_t p = 1; p < count; ++p) v = v + Load(from + p * stride);
+          Store(block + i * 16 + j, v);
+        }
+      }
+      for (int64_t j = 0; j < 16; ++j) {
+        for (int64_t i = 0; i < 8; ++i) sum[(c + j) * rows + r + i] = block[i * 16 + j];
+      }
+    }
+  }
+}
+
+constexpr Kernels kKernels = {.name = LONGREACH_LANES_NAME,
+                              .lanes = kLanes,
+                              .packed_size = PackedSize,
+                              .pack = PackWeights,
+                              .work_size = WorkSize,
+                              .train = Train,
+                              .test = Test,
+                              .keep_bits = KeepBits,
+                              .reduce = Reduce};
+
+}  // namespace
+
+}  // namespace LONGREACH_LANES_NAMESPACE
+
+const Kernels* LONGREACH_LANES_GETTER() { return &LONGREACH_LANES_NAMESPACE::kKernels; }
+
+}  // namespace longreach::trainer::lanes

@@ -1,0 +1,104 @@
+// The door between the lanes engine and its kernels: raw pointers and numbers, no torch. The kernels are compiled once
+// per instruction set, from the same sources, each in a namespace of its own.
+//
+// A tile is as many sequences as a register has floats (W): lane i of every vector belongs to sequence i of the tile. An
+// activation is [feature][position][W]. So nothing in the network goes across lanes, and what the batch shares (weights,
+// biases, angles) is a scalar that is broadcast.
+//
+// Shapes: W lane, T position, D features, H heads of 8 features, F hidden features, V tokens, C classes, R entries of a
+// table of signed distances.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace longreach::trainer::lanes {
+
+inline constexpr int kHeadDim = 8;
+inline constexpr int kMaxLayers = 64;
+
+// Where the parameters of a layer lie in a member's flat buffer, in floats. Matrices are [in, out].
+struct LayerOffsets {
+  int64_t q, k, v, o;  // q, k and v follow each other without a gap.
+  int64_t norm1_scale, norm1_offset, norm2_scale, norm2_offset;
+  int64_t mlp1_w, mlp1_b, mlp2_w, mlp2_b;
+};
+
+struct Model {
+  int layers = 0;
+  int dim = 0;      // A multiple of 16.
+  int heads = 0;    // dim / 8.
+  int mlp = 0;      // A multiple of 8.
+  int classes = 0;
+  int64_t stride = 0;  // Floats of a member.
+  int64_t embed = 0;
+  int64_t out_w = 0;
+  int64_t out_b = 0;
+  int64_t table = 0;   // Of a learned encoding.
+  LayerOffsets layer[kMaxLayers] = {};
+};
+
+// How a layer's table of biases is read: by key - query, or by the difference of the two tokens' positions.
+enum class Bias { kNone, kByOffset, kByPosition };
+
+// What all members and sequences of a pass share.
+struct Pass {
+  int tape = 0;
+  int outputs = 0;  // Positions at the end of the tape that are asked for; in the last layer nothing else is computed.
+  const float* rotation = nullptr;  // [layers][T][8]: four cosines, four sines; null: no rotation.
+  Bias bias = Bias::kNone;
+  bool bias_trained = false;
+  int64_t bias_stride = 0;              // From one head's table to the next: R, or the largest of the layers.
+  const int32_t* centers = nullptr;     // [layers]: the entry of distance 0.
+  const int32_t* positions = nullptr;   // [layers][T], for kByPosition.
+  const int64_t* addition_row = nullptr;  // Where the row that is added at a position begins; null: nothing is added.
+  int64_t addition_by_sequence = 0;       // From one sequence's rows to the next; 0: all share them.
+  bool table_trained = false;             // The rows are the member's own; their gradient is wanted at Model::table.
+  float keep_scale = 1;
+  const int64_t* keep_offset = nullptr;  // By dropout place: where its bits begin in Tile::keep; -1: no dropout there.
+};
+
+struct Member {
+  const float* parameters = nullptr;
+  const float* packed = nullptr;    // By Kernels::pack.
+  const float* addition = nullptr;
+  const float* bias = nullptr;      // [layers][H][bias_stride], times log2(e).
+};
+
+struct Tile {
+  const int32_t* tokens = nullptr;   // [T][W].
+  const int32_t* targets = nullptr;  // [outputs][W].
+  int64_t first = 0;                 // Sequence of lane 0.
+  int live = 0;                      // Lanes that are sequences; the others fill up the last tile.
+  const uint16_t* keep = nullptr;    // [row][D] of each place, bit i for lane i; null: no dropout.
+};
+
+struct Kernels {
+  const char* name;
+  int lanes;
+  // Floats of packed weights of a member.
+  int64_t (*packed_size)(const Model& model);
+  // Arranges the weights of one layer (or, for layer == layers, of the head) for the products.
+  void (*pack)(const Model& model, const float* parameters, int layer, bool backward, float* packed);
+  // Floats that a thread needs to take a tile through the network.
+  int64_t (*work_size)(const Model& model, const Pass& pass, bool training);
+  // Forward, loss and backward of a tile. Adds to `gradient`, which has the places of the parameters, but holds q, k, v and
+  // mlp1_w as [out, in]; and to `bias_gradient` [layers][H][bias_stride]. `weight`: of each output in the loss, which is
+  // returned.
+  double (*train)(const Model& model, const Pass& pass, const Member& member, const Tile& tile, double weight, float* work,
+                  float* gradient, float* bias_gradient);
+  // Logits of a tile: [outputs][C][W].
+  void (*test)(const Model& model, const Pass& pass, const Member& member, const Tile& tile, float* work, float* logits);
+  // Sets bit `lane` of out[i] where draws[i] is at least `threshold`.
+  void (*keep_bits)(const uint16_t* draws, int64_t count, uint32_t threshold, int lane, uint16_t* out);
+  // sum[i] = of parts[0][i] + parts[1][i] + ..., in order, for rows x columns floats; written as [columns, rows] when
+  // `transposed`. Parts are `stride` floats apart.
+  void (*reduce)(const float* parts, int64_t count, int64_t stride, int64_t rows, int64_t columns, bool transposed, float* sum);
+};
+
+// By name of the instruction set; null where it was not compiled.
+const Kernels* Avx512Kernels();
+const Kernels* Avx2Kernels();
+const Kernels* PortableKernels();
+
+}  // namespace longreach::trainer::lanes

@@ -1,0 +1,430 @@
+// A work unit is one member with one fixed group of tiles, computed by one thread; groups are added in order afterwards. So
+// bits depend neither on pack nor on threads.
+#include "worker/trainer/lanes/lanes_engine.h"
+
+#include <sys/mman.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <new>
+
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/engine/update.h"
+#include "worker/trainer/lanes/lanes_pass.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// A group is a number of sequences that every instruction set fills tiles with; fixed by the size of the batch alone,
+// because the order of sums is part of the result.
+constexpr int64_t kSequencesPerGroup = 16;
+constexpr int64_t kMaxGroups = 16;
+// Gradient buffers that are in memory at a time.
+constexpr int64_t kUnitsAtATime = 128;
+
+int64_t SequencesPerGroup(int64_t batch) {
+  const int64_t sixteens = (batch + kSequencesPerGroup - 1) / kSequencesPerGroup;
+  return kSequencesPerGroup * ((sixteens + kMaxGroups - 1) / kMaxGroups);
+}
+
+// Floats at a cache line, in large pages where there are any. Grows, never shrinks; what it held is gone then.
+class Floats {
+ public:
+  Floats() = default;
+  Floats(const Floats&) = delete;
+  Floats& operator=(const Floats&) = delete;
+  ~Floats() { std::free(data_); }
+
+  float* AtLeast(int64_t floats) {
+    if (floats <= size_) return data_;
+    constexpr size_t kPage = size_t{2} << 20;
+    const size_t bytes = (static_cast<size_t>(floats) * sizeof(float) + kPage - 1) / kPage * kPage;
+    std::free(data_);
+    size_ = 0;
+    data_ = static_cast<float*>(std::aligned_alloc(kPage, bytes));
+    if (data_ == nullptr) throw std::bad_alloc();
+    madvise(data_, bytes, MADV_HUGEPAGE);
+    size_ = static_cast<int64_t>(bytes / sizeof(float));
+    return data_;
+  }
+  float* data() const { return data_; }
+
+ private:
+  float* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+// What a thread works in.
+struct Workspace {
+  Floats work;
+  Floats logits;
+  std::vector<uint16_t> keep;
+};
+
+class LanesEngine final : public StepEngine {
+ public:
+  LanesEngine(const PackSettings& settings, const EngineOptions& options, const lanes::Kernels& kernels)
+      : settings_(settings),
+        kernels_(kernels),
+        task_(*catalog::FindTask(settings.task)),
+        pool_(options.threads),
+        encoder_(settings, task_.input_vocabulary, task_.output_vocabulary, at::kCPU) {
+    MakeModel();
+  }
+
+  std::string Name() const override { return kernels_.name; }
+  const Encoder& encoder() const override { return encoder_; }
+  int threads() const override { return pool_.threads(); }
+  at::Device device() const override { return at::kCPU; }
+  const Tensor& gradients() const override { return gradients_; }
+
+  std::vector<double> Gradients(const Batch& batch, PackState& state) override {
+    const torch::NoGradGuard no_grad;
+    Bind(state);
+    encoder_.encoding().Clamp(clamped_);
+    if (!gradients_.defined() || gradients_.size(0) != state.size()) {
+      gradients_ = at::zeros({state.size(), model_.stride}, at::kFloat);
+      gradient_views_.clear();
+      for (int64_t m = 0; m < state.size(); ++m) gradient_views_.push_back(ViewParameters(encoder_.layout(), gradients_[m]));
+    }
+    const LanesPass pass(settings_, encoder_, kernels_, batch, true);
+    keep_.resize(static_cast<size_t>(pass.tiles() * pass.KeepSize()));
+    const int64_t per_group = SequencesPerGroup(batch.size);
+    const int64_t groups = (batch.size + per_group - 1) / per_group;
+    const std::vector<int64_t> live = Live(state);
+    const int64_t at_a_time = std::max<int64_t>(1, kUnitsAtATime / groups);
+    std::vector<double> losses(state.members.size(), 0);
+    bool keep_made = pass.KeepSize() == 0;
+    for (size_t first = 0; first < live.size(); first += static_cast<size_t>(at_a_time)) {
+      const std::vector<int64_t> some(live.begin() + static_cast<ptrdiff_t>(first),
+                                      live.begin() + static_cast<ptrdiff_t>(std::min(live.size(), first + static_cast<size_t>(at_a_time))));
+      PrepareMembers(pass, some, true, keep_made ? 0 : pass.tiles());
+      keep_made = true;
+      Units(pass, some, groups, per_group / kernels_.lanes, losses);
+      AddGroups(pass, some, groups);
+    }
+    return losses;
+  }
+
+  std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) override {
+    return UpdateOnCpu(pool_, gradients_, losses, learning_rates, settings_.training.clip_norm, state);
+  }
+
+  Tensor Logits(const Batch& batch, PackState& state) override {
+    const torch::NoGradGuard no_grad;
+    Bind(state);
+    encoder_.encoding().Clamp(clamped_);
+    std::vector<int64_t> all(state.members.size());
+    for (size_t m = 0; m < all.size(); ++m) all[m] = static_cast<int64_t>(m);
+    Tensor result = at::empty({state.size(), batch.size, batch.outputs, model_.classes}, at::kFloat);
+    float* out = result.data_ptr<float>();
+    TestMembers(batch, all, false, [] {}, [&](int64_t m, const lanes::Tile& tile, const float* logits) {
+      for (int64_t i = 0; i < tile.live * batch.outputs; ++i) {
+        const int64_t lane = i / batch.outputs, output = i % batch.outputs;
+        for (int64_t c = 0; c < model_.classes; ++c) {
+          out[((m * batch.size + tile.first + lane) * batch.outputs + output) * model_.classes + c] =
+              logits[(output * model_.classes + c) * kernels_.lanes + lane];
+        }
+      }
+    });
+    return result.view({state.size(), batch.size * batch.outputs, model_.classes});
+  }
+
+  std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) override {
+    const torch::NoGradGuard no_grad;
+    Bind(state);
+    encoder_.encoding().Clamp(clamped_);
+    const int64_t tiles = (batch.size + kernels_.lanes - 1) / kernels_.lanes;
+    // Of each tile, so that sums do not depend on who was first.
+    std::vector<TestResult> parts(state.members.size() * static_cast<size_t>(tiles));
+    TestMembers(batch, Live(state), settings_.evaluation.dropout, between, [&](int64_t m, const lanes::Tile& tile, const float* logits) {
+      Count(batch, tile, logits, parts[static_cast<size_t>(m * tiles + tile.first / kernels_.lanes)]);
+    });
+    std::vector<TestResult> results(state.members.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      TestResult& result = results[i / static_cast<size_t>(tiles)];
+      result.hits += parts[i].hits;
+      result.counted += parts[i].counted;
+      result.loss += parts[i].loss / static_cast<double>(batch.size * batch.outputs);
+    }
+    return results;
+  }
+
+ private:
+  void MakeModel() {
+    const ParameterLayout& layout = encoder_.layout();
+    const auto at = [&](const std::string& name) { return layout.Find(name)->offset; };
+    model_.layers = settings_.model.layers;
+    model_.dim = settings_.model.embedding_dim;
+    model_.heads = settings_.model.heads;
+    model_.mlp = settings_.model.mlp_dim;
+    model_.classes = task_.output_vocabulary;
+    model_.stride = layout.stride();
+    model_.embed = at("embed.w");
+    model_.out_w = at("out.w");
+    model_.out_b = at("out.b");
+    if (const Parameter* table = layout.Find("pos.table")) model_.table = table->offset;
+    for (int l = 0; l < model_.layers; ++l) {
+      const std::string place = "layer" + std::to_string(l) + ".";
+      model_.layer[l] = {.q = at(place + "attn.q.w"), .k = at(place + "attn.k.w"), .v = at(place + "attn.v.w"), .o = at(place + "attn.o.w"),
+                         .norm1_scale = at(place + "ln1.scale"), .norm1_offset = at(place + "ln1.offset"),
+                         .norm2_scale = at(place + "ln2.scale"), .norm2_offset = at(place + "ln2.offset"),
+                         .mlp1_w = at(place + "ffn1.w"), .mlp1_b = at(place + "ffn1.b"),
+                         .mlp2_w = at(place + "ffn2.w"), .mlp2_b = at(place + "ffn2.b")};
+      const lanes::LayerOffsets& layer = model_.layer[l];
+      const int64_t square = int64_t{model_.dim} * model_.dim;
+      TORCH_CHECK(layer.k == layer.q + square && layer.v == layer.k + square, "queries, keys and values do not follow each other");
+    }
+    // Which gradients the kernels make as [out, in]; those of biases on logits come from their tables.
+    for (const Parameter& parameter : layout.parameters()) {
+      const std::string& name = parameter.name;
+      const bool transposed = name.ends_with("attn.q.w") || name.ends_with("attn.k.w") || name.ends_with("attn.v.w") || name.ends_with("ffn1.w");
+      if (name.find("kerple_") == std::string::npos) reduced_.push_back({&parameter, transposed});
+    }
+  }
+
+  static std::vector<int64_t> Live(const PackState& state) {
+    std::vector<int64_t> live;
+    for (int64_t m = 0; m < state.size(); ++m) {
+      if (state.members[static_cast<size_t>(m)].live) live.push_back(m);
+    }
+    return live;
+  }
+
+  // Makes the views of these buffers, if they are others than at the call before.
+  void Bind(const PackState& state) {
+    parameters_ = state.parameters.data_ptr<float>();
+    if (parameters_ == bound_ && state.size() == static_cast<int64_t>(views_.size())) return;
+    bound_ = parameters_;
+    clamped_ = ViewParameters(encoder_.layout(), state.size() == 1 ? state.parameters[0] : state.parameters);
+    views_.clear();
+    for (int64_t m = 0; m < state.size(); ++m) views_.push_back(ViewParameters(encoder_.layout(), state.parameters[m]));
+  }
+
+  // Packs the weights of some members and makes their tables of biases; and the keep-bits of `keep_tiles` tiles.
+  void PrepareMembers(const LanesPass& pass, const std::vector<int64_t>& members, bool backward, int64_t keep_tiles) {
+    const int64_t count = static_cast<int64_t>(members.size()), parts = model_.layers + 1;
+    packed_size_ = (kernels_.packed_size(model_) + 15) / 16 * 16;
+    packed_.AtLeast(count * packed_size_);
+    const bool tables = pass.pass().bias_trained;
+    if (tables) bias_.resize(static_cast<size_t>(count * pass.BiasSize()));
+    pool_.Run(keep_tiles + count * parts + (tables ? count * model_.layers : 0), [&](int64_t item) {
+      if (item < keep_tiles) {
+        pass.FillKeep(item, keep_.data() + item * pass.KeepSize());
+        return;
+      }
+      item -= keep_tiles;
+      if (item < count * parts) {
+        kernels_.pack(model_, parameters_ + members[static_cast<size_t>(item / parts)] * model_.stride, static_cast<int>(item % parts), backward,
+                      packed_.data() + item / parts * packed_size_);
+        return;
+      }
+      item -= count * parts;
+      const torch::NoGradGuard no_grad;
+      const int64_t slot = item / model_.layers;
+      const int layer = static_cast<int>(item % model_.layers);
+      const Tensor table = encoder_.encoding().BiasTable(pass.batch().positions.distances[static_cast<size_t>(layer)],
+                                                         views_[static_cast<size_t>(members[static_cast<size_t>(slot)])], layer);
+      pass.PutBias(table, layer, bias_.data() + slot * pass.BiasSize());
+    });
+  }
+
+  lanes::Member MemberAt(const LanesPass& pass, int64_t slot, int64_t member) const {
+    const float* parameters = parameters_ + member * model_.stride;
+    const lanes::Pass& shared = pass.pass();
+    const float* bias = nullptr;
+    if (shared.bias != lanes::Bias::kNone) bias = shared.bias_trained ? bias_.data() + slot * pass.BiasSize() : pass.bias().data();
+    return {.parameters = parameters,
+            .packed = packed_.data() + slot * packed_size_,
+            .addition = shared.table_trained ? parameters + model_.table : pass.addition(),
+            .bias = bias};
+  }
+
+  // Floats from one unit's gradient of tables to the next.
+  static int64_t BiasGradientStride(const LanesPass& pass) { return pass.pass().bias_trained ? (pass.BiasSize() + 15) / 16 * 16 : 0; }
+
+  // Forward and backward of all tiles; each group leaves its gradient in a buffer of its own.
+  void Units(const LanesPass& pass, const std::vector<int64_t>& members, int64_t groups, int64_t tiles_per_group, std::vector<double>& losses) {
+    const int64_t units = static_cast<int64_t>(members.size()) * groups, bias_stride = BiasGradientStride(pass);
+    unit_gradients_.AtLeast(units * model_.stride);
+    bias_gradients_.AtLeast(units * bias_stride);
+    std::vector<double> unit_losses(static_cast<size_t>(units), 0);
+    const double weight = 1.0 / static_cast<double>(pass.batch().size * pass.batch().outputs);
+    const int64_t work_size = kernels_.work_size(model_, pass.pass(), true);
+    pool_.Run(units, [&](int64_t unit) {
+      const int64_t slot = unit / groups, group = unit % groups;
+      const lanes::Member member = MemberAt(pass, slot, members[static_cast<size_t>(slot)]);
+      float* gradient = unit_gradients_.data() + unit * model_.stride;
+      std::fill_n(gradient, model_.stride, 0.0f);
+      float* bias_gradient = bias_stride == 0 ? nullptr : bias_gradients_.data() + unit * bias_stride;
+      std::fill_n(bias_gradient, bias_stride, 0.0f);
+      std::unique_ptr<Workspace> workspace = TakeWorkspace();
+      float* work = workspace->work.AtLeast(work_size);
+      double loss = 0;
+      for (int64_t t = group * tiles_per_group; t < std::min(pass.tiles(), (group + 1) * tiles_per_group); ++t) {
+        lanes::Tile tile = pass.Tile(t);
+        if (pass.KeepSize() > 0) tile.keep = keep_.data() + t * pass.KeepSize();
+        loss += kernels_.train(model_, pass.pass(), member, tile, weight, work, gradient, bias_gradient);
+      }
+      unit_losses[static_cast<size_t>(unit)] = loss;
+      PutBack(std::move(workspace));
+    });
+    for (int64_t unit = 0; unit < units; ++unit) {
+      losses[static_cast<size_t>(members[static_cast<size_t>(unit / groups)])] += unit_losses[static_cast<size_t>(unit)];
+    }
+  }
+
+  // Sums of the groups, in order, into gradients_.
+  void AddGroups(const LanesPass& pass, const std::vector<int64_t>& members, int64_t groups) {
+    const int64_t parts = static_cast<int64_t>(reduced_.size()) + 1, bias_stride = BiasGradientStride(pass);
+    pool_.Run(static_cast<int64_t>(members.size()) * parts, [&](int64_t item) {
+      const int64_t slot = item / parts, part = item % parts, member = members[static_cast<size_t>(slot)];
+      if (part + 1 < parts) {
+        const auto& [parameter, transposed] = reduced_[static_cast<size_t>(part)];
+        // Made as [out, in] where transposed.
+        const int64_t columns = transposed ? parameter->shape[0] : parameter->size, rows = parameter->size / columns;
+        kernels_.reduce(unit_gradients_.data() + slot * groups * model_.stride + parameter->offset, groups, model_.stride, rows, columns,
+                        transposed, gradients_.data_ptr<float>() + member * model_.stride + parameter->offset);
+      } else if (bias_stride > 0) {
+        const torch::NoGradGuard no_grad;
+        float* sum = bias_gradients_.data() + slot * groups * bias_stride;
+        kernels_.reduce(sum, groups, bias_stride, 1, bias_stride, false, sum);
+        const ParameterSet& into = gradient_views_[static_cast<size_t>(member)];
+        for (const Parameter& parameter : encoder_.layout().parameters()) {
+          if (parameter.name.find("kerple_") == std::string::npos) continue;
+          std::fill_n(gradients_.data_ptr<float>() + member * model_.stride + parameter.offset, parameter.size, 0.0f);
+        }
+        for (int layer = 0; layer < model_.layers; ++layer) {
+          encoder_.encoding().AddBiasGradient(pass.batch().positions.distances[static_cast<size_t>(layer)],
+                                              views_[static_cast<size_t>(member)], layer, pass.BiasGradient(sum, layer), into);
+        }
+      }
+    });
+  }
+
+  // Takes all tiles of a batch through the network, for some members; use(member, tile, logits) on any thread.
+  void TestMembers(const Batch& batch, const std::vector<int64_t>& members, bool dropout, const std::function<void()>& between,
+                   const std::function<void(int64_t, const lanes::Tile&, const float*)>& use) {
+    const LanesPass pass(settings_, encoder_, kernels_, batch, dropout);
+    const int64_t work_size = kernels_.work_size(model_, pass.pass(), false);
+    const int64_t logits_size = batch.outputs * model_.classes * kernels_.lanes;
+    constexpr size_t kMembersAtATime = 16;
+    for (size_t first = 0; first < members.size(); first += kMembersAtATime) {
+      const std::vector<int64_t> some(members.begin() + static_cast<ptrdiff_t>(first),
+                                      members.begin() + static_cast<ptrdiff_t>(std::min(members.size(), first + kMembersAtATime)));
+      PrepareMembers(pass, some, false, 0);
+      const int64_t units = static_cast<int64_t>(some.size()) * pass.tiles(), at_a_time = 4 * pool_.threads();
+      for (int64_t done = 0; done < units; done += at_a_time) {
+        pool_.Run(std::min(at_a_time, units - done), [&](int64_t i) {
+          const int64_t slot = (done + i) / pass.tiles();
+          lanes::Tile tile = pass.Tile((done + i) % pass.tiles());
+          std::unique_ptr<Workspace> workspace = TakeWorkspace();
+          if (pass.KeepSize() > 0) {
+            workspace->keep.resize(static_cast<size_t>(pass.KeepSize()));
+            pass.FillKeep((done + i) % pass.tiles(), workspace->keep.data());
+            tile.keep = workspace->keep.data();
+          }
+          float* logits = workspace->logits.AtLeast(logits_size);
+          kernels_.test(model_, pass.pass(), MemberAt(pass, slot, some[static_cast<size_t>(slot)]), tile, workspace->work.AtLeast(work_size), logits);
+          use(some[static_cast<size_t>(slot)], tile, logits);
+          PutBack(std::move(workspace));
+        });
+        between();
+      }
+    }
+  }
+
+  // Adds a tile's part to the sums.
+  void Count(const Batch& batch, const lanes::Tile& tile, const float* logits, TestResult& result) const {
+    const int64_t lanes = kernels_.lanes;
+    for (int64_t lane = 0; lane < tile.live; ++lane) {
+      const int32_t valid = batch.valid[static_cast<size_t>(tile.first + lane)];
+      for (int64_t o = 0; o < batch.outputs; ++o) {
+        const float* logit = logits + o * model_.classes * lanes + lane;
+        const int32_t target = tile.targets[o * lanes + lane];
+        int best = 0;
+        for (int c = 1; c < model_.classes; ++c) {
+          if (logit[c * lanes] > logit[best * lanes]) best = c;
+        }
+        double sum = 0;
+        for (int c = 0; c < model_.classes; ++c) sum += std::exp(static_cast<double>(logit[c * lanes]) - static_cast<double>(logit[best * lanes]));
+        result.loss += std::log(sum) - (static_cast<double>(logit[target * lanes]) - static_cast<double>(logit[best * lanes]));
+        if (o >= valid) continue;
+        ++result.counted;
+        if (best == target) ++result.hits;
+      }
+    }
+  }
+
+  std::unique_ptr<Workspace> TakeWorkspace() {
+    auto free = free_.Lock();
+    if (free->empty()) return std::make_unique<Workspace>();
+    std::unique_ptr<Workspace> workspace = std::move(free->back());
+    free->pop_back();
+    return workspace;
+  }
+  void PutBack(std::unique_ptr<Workspace> workspace) { free_.Lock()->push_back(std::move(workspace)); }
+
+  struct Reduced {
+    const Parameter* parameter;
+    bool transposed;
+  };
+
+  PackSettings settings_;
+  const lanes::Kernels& kernels_;
+  const catalog::Task& task_;
+  ThreadPool pool_;
+  Encoder encoder_;
+  lanes::Model model_;
+  std::vector<Reduced> reduced_;
+
+  float* parameters_ = nullptr;
+  const float* bound_ = nullptr;
+  ParameterSet clamped_;
+  std::vector<ParameterSet> views_;           // By member.
+  std::vector<ParameterSet> gradient_views_;  // By member.
+  Tensor gradients_;                          // [E, stride].
+  int64_t packed_size_ = 0;
+  Floats packed_;                // [members at a time][packed_size_].
+  std::vector<float> bias_;      // Tables, [members at a time][BiasSize()].
+  Floats unit_gradients_;        // [members at a time][groups][stride].
+  Floats bias_gradients_;        // [members at a time][groups][BiasGradientStride()].
+  std::vector<uint16_t> keep_;   // [tiles][KeepSize()].
+  Synchronized<std::vector<std::unique_ptr<Workspace>>> free_;
+};
+
+}  // namespace
+
+std::vector<const lanes::Kernels*> RunnableKernels() {
+  std::vector<const lanes::Kernels*> kernels;
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx2 && avx512) kernels.push_back(lanes::Avx512Kernels());
+  if (avx2) kernels.push_back(lanes::Avx2Kernels());
+#endif
+  kernels.push_back(lanes::PortableKernels());
+  return kernels;
+}
+
+std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& options) {
+  const PackSettings::Model& model = settings.model;
+  if (options.cuda) return "a GPU";
+  if (options.whole_pack) return "a pack as one unit";
+  if (settings.encoding == "relative") return "encoding relative";
+  if (model.embedding_dim != model.heads * lanes::kHeadDim) return Text("heads of ", model.embedding_dim / model.heads, " features instead of 8");
+  if (model.embedding_dim % 16 != 0) return Text("model.embedding_dim ", model.embedding_dim, ", not a multiple of 16");
+  if (model.mlp_dim % 8 != 0) return Text("model.mlp_dim ", model.mlp_dim, ", not a multiple of 8");
+  if (model.layers > lanes::kMaxLayers) return Text("model.layers ", model.layers, ", more than ", lanes::kMaxLayers);
+  return "";
+}
+
+std::unique_ptr<StepEngine> MakeLanesEngine(const PackSettings& settings, const EngineOptions& options, const lanes::Kernels& kernels) {
+  return std::make_unique<LanesEngine>(settings, options, kernels);
+}
+
+}  // namespace longreach::trainer

@@ -1,0 +1,140 @@
+#include "worker/trainer/lanes/lanes_pass.h"
+
+#include <algorithm>
+
+#include "worker/trainer/random/sampling.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+constexpr float kLog2e = 1.44269504088896f;
+
+}  // namespace
+
+LanesPass::LanesPass(const PackSettings& settings, const Encoder& encoder, const lanes::Kernels& kernels, const Batch& batch, bool dropout)
+    : settings_(settings), encoder_(encoder), kernels_(kernels), batch_(batch) {
+  pass_.tape = static_cast<int>(batch.tape);
+  pass_.outputs = static_cast<int>(batch.outputs);
+  tiles_ = (batch.size + kernels.lanes - 1) / kernels.lanes;
+  MakeTiles();
+  MakePositions();
+  if (dropout && settings.model.dropout > 0) MakeKeep();
+}
+
+void LanesPass::MakeTiles() {
+  const int64_t lanes = kernels_.lanes, tape = batch_.tape, outputs = batch_.outputs;
+  tokens_.assign(static_cast<size_t>(tiles_ * tape * lanes), 0);
+  targets_.assign(static_cast<size_t>(tiles_ * outputs * lanes), 0);
+  for (int64_t b = 0; b < batch_.size; ++b) {
+    int32_t* tokens = tokens_.data() + b / lanes * tape * lanes + b % lanes;
+    for (int64_t t = 0; t < tape; ++t) tokens[t * lanes] = batch_.tokens[static_cast<size_t>(b * tape + t)];
+    int32_t* targets = targets_.data() + b / lanes * outputs * lanes + b % lanes;
+    for (int64_t o = 0; o < outputs; ++o) targets[o * lanes] = batch_.targets[static_cast<size_t>(b * outputs + o)];
+  }
+}
+
+void LanesPass::MakePositions() {
+  const int64_t tape = batch_.tape;
+  const PassPositions& positions = batch_.positions;
+  const PassTerms terms = encoder_.Prepare(positions);
+  const bool trained = encoder_.encoding().Trained();
+
+  for (const Tensor& rotation : terms.rotation) {
+    // [2, T, 4] to [T][8].
+    const Tensor by_position = rotation.permute({1, 0, 2}).contiguous();
+    rotation_.insert(rotation_.end(), by_position.data_ptr<float>(), by_position.data_ptr<float>() + by_position.numel());
+  }
+  if (!rotation_.empty()) pass_.rotation = rotation_.data();
+
+  if (positions.embedding.defined()) {
+    const int64_t dim = settings_.model.embedding_dim;
+    pass_.table_trained = trained;
+    for (int64_t t = 0; t < tape; ++t) {
+      int64_t row = t;
+      if (trained) row = std::min<int64_t>(positions.embedding.data_ptr<int64_t>()[t], settings_.model.learned_rows - 1);
+      addition_row_.push_back(row * dim);
+    }
+    pass_.addition_row = addition_row_.data();
+    if (!trained) {
+      addition_ = terms.addition.contiguous();
+      if (addition_.dim() == 3) pass_.addition_by_sequence = tape * dim;
+    }
+  }
+
+  if (positions.distances.empty()) return;
+  pass_.bias = lanes::Bias::kByOffset;
+  pass_.bias_trained = trained;
+  for (const Distances& distances : positions.distances) {
+    const int64_t center = distances.Entry(0, 0);
+    centers_.push_back(static_cast<int32_t>(center));
+    pass_.bias_stride = std::max(pass_.bias_stride, distances.values().numel());
+    if (distances.toeplitz()) continue;
+    pass_.bias = lanes::Bias::kByPosition;
+    for (int64_t t = 0; t < tape; ++t) positions_.push_back(static_cast<int32_t>(distances.Entry(0, t) - center));
+  }
+  pass_.centers = centers_.data();
+  if (!positions_.empty()) pass_.positions = positions_.data();
+  if (trained) return;
+  bias_.assign(static_cast<size_t>(BiasSize()), 0);
+  for (size_t layer = 0; layer < terms.bias_tables.size(); ++layer) PutBias(terms.bias_tables[layer], static_cast<int>(layer), bias_.data());
+}
+
+void LanesPass::MakeKeep() {
+  for (int place = 0; place < encoder_.DropoutPlaces(); ++place) {
+    keep_offset_.push_back(encoder_.DropsOut(place) ? keep_size_ : -1);
+    if (encoder_.DropsOut(place)) keep_size_ += encoder_.RowsAt(place, batch_.tape, batch_.outputs) * encoder_.embedding_dim();
+  }
+  pass_.keep_offset = keep_offset_.data();
+  pass_.keep_scale = DropoutMask(settings_, batch_, 0).Scale();
+}
+
+lanes::Tile LanesPass::Tile(int64_t tile) const {
+  const int64_t lanes = kernels_.lanes;
+  return {.tokens = tokens_.data() + tile * batch_.tape * lanes,
+          .targets = targets_.data() + tile * batch_.outputs * lanes,
+          .first = tile * lanes,
+          .live = static_cast<int>(std::min(lanes, batch_.size - tile * lanes)),
+          .keep = nullptr};
+}
+
+void LanesPass::FillKeep(int64_t tile, uint16_t* keep) const {
+  constexpr int64_t kWords = 4096;
+  alignas(64) uint32_t words[kWords];
+  std::fill_n(keep, keep_size_, uint16_t{0});
+  const lanes::Tile here = Tile(tile);
+  for (int place = 0; place < encoder_.DropoutPlaces(); ++place) {
+    if (!encoder_.DropsOut(place)) continue;
+    const KeepMask mask = DropoutMask(settings_, batch_, place);
+    const int64_t dim = encoder_.embedding_dim(), rows = encoder_.RowsAt(place, batch_.tape, batch_.outputs);
+    uint16_t* const bits = keep + keep_offset_[static_cast<size_t>(place)];
+    for (int lane = 0; lane < here.live; ++lane) {
+      // Two draws from a word, the low half first. Rows are multiples of 16 draws.
+      const int64_t first = ((here.first + lane) * batch_.tape + batch_.tape - rows) * dim / 2, all = rows * dim / 2;
+      for (int64_t done = 0; done < all; done += kWords) {
+        const int64_t count = std::min(kWords, all - done);
+        FillWords(mask.stream(), static_cast<uint64_t>(first + done), {words, static_cast<size_t>(count)});
+        kernels_.keep_bits(reinterpret_cast<const uint16_t*>(words), 2 * count, mask.threshold(), lane, bits + 2 * done);
+      }
+    }
+  }
+}
+
+void LanesPass::PutBias(const Tensor& table, int layer, float* bias) const {
+  const int64_t heads = settings_.model.heads;
+  const Tensor values_HR = table.contiguous();
+  const float* from = values_HR.data_ptr<float>();
+  const int64_t entries = values_HR.size(1);
+  for (int64_t h = 0; h < heads; ++h) {
+    float* to = bias + (layer * heads + h) * pass_.bias_stride;
+    for (int64_t r = 0; r < entries; ++r) to[r] = *from++ * kLog2e;
+  }
+}
+
+Tensor LanesPass::BiasGradient(float* gradient, int layer) const {
+  const int64_t heads = settings_.model.heads;
+  const int64_t entries = batch_.positions.distances[static_cast<size_t>(layer)].values().numel();
+  return at::from_blob(gradient + layer * heads * pass_.bias_stride, {heads, entries}, {pass_.bias_stride, 1}, at::kFloat);
+}
+
+}  // namespace longreach::trainer

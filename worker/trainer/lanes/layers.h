@@ -1,0 +1,327 @@
+// The parts of a layer beside attention, forward and backward, a block of positions at a time: what a block needs stays in
+// the first cache. What the way back needs is kept per layer; everything else of a thread is one workspace.
+#pragma once
+
+#include "worker/trainer/lanes/attention.h"
+
+namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
+
+// Where a layer's packed weights begin: forward, and backward (with matrices transposed).
+struct PackedLayer {
+  int64_t qkv, o, mlp1, mlp2;
+  int64_t qkv_back, o_back, mlp1_back, mlp2_back;
+  int64_t size;
+
+  explicit PackedLayer(const Model& m) {
+    const int64_t square = static_cast<int64_t>(m.dim) * m.dim, wide = static_cast<int64_t>(m.dim) * m.mlp;
+    qkv = 0;
+    o = 3 * square;
+    mlp1 = o + square;
+    mlp2 = mlp1 + wide;
+    qkv_back = mlp2 + wide;
+    o_back = qkv_back + 3 * square;
+    mlp1_back = o_back + square;
+    mlp2_back = mlp1_back + wide;
+    size = mlp2_back + wide;
+  }
+};
+
+// Classes as the products want them.
+LONGREACH_INLINE int PaddedClasses(const Model& m) { return (m.classes + kPanel - 1) / kPanel * kPanel; }
+
+// What is kept of a layer: its input h, queries, keys and values, attention's output, maximum and 1/sum, the normalised
+// inputs and 1/deviation of both norms, what goes into the MLP and its hidden features.
+struct Kept {
+  float *h, *qkv, *o, *maximum, *inverse, *norm1, *u, *hidden, *norm2, *deviation1, *deviation2;
+};
+
+// One thread's workspace.
+struct Work {
+  Kept layer[kMaxLayers + 1];
+  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *sums, *z, *du, *logits;
+  int64_t ld = 0;      // An odd number of cache lines: rows do not collide in the first cache.
+  int64_t floats = 0;  // Of all.
+
+  // With base == nullptr only the size is made.
+  Work(const Model& m, const Pass& pass, bool training, float* base) {
+    ld = static_cast<int64_t>(pass.tape | 1) * kLanes;
+    const auto take = [&](int64_t n) {
+      float* at = base == nullptr ? nullptr : base + floats;
+      floats += (n + 15) / 16 * 16;
+      return at;
+    };
+    const auto rows = [&](int64_t n) { return take(n * ld); };
+    const int64_t block = 3 * kLanes;
+    for (int l = 0; l <= m.layers; ++l) {
+      Kept& kept = layer[l];
+      if (l > 0 && !training) {
+        kept = layer[0];
+        kept.h = l % 2 == 0 ? layer[0].h : l == 1 ? rows(m.dim) : layer[1].h;
+        continue;
+      }
+      kept = {};
+      kept.h = rows(m.dim);
+      if (l == m.layers) break;
+      kept.qkv = rows(3 * m.dim);
+      kept.o = rows(m.dim);
+      kept.maximum = rows(m.heads);
+      kept.inverse = rows(m.heads);
+      kept.u = rows(m.dim);
+      kept.hidden = training ? rows(m.mlp) : take(m.mlp * block);
+      if (!training) continue;
+      kept.norm1 = rows(m.dim);
+      kept.norm2 = rows(m.dim);
+      kept.deviation1 = rows(1);
+      kept.deviation2 = rows(1);
+    }
+    z = take(m.dim * block);
+    logits = take(PaddedClasses(m) * block);
+    if (!training) return;
+    du = take(m.dim * block);
+    dh = rows(m.dim);
+    dh_next = rows(m.dim);
+    df = rows(m.dim);
+    da = rows(m.dim);
+    dhidden = rows(m.mlp);
+    dout = rows(m.dim);
+    dqkv = rows(3 * m.dim);
+    tokens = rows(m.dim);
+    pairs = rows(2 * kQueryBlock);
+    sums = take((5 * m.dim + m.mlp) * int64_t{kLanes});
+    dbias = pass.bias == Bias::kByOffset && pass.bias_trained ? take(m.heads * pass.bias_stride * kLanes) : nullptr;
+  }
+};
+
+// Keep-bits of one place: [row][D], the first row is that of position `first`.
+struct Dropout {
+  const uint16_t* bits = nullptr;  // Null: nothing is dropped.
+  int first = 0;
+  int dim = 0;
+  float scale = 1;
+
+  LONGREACH_INLINE Lanes operator()(int t, int feature, Lanes x) const {
+    return bits == nullptr ? x : Where(bits[static_cast<int64_t>(t - first) * dim + feature], x * scale);
+  }
+};
+
+LONGREACH_INLINE Dropout DropoutAt(const Model& m, const Pass& pass, const Tile& tile, int place, int first) {
+  if (tile.keep == nullptr || pass.keep_offset[place] < 0) return {};
+  return {.bits = tile.keep + pass.keep_offset[place], .first = first, .dim = m.dim, .scale = pass.keep_scale};
+}
+
+// Layer norm of z [D][TB][W]: normalised (kept), and scaled and shifted. Variance in two passes: the difference of two
+// large numbers would cancel.
+template <int TB>
+LONGREACH_INLINE void Norm(const float* z, int dim, const float* scale, const float* offset, float* normalised, float* y, float* deviation,
+                           int64_t ld) {
+  constexpr float kEpsilon = 1e-5f;
+  const float part = 1.0f / static_cast<float>(dim);
+  Lanes mean[TB], inverse[TB];
+  LONGREACH_UNROLL for (int i = 0; i < TB; ++i) mean[i] = inverse[i] = Zero();
+  for (int f = 0; f < dim; ++f) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) mean[i] = mean[i] + Load(z + (f * TB + i) * kLanes);
+  LONGREACH_UNROLL for (int i = 0; i < TB; ++i) mean[i] = mean[i] * part;
+  for (int f = 0; f < dim; ++f) {
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      const Lanes d = Load(z + (f * TB + i) * kLanes) - mean[i];
+      inverse[i] = Fma(d, d, inverse[i]);
+    }
+  }
+  LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+    inverse[i] = 1.0f / Sqrt(inverse[i] * part + kEpsilon);
+    if (deviation != nullptr) Store(deviation + i * kLanes, inverse[i]);
+  }
+  for (int f = 0; f < dim; ++f) {
+    const Lanes g = Splat(scale[f]), b = Splat(offset[f]);
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      const Lanes x = (Load(z + (f * TB + i) * kLanes) - mean[i]) * inverse[i];
+      if (normalised != nullptr) Store(normalised + f * ld + i * kLanes, x);
+      Store(y + f * ld + i * kLanes, Fma(x, g, b));
+    }
+  }
+}
+
+// dz = (g - mean(g) - x mean(g x)) / deviation with g = dy scale. Adds to the sums of scale and offset, lane by lane.
+template <int TB>
+LONGREACH_INLINE void NormBackward(const float* dy, int64_t ldy, const float* normalised, const float* deviation, const float* scale, int dim,
+                                   int64_t ld, float* dz, float* dscale, float* doffset) {
+  const float part = 1.0f / static_cast<float>(dim);
+  Lanes a[TB], b[TB], r[TB];
+  LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+    a[i] = b[i] = Zero();
+    r[i] = Load(deviation + i * kLanes);
+  }
+  for (int f = 0; f < dim; ++f) {
+    Lanes dg = Load(dscale + f * kLanes), db = Load(doffset + f * kLanes);
+    const Lanes gamma = Splat(scale[f]);
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      const Lanes y = Load(dy + f * ldy + i * kLanes), x = Load(normalised + f * ld + i * kLanes);
+      dg = Fma(y, x, dg);
+      db = db + y;
+      const Lanes g = y * gamma;
+      a[i] = a[i] + g;
+      b[i] = Fma(g, x, b[i]);
+    }
+    Store(dscale + f * kLanes, dg);
+    Store(doffset + f * kLanes, db);
+  }
+  LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+    a[i] = a[i] * part;
+    b[i] = b[i] * part;
+  }
+  for (int f = 0; f < dim; ++f) {
+    const Lanes gamma = Splat(scale[f]);
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      const Lanes y = Load(dy + f * ldy + i * kLanes), x = Load(normalised + f * ld + i * kLanes);
+      Store(dz + (f * TB + i) * kLanes, r[i] * (y * gamma - a[i] - x * b[i]));
+    }
+  }
+}
+
+// Sums over positions, lane by lane; reduced once per tile and layer. Rows of Work::sums.
+struct SumRows {
+  int scale2, offset2, mlp2_b, mlp1_b, scale1, offset1, all;
+  explicit SumRows(const Model& m)
+      : scale2(0), offset2(m.dim), mlp2_b(2 * m.dim), mlp1_b(3 * m.dim), scale1(3 * m.dim + m.mlp), offset1(4 * m.dim + m.mlp),
+        all(5 * m.dim + m.mlp) {}
+};
+
+// Queries, keys and values of a block; keys and values only without `query`. Rotated, if the pass says so: rows come a
+// whole pair at a time.
+template <int TB>
+LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, int layer, const Kept& kept, int64_t ld, int t, bool query) {
+  const int skip = query ? 0 : m.dim;
+  const int64_t panel = int64_t{kPanel} * m.dim;
+  const float* rotation = pass.rotation == nullptr ? nullptr : pass.rotation + (static_cast<int64_t>(layer) * pass.tape + t) * K;
+  Product<TB>(packed + int64_t{skip} * m.dim, panel, m.dim, 3 * m.dim - skip, kept.h + t * kLanes, ld,
+              [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+    n += skip;
+    if (rotation != nullptr && n < 2 * m.dim) {
+      LONGREACH_UNROLL for (int r = 0; r < kRows; r += 2) {
+        LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+          const float* angle = rotation + i * K + (n + r) % K / 2;
+          const Lanes c = Splat(angle[0]), s = Splat(angle[K / 2]), x = sum[r][i], y = sum[r + 1][i];
+          sum[r][i] = x * c - y * s;
+          sum[r + 1][i] = y * c + x * s;
+        }
+      }
+    }
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(kept.qkv + (n + r) * ld + (t + i) * kLanes, sum[r][i]);
+    }
+  });
+}
+
+// Turns the gradient of rotated rows back.
+inline void Unrotate(const Model& m, const Pass& pass, int layer, int first_query, float* dqkv, int64_t ld) {
+  const float* rotation = pass.rotation + static_cast<int64_t>(layer) * pass.tape * K;
+  for (int n = 0; n < 2 * m.dim; n += 2) {
+    float *even = dqkv + n * ld, *odd = even + ld;
+    for (int t = n < m.dim ? first_query : 0; t < pass.tape; ++t) {
+      const float* angle = rotation + t * K + n % K / 2;
+      const Lanes c = Splat(angle[0]), s = Splat(angle[K / 2]), x = Load(even + t * kLanes), y = Load(odd + t * kLanes);
+      Store(even + t * kLanes, x * c + y * s);
+      Store(odd + t * kLanes, y * c - x * s);
+    }
+  }
+}
+
+// What follows attention: h + drop(o W) -> norm -> u; u + drop(relu(u W1 + b1) W2 + b2) -> norm -> next layer's h.
+template <int TB>
+LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
+                                  float* next, const Work& work, int t, const Dropout& drop1, const Dropout& drop2, bool training) {
+  const PackedLayer place(m);
+  const int64_t ld = work.ld, here = t * kLanes, panel = int64_t{kPanel} * m.dim;
+  float* z = work.z;
+  const auto kept_at = [&](float* rows) { return training ? rows + here : nullptr; };
+  Product<TB>(packed + place.o, panel, m.dim, m.dim, kept.o + here, ld, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      Store(z + ((n + r) * TB + i) * kLanes, Load(kept.h + (n + r) * ld + here + i * kLanes) + drop1(t + i, n + r, sum[r][i]));
+    }
+  });
+  Norm<TB>(z, m.dim, parameters + at.norm1_scale, parameters + at.norm1_offset, kept_at(kept.norm1), kept.u + here, kept_at(kept.deviation1), ld);
+  const int64_t ldh = training ? ld : TB * kLanes;
+  float* hidden = training ? kept.hidden + here : kept.hidden;
+  const float *b1 = parameters + at.mlp1_b, *b2 = parameters + at.mlp2_b;
+  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, kept.u + here, ld, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      // In this order a NaN stays one.
+      Store(hidden + (n + r) * ldh + i * kLanes, Max(Zero(), sum[r][i] + b1[n + r]));
+    }
+  });
+  Product<TB>(packed + place.mlp2, int64_t{kPanel} * m.mlp, m.mlp, m.dim, hidden, ldh, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      Store(z + ((n + r) * TB + i) * kLanes, Load(kept.u + (n + r) * ld + here + i * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
+    }
+  });
+  Norm<TB>(z, m.dim, parameters + at.norm2_scale, parameters + at.norm2_offset, kept_at(kept.norm2), next + here, kept_at(kept.deviation2), ld);
+}
+
+// From the gradient of the layer's output (Work::dh) to those of the attention's output (dout), of the layer's input as far
+// as it went past attention (dh_next), and of what the weights are multiplied with (df, dhidden, da).
+template <int TB>
+LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
+                                          const Work& work, int t, const Dropout& drop1, const Dropout& drop2) {
+  const PackedLayer place(m);
+  const SumRows row(m);
+  const int64_t ld = work.ld, here = t * kLanes, panel = int64_t{kPanel} * m.dim;
+  float *sums = work.sums, *z = work.z, *du = work.du;
+  NormBackward<TB>(work.dh + here, ld, kept.norm2 + here, kept.deviation2 + here, parameters + at.norm2_scale, m.dim, ld, z,
+                   sums + row.scale2 * kLanes, sums + row.offset2 * kLanes);
+  for (int f = 0; f < m.dim; ++f) {
+    float* sum = sums + (row.mlp2_b + f) * kLanes;
+    Lanes db = Load(sum);
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      const Lanes v = drop2(t + i, f, Load(z + (f * TB + i) * kLanes));
+      Store(work.df + f * ld + here + i * kLanes, v);
+      db = db + v;
+    }
+    Store(sum, db);
+  }
+  Product<TB>(packed + place.mlp2_back, panel, m.dim, m.mlp, work.df + here, ld, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
+      float* sum = sums + (row.mlp1_b + n + r) * kLanes;
+      Lanes db = Load(sum);
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+        const Lanes v = WherePositive(Load(kept.hidden + (n + r) * ld + here + i * kLanes), g[r][i]);
+        Store(work.dhidden + (n + r) * ld + here + i * kLanes, v);
+        db = db + v;
+      }
+      Store(sum, db);
+    }
+  });
+  Product<TB>(packed + place.mlp1_back, int64_t{kPanel} * m.mlp, m.mlp, m.dim, work.dhidden + here, ld,
+              [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));
+    }
+  });
+  NormBackward<TB>(du, TB * kLanes, kept.norm1 + here, kept.deviation1 + here, parameters + at.norm1_scale, m.dim, ld, z,
+                   sums + row.scale1 * kLanes, sums + row.offset1 * kLanes);
+  for (int f = 0; f < m.dim; ++f) {
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      const Lanes v = Load(z + (f * TB + i) * kLanes);
+      Store(work.dh_next + f * ld + here + i * kLanes, v);
+      Store(work.da + f * ld + here + i * kLanes, drop1(t + i, f, v));
+    }
+  }
+  Product<TB>(packed + place.o_back, panel, m.dim, m.dim, work.da + here, ld, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      Store(work.dout + (n + r) * ld + here + i * kLanes, g[r][i]);
+    }
+  });
+}
+
+// Adds to dh_next what came through queries, keys and values; where nothing asked, it is only keys and values.
+template <int TB>
+LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const Work& work, int t, bool query) {
+  const int skip = query ? 0 : m.dim;
+  Product<TB>(packed + PackedLayer(m).qkv_back + skip * kPanel, int64_t{3 * kPanel} * m.dim, 3 * m.dim - skip, m.dim,
+              work.dqkv + skip * work.ld + t * kLanes, work.ld, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      float* d = work.dh_next + (n + r) * work.ld + (t + i) * kLanes;
+      Store(d, query ? g[r][i] + Load(d) : g[r][i]);
+    }
+  });
+}
+
+}  // namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE
