@@ -62,6 +62,7 @@ int Main(int argc, char** argv) {
   bench->add_option("--seconds", bench_options.seconds, "How long to train")->capture_default_str();
   bench->add_option("--threads", bench_options.threads, "Threads; 0: all cores")->capture_default_str();
   bench->add_option("--device", bench_device, "cpu or cuda")->check(CLI::IsMember(kDevices))->capture_default_str();
+  bench->add_option("--engine", bench_options.engine, "libtorch, lanes, or an instruction set: lanes-portable; empty: what training takes");
   bench->add_option("-o,--output", bench_output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))->capture_default_str();
 

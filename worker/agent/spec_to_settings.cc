@@ -73,6 +73,7 @@ PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
   to.lengths.assign(from.lengths().begin(), from.lengths().end());
   LONGREACH_TAKE(to, from, examples);
   LONGREACH_TAKE(to, from, dropout);
+  LONGREACH_TAKE(to, from, seed);
   return to;
 }
 

@@ -1,6 +1,7 @@
 // How fast a pack trains and is tested on this machine, beside what its matrix products could reach.
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 
 #include "proto/catalog/catalog.h"
 #include "worker/trainer/caught.h"
@@ -49,7 +50,9 @@ double GemmGflops(int threads, bool cuda, double seconds) {
 absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   PackSettings settings = request.settings;
   const catalog::Task& task = *catalog::FindTask(settings.task);
-  const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = request.threads, .cuda = request.cuda});
+  const std::unique_ptr<StepEngine> engine = MakeEngine(
+      settings, {.threads = request.threads, .cuda = request.cuda, .engine = request.engine},
+      [](const std::string& line) { std::cerr << line << std::endl; });
   const PositionUse use = engine->encoder().encoding().Use();
   std::vector<Member> members(static_cast<size_t>(request.pack));
   for (size_t m = 0; m < members.size(); ++m) members[m].seed = static_cast<uint32_t>(m);
@@ -115,6 +118,11 @@ absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   if (request.settings.training.lengths.empty()) return absl::InvalidArgumentError("lengths: there are none to train on");
   if (request.pack < 1 || request.pack > kMaxPack) return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", kMaxPack));
   if (!(request.seconds > 0)) return absl::InvalidArgumentError("seconds: must be positive");
+  std::vector<std::string> engines = EngineNames();
+  engines.insert(engines.end(), {"lanes", ""});
+  if (std::ranges::find(engines, request.engine) == engines.end()) {
+    return absl::InvalidArgumentError(Text("engine: unknown name '", request.engine, "'; this machine has ", Join(EngineNames(), ", "), " and lanes"));
+  }
   return Caught<BenchResult>([&] { return Measure(request); });
 }
 

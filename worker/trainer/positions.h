@@ -29,6 +29,10 @@ class Distances {
   int64_t tape() const { return tape_; }
   // Entry of (query, key) is key - query + T - 1.
   bool toeplitz() const { return positions_.empty(); }
+  // Of every token; empty where distances are by offset.
+  const std::vector<int64_t>& positions() const { return positions_; }
+  // The entry of distance 0.
+  int64_t center() const { return center_; }
   // Float [R], in positions.
   const Tensor& values() const { return values_R_; }
   int64_t Entry(int64_t query, int64_t key) const {

@@ -42,12 +42,12 @@ absl::StatusOr<PackResult> Session::Run() {
 }
 
 absl::Status Session::Prepare() {
-  engine_ = MakeLibtorchEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda});
+  const auto log = [](const std::string& line) { std::cerr << line << std::endl; };
+  engine_ = MakeEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda}, log);
   const ParameterLayout& layout = engine_->encoder().layout();
   state_ = InitialState(layout, request_.members);
   RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_));
-  RestoreCheckpoints(request_.settings, layout, request_.members, state_,
-                     [](const std::string& line) { std::cerr << line << std::endl; });
+  RestoreCheckpoints(request_.settings, layout, request_.members, state_, log);
   state_.parameters = state_.parameters.to(engine_->device());
   state_.moment1 = state_.moment1.to(engine_->device());
   state_.moment2 = state_.moment2.to(engine_->device());
@@ -75,21 +75,39 @@ absl::Status Session::TrainSteps() {
 }
 
 std::vector<LossPoint> Session::AddLosses(const std::vector<StepResult>& results) {
-  const int steps = request_.settings.training.steps;
-  const int interval = std::max(1, steps / kMaxPoints + (steps % kMaxPoints != 0));
   std::vector<LossPoint> points;
   ++state_.loss_updates;
-  const bool complete = state_.step % interval == 0 || state_.step == steps;
+  const bool complete = state_.step % PointInterval() == 0 || state_.step == request_.settings.training.steps;
   for (size_t m = 0; m < results.size(); ++m) {
     MemberState& member = state_.members[m];
     if (!member.live) continue;
     member.loss_sum += results[m].loss;
     if (!complete) continue;
-    points.push_back({.member = static_cast<int>(m), .step = state_.step, .loss = member.loss_sum / state_.loss_updates});
+    member.curve.push_back(member.loss_sum / state_.loss_updates);
+    points.push_back({.member = static_cast<int>(m), .step = state_.step, .loss = member.curve.back()});
     member.loss_sum = 0;
   }
   if (complete) state_.loss_updates = 0;
   return points;
+}
+
+std::vector<LossPoint> Session::PointsSoFar() const {
+  std::vector<LossPoint> points;
+  for (size_t m = 0; m < state_.members.size(); ++m) {
+    const std::vector<double>& curve = state_.members[m].curve;
+    for (size_t i = 0; i < curve.size(); ++i) {
+      const int64_t step = static_cast<int64_t>(i + 1) * PointInterval();
+      points.push_back({.member = static_cast<int>(m),
+                        .step = static_cast<int>(std::min<int64_t>(step, request_.settings.training.steps)),
+                        .loss = curve[i]});
+    }
+  }
+  return points;
+}
+
+int Session::PointInterval() const {
+  const int steps = request_.settings.training.steps;
+  return std::max(1, steps / kMaxPoints + (steps % kMaxPoints != 0));
 }
 
 absl::Status Session::EvaluateLengths() {
@@ -125,7 +143,8 @@ absl::Status Session::EvaluateLengths() {
 }
 
 absl::StatusOr<PackResult> Session::Finish() {
-  Report(Progress::Phase::kWriting);
+  // Points that were told before a crash on the way may never have been written down: the end tells them all.
+  Report(Progress::Phase::kWriting, PointsSoFar());
   PackResult result;
   result.step = state_.step;
   result.engine = engine_->Name();

@@ -33,6 +33,9 @@ class Session {
   absl::Status CheckpointIfDue();
   // Adds the losses of an update; returns the points of the loss curves that it completes.
   std::vector<LossPoint> AddLosses(const std::vector<StepResult>& results);
+  std::vector<LossPoint> PointsSoFar() const;
+  // Updates from one point of the loss curves to the next.
+  int PointInterval() const;
   void MeasureSpeed();
 
   const PackRequest& request_;

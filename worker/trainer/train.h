@@ -52,6 +52,7 @@ struct PackSettings {
     std::vector<int> lengths;  // Ascending.
     int examples = 500;
     bool dropout = false;
+    uint32_t seed = 0;
   } evaluation;
 };
 
@@ -96,7 +97,7 @@ struct Progress {
   double steps_per_second = 0;
   // Evaluated lengths.
   int lengths_done = 0;
-  // New points, at most 1000 per member over a whole run; a function of the job alone, so a resumed run repeats them.
+  // New points, at most 1000 per member over a whole run; a function of the job alone. When all is done, all of them again.
   std::vector<LossPoint> points;
 };
 
@@ -139,7 +140,7 @@ struct PackResult {
   int step = 0;
   std::vector<MemberResult> results;   // In the order of the members.
   std::filesystem::path weights;       // Final parameters of all members, safetensors with a member axis; empty when stopped.
-  std::string engine;                  // "libtorch".
+  std::string engine;                  // "libtorch" or "lanes-avx512" and its like.
 };
 
 // Trains a pack to its last step and evaluates it, from its checkpoints if it has any.
@@ -173,6 +174,7 @@ struct BenchRequest {
   double seconds = 10;
   int threads = 0;
   bool cuda = false;
+  std::string engine = "";  // "libtorch", "lanes" or one of those by its full name; empty: what training takes.
 };
 struct BenchResult {
   double job_steps_per_second = 0;

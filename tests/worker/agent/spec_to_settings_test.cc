@@ -24,7 +24,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
             sandwich_dim: 24 learned_rows: 99 }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero" }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13 }
-    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true })pb"));
+    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 })pb"));
 
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->experiment, "algorithmic");
@@ -53,6 +53,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_THAT(settings->evaluation.lengths, ElementsAre(41, 42));
   EXPECT_EQ(settings->evaluation.examples, 14);
   EXPECT_TRUE(settings->evaluation.dropout);
+  EXPECT_EQ(settings->evaluation.seed, 15u);
 }
 
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of

@@ -13,7 +13,8 @@ namespace longreach::trainer {
 namespace {
 
 constexpr std::string_view kFormat = "longreach-trainer/1";
-constexpr int64_t kFlags = 4;
+// live, dropped, diverged, diverged_at, points of the loss curve.
+constexpr int64_t kFlags = 5;
 
 // A part of a file that is made up of a flat buffer, parameter by parameter.
 void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat, std::vector<SafetensorsPart>& parts,
@@ -139,10 +140,15 @@ absl::StatusOr<Found> ReadMember(FileCache& cache, const MemberFile& source, con
   ASSIGN_OR_RETURN(const std::vector<double> loss_sum, file->Doubles("member/loss_sum"));
   ASSIGN_OR_RETURN(const std::vector<double> accuracy, file->Doubles("test/accuracy"));
   ASSIGN_OR_RETURN(const std::vector<double> loss, file->Doubles("test/loss"));
+  ASSIGN_OR_RETURN(const std::vector<double> curve, file->Doubles("member/curve"));
   if (flags.size() != jobs.size() * kFlags || loss_sum.size() != jobs.size() || accuracy.size() % jobs.size() != 0 ||
-      loss.size() != accuracy.size()) {
+      loss.size() != accuracy.size() || curve.size() % jobs.size() != 0) {
     return refuse("its tensors do not fit each other");
   }
+  const auto flag = flags.begin() + static_cast<std::ptrdiff_t>(m * kFlags);
+  const size_t curve_row = curve.size() / jobs.size();
+  if (flag[4] < 0 || static_cast<size_t>(flag[4]) > curve_row) return refuse("its loss curve is shorter than it says");
+  const auto curve_begin = curve.begin() + static_cast<std::ptrdiff_t>(m * curve_row);
   const size_t lengths = accuracy.size() / jobs.size();
   Found found{.file = file,
               .member = source.member,
@@ -150,12 +156,12 @@ absl::StatusOr<Found> ReadMember(FileCache& cache, const MemberFile& source, con
               .lengths_done = static_cast<int>(lengths),
               .loss_updates = static_cast<int>(*loss_updates),
               .state = {}};
-  const auto flag = flags.begin() + static_cast<std::ptrdiff_t>(m * kFlags);
   found.state = {.live = flag[0] != 0,
                  .dropped = false,
                  .diverged = flag[2] != 0,
                  .diverged_at = flag[3],
                  .loss_sum = loss_sum[m],
+                 .curve = {curve_begin, curve_begin + flag[4]},
                  .accuracy = {accuracy.begin() + static_cast<std::ptrdiff_t>(m * lengths),
                               accuracy.begin() + static_cast<std::ptrdiff_t>((m + 1) * lengths)},
                  .loss = {loss.begin() + static_cast<std::ptrdiff_t>(m * lengths),
@@ -182,7 +188,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
-      "\ntest_dropout=", s.evaluation.dropout, "\n"));
+      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n"));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members) {
@@ -208,11 +214,15 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   AddBuffer("adam_m/", layout, state.moment1, parts, storage);
   AddBuffer("adam_v/", layout, state.moment2, parts, storage);
   std::vector<int32_t> flags;
-  std::vector<double> loss_sum, accuracy, loss;
+  std::vector<double> loss_sum, curve, accuracy, loss;
   const size_t lengths = static_cast<size_t>(state.lengths_done);
+  size_t curve_row = 0;
+  for (const MemberState& member : state.members) curve_row = std::max(curve_row, member.curve.size());
   for (const MemberState& member : state.members) {
-    flags.insert(flags.end(), {member.live, member.dropped, member.diverged, member.diverged_at});
+    flags.insert(flags.end(), {member.live, member.dropped, member.diverged, member.diverged_at, static_cast<int32_t>(member.curve.size())});
     loss_sum.push_back(member.loss_sum);
+    curve.insert(curve.end(), member.curve.begin(), member.curve.end());
+    curve.resize(curve.size() + curve_row - member.curve.size());
     for (size_t i = 0; i < lengths; ++i) {
       accuracy.push_back(i < member.accuracy.size() ? member.accuracy[i] : 0);
       loss.push_back(i < member.loss.size() ? member.loss[i] : 0);
@@ -220,6 +230,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   }
   AddValues("member/flags", "I32", {state.size(), kFlags}, flags, parts, storage);
   AddValues("member/loss_sum", "F64", {state.size()}, loss_sum, parts, storage);
+  AddValues("member/curve", "F64", {state.size(), static_cast<int64_t>(curve_row)}, curve, parts, storage);
   AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy, parts, storage);
   AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss, parts, storage);
   return Write(file, "checkpoint", settings, members, state, parts, storage);

@@ -1,7 +1,7 @@
 // Checkpoints and final weights: safetensors with the member axis in front and the job ids in the header.
 //
-//   checkpoint  param/X, adam_m/X, adam_v/X [E, ..] (F32); member/flags [E, 4] (I32: live, dropped, diverged, diverged_at);
-//               member/loss_sum [E] (F64); test/accuracy, test/loss [E, lengths done] (F64)
+//   checkpoint  param/X, adam_m/X, adam_v/X [E, ..] (F32); member/flags [E, 5] (I32: live, dropped, diverged,
+//               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E] (F64); test/accuracy, test/loss [E, lengths done] (F64)
 //   weights     param/X [E, ..]
 // Header: format, kind, step, jobs (one line each), settings (a hash), loss_updates, payload_sha256.
 #pragma once

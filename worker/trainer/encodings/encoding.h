@@ -56,6 +56,10 @@ class Encoding {
   virtual Tensor Rotation(const Tensor& /*positions*/) const { return {}; }
   // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor.
   virtual Tensor BiasTable(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
+  // Adds to `gradients` what the gradient of a layer's BiasTable(), [H, R], makes of the parameters: for engines without
+  // autograd, on a CPU and without pack axis. Needed where the encoding is trained and has a table.
+  virtual void AddBiasGradient(const Distances&, const ParameterSet& /*parameters*/, int /*layer*/, const Tensor& /*table_gradient*/,
+                               const ParameterSet& /*gradients*/) const {}
   // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor.
   virtual ContentTerm Content(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
 };

@@ -26,6 +26,27 @@ void KerpleParameters::Clamp(const ParameterSet& parameters, double p_max) const
   }
 }
 
+void KerpleParameters::AddGradient(const Tensor& penalty_R, const ParameterSet& parameters, int layer, const Tensor& table_gradient,
+                                   const ParameterSet& gradients, Slopes (*slopes)(double a, double p, double distance)) const {
+  const size_t set = config_.kerple_shared ? 0 : static_cast<size_t>(layer);
+  const size_t a_index = static_cast<size_t>(a_[set]), p_index = static_cast<size_t>(p_[set]);
+  const auto distance = penalty_R.accessor<float, 1>();
+  const auto gradient = table_gradient.accessor<float, 2>();
+  for (int64_t h = 0; h < config_.num_heads; ++h) {
+    const double a = parameters[a_index].data_ptr<float>()[h], p = parameters[p_index].data_ptr<float>()[h];
+    double sum_a = 0, sum_p = 0;
+    for (int64_t r = 0; r < distance.size(0); ++r) {
+      const double g = gradient[h][r];
+      if (g == 0) continue;
+      const Slopes slope = slopes(a, p, distance[r]);
+      sum_a += g * slope.a;
+      sum_p += g * slope.p;
+    }
+    gradients[a_index].data_ptr<float>()[h] += static_cast<float>(sum_a);
+    gradients[p_index].data_ptr<float>()[h] += static_cast<float>(sum_p);
+  }
+}
+
 Tensor KerpleParameters::Column(const ParameterSet& parameters, const std::vector<int>& indices, int layer) const {
   const Tensor& values = parameters[static_cast<size_t>(indices[config_.kerple_shared ? 0 : static_cast<size_t>(layer)])];
   if (values.dim() == 1) return values.unsqueeze(-1);

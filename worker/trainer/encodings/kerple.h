@@ -21,6 +21,13 @@ class KerpleParameters {
   // a >= 0.01 and p >= 0.01; p <= p_max where that is positive.
   void Clamp(const ParameterSet& parameters, double p_max) const;
 
+  // What Encoding::AddBiasGradient() does, given d(bias)/da and d(bias)/dp at (a, p, distance).
+  struct Slopes {
+    double a, p;
+  };
+  void AddGradient(const Tensor& penalty_R, const ParameterSet& parameters, int layer, const Tensor& table_gradient, const ParameterSet& gradients,
+                   Slopes (*slopes)(double a, double p, double distance)) const;
+
   // As [H, 1] or [E, H, 1].
   Tensor A(const ParameterSet& parameters, int layer) const { return Column(parameters, a_, layer); }
   Tensor P(const ParameterSet& parameters, int layer) const { return Column(parameters, p_, layer); }

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "worker/trainer/encodings/kerple.h"
 
 namespace longreach::trainer {
@@ -18,6 +20,14 @@ class LogKerple final : public Encoding {
   Tensor BiasTable(const Distances& distances, const ParameterSet& set, int layer) const override {
     const Tensor distance_R = PenaltyDistance(distances.values(), break_symmetry_);
     return -parameters_.P(set, layer) * at::log1p(parameters_.A(set, layer) * distance_R);
+  }
+
+  void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer, const Tensor& table_gradient,
+                       const ParameterSet& gradients) const override {
+    parameters_.AddGradient(PenaltyDistance(distances.values(), break_symmetry_), set, layer, table_gradient, gradients,
+                            [](double a, double p, double distance) -> KerpleParameters::Slopes {
+                              return {.a = -p * distance / (1 + a * distance), .p = -std::log1p(a * distance)};
+                            });
   }
 
  private:

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "worker/trainer/encodings/kerple.h"
 
 namespace longreach::trainer {
@@ -16,9 +18,21 @@ class PowerKerple final : public Encoding {
   void Clamp(const ParameterSet& set) const override { parameters_.Clamp(set, 2.0); }
 
   Tensor BiasTable(const Distances& distances, const ParameterSet& set, int layer) const override {
-    const Tensor distance_R = PenaltyDistance(distances.values(), break_symmetry_);
+    // In float64: biases go into the millions, where a float32 power is several units off.
+    const Tensor distance_R = PenaltyDistance(distances.values().to(at::kDouble), break_symmetry_);
     // At distance 0 the value and its gradients are 0: LibTorch defines d(0^p)/dp as 0.
-    return -parameters_.A(set, layer) * at::pow(distance_R, parameters_.P(set, layer));
+    const Tensor power = at::pow(distance_R, parameters_.P(set, layer).to(at::kDouble));
+    return (-parameters_.A(set, layer).to(at::kDouble) * power).to(at::kFloat);
+  }
+
+  void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer, const Tensor& table_gradient,
+                       const ParameterSet& gradients) const override {
+    parameters_.AddGradient(PenaltyDistance(distances.values(), break_symmetry_), set, layer, table_gradient, gradients,
+                            [](double a, double p, double distance) -> KerpleParameters::Slopes {
+                              if (distance == 0) return {0, 0};
+                              const double power = std::pow(distance, p);
+                              return {.a = -power, .p = -a * power * std::log(distance)};
+                            });
   }
 
  private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "proto/catalog/catalog.h"
-#include "worker/trainer/random/sampling.h"
 #include "worker/trainer/tasks/registry.h"
 
 namespace longreach::trainer {
@@ -53,8 +52,16 @@ Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step
 }
 
 Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_length) {
-  return MakeBatch(settings, use, requested_length, settings.evaluation.examples, tasks::TestBatchStream(requested_length),
-                   {.key = kEvaluationKey, .step = static_cast<uint64_t>(requested_length), .test = true});
+  return MakeBatch(settings, use, requested_length, settings.evaluation.examples, tasks::TestBatchStream(requested_length, settings.evaluation.seed),
+                   {.key = EvaluationKey(settings.evaluation.seed), .step = static_cast<uint64_t>(requested_length), .test = true});
+}
+
+KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place) {
+  return KeepMask({.key = batch.source.key,
+                   .purpose = batch.source.test ? Purpose::kTestDropout : Purpose::kTrainingDropout,
+                   .layer = static_cast<uint16_t>(place),
+                   .step = batch.source.step},
+                  settings.model.dropout);
 }
 
 std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& encoder, const Batch& batch, int64_t first, int64_t count) {
@@ -68,15 +75,10 @@ std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& 
       factors.emplace_back();
       continue;
     }
-    const KeepMask mask({.key = batch.source.key,
-                         .purpose = batch.source.test ? Purpose::kTestDropout : Purpose::kTrainingDropout,
-                         .layer = static_cast<uint16_t>(place),
-                         .step = batch.source.step},
-                        settings.model.dropout);
+    const KeepMask mask = DropoutMask(settings, batch, place);
     const int64_t rows = encoder.RowsAt(place, batch.tape, batch.outputs);
     Tensor factor = at::empty({count * rows, dim}, at::kFloat);
     float* out = factor.data_ptr<float>();
-    // Element (sequence, position, feature) has the number (sequence * T + position) * padded + feature.
     if (padded == dim && rows == batch.tape) {
       mask.Fill(static_cast<uint64_t>(first * rows * dim), {out, static_cast<size_t>(count * rows * dim)});
       factors.push_back(std::move(factor));

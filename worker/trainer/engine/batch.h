@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "worker/trainer/model/encoder.h"
-#include "worker/trainer/random/random_stream.h"
+#include "worker/trainer/random/sampling.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -28,6 +28,10 @@ Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step);
 // The test batch of one length, the same for all jobs.
 Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_length);
+
+// What dropout at a place of the encoder keeps. Element (sequence, position, feature) has the number
+// (sequence * T + position) * D + feature, with D rounded up to a multiple of 8.
+KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place);
 
 // Dropout factors of `count` sequences from `first`, by place of the encoder (encoder.h): 0 or 1/(1-p). An element's fate
 // depends on place, sequence, position and feature. Empty when p is 0.

@@ -28,6 +28,8 @@ struct EngineOptions {
   bool cuda = false;
   // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
   bool whole_pack = false;
+  // Which engine: "libtorch", "lanes" (for the machine's best instruction set), or one by its full name. Empty: the default.
+  std::string engine = "";
 };
 
 class StepEngine {
@@ -55,6 +57,13 @@ class StepEngine {
   // `between` is called now and then from the calling thread; it may throw to break off.
   virtual std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) = 0;
 };
+
+// The engine that `options` ask for. Where it cannot do what the settings ask for, it is "libtorch", which can do all, and `log`
+// gets a line that says so. Throws when no engine of this machine has that name.
+std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
+                                       const std::function<void(const std::string&)>& log);
+// The names of all engines that this machine can run on its CPU.
+std::vector<std::string> EngineNames();
 
 std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options);
 

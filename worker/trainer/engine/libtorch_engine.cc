@@ -7,6 +7,7 @@
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/engine/update.h"
 
 #include "proto/catalog/catalog.h"
 
@@ -68,33 +69,9 @@ class LibtorchEngine final : public StepEngine {
   }
 
   std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) override {
-    const size_t members = state.members.size();
-    const std::vector<double> norms = Norms(state);
-    std::vector<StepResult> results(members);
-    std::vector<AdamStep> steps(members);
-    for (size_t m = 0; m < members; ++m) {
-      MemberState& member = state.members[m];
-      if (!member.live) continue;
-      if (!std::isfinite(losses[m]) || !std::isfinite(norms[m])) {
-        member.live = false;
-        member.diverged = true;
-        member.diverged_at = state.step;
-        continue;
-      }
-      results[m] = {.loss = losses[m], .gradient_norm = norms[m]};
-      steps[m] = MakeAdamStep(norms[m], settings_.training.clip_norm, learning_rates[m], state.step + 1);
-    }
-    if (device_.is_cuda()) {
-      ApplyOnDevice(steps, state);
-    } else {
-      const int64_t chunks = Chunks();
-      pool_.Run(state.size() * chunks, [&](int64_t item) {
-        const size_t m = static_cast<size_t>(item / chunks);
-        if (!state.members[m].live) return;
-        ApplyAdam(steps[m], Chunk(gradients_, item), Chunk(state.moment1, item), Chunk(state.moment2, item),
-                  Chunk(state.parameters, item));
-      });
-    }
+    if (device_.is_cpu()) return UpdateOnCpu(pool_, gradients_, losses, learning_rates, settings_.training.clip_norm, state);
+    std::vector<StepResult> results;
+    ApplyOnDevice(MakeSteps(losses, NormsOnDevice(), learning_rates, settings_.training.clip_norm, state, results), state);
     ++state.step;
     return results;
   }
@@ -170,7 +147,8 @@ class LibtorchEngine final : public StepEngine {
   struct Unit {
     int64_t member = -1;
     ParameterSet leaves;
-    Tensor gradient;  // [stride].
+    Tensor gradient;         // [stride], or [E, stride].
+    ParameterSet gradients;  // Views of it.
   };
 
   int64_t Stride() const { return encoder_.layout().stride(); }
@@ -208,11 +186,8 @@ class LibtorchEngine final : public StepEngine {
   void MakeLeaves(Unit& unit, const Tensor& parameters, const Tensor& gradient) {
     unit.gradient = gradient;
     unit.leaves = ViewParameters(encoder_.layout(), parameters);
-    const ParameterSet gradients = ViewParameters(encoder_.layout(), gradient);
-    for (size_t i = 0; i < unit.leaves.size(); ++i) {
-      unit.leaves[i] = unit.leaves[i].detach().requires_grad_(true);
-      unit.leaves[i].mutable_grad() = gradients[i];
-    }
+    unit.gradients = ViewParameters(encoder_.layout(), gradient);
+    for (Tensor& leaf : unit.leaves) leaf = leaf.detach().requires_grad_(true);
   }
 
   std::vector<double> UnitGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
@@ -265,31 +240,21 @@ class LibtorchEngine final : public StepEngine {
 
   // Forward, loss and backward; the gradient is left in the unit's buffer. Returns the loss of each member.
   std::vector<double> Backward(Unit& unit, const Group& group, const Batch& batch) {
-    unit.gradient.zero_();
     const at::AutoGradMode with_gradient(true);
     const Tensor losses = CrossEntropy(encoder_.Forward(unit.leaves, group.feed), group.targets) *
                           (1.0 / static_cast<double>(batch.size * batch.outputs));
-    losses.sum().backward();
+    const torch::autograd::variable_list gradients = torch::autograd::grad({losses.sum()}, unit.leaves);
+    {
+      const torch::NoGradGuard no_grad;
+      for (size_t i = 0; i < gradients.size(); ++i) unit.gradients[i].copy_(gradients[i]);
+    }
     const Tensor values = losses.detach().to(at::kCPU, at::kDouble).contiguous();
     return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
   }
 
-  std::vector<double> Norms(const PackState& state) {
-    std::vector<double> norms(state.members.size(), 0);
-    if (device_.is_cuda()) {
-      const Tensor sums = gradients_.to(at::kDouble).square().sum(1).sqrt().to(at::kCPU);
-      std::copy_n(sums.data_ptr<double>(), norms.size(), norms.begin());
-      return norms;
-    }
-    const int64_t chunks = Chunks();
-    std::vector<double> partial(norms.size() * static_cast<size_t>(chunks), 0);
-    pool_.Run(static_cast<int64_t>(partial.size()), [&](int64_t item) {
-      if (!state.members[static_cast<size_t>(item / chunks)].live) return;
-      partial[static_cast<size_t>(item)] = SumOfSquares(Chunk(gradients_, item));
-    });
-    for (size_t i = 0; i < partial.size(); ++i) norms[i / static_cast<size_t>(chunks)] += partial[i];
-    for (double& norm : norms) norm = std::sqrt(norm);
-    return norms;
+  std::vector<double> NormsOnDevice() const {
+    const Tensor norms = gradients_.to(at::kDouble).square().sum(1).sqrt().to(at::kCPU);
+    return {norms.data_ptr<double>(), norms.data_ptr<double>() + norms.numel()};
   }
 
   // optimizer.cc in LibTorch operations, for all members at once.

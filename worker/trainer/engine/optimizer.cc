@@ -2,13 +2,7 @@
 
 #include <cmath>
 
-// One variant per instruction set; part of what "device" means for bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define LONGREACH_CLONES __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
-#else
-#define LONGREACH_CLONES
-#endif
+#include "worker/trainer/instruction_sets.h"
 
 namespace longreach::trainer {
 

@@ -15,6 +15,7 @@ struct MemberState {
   bool diverged = false;
   int diverged_at = 0;   // Updates done when loss or gradient was not finite.
   double loss_sum = 0;   // Of the updates since the last point of the loss curve.
+  std::vector<double> curve;  // All points so far.
   // By test length, as far as evaluated.
   std::vector<double> accuracy;
   std::vector<double> loss;

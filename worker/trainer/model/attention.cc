@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "worker/trainer/model/attention_cpu.h"
+
 namespace longreach::trainer {
 
 namespace {
@@ -41,6 +43,94 @@ Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, c
   return at::matmul(by_query, pair_keys.transpose(-1, -2)).permute({0, 3, 1, 2, 4});
 }
 
+// Softmax over the keys. Its gradient p_s (d_s - sum p d) is all rounding where one probability is nearly 1; taking d at that
+// key as the origin leaves the small terms as they are. As attention_cpu.cc does.
+class KeySoftmax : public torch::autograd::Function<KeySoftmax> {
+ public:
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& logits) {
+    const Tensor p = at::softmax(logits, -1);
+    context->save_for_backward({p});
+    return p;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    const Tensor p = context->get_saved_variables()[0];
+    const Tensor d = gradients[0] - gradients[0].gather(-1, p.argmax(-1, true));
+    return {p * (d - (p * d).sum(-1, true))};
+  }
+};
+
+// A node of the graph takes no undefined tensors: this one stands for them.
+const Tensor& Absent() {
+  static const Tensor absent = at::empty({0}, at::kFloat);
+  return absent;
+}
+bool IsThere(const Tensor& tensor) { return tensor.defined() && tensor.numel() > 0; }
+
+// The shapes and tables of a unit as attention_cpu.h wants them.
+AttentionProblem MakeProblem(const AttentionShape& shape, const LayerTerms& terms, const Tensor& table) {
+  AttentionProblem problem{.batch = shape.batch, .tape = shape.tape, .heads = shape.heads, .head_dim = shape.head_dim, .queries = shape.queries};
+  if (IsThere(terms.rotation)) problem.rotation = terms.rotation.const_data_ptr<float>();
+  if (!IsThere(table)) return problem;
+  problem.table = table.const_data_ptr<float>();
+  problem.entries = table.size(-1);
+  if (!terms.distances->toeplitz()) {
+    problem.places = terms.distances->positions().data();
+    problem.center = terms.distances->center();
+  }
+  return problem;
+}
+
+AttentionInput MakeInput(const AttentionShape& shape, const Tensor& q, const Tensor& kv) {
+  const int64_t width = shape.heads * shape.head_dim;
+  const float* keys = kv.const_data_ptr<float>() + (IsThere(q) ? 0 : width);
+  return {.q = IsThere(q) ? q.const_data_ptr<float>() : kv.const_data_ptr<float>(),
+          .k = keys,
+          .v = keys + width,
+          .q_stride = IsThere(q) ? q.size(-1) : kv.size(-1),
+          .kv_stride = kv.size(-1)};
+}
+
+// One node of the graph for all of a unit's attention on the CPU.
+class CpuAttention : public torch::autograd::Function<CpuAttention> {
+ public:
+  // `table` is contiguous, or undefined; `terms` and its distances outlive the graph (a step).
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& q, const Tensor& kv, const Tensor& table,
+                        AttentionShape shape, const LayerTerms* terms) {
+    Tensor out = at::empty({shape.batch * shape.queries, shape.heads * shape.head_dim}, at::kFloat);
+    Tensor probabilities = at::empty({shape.batch, shape.heads, shape.queries, shape.tape}, at::kFloat);
+    AttentionForward(MakeProblem(shape, *terms, table), MakeInput(shape, q, kv), out.data_ptr<float>(), probabilities.data_ptr<float>());
+    context->save_for_backward({q, kv, table, probabilities, IsThere(terms->rotation) ? terms->rotation : Absent()});
+    context->saved_data["shape"] = std::vector<int64_t>{shape.batch, shape.tape, shape.heads, shape.head_dim, shape.queries};
+    context->saved_data["distances"] = reinterpret_cast<int64_t>(terms->distances);
+    return out;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    const torch::autograd::variable_list saved = context->get_saved_variables();
+    const Tensor &q = saved[0], &kv = saved[1], &table = saved[2], &probabilities = saved[3];
+    const std::vector<int64_t> sizes = context->saved_data["shape"].toIntVector();
+    const AttentionShape shape{.batch = sizes[0], .tape = sizes[1], .heads = sizes[2], .head_dim = sizes[3], .queries = sizes[4]};
+    LayerTerms terms;
+    terms.rotation = saved[4];
+    terms.distances = reinterpret_cast<const Distances*>(context->saved_data["distances"].toInt());
+    const Tensor out_gradient = gradients[0].contiguous();
+    Tensor q_gradient = IsThere(q) ? at::empty_like(q) : Tensor();
+    Tensor kv_gradient = at::empty_like(kv);
+    Tensor table_gradient = IsThere(table) && context->needs_input_grad(2) ? at::zeros_like(table) : Tensor();
+    const int64_t width = shape.heads * shape.head_dim;
+    float* keys = kv_gradient.data_ptr<float>() + (IsThere(q) ? 0 : width);
+    AttentionBackward(MakeProblem(shape, terms, table), MakeInput(shape, q, kv), probabilities.const_data_ptr<float>(),
+                      out_gradient.const_data_ptr<float>(),
+                      {.q = IsThere(q) ? q_gradient.data_ptr<float>() : kv_gradient.data_ptr<float>(),
+                       .k = keys,
+                       .v = keys + width,
+                       .q_stride = IsThere(q) ? q.size(-1) : kv.size(-1),
+                       .kv_stride = kv.size(-1),
+                       .table = IsThere(table_gradient) ? table_gradient.data_ptr<float>() : nullptr});
+    return {q_gradient, kv_gradient, table_gradient, Tensor(), Tensor()};
+  }
+};
+
 // [.., B n, H K] to [E B, H, n, K].
 Tensor SplitHeads(const Tensor& rows, int64_t n, int64_t heads, int64_t head_dim) {
   return rows.view({-1, n, heads, head_dim}).transpose(1, 2);
@@ -78,6 +168,14 @@ Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTer
 Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms) {
   const int64_t width = shape.heads * shape.head_dim;
   const int64_t first_query = shape.tape - shape.queries;
+  // One member alone on the CPU, and no content term: by our own loops.
+  if (kv.dim() == 2 && kv.is_cpu() && !terms.content.keys.defined()) {
+    const Tensor table = terms.bias_table.defined() ? terms.bias_table.contiguous() : Absent();
+    if (at::GradMode::is_enabled()) return CpuAttention::apply(q.defined() ? q : Absent(), kv, table, shape, &terms);
+    Tensor out = at::empty({shape.batch * shape.queries, width}, at::kFloat);
+    AttentionForward(MakeProblem(shape, terms, table), MakeInput(shape, q, kv), out.data_ptr<float>(), nullptr);
+    return out;
+  }
   Tensor queries, keys, values;
   {
     const std::vector<Tensor> parts = kv.split(width, -1);
@@ -101,7 +199,7 @@ Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv,
   for (int64_t first = 0; first < shape.queries; first += block) {
     const int64_t count = std::min(block, shape.queries - first);
     const Tensor logits = AttentionLogits(queries.narrow(2, first, count).contiguous(), keys, terms, shape.batch, first_query + first);
-    blocks.push_back(at::matmul(at::softmax(logits, -1), values));
+    blocks.push_back(at::matmul(at::GradMode::is_enabled() ? KeySoftmax::apply(logits) : at::softmax(logits, -1), values));
   }
   const Tensor result = blocks.size() == 1 ? blocks[0] : at::cat(blocks, 2);  // [E B, H, queries, K].
   std::vector<int64_t> rows = kv.sizes().vec();

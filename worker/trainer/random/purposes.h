@@ -21,5 +21,7 @@ enum class Purpose : uint16_t {
 
 // All units are tested on the same sequences and positions, whatever their seeds.
 inline constexpr uint64_t kEvaluationKey = 0x4c6f6e6765737400;
+// The key of all of testing under evaluation.seed.
+constexpr uint64_t EvaluationKey(uint32_t seed) { return kEvaluationKey + seed; }
 
 }  // namespace longreach::trainer

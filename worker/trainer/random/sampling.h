@@ -32,6 +32,7 @@ class KeepMask {
   // What kept elements are multiplied by, so that the mean stays.
   float Scale() const { return static_cast<float>(1.0 / (1.0 - DropRate())); }
   uint32_t threshold() const { return threshold_; }
+  const RandomStream& stream() const { return stream_; }
   bool Keeps(uint64_t i) const { return stream_.Half(i) >= threshold_; }
 
   // 1 for elements first, first + 1, ... that are kept, else 0. `first` is a multiple of 8.

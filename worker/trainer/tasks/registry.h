@@ -30,8 +30,8 @@ constexpr RandomStream TrainingBatchStream(uint64_t data_seed, uint64_t step) {
   return {.key = data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = step};
 }
 // The same for a test at a requested length.
-constexpr RandomStream TestBatchStream(int requested_length) {
-  return {.key = kEvaluationKey, .purpose = Purpose::kTestBatch, .layer = 0, .step = static_cast<uint64_t>(requested_length)};
+constexpr RandomStream TestBatchStream(int requested_length, uint32_t seed = 0) {
+  return {.key = EvaluationKey(seed), .purpose = Purpose::kTestBatch, .layer = 0, .step = static_cast<uint64_t>(requested_length)};
 }
 
 // Sequences first_sequence, first_sequence + 1, ... of a batch of one requested length, row by row; `valid` has one

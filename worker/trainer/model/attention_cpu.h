@@ -1,0 +1,48 @@
+// Attention of one work unit on the CPU, forward and backward, without tensors: a sequence and head at a time, a few
+// queries at a time, so that nothing T x T is made unless the backward pass needs the probabilities.
+//
+// Shapes: B sequence, T position, H head, K features per head, R signed distances. Rows are [H K] with a stride of their own.
+#pragma once
+
+#include <cstdint>
+
+namespace longreach::trainer {
+
+struct AttentionProblem {
+  int64_t batch = 0;
+  int64_t tape = 0;
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+  int64_t queries = 0;              // The last ones of the tape.
+  const float* rotation = nullptr;  // [2, T, K/2] or none.
+  const float* table = nullptr;     // [H, entries] or none.
+  int64_t entries = 0;
+  // Entry of (query, key): key - query + T - 1, or places[key] - places[query] + center.
+  const int64_t* places = nullptr;
+  int64_t center = 0;
+};
+
+struct AttentionInput {
+  const float* q = nullptr;  // [B queries] rows.
+  const float* k = nullptr;  // [B T] rows.
+  const float* v = nullptr;
+  int64_t q_stride = 0;      // Floats from row to row.
+  int64_t kv_stride = 0;
+};
+
+struct AttentionGradient {
+  float* q = nullptr;  // As AttentionInput, overwritten.
+  float* k = nullptr;
+  float* v = nullptr;
+  int64_t q_stride = 0;
+  int64_t kv_stride = 0;
+  float* table = nullptr;  // [H, entries], added to. None where the table is not trained.
+};
+
+// out: [B queries, H K]. probabilities: [B, H, queries, T], or none.
+void AttentionForward(const AttentionProblem& problem, const AttentionInput& input, float* out, float* probabilities);
+
+void AttentionBackward(const AttentionProblem& problem, const AttentionInput& input, const float* probabilities,
+                       const float* out_gradient, const AttentionGradient& gradient);
+
+}  // namespace longreach::trainer
