@@ -121,12 +121,11 @@ class Filler {
 
   absl::Status FillOne(const YamlNode& value, const std::string& path, Message& message) {
     RETURN_IF_ERROR(CountVisit(value));
-    if (value.kind == YamlNode::Kind::kNull) {
-      return absl::OkStatus();  // "training:" with all lines below commented out.
+    // "training:" with all lines below commented out.
+    if (value.kind == YamlNode::Kind::kNull) return absl::OkStatus();
     if (value.kind != YamlNode::Kind::kMapping) {
       return tree_.ErrorAt(value.place, fmt::format("{}: expected fields below it", path),
                            fmt::format("it has: {}", Join(FieldNames(*message.GetDescriptor()), ", ")));
-    }
     }
     return Fill(value, path, message);
   }
