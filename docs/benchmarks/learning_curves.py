@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
-"""Compares our learning curves with the reference's, bin by bin, and draws both.
+r"""Compares our learning curves with the reference's, bin by bin, and draws both.
 
-    build/release/bin/longreach run docs/benchmarks/learning-curves.yaml --store curves.db
+    for k in 0 1 2 3 4 5 6 7 8; do
+      build/release/bin/longreach run docs/benchmarks/learning-curves.yaml --store curves.db \
+        --set seed=$k --set training.data_seed=$k --set evaluation.seed=$k
+    done
     .venv/bin/python docs/benchmarks/learning_curves.py --store curves.db --plot docs/benchmarks/learning_curves.svg
+
+Every run has a data stream and test sets of its own, as the reference's runs have: with one stream for all of them, nine seeds would
+share its luck, and the spread over seeds would not show it.
 
 Reads the store with the sqlite3 module and the reference's runs from tests/golden/chomsky/curves.json. For each task and
 encoding there are 20 bins of 50 updates (mean log training loss) and 4 test lengths (accuracy). A point agrees when the means

@@ -57,6 +57,7 @@ v1::JobSpec MakeDefaults() {
   for (int length = 41; length <= 500; ++length) evaluation.add_lengths(length);
   evaluation.set_examples(500);
   evaluation.set_dropout(false);
+  evaluation.set_seed(0);
   job.mutable_revisions()->set_task(1);
   job.mutable_revisions()->set_encoding(1);
   job.mutable_revisions()->set_model(1);
