@@ -265,3 +265,9 @@ def results(store):
     rows = query(store, "SELECT jobs.id, metric, length, slice, value FROM measurements JOIN jobs ON jobs.num = measurements.job "
                         "ORDER BY jobs.id, metric, length, slice")
     return jobs, [(job, metric, length, part, struct.pack(">d", value).hex()) for job, metric, length, part, value in rows]
+
+
+def curves(store):
+    """Every point of every loss curve of a store, with its bits."""
+    rows = query(store, "SELECT jobs.id, step, loss FROM progress JOIN jobs ON jobs.num = progress.job ORDER BY jobs.id, step")
+    return [(job, step, None if loss is None else struct.pack(">d", loss).hex()) for job, step, loss in rows]

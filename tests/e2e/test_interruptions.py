@@ -5,7 +5,7 @@ import grpc
 import pytest
 
 import harness
-from harness import BIN, Process, Scheduler, Worker, messages, query, results, run_cli, until
+from harness import BIN, Process, Scheduler, Worker, curves, messages, query, results, run_cli, until
 
 pytestmark = harness.needs_worker
 
@@ -27,13 +27,19 @@ JOBS = 8
 
 @pytest.fixture(scope="module")
 def undisturbed():
-    """The results of the sweep when nothing goes wrong."""
+    """The outcome of the sweep when nothing goes wrong."""
     with harness.Home() as home:
         ended = run_cli(home, "run", sweep_file(home), "--store", home.path / "plain.db")
         assert ended.code == 0, ended
-        jobs, measurements = results(home.path / "plain.db")
+        jobs, measurements, points = outcome(home.path / "plain.db")
         assert [state for _, state, *_ in jobs] == ["succeeded"] * JOBS
-        return jobs, measurements
+        assert len(points) == JOBS * 400
+        return jobs, measurements, points
+
+
+def outcome(store):
+    """All that must not depend on what happened on the way: results and loss curves."""
+    return *results(store), curves(store)
 
 
 def sweep_file(home):
@@ -83,7 +89,7 @@ def test_a_worker_killed_in_the_middle_of_a_job(home, undisturbed):
     until(lambda: training(scheduler, workers[0].worker_name), "the first worker is in the middle of a job")
     workers[0].kill()
     wait_for_the_end(home, scheduler)
-    assert results(scheduler.store) == undisturbed
+    assert outcome(scheduler.store) == undisturbed
     outcomes = dict(query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome"))
     assert outcomes["lost"] >= 1 and outcomes["succeeded"] >= 4, outcomes
     assert_sound(home, scheduler)
@@ -98,7 +104,7 @@ def test_the_scheduler_killed_in_the_middle_of_a_job(home, undisturbed):
         scheduler.kill()
         scheduler = scheduler.again()
     wait_for_the_end(home, scheduler)
-    assert results(scheduler.store) == undisturbed
+    assert outcome(scheduler.store) == undisturbed
     assert all(worker.is_running() for worker in workers)
     # Nobody lost a lease over it: the workers trained on and came back.
     assert query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome") == [("succeeded", 4)]
@@ -117,7 +123,7 @@ def test_a_worker_asked_to_stop_gives_its_work_back(home, undisturbed):
     assert query(scheduler.store, "SELECT max(checkpoint_step) > 0 FROM jobs") == [(1,)]
     Worker(home, scheduler)
     wait_for_the_end(home, scheduler)
-    assert results(scheduler.store) == undisturbed
+    assert outcome(scheduler.store) == undisturbed
     assert query(scheduler.store, "SELECT sum(failures), sum(losses) FROM jobs") == [(0, 0)]
     assert_sound(home, scheduler)
 
@@ -131,7 +137,7 @@ def test_run_interrupted_by_ctrl_c_and_started_again(home, undisturbed):
     assert query(store, "SELECT count(*) FROM jobs WHERE state = 'leased'") == [(0,)]
     again = run_cli(home, "run", sweep_file(home), "--store", store)
     assert again.code == 0, again
-    assert results(store) == undisturbed
+    assert outcome(store) == undisturbed
     checked = run_cli(home, "store", "check", "--store", store)
     assert checked.code == 0, checked
 
@@ -150,4 +156,4 @@ def test_run_killed_and_started_again(home, undisturbed):
     # Its scheduler and worker see their pipes close, and end by themselves; until then the store is held.
     again = until(lambda: unless_held(run_cli(home, "run", sweep_file(home), "--store", store)), "the store is let go")
     assert again.code == 0, again
-    assert results(store) == undisturbed
+    assert outcome(store) == undisturbed
