@@ -8,6 +8,7 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include "scheduler/service/client_handlers.h"
+#include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
 #include "scheduler/service/worker_handlers.h"
 #include "store/store.h"
@@ -41,8 +42,8 @@ struct Server::Parts {
   explicit Parts(std::unique_ptr<store::Store> opened) : store(std::move(opened)) {}
 
   std::unique_ptr<store::Store> store;
-  std::unique_ptr<store::Writer> writer;
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<store::Writer> writer;  // Its thread asks the engine.
   std::unique_ptr<Workforce> workforce;
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
@@ -76,6 +77,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce);
 
   grpc::EnableDefaultHealthCheckService(true);
+  // Names the description, so that the linker keeps it for reflection.
+  grpc::health::v1::HealthCheckRequest::descriptor();
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   SetUp(builder);

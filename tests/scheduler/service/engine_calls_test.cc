@@ -1,0 +1,243 @@
+// Which calls count, which are held open, and which never reach the store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/measurements.h"
+#include "store/workers.h"
+#include "tests/scheduler/service/engine_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+class EngineCallsTest : public EngineFixture {
+ protected:
+  TestWorker Worker(const std::string& id) {
+    current_ = engine_.get();
+    return TestWorker(&current_, id);
+  }
+  Engine* current_ = nullptr;
+};
+
+absl::Status StatusOf(const std::optional<absl::StatusOr<v1::SynchronizeResponse>>& answer) {
+  if (!answer) return absl::UnknownError("held open");
+  return answer->status();
+}
+
+TEST_F(EngineCallsTest, AnotherProtocolVersionIsRefusedWithBothNumbers) {
+  TestWorker worker = Worker("a");
+  worker.next().set_protocol(7);
+  const absl::Status refused = StatusOf(worker.Call());
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("version 7"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("version 1"));
+  EXPECT_EQ(events_, 0);
+}
+
+TEST_F(EngineCallsTest, AnOlderCallOrIncarnationIsAborted) {
+  TestWorker worker = Worker("a");
+  worker.Sync();
+  TestWorker late = Worker("a");  // Sequence 1 again.
+  EXPECT_EQ(StatusOf(late.Call()).code(), absl::StatusCode::kAborted);
+
+  TestWorker old = Worker("b");
+  TestWorker young = Worker("b");
+  old.Sync();
+  young.Restart();
+  young.Sync();
+  const absl::Status overtaken = StatusOf(old.Call());
+  EXPECT_EQ(overtaken.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(overtaken.message()), HasSubstr("must stop"));
+
+  // Also when the scheduler has forgotten everything but the store.
+  RestartScheduler();
+  current_ = engine_.get();
+  EXPECT_EQ(StatusOf(old.Call()).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(EngineCallsTest, ACallThatContradictsItselfIsInvalid) {
+  TestWorker worker = Worker("../a b");
+  EXPECT_EQ(StatusOf(worker.Call()).code(), absl::StatusCode::kInvalidArgument);
+
+  TestWorker twice = Worker("a");
+  v1::AttemptReport report;
+  report.set_attempt(3);
+  report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
+  twice.Report(report);
+  twice.Report(report);
+  EXPECT_EQ(StatusOf(twice.Call()).code(), absl::StatusCode::kInvalidArgument);
+
+  TestWorker strange = Worker("b");
+  report.set_outcome(static_cast<v1::AttemptReport::Outcome>(9));
+  strange.Report(report);
+  EXPECT_EQ(StatusOf(strange.Call()).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(EngineCallsTest, UnknownAttemptsAreDroppedAndAcknowledged) {
+  TestWorker worker = Worker("a");
+  worker.next().add_held()->set_attempt(std::numeric_limits<uint64_t>::max());
+  v1::AttemptReport report;
+  report.set_attempt(77);
+  report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
+  worker.Report(report);
+
+  const v1::SynchronizeResponse answer = worker.Sync();
+
+  ASSERT_EQ(answer.directives_size(), 1);
+  EXPECT_EQ(answer.directives(0).action(), v1::Directive::ACTION_DROP);
+  EXPECT_THAT(answer.acknowledged(), testing::ElementsAre(77u));
+}
+
+TEST_F(EngineCallsTest, ACallWithoutNewsDoesNotEnterTheStore) {
+  TestWorker worker = Worker("a");
+  worker.Sync();
+  const int before = events_;
+  for (int i = 0; i < 20; ++i) worker.Sync();
+  EXPECT_EQ(events_, before);
+
+  // Something that differs does.
+  worker.next().mutable_abilities()->set_pack_limit(3);
+  worker.Sync();
+  EXPECT_EQ(events_, before + 1);
+}
+
+TEST_F(EngineCallsTest, AHeldCallIsAnsweredTheMomentThereIsWork) {
+  TestWorker worker = Worker("a");
+  worker.Sync();
+  worker.next().set_may_wait(true);
+  EXPECT_FALSE(worker.Call().has_value());
+
+  Submit(Sweep("s", 2));
+
+  ASSERT_TRUE(worker.late().has_value());
+  ASSERT_TRUE(worker.late()->ok());
+  EXPECT_EQ((*worker.late())->leases_size(), 1);
+}
+
+TEST_F(EngineCallsTest, AHeldCallIsAnsweredAfterFiveSeconds) {
+  TestWorker worker = Worker("a");
+  worker.next().set_may_wait(true);
+  EXPECT_FALSE(worker.Call().has_value());
+  Advance(seconds(4));
+  EXPECT_FALSE(worker.late().has_value());
+  Advance(seconds(1));
+  ASSERT_TRUE(worker.late().has_value());
+  EXPECT_TRUE(worker.late()->ok());
+  EXPECT_EQ((*worker.late())->renew_every().seconds(), 5);
+}
+
+TEST_F(EngineCallsTest, ANewerCallTakesTheHeldOnesPlace) {
+  TestWorker worker = Worker("a");
+  worker.next().set_may_wait(true);
+  EXPECT_FALSE(worker.Call().has_value());
+  TestWorker copy = worker;  // Keeps the first call's place.
+  worker.Call();
+  ASSERT_TRUE(copy.late().has_value());
+  EXPECT_EQ(copy.late()->status().code(), absl::StatusCode::kAborted);
+  EXPECT_FALSE(worker.late().has_value());
+}
+
+TEST_F(EngineCallsTest, AHeldCallWhoseCallerIsGoneGetsNoWork) {
+  TestWorker worker = Worker("a");
+  worker.next().set_may_wait(true);
+  worker.Call();
+  engine_->Forget("a", worker.incarnation(), worker.sequence());
+  ASSERT_TRUE(worker.late().has_value());
+  EXPECT_EQ(worker.late()->status().code(), absl::StatusCode::kCancelled);
+
+  Submit(Sweep("s", 1));
+  EXPECT_EQ(Counts("s").queued(), 1);
+}
+
+TEST_F(EngineCallsTest, TellingToStopIsNewsOnce) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  worker.Take();
+  worker.Sync();
+  ASSERT_TRUE(Steer("s", v1::SteerSweepRequest::ACTION_PAUSE).ok());
+  worker.next().set_may_wait(true);
+  worker.next().set_free_slots(0);
+
+  EXPECT_EQ(worker.Sync().directives(0).action(), v1::Directive::ACTION_STOP);
+  EXPECT_FALSE(worker.Call().has_value());  // It knows, and is busy with its checkpoint.
+}
+
+TEST_F(EngineCallsTest, ShutdownAnswersWhatIsHeldAndRefusesTheRest) {
+  TestWorker worker = Worker("a");
+  worker.next().set_may_wait(true);
+  worker.Call();
+  engine_->Shutdown();
+  EXPECT_EQ(worker.late()->status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(StatusOf(worker.Call()).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(EngineCallsTest, ProgressIsGatheredAndWrittenInOneGo) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  v1::SynchronizeRequest request = worker.next();
+  request.set_worker("a");
+  request.set_incarnation(worker.incarnation());
+  request.set_sequence(worker.sequence() + 1);
+  v1::HeldAttempt* held = request.add_held();
+  held->set_attempt(lease.attempt());
+  held->set_step(40);
+  held->set_steps_per_second(12);
+  held->set_phase("training");
+  for (const int step : {20, 40}) {
+    v1::ProgressPoint* point = held->add_points();
+    point->set_job(lease.jobs(1).id());
+    point->set_step(step);
+    point->set_loss(0.5);
+  }
+  held->add_points()->set_job("nobody's");
+  absl::Status status = absl::UnknownError("no answer");
+  engine_->Synchronize(request, [&](absl::StatusOr<v1::SynchronizeResponse> answer) { status = answer.status(); });
+  ASSERT_TRUE(status.ok()) << status;
+
+  EXPECT_EQ(engine_->board().Read().attempts.at(static_cast<int64_t>(lease.attempt())).step, 40);
+  const int64_t job = Job(lease.jobs(1).id()).num;
+  EXPECT_EQ(store::ProgressOf(store_->writer_connection(), job)->size(), 0u);
+  Advance(seconds(3));
+  EXPECT_EQ(store::ProgressOf(store_->writer_connection(), job)->size(), 2u);
+  EXPECT_EQ(Attempt(lease.attempt()).step, 40);
+}
+
+TEST_F(EngineCallsTest, AFullDiskAcknowledgesNothingAndLosesNothing) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Succeed(lease);
+  disk_full_ = true;
+  EXPECT_EQ(StatusOf(worker.Call()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Counts("s").leased(), 1);
+
+  disk_full_ = false;
+  worker.Sync();
+
+  EXPECT_EQ(Counts("s").succeeded(), 1);
+}
+
+TEST_F(EngineCallsTest, ADataSetsNameBelongsToTheFirstBytes) {
+  const auto announce = [](TestWorker& worker, char digit) {
+    v1::DataSet* data = worker.next().mutable_abilities()->add_data_sets();
+    data->set_name("enwik8");
+    data->set_sha256(std::string(64, digit));
+    data->set_bytes(100);
+  };
+  TestWorker first = Worker("a");
+  announce(first, 'a');
+  first.Sync();
+  TestWorker second = Worker("b");
+  announce(second, 'b');
+  second.Sync();
+
+  const auto row = store::FindDataSet(store_->writer_connection(), "enwik8");
+  ASSERT_TRUE(row.ok() && row->has_value());
+  EXPECT_EQ((*row)->sha256, std::string(64, 'a'));
+}
+
+}  // namespace
+}  // namespace longreach::service

@@ -1,0 +1,296 @@
+// Sweeps: submitted, shared, paused, cancelled, retried, in order of priority, with inputs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/service/engine_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+using Steering = v1::SteerSweepRequest;
+
+class EngineSweepsTest : public EngineFixture {
+ protected:
+  TestWorker Worker(const std::string& id) {
+    current_ = engine_.get();
+    return TestWorker(&current_, id);
+  }
+  // Why the sweep's first job failed.
+  std::string FailureOfFirst(const std::string& sweep) {
+    sql::Connection& db = store_->writer_connection();
+    const absl::StatusOr<store::SweepRow> row = store::ResolveSweep(db, sweep);
+    const absl::StatusOr<std::vector<int64_t>> members = store::SweepMembers(db, row->num);
+    const absl::StatusOr<store::JobRow> job = store::GetJob(db, members->front());
+    return job->failure;
+  }
+  Engine* current_ = nullptr;
+};
+
+TEST_F(EngineSweepsTest, SubmittingTwiceIsTheSameSweep) {
+  const v1::SubmitSweepResponse first = Submit(Sweep("s", 3));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.Sync();
+
+  const v1::SubmitSweepResponse second = Submit(Sweep("s", 3));
+
+  EXPECT_FALSE(second.created());
+  EXPECT_EQ(second.sweep().id(), first.sweep().id());
+  EXPECT_EQ(second.plan().done(), 3);
+  EXPECT_EQ(Counts("s").succeeded(), 3);
+}
+
+TEST_F(EngineSweepsTest, ADryRunChangesNothingAndCountsWhatIsThere) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.next().set_leaving(true);
+  worker.Sync();
+
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = Sweep("other", 12);
+  request.set_dry_run(true);
+  const absl::StatusOr<v1::SubmitSweepResponse> response = engine_->SubmitSweep(request, *store_);
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->plan().jobs(), 12);
+  EXPECT_EQ(response->plan().done(), 2);
+  EXPECT_EQ(response->plan().packs(), 2);  // 10 open jobs in packs of 9: no worker is at hand.
+  EXPECT_GT(response->plan().flops(), 0);
+  EXPECT_FALSE(response->has_sweep());
+  EXPECT_EQ(store::ListSweeps(store_->writer_connection())->size(), 1u);
+}
+
+TEST_F(EngineSweepsTest, ASweepThatCannotBeLeavesNothing) {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = Sweep("s", 1);
+  request.mutable_spec()->mutable_axes()->set_encoding(0, "roep");
+  EXPECT_EQ(engine_->SubmitSweep(request, *store_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(events_, 0);
+}
+
+TEST_F(EngineSweepsTest, ALargeSweepIsWrittenInSeveralEvents) {
+  const v1::SubmitSweepResponse response = Submit(Sweep("s", 4500));
+  EXPECT_EQ(response.sweep().counts().queued(), 4500);
+  EXPECT_EQ(events_, 4);
+}
+
+TEST_F(EngineSweepsTest, TwoSweepsShareAJobAndTrainItOnce) {
+  Submit(Sweep("one", 2));
+  Submit(Sweep("two", 3));
+  TestWorker worker = Worker("a");
+
+  const v1::Lease lease = worker.Take();
+  EXPECT_EQ(lease.jobs_size(), 3);
+  worker.Succeed(lease);
+  worker.Sync();
+
+  EXPECT_EQ(Counts("one").succeeded(), 2);
+  EXPECT_EQ(Counts("two").succeeded(), 3);
+}
+
+TEST_F(EngineSweepsTest, HigherPriorityGoesFirstThenTheOrderOfSubmission) {
+  v1::SweepSpec first = Sweep("first", 1);
+  v1::SweepSpec second = Sweep("second", 1);
+  v1::SweepSpec third = Sweep("third", 1);
+  second.mutable_axes()->set_task(0, "bucket_sort");
+  third.mutable_axes()->set_task(0, "parity_check");
+  Submit(first);
+  Submit(second);
+  Submit(third, 5);
+  ASSERT_TRUE(Steer("second", Steering::ACTION_SET_PRIORITY, 9).ok());
+  TestWorker worker = Worker("a");
+  worker.next().set_free_slots(3);
+
+  const v1::SynchronizeResponse answer = worker.Sync();
+
+  ASSERT_EQ(answer.leases_size(), 3);
+  EXPECT_EQ(answer.leases(0).jobs(0).spec().task(), "bucket_sort");
+  EXPECT_EQ(answer.leases(1).jobs(0).spec().task(), "parity_check");
+  EXPECT_EQ(answer.leases(2).jobs(0).spec().task(), "even_pairs");
+}
+
+TEST_F(EngineSweepsTest, APauseStopsWhatRunsAndHoldsTheRest) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  ASSERT_TRUE(Steer("s", Steering::ACTION_PAUSE).ok());
+
+  EXPECT_EQ(worker.Sync().directives(0).action(), v1::Directive::ACTION_STOP);
+  ASSERT_TRUE(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 30).ok());
+  worker.GiveBack(lease);
+  EXPECT_EQ(worker.Sync().leases_size(), 0);
+  EXPECT_EQ(Counts("s").queued(), 2);
+
+  const absl::StatusOr<v1::Sweep> resumed = Steer("s", Steering::ACTION_RESUME);
+  ASSERT_TRUE(resumed.ok());
+  EXPECT_EQ(resumed->state(), "live");
+  EXPECT_EQ(worker.Sync().leases_size(), 1);
+}
+
+TEST_F(EngineSweepsTest, AResultThatComesWhileItsSweepIsPausedCounts) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  ASSERT_TRUE(Steer("s", Steering::ACTION_PAUSE).ok());
+  worker.Succeed(lease);
+  worker.Sync();
+  EXPECT_EQ(Counts("s").succeeded(), 1);
+}
+
+TEST_F(EngineSweepsTest, ACancelDropsAPackThatNobodyWants) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+  EXPECT_EQ(Counts("s").cancelled(), 2);
+  EXPECT_EQ(Attempt(lease.attempt()).outcome, Outcome::kDropped);
+
+  EXPECT_EQ(worker.Sync().directives(0).action(), v1::Directive::ACTION_DROP);
+  // A result that was on its way is not taken.
+  worker.Report(SuccessOf(lease));
+  worker.Sync();
+  EXPECT_EQ(Counts("s").cancelled(), 2);
+
+  EXPECT_EQ(Steer("s", Steering::ACTION_RESUME).status().code(), absl::StatusCode::kFailedPrecondition);
+  const v1::SubmitSweepResponse revived = Submit(Sweep("s", 2));
+  EXPECT_FALSE(revived.created());
+  EXPECT_EQ(revived.sweep().state(), "live");
+  EXPECT_EQ(Counts("s").queued(), 2);
+  EXPECT_EQ(worker.Sync().leases_size(), 1);
+}
+
+TEST_F(EngineSweepsTest, ACancelTakesOnlyItsOwnMembersOutOfASharedPack) {
+  Submit(Sweep("small", 1));
+  Submit(Sweep("large", 3));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  ASSERT_EQ(lease.jobs_size(), 3);
+  worker.Sync();
+  ASSERT_TRUE(Steer("large", Steering::ACTION_CANCEL).ok());
+  EXPECT_EQ(Counts("large").cancelled(), 2);
+  EXPECT_EQ(Counts("large").leased(), 1);
+
+  const v1::SynchronizeResponse answer = worker.Sync();
+  ASSERT_EQ(answer.directives_size(), 1);
+  EXPECT_EQ(answer.directives(0).action(), v1::Directive::ACTION_CONTINUE);
+  EXPECT_THAT(answer.directives(0).dropped_jobs(), UnorderedElementsAre(lease.jobs(1).id(), lease.jobs(2).id()));
+
+  worker.Succeed(lease);  // With results for all three: it had not heard of it.
+  worker.Sync();
+  EXPECT_EQ(Counts("small").succeeded(), 1);
+  EXPECT_EQ(Counts("large").succeeded(), 1);
+  EXPECT_EQ(Counts("large").cancelled(), 2);
+}
+
+TEST_F(EngineSweepsTest, APausedSweepHoldsAJobThatACancelledOneHad) {
+  Submit(Sweep("one", 1));
+  Submit(Sweep("two", 1));
+  ASSERT_TRUE(Steer("one", Steering::ACTION_PAUSE).ok());
+  ASSERT_TRUE(Steer("two", Steering::ACTION_CANCEL).ok());
+  EXPECT_EQ(Counts("two").queued(), 1);
+  EXPECT_EQ(Worker("a").Sync().leases_size(), 0);
+}
+
+TEST_F(EngineSweepsTest, ADrainStopsAWorkerUntilItIsToldToGoOn) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  const absl::StatusOr<v1::WorkerInfo> drained = Drain("name-of-a", true);
+  ASSERT_TRUE(drained.ok()) << drained.status();
+  EXPECT_EQ(drained->state(), "draining");
+
+  const v1::SynchronizeResponse answer = worker.Sync();
+  EXPECT_EQ(answer.directives(0).action(), v1::Directive::ACTION_STOP);
+  EXPECT_THAT(answer.refused(), HasSubstr("drained"));
+  worker.GiveBack(lease);
+  worker.Sync();
+  worker.Restart();
+  EXPECT_EQ(worker.Sync().leases_size(), 0);
+
+  ASSERT_TRUE(Drain("name-of-a", false).ok());
+  EXPECT_EQ(worker.Sync().leases_size(), 1);
+  EXPECT_EQ(Drain("nobody", true).status().code(), absl::StatusCode::kNotFound);
+}
+
+v1::SweepSpec WithWeights(v1::SweepSpec spec) {
+  spec.mutable_training()->set_steps(0);
+  v1::Input* input = spec.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  input->mutable_from()->mutable_training()->set_steps(50);
+  return spec;
+}
+
+TEST_F(EngineSweepsTest, AJobWaitsForItsInputAndGetsItWithTheLease) {
+  const v1::SubmitSweepResponse submitted = Submit(WithWeights(Sweep("s", 1)));
+  EXPECT_EQ(submitted.plan().jobs(), 1);
+  EXPECT_EQ(submitted.plan().prerequisites(), 1);
+  EXPECT_EQ(Counts("s").waiting(), 1);
+  TestWorker worker = Worker("a");
+  const v1::Lease maker = worker.Take();
+  EXPECT_EQ(maker.jobs(0).spec().training().steps(), 50);
+  ASSERT_TRUE(Upload(maker.jobs(0), static_cast<int64_t>(maker.attempt()), "a", "weights", 50).ok());
+  worker.Succeed(maker);
+
+  const v1::Lease lease = worker.Take();
+
+  ASSERT_EQ(lease.jobs(0).inputs_size(), 1);
+  EXPECT_EQ(lease.jobs(0).inputs(0).name(), "weights");
+  EXPECT_EQ(lease.jobs(0).inputs(0).artifact().step(), 50);
+  EXPECT_EQ(lease.jobs(0).spec().training().steps(), 0);
+  worker.Succeed(lease);
+  worker.Sync();
+  EXPECT_EQ(Counts("s").succeeded(), 1);
+}
+
+TEST_F(EngineSweepsTest, AJobWhoseInputFailsFailsWithItsName) {
+  Submit(WithWeights(Sweep("s", 1)));
+  TestWorker worker = Worker("a");
+  std::string maker;
+  for (int i = 0; i < 3; ++i) {
+    const v1::Lease lease = worker.Take();
+    maker = lease.jobs(0).id();
+    worker.Fail(lease, "crashed");
+    worker.next().set_free_slots(0);
+    worker.Sync();
+    worker.next().set_free_slots(1);
+  }
+  EXPECT_EQ(Counts("s").failed(), 1);
+  EXPECT_EQ(FailureOfFirst("s"), "input failed: weights (job " + maker.substr(0, 8) + ")");
+
+  // Another sweep that needs it fails at once.
+  v1::SweepSpec other = WithWeights(Sweep("other", 1));
+  other.mutable_evaluation()->set_examples(3);
+  Submit(other);
+  EXPECT_EQ(Counts("other").failed(), 1);
+
+  // A retry gives both another chance.
+  ASSERT_TRUE(Steer("s", Steering::ACTION_RETRY).ok());
+  EXPECT_EQ(Counts("s").waiting(), 1);
+  EXPECT_EQ(worker.Take().jobs(0).id(), maker);
+}
+
+TEST_F(EngineSweepsTest, AMakerThatHandsInNoWeightsFailsWhatNeedsThem) {
+  Submit(WithWeights(Sweep("s", 1)));
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.Sync();
+  EXPECT_EQ(Counts("s").failed(), 1);
+}
+
+TEST_F(EngineSweepsTest, UnknownSweepsAndActionsAreRefused) {
+  Submit(Sweep("s", 1));
+  EXPECT_EQ(Steer("t", Steering::ACTION_PAUSE).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Steer("s", Steering::ACTION_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace longreach::service
