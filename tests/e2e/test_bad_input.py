@@ -1,0 +1,118 @@
+"""Bad input of a user's is refused with one clear message that names place and value, says what to do next, has the
+right exit code, and leaves nothing behind."""
+import socket
+
+import pytest
+
+import harness
+from harness import Scheduler, messages, query, run_cli
+
+# What is asked for, the exit code, and what the message must name.
+REFUSED_SPECIFICATIONS = [
+    (["--set", "task=even_pears"], 2, ["even_pears", "even_pairs"]),
+    (["--set", "encoding=roep"], 2, ["roep", "rope"]),
+    (["--set", "encoding=shape:randomized"], 2, ["shape", "randomized"]),
+    (["--set", "encoding=none:randomized"], 2, ["none", "randomized"]),
+    (["--set", "trainig.steps=3"], 2, ["trainig.steps", "training.steps"]),
+    (["--set", "training.steps=many"], 2, ["training.steps", "many"]),
+    (["--set", "training.steps=-1"], 2, ["training.steps", "-1"]),
+    (["--set", "training.steps=0"], 2, ["training.steps", "weights"]),
+    (["--set", "training.batch_size=0"], 2, ["training.batch_size", "0"]),
+    (["--set", "training.clip_norm=nan"], 2, ["training.clip_norm", "nan"]),
+    (["--set", "learning_rate=-1"], 2, ["learning_rate", "-1"]),
+    (["--set", "learning_rate=0"], 2, ["learning_rate", "0"]),
+    (["--set", "seed=1,1"], 2, ["seed", "1"]),
+    (["--set", "seed=-1"], 2, ["seed", "-1"]),
+    (["--set", "seed=0..999999999"], 2, ["seed", "999999999"]),
+    (["--set", "seed=0..1999999"], 1, ["16000000 jobs", "10000000"]),
+    (["--set", "evaluation.lengths=0..3"], 2, ["evaluation.lengths", "0"]),
+    (["--set", "evaluation.lengths=3000", "--set", "encoding=rope:randomized"], 2, ["3000", "positions.max_position"]),
+    (["--set", "model.heads=7"], 2, ["model.heads", "7"]),
+    (["--set", "model.dropout=1"], 2, ["model.dropout", "1"]),
+    (["--set", "positions.randomized_by=luck"], 2, ["positions.randomized_by", "luck", "distance"]),
+    (["--set", "experiment=alchemy"], 2, ["alchemy", "algorithmic"]),
+    (["--set", "novalue"], 2, ["novalue"]),
+]
+
+
+def assert_refused(ended, code, named):
+    assert ended.code == code, ended
+    assert ended.out == "", ended
+    assert ended.err.startswith("error: "), ended
+    assert len(ended.err.strip().splitlines()) <= 4, ended
+    for word in named:
+        assert word in ended.err, (word, ended)
+
+
+@pytest.mark.parametrize(("settings", "code", "named"), REFUSED_SPECIFICATIONS, ids=lambda value: "-".join(map(str, value)) if isinstance(value, list) else None)
+def test_refuses_a_specification_that_makes_no_sense_and_stores_nothing(home, scheduler, settings, code, named):
+    assert_refused(run_cli(home, "submit", "quickstart", *settings, scheduler=scheduler), code, named)
+    assert query(scheduler.store, "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM jobs)") == [(0, 0)]
+
+
+@pytest.mark.parametrize(("text", "named"), [
+    ("name: [x\n", ["sweep.yaml:"]),
+    ("name: x\nname: y\n", ["sweep.yaml:2", "name"]),
+    ("name: x\naxis: {task: [even_pairs]}\n", ["sweep.yaml:2", "axis", "axes"]),
+    ("name: x\ntraining: {steps: 1e3}\n", ["sweep.yaml:2", "1e3"]),
+    ("name: x\ntraining: [1]\n", ["sweep.yaml:2", "training"]),
+    ("- a\n- b\n", ["sweep.yaml"]),
+    ("", ["sweep.yaml"]),
+    ("\x00\xff\x00", ["sweep.yaml"]),
+], ids=["open-bracket", "twice", "unknown-field", "type", "list-for-message", "list", "empty", "binary"])
+def test_refuses_a_broken_sweep_file_and_names_the_line(home, scheduler, text, named):
+    file = home.path / "sweep.yaml"
+    file.write_bytes(text.encode("latin-1"))
+    assert_refused(run_cli(home, "submit", file, scheduler=scheduler), 2, named)
+    assert query(scheduler.store, "SELECT count(*) FROM sweeps") == [(0,)]
+
+
+def test_says_when_there_is_no_scheduler(home):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    assert_refused(run_cli(home, "status", "--scheduler", f"127.0.0.1:{port}"), 3, [f"127.0.0.1:{port}", "longreach-scheduler"])
+
+
+def test_says_what_it_does_not_find(home, scheduler):
+    assert_refused(run_cli(home, "status", "nothing", scheduler=scheduler), 4, ["nothing"])
+    assert_refused(run_cli(home, "job", "abcd1234", scheduler=scheduler), 4, ["abcd1234"])
+    assert_refused(run_cli(home, "run", "table-b2", "--store", home.path / "x.db"), 4, ["table-b2", "table-b1"])
+    assert not (home.path / "x.db").exists()
+
+
+def test_refuses_a_file_that_is_no_store(home):
+    file = home.path / "notes.db"
+    file.write_text("not a database\n" * 100)
+    before = file.read_bytes()
+    assert_refused(run_cli(home, "sweeps", "--store", file), 1, [str(file)])
+    assert file.read_bytes() == before
+
+
+def test_refuses_a_store_that_another_scheduler_holds(home, scheduler):
+    assert_refused(run_cli(home, "sweeps", "--store", scheduler.store), 1, [str(scheduler.store), "scheduler"])
+
+
+def test_refuses_a_worker_of_another_protocol_version(home, scheduler):
+    import grpc
+    worker = messages("worker")
+    with pytest.raises(grpc.RpcError) as refused:
+        scheduler.workers().Synchronize(worker.SynchronizeRequest(
+            protocol=99, worker="00000000-0000-4000-8000-000000000000", incarnation=1, sequence=1,
+            abilities=worker.Abilities(name="future", pack_limit=9, experiments=["algorithmic"])))
+    assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert "99" in refused.value.details() and "1" in refused.value.details()
+    assert query(scheduler.store, "SELECT count(*) FROM workers") == [(0,)]
+
+
+def test_errors_are_json_where_json_is_asked_for(home, scheduler):
+    import json
+    ended = run_cli(home, "submit", "quickstart", "--set", "encoding=roep", "-o", "json", scheduler=scheduler)
+    assert ended.code == 2 and ended.out == "", ended
+    assert "roep" in json.loads(ended.err)["error"]["message"]
+
+
+def test_unknown_commands_and_options_are_usage_errors(home):
+    assert_refused(run_cli(home, "sumbit", "quickstart"), 2, ["sumbit", "submit"])
+    assert_refused(run_cli(home, "submit"), 2, ["SPEC"])
+    assert_refused(run_cli(home, "status", "--colour", "never"), 2, ["--colour"])
