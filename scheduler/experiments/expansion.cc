@@ -212,18 +212,46 @@ absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
   return expansion;
 }
 
-ExpandedJob Expansion::At(int64_t index) const {
+void Expansion::Share(int64_t index, const std::string& task, const std::string& encoding) {
+  if (shared_.index == index) return;
+  shared_ = Shared{.index = index, .spec = JobOf(sweep_, *kind_, task, encoding, 0, 0)};  // Zeros have no line.
+  const std::string text = CanonicalText(shared_.spec, kind_->Defaults());
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at) + 1;
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    // The version comes first, then paths in ascending order.
+    std::string& part = at == 0 || line < "learning_rate=" ? shared_.before : line < "seed=" ? shared_.between : shared_.after;
+    part += line;
+    at = end;
+  }
+  shared_.pack_key = PackKeyOf(text);
+}
+
+ExpandedJob Expansion::At(int64_t index) {
   const v1::Axes& axes = sweep_.axes();
   const auto take = [&index](int size) {
     const int at = static_cast<int>(index % size);
     index /= size;
     return at;
   };
-  const int seed = take(axes.seed_size());
-  const int learning_rate = take(axes.learning_rate_size());
-  const int encoding = take(axes.encoding_size());
-  const int task = take(axes.task_size());
-  return Expand(sweep_, *kind_, axes.task(task), axes.encoding(encoding), axes.learning_rate(learning_rate), axes.seed(seed));
+  const uint32_t seed = axes.seed(take(axes.seed_size()));
+  const double learning_rate = axes.learning_rate(take(axes.learning_rate_size()));
+  const int64_t shared = index;
+  const std::string& encoding = axes.encoding(take(axes.encoding_size()));
+  const std::string& task = axes.task(take(axes.task_size()));
+  if (!sweep_.inputs().empty()) return Expand(sweep_, *kind_, task, encoding, learning_rate, seed);
+
+  Share(shared, task, encoding);
+  ExpandedJob job;
+  job.spec = shared_.spec;
+  job.spec.set_learning_rate(learning_rate);
+  job.spec.set_seed(seed);
+  job.canonical = fmt::format("{}learning_rate={}\n{}", shared_.before, ShortestNumber(learning_rate), shared_.between);
+  if (seed != 0) job.canonical += fmt::format("seed={}\n", seed);
+  job.canonical += shared_.after;
+  job.id = JobIdOf(job.canonical);
+  job.pack_key = shared_.pack_key;
+  return job;
 }
 
 absl::StatusOr<v1::JobSpec> ReadJob(std::string_view canonical) {

@@ -41,8 +41,9 @@ class Expansion {
   const Kind& kind() const { return *kind_; }
 
   int64_t size() const { return size_; }
-  // In order of task, encoding, learning_rate, seed: the last changes fastest. `index` is below size().
-  ExpandedJob At(int64_t index) const;
+  // In order of task, encoding, learning_rate, seed: the last changes fastest. `index` is below size(). Going up one by one is
+  // cheap: what neighbours share is kept. Not for several threads at once.
+  ExpandedJob At(int64_t index);
 
  private:
   Expansion() = default;
@@ -52,6 +53,18 @@ class Expansion {
   SweepId id_;
   std::string canonical_;
   int64_t size_ = 0;
+
+  // All jobs of one task and encoding, but for learning rate and seed.
+  struct Shared {
+    int64_t index = -1;       // Of task and encoding together.
+    v1::JobSpec spec = {};
+    std::string before = {};  // Canonical lines up to where learning_rate goes,
+    std::string between = {};  // from there to where seed goes,
+    std::string after = {};   // and behind it.
+    std::string pack_key = {};
+  };
+  Shared shared_ = {};
+  void Share(int64_t index, const std::string& task, const std::string& encoding);
 };
 
 // A job's complete specification from its canonical text, as the store keeps it.

@@ -35,9 +35,11 @@ class Counter {
       done_.insert(job.id.value);
       return absl::OkStatus();
     }
-    const experiments::Cost cost = experiments::FindKind(job.spec.experiment())->CostOf(job.spec);
-    flops_ += cost.flops;
-    checkpoint_bytes_ += cost.checkpoint_bytes;
+    // Jobs that could be one pack cost the same.
+    if (job.pack_key != cost_of_) cost_ = experiments::FindKind(job.spec.experiment())->CostOf(job.spec);
+    cost_of_ = job.pack_key;
+    flops_ += cost_.flops;
+    checkpoint_bytes_ += cost_.checkpoint_bytes;
     ++open_[job.pack_key];
     return absl::OkStatus();
   }
@@ -67,6 +69,8 @@ class Counter {
   std::unordered_set<std::string> counted_;
   std::unordered_set<std::string> done_;
   std::unordered_map<std::string, int64_t> open_;  // Jobs by pack key.
+  std::string cost_of_;  // Pack key of the job that cost_ is of.
+  experiments::Cost cost_;
   double flops_ = 0;
   double checkpoint_bytes_ = 0;
 };
@@ -92,7 +96,7 @@ absl::StatusOr<Rates> MeasuredRates(sql::Connection& db) {
 
 }  // namespace
 
-absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, const experiments::Expansion& sweep, const LiveBoard::State& live) {
+absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live) {
   Counter counter(db);
   for (int64_t i = 0; i < sweep.size(); ++i) RETURN_IF_ERROR(counter.Add(sweep.At(i), true));
 

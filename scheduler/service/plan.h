@@ -9,6 +9,6 @@
 
 namespace longreach::service {
 
-absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, const experiments::Expansion& sweep, const LiveBoard::State& live);
+absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live);
 
 }  // namespace longreach::service

@@ -163,8 +163,8 @@ TEST(AlgorithmicTest, SayingADefaultOrSortingLengthsMakesNoOtherJobOrSweep) {
   v1::SweepSpec sweep = Sweep();
   sweep.mutable_training()->set_steps(2'000'000);
   for (int length = 40; length >= 1; --length) sweep.mutable_training()->add_lengths(length);
-  const Expansion said = *Expansion::Of(sweep);
-  const Expansion unsaid = *Expansion::Of(Sweep());
+  Expansion said = *Expansion::Of(sweep);
+  Expansion unsaid = *Expansion::Of(Sweep());
   EXPECT_EQ(said.id(), unsaid.id());
   EXPECT_EQ(said.At(0).id, unsaid.At(0).id);
 }
@@ -172,7 +172,7 @@ TEST(AlgorithmicTest, SayingADefaultOrSortingLengthsMakesNoOtherJobOrSweep) {
 // Cost by the formula of chomsky.md section 9, with its own figures: 4.4 GFLOP an update for tasks with one output at
 // lengths 1..40, about 0.9e16 for a unit, 248 962 parameters for even_pairs.
 TEST(AlgorithmicTest, CostsAreThoseOfTheReference) {
-  const Expansion expansion = *Expansion::Of(WithEncoding("none"));
+  Expansion expansion = *Expansion::Of(WithEncoding("none"));
   const Cost cost = expansion.kind().CostOf(expansion.At(0).spec);
   EXPECT_NEAR(cost.flops, 0.9e16, 0.05e16);
   EXPECT_DOUBLE_EQ(cost.checkpoint_bytes, 12.0 * 248'962);
@@ -184,11 +184,11 @@ TEST(AlgorithmicTest, CostsAreThoseOfTheReference) {
   one.mutable_evaluation()->add_lengths(4);
   one.mutable_evaluation()->set_examples(7);
   const auto forward = [](double t) { return t * (2 * 64 * 3 + 491'520 + 128 * 2) + 1280 * t * t; };
-  const Expansion small = *Expansion::Of(one);
+  Expansion small = *Expansion::Of(one);
   EXPECT_DOUBLE_EQ(small.kind().CostOf(small.At(0).spec).flops, 3 * 2 * forward(4) + 7 * forward(5));
 
   const auto parameters = [](const std::string& encoding) {
-    const Expansion of = *Expansion::Of(WithEncoding(encoding));
+    Expansion of = *Expansion::Of(WithEncoding(encoding));
     return of.kind().CostOf(of.At(0).spec).checkpoint_bytes / 12;
   };
   EXPECT_DOUBLE_EQ(parameters("relative"), 248'962 + 21'120);

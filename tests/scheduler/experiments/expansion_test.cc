@@ -33,7 +33,7 @@ std::string Refusal(const v1::SweepSpec& sweep) {
 }
 
 TEST(ExpansionTest, OrdersByTaskEncodingLearningRateSeed) {
-  const Expansion expansion = *Expansion::Of(Sweep());
+  Expansion expansion = *Expansion::Of(Sweep());
   ASSERT_EQ(expansion.size(), 36);
 
   EXPECT_EQ(expansion.At(0).spec.seed(), 0u);
@@ -45,7 +45,7 @@ TEST(ExpansionTest, OrdersByTaskEncodingLearningRateSeed) {
 }
 
 TEST(ExpansionTest, EachJobHasItsOwnIdAndNineShareAPackKey) {
-  const Expansion expansion = *Expansion::Of(Sweep());
+  Expansion expansion = *Expansion::Of(Sweep());
   std::set<JobId> ids;
   std::map<std::string, int> packs;
   for (int64_t i = 0; i < expansion.size(); ++i) {
@@ -62,7 +62,7 @@ TEST(ExpansionTest, EachJobHasItsOwnIdAndNineShareAPackKey) {
 TEST(ExpansionTest, AJobReadsBackCompleteFromItsCanonicalText) {
   v1::SweepSpec sweep = Sweep();
   sweep.mutable_training()->set_steps(7);
-  const Expansion expansion = *Expansion::Of(sweep);
+  Expansion expansion = *Expansion::Of(sweep);
   for (int64_t i = 0; i < expansion.size(); ++i) {
     const ExpandedJob job = expansion.At(i);
     const absl::StatusOr<v1::JobSpec> back = ReadJob(job.canonical);
@@ -72,11 +72,25 @@ TEST(ExpansionTest, AJobReadsBackCompleteFromItsCanonicalText) {
 }
 
 TEST(ExpansionTest, ASweepReadsBackFromItsCanonicalText) {
-  const Expansion expansion = *Expansion::Of(Sweep());
+  Expansion expansion = *Expansion::Of(Sweep());
   const absl::StatusOr<v1::SweepSpec> back = ReadSweep(expansion.canonical());
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_TRUE(MessageDifferencer::Equals(*back, Sweep())) << back->DebugString();
   EXPECT_EQ(Expansion::Of(*back)->id(), expansion.id());
+}
+
+TEST(ExpansionTest, TheTextMadeFromSharedPartsIsTheCanonicalOne) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_axes()->add_encoding("log_kerple:randomized");  // With a path on each side of learning_rate and seed.
+  sweep.mutable_model()->set_kerple_shared(true);
+  sweep.mutable_training()->set_steps(7);
+  sweep.mutable_positions()->set_max_position(4096);
+  Expansion expansion = *Expansion::Of(sweep);
+  for (int64_t i = 0; i < expansion.size(); i += 5) {
+    const ExpandedJob job = expansion.At(i);
+    EXPECT_EQ(job.canonical, CanonicalText(job.spec, expansion.kind().Defaults()));
+    EXPECT_EQ(job.pack_key, PackKeyOf(job.canonical));
+  }
 }
 
 // Every store that there is has jobs under such ids: they must never change.
@@ -151,7 +165,7 @@ v1::SweepSpec SweepWithWeights() {
 }
 
 TEST(ExpansionTest, AnInputComesFromTheJobWithTheSameAxesUnlessSaid) {
-  const Expansion expansion = *Expansion::Of(SweepWithWeights());
+  Expansion expansion = *Expansion::Of(SweepWithWeights());
   const ExpandedJob job = expansion.At(9);  // even_pairs, rope:randomized, 1e-4, seed 0.
 
   ASSERT_EQ(job.prerequisites.size(), 1u);
