@@ -18,7 +18,8 @@ class RecordingObserver : public Observer {
  public:
   void OnProgress(const Progress& progress) override {
     last = progress;
-    for (const LossPoint& point : progress.points) points.push_back(point);
+    std::vector<LossPoint>& told = progress.phase == Progress::Phase::kWriting ? points_at_the_end : points;
+    told.insert(told.end(), progress.points.begin(), progress.points.end());
   }
   void OnCheckpoint(const std::filesystem::path& file, int step) override {
     checkpoints.push_back(file);
@@ -28,7 +29,8 @@ class RecordingObserver : public Observer {
 
   std::function<Wish(const Progress&)> wish;
   Progress last;
-  std::vector<LossPoint> points;
+  std::vector<LossPoint> points;             // While it trained.
+  std::vector<LossPoint> points_at_the_end;  // All points once more.
   std::vector<std::filesystem::path> checkpoints;
   std::vector<int> checkpoint_steps;
 };

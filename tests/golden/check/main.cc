@@ -1,0 +1,41 @@
+// golden_check DIR: checks every golden vector in a folder with the code that training runs.
+//
+// The layout is recognised by what is in the folder. Exit codes: 0 all passed, 1 something failed, 2 usage.
+#include <filesystem>
+#include <iostream>
+
+#include "tests/golden/check/encodings.h"
+#include "tests/golden/check/init_stats.h"
+#include "tests/golden/check/models.h"
+#include "tests/golden/check/report.h"
+#include "tests/golden/check/tasks.h"
+
+int main(int argc, char** argv) {
+  if (argc != 2 || std::string_view(argv[1]).starts_with("-")) {
+    std::cerr << "usage: golden_check DIR\n"
+                 "  DIR is laid out as tests/golden/chomsky: tasks/, task_stats.json, encodings/, models/, init_stats.json\n";
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) {
+    std::cerr << "error: '" << folder.string() << "' is not a folder\n";
+    return 2;
+  }
+  bool recognised = false;
+  for (const char* part : {"tasks", "task_stats.json", "encodings", "models", "init_stats.json"}) {
+    recognised = recognised || std::filesystem::exists(folder / part, error);
+  }
+  if (!recognised) {
+    std::cerr << "error: '" << folder.string() << "' holds no golden vectors of a known layout\n"
+              << "  expected at least one of tasks/, task_stats.json, encodings/, models/, init_stats.json\n";
+    return 2;
+  }
+  longreach::golden::Report report(std::cout);
+  longreach::golden::CheckTasks(folder, report);
+  longreach::golden::CheckEncodings(folder, report);
+  longreach::golden::CheckModels(folder, report);
+  longreach::golden::CheckInitStats(folder, report);
+  report.PrintSummary();
+  return report.failed() == 0 ? 0 : 1;
+}

@@ -1,0 +1,121 @@
+// Our own loops against LibTorch's operations: values and gradients; and blocks of queries against all at once.
+#include <gtest/gtest.h>
+
+#include "worker/trainer/model/attention.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+struct Sizes {
+  int64_t batch, tape, heads, head_dim, queries;
+};
+
+enum class With { kNothing, kRotation, kBias, kBiasByPosition };
+
+std::vector<int64_t> Ascending(int64_t count) {
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < count; ++i) positions.push_back(3 * i + i % 3);
+  return positions;
+}
+
+class AttentionTest : public testing::TestWithParam<std::tuple<Sizes, With>> {
+ protected:
+  void SetUp() override {
+    at::manual_seed(1);
+    const auto [sizes, with] = GetParam();
+    shape_ = {.batch = sizes.batch, .tape = sizes.tape, .heads = sizes.heads, .head_dim = sizes.head_dim, .queries = sizes.queries};
+    const int64_t width = sizes.heads * sizes.head_dim;
+    const bool apart = sizes.queries < sizes.tape;
+    if (apart) q_ = at::randn({sizes.batch * sizes.queries, width}) * 2;
+    kv_ = at::randn({sizes.batch * sizes.tape, (apart ? 2 : 3) * width}) * 2;
+    if (with == With::kRotation) {
+      const Tensor angle = at::rand({sizes.tape, sizes.head_dim / 2}) * 6;
+      terms_.rotation = at::stack({angle.cos(), angle.sin()}).contiguous();
+    }
+    if (with == With::kBias || with == With::kBiasByPosition) {
+      const std::vector<int64_t> positions = Ascending(sizes.tape);
+      distances_ = with == With::kBias ? Distances::ByOffset(positions) : Distances::OfPositions(positions);
+      terms_.distances = &distances_;
+      table_ = at::randn({sizes.heads, distances_.values().size(0)}) * 3;
+    }
+    weight_ = at::randn({sizes.batch * sizes.queries, width});
+  }
+
+  struct Outcome {
+    Tensor value, q, kv, table;
+  };
+
+  // `pack_axis`: the general path, in that type; else the one of a member alone.
+  Outcome Run(bool pack_axis, at::ScalarType type) {
+    const auto leaf = [&](const Tensor& tensor) { return tensor.defined() ? tensor.to(type).clone().requires_grad_(true) : Tensor(); };
+    const Tensor q = leaf(q_), kv = leaf(kv_), table = leaf(table_);
+    LayerTerms terms = terms_;
+    if (terms.rotation.defined()) terms.rotation = terms.rotation.to(type);
+    const auto with_axis = [&](const Tensor& tensor) { return tensor.defined() && pack_axis ? tensor.unsqueeze(0) : tensor; };
+    terms.bias_table = with_axis(table);
+    const Tensor value = Attention(shape_, with_axis(q), with_axis(kv), terms).view({-1, weight_.size(1)});
+    (value * weight_.to(type)).sum().backward();
+    const auto gradient = [](const Tensor& tensor) { return tensor.defined() ? tensor.grad() : at::zeros({1}); };
+    return {value.detach(), gradient(q), gradient(kv), gradient(table)};
+  }
+
+  AttentionShape shape_;
+  Tensor q_, kv_, table_, weight_;
+  LayerTerms terms_;
+  Distances distances_;
+};
+
+TEST_P(AttentionTest, OwnLoopsAgreeWithFloat64) {
+  const Outcome exact = Run(true, at::kDouble);
+  const Outcome ours = Run(false, at::kFloat);
+
+  const auto error = [](const Tensor& a, const Tensor& b) {
+    return ((a.to(at::kDouble) - b.to(at::kDouble)).norm() / b.to(at::kDouble).norm().clamp_min(1e-30)).item<double>();
+  };
+  EXPECT_LT(error(ours.value, exact.value), 2e-6);
+  EXPECT_LT(error(ours.q, exact.q), 1e-5);
+  EXPECT_LT(error(ours.kv, exact.kv), 1e-5);
+  EXPECT_LT(error(ours.table, exact.table), 1e-5);
+}
+
+TEST_P(AttentionTest, NoGradientGivesTheSameValue) {
+  const Outcome ours = Run(false, at::kFloat);
+
+  const torch::NoGradGuard no_grad;
+  LayerTerms terms = terms_;
+  terms.bias_table = table_;
+  EXPECT_TRUE(Attention(shape_, q_, kv_, terms).equal(ours.value));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AttentionTest,
+    testing::Combine(testing::Values(Sizes{2, 2, 8, 8, 2}, Sizes{1, 16, 2, 8, 16}, Sizes{3, 17, 2, 8, 17}, Sizes{2, 41, 8, 8, 1},
+                                     Sizes{2, 33, 4, 8, 7}, Sizes{2, 13, 3, 6, 13}, Sizes{2, 19, 2, 16, 5}, Sizes{1, 100, 1, 2, 100}),
+                     testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition)));
+
+TEST(LongAttentionTest, BlocksOfQueriesGiveWhatAllAtOnceGives) {
+  // Long enough for several blocks in the general path, with Transformer-XL's term.
+  at::manual_seed(1);
+  const int64_t heads = 4, head_dim = 8;
+  for (const auto& [tape, by_position] : {std::pair<int64_t, bool>{700, false}, {300, true}}) {
+    const AttentionShape shape{.batch = 4, .tape = tape, .heads = heads, .head_dim = head_dim, .queries = tape};
+    const Tensor kv = at::randn({4 * tape, 3 * heads * head_dim});
+    const Distances distances = by_position ? Distances::OfPositions(Ascending(tape)) : Distances::ByOffset(Ascending(tape));
+    LayerTerms terms;
+    terms.distances = &distances;
+    terms.content = {.content_bias = at::randn({heads, head_dim}),
+                     .relative_bias = at::randn({heads, head_dim}),
+                     .keys = at::randn({distances.values().size(0), heads * head_dim})};
+
+    const Tensor at_once = Attention(shape, {}, kv, terms);
+    const torch::NoGradGuard no_grad;
+    const Tensor in_blocks = Attention(shape, {}, kv, terms);
+
+    EXPECT_LT((in_blocks - at_once).abs().max().item<double>(), 1e-5) << tape;
+  }
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

@@ -1,0 +1,232 @@
+// EncodingContractTest: what every encoding of the catalog promises. And the positions that they are fed.
+#include <gtest/gtest.h>
+
+#include "proto/catalog/catalog.h"
+#include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/encodings/encoding.h"
+#include "worker/trainer/engine/engine.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+PackSettings SmallSettings(const std::string& encoding, bool randomized) {
+  PackSettings settings;
+  settings.task = "reverse_string";
+  settings.encoding = encoding;
+  settings.randomized = randomized;
+  settings.model = {.layers = 2, .embedding_dim = 32, .heads = 4, .mlp_dim = 64, .dropout = 0.1, .sandwich_dim = 16, .learned_rows = 64};
+  settings.positions.max_position = 64;
+  settings.training = {.steps = 3, .batch_size = 6, .lengths = {5}};
+  settings.evaluation = {.lengths = {6}, .examples = 6};
+  return settings;
+}
+
+PackState StateOf(const StepEngine& engine, int members) {
+  std::vector<Member> jobs(static_cast<size_t>(members));
+  for (size_t m = 0; m < jobs.size(); ++m) jobs[m].seed = static_cast<uint32_t>(m);
+  return InitialState(engine.encoder().layout(), jobs);
+}
+
+struct Variant {
+  std::string encoding;
+  bool randomized;
+};
+
+std::vector<Variant> AllVariants() {
+  std::vector<Variant> variants;
+  for (const catalog::Encoding& encoding : catalog::Encodings()) {
+    variants.push_back({std::string(encoding.name), false});
+    if ((encoding.positions & catalog::kRandomized) != 0) variants.push_back({std::string(encoding.name), true});
+  }
+  return variants;
+}
+
+class EncodingContractTest : public testing::TestWithParam<Variant> {
+ protected:
+  PackSettings Settings() const { return SmallSettings(GetParam().encoding, GetParam().randomized); }
+};
+
+TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
+  // As on a GPU against as on a CPU: other operations, the same numbers but for rounding.
+  const std::unique_ptr<StepEngine> units = MakeLibtorchEngine(Settings(), {.threads = 1});
+  const std::unique_ptr<StepEngine> batched = MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true});
+  PackState state = StateOf(*units, 3);
+  PackState same = StateOf(*batched, 3);
+  const Batch batch = TrainingBatch(Settings(), units->encoder().encoding().Use(), 0);
+
+  const std::vector<double> losses = units->Gradients(batch, state);
+  const std::vector<double> batched_losses = batched->Gradients(batch, same);
+
+  for (size_t m = 0; m < 3; ++m) EXPECT_NEAR(losses[m], batched_losses[m], 1e-5 * losses[m]);
+  const double largest = units->gradients().abs().max().item<double>();
+  EXPECT_LT((units->gradients() - batched->gradients()).abs().max().item<double>(), 1e-4 * largest);
+  EXPECT_LT((units->Logits(batch, state) - batched->Logits(batch, same)).abs().max().item<double>(), 1e-4);
+  const std::vector<TestResult> tests = units->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), state, [] {});
+  const std::vector<TestResult> batched_tests = batched->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), same, [] {});
+  for (size_t m = 0; m < 3; ++m) {
+    EXPECT_EQ(tests[m].counted, 36);
+    EXPECT_EQ(tests[m].counted, batched_tests[m].counted);
+    EXPECT_NEAR(tests[m].loss, batched_tests[m].loss, 1e-5 * tests[m].loss);
+  }
+}
+
+TEST_P(EncodingContractTest, EveryParameterGetsAGradient) {
+  const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = 1});
+  PackState state = StateOf(*engine, 1);
+
+  engine->Gradients(TrainingBatch(Settings(), engine->encoder().encoding().Use(), 0), state);
+
+  for (const Parameter& parameter : engine->encoder().layout().parameters()) {
+    EXPECT_GT(engine->gradients()[0].narrow(0, parameter.offset, parameter.size).abs().max().item<double>(), 0) << parameter.name;
+  }
+}
+
+TEST_P(EncodingContractTest, DistinguishesOrdersOfTheTokens) {
+  // Reversing the input must change what the last output says, unless there is no encoding.
+  PackSettings settings = Settings();
+  settings.model.dropout = 0;
+  const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = 1});
+  PackState state = StateOf(*engine, 1);
+  Batch batch = OnTape(2, {0, 1, 1, 0, 0, /**/ 0, 0, 1, 1, 0}, std::vector<uint8_t>(10), {5, 5}, 2);
+  // The same positions for both sequences, shifted or not.
+  batch.positions = DrawPositions(settings, engine->encoder().encoding().Use(), batch.tape, 2, {.key = 3, .step = 0, .test = false});
+  if (batch.positions.embedding.defined() && batch.positions.embedding.dim() == 2) {
+    batch.positions.embedding = batch.positions.embedding.select(0, 0).expand({2, batch.tape}).contiguous();
+  }
+
+  const Tensor logits = engine->Logits(batch, state)[0].view({2, 5, -1});
+
+  const double difference = (logits[0] - logits[1]).abs().max().item<double>();
+  if (GetParam().encoding == "none") {
+    EXPECT_LT(difference, 1e-5);
+  } else {
+    EXPECT_GT(difference, 1e-4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EncodingContractTest, testing::ValuesIn(AllVariants()),
+                         [](const auto& variant) { return variant.param.encoding + (variant.param.randomized ? "_randomized" : ""); });
+
+TEST(EncodingsTest, SwitchesChangeWhatTheySay) {
+  const auto count = [](PackSettings settings) { return MakeLibtorchEngine(settings, {.threads = 1})->encoder().layout().count(); };
+  const auto logits = [](PackSettings settings) {
+    const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = 1});
+    PackState state = StateOf(*engine, 1);
+    return engine->Logits(TestBatch(settings, engine->encoder().encoding().Use(), 6), state);
+  };
+  const auto differ = [&](const PackSettings& a, const PackSettings& b) { return (logits(a) - logits(b)).abs().max().item<double>() > 1e-6; };
+  // 8 parameters per layer, or 8 for all.
+  PackSettings kerple = SmallSettings("log_kerple", false);
+  const int64_t per_layer = count(kerple);
+  PackSettings shared = kerple;
+  shared.model.kerple_shared = true;
+  EXPECT_EQ(per_layer - count(shared), 8);
+  for (const std::string encoding : {"log_kerple", "power_kerple", "sandwich"}) {
+    PackSettings plain = SmallSettings(encoding, false), broken = plain;
+    broken.model.break_symmetry = true;
+    EXPECT_TRUE(differ(plain, broken)) << encoding;
+  }
+  PackSettings sandwich = SmallSettings("sandwich", false), wider = sandwich;
+  wider.model.sandwich_dim = 128;
+  EXPECT_TRUE(differ(sandwich, wider));
+  PackSettings relative = SmallSettings("relative", true), released = relative;
+  released.positions.relative_as_released = true;
+  EXPECT_TRUE(differ(relative, released));
+  for (const std::string encoding : {"alibi", "log_kerple", "power_kerple", "relative", "sandwich"}) {
+    PackSettings by_distance = SmallSettings(encoding, true), by_position = by_distance;
+    by_position.positions.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
+    EXPECT_TRUE(differ(by_distance, by_position)) << encoding;
+  }
+}
+
+TEST(EncodingsTest, FullSizeModelsHaveTheStatedNumberOfParameters) {
+  const auto count = [](const std::string& task, const std::string& encoding) {
+    PackSettings settings;
+    settings.task = task;
+    settings.encoding = encoding;
+    return MakeLibtorchEngine(settings, {.threads = 1})->encoder().layout().count();
+  };
+  EXPECT_EQ(count("even_pairs", "rope"), 248'962);
+  EXPECT_EQ(count("bucket_sort", "none"), 249'349);
+  EXPECT_EQ(count("bucket_sort", "relative"), 249'349 + 21'120);
+  EXPECT_EQ(count("bucket_sort", "log_kerple"), 249'349 + 80);
+  EXPECT_EQ(count("bucket_sort", "learned"), 249'349 + 64 * 2048);
+}
+
+TEST(PositionsTest, DistancesByOffsetAreToeplitz) {
+  const std::vector<int64_t> by_offset = {0, 3, 7};
+
+  const Distances distances = Distances::ByOffset(by_offset);
+
+  for (int64_t query = 0; query < 3; ++query) {
+    for (int64_t key = 0; key < 3; ++key) {
+      const float expected = static_cast<float>(by_offset[static_cast<size_t>(std::abs(key - query))] * (key < query ? -1 : 1));
+      EXPECT_EQ(distances.values()[distances.Entry(query, key)].item<float>(), expected);
+    }
+  }
+  EXPECT_EQ(distances.Entries(1, 2)[0][2].item<int64_t>(), distances.Entry(1, 2));
+}
+
+TEST(PositionsTest, DistancesOfPositionsAreTheirDifferences) {
+  const std::vector<int64_t> positions = {2, 5, 11};
+
+  const Distances distances = Distances::OfPositions(positions);
+
+  for (size_t query = 0; query < 3; ++query) {
+    for (size_t key = 0; key < 3; ++key) {
+      EXPECT_EQ(distances.values()[distances.Entry(static_cast<int64_t>(query), static_cast<int64_t>(key))].item<float>(),
+                static_cast<float>(positions[key] - positions[query]));
+    }
+  }
+}
+
+TEST(PositionsTest, RandomizedDrawsAreSortedDistinctWithinLAndFreshPerLayer) {
+  const PackSettings settings = SmallSettings("rope", true);
+
+  const PassPositions pass = DrawPositions(settings, PositionUse::kRotation, 20, 3, {.key = 1, .step = 2, .test = false});
+  const PassPositions later = DrawPositions(settings, PositionUse::kRotation, 20, 3, {.key = 1, .step = 3, .test = false});
+
+  ASSERT_EQ(pass.rotation.size(), 2u);
+  for (const Tensor& position_T : pass.rotation) {
+    EXPECT_TRUE((position_T.narrow(0, 1, 19) > position_T.narrow(0, 0, 19)).all().item<bool>());
+    EXPECT_GE(position_T[0].item<int64_t>(), 0);
+    EXPECT_LT(position_T[19].item<int64_t>(), 64);
+  }
+  EXPECT_FALSE(pass.rotation[0].equal(pass.rotation[1]));
+  EXPECT_FALSE(pass.rotation[0].equal(later.rotation[0]));
+}
+
+TEST(PositionsTest, AFullDrawIsAllOfThem) {
+  // T = L positions from {0..L-1}, T - 1 = L - 1 distances from {1..L-1}: only one outcome.
+  const PassPositions positions = DrawPositions(SmallSettings("sin_cos", true), PositionUse::kEmbedding, 64, 1, {});
+  const PassPositions distances = DrawPositions(SmallSettings("alibi", true), PositionUse::kDistances, 64, 1, {});
+
+  EXPECT_TRUE(positions.embedding.equal(at::arange(64, at::kLong)));
+  EXPECT_TRUE(distances.distances[0].values().equal(at::arange(-63, 64, at::kLong).to(at::kFloat)));
+}
+
+TEST(PositionsTest, ShapeShiftsEachSequenceWithinL) {
+  using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
+  PackSettings settings = SmallSettings("shape", false);
+  const auto shifts = [&](bool test) {
+    const PassPositions pass = DrawPositions(settings, PositionUse::kEmbedding, 14, 2000, {.key = 1, .step = 2, .test = test});
+    EXPECT_TRUE((pass.embedding - pass.embedding.narrow(1, 0, 1)).equal(at::arange(14, at::kLong).expand({2000, 14})));
+    return std::get<0>(at::_unique(pass.embedding.select(1, 0)));
+  };
+  // All of {0..L-T}.
+  EXPECT_TRUE(shifts(false).equal(at::arange(51, at::kLong)));
+  EXPECT_TRUE(shifts(true).equal(at::arange(51, at::kLong)));
+  // {0..K-1} in training; at test K, or 0.
+  settings.positions.shift_max = 9;
+  EXPECT_TRUE(shifts(false).equal(at::arange(9, at::kLong)));
+  settings.positions.shift_at_test = ShiftAtTest::kFixed;
+  EXPECT_TRUE(shifts(true).equal(at::tensor({9}, at::kLong)));
+  EXPECT_TRUE(shifts(false).equal(at::arange(9, at::kLong)));
+  settings.positions.shift_at_test = ShiftAtTest::kZero;
+  EXPECT_TRUE(shifts(true).equal(at::tensor({0}, at::kLong)));
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

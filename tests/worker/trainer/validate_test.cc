@@ -1,0 +1,111 @@
+// What the trainer refuses: with field, value and the next step, and before anything is written.
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include "tests/worker/trainer/pack_fixture.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+using testing::HasSubstr;
+
+struct Refused {
+  std::string name;
+  std::function<void(PackRequest&)> change;
+  std::string field;
+  std::string value;
+};
+
+class ValidateTest : public PackTest, public testing::WithParamInterface<Refused> {};
+
+TEST_P(ValidateTest, NamesFieldAndValue) {
+  PackRequest request = Request(SmallSettings("even_pairs", "rope", true), 1, "a");
+  ASSERT_TRUE(Validate(request.settings).ok()) << Validate(request.settings);
+  GetParam().change(request);
+  RecordingObserver observer;
+
+  const absl::StatusOr<PackResult> result = Train(request, observer);
+
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
+  const std::string message(result.status().message());
+  EXPECT_THAT(message, HasSubstr(GetParam().field));
+  EXPECT_THAT(message, HasSubstr(GetParam().value));
+  EXPECT_TRUE(std::filesystem::is_empty(Folder("a")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, ValidateTest,
+    testing::Values(
+        Refused{"Task", [](PackRequest& r) { r.settings.task = "even_pears"; }, "task", "did you mean 'even_pairs'"},
+        Refused{"Encoding", [](PackRequest& r) { r.settings.encoding = "roep"; }, "encoding", "did you mean 'rope'"},
+        Refused{"Experiment", [](PackRequest& r) { r.settings.experiment = "imagenet"; }, "experiment", "imagenet"},
+        Refused{"RandomizedShape", [](PackRequest& r) { r.settings.encoding = "shape"; }, "encoding", "shape:randomized"},
+        Refused{"RandomizedNone", [](PackRequest& r) { r.settings.encoding = "none"; }, "encoding", "none:randomized"},
+        Refused{"BatchSize", [](PackRequest& r) { r.settings.training.batch_size = 0; }, "training.batch_size", "0"},
+        Refused{"Steps", [](PackRequest& r) { r.settings.training.steps = -1; }, "training.steps", "-1"},
+        Refused{"NoLengths", [](PackRequest& r) { r.settings.training.lengths = {}; }, "training.lengths", "empty"},
+        Refused{"ZeroLength", [](PackRequest& r) { r.settings.training.lengths = {0}; }, "training.lengths", "0"},
+        Refused{"LengthsDescend", [](PackRequest& r) { r.settings.evaluation.lengths = {3, 2}; }, "evaluation.lengths", "2"},
+        Refused{"TapeBeyondL", [](PackRequest& r) { r.settings.evaluation.lengths = {64}; }, "evaluation.lengths", "tape of 65"},
+        Refused{"Examples", [](PackRequest& r) { r.settings.evaluation.examples = 0; }, "evaluation.examples", "0"},
+        Refused{"Heads", [](PackRequest& r) { r.settings.model.heads = 5; }, "model.heads", "5"},
+        Refused{"OddHeads", [](PackRequest& r) { r.settings.model.heads = 32; }, "model.heads", "rope"},
+        Refused{"Layers", [](PackRequest& r) { r.settings.model.layers = 0; }, "model.layers", "0"},
+        Refused{"Dropout", [](PackRequest& r) { r.settings.model.dropout = 1; }, "model.dropout", "1"},
+        Refused{"DropoutNan", [](PackRequest& r) { r.settings.model.dropout = std::nan(""); }, "model.dropout", "nan"},
+        Refused{"SandwichDim", [](PackRequest& r) { r.settings.model.sandwich_dim = 7; }, "model.sandwich_dim", "7"},
+        Refused{"ClipNorm", [](PackRequest& r) { r.settings.training.clip_norm = 0; }, "training.clip_norm", "0"},
+        Refused{"AsReleased", [](PackRequest& r) { r.settings.positions.relative_as_released = true; }, "positions.relative_as_released", "relative:randomized"},
+        Refused{"LearningRate", [](PackRequest& r) { r.members[0].learning_rate = -1e-4; }, "learning_rate", "-0.0001"},
+        Refused{"LearningRateNan", [](PackRequest& r) { r.members[0].learning_rate = std::nan(""); }, "learning_rate", "nan"},
+        Refused{"NoMembers", [](PackRequest& r) { r.members.clear(); }, "members", "0"},
+        Refused{"TooManyMembers", [](PackRequest& r) { r.members.resize(kMaxPack + 1, r.members[0]); }, "members", "1025"},
+        Refused{"NothingToEvaluate", [](PackRequest& r) { r.settings.training.steps = 0; }, "training.steps", "no weights"},
+        Refused{"Folder", [](PackRequest& r) { r.folder = "/nowhere"; }, "folder", "/nowhere"}),
+    [](const auto& variant) { return variant.param.name; });
+
+TEST(DescribeMachineTest, SaysWhatThereIs) {
+  const Capabilities capabilities = DescribeMachine(false);
+
+  EXPECT_FALSE(capabilities.device.empty());
+  EXPECT_GE(capabilities.threads, 1);
+  EXPECT_GT(capabilities.memory_bytes, 1e8);
+  EXPECT_THAT(capabilities.experiments, testing::ElementsAre("algorithmic"));
+}
+
+TEST(BenchTest, CountsFlopByTheFormula) {
+  PackSettings settings;
+  settings.task = "bucket_sort";
+  settings.encoding = "none";
+
+  // 3 B [T (2 d (V_in + 1) + 491520 + 2 d V_out) + 1280 T^2], reference section 9.
+  EXPECT_DOUBLE_EQ(MatmulFlops(settings, 20), 3.0 * 128 * (20 * (128.0 * 6 + 491520 + 128.0 * 5) + 1280.0 * 400));
+}
+
+TEST(BenchTest, MeasuresStepsProductsAndTests) {
+  BenchRequest request;
+  request.settings = PackSettings();
+  request.settings.task = "even_pairs";
+  request.settings.encoding = "rope";
+  request.settings.training.lengths = {1, 2};
+  request.settings.training.batch_size = 4;
+  request.settings.evaluation.examples = 4;
+  request.pack = 2;
+  request.seconds = 0.2;
+
+  const absl::StatusOr<BenchResult> result = Bench(request);
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(result->job_steps_per_second, 0);
+  EXPECT_GT(result->gflops, 0);
+  EXPECT_GT(result->gemm_peak_gflops, result->gflops);
+  EXPECT_GT(result->eval_sequences_per_second, 0);
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer
