@@ -10,7 +10,7 @@ namespace {
 constexpr char kLibtorch[] = "libtorch";
 constexpr char kLanes[] = "lanes";
 // What is taken when nobody asks.
-constexpr const char* kDefault = kLibtorch;
+constexpr const char* kDefault = kLanes;
 
 }  // namespace
 
@@ -22,7 +22,8 @@ std::vector<std::string> EngineNames() {
 
 std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
                                        const std::function<void(const std::string&)>& log) {
-  const std::string wanted = options.engine.empty() ? kDefault : options.engine;
+  std::string wanted = options.engine;
+  if (wanted.empty()) wanted = options.cuda || options.whole_pack ? kLibtorch : kDefault;
   if (wanted == kLibtorch) return MakeLibtorchEngine(settings, options);
   for (const lanes::Kernels* kernels : RunnableKernels()) {
     if (wanted != kLanes && wanted != kernels->name) continue;

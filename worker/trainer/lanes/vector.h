@@ -51,7 +51,11 @@ LONGREACH_INLINE Lanes WherePositive(Lanes condition, Lanes x) {
 #else
 
 LONGREACH_INLINE Lanes Splat(float s) { return s - Lanes{}; }
+#if LONGREACH_LANES == 8
+LONGREACH_INLINE Lanes Max(Lanes a, Lanes b) { return _mm256_max_ps(a, b); }
+#else
 LONGREACH_INLINE Lanes Max(Lanes a, Lanes b) { return a > b ? a : b; }
+#endif
 LONGREACH_INLINE Lanes Sqrt(Lanes v) {
 #if LONGREACH_LANES == 8
   return _mm256_sqrt_ps(v);
