@@ -71,6 +71,29 @@ TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
   }
 }
 
+TEST_P(EncodingContractTest, BitsDependNeitherOnPackNorOnThreads) {
+  // Of LibTorch's engine; the engines that training prefers have tests of their own.
+  PackSettings settings = Settings();
+  settings.training.batch_size = 70;  // Three groups.
+  const auto train = [&](int members, int threads) {
+    const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = threads});
+    PackState state = StateOf(*engine, members);
+    const PositionUse use = engine->encoder().encoding().Use();
+    const std::vector<double> learning_rates = {1e-3, 2e-3, 3e-3};
+    for (uint64_t step = 0; step < 3; ++step) engine->Update(engine->Gradients(TrainingBatch(settings, use, step), state), learning_rates, state);
+    const TestResult test = engine->Evaluate(TestBatch(settings, use, 6), state, [] {})[0];
+    return std::tuple(state.parameters[0].clone(), test.hits, test.loss);
+  };
+
+  const auto [parameters, hits, loss] = train(1, 1);
+  for (const auto& [members, threads] : {std::pair(1, 2), std::pair(3, 1), std::pair(3, 3)}) {
+    const auto [same_parameters, same_hits, same_loss] = train(members, threads);
+    EXPECT_TRUE(parameters.equal(same_parameters)) << members << " members, " << threads << " threads";
+    EXPECT_EQ(hits, same_hits);
+    EXPECT_EQ(loss, same_loss);
+  }
+}
+
 TEST_P(EncodingContractTest, EveryParameterGetsAGradient) {
   const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = 1});
   PackState state = StateOf(*engine, 1);
