@@ -11,7 +11,7 @@ struct Sizes {
   int64_t batch, tape, heads, head_dim, queries;
 };
 
-enum class With { kNothing, kRotation, kBias, kBiasByPosition };
+enum class With { kNothing, kRotation, kBias, kBiasByPosition, kContent, kContentByPosition };
 
 std::vector<int64_t> Ascending(int64_t count) {
   std::vector<int64_t> positions;
@@ -33,35 +33,41 @@ class AttentionTest : public testing::TestWithParam<std::tuple<Sizes, With>> {
       const Tensor angle = at::rand({sizes.tape, sizes.head_dim / 2}) * 6;
       terms_.rotation = at::stack({angle.cos(), angle.sin()}).contiguous();
     }
-    if (with == With::kBias || with == With::kBiasByPosition) {
-      const std::vector<int64_t> positions = Ascending(sizes.tape);
-      distances_ = with == With::kBias ? Distances::ByOffset(positions) : Distances::OfPositions(positions);
-      terms_.distances = &distances_;
-      table_ = at::randn({sizes.heads, distances_.values().size(0)}) * 3;
+    const std::vector<int64_t> positions = Ascending(sizes.tape);
+    const bool by_position = with == With::kBiasByPosition || with == With::kContentByPosition;
+    distances_ = by_position ? Distances::OfPositions(positions) : Distances::ByOffset(positions);
+    terms_.distances = &distances_;
+    const int64_t entries = distances_.values().size(0);
+    if (with == With::kBias || with == With::kBiasByPosition) table_ = at::randn({sizes.heads, entries}) * 3;
+    if (with == With::kContent || with == With::kContentByPosition) {
+      u_ = at::randn({sizes.heads, sizes.head_dim});
+      v_ = at::randn({sizes.heads, sizes.head_dim});
+      r_ = at::randn({entries, width});
     }
     weight_ = at::randn({sizes.batch * sizes.queries, width});
   }
 
   struct Outcome {
-    Tensor value, q, kv, table;
+    Tensor value, q, kv, table, u, v, r;
   };
 
   // `pack_axis`: the general path, in that type; else the one of a member alone.
   Outcome Run(bool pack_axis, at::ScalarType type) {
     const auto leaf = [&](const Tensor& tensor) { return tensor.defined() ? tensor.to(type).clone().requires_grad_(true) : Tensor(); };
-    const Tensor q = leaf(q_), kv = leaf(kv_), table = leaf(table_);
+    const Tensor q = leaf(q_), kv = leaf(kv_), table = leaf(table_), u = leaf(u_), v = leaf(v_), r = leaf(r_);
     LayerTerms terms = terms_;
     if (terms.rotation.defined()) terms.rotation = terms.rotation.to(type);
     const auto with_axis = [&](const Tensor& tensor) { return tensor.defined() && pack_axis ? tensor.unsqueeze(0) : tensor; };
     terms.bias_table = with_axis(table);
+    terms.content = {.content_bias = with_axis(u), .relative_bias = with_axis(v), .keys = with_axis(r)};
     const Tensor value = Attention(shape_, with_axis(q), with_axis(kv), terms).view({-1, weight_.size(1)});
     (value * weight_.to(type)).sum().backward();
     const auto gradient = [](const Tensor& tensor) { return tensor.defined() ? tensor.grad() : at::zeros({1}); };
-    return {value.detach(), gradient(q), gradient(kv), gradient(table)};
+    return {value.detach(), gradient(q), gradient(kv), gradient(table), gradient(u), gradient(v), gradient(r)};
   }
 
   AttentionShape shape_;
-  Tensor q_, kv_, table_, weight_;
+  Tensor q_, kv_, table_, u_, v_, r_, weight_;
   LayerTerms terms_;
   Distances distances_;
 };
@@ -77,6 +83,9 @@ TEST_P(AttentionTest, OwnLoopsAgreeWithFloat64) {
   EXPECT_LT(error(ours.q, exact.q), 1e-5);
   EXPECT_LT(error(ours.kv, exact.kv), 1e-5);
   EXPECT_LT(error(ours.table, exact.table), 1e-5);
+  EXPECT_LT(error(ours.u, exact.u), 1e-5);
+  EXPECT_LT(error(ours.v, exact.v), 1e-5);
+  EXPECT_LT(error(ours.r, exact.r), 1e-5);
 }
 
 TEST_P(AttentionTest, NoGradientGivesTheSameValue) {
@@ -85,6 +94,7 @@ TEST_P(AttentionTest, NoGradientGivesTheSameValue) {
   const torch::NoGradGuard no_grad;
   LayerTerms terms = terms_;
   terms.bias_table = table_;
+  terms.content = {.content_bias = u_, .relative_bias = v_, .keys = r_};
   EXPECT_TRUE(Attention(shape_, q_, kv_, terms).equal(ours.value));
 }
 
@@ -92,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionTest,
     testing::Combine(testing::Values(Sizes{2, 2, 8, 8, 2}, Sizes{1, 16, 2, 8, 16}, Sizes{3, 17, 2, 8, 17}, Sizes{2, 41, 8, 8, 1},
                                      Sizes{2, 33, 4, 8, 7}, Sizes{2, 13, 3, 6, 13}, Sizes{2, 19, 2, 16, 5}, Sizes{1, 100, 1, 2, 100}),
-                     testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition)));
+                     testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition, With::kContent,
+                                     With::kContentByPosition)));
 
 TEST(LongAttentionTest, BlocksOfQueriesGiveWhatAllAtOnceGives) {
   // Long enough for several blocks in the general path, with Transformer-XL's term.
@@ -100,7 +111,7 @@ TEST(LongAttentionTest, BlocksOfQueriesGiveWhatAllAtOnceGives) {
   const int64_t heads = 4, head_dim = 8;
   for (const auto& [tape, by_position] : {std::pair<int64_t, bool>{700, false}, {300, true}}) {
     const AttentionShape shape{.batch = 4, .tape = tape, .heads = heads, .head_dim = head_dim, .queries = tape};
-    const Tensor kv = at::randn({4 * tape, 3 * heads * head_dim});
+    const Tensor kv = at::randn({1, 4 * tape, 3 * heads * head_dim});
     const Distances distances = by_position ? Distances::OfPositions(Ascending(tape)) : Distances::ByOffset(Ascending(tape));
     LayerTerms terms;
     terms.distances = &distances;

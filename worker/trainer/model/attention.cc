@@ -70,9 +70,17 @@ bool IsThere(const Tensor& tensor) { return tensor.defined() && tensor.numel() >
 AttentionProblem MakeProblem(const AttentionShape& shape, const LayerTerms& terms, const Tensor& table) {
   AttentionProblem problem{.batch = shape.batch, .tape = shape.tape, .heads = shape.heads, .head_dim = shape.head_dim, .queries = shape.queries};
   if (IsThere(terms.rotation)) problem.rotation = terms.rotation.const_data_ptr<float>();
-  if (!IsThere(table)) return problem;
-  problem.table = table.const_data_ptr<float>();
-  problem.entries = table.size(-1);
+  if (IsThere(terms.content.keys)) {
+    problem.content_bias = terms.content.content_bias.const_data_ptr<float>();
+    problem.relative_bias = terms.content.relative_bias.const_data_ptr<float>();
+    problem.relative_keys = terms.content.keys.const_data_ptr<float>();
+    problem.entries = terms.content.keys.size(0);
+  }
+  if (IsThere(table)) {
+    problem.table = table.const_data_ptr<float>();
+    problem.entries = table.size(-1);
+  }
+  if (problem.entries == 0) return problem;
   if (!terms.distances->toeplitz()) {
     problem.places = terms.distances->positions().data();
     problem.center = terms.distances->center();
@@ -93,13 +101,15 @@ AttentionInput MakeInput(const AttentionShape& shape, const Tensor& q, const Ten
 // One node of the graph for all of a unit's attention on the CPU.
 class CpuAttention : public torch::autograd::Function<CpuAttention> {
  public:
-  // `table` is contiguous, or undefined; `terms` and its distances outlive the graph (a step).
+  // All contiguous, or Absent(). `terms` and its distances outlive the graph (a step).
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& q, const Tensor& kv, const Tensor& table,
+                        const Tensor& content_bias, const Tensor& relative_bias, const Tensor& relative_keys,
                         AttentionShape shape, const LayerTerms* terms) {
     Tensor out = at::empty({shape.batch * shape.queries, shape.heads * shape.head_dim}, at::kFloat);
     Tensor probabilities = at::empty({shape.batch, shape.heads, shape.queries, shape.tape}, at::kFloat);
     AttentionForward(MakeProblem(shape, *terms, table), MakeInput(shape, q, kv), out.data_ptr<float>(), probabilities.data_ptr<float>());
-    context->save_for_backward({q, kv, table, probabilities, IsThere(terms->rotation) ? terms->rotation : Absent()});
+    context->save_for_backward({q, kv, table, probabilities, IsThere(terms->rotation) ? terms->rotation : Absent(), content_bias,
+                                relative_bias, relative_keys});
     context->saved_data["shape"] = std::vector<int64_t>{shape.batch, shape.tape, shape.heads, shape.head_dim, shape.queries};
     context->saved_data["distances"] = reinterpret_cast<int64_t>(terms->distances);
     return out;
@@ -112,11 +122,15 @@ class CpuAttention : public torch::autograd::Function<CpuAttention> {
     const AttentionShape shape{.batch = sizes[0], .tape = sizes[1], .heads = sizes[2], .head_dim = sizes[3], .queries = sizes[4]};
     LayerTerms terms;
     terms.rotation = saved[4];
+    terms.content = {.content_bias = saved[5], .relative_bias = saved[6], .keys = saved[7]};
     terms.distances = reinterpret_cast<const Distances*>(context->saved_data["distances"].toInt());
     const Tensor out_gradient = gradients[0].contiguous();
     Tensor q_gradient = IsThere(q) ? at::empty_like(q) : Tensor();
     Tensor kv_gradient = at::empty_like(kv);
     Tensor table_gradient = IsThere(table) && context->needs_input_grad(2) ? at::zeros_like(table) : Tensor();
+    const bool relative = IsThere(terms.content.keys);
+    const auto zeros = [&](const Tensor& tensor) { return relative ? at::zeros_like(tensor) : Tensor(); };
+    const Tensor u_gradient = zeros(saved[5]), v_gradient = zeros(saved[6]), r_gradient = zeros(saved[7]);
     const int64_t width = shape.heads * shape.head_dim;
     float* keys = kv_gradient.data_ptr<float>() + (IsThere(q) ? 0 : width);
     AttentionBackward(MakeProblem(shape, terms, table), MakeInput(shape, q, kv), probabilities.const_data_ptr<float>(),
@@ -126,8 +140,11 @@ class CpuAttention : public torch::autograd::Function<CpuAttention> {
                        .v = keys + width,
                        .q_stride = IsThere(q) ? q.size(-1) : kv.size(-1),
                        .kv_stride = kv.size(-1),
-                       .table = IsThere(table_gradient) ? table_gradient.data_ptr<float>() : nullptr});
-    return {q_gradient, kv_gradient, table_gradient, Tensor(), Tensor()};
+                       .table = IsThere(table_gradient) ? table_gradient.data_ptr<float>() : nullptr,
+                       .content_bias = relative ? u_gradient.data_ptr<float>() : nullptr,
+                       .relative_bias = relative ? v_gradient.data_ptr<float>() : nullptr,
+                       .relative_keys = relative ? r_gradient.data_ptr<float>() : nullptr});
+    return {q_gradient, kv_gradient, table_gradient, u_gradient, v_gradient, r_gradient, Tensor(), Tensor()};
   }
 };
 
@@ -168,12 +185,20 @@ Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTer
 Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms) {
   const int64_t width = shape.heads * shape.head_dim;
   const int64_t first_query = shape.tape - shape.queries;
-  // One member alone on the CPU, and no content term: by our own loops.
-  if (kv.dim() == 2 && kv.is_cpu() && !terms.content.keys.defined()) {
-    const Tensor table = terms.bias_table.defined() ? terms.bias_table.contiguous() : Absent();
-    if (at::GradMode::is_enabled()) return CpuAttention::apply(q.defined() ? q : Absent(), kv, table, shape, &terms);
+  // One member alone on the CPU: by our own loops.
+  if (kv.dim() == 2 && kv.is_cpu() && kv.scalar_type() == at::kFloat) {
+    const auto dense = [](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : Absent(); };
+    LayerTerms all = terms;
+    all.bias_table = dense(terms.bias_table);
+    all.content = {.content_bias = dense(terms.content.content_bias),
+                   .relative_bias = dense(terms.content.relative_bias),
+                   .keys = dense(terms.content.keys)};
+    if (at::GradMode::is_enabled()) {
+      return CpuAttention::apply(dense(q), kv, all.bias_table, all.content.content_bias, all.content.relative_bias, all.content.keys,
+                                 shape, &all);
+    }
     Tensor out = at::empty({shape.batch * shape.queries, width}, at::kFloat);
-    AttentionForward(MakeProblem(shape, terms, table), MakeInput(shape, q, kv), out.data_ptr<float>(), nullptr);
+    AttentionForward(MakeProblem(shape, all, all.bias_table), MakeInput(shape, q, kv), out.data_ptr<float>(), nullptr);
     return out;
   }
   Tensor queries, keys, values;

@@ -35,7 +35,8 @@ LONGREACH_INLINE float Exp(float x) {
 
 // Work space of one (sequence, head).
 struct Space {
-  std::vector<float> q;        // [queries padded, K], rotated and scaled.
+  std::vector<float> q;        // [queries padded, K], rotated and scaled; with the content bias.
+  std::vector<float> qv;       // The same with the relative bias.
   std::vector<float> k, v;     // [T padded, K].
   std::vector<float> kt, vt;   // [K, T padded].
   std::vector<float> dkt, dvt; // [K, T padded].
@@ -43,6 +44,10 @@ struct Space {
   std::vector<float> rows;     // [kQueries, T padded].
   std::vector<float> more_rows;
   std::vector<float> go;       // [kQueries, K].
+  std::vector<float> r;        // [H, entries, K]: the relative keys, head by head,
+  std::vector<float> rt;       // and [H, K, entries padded].
+  std::vector<float> drt;      // [H, K, entries padded].
+  std::vector<float> dqr;      // [K].
 };
 
 template <int kHead>
@@ -76,6 +81,11 @@ struct Core {
       float* row = space.q.data() + t * K();
       std::copy_n(input.q + (b * problem.queries + t) * input.q_stride + h * K(), K(), row);
       if (problem.rotation != nullptr) Turn(row, first_query + t, 1);
+      if (problem.relative_keys != nullptr) {
+        float* with_v = space.qv.data() + t * K();
+        for (int64_t i = 0; i < K(); ++i) with_v[i] = (row[i] + problem.relative_bias[h * K() + i]) * scale;
+        for (int64_t i = 0; i < K(); ++i) row[i] += problem.content_bias[h * K() + i];
+      }
       for (int64_t i = 0; i < K(); ++i) row[i] *= scale;
     }
     for (int64_t s = 0; s < problem.tape; ++s) {
@@ -167,6 +177,80 @@ struct Core {
     }
   }
 
+  // Entries of the relative keys, with room to read past the last.
+  LONGREACH_INLINE int64_t PaddedEntries() const { return Padded(problem.entries) + kLanes; }
+  LONGREACH_INLINE int64_t EntryOf(int64_t query, int64_t key) const {
+    return problem.places == nullptr ? key - query + problem.tape - 1 : problem.places[key] - problem.places[query] + problem.center;
+  }
+
+  // Lays the relative keys out head by head, as rows and as columns.
+  LONGREACH_INLINE void LoadRelativeKeys() const {
+    for (int64_t h = 0; h < problem.heads; ++h) {
+      for (int64_t e = 0; e < problem.entries; ++e) {
+        const float* row = problem.relative_keys + (e * problem.heads + h) * K();
+        std::copy_n(row, K(), space.r.data() + (h * problem.entries + e) * K());
+        for (int64_t i = 0; i < K(); ++i) space.rt[static_cast<size_t>((h * K() + i) * PaddedEntries() + e)] = row[i];
+      }
+    }
+  }
+
+  // row[s] += qv r of the pair.
+  LONGREACH_INLINE void AddRelative(int64_t h, int64_t t, float* row) const {
+    const float* q = space.qv.data() + t * K();
+    if (problem.places == nullptr) {
+      const float* columns = space.rt.data() + h * K() * PaddedEntries() + EntryOf(first_query + t, 0);
+      for (int64_t s = 0; s < padded; s += kLanes) {
+        float sums[kLanes];
+        for (int64_t l = 0; l < kLanes; ++l) sums[l] = row[s + l];
+        for (int64_t i = 0; i < K(); ++i) {
+          for (int64_t l = 0; l < kLanes; ++l) sums[l] += q[i] * columns[i * PaddedEntries() + s + l];
+        }
+        for (int64_t l = 0; l < kLanes; ++l) row[s + l] = sums[l];
+      }
+    } else {
+      for (int64_t s = 0; s < problem.tape; ++s) {
+        const float* key = space.r.data() + (h * problem.entries + EntryOf(first_query + t, s)) * K();
+        float sum = 0;
+        for (int64_t i = 0; i < K(); ++i) sum += q[i] * key[i];
+        row[s] += sum;
+      }
+    }
+  }
+
+  // From d loss / d logits of a query: adds to the gradient of the relative keys, and gives that of q + v, not yet scaled.
+  LONGREACH_INLINE void RelativeBackward(int64_t h, int64_t t, const float* ds, float* dq) const {
+    const float* q = space.qv.data() + t * K();
+    std::fill_n(dq, K(), 0.0f);
+    for (int64_t s = 0; s < problem.tape; ++s) {
+      const float* key = space.r.data() + (h * problem.entries + EntryOf(first_query + t, s)) * K();
+      for (int64_t i = 0; i < K(); ++i) dq[i] += ds[s] * key[i];
+    }
+    if (problem.places == nullptr) {
+      float* columns = space.drt.data() + h * K() * PaddedEntries() + EntryOf(first_query + t, 0);
+      for (int64_t i = 0; i < K(); ++i) {
+        float* column = columns + i * PaddedEntries();
+        for (int64_t s = 0; s < padded; s += kLanes) {
+          for (int64_t l = 0; l < kLanes; ++l) column[s + l] += q[i] * ds[s + l];
+        }
+      }
+    } else {
+      for (int64_t s = 0; s < problem.tape; ++s) {
+        for (int64_t i = 0; i < K(); ++i) {
+          space.drt[static_cast<size_t>((h * K() + i) * PaddedEntries() + EntryOf(first_query + t, s))] += q[i] * ds[s];
+        }
+      }
+    }
+  }
+
+  LONGREACH_INLINE void StoreRelativeKeys(float* gradient) const {
+    for (int64_t h = 0; h < problem.heads; ++h) {
+      for (int64_t e = 0; e < problem.entries; ++e) {
+        float* row = gradient + (e * problem.heads + h) * K();
+        for (int64_t i = 0; i < K(); ++i) row[i] += space.drt[static_cast<size_t>((h * K() + i) * PaddedEntries() + e)];
+      }
+    }
+  }
+
   LONGREACH_INLINE void Softmax(float* row) const {
     for (int64_t s = problem.tape; s < padded; ++s) row[s] = kNothing;
     float most[kLanes];
@@ -193,6 +277,7 @@ struct Core {
 
   LONGREACH_INLINE void Forward(const AttentionInput& input, float* out, float* probabilities) const {
     const int64_t width = problem.heads * K();
+    if (problem.relative_keys != nullptr) LoadRelativeKeys();
     for (int64_t b = 0; b < problem.batch; ++b) {
       for (int64_t h = 0; h < problem.heads; ++h) {
         Load(input, b, h, false);
@@ -201,6 +286,7 @@ struct Core {
           Products(space.q.data() + t * K(), space.kt.data(), space.rows.data());
           for (int64_t j = 0; j < count; ++j) {
             float* row = space.rows.data() + j * padded;
+            if (problem.relative_keys != nullptr) AddRelative(h, t + j, row);
             if (problem.table != nullptr) AddBias(problem.table + h * problem.entries, first_query + t + j, row);
             Softmax(row);
             if (probabilities != nullptr) {
@@ -244,6 +330,7 @@ struct Core {
     const float scale = Scale();
     float* p = space.more_rows.data();
     float* ds = space.rows.data();
+    if (problem.relative_keys != nullptr) LoadRelativeKeys();
     for (int64_t b = 0; b < problem.batch; ++b) {
       for (int64_t h = 0; h < problem.heads; ++h) {
         Load(input, b, h, true);
@@ -276,6 +363,15 @@ struct Core {
           for (int64_t j = 0; j < count; ++j) {
             float* row = space.dq.data() + j * K();
             for (int64_t i = 0; i < K(); ++i) row[i] *= scale;
+            if (problem.relative_keys != nullptr) {
+              float* relative = space.dqr.data();
+              RelativeBackward(h, t + j, ds + j * padded, relative);
+              for (int64_t i = 0; i < K(); ++i) {
+                gradient.content_bias[h * K() + i] += row[i];
+                gradient.relative_bias[h * K() + i] += scale * relative[i];
+                row[i] += scale * relative[i];
+              }
+            }
             if (problem.rotation != nullptr) Turn(row, first_query + t + j, -1);
             std::copy_n(row, K(), gradient.q + (b * problem.queries + t + j) * gradient.q_stride + h * K());
           }
@@ -289,6 +385,7 @@ struct Core {
         }
       }
     }
+    if (problem.relative_keys != nullptr) StoreRelativeKeys(gradient.relative_keys);
   }
 };
 
@@ -302,6 +399,15 @@ Space MakeSpace(const AttentionProblem& problem, bool backward) {
   space.kt.resize(keys);
   space.go.resize(static_cast<size_t>(kQueries) * k);
   space.rows.resize(static_cast<size_t>(kQueries) * padded);
+  if (problem.relative_keys != nullptr) {
+    const size_t width = static_cast<size_t>(problem.heads) * k;
+    const size_t columns = width * static_cast<size_t>(Padded(problem.entries) + kLanes);
+    space.qv.resize(space.q.size());
+    space.r.resize(width * static_cast<size_t>(problem.entries));
+    space.rt.resize(columns);
+    space.drt.resize(backward ? columns : 0);
+    space.dqr.resize(k);
+  }
   if (backward) {
     space.vt.resize(keys);
     space.dkt.resize(keys);

@@ -17,6 +17,10 @@ struct AttentionProblem {
   const float* rotation = nullptr;  // [2, T, K/2] or none.
   const float* table = nullptr;     // [H, entries] or none.
   int64_t entries = 0;
+  // Transformer-XL, all three or none: u [H, K], v [H, K] and r [entries, H K]; logits get (q + u) k + (q + v) r.
+  const float* content_bias = nullptr;
+  const float* relative_bias = nullptr;
+  const float* relative_keys = nullptr;
   // Entry of (query, key): key - query + T - 1, or places[key] - places[query] + center.
   const int64_t* places = nullptr;
   int64_t center = 0;
@@ -37,6 +41,10 @@ struct AttentionGradient {
   int64_t q_stride = 0;
   int64_t kv_stride = 0;
   float* table = nullptr;  // [H, entries], added to. None where the table is not trained.
+  // Added to; all three or none.
+  float* content_bias = nullptr;
+  float* relative_bias = nullptr;
+  float* relative_keys = nullptr;
 };
 
 // out: [B queries, H K]. probabilities: [B, H, queries, T], or none.
