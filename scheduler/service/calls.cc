@@ -74,6 +74,10 @@ bool IsPhase(std::string_view phase) {
   return phase == "starting" || phase == "training" || phase == "evaluating" || phase == "uploading";
 }
 
+bool HasPoints(const v1::SynchronizeRequest& request) {
+  return std::ranges::any_of(request.held(), [](const v1::HeldAttempt& held) { return !held.points().empty(); });
+}
+
 absl::Status Overtaken() { return absl::AbortedError("a newer call of this worker was seen"); }
 
 }  // namespace
@@ -132,11 +136,19 @@ void Engine::NoteProgress(const v1::SynchronizeRequest& request, Memory& memory)
     attempt.live.steps_per_second = std::isfinite(held.steps_per_second()) ? std::max(0.0, held.steps_per_second()) : 0;
     if (IsPhase(held.phase())) attempt.live.phase = held.phase();
     attempt.unwritten = true;
-    const size_t most = kPointsOfMember * static_cast<size_t>(std::max(attempt.live.members, 1));
-    for (const v1::ProgressPoint& point : held.points()) {
-      if (attempt.points.size() < most) attempt.points.push_back(point);
-    }
     board_.Set(found->first, attempt.live);
+  }
+}
+
+void Engine::GatherPoints(const v1::SynchronizeRequest& request, Memory& memory) {
+  for (const v1::HeldAttempt& held : request.held()) {
+    const auto found = memory.attempts.find(static_cast<int64_t>(held.attempt()));
+    if (found == memory.attempts.end() || found->second.live.worker != request.worker()) continue;
+    std::vector<v1::ProgressPoint>& points = found->second.points;
+    const size_t most = kPointsOfMember * static_cast<size_t>(std::max(found->second.live.members, 1));
+    for (const v1::ProgressPoint& point : held.points()) {
+      if (points.size() < most) points.push_back(point);
+    }
   }
 }
 
@@ -150,12 +162,16 @@ void Engine::Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeR
   {
     auto memory = memory_.Lock();
     refused = Arrive(call, *memory, overtaken);
-    if (refused.ok() && call->request.finished().empty()) {
+    // An answer says that what the call told is on disk. Points can wait for the next write only if the call can.
+    if (refused.ok() && call->request.finished().empty() && (call->request.may_wait() || !HasPoints(call->request))) {
       WorkerMemory& worker = memory->workers[call->request.worker()];
       if (worker.quiet && worker.quiet_epoch == memory->epoch && worker.quiet->shape == ShapeOf(call->request)) {
         quiet = worker.quiet->response;
         held = call->request.may_wait();
-        if (held) Hold(call, *quiet, worker, *memory);
+        if (held) {
+          GatherPoints(call->request, *memory);
+          Hold(call, *quiet, worker, *memory);
+        }
       }
     }
   }
@@ -235,7 +251,9 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
 void Engine::Hold(const CallPtr& call, const v1::SynchronizeResponse& response, WorkerMemory& worker, Memory& memory) {
   worker.held = call;
   worker.held_response = response;
-  memory.holds.Set(call->request.worker(), clock_.Steady() + options_.hold);
+  SteadyTime until = clock_.Steady() + options_.hold;
+  if (HasPoints(call->request) && memory.write_at) until = std::min(until, *memory.write_at);
+  memory.holds.Set(call->request.worker(), until);
 }
 
 Engine::CallPtr Engine::Release(const std::string& id, WorkerMemory& worker, Memory& memory) {

@@ -109,7 +109,7 @@ store::Event Engine::AtDeadline(SteadyTime now) {
         forget_leasing_ = true;
         PutBack(std::move(work->gathered), *memory);
       }
-      // Whatever became of the writing, nobody waits longer than was said.
+      // Nobody waits longer than was said. If nothing could be written, then what a call told is not on disk.
       for (const std::string& id : memory->holds.Due(now)) {
         WorkerMemory& worker = memory->workers[id];
         v1::SynchronizeResponse response = worker.held_response;
@@ -124,7 +124,10 @@ store::Event Engine::AtDeadline(SteadyTime now) {
         }
       }
     }
-    for (auto& [call, response] : held) call->answer(std::move(response));
+    for (auto& [call, response] : held) {
+      if (status.ok()) call->answer(std::move(response));
+      else call->answer(status);
+    }
     for (CallPtr& call : woken) Run(std::move(call));
   };
   return {.apply = apply, .done = done};

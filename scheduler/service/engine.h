@@ -136,6 +136,8 @@ class Engine {
   // calls.cc: workers' calls on their way in and out.
   absl::Status Arrive(const CallPtr& call, Memory& memory, CallPtr& overtaken);
   void NoteProgress(const v1::SynchronizeRequest& request, Memory& memory);
+  // The points of a call that is held open until they are written.
+  static void GatherPoints(const v1::SynchronizeRequest& request, Memory& memory);
   void Run(CallPtr call);
   void Finish(const CallPtr& call, const Decision& decision);
   void Hold(const CallPtr& call, const v1::SynchronizeResponse& response, WorkerMemory& worker, Memory& memory);

@@ -128,14 +128,15 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;
   if (worker->state != store::WorkerState::kActive) response.set_refused(worker->reason);
 
-  std::set<int64_t> held;
-  for (const v1::HeldAttempt& attempt : request.held()) held.insert(static_cast<int64_t>(attempt.attempt()));
+  std::map<int64_t, const v1::HeldAttempt*> held;
+  for (const v1::HeldAttempt& attempt : request.held()) held.emplace(static_cast<int64_t>(attempt.attempt()), &attempt);
   std::set<int64_t> running;
   int unconfirmed = 0;
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::UnfinishedAttempts(tx, request.worker()));
   for (const store::AttemptRow& attempt : attempts) {
-    if (held.contains(attempt.id)) {
+    if (const auto told = held.find(attempt.id); told != held.end()) {
       running.insert(attempt.id);
+      RETURN_IF_ERROR(WritePoints(tx, attempt.id, told->second->points(), now));
       ASSIGN_OR_RETURN(*response.add_directives(), DirectiveOf(tx, attempt.id, stop));
       continue;
     }

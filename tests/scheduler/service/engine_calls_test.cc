@@ -173,36 +173,58 @@ TEST_F(EngineCallsTest, ShutdownAnswersWhatIsHeldAndRefusesTheRest) {
   EXPECT_EQ(StatusOf(worker.Call()).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(EngineCallsTest, ProgressIsGatheredAndWrittenInOneGo) {
+// What an answer acknowledges is on disk: a worker forgets the points of its loss curves then.
+TEST_F(EngineCallsTest, ACallWithPointsIsAnsweredOnceTheyAreWritten) {
   Submit(Sweep("s", 2));
   TestWorker worker = Worker("a");
   const v1::Lease lease = worker.Take();
-  v1::SynchronizeRequest request = worker.next();
-  request.set_worker("a");
-  request.set_incarnation(worker.incarnation());
-  request.set_sequence(worker.sequence() + 1);
-  v1::HeldAttempt* held = request.add_held();
-  held->set_attempt(lease.attempt());
-  held->set_step(40);
-  held->set_steps_per_second(12);
-  held->set_phase("training");
+  worker.next().set_free_slots(0);
+  worker.Sync();
+  const int64_t job = Job(lease.jobs(1).id()).num;
+  const auto points = [&] { return store::ProgressOf(store_->writer_connection(), job)->size(); };
+  v1::HeldAttempt& told = worker.Tell(lease.attempt());
+  told.set_step(40);
+  told.set_steps_per_second(12);
   for (const int step : {20, 40}) {
-    v1::ProgressPoint* point = held->add_points();
+    v1::ProgressPoint* point = told.add_points();
     point->set_job(lease.jobs(1).id());
     point->set_step(step);
     point->set_loss(0.5);
   }
-  held->add_points()->set_job("nobody's");
-  absl::Status status = absl::UnknownError("no answer");
-  engine_->Synchronize(request, [&](absl::StatusOr<v1::SynchronizeResponse> answer) { status = answer.status(); });
-  ASSERT_TRUE(status.ok()) << status;
+  told.add_points()->set_job("nobody's");
 
+  // One that can wait is answered with the next write, which is that of all workers.
+  const int before = events_;
+  worker.next().set_may_wait(true);
+  EXPECT_FALSE(worker.Call().has_value());
+  EXPECT_EQ(events_, before);
   EXPECT_EQ(engine_->board().Read().attempts.at(static_cast<int64_t>(lease.attempt())).step, 40);
-  const int64_t job = Job(lease.jobs(1).id()).num;
-  EXPECT_EQ(store::ProgressOf(store_->writer_connection(), job)->size(), 0u);
+  EXPECT_EQ(points(), 0u);
   Advance(seconds(3));
-  EXPECT_EQ(store::ProgressOf(store_->writer_connection(), job)->size(), 2u);
+  ASSERT_TRUE(worker.late().has_value());
+  EXPECT_TRUE(worker.late()->ok());
+  EXPECT_EQ(points(), 2u);
   EXPECT_EQ(Attempt(lease.attempt()).step, 40);
+
+  // One that cannot has an event of its own.
+  worker.next().set_may_wait(false);
+  v1::ProgressPoint* point = told.add_points();
+  point->set_job(lease.jobs(1).id());
+  point->set_step(60);
+  worker.Sync();
+  EXPECT_EQ(points(), 3u);
+
+  // One whose points could not be written is told so.
+  worker.next().set_may_wait(true);
+  point->set_step(80);
+  EXPECT_FALSE(worker.Call().has_value());
+  disk_full_ = true;
+  Advance(seconds(3));
+  EXPECT_EQ(worker.late()->status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(points(), 3u);
+  disk_full_ = false;
+  Advance(seconds(3));
+  EXPECT_EQ(points(), 4u);
 }
 
 TEST_F(EngineCallsTest, AFullDiskAcknowledgesNothingAndLosesNothing) {

@@ -46,9 +46,18 @@ void EngineFixture::RunDeadlines() {
   for (int i = 0; i < 100; ++i) {
     const std::optional<SteadyTime> next = engine_->NextDeadline();
     if (!next || *next > clock_.Steady()) return;
+    store::Event event = engine_->AtDeadline(clock_.Steady());
+    if (disk_full_) {
+      // As the writer does: what is due comes again, but later.
+      event.apply = [apply = event.apply](sql::Transaction& tx) {
+        RETURN_IF_ERROR(apply(tx));
+        return absl::ResourceExhaustedError("no space left on the disk");
+      };
+    }
     std::vector<store::Event> group;
-    group.push_back(engine_->AtDeadline(clock_.Steady()));
+    group.push_back(std::move(event));
     (void)store::RunGroup(store_->writer_connection(), group);
+    if (disk_full_) return;
   }
   ADD_FAILURE() << "the engine's deadlines do not move on";
 }
@@ -187,6 +196,7 @@ std::optional<absl::StatusOr<v1::SynchronizeResponse>> TestWorker::Call() {
   request.set_sequence(++sequence_);
   for (const uint64_t attempt : held_) {
     v1::HeldAttempt* held = request.add_held();
+    *held = told_[attempt];
     held->set_attempt(attempt);
     held->set_phase("training");
   }

@@ -1,6 +1,7 @@
 // An engine on a real store with a clock of the test's own: events run at once, each as a group of its own.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,6 +91,8 @@ class TestWorker {
   void GiveBack(const v1::Lease& lease);
 
   v1::SynchronizeRequest& next() { return next_; }
+  // What the next calls say of an attempt that it holds.
+  v1::HeldAttempt& Tell(uint64_t attempt) { return told_[attempt]; }
   std::optional<absl::StatusOr<v1::SynchronizeResponse>>& late() { return *late_; }
   const std::vector<uint64_t>& held() const { return held_; }
   const std::string& id() const { return id_; }
@@ -105,6 +108,7 @@ class TestWorker {
   uint64_t sequence_ = 0;
   v1::SynchronizeRequest next_;  // Abilities, free slots and flags of the next calls.
   std::vector<uint64_t> held_;
+  std::map<uint64_t, v1::HeldAttempt> told_;
   std::vector<v1::AttemptReport> finished_;
   std::shared_ptr<std::optional<absl::StatusOr<v1::SynchronizeResponse>>> late_;
 };
