@@ -62,7 +62,7 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 5);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 4);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
