@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 r"""Compares our learning curves with the reference's, bin by bin, and draws both.
 
-    for k in 0 1 2 3 4 5 6 7 8; do
-      build/release/bin/longreach run docs/benchmarks/learning-curves.yaml --store curves.db \
-        --set seed=$k --set training.data_seed=$k --set evaluation.seed=$k
-    done
+    docs/benchmarks/learning_curves.sh curves.db       # about five minutes on two cores with AVX-512
     .venv/bin/python docs/benchmarks/learning_curves.py --store curves.db --plot docs/benchmarks/learning_curves.svg
 
 Every run has a data stream and test sets of its own, as the reference's runs have: with one stream for all of them, nine seeds would
@@ -14,6 +11,9 @@ Reads the store with the sqlite3 module and the reference's runs from tests/gold
 encoding there are 20 bins of 50 updates (mean log training loss) and 4 test lengths (accuracy). A point agrees when the means
 over seeds differ by at most 3 standard errors of the difference (variance pooled over both groups), or by at most 0.03. Exit code
 0 when every cell has at least 18 of 20 bins and all 4 lengths in agreement, else 1. The plot needs matplotlib; the table does not.
+
+The reference tested its three runs of a cell on the same positions, one draw for each length. What a draw alone can do is shown
+beside a length that differs, from the store's jobs that only evaluate: the mean over our runs, draw by draw.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def read_store(path, bin_width):
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     runs = collections.defaultdict(list)
     jobs = connection.execute(
-        "SELECT num, task, encoding, randomized FROM jobs WHERE state = 'succeeded' ORDER BY task, encoding, randomized, seed")
+        "SELECT num, task, encoding, randomized FROM jobs WHERE state = 'succeeded' AND steps > 0 ORDER BY task, encoding, randomized, seed")
     for num, task, encoding, randomized in jobs.fetchall():
         sums = collections.defaultdict(float)
         before = 0
@@ -82,7 +82,30 @@ def read_store(path, bin_width):
     return runs
 
 
-def compare(ours, theirs):
+def read_draws(path):
+    """(task, encoding, length) -> mean accuracy over our trained models, one for each draw of test positions."""
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    values = collections.defaultdict(lambda: collections.defaultdict(list))
+    rows = connection.execute(
+        "SELECT task, encoding, randomized, spec, length, value FROM jobs JOIN measurements ON measurements.job = jobs.num "
+        "WHERE state = 'succeeded' AND steps = 0 AND metric = 'accuracy' AND length > 0")
+    for task, encoding, randomized, spec, length, value in rows:
+        seed = next((line for line in spec.splitlines() if line.startswith("evaluation.seed=")), "")
+        values[task, encoding + (":randomized" if randomized else ""), length][seed].append(value)
+    return {key: sorted(statistics.fmean(of_draw) for of_draw in draws.values()) for key, draws in values.items()}
+
+
+def draw_note(draws, theirs):
+    """What draws of test positions do to our mean, beside the reference's mean."""
+    if not draws:
+        return ""
+    reference = statistics.fmean(theirs)
+    beyond = sum(mean <= reference for mean in draws) if reference < statistics.median(draws) else sum(mean >= reference for mean in draws)
+    return (f"\n             over {len(draws)} draws of test positions our mean is {draws[0]:.3f} to {draws[-1]:.3f}, median "
+            f"{statistics.median(draws):.3f}; {beyond} of them as far off as the reference's {reference:.3f}")
+
+
+def compare(cell, ours, theirs, draws):
     """For one cell: (rows of text, bins in agreement, bins, lengths in agreement, lengths)."""
     rows = []
     bins = len(theirs[0]["loss"])
@@ -98,7 +121,8 @@ def compare(ours, theirs):
         ok, difference, error = agrees([run["accuracy"][length] for run in ours], [run["accuracy"][length] for run in theirs])
         good_lengths += ok
         mine = statistics.fmean(run["accuracy"][length] for run in ours)
-        rows.append(f"  length {length:2d}  accuracy {mine:.3f}  difference {difference:+.3f}  se {error:.3f}  {'ok' if ok else 'DIFFERS'}")
+        note = "" if ok else draw_note(draws.get((*cell, length), []), [run["accuracy"][length] for run in theirs])
+        rows.append(f"  length {length:2d}  accuracy {mine:.3f}  difference {difference:+.3f}  se {error:.3f}  {'ok' if ok else 'DIFFERS'}{note}")
     return rows, good_bins, bins, good_lengths, len(lengths)
 
 
@@ -138,12 +162,13 @@ def main():
     arguments = parser.parse_args()
     theirs, bin_width = read_reference(arguments.reference)
     ours = read_store(arguments.store, bin_width)
+    draws = read_draws(arguments.store)
     passed = 0
     for cell in sorted(theirs):
         if len(ours.get(cell, [])) < 2:
             print(f"{cell[0]} {cell[1]}: not in the store (at least two succeeded jobs are needed)")
             continue
-        rows, good_bins, bins, good_lengths, lengths = compare(ours[cell], theirs[cell])
+        rows, good_bins, bins, good_lengths, lengths = compare(cell, ours[cell], theirs[cell], draws)
         ok = good_bins >= BINS_NEEDED and good_lengths == lengths
         passed += ok
         print(f"{cell[0]} {cell[1]}: {len(ours[cell])} seeds of ours, {len(theirs[cell])} of the reference: "

@@ -9,8 +9,9 @@ namespace {
 
 constexpr char kLibtorch[] = "libtorch";
 constexpr char kLanes[] = "lanes";
-// What is taken when nobody asks.
-constexpr const char* kDefault = kLanes;
+
+// What is taken when nobody asks: lanes where there are registers for them. Four at a time are slower than LibTorch.
+std::string Default() { return RunnableKernels().front() == lanes::PortableKernels() ? kLibtorch : kLanes; }
 
 }  // namespace
 
@@ -23,7 +24,7 @@ std::vector<std::string> EngineNames() {
 std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
                                        const std::function<void(const std::string&)>& log) {
   std::string wanted = options.engine;
-  if (wanted.empty()) wanted = options.cuda || options.whole_pack ? kLibtorch : kDefault;
+  if (wanted.empty()) wanted = options.cuda || options.whole_pack ? kLibtorch : Default();
   if (wanted == kLibtorch) return MakeLibtorchEngine(settings, options);
   for (const lanes::Kernels* kernels : RunnableKernels()) {
     if (wanted != kLanes && wanted != kernels->name) continue;
