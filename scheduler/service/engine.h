@@ -64,8 +64,8 @@ class Engine {
   absl::StatusOr<v1::SubmitSweepResponse> SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store);
   void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer);
   void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer);
-  // Names an uploaded file, which lies in the artifacts folder, after the attempt was found to hold its lease.
-  void RecordUpload(v1::UploadHeader header, std::function<void(absl::Status)> answer);
+  // Names an uploaded file, which lies in the artifacts folder, if the attempt holds its lease; the time that the rows have.
+  void RecordUpload(v1::UploadHeader header, Answer<WallTime> answer);
 
   // Within an event that someone else runs (a merge): jobs that are no longer their attempts'. Carry() must follow in its `done`.
   absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, Effects& effects) const;

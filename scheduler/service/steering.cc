@@ -245,9 +245,10 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
       });
 }
 
-void Engine::RecordUpload(v1::UploadHeader header, std::function<void(absl::Status)> answer) {
+void Engine::RecordUpload(v1::UploadHeader header, Answer<WallTime> answer) {
+  const WallTime now = clock_.Wall();
   SubmitSteering(
-      [this, header = std::move(header)](sql::Transaction& tx, Effects&) -> absl::Status {
+      [now, header = std::move(header)](sql::Transaction& tx, Effects&) -> absl::Status {
         const int64_t id = static_cast<int64_t>(header.attempt());
         ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
         if (!attempt || attempt->outcome || attempt->worker != header.worker()) {
@@ -270,12 +271,15 @@ void Engine::RecordUpload(v1::UploadHeader header, std::function<void(absl::Stat
           row.member = member;
           row.sha256 = header.sha256();
           row.bytes = static_cast<int64_t>(header.bytes());
-          row.created_at = clock_.Wall();
+          row.created_at = now;
           RETURN_IF_ERROR(store::AddArtifact(tx, row));
         }
         return absl::OkStatus();
       },
-      std::move(answer));
+      [now, answer = std::move(answer)](const absl::Status& status) {
+        if (status.ok()) answer(now);
+        else answer(status);
+      });
 }
 
 }  // namespace longreach::service

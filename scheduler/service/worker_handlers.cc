@@ -59,16 +59,20 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
 
   void OnReadDone(bool ok) override {
     workforce_.Post([this, ok] {
-      const absl::Status status = ok ? Take() : Complete();
-      if (!status.ok()) return Finish(ToGrpc(status));
-      if (ok && !recording_) StartRead(&request_);
+      absl::StatusOr<Next> next = ok ? Take() : Complete();
+      // Each of these is the last touch: the call may end, and this object with it, before it returns.
+      if (!next.ok()) return Finish(ToGrpc(next.status()));
+      if (*next == Next::kRead) return StartRead(&request_);
+      Record();
     });
   }
   void OnCancel() override { cancelled_ = true; }
   void OnDone() override { delete this; }
 
  private:
-  absl::Status Take() {
+  enum class Next { kRead, kRecord };
+
+  absl::StatusOr<Next> Take() {
     if (request_.has_header()) {
       if (has_header_) return absl::InvalidArgumentError("an upload has one header, as its first message");
       has_header_ = true;
@@ -78,23 +82,22 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
       std::optional<store::Pin> there = store_.artifacts().FindAndPin(header_.sha256(), static_cast<int64_t>(header_.bytes()));
       if (there) {
         pin_ = *std::move(there);
-        Record();
-        return absl::OkStatus();
+        return Next::kRecord;
       }
       ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_.artifacts().Create(header_.sha256(), static_cast<int64_t>(header_.bytes())));
       writer_.emplace(std::move(writer));
-      return absl::OkStatus();
+      return Next::kRead;
     }
     if (!has_header_) return absl::InvalidArgumentError("an upload begins with its header");
-    return writer_->Append(request_.chunk());
+    RETURN_IF_ERROR(writer_->Append(request_.chunk()));
+    return Next::kRead;
   }
 
-  absl::Status Complete() {
+  absl::StatusOr<Next> Complete() {
     if (cancelled_) return absl::CancelledError("the caller is gone");
     if (!writer_) return absl::InvalidArgumentError("an upload begins with its header");
     ASSIGN_OR_RETURN(pin_, writer_->Commit());
-    Record();
-    return absl::OkStatus();
+    return Next::kRecord;
   }
 
   // Before the bytes come: the check that counts is the one beside the rows.
@@ -106,10 +109,9 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   }
 
   void Record() {
-    recording_ = true;
-    engine_.RecordUpload(header_, [this](absl::Status status) {
-      if (status.ok()) *response_->mutable_stored_at() = ToTimestamp(SystemClock().Wall());
-      Finish(ToGrpc(status));
+    engine_.RecordUpload(header_, [this](absl::StatusOr<WallTime> stored_at) {
+      if (stored_at.ok()) *response_->mutable_stored_at() = ToTimestamp(*stored_at);
+      Finish(ToGrpc(stored_at.status()));
     });
   }
 
@@ -120,7 +122,6 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   v1::UploadRequest request_;
   v1::UploadHeader header_;
   bool has_header_ = false;
-  bool recording_ = false;  // The engine has it, and will finish the call.
   std::optional<store::ArtifactWriter> writer_;
   store::Pin pin_;
   std::atomic<bool> cancelled_ = false;

@@ -122,7 +122,7 @@ absl::Status EngineFixture::Upload(const v1::LeasedJob& job, int64_t attempt, co
   RETURN_IF_ERROR(writer->Append(bytes));
   ASSIGN_OR_RETURN(const store::Pin pin, writer->Commit());
   absl::Status answer = absl::InternalError("no answer");
-  engine_->RecordUpload(header, [&](absl::Status given) { answer = std::move(given); });
+  engine_->RecordUpload(header, [&](absl::StatusOr<WallTime> given) { answer = given.status(); });
   return answer;
 }
 

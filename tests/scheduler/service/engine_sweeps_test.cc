@@ -65,6 +65,28 @@ TEST_F(EngineSweepsTest, ADryRunChangesNothingAndCountsWhatIsThere) {
   EXPECT_EQ(store::ListSweeps(store_->writer_connection())->size(), 1u);
 }
 
+TEST_F(EngineSweepsTest, APlanEstimatesFromWhatWasMeasured) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.next().set_free_slots(0);
+  for (int i = 0; i < 10; ++i) {
+    worker.Sync();
+    Advance(seconds(10));
+  }
+  worker.Succeed(lease);
+  worker.Sync();
+
+  // As many jobs of the same kind again: the two took 100 s together.
+  v1::SweepSpec same = Sweep("same", 4);
+  const v1::SubmitSweepResponse response = Submit(same);
+
+  EXPECT_EQ(response.plan().done(), 2);
+  EXPECT_NEAR(response.plan().hours(), 100 / 3600.0, 1e-9);
+  EXPECT_LT(response.plan().hours_low(), response.plan().hours());
+  EXPECT_GT(response.plan().hours_high(), response.plan().hours());
+}
+
 TEST_F(EngineSweepsTest, ASweepThatCannotBeLeavesNothing) {
   v1::SubmitSweepRequest request;
   *request.mutable_spec() = Sweep("s", 1);
