@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -284,6 +285,54 @@ TEST_F(ServerTest, AHeldCallEndsWithTheServer) {
   // OK: it was just being decided on.
   EXPECT_TRUE(status.ok() || status.error_code() == grpc::StatusCode::UNAVAILABLE) << status.error_message();
   queue.Shutdown();
+}
+
+// What a client sees that knows nothing of our protocol: bytes of the standard messages, made by hand.
+std::string AskByName(const std::shared_ptr<grpc::Channel>& channel, const std::string& method, const std::string& bytes) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto next = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  const auto call = stub.PrepareCall(&context, method, &queue);
+  call->StartCall(nullptr);
+  EXPECT_TRUE(next());
+  const grpc::Slice slice(bytes);
+  call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+  EXPECT_TRUE(next());
+  grpc::ByteBuffer answer;
+  call->Read(&answer, nullptr);
+  EXPECT_TRUE(next()) << method;
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  EXPECT_TRUE(next());
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  queue.Shutdown();
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(answer.Dump(&slices).ok());
+  std::string text;
+  for (const grpc::Slice& part : slices) text.append(reinterpret_cast<const char*>(part.begin()), part.size());
+  return text;
+}
+
+TEST_F(ServerTest, HealthAndReflectionAnswerWhoeverAsks) {
+  Start(Options());
+  const std::string serving("\x08\x01");  // status: SERVING
+  EXPECT_EQ(AskByName(channel_, "/grpc.health.v1.Health/Check", ""), serving);
+  EXPECT_EQ(AskByName(channel_, "/grpc.health.v1.Health/Check", std::string("\x0a\x13longreach.v1.Worker")), serving);
+
+  const std::string list("\x3a\x00", 2);  // list_services: ""
+  const std::string services = AskByName(channel_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", list);
+  for (const char* name : {"longreach.v1.Longreach", "longreach.v1.Worker", "longreach.v1.Artifacts", "grpc.health.v1.Health"}) {
+    EXPECT_THAT(services, HasSubstr(name));
+  }
+  // file_containing_symbol: the health service can be described, though gRPC serves it without a description.
+  EXPECT_THAT(AskByName(channel_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                        std::string("\x22\x15grpc.health.v1.Health")),
+              HasSubstr("HealthCheckRequest"));
 }
 
 TEST_F(ServerTest, ASecondServerIsRefusedByTheStoreAndByTheAddress) {
