@@ -41,7 +41,8 @@ class GoldenCheckTest : public testing::Test {
     const std::filesystem::path file = folder_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::filesystem::copy_file(std::filesystem::path(LONGREACH_GOLDEN) / name, file);
-    std::filesystem::permissions(file, std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
+    std::filesystem::permissions(file, std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
     return file;
   }
   // Changes one float, counted from the end of the file.
@@ -90,9 +91,13 @@ TEST_F(GoldenCheckTest, FailsOnAParameterThatIsSlightlyOff) {
   const size_t offsets = bytes.find("\"data_offsets\":", entry);
   const size_t begin = std::stoul(bytes.substr(bytes.find('[', offsets) + 1));
   size_t header = 0;
-  for (size_t i = 0; i < 8; ++i) header |= static_cast<size_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  for (size_t i = 0; i < 8; ++i) {
+    header |= static_cast<size_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  }
   float value = 0;
-  std::ifstream(file, std::ios::binary).seekg(static_cast<std::streamoff>(8 + header + begin)).read(reinterpret_cast<char*>(&value), 4);
+  std::ifstream(file, std::ios::binary)
+      .seekg(static_cast<std::streamoff>(8 + header + begin))
+      .read(reinterpret_cast<char*>(&value), 4);
   ChangeFloat(file, static_cast<long>((bytes.size() - 8 - header - begin) / 4), value + 1e-5f);
 
   const Ended ended = Check(folder_.string());

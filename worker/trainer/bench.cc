@@ -16,7 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // The best rate of float32 products of `size` x `size` in `seconds`: one product on each thread, all at once.
 double GemmGflops(int threads, bool cuda, double seconds) {
@@ -32,7 +34,8 @@ double GemmGflops(int threads, bool cuda, double seconds) {
     b.push_back(at::rand({size, size}, at::TensorOptions(at::kFloat).device(device)));
     c.push_back(at::empty_like(a.back()));
   }
-  const double flop = 2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size) * count;
+  const double flop =
+      2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size) * count;
   double best = 0;
   const Clock::time_point begin = Clock::now();
   while (SecondsSince(begin) < seconds || best == 0) {
@@ -88,7 +91,8 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   const double seconds = SecondsSince(start);
   result.job_steps_per_second = steps * request.pack / seconds;
   result.gflops = flop * request.pack / seconds / 1e9;
-  result.gemm_peak_gflops = std::max(result.gemm_peak_gflops, GemmGflops(engine->threads(), request.cuda, share));
+  result.gemm_peak_gflops =
+      std::max(result.gemm_peak_gflops, GemmGflops(engine->threads(), request.cuda, share));
 
   // Tests at the longest length.
   const Batch batch = TestBatch(settings, use, lengths.back());
@@ -107,21 +111,28 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
 double MatmulFlops(const PackSettings& settings, int64_t tape) {
   const catalog::Task* task = catalog::FindTask(settings.task);
   if (task == nullptr) return 0;
-  const double d = settings.model.embedding_dim, layers = settings.model.layers, t = static_cast<double>(tape);
-  const double per_token = 2 * d * (task->input_vocabulary + 1) + layers * (8 * d * d + 4 * d * settings.model.mlp_dim) +
+  const double d = settings.model.embedding_dim, layers = settings.model.layers,
+               t = static_cast<double>(tape);
+  const double per_token = 2 * d * (task->input_vocabulary + 1) +
+                           layers * (8 * d * d + 4 * d * settings.model.mlp_dim) +
                            2 * d * task->output_vocabulary;
   return 3.0 * settings.training.batch_size * (t * per_token + 4 * layers * d * t * t);
 }
 
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   RETURN_IF_ERROR(Validate(request.settings));
-  if (request.settings.training.lengths.empty()) return absl::InvalidArgumentError("lengths: there are none to train on");
-  if (request.pack < 1 || request.pack > kMaxPack) return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", kMaxPack));
+  if (request.settings.training.lengths.empty()) {
+    return absl::InvalidArgumentError("lengths: there are none to train on");
+  }
+  if (request.pack < 1 || request.pack > kMaxPack) {
+    return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", kMaxPack));
+  }
   if (!(request.seconds > 0)) return absl::InvalidArgumentError("seconds: must be positive");
   std::vector<std::string> engines = EngineNames();
   engines.insert(engines.end(), {"lanes", ""});
   if (std::ranges::find(engines, request.engine) == engines.end()) {
-    return absl::InvalidArgumentError(Text("engine: unknown name '", request.engine, "'; this machine has ", Join(EngineNames(), ", "), " and lanes"));
+    return absl::InvalidArgumentError(Text("engine: unknown name '", request.engine, "'; this machine has ",
+                                           Join(EngineNames(), ", "), " and lanes"));
   }
   return Caught<BenchResult>([&] { return Measure(request); });
 }

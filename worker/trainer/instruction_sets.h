@@ -1,5 +1,6 @@
-// Loops that the compiler makes vector code of are compiled once per instruction set and chosen when the program starts.
-// Sums may differ in the last bit between instruction sets: they are part of what "device" means for a result's bits.
+// Loops that the compiler makes vector code of are compiled once per instruction set and chosen when the
+// program starts. Sums may differ in the last bit between instruction sets: they are part of what "device"
+// means for a result's bits.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \

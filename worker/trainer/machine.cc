@@ -16,14 +16,18 @@ std::string CpuModel() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
     const size_t colon = line.find(':');
-    if (line.starts_with("model name") && colon != std::string::npos) return std::string(Trim(std::string_view(line).substr(colon + 1)));
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      return std::string(Trim(std::string_view(line).substr(colon + 1)));
+    }
   }
   return "CPU";
 }
 
 std::string InstructionSet() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) return "AVX-512";
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq"))
+    return "AVX-512";
   if (__builtin_cpu_supports("avx2")) return "AVX2";
   return "SSE2";
 #elif defined(__aarch64__)
@@ -39,7 +43,8 @@ Capabilities DescribeMachine(bool cuda) {
   Capabilities capabilities;
   capabilities.experiments = {"algorithmic"};
   capabilities.threads = AvailableThreads();
-  capabilities.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  capabilities.memory_bytes =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   capabilities.device = CpuModel() + ", " + InstructionSet();
   if (cuda) {
     const absl::StatusOr<CudaDevice> device = DescribeCudaDevice(0);

@@ -7,7 +7,8 @@
 namespace longreach::trainer {
 
 int ParameterLayout::Add(std::string name, std::vector<int64_t> shape, Initial initial) {
-  Parameter parameter{.name = std::move(name), .shape = std::move(shape), .initial = initial, .offset = stride_, .size = 1};
+  Parameter parameter{
+      .name = std::move(name), .shape = std::move(shape), .initial = initial, .offset = stride_, .size = 1};
   for (const int64_t n : parameter.shape) parameter.size *= n;
   stride_ += (parameter.size + kAlignment - 1) / kAlignment * kAlignment;
   parameters_.push_back(std::move(parameter));
@@ -28,14 +29,17 @@ int64_t ParameterLayout::count() const {
 void Initialise(const ParameterLayout& layout, uint32_t seed, std::span<float> member) {
   std::ranges::fill(member, 0.0f);
   for (const Parameter& parameter : layout.parameters()) {
-    const std::span<float> values = member.subspan(static_cast<size_t>(parameter.offset), static_cast<size_t>(parameter.size));
+    const std::span<float> values =
+        member.subspan(static_cast<size_t>(parameter.offset), static_cast<size_t>(parameter.size));
     const RandomStream stream = ParameterStream(seed, parameter.name);
     const double scale = parameter.initial.scale;
     for (size_t i = 0; i < values.size(); ++i) {
       switch (parameter.initial.kind) {
         case Initial::Kind::kZeros: values[i] = 0; break;
         case Initial::Kind::kOnes: values[i] = 1; break;
-        case Initial::Kind::kTruncatedNormal: values[i] = static_cast<float>(scale * TruncatedNormal(stream, i)); break;
+        case Initial::Kind::kTruncatedNormal:
+          values[i] = static_cast<float>(scale * TruncatedNormal(stream, i));
+          break;
         case Initial::Kind::kNormal: values[i] = static_cast<float>(scale * StandardNormal(stream, i)); break;
         case Initial::Kind::kUniform: values[i] = static_cast<float>(scale * stream.Uniform(i)); break;
       }

@@ -1,4 +1,5 @@
-// Parameters of one member in one flat buffer: an offset table says where each tensor lies. All engines read it.
+// Parameters of one member in one flat buffer: an offset table says where each tensor lies. All engines read
+// it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace longreach::trainer {
 
-// How a parameter is drawn, as Haiku does. `scale`: standard deviation (of the untruncated normal), or upper end.
+// How a parameter is drawn, as Haiku does. `scale`: standard deviation (of the untruncated normal), or upper
+// end.
 struct Initial {
   enum class Kind { kZeros, kOnes, kTruncatedNormal, kNormal, kUniform } kind = Kind::kZeros;
   double scale = 0;
@@ -47,8 +49,9 @@ class ParameterLayout {
 // Draws a member's initial parameters; each depends on seed and name only. `member` has stride() floats.
 void Initialise(const ParameterLayout& layout, uint32_t seed, std::span<float> member);
 
-// One tensor for each parameter, by index. The pack axis comes in front: a matrix is [E, in, out], a vector [E, 1, n],
-// so that both broadcast over the rows of [E, N, in]. Of one member alone there is no pack axis: [in, out] and [n].
+// One tensor for each parameter, by index. The pack axis comes in front: a matrix is [E, in, out], a vector
+// [E, 1, n], so that both broadcast over the rows of [E, N, in]. Of one member alone there is no pack axis:
+// [in, out] and [n].
 using ParameterSet = std::vector<Tensor>;
 
 // Views of `flat`, which is [stride] or [E, stride].

@@ -30,7 +30,8 @@ RandomStream Stream(const PassSource& source, Purpose training, Purpose test, in
 }
 
 // Distinct integers of [0, max_position), ascending.
-std::vector<int64_t> OrderedPositions(const PackSettings& settings, int64_t tape, const PassSource& source, int layer) {
+std::vector<int64_t> OrderedPositions(const PackSettings& settings, int64_t tape, const PassSource& source,
+                                      int layer) {
   std::vector<int64_t> positions(static_cast<size_t>(tape));
   SampleSorted(Stream(source, Purpose::kTrainingPositions, Purpose::kTestPositions, layer), 0,
                static_cast<uint32_t>(settings.positions.max_position), positions);
@@ -38,7 +39,8 @@ std::vector<int64_t> OrderedPositions(const PackSettings& settings, int64_t tape
 }
 
 // 0, then distinct integers of [1, max_position), ascending.
-std::vector<int64_t> OrderedDistances(const PackSettings& settings, int64_t tape, const PassSource& source, int layer) {
+std::vector<int64_t> OrderedDistances(const PackSettings& settings, int64_t tape, const PassSource& source,
+                                      int layer) {
   std::vector<int64_t> distances(static_cast<size_t>(tape), 0);
   SampleSorted(Stream(source, Purpose::kTrainingPositions, Purpose::kTestPositions, layer), 1,
                static_cast<uint32_t>(settings.positions.max_position - 1), std::span(distances).subspan(1));
@@ -106,7 +108,8 @@ Distances Distances::To(at::Device device) const {
   return copy;
 }
 
-PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64_t tape, int64_t batch, const PassSource& source) {
+PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64_t tape, int64_t batch,
+                            const PassSource& source) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   PassPositions pass;
   const int layers = settings.model.layers;
@@ -117,13 +120,15 @@ PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64
       if (encoding != nullptr && (encoding->positions & catalog::kShifted) != 0) {
         pass.embedding = ShiftedPositions(settings, tape, batch, source);
       } else {
-        pass.embedding = ToTensor(settings.randomized ? OrderedPositions(settings, tape, source, 0) : Consecutive(tape));
+        pass.embedding =
+            ToTensor(settings.randomized ? OrderedPositions(settings, tape, source, 0) : Consecutive(tape));
       }
       break;
     }
     case PositionUse::kRotation:
       for (int layer = 0; layer < layers; ++layer) {
-        pass.rotation.push_back(ToTensor(settings.randomized ? OrderedPositions(settings, tape, source, layer) : Consecutive(tape)));
+        pass.rotation.push_back(ToTensor(settings.randomized ? OrderedPositions(settings, tape, source, layer)
+                                                             : Consecutive(tape)));
       }
       break;
     case PositionUse::kDistances:

@@ -1,5 +1,5 @@
-// Which positions the tokens of a tape are said to have. Encodings see positions and signed distances only, never how
-// they were drawn.
+// Which positions the tokens of a tape are said to have. Encodings see positions and signed distances only,
+// never how they were drawn.
 //
 // Shapes: T position on the tape, B sequence of the batch, R entry of a table of signed distances.
 #pragma once
@@ -15,13 +15,14 @@
 
 namespace longreach::trainer {
 
-// Signed distances between the tokens of a tape, key minus query: a table of values, and the rule that says which entry
-// a (query, key) pair uses.
+// Signed distances between the tokens of a tape, key minus query: a table of values, and the rule that says
+// which entry a (query, key) pair uses.
 class Distances {
  public:
   Distances() = default;
 
-  // Pairs with |key - query| = k share the distance `by_offset[k]`, signed; by_offset[0] = 0. Entry: key - query + T - 1.
+  // Pairs with |key - query| = k share the distance `by_offset[k]`, signed; by_offset[0] = 0. Entry: key -
+  // query + T - 1.
   static Distances ByOffset(std::span<const int64_t> by_offset);
   // The distance of a pair is the difference of their positions. Entry: that difference + the largest one.
   static Distances OfPositions(std::span<const int64_t> positions);
@@ -36,8 +37,9 @@ class Distances {
   // Float [R], in positions.
   const Tensor& values() const { return values_R_; }
   int64_t Entry(int64_t query, int64_t key) const {
-    return toeplitz() ? key - query + tape_ - 1
-                      : positions_[static_cast<size_t>(key)] - positions_[static_cast<size_t>(query)] + center_;
+    return toeplitz()
+               ? key - query + tape_ - 1
+               : positions_[static_cast<size_t>(key)] - positions_[static_cast<size_t>(query)] + center_;
   }
   // int64 [queries, T]: the entries of consecutive queries, on the device of the values.
   Tensor Entries(int64_t first_query, int64_t queries) const;
@@ -53,7 +55,8 @@ class Distances {
 // What an encoding wants to know.
 enum class PositionUse { kNothing, kEmbedding, kRotation, kDistances };
 
-// The positions of one forward pass, the same for all members of a pack. Only what the encoding uses is there.
+// The positions of one forward pass, the same for all members of a pack. Only what the encoding uses is
+// there.
 struct PassPositions {
   Tensor embedding;                  // kEmbedding: int64 [T], or [B, T] when each sequence is shifted.
   std::vector<Tensor> rotation;      // kRotation: int64 [T] for each layer.
@@ -67,9 +70,10 @@ struct PassSource {
   bool test = false;
 };
 
-// Draws the positions of a pass: consecutive, randomized or shifted, as the settings say. The longest tape of the settings
-// must fit (Validate() sees to it). Source: reference section 6.2, noisy_fixed_positional_encodings() and others of
-// google-deepmind/randomized_positional_encodings.
-PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64_t tape, int64_t batch, const PassSource& source);
+// Draws the positions of a pass: consecutive, randomized or shifted, as the settings say. The longest tape of
+// the settings must fit (Validate() sees to it). Source: reference section 6.2,
+// noisy_fixed_positional_encodings() and others of google-deepmind/randomized_positional_encodings.
+PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64_t tape, int64_t batch,
+                            const PassSource& source);
 
 }  // namespace longreach::trainer

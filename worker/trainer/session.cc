@@ -15,7 +15,9 @@ constexpr int kMaxPoints = 1000;
 // Speed is measured over this long.
 constexpr double kSpeedSeconds = 2;
 
-double Seconds(std::chrono::steady_clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double Seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 // Breaks off an evaluation batch; caught by EvaluateLengths().
 struct Stopped {};
@@ -132,7 +134,8 @@ absl::Status Session::EvaluateLengths() {
     for (size_t m = 0; m < results.size(); ++m) {
       MemberState& member = state_.members[m];
       if (!member.live) continue;
-      member.accuracy.push_back(static_cast<double>(results[m].hits) / static_cast<double>(std::max<int64_t>(1, results[m].counted)));
+      member.accuracy.push_back(static_cast<double>(results[m].hits) /
+                                static_cast<double>(std::max<int64_t>(1, results[m].counted)));
       member.loss.push_back(results[m].loss);
     }
     ++state_.lengths_done;
@@ -155,17 +158,21 @@ absl::StatusOr<PackResult> Session::Finish() {
     of_member.diverged = member.diverged;
     of_member.diverged_at = member.diverged_at;
     if (!member.live || lengths.empty()) continue;
-    for (const auto& [metric, values] : {std::pair("accuracy", &member.accuracy), std::pair("loss", &member.loss)}) {
+    for (const auto& [metric, values] :
+         {std::pair("accuracy", &member.accuracy), std::pair("loss", &member.loss)}) {
       double sum = 0;
       for (const double value : *values) sum += value;
-      of_member.measurements.push_back({.metric = metric, .length = 0, .slice = "", .value = sum / static_cast<double>(lengths.size())});
+      of_member.measurements.push_back(
+          {.metric = metric, .length = 0, .slice = "", .value = sum / static_cast<double>(lengths.size())});
       for (size_t i = 0; i < lengths.size(); ++i) {
-        of_member.measurements.push_back({.metric = metric, .length = lengths[i], .slice = "", .value = (*values)[i]});
+        of_member.measurements.push_back(
+            {.metric = metric, .length = lengths[i], .slice = "", .value = (*values)[i]});
       }
     }
   }
   result.weights = request_.folder / "weights.safetensors";
-  RETURN_IF_ERROR(WriteWeights(result.weights, request_.settings, engine_->encoder().layout(), request_.members, state_));
+  RETURN_IF_ERROR(
+      WriteWeights(result.weights, request_.settings, engine_->encoder().layout(), request_.members, state_));
   Report(Progress::Phase::kWriting);
   return result;
 }
@@ -199,16 +206,20 @@ void Session::MeasureSpeed() {
 }
 
 absl::Status Session::CheckpointIfDue() {
-  if (request_.checkpoint_every_s == 0 || Seconds(Clock::now() - last_checkpoint_) < request_.checkpoint_every_s) return absl::OkStatus();
+  if (request_.checkpoint_every_s == 0 ||
+      Seconds(Clock::now() - last_checkpoint_) < request_.checkpoint_every_s)
+    return absl::OkStatus();
   return Checkpoint();
 }
 
 absl::Status Session::Checkpoint() {
   // While it is tested a pack stays at its last step: then the lengths done are in the name too.
   const std::string tested = state_.lengths_done > 0 ? Text("-", state_.lengths_done) : "";
-  const std::filesystem::path file = request_.folder / Text("checkpoint-", state_.step, tested, ".safetensors");
+  const std::filesystem::path file =
+      request_.folder / Text("checkpoint-", state_.step, tested, ".safetensors");
   Report(Progress::Phase::kWriting);
-  RETURN_IF_ERROR(WriteCheckpoint(file, request_.settings, engine_->encoder().layout(), request_.members, state_));
+  RETURN_IF_ERROR(
+      WriteCheckpoint(file, request_.settings, engine_->encoder().layout(), request_.members, state_));
   last_checkpoint_ = Clock::now();
   observer_.OnCheckpoint(file, state_.step);
   return absl::OkStatus();

@@ -1,5 +1,6 @@
-// The door to the trainer: plain structs in, plain structs out. No torch header here, and nothing of gRPC, SQLite
-// or protobuf behind it; worker/agent and the bench program call it, and it can be built and run alone.
+// The door to the trainer: plain structs in, plain structs out. No torch header here, and nothing of gRPC,
+// SQLite or protobuf behind it; worker/agent and the bench program call it, and it can be built and run
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -67,8 +68,8 @@ struct Member {
   std::string job;  // Its id: written into checkpoints, and checked when one is read.
   double learning_rate = 0;
   uint32_t seed = 0;
-  // To go on from, the newest first; one that cannot be read is skipped with a line in the log. All members must find a
-  // checkpoint of the same step, else all start anew.
+  // To go on from, the newest first; one that cannot be read is skipped with a line in the log. All members
+  // must find a checkpoint of the same step, else all start anew.
   std::vector<MemberFile> checkpoints;
   // Initial parameters from another job's "weights" artifact, instead of drawing them.
   std::optional<MemberFile> weights;
@@ -97,19 +98,21 @@ struct Progress {
   double steps_per_second = 0;
   // Evaluated lengths.
   int lengths_done = 0;
-  // New points, at most 1000 per member over a whole run; a function of the job alone. When all is done, all of them again.
+  // New points, at most 1000 per member over a whole run; a function of the job alone. When all is done, all
+  // of them again.
   std::vector<LossPoint> points;
 };
 
-// What the trainer asks and tells while it runs. Called from the thread that called Train(), between steps, between
-// evaluation batches and around checkpoints; must return quickly.
+// What the trainer asks and tells while it runs. Called from the thread that called Train(), between steps,
+// between evaluation batches and around checkpoints; must return quickly.
 class Observer {
  public:
   virtual ~Observer() = default;
 
   // Called at least once per step, evaluation batch or written file: also the sign of life.
   virtual void OnProgress(const Progress& progress) = 0;
-  // A checkpoint of all members lies, synced, in `file`. Older files of this run may be removed by the callee.
+  // A checkpoint of all members lies, synced, in `file`. Older files of this run may be removed by the
+  // callee.
   virtual void OnCheckpoint(const std::filesystem::path& file, int step) = 0;
 
   struct Wish {
@@ -139,16 +142,17 @@ struct PackResult {
   bool stopped = false;  // Because Poll() asked; `results` is empty then.
   int step = 0;
   std::vector<MemberResult> results;   // In the order of the members.
-  std::filesystem::path weights;       // Final parameters of all members, safetensors with a member axis; empty when stopped.
+  std::filesystem::path
+      weights;  // Final parameters of all members, safetensors with a member axis; empty when stopped.
   std::string engine;                  // "libtorch" or "lanes-avx512" and its like.
 };
 
 // Trains a pack to its last step and evaluates it, from its checkpoints if it has any.
 //
-// The bits of a member's result depend on its own settings, learning rate and seed only: not on pack, threads or where
-// it was resumed (on one CPU build and instruction set; on CUDA for the same pack and kind of device).
-// INVALID_ARGUMENT: settings that make no sense, with field and value. RESOURCE_EXHAUSTED: out of memory.
-// INTERNAL: anything that LibTorch threw. A diverged loss is a result, not an error.
+// The bits of a member's result depend on its own settings, learning rate and seed only: not on pack, threads
+// or where it was resumed (on one CPU build and instruction set; on CUDA for the same pack and kind of
+// device). INVALID_ARGUMENT: settings that make no sense, with field and value. RESOURCE_EXHAUSTED: out of
+// memory. INTERNAL: anything that LibTorch threw. A diverged loss is a result, not an error.
 absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer);
 
 // Checks settings without training: what Train() would refuse.
@@ -163,9 +167,9 @@ struct Capabilities {
 };
 Capabilities DescribeMachine(bool cuda);
 
-// Loads liblongreach_cuda.so. Must be the first thing in a process that may use a GPU, before any other call of this
-// library: LibTorch caches "there is no CUDA" on the first question. NOT_FOUND: no such file or library of it;
-// FAILED_PRECONDITION: loaded, but no GPU answers.
+// Loads liblongreach_cuda.so. Must be the first thing in a process that may use a GPU, before any other call
+// of this library: LibTorch caches "there is no CUDA" on the first question. NOT_FOUND: no such file or
+// library of it; FAILED_PRECONDITION: loaded, but no GPU answers.
 absl::Status LoadCudaPlugin(const std::filesystem::path& plugin);
 
 struct BenchRequest {
@@ -174,7 +178,8 @@ struct BenchRequest {
   double seconds = 10;
   int threads = 0;
   bool cuda = false;
-  std::string engine = "";  // "libtorch", "lanes" or one of those by its full name; empty: what training takes.
+  std::string engine =
+      "";  // "libtorch", "lanes" or one of those by its full name; empty: what training takes.
 };
 struct BenchResult {
   double job_steps_per_second = 0;
@@ -185,8 +190,9 @@ struct BenchResult {
 };
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request);
 
-// FLOP of the matrix products of one update of one member on a tape of `tape` tokens (backward counted as twice forward):
-// 3 B [T (2 d (V_in+1) + layers (8 d^2 + 4 d mlp) + 2 d V_out) + 4 layers d T^2], 2 FLOP per multiply-add.
+// FLOP of the matrix products of one update of one member on a tape of `tape` tokens (backward counted as
+// twice forward): 3 B [T (2 d (V_in+1) + layers (8 d^2 + 4 d mlp) + 2 d V_out) + 4 layers d T^2], 2 FLOP per
+// multiply-add.
 double MatmulFlops(const PackSettings& settings, int64_t tape);
 
 }  // namespace longreach::trainer

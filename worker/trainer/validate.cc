@@ -1,4 +1,5 @@
-// What Train() refuses, and with which words. The scheduler checks the same earlier; the trainer can be called without it.
+// What Train() refuses, and with which words. The scheduler checks the same earlier; the trainer can be
+// called without it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -38,14 +39,17 @@ std::vector<std::string> Names(const Entries& entries) {
 
 absl::Status Unknown(std::string_view field, const std::string& name, const std::vector<std::string>& known) {
   const std::string closest = ClosestWord(name, known);
-  return absl::InvalidArgumentError(Text(field, ": unknown name '", name, "'",
-                                         closest.empty() ? "; known are " + Join(known, ", ") : "; did you mean '" + closest + "'?"));
+  return absl::InvalidArgumentError(
+      Text(field, ": unknown name '", name, "'",
+           closest.empty() ? "; known are " + Join(known, ", ") : "; did you mean '" + closest + "'?"));
 }
 
 absl::Status ValidateLengths(std::string_view field, const std::vector<int>& lengths) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     RETURN_IF_ERROR(InRange(field, lengths[i], 1, tasks::kMaxInputLength));
-    if (i > 0 && lengths[i] <= lengths[i - 1]) return Refuse(field, lengths[i], Text("does not follow ", lengths[i - 1], ": lengths ascend"));
+    if (i > 0 && lengths[i] <= lengths[i - 1]) {
+      return Refuse(field, lengths[i], Text("does not follow ", lengths[i - 1], ": lengths ascend"));
+    }
   }
   return absl::OkStatus();
 }
@@ -59,15 +63,18 @@ absl::Status ValidateModel(const PackSettings& settings) {
   RETURN_IF_ERROR(InRange("model.sandwich_dim", model.sandwich_dim, 2, kMaxWidth));
   RETURN_IF_ERROR(InRange("model.learned_rows", model.learned_rows, 1, kMaxRows));
   if (model.embedding_dim % model.heads != 0) {
-    return Refuse("model.heads", model.heads, Text("does not divide model.embedding_dim ", model.embedding_dim));
+    return Refuse("model.heads", model.heads,
+                  Text("does not divide model.embedding_dim ", model.embedding_dim));
   }
   if (!(model.dropout >= 0 && model.dropout < 1)) {
     return Refuse("model.dropout", ShortestNumber(model.dropout), "is not in [0, 1)");
   }
   if (model.sandwich_dim % 2 != 0) return Refuse("model.sandwich_dim", model.sandwich_dim, "is not even");
-  const bool sin_cos_rows = settings.encoding == "sin_cos" || settings.encoding == "shape" || settings.encoding == "relative";
+  const bool sin_cos_rows =
+      settings.encoding == "sin_cos" || settings.encoding == "shape" || settings.encoding == "relative";
   if (sin_cos_rows && model.embedding_dim % 2 != 0) {
-    return Refuse("model.embedding_dim", model.embedding_dim, Text("is not even, which '", settings.encoding, "' needs"));
+    return Refuse("model.embedding_dim", model.embedding_dim,
+                  Text("is not even, which '", settings.encoding, "' needs"));
   }
   if (settings.encoding == "rope" && model.embedding_dim / model.heads % 2 != 0) {
     return Refuse("model.heads", model.heads, "gives heads of an odd size, which 'rope' cannot rotate");
@@ -75,7 +82,8 @@ absl::Status ValidateModel(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
-absl::Status ValidatePositions(const PackSettings& settings, const catalog::Encoding& encoding, const catalog::Task& task) {
+absl::Status ValidatePositions(const PackSettings& settings, const catalog::Encoding& encoding,
+                               const catalog::Task& task) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
   const PackSettings::Positions& positions = settings.positions;
@@ -83,11 +91,13 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   RETURN_IF_ERROR(InRange("positions.shift_max", positions.shift_max, 0, kMaxRows));
   const bool shifted = (encoding.positions & catalog::kShifted) != 0;
   if (settings.randomized && (encoding.positions & catalog::kRandomized) == 0) {
-    return Refuse("encoding", settings.encoding + ":randomized", "does not exist: this encoding takes no randomized positions");
+    return Refuse("encoding", settings.encoding + ":randomized",
+                  "does not exist: this encoding takes no randomized positions");
   }
-  if (positions.relative_as_released &&
-      !(settings.encoding == "relative" && settings.randomized && positions.randomized_by == RandomizedBy::kDistance)) {
-    return Refuse("positions.relative_as_released", "true", "is only for relative:randomized with randomized_by 'distance'");
+  if (positions.relative_as_released && !(settings.encoding == "relative" && settings.randomized &&
+                                          positions.randomized_by == RandomizedBy::kDistance)) {
+    return Refuse("positions.relative_as_released", "true",
+                  "is only for relative:randomized with randomized_by 'distance'");
   }
   if (shifted && positions.shift_at_test == ShiftAtTest::kFixed && positions.shift_max == 0) {
     return Refuse("positions.shift_at_test", "'fixed'", "needs positions.shift_max, which is the shift");
@@ -98,8 +108,9 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
     for (const int length : *lengths) {
       const int64_t tape = task.Tape(length);
       if (tape <= positions.max_position) continue;
-      return Refuse(field, length, Text("takes a tape of ", tape, " positions, more than positions.max_position ", positions.max_position,
-                                        " from which they are drawn"));
+      return Refuse(field, length,
+                    Text("takes a tape of ", tape, " positions, more than positions.max_position ",
+                         positions.max_position, " from which they are drawn"));
     }
   }
   return absl::OkStatus();
@@ -108,7 +119,9 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
 }  // namespace
 
 absl::Status Validate(const PackSettings& settings) {
-  if (settings.experiment != "algorithmic") return Unknown("experiment", settings.experiment, {"algorithmic"});
+  if (settings.experiment != "algorithmic") {
+    return Unknown("experiment", settings.experiment, {"algorithmic"});
+  }
   const catalog::Task* task = catalog::FindTask(settings.task);
   if (task == nullptr) return Unknown("task", settings.task, Names(catalog::Tasks()));
   const catalog::Encoding* encoding = catalog::FindEncoding(settings.encoding);
@@ -117,27 +130,40 @@ absl::Status Validate(const PackSettings& settings) {
 
   const PackSettings::Training& training = settings.training;
   RETURN_IF_ERROR(InRange("training.steps", training.steps, 0, std::numeric_limits<int>::max()));
-  RETURN_IF_ERROR(InRange("training.batch_size", training.batch_size, 1, static_cast<int>(Draws::kMaxSequences)));
+  RETURN_IF_ERROR(
+      InRange("training.batch_size", training.batch_size, 1, static_cast<int>(Draws::kMaxSequences)));
   RETURN_IF_ERROR(ValidateLengths("training.lengths", training.lengths));
-  if (training.steps > 0 && training.lengths.empty()) return absl::InvalidArgumentError("training.lengths: is empty, but there are steps to train");
-  if (!(training.clip_norm > 0)) return Refuse("training.clip_norm", ShortestNumber(training.clip_norm), "is not a positive number");
-  RETURN_IF_ERROR(InRange("evaluation.examples", settings.evaluation.examples, 1, static_cast<int>(Draws::kMaxSequences)));
+  if (training.steps > 0 && training.lengths.empty()) {
+    return absl::InvalidArgumentError("training.lengths: is empty, but there are steps to train");
+  }
+  if (!(training.clip_norm > 0)) {
+    return Refuse("training.clip_norm", ShortestNumber(training.clip_norm), "is not a positive number");
+  }
+  RETURN_IF_ERROR(InRange("evaluation.examples", settings.evaluation.examples, 1,
+                          static_cast<int>(Draws::kMaxSequences)));
   RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", settings.evaluation.lengths));
   return ValidatePositions(settings, *encoding, *task);
 }
 
 absl::Status ValidateRequest(const PackRequest& request) {
   RETURN_IF_ERROR(Validate(request.settings));
-  RETURN_IF_ERROR(InRange("members", static_cast<int>(std::min<size_t>(request.members.size(), kMaxPack + 1)), 1, kMaxPack));
+  RETURN_IF_ERROR(InRange("members", static_cast<int>(std::min<size_t>(request.members.size(), kMaxPack + 1)),
+                          1, kMaxPack));
   if (request.threads < 0) return Refuse("threads", request.threads, "is negative");
-  if (!(request.checkpoint_every_s >= 0)) return Refuse("checkpoint_every_s", ShortestNumber(request.checkpoint_every_s), "is negative");
+  if (!(request.checkpoint_every_s >= 0)) {
+    return Refuse("checkpoint_every_s", ShortestNumber(request.checkpoint_every_s), "is negative");
+  }
   for (const Member& member : request.members) {
     if (!(member.learning_rate > 0) || !std::isfinite(member.learning_rate)) {
-      return Refuse("learning_rate", ShortestNumber(member.learning_rate), Text("is not a positive number (job ", member.job, ")"));
+      return Refuse("learning_rate", ShortestNumber(member.learning_rate),
+                    Text("is not a positive number (job ", member.job, ")"));
     }
-    if (member.job.find('\n') != std::string::npos) return absl::InvalidArgumentError("job: an id holds a line break");
+    if (member.job.find('\n') != std::string::npos) {
+      return absl::InvalidArgumentError("job: an id holds a line break");
+    }
     if (request.settings.training.steps == 0 && !member.weights) {
-      return Refuse("training.steps", 0, Text("only evaluates, and job ", member.job, " has no weights to evaluate"));
+      return Refuse("training.steps", 0,
+                    Text("only evaluates, and job ", member.job, " has no weights to evaluate"));
     }
   }
   std::error_code error;

@@ -27,10 +27,13 @@ constexpr int kMaxPosition = 2048;
 // One group of tensors, "T33/rand_table/".
 class Variant {
  public:
-  Variant(const SafetensorsFile& file, std::string prefix, FileCheck& check) : file_(file), prefix_(std::move(prefix)), check_(check) {}
+  Variant(const SafetensorsFile& file, std::string prefix, FileCheck& check)
+      : file_(file), prefix_(std::move(prefix)), check_(check) {}
 
   std::optional<Tensor> Find(const std::string& name) const { return Floats(file_, prefix_ + name); }
-  std::optional<std::vector<int64_t>> FindIntegers(const std::string& name) const { return Integers(file_, prefix_ + name); }
+  std::optional<std::vector<int64_t>> FindIntegers(const std::string& name) const {
+    return Integers(file_, prefix_ + name);
+  }
   void Compare(const std::string& name, const Tensor& ours, double tolerance) const {
     const std::optional<Tensor> stored = Find(name);
     if (stored) CompareTensors(prefix_ + name, ours, *stored, tolerance, check_);
@@ -51,17 +54,22 @@ std::vector<int64_t> Consecutive(int64_t count) {
 
 // The encoding's parameters with the stored values; nothing when one is missing or of another shape.
 std::optional<ParameterSet> Parameters(const Variant& variant, Encoding& encoding) {
-  static const std::pair<std::string, std::string> kStoredNames[] = {{"pos.table", "table"},        {"rel.w", "w"},
+  static const std::pair<std::string, std::string> kStoredNames[] = {{"pos.table", "table"},
+                                                                     {"rel.w", "w"},
                                                                      {"rel_content_bias", "content_bias"},
                                                                      {"rel_relative_bias", "relative_bias"},
-                                                                     {"kerple_power_a", "a"},       {"kerple_power_p", "p"},
-                                                                     {"kerple_log_a", "a"},         {"kerple_log_p", "p"}};
+                                                                     {"kerple_power_a", "a"},
+                                                                     {"kerple_power_p", "p"},
+                                                                     {"kerple_log_a", "a"},
+                                                                     {"kerple_log_p", "p"}};
   ParameterLayout layout;
   encoding.Declare(layout);
   ParameterSet set;
   for (const trainer::Parameter& parameter : layout.parameters()) {
-    const auto stored_name = std::ranges::find_if(kStoredNames, [&](const auto& pair) { return parameter.name.ends_with(pair.first); });
-    const std::optional<Tensor> stored = stored_name == std::end(kStoredNames) ? std::nullopt : variant.Find(stored_name->second);
+    const auto stored_name = std::ranges::find_if(
+        kStoredNames, [&](const auto& pair) { return parameter.name.ends_with(pair.first); });
+    const std::optional<Tensor> stored =
+        stored_name == std::end(kStoredNames) ? std::nullopt : variant.Find(stored_name->second);
     if (!stored || stored->sizes() != at::IntArrayRef(parameter.shape)) return std::nullopt;
     set.push_back(stored->clone());
   }
@@ -92,7 +100,8 @@ void CheckAddition(const Variant& variant, const std::string& name) {
     positions = at::tensor(*offsets, at::kLong).unsqueeze(1) + at::arange(tape, at::kLong);
   } else {
     const std::vector<int64_t> drawn = variant.FindIntegers("positions").value_or(Consecutive(tape));
-    variant.Require(static_cast<int64_t>(drawn.size()) == tape && *std::ranges::min_element(drawn) >= 0, "not one position per token");
+    variant.Require(static_cast<int64_t>(drawn.size()) == tape && *std::ranges::min_element(drawn) >= 0,
+                    "not one position per token");
     if (static_cast<int64_t>(drawn.size()) != tape || *std::ranges::min_element(drawn) < 0) return;
     positions = at::tensor(drawn, at::kLong);
   }
@@ -120,12 +129,13 @@ void CheckAttention(const Variant& variant, const std::string& name) {
     if (!parameters) return;
     std::vector<int64_t> positions = variant.FindIntegers("positions").value_or(Consecutive(tape));
     std::vector<int64_t> by_offset = variant.FindIntegers("distances").value_or(Consecutive(tape));
-    const bool fits = static_cast<int64_t>(positions.size()) == tape && static_cast<int64_t>(by_offset.size()) == tape &&
-                      *std::ranges::min_element(positions) >= 0 && *std::ranges::max_element(positions) < (1 << 20);
+    const bool fits =
+        static_cast<int64_t>(positions.size()) == tape && static_cast<int64_t>(by_offset.size()) == tape &&
+        *std::ranges::min_element(positions) >= 0 && *std::ranges::max_element(positions) < (1 << 20);
     variant.Require(fits, "positions or distances are not one per token");
     if (!fits) return;
-    const Distances distances =
-        variant.FindIntegers("positions") ? Distances::OfPositions(positions) : Distances::ByOffset(by_offset);
+    const Distances distances = variant.FindIntegers("positions") ? Distances::OfPositions(positions)
+                                                                  : Distances::ByOffset(by_offset);
     trainer::LayerTerms terms;
     Tensor queries = q->transpose(1, 2).contiguous(), keys = k->transpose(1, 2).contiguous();
     if (encoding->Use() == trainer::PositionUse::kRotation) {
@@ -139,7 +149,8 @@ void CheckAttention(const Variant& variant, const std::string& name) {
       terms.bias_table = encoding->BiasTable(distances, *parameters, 0);
       terms.content = encoding->Content(distances, *parameters, 0);
       if (terms.bias_table.defined()) {
-        variant.Compare("bias", trainer::AttentionLogits(at::zeros_like(queries), keys, terms, batch, 0)[0], kTolerance);
+        variant.Compare("bias", trainer::AttentionLogits(at::zeros_like(queries), keys, terms, batch, 0)[0],
+                        kTolerance);
         // ALiBi's table at distance 1 to the right is minus the slope.
         if (tape > 1) variant.Compare("slopes", -terms.bias_table.select(-1, tape), kTableTolerance);
       }

@@ -54,9 +54,11 @@ std::pair<double, double> Support(const Initial& initial) {
   return {0, 0};
 }
 
-void CheckParameter(const Parameter& parameter, const Moments& ours, const nlohmann::json& stored, FileCheck& check) {
+void CheckParameter(const Parameter& parameter, const Moments& ours, const nlohmann::json& stored,
+                    FileCheck& check) {
   const std::string& name = parameter.name;
-  check.Require(stored.at("shape").get<std::vector<int64_t>>() == parameter.shape, name + ": has another shape");
+  check.Require(stored.at("shape").get<std::vector<int64_t>>() == parameter.shape,
+                name + ": has another shape");
   const double samples = stored.at("samples").get<double>();
   const double deviation = stored.at("std").get<double>();
   const double sigma = std::max(deviation, ours.deviation) * std::sqrt(1 / samples + 1 / ours.count);
@@ -66,9 +68,11 @@ void CheckParameter(const Parameter& parameter, const Moments& ours, const nlohm
   check.Compare(name + " std", ours.deviation - deviation, kSigmas * sigma / std::sqrt(2.0) + rounding);
   const auto [low, high] = Support(parameter.initial);
   const double slack = 1e-6;
-  check.Require(stored.at("min").get<double>() >= low - slack && stored.at("max").get<double>() <= high + slack,
-                name + ": stored values lie outside of our range");
-  check.Require(ours.lowest >= low - slack && ours.highest <= high + slack, name + ": our values lie outside of our range");
+  check.Require(
+      stored.at("min").get<double>() >= low - slack && stored.at("max").get<double>() <= high + slack,
+      name + ": stored values lie outside of our range");
+  check.Require(ours.lowest >= low - slack && ours.highest <= high + slack,
+                name + ": our values lie outside of our range");
 }
 
 }  // namespace
@@ -94,7 +98,8 @@ void CheckInitStats(const std::filesystem::path& folder, Report& report) {
       const catalog::Task& task = *catalog::FindTask(settings.task);
       const trainer::Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary, at::kCPU);
       const trainer::ParameterLayout& layout = encoder.layout();
-      std::vector<std::vector<float>> members(kSeeds, std::vector<float>(static_cast<size_t>(layout.stride())));
+      std::vector<std::vector<float>> members(kSeeds,
+                                              std::vector<float>(static_cast<size_t>(layout.stride())));
       for (int seed = 0; seed < kSeeds; ++seed) {
         trainer::Initialise(layout, static_cast<uint32_t>(seed), members[static_cast<size_t>(seed)]);
       }

@@ -13,7 +13,8 @@
 int main(int argc, char** argv) {
   if (argc != 2 || std::string_view(argv[1]).starts_with("-")) {
     std::cerr << "usage: golden_check DIR\n"
-                 "  DIR is laid out as tests/golden/chomsky: tasks/, task_stats.json, encodings/, models/, init_stats.json\n";
+                 "  DIR is laid out as tests/golden/chomsky: tasks/, task_stats.json, encodings/, models/, "
+                 "init_stats.json\n";
     return 2;
   }
   const std::filesystem::path folder = argv[1];

@@ -32,9 +32,11 @@ constexpr double kLossRelative = 1e-5;
 constexpr double kGradientRelative = 1e-4;
 constexpr double kGradientAbsolute = 1e-6;
 constexpr double kParameter = 2e-6;
-// Below this share of the largest gradient of its tensor the sign of a gradient may be rounding, and Adam moves by its sign.
+// Below this share of the largest gradient of its tensor the sign of a gradient may be rounding, and Adam
+// moves by its sign.
 constexpr double kGradientWithSign = 1e-5;
-// The same for gradients of later updates, whose own tolerance is this: parameters that moved by a rounded sign change them.
+// The same for gradients of later updates, whose own tolerance is this: parameters that moved by a rounded
+// sign change them.
 constexpr double kLaterGradientWithSign = kGradientRelative;
 
 // The stored model: its own file, and the one that holds the parameters it shares.
@@ -47,7 +49,9 @@ struct Stored {
     return shared == nullptr ? std::nullopt : Floats(*shared, "param/" + parameter);
   }
   // Metadata are texts of JSON: "2", "\"rope\"".
-  nlohmann::json Describes(const std::string& key) const { return nlohmann::json::parse(file->Metadata(key), nullptr, false); }
+  nlohmann::json Describes(const std::string& key) const {
+    return nlohmann::json::parse(file->Metadata(key), nullptr, false);
+  }
 };
 
 absl::StatusOr<PackSettings> Settings(const Stored& stored) {
@@ -58,7 +62,9 @@ absl::StatusOr<PackSettings> Settings(const Stored& stored) {
   };
   const auto number = [&](const std::string& key) {
     const nlohmann::json value = stored.Describes(key);
-    return value.is_number_integer() && value.get<int64_t>() > 0 && value.get<int64_t>() < (1 << 20) ? value.get<int>() : 0;
+    return value.is_number_integer() && value.get<int64_t>() > 0 && value.get<int64_t>() < (1 << 20)
+               ? value.get<int>()
+               : 0;
   };
   settings.task = text("task");
   settings.encoding = text("encoding");
@@ -66,7 +72,9 @@ absl::StatusOr<PackSettings> Settings(const Stored& stored) {
   settings.randomized = settings.encoding.starts_with(prefix);
   if (settings.randomized) settings.encoding.erase(0, prefix.size());
   const std::string variant = text("variant");
-  if (!variant.empty() && variant != "as_released") return absl::InvalidArgumentError("unknown variant '" + variant + "'");
+  if (!variant.empty() && variant != "as_released") {
+    return absl::InvalidArgumentError("unknown variant '" + variant + "'");
+  }
   settings.positions.relative_as_released = variant == "as_released";
   settings.positions.max_position = number("noise_max_length");
   settings.model.layers = number("num_layers");
@@ -86,21 +94,28 @@ absl::StatusOr<PackSettings> Settings(const Stored& stored) {
 }
 
 // Batch S with the positions that the file holds.
-absl::StatusOr<Batch> StoredBatch(const Stored& stored, const PackSettings& settings, PositionUse use, int s) {
+absl::StatusOr<Batch> StoredBatch(const Stored& stored, const PackSettings& settings, PositionUse use,
+                                  int s) {
   const std::string prefix = "batch" + std::to_string(s) + "/";
   const catalog::Task& task = *catalog::FindTask(settings.task);
   const trainer::SafetensorsEntry* shape = stored.file->Find(prefix + "input");
-  const auto tokens = Integers(*stored.file, prefix + "input"), targets = Integers(*stored.file, prefix + "target");
+  const auto tokens = Integers(*stored.file, prefix + "input"),
+             targets = Integers(*stored.file, prefix + "target");
   const auto bad = [&](std::string_view why) { return absl::InvalidArgumentError(Text(prefix, ": ", why)); };
-  if (!tokens || !targets || shape->shape.size() != 2 || tokens->empty()) return bad("no input [B, n] and target [B, out]");
+  if (!tokens || !targets || shape->shape.size() != 2 || tokens->empty()) {
+    return bad("no input [B, n] and target [B, out]");
+  }
   const int64_t size = shape->shape[0], length = shape->shape[1];
-  if (size != settings.training.batch_size || static_cast<int64_t>(targets->size()) != size * task.OutputTokens(length)) {
+  if (size != settings.training.batch_size ||
+      static_cast<int64_t>(targets->size()) != size * task.OutputTokens(length)) {
     return bad("not of the size that the description says");
   }
   const auto within = [](const std::vector<int64_t>& values, int64_t limit) {
     return std::ranges::all_of(values, [&](int64_t value) { return value >= 0 && value < limit; });
   };
-  if (!within(*tokens, task.input_vocabulary) || !within(*targets, task.output_vocabulary)) return bad("a token is not in the vocabulary");
+  if (!within(*tokens, task.input_vocabulary) || !within(*targets, task.output_vocabulary)) {
+    return bad("a token is not in the vocabulary");
+  }
   const std::vector<uint8_t> inputs(tokens->begin(), tokens->end());
   const std::vector<uint8_t> outputs(targets->begin(), targets->end());
   // The mask of the accuracy is the task's own work.
@@ -108,15 +123,23 @@ absl::StatusOr<Batch> StoredBatch(const Stored& stored, const PackSettings& sett
   std::vector<int32_t> valid;
   for (int64_t b = 0; b < size; ++b) {
     std::vector<uint8_t> target(static_cast<size_t>(out));
-    valid.push_back(trainer::tasks::FindTask(settings.task)->Solve({inputs.data() + b * length, static_cast<size_t>(length)}, target));
-    if (!std::equal(target.begin(), target.end(), outputs.begin() + b * out)) return bad("a target is not the solution of its input");
+    valid.push_back(trainer::tasks::FindTask(settings.task)
+                        ->Solve({inputs.data() + b * length, static_cast<size_t>(length)}, target));
+    if (!std::equal(target.begin(), target.end(), outputs.begin() + b * out)) {
+      return bad("a target is not the solution of its input");
+    }
   }
   Batch batch = trainer::OnTape(size, inputs, outputs, valid, task.input_vocabulary);
 
-  const auto draw = [&](int layer) { return Integers(*stored.file, prefix + "draw" + std::to_string(layer)); };
+  const auto draw = [&](int layer) {
+    return Integers(*stored.file, prefix + "draw" + std::to_string(layer));
+  };
   if (const auto offsets = Integers(*stored.file, prefix + "offsets")) {
-    if (static_cast<int64_t>(offsets->size()) != size || !within(*offsets, 1 << 20)) return bad("not one offset per sequence");
-    batch.positions.embedding = at::tensor(*offsets, at::kLong).unsqueeze(1) + at::arange(batch.tape, at::kLong);
+    if (static_cast<int64_t>(offsets->size()) != size || !within(*offsets, 1 << 20)) {
+      return bad("not one offset per sequence");
+    }
+    batch.positions.embedding =
+        at::tensor(*offsets, at::kLong).unsqueeze(1) + at::arange(batch.tape, at::kLong);
     return batch;
   }
   if (!settings.randomized) {
@@ -127,12 +150,15 @@ absl::StatusOr<Batch> StoredBatch(const Stored& stored, const PackSettings& sett
   for (int layer = 0; layer < draws; ++layer) {
     std::optional<std::vector<int64_t>> drawn = draw(layer);
     if (drawn && use == PositionUse::kDistances) drawn->insert(drawn->begin(), 0);
-    if (!drawn || static_cast<int64_t>(drawn->size()) != batch.tape || !within(*drawn, settings.positions.max_position)) {
+    if (!drawn || static_cast<int64_t>(drawn->size()) != batch.tape ||
+        !within(*drawn, settings.positions.max_position)) {
       return bad(Text("draw", layer, " does not fit the tape"));
     }
     if (use == PositionUse::kEmbedding) batch.positions.embedding = at::tensor(*drawn, at::kLong);
     if (use == PositionUse::kRotation) batch.positions.rotation.push_back(at::tensor(*drawn, at::kLong));
-    if (use == PositionUse::kDistances) batch.positions.distances.push_back(trainer::Distances::ByOffset(*drawn));
+    if (use == PositionUse::kDistances) {
+      batch.positions.distances.push_back(trainer::Distances::ByOffset(*drawn));
+    }
   }
   return batch;
 }
@@ -148,12 +174,14 @@ struct Arrangement {
 
 class ModelCheck {
  public:
-  ModelCheck(const Stored& stored, const PackSettings& settings, const Arrangement& arrangement, FileCheck& check)
+  ModelCheck(const Stored& stored, const PackSettings& settings, const Arrangement& arrangement,
+             FileCheck& check)
       : stored_(stored),
         arrangement_(arrangement),
         check_(check),
-        engine_(trainer::MakeEngine(settings, {.threads = 2, .whole_pack = arrangement.whole_pack, .engine = arrangement.engine},
-                                    [](const std::string&) {})),
+        engine_(trainer::MakeEngine(
+            settings, {.threads = 2, .whole_pack = arrangement.whole_pack, .engine = arrangement.engine},
+            [](const std::string&) {})),
         member_(arrangement.member) {}
 
   void Run(const std::vector<Batch>& batches) {
@@ -164,7 +192,9 @@ class ModelCheck {
     CompareScalarOrTensor("step0/logits", batches[0]);
     const trainer::TestResult test = engine_->Evaluate(batches[0], state_, [] {})[Index()];
     if (const auto accuracy = Floats(*stored_.file, "step0/accuracy")) {
-      check_.Compare(Name("step0/accuracy"), static_cast<double>(test.hits) / static_cast<double>(test.counted) - Value(*accuracy), 1e-6);
+      check_.Compare(Name("step0/accuracy"),
+                     static_cast<double>(test.hits) / static_cast<double>(test.counted) - Value(*accuracy),
+                     1e-6);
     }
     for (int update = 0; update < kUpdates; ++update) {
       const std::vector<double> losses = engine_->Gradients(batches[static_cast<size_t>(update)], state_);
@@ -178,10 +208,12 @@ class ModelCheck {
       const trainer::StepResult result = engine_->Update(losses, learning_rates_, state_)[Index()];
       const std::string step = "step" + std::to_string(update) + "/";
       if (const auto loss = Floats(*stored_.file, step + "loss")) {
-        check_.Compare(Name(step + "loss"), result.loss - Value(*loss), kLossRelative * std::abs(Value(*loss)));
+        check_.Compare(Name(step + "loss"), result.loss - Value(*loss),
+                       kLossRelative * std::abs(Value(*loss)));
       }
       if (const auto norm = Floats(*stored_.file, step + "grad_norm")) {
-        check_.Compare(Name(step + "grad_norm"), result.gradient_norm - Value(*norm), kGradientRelative * Value(*norm) + kGradientAbsolute);
+        check_.Compare(Name(step + "grad_norm"), result.gradient_norm - Value(*norm),
+                       kGradientRelative * Value(*norm) + kGradientAbsolute);
       }
       for (const Parameter& parameter : layout.parameters()) CompareUpdated(parameter, update + 1);
     }
@@ -190,7 +222,9 @@ class ModelCheck {
  private:
   size_t Index() const { return static_cast<size_t>(member_); }
   std::string Name(const std::string& what) const { return arrangement_.name + " " + what; }
-  static double Value(const Tensor& tensor) { return tensor.numel() == 1 ? tensor.item<double>() : std::nan(""); }
+  static double Value(const Tensor& tensor) {
+    return tensor.numel() == 1 ? tensor.item<double>() : std::nan("");
+  }
   Tensor Part(const Tensor& flat, const Parameter& parameter) const {
     return flat[member_].narrow(0, parameter.offset, parameter.size).view(parameter.shape);
   }
@@ -208,13 +242,15 @@ class ModelCheck {
     for (const Parameter& parameter : layout.parameters()) {
       const std::optional<Tensor> initial = stored_.Initial(parameter.name);
       const bool fits = initial && initial->sizes() == at::IntArrayRef(parameter.shape);
-      check_.Require(fits, "param/" + parameter.name + " is missing (here and in the file it shares with) or has another shape");
+      check_.Require(fits, "param/" + parameter.name +
+                               " is missing (here and in the file it shares with) or has another shape");
       if (!fits) return false;
       Part(state_.parameters, parameter).copy_(*initial);
       stored_numbers += initial->numel();
     }
     const nlohmann::json count = stored_.Describes("num_parameters");
-    check_.Require(count.is_number_integer() && count.get<int64_t>() == stored_numbers, Text("num_parameters is not ", stored_numbers));
+    check_.Require(count.is_number_integer() && count.get<int64_t>() == stored_numbers,
+                   Text("num_parameters is not ", stored_numbers));
     return true;
   }
 
@@ -233,10 +269,12 @@ class ModelCheck {
     const Tensor ours = Part(engine_->gradients(), parameter);
     if (const auto gradient = Floats(*stored_.file, "grad/" + parameter.name)) {
       const double largest = gradient->abs().max().item<double>();
-      CompareTensors(Name("grad/" + parameter.name), ours, *gradient, kGradientRelative * largest + kGradientAbsolute, check_);
+      CompareTensors(Name("grad/" + parameter.name), ours, *gradient,
+                     kGradientRelative * largest + kGradientAbsolute, check_);
     }
     if (const auto norm = Floats(*stored_.file, "gradnorm/" + parameter.name)) {
-      check_.Compare(Name("gradnorm/" + parameter.name), ours.to(at::kDouble).norm().item<double>() - Value(*norm),
+      check_.Compare(Name("gradnorm/" + parameter.name),
+                     ours.to(at::kDouble).norm().item<double>() - Value(*norm),
                      kGradientRelative * Value(*norm) + kGradientAbsolute);
     }
   }
@@ -253,14 +291,16 @@ class ModelCheck {
     const Tensor error = (ours.to(at::kDouble) - after->to(at::kDouble)).abs();
     Tensor with_sign = gradient->abs() > kGradientWithSign * gradient->abs().max();
     if (later_signs_.defined()) {
-      with_sign = with_sign.logical_and(later_signs_.narrow(0, parameter.offset, parameter.size).view(parameter.shape));
+      with_sign = with_sign.logical_and(
+          later_signs_.narrow(0, parameter.offset, parameter.size).view(parameter.shape));
     }
     const auto worst = [&](const Tensor& where) {
       const Tensor chosen = at::where(where, error, at::zeros_like(error));
       return chosen.max().item<double>();
     };
     check_.Compare(Name(name), worst(with_sign), kParameter);
-    check_.Compare(Name(name) + " where the gradient is rounding", worst(with_sign.logical_not()), 2 * kLearningRate * updates);
+    check_.Compare(Name(name) + " where the gradient is rounding", worst(with_sign.logical_not()),
+                   2 * kLearningRate * updates);
   }
 
   // Keeps which gradients of the updates after the first have had a sign in all of them.
@@ -345,7 +385,9 @@ void CheckModels(const std::filesystem::path& folder, Report& report) {
     return;
   }
   std::map<std::string, absl::StatusOr<SafetensorsFile>> shared;
-  for (const std::string size : {"small", "full"}) shared.emplace(size, SafetensorsFile::Read(models / (size + "_none.safetensors")));
+  for (const std::string size : {"small", "full"}) {
+    shared.emplace(size, SafetensorsFile::Read(models / (size + "_none.safetensors")));
+  }
   for (const std::string& name : ModelNames(models, report)) {
     const std::string relative = "models/" + name + ".safetensors";
     const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(folder / relative);
@@ -357,7 +399,9 @@ void CheckModels(const std::filesystem::path& folder, Report& report) {
     check.Require(file.ok(), std::string(file.status().message()));
     if (file.ok()) {
       const auto with = shared.find(name.substr(0, name.find('_')));
-      CheckModel({.file = &*file, .shared = with != shared.end() && with->second.ok() ? &*with->second : nullptr}, check);
+      CheckModel(
+          {.file = &*file, .shared = with != shared.end() && with->second.ok() ? &*with->second : nullptr},
+          check);
     }
     report.Add(check);
   }

@@ -7,8 +7,9 @@
 
 namespace longreach::golden {
 
-// For every model: logits, loss, accuracy, every gradient, the gradient's norm and the parameters after 1 and 3 updates, by
-// the engine that trains; alone, as one member of a pack of three, and as one of three in batched products (as on a GPU).
+// For every model: logits, loss, accuracy, every gradient, the gradient's norm and the parameters after 1 and
+// 3 updates, by the engine that trains; alone, as one member of a pack of three, and as one of three in
+// batched products (as on a GPU).
 void CheckModels(const std::filesystem::path& folder, Report& report);
 
 }  // namespace longreach::golden

@@ -29,7 +29,8 @@ void FileCheck::Compare(std::string_view what, double error, double tolerance) {
   }
   if (error <= tolerance) return;
   if (++failures_ <= kShownFailures) {
-    failure_text_ += "\n    " + std::string(what) + ": error " + Short(error) + ", allowed " + Short(tolerance);
+    failure_text_ +=
+        "\n    " + std::string(what) + ": error " + Short(error) + ", allowed " + Short(tolerance);
   }
 }
 
@@ -40,9 +41,12 @@ void FileCheck::Require(bool ok, std::string_view what) {
 }
 
 std::string FileCheck::Line() const {
-  std::string line = file_ + ": " + (passed() ? "passed, " : "FAILED, ") + std::to_string(comparisons_) + " comparisons";
+  std::string line =
+      file_ + ": " + (passed() ? "passed, " : "FAILED, ") + std::to_string(comparisons_) + " comparisons";
   line += ", largest error " + Short(largest_error_);
-  if (largest_share_ > 0) line += "; nearest to its limit, at " + Short(100 * largest_share_) + " %: " + largest_at_;
+  if (largest_share_ > 0) {
+    line += "; nearest to its limit, at " + Short(100 * largest_share_) + " %: " + largest_at_;
+  }
   if (comparisons_ == 0) line += ": nothing was compared";
   line += failure_text_;
   if (failures_ > kShownFailures) line += "\n    and " + std::to_string(failures_ - kShownFailures) + " more";

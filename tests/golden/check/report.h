@@ -8,12 +8,14 @@
 
 namespace longreach::golden {
 
-// Collects the comparisons of one file: remembers the largest error and the first few that are out of tolerance.
+// Collects the comparisons of one file: remembers the largest error and the first few that are out of
+// tolerance.
 class FileCheck {
  public:
   explicit FileCheck(std::string file) : file_(std::move(file)) {}
 
-  // One comparison: |error| may be at most `tolerance`; an error that is not a number never is. `what` says which value.
+  // One comparison: |error| may be at most `tolerance`; an error that is not a number never is. `what` says
+  // which value.
   void Compare(std::string_view what, double error, double tolerance);
   // One comparison that has no size: a token, a shape, a file that cannot be read.
   void Require(bool ok, std::string_view what);

@@ -19,7 +19,9 @@ using trainer::Tensor;
 std::optional<Tensor> Floats(const SafetensorsFile& file, const std::string& name);
 std::optional<std::vector<int64_t>> Integers(const SafetensorsFile& file, const std::string& name);
 
-// The largest difference, less what the rounding of stored numbers to float32 explains (2^-20 of the value). Tensors of different shapes differ without limit.
-void CompareTensors(std::string_view what, const Tensor& ours, const Tensor& stored, double tolerance, FileCheck& check);
+// The largest difference, less what the rounding of stored numbers to float32 explains (2^-20 of the value).
+// Tensors of different shapes differ without limit.
+void CompareTensors(std::string_view what, const Tensor& ours, const Tensor& stored, double tolerance,
+                    FileCheck& check);
 
 }  // namespace longreach::golden

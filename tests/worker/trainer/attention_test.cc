@@ -1,4 +1,5 @@
-// Our own loops against LibTorch's operations: values and gradients; and blocks of queries against all at once.
+// Our own loops against LibTorch's operations: values and gradients; and blocks of queries against all at
+// once.
 #include <gtest/gtest.h>
 
 #include "worker/trainer/model/attention.h"
@@ -24,7 +25,11 @@ class AttentionTest : public testing::TestWithParam<std::tuple<Sizes, With>> {
   void SetUp() override {
     at::manual_seed(1);
     const auto [sizes, with] = GetParam();
-    shape_ = {.batch = sizes.batch, .tape = sizes.tape, .heads = sizes.heads, .head_dim = sizes.head_dim, .queries = sizes.queries};
+    shape_ = {.batch = sizes.batch,
+              .tape = sizes.tape,
+              .heads = sizes.heads,
+              .head_dim = sizes.head_dim,
+              .queries = sizes.queries};
     const int64_t width = sizes.heads * sizes.head_dim;
     const bool apart = sizes.queries < sizes.tape;
     if (apart) q_ = at::randn({sizes.batch * sizes.queries, width}) * 2;
@@ -53,17 +58,24 @@ class AttentionTest : public testing::TestWithParam<std::tuple<Sizes, With>> {
 
   // `pack_axis`: the general path, in that type; else the one of a member alone.
   Outcome Run(bool pack_axis, at::ScalarType type) {
-    const auto leaf = [&](const Tensor& tensor) { return tensor.defined() ? tensor.to(type).clone().requires_grad_(true) : Tensor(); };
+    const auto leaf = [&](const Tensor& tensor) {
+      return tensor.defined() ? tensor.to(type).clone().requires_grad_(true) : Tensor();
+    };
     const Tensor q = leaf(q_), kv = leaf(kv_), table = leaf(table_), u = leaf(u_), v = leaf(v_), r = leaf(r_);
     LayerTerms terms = terms_;
     if (terms.rotation.defined()) terms.rotation = terms.rotation.to(type);
-    const auto with_axis = [&](const Tensor& tensor) { return tensor.defined() && pack_axis ? tensor.unsqueeze(0) : tensor; };
+    const auto with_axis = [&](const Tensor& tensor) {
+      return tensor.defined() && pack_axis ? tensor.unsqueeze(0) : tensor;
+    };
     terms.bias_table = with_axis(table);
     terms.content = {.content_bias = with_axis(u), .relative_bias = with_axis(v), .keys = with_axis(r)};
     const Tensor value = Attention(shape_, with_axis(q), with_axis(kv), terms).view({-1, weight_.size(1)});
     (value * weight_.to(type)).sum().backward();
-    const auto gradient = [](const Tensor& tensor) { return tensor.defined() ? tensor.grad() : at::zeros({1}); };
-    return {value.detach(), gradient(q), gradient(kv), gradient(table), gradient(u), gradient(v), gradient(r)};
+    const auto gradient = [](const Tensor& tensor) {
+      return tensor.defined() ? tensor.grad() : at::zeros({1});
+    };
+    return {value.detach(), gradient(q), gradient(kv), gradient(table),
+            gradient(u),    gradient(v), gradient(r)};
   }
 
   AttentionShape shape_;
@@ -77,7 +89,8 @@ TEST_P(AttentionTest, OwnLoopsAgreeWithFloat64) {
   const Outcome ours = Run(false, at::kFloat);
 
   const auto error = [](const Tensor& a, const Tensor& b) {
-    return ((a.to(at::kDouble) - b.to(at::kDouble)).norm() / b.to(at::kDouble).norm().clamp_min(1e-30)).item<double>();
+    return ((a.to(at::kDouble) - b.to(at::kDouble)).norm() / b.to(at::kDouble).norm().clamp_min(1e-30))
+        .item<double>();
   };
   EXPECT_LT(error(ours.value, exact.value), 2e-6);
   EXPECT_LT(error(ours.q, exact.q), 1e-5);
@@ -100,19 +113,22 @@ TEST_P(AttentionTest, NoGradientGivesTheSameValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionTest,
-    testing::Combine(testing::Values(Sizes{2, 2, 8, 8, 2}, Sizes{1, 16, 2, 8, 16}, Sizes{3, 17, 2, 8, 17}, Sizes{2, 41, 8, 8, 1},
-                                     Sizes{2, 33, 4, 8, 7}, Sizes{2, 13, 3, 6, 13}, Sizes{2, 19, 2, 16, 5}, Sizes{1, 100, 1, 2, 100}),
-                     testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition, With::kContent,
-                                     With::kContentByPosition)));
+    testing::Combine(testing::Values(Sizes{2, 2, 8, 8, 2}, Sizes{1, 16, 2, 8, 16}, Sizes{3, 17, 2, 8, 17},
+                                     Sizes{2, 41, 8, 8, 1}, Sizes{2, 33, 4, 8, 7}, Sizes{2, 13, 3, 6, 13},
+                                     Sizes{2, 19, 2, 16, 5}, Sizes{1, 100, 1, 2, 100}),
+                     testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition,
+                                     With::kContent, With::kContentByPosition)));
 
 TEST(LongAttentionTest, BlocksOfQueriesGiveWhatAllAtOnceGives) {
   // Long enough for several blocks in the general path, with Transformer-XL's term.
   at::manual_seed(1);
   const int64_t heads = 4, head_dim = 8;
   for (const auto& [tape, by_position] : {std::pair<int64_t, bool>{700, false}, {300, true}}) {
-    const AttentionShape shape{.batch = 4, .tape = tape, .heads = heads, .head_dim = head_dim, .queries = tape};
+    const AttentionShape shape{
+        .batch = 4, .tape = tape, .heads = heads, .head_dim = head_dim, .queries = tape};
     const Tensor kv = at::randn({1, 4 * tape, 3 * heads * head_dim});
-    const Distances distances = by_position ? Distances::OfPositions(Ascending(tape)) : Distances::ByOffset(Ascending(tape));
+    const Distances distances =
+        by_position ? Distances::OfPositions(Ascending(tape)) : Distances::ByOffset(Ascending(tape));
     LayerTerms terms;
     terms.distances = &distances;
     terms.content = {.content_bias = at::randn({heads, head_dim}),

@@ -1,4 +1,5 @@
-// A member's result depends on its own settings, learning rate and seed only: not on pack, threads or where it was resumed.
+// A member's result depends on its own settings, learning rate and seed only: not on pack, threads or where
+// it was resumed.
 #include "tests/worker/trainer/pack_fixture.h"
 
 namespace longreach::trainer {
@@ -13,7 +14,9 @@ struct Case {
 
 class BitsTest : public PackTest, public testing::WithParamInterface<Case> {
  protected:
-  PackSettings Settings() const { return SmallSettings(GetParam().task, GetParam().encoding, GetParam().randomized); }
+  PackSettings Settings() const {
+    return SmallSettings(GetParam().task, GetParam().encoding, GetParam().randomized);
+  }
 
   PackResult Run(const PackRequest& request) {
     RecordingObserver observer;
@@ -58,7 +61,9 @@ TEST_P(BitsTest, AResumedRunEqualsAStraightOne) {
   // Stopped after 5 updates, then again after the first test length, each time in a new folder.
   PackRequest request = Request(Settings(), 2, "first");
   RecordingObserver first;
-  first.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 5, .dropped = {}}; };
+  first.wish = [](const Progress& progress) {
+    return Observer::Wish{.stop = progress.step == 5, .dropped = {}};
+  };
   absl::StatusOr<PackResult> stopped = Train(request, first);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   ASSERT_TRUE(stopped->stopped);
@@ -70,7 +75,9 @@ TEST_P(BitsTest, AResumedRunEqualsAStraightOne) {
   };
   resume_from(first.checkpoints[0], "second");
   RecordingObserver second;
-  second.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.lengths_done == 1, .dropped = {}}; };
+  second.wish = [](const Progress& progress) {
+    return Observer::Wish{.stop = progress.lengths_done == 1, .dropped = {}};
+  };
   stopped = Train(request, second);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   ASSERT_TRUE(stopped->stopped);
@@ -90,14 +97,15 @@ TEST_P(BitsTest, AResumedRunEqualsAStraightOne) {
   EXPECT_TRUE(third.points.empty()) << "nothing is trained twice";
 }
 
-INSTANTIATE_TEST_SUITE_P(Encodings, BitsTest,
-                         testing::Values(Case{"alibi", true, "bucket_sort"}, Case{"learned", false, "even_pairs"},
-                                         Case{"log_kerple", true, "reverse_string"}, Case{"none", false, "parity_check"},
-                                         Case{"power_kerple", false, "stack_manipulation"},
-                                         Case{"relative", true, "binary_addition"}, Case{"rope", true, "odds_first"},
-                                         Case{"sandwich", true, "compute_sqrt"}, Case{"shape", false, "duplicate_string"},
-                                         Case{"sin_cos", true, "solve_equation"}),
-                         [](const auto& variant) { return variant.param.encoding; });
+INSTANTIATE_TEST_SUITE_P(
+    Encodings, BitsTest,
+    testing::Values(Case{"alibi", true, "bucket_sort"}, Case{"learned", false, "even_pairs"},
+                    Case{"log_kerple", true, "reverse_string"}, Case{"none", false, "parity_check"},
+                    Case{"power_kerple", false, "stack_manipulation"},
+                    Case{"relative", true, "binary_addition"}, Case{"rope", true, "odds_first"},
+                    Case{"sandwich", true, "compute_sqrt"}, Case{"shape", false, "duplicate_string"},
+                    Case{"sin_cos", true, "solve_equation"}),
+    [](const auto& variant) { return variant.param.encoding; });
 
 class LossCurveTest : public PackTest {};
 
@@ -117,7 +125,9 @@ TEST_F(LossCurveTest, PointsDoNotDependOnWhereARunWasStopped) {
   // Stopped between two points.
   PackRequest request = Request(settings, 1, "first");
   RecordingObserver first;
-  first.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 7, .dropped = {}}; };
+  first.wish = [](const Progress& progress) {
+    return Observer::Wish{.stop = progress.step == 7, .dropped = {}};
+  };
   ASSERT_TRUE(Train(request, first).ok());
   request.folder = Folder("second");
   request.members[0].checkpoints = {{first.checkpoints.at(0), 0}};

@@ -20,13 +20,17 @@ class CheckpointTest : public PackTest {
     ASSERT_TRUE(result.ok()) << result.status();
     expected_ = Bytes(result->weights);
     RecordingObserver first;
-    first.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 4, .dropped = {}}; };
+    first.wish = [](const Progress& progress) {
+      return Observer::Wish{.stop = progress.step == 4, .dropped = {}};
+    };
     request_.folder = Folder("first");
     ASSERT_TRUE(Train(request_, first).ok());
     older_ = first.checkpoints.at(0);
     Use({older_});
     RecordingObserver second;
-    second.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 8, .dropped = {}}; };
+    second.wish = [](const Progress& progress) {
+      return Observer::Wish{.stop = progress.step == 8, .dropped = {}};
+    };
     request_.folder = Folder("second");
     ASSERT_TRUE(Train(request_, second).ok());
     newer_ = second.checkpoints.at(0);
@@ -35,13 +39,18 @@ class CheckpointTest : public PackTest {
   void Use(const std::vector<std::filesystem::path>& files) {
     for (size_t m = 0; m < request_.members.size(); ++m) {
       request_.members[m].checkpoints.clear();
-      for (const std::filesystem::path& file : files) request_.members[m].checkpoints.push_back({file, static_cast<int>(m)});
+      for (const std::filesystem::path& file : files) {
+        request_.members[m].checkpoints.push_back({file, static_cast<int>(m)});
+      }
     }
   }
 
-  void Write(const std::filesystem::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+  void Write(const std::filesystem::path& file, const std::string& bytes) {
+    std::ofstream(file, std::ios::binary) << bytes;
+  }
 
-  // Goes on from what Use() named; returns the update it went on from. The result must be that of the straight run.
+  // Goes on from what Use() named; returns the update it went on from. The result must be that of the
+  // straight run.
   int ResumedFrom() {
     request_.folder = Folder("resumed" + std::to_string(runs_++));
     RecordingObserver observer;
@@ -76,7 +85,8 @@ TEST_F(CheckpointTest, OneThatIsDamagedIsSkippedForTheOneBefore) {
 
     const int from = ResumedFrom();
 
-    // A changed blank or digit of an offset may go unnoticed only where it changes nothing; a result never differs.
+    // A changed blank or digit of an offset may go unnoticed only where it changes nothing; a result never
+    // differs.
     EXPECT_TRUE(from == 4 || from == 8) << "byte " << at;
     if (at > 20000) {
       EXPECT_EQ(from, 4) << "byte " << at;
@@ -104,7 +114,8 @@ TEST_F(CheckpointTest, OnesOfOtherJobsOrSettingsAreSkipped) {
   EXPECT_EQ(ResumedFrom(), 0);
 
   Use({newer_});
-  request_.settings.evaluation.examples += 1;  // The weights come out the same; the checkpoint's settings are others.
+  request_.settings.evaluation.examples +=
+      1;  // The weights come out the same; the checkpoint's settings are others.
   RecordingObserver observer;
   request_.folder = Folder("other");
   ASSERT_TRUE(Train(request_, observer).ok());
@@ -138,7 +149,8 @@ TEST(SafetensorsTest, WhatIsWrittenIsRead) {
   const std::filesystem::path file = testing::TempDir() + "/written.safetensors";
   const std::vector<float> floats = {1.5f, -2, 3};
   const std::vector<SafetensorsPart> parts = {
-      {"a", "F32", {3, 1}, {reinterpret_cast<const char*>(floats.data()), sizeof(float) * 3}}, {"nothing", "F32", {0, 4}, {}}};
+      {"a", "F32", {3, 1}, {reinterpret_cast<const char*>(floats.data()), sizeof(float) * 3}},
+      {"nothing", "F32", {0, 4}, {}}};
 
   ASSERT_TRUE(WriteSafetensors(file, {{"key", "value"}}, parts).ok());
   const absl::StatusOr<SafetensorsFile> read = SafetensorsFile::Read(file);
@@ -175,10 +187,13 @@ TEST(SafetensorsTest, HeadersThatDoNotFitTheirFileAreRefused) {
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "1234"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "1234"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "12345"},
-      {R"({"a":{"dtype":"F32","shape":[18446744073709551615,18446744073709551615],"data_offsets":[0,4]}})", "1234"},
+      {R"({"a":{"dtype":"F32","shape":[18446744073709551615,18446744073709551615],"data_offsets":[0,4]}})",
+       "1234"},
       {R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", ""},
-      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234"},
-      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", "123456789012"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+       "1234"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
+       "123456789012"},
       {R"({"__metadata__":{"a":1}})", ""},
       {R"({"__metadata__":[]})", ""},
       {std::string(100'000, '['), ""}};

@@ -15,7 +15,13 @@ PackSettings SmallSettings(const std::string& encoding, bool randomized) {
   settings.task = "reverse_string";
   settings.encoding = encoding;
   settings.randomized = randomized;
-  settings.model = {.layers = 2, .embedding_dim = 32, .heads = 4, .mlp_dim = 64, .dropout = 0.1, .sandwich_dim = 16, .learned_rows = 64};
+  settings.model = {.layers = 2,
+                    .embedding_dim = 32,
+                    .heads = 4,
+                    .mlp_dim = 64,
+                    .dropout = 0.1,
+                    .sandwich_dim = 16,
+                    .learned_rows = 64};
   settings.positions.max_position = 64;
   settings.training = {.steps = 3, .batch_size = 6, .lengths = {5}};
   settings.evaluation = {.lengths = {6}, .examples = 6};
@@ -37,7 +43,9 @@ std::vector<Variant> AllVariants() {
   std::vector<Variant> variants;
   for (const catalog::Encoding& encoding : catalog::Encodings()) {
     variants.push_back({std::string(encoding.name), false});
-    if ((encoding.positions & catalog::kRandomized) != 0) variants.push_back({std::string(encoding.name), true});
+    if ((encoding.positions & catalog::kRandomized) != 0) {
+      variants.push_back({std::string(encoding.name), true});
+    }
   }
   return variants;
 }
@@ -50,7 +58,8 @@ class EncodingContractTest : public testing::TestWithParam<Variant> {
 TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
   // As on a GPU against as on a CPU: other operations, the same numbers but for rounding.
   const std::unique_ptr<StepEngine> units = MakeLibtorchEngine(Settings(), {.threads = 1});
-  const std::unique_ptr<StepEngine> batched = MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true});
+  const std::unique_ptr<StepEngine> batched =
+      MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true});
   PackState state = StateOf(*units, 3);
   PackState same = StateOf(*batched, 3);
   const Batch batch = TrainingBatch(Settings(), units->encoder().encoding().Use(), 0);
@@ -62,8 +71,10 @@ TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
   const double largest = units->gradients().abs().max().item<double>();
   EXPECT_LT((units->gradients() - batched->gradients()).abs().max().item<double>(), 1e-4 * largest);
   EXPECT_LT((units->Logits(batch, state) - batched->Logits(batch, same)).abs().max().item<double>(), 1e-4);
-  const std::vector<TestResult> tests = units->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), state, [] {});
-  const std::vector<TestResult> batched_tests = batched->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), same, [] {});
+  const std::vector<TestResult> tests =
+      units->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), state, [] {});
+  const std::vector<TestResult> batched_tests =
+      batched->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), same, [] {});
   for (size_t m = 0; m < 3; ++m) {
     EXPECT_EQ(tests[m].counted, 36);
     EXPECT_EQ(tests[m].counted, batched_tests[m].counted);
@@ -80,7 +91,9 @@ TEST_P(EncodingContractTest, BitsDependNeitherOnPackNorOnThreads) {
     PackState state = StateOf(*engine, members);
     const PositionUse use = engine->encoder().encoding().Use();
     const std::vector<double> learning_rates = {1e-3, 2e-3, 3e-3};
-    for (uint64_t step = 0; step < 3; ++step) engine->Update(engine->Gradients(TrainingBatch(settings, use, step), state), learning_rates, state);
+    for (uint64_t step = 0; step < 3; ++step) {
+      engine->Update(engine->Gradients(TrainingBatch(settings, use, step), state), learning_rates, state);
+    }
     const TestResult test = engine->Evaluate(TestBatch(settings, use, 6), state, [] {})[0];
     return std::tuple(state.parameters[0].clone(), test.hits, test.loss);
   };
@@ -101,7 +114,9 @@ TEST_P(EncodingContractTest, EveryParameterGetsAGradient) {
   engine->Gradients(TrainingBatch(Settings(), engine->encoder().encoding().Use(), 0), state);
 
   for (const Parameter& parameter : engine->encoder().layout().parameters()) {
-    EXPECT_GT(engine->gradients()[0].narrow(0, parameter.offset, parameter.size).abs().max().item<double>(), 0) << parameter.name;
+    EXPECT_GT(engine->gradients()[0].narrow(0, parameter.offset, parameter.size).abs().max().item<double>(),
+              0)
+        << parameter.name;
   }
 }
 
@@ -113,7 +128,8 @@ TEST_P(EncodingContractTest, DistinguishesOrdersOfTheTokens) {
   PackState state = StateOf(*engine, 1);
   Batch batch = OnTape(2, {0, 1, 1, 0, 0, /**/ 0, 0, 1, 1, 0}, std::vector<uint8_t>(10), {5, 5}, 2);
   // The same positions for both sequences, shifted or not.
-  batch.positions = DrawPositions(settings, engine->encoder().encoding().Use(), batch.tape, 2, {.key = 3, .step = 0, .test = false});
+  batch.positions = DrawPositions(settings, engine->encoder().encoding().Use(), batch.tape, 2,
+                                  {.key = 3, .step = 0, .test = false});
   if (batch.positions.embedding.defined() && batch.positions.embedding.dim() == 2) {
     batch.positions.embedding = batch.positions.embedding.select(0, 0).expand({2, batch.tape}).contiguous();
   }
@@ -129,16 +145,22 @@ TEST_P(EncodingContractTest, DistinguishesOrdersOfTheTokens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EncodingContractTest, testing::ValuesIn(AllVariants()),
-                         [](const auto& variant) { return variant.param.encoding + (variant.param.randomized ? "_randomized" : ""); });
+                         [](const auto& variant) {
+                           return variant.param.encoding + (variant.param.randomized ? "_randomized" : "");
+                         });
 
 TEST(EncodingsTest, SwitchesChangeWhatTheySay) {
-  const auto count = [](PackSettings settings) { return MakeLibtorchEngine(settings, {.threads = 1})->encoder().layout().count(); };
+  const auto count = [](PackSettings settings) {
+    return MakeLibtorchEngine(settings, {.threads = 1})->encoder().layout().count();
+  };
   const auto logits = [](PackSettings settings) {
     const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = 1});
     PackState state = StateOf(*engine, 1);
     return engine->Logits(TestBatch(settings, engine->encoder().encoding().Use(), 6), state);
   };
-  const auto differ = [&](const PackSettings& a, const PackSettings& b) { return (logits(a) - logits(b)).abs().max().item<double>() > 1e-6; };
+  const auto differ = [&](const PackSettings& a, const PackSettings& b) {
+    return (logits(a) - logits(b)).abs().max().item<double>() > 1e-6;
+  };
   // 8 parameters per layer, or 8 for all.
   PackSettings kerple = SmallSettings("log_kerple", false);
   const int64_t per_layer = count(kerple);
@@ -184,7 +206,8 @@ TEST(PositionsTest, DistancesByOffsetAreToeplitz) {
 
   for (int64_t query = 0; query < 3; ++query) {
     for (int64_t key = 0; key < 3; ++key) {
-      const float expected = static_cast<float>(by_offset[static_cast<size_t>(std::abs(key - query))] * (key < query ? -1 : 1));
+      const float expected =
+          static_cast<float>(by_offset[static_cast<size_t>(std::abs(key - query))] * (key < query ? -1 : 1));
       EXPECT_EQ(distances.values()[distances.Entry(query, key)].item<float>(), expected);
     }
   }
@@ -198,7 +221,8 @@ TEST(PositionsTest, DistancesOfPositionsAreTheirDifferences) {
 
   for (size_t query = 0; query < 3; ++query) {
     for (size_t key = 0; key < 3; ++key) {
-      EXPECT_EQ(distances.values()[distances.Entry(static_cast<int64_t>(query), static_cast<int64_t>(key))].item<float>(),
+      EXPECT_EQ(distances.values()[distances.Entry(static_cast<int64_t>(query), static_cast<int64_t>(key))]
+                    .item<float>(),
                 static_cast<float>(positions[key] - positions[query]));
     }
   }
@@ -207,8 +231,10 @@ TEST(PositionsTest, DistancesOfPositionsAreTheirDifferences) {
 TEST(PositionsTest, RandomizedDrawsAreSortedDistinctWithinLAndFreshPerLayer) {
   const PackSettings settings = SmallSettings("rope", true);
 
-  const PassPositions pass = DrawPositions(settings, PositionUse::kRotation, 20, 3, {.key = 1, .step = 2, .test = false});
-  const PassPositions later = DrawPositions(settings, PositionUse::kRotation, 20, 3, {.key = 1, .step = 3, .test = false});
+  const PassPositions pass =
+      DrawPositions(settings, PositionUse::kRotation, 20, 3, {.key = 1, .step = 2, .test = false});
+  const PassPositions later =
+      DrawPositions(settings, PositionUse::kRotation, 20, 3, {.key = 1, .step = 3, .test = false});
 
   ASSERT_EQ(pass.rotation.size(), 2u);
   for (const Tensor& position_T : pass.rotation) {
@@ -222,8 +248,10 @@ TEST(PositionsTest, RandomizedDrawsAreSortedDistinctWithinLAndFreshPerLayer) {
 
 TEST(PositionsTest, AFullDrawIsAllOfThem) {
   // T = L positions from {0..L-1}, T - 1 = L - 1 distances from {1..L-1}: only one outcome.
-  const PassPositions positions = DrawPositions(SmallSettings("sin_cos", true), PositionUse::kEmbedding, 64, 1, {});
-  const PassPositions distances = DrawPositions(SmallSettings("alibi", true), PositionUse::kDistances, 64, 1, {});
+  const PassPositions positions =
+      DrawPositions(SmallSettings("sin_cos", true), PositionUse::kEmbedding, 64, 1, {});
+  const PassPositions distances =
+      DrawPositions(SmallSettings("alibi", true), PositionUse::kDistances, 64, 1, {});
 
   EXPECT_TRUE(positions.embedding.equal(at::arange(64, at::kLong)));
   EXPECT_TRUE(distances.distances[0].values().equal(at::arange(-63, 64, at::kLong).to(at::kFloat)));
@@ -233,8 +261,10 @@ TEST(PositionsTest, ShapeShiftsEachSequenceWithinL) {
   using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
   PackSettings settings = SmallSettings("shape", false);
   const auto shifts = [&](bool test) {
-    const PassPositions pass = DrawPositions(settings, PositionUse::kEmbedding, 14, 2000, {.key = 1, .step = 2, .test = test});
-    EXPECT_TRUE((pass.embedding - pass.embedding.narrow(1, 0, 1)).equal(at::arange(14, at::kLong).expand({2000, 14})));
+    const PassPositions pass =
+        DrawPositions(settings, PositionUse::kEmbedding, 14, 2000, {.key = 1, .step = 2, .test = test});
+    EXPECT_TRUE((pass.embedding - pass.embedding.narrow(1, 0, 1))
+                    .equal(at::arange(14, at::kLong).expand({2000, 14})));
     return std::get<0>(at::_unique(pass.embedding.select(1, 0)));
   };
   // All of {0..L-T}.

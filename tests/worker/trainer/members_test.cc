@@ -54,10 +54,14 @@ TEST_F(MembersTest, ADivergedMemberStaysDivergedWhenResumed) {
   PackRequest request = Request(SmallSettings("even_pairs", "none", false), 2, "a");
   request.members[0].learning_rate = 1e30;
   RecordingObserver first;
-  first.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 8, .dropped = {}}; };
+  first.wish = [](const Progress& progress) {
+    return Observer::Wish{.stop = progress.step == 8, .dropped = {}};
+  };
   Run(request, first);
   ASSERT_EQ(first.checkpoints.size(), 1u);
-  for (int m = 0; m < 2; ++m) request.members[static_cast<size_t>(m)].checkpoints = {{first.checkpoints[0], m}};
+  for (int m = 0; m < 2; ++m) {
+    request.members[static_cast<size_t>(m)].checkpoints = {{first.checkpoints[0], m}};
+  }
   request.folder = Folder("b");
   RecordingObserver second;
 
@@ -88,12 +92,13 @@ TEST_F(MembersTest, ADroppedMemberLeavesTheOthersAsTheyAre) {
 }
 
 TEST_F(MembersTest, ADroppedMemberCannotGoOnFromThatCheckpoint) {
-  // Job 0 was dropped at update 4; the checkpoint is of update 9. Asked for again, it must start anew, not go on from 4 as if
-  // it were 9.
+  // Job 0 was dropped at update 4; the checkpoint is of update 9. Asked for again, it must start anew, not go
+  // on from 4 as if it were 9.
   PackRequest request = Request(SmallSettings("even_pairs", "none", false), 2, "a");
   RecordingObserver first;
   first.wish = [](const Progress& progress) {
-    return Observer::Wish{.stop = progress.step == 9, .dropped = progress.step >= 4 ? std::vector<int>{0} : std::vector<int>{}};
+    return Observer::Wish{.stop = progress.step == 9,
+                          .dropped = progress.step >= 4 ? std::vector<int>{0} : std::vector<int>{}};
   };
   Run(request, first);
   ASSERT_EQ(first.checkpoints.size(), 1u);
@@ -129,7 +134,8 @@ TEST_F(MembersTest, WithoutStepsWeightsAreEvaluatedAsTheyAre) {
 
 TEST_F(MembersTest, WeightsOfAnotherModelAreRefused) {
   RecordingObserver observer;
-  const PackResult trained = Run(Request(SmallSettings("reverse_string", "none", false), 1, "trained"), observer);
+  const PackResult trained =
+      Run(Request(SmallSettings("reverse_string", "none", false), 1, "trained"), observer);
   PackRequest request = Request(SmallSettings("bucket_sort", "none", false), 1, "other");
   request.members[0].weights = MemberFile{trained.weights, 0};
 

@@ -71,7 +71,11 @@ class PackTest : public testing::Test {
     PackRequest request;
     request.settings = settings;
     for (int m = 0; m < members; ++m) {
-      request.members.push_back({.job = "job" + std::to_string(m), .learning_rate = 1e-3 * (m + 1), .seed = static_cast<uint32_t>(m), .checkpoints = {}, .weights = {}});
+      request.members.push_back({.job = "job" + std::to_string(m),
+                                 .learning_rate = 1e-3 * (m + 1),
+                                 .seed = static_cast<uint32_t>(m),
+                                 .checkpoints = {},
+                                 .weights = {}});
     }
     request.folder = Folder(folder);
     request.threads = 2;
@@ -94,7 +98,8 @@ inline void ExpectSameMeasurements(const MemberResult& a, const MemberResult& b)
   for (size_t i = 0; i < a.measurements.size(); ++i) {
     EXPECT_EQ(a.measurements[i].metric, b.measurements[i].metric);
     EXPECT_EQ(a.measurements[i].length, b.measurements[i].length);
-    EXPECT_EQ(a.measurements[i].value, b.measurements[i].value) << a.measurements[i].metric << " at " << a.measurements[i].length;
+    EXPECT_EQ(a.measurements[i].value, b.measurements[i].value)
+        << a.measurements[i].metric << " at " << a.measurements[i].length;
   }
 }
 

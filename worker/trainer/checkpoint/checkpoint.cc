@@ -17,8 +17,8 @@ constexpr std::string_view kFormat = "longreach-trainer/1";
 constexpr int64_t kFlags = 5;
 
 // A part of a file that is made up of a flat buffer, parameter by parameter.
-void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat, std::vector<SafetensorsPart>& parts,
-               std::vector<std::string>& storage) {
+void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat,
+               std::vector<SafetensorsPart>& parts, std::vector<std::string>& storage) {
   const Tensor cpu = flat.to(at::kCPU).contiguous();
   const int64_t members = cpu.size(0);
   for (const Parameter& parameter : layout.parameters()) {
@@ -26,12 +26,14 @@ void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const T
     bytes.reserve(static_cast<size_t>(members * parameter.size) * sizeof(float));
     for (int64_t m = 0; m < members; ++m) {
       const float* values = cpu.data_ptr<float>() + m * layout.stride() + parameter.offset;
-      bytes.append(reinterpret_cast<const char*>(values), static_cast<size_t>(parameter.size) * sizeof(float));
+      bytes.append(reinterpret_cast<const char*>(values),
+                   static_cast<size_t>(parameter.size) * sizeof(float));
     }
     std::vector<int64_t> shape = parameter.shape;
     shape.insert(shape.begin(), members);
     storage.push_back(std::move(bytes));
-    parts.push_back({.name = prefix + parameter.name, .dtype = "F32", .shape = std::move(shape), .bytes = {}});
+    parts.push_back(
+        {.name = prefix + parameter.name, .dtype = "F32", .shape = std::move(shape), .bytes = {}});
   }
 }
 
@@ -39,12 +41,13 @@ template <typename T>
 void AddValues(std::string name, std::string dtype, std::vector<int64_t> shape, const std::vector<T>& values,
                std::vector<SafetensorsPart>& parts, std::vector<std::string>& storage) {
   storage.emplace_back(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  parts.push_back({.name = std::move(name), .dtype = std::move(dtype), .shape = std::move(shape), .bytes = {}});
+  parts.push_back(
+      {.name = std::move(name), .dtype = std::move(dtype), .shape = std::move(shape), .bytes = {}});
 }
 
 absl::Status Write(const std::filesystem::path& file, const std::string& kind, const PackSettings& settings,
-                   const std::vector<Member>& members, const PackState& state, std::vector<SafetensorsPart>& parts,
-                   const std::vector<std::string>& storage) {
+                   const std::vector<Member>& members, const PackState& state,
+                   std::vector<SafetensorsPart>& parts, const std::vector<std::string>& storage) {
   Sha256 hash;
   for (size_t i = 0; i < parts.size(); ++i) {
     parts[i].bytes = storage[i];
@@ -64,20 +67,24 @@ absl::Status Write(const std::filesystem::path& file, const std::string& kind, c
 }
 
 // Copies one member's part of [E, ..] tensors into its row of a flat buffer.
-absl::Status CopyMember(const SafetensorsFile& file, const std::string& prefix, const ParameterLayout& layout, int member, float* row) {
+absl::Status CopyMember(const SafetensorsFile& file, const std::string& prefix, const ParameterLayout& layout,
+                        int member, float* row) {
   for (const Parameter& parameter : layout.parameters()) {
     const std::string name = prefix + parameter.name;
     const SafetensorsEntry* entry = file.Find(name);
     if (entry == nullptr) return absl::InvalidArgumentError(Text("has no tensor '", name, "'"));
     if (entry->dtype != "F32" || entry->shape.size() != parameter.shape.size() + 1 ||
         !std::equal(parameter.shape.begin(), parameter.shape.end(), entry->shape.begin() + 1)) {
-      return absl::InvalidArgumentError(Text("tensor '", name, "' has another type or shape than this model"));
+      return absl::InvalidArgumentError(
+          Text("tensor '", name, "' has another type or shape than this model"));
     }
     if (member < 0 || member >= entry->shape[0]) {
-      return absl::InvalidArgumentError(Text("tensor '", name, "' has ", entry->shape[0], " members, not the member ", member));
+      return absl::InvalidArgumentError(
+          Text("tensor '", name, "' has ", entry->shape[0], " members, not the member ", member));
     }
     const size_t bytes = static_cast<size_t>(parameter.size) * sizeof(float);
-    std::memcpy(row + parameter.offset, file.payload().data() + entry->begin + static_cast<size_t>(member) * bytes, bytes);
+    std::memcpy(row + parameter.offset,
+                file.payload().data() + entry->begin + static_cast<size_t>(member) * bytes, bytes);
   }
   return absl::OkStatus();
 }
@@ -97,10 +104,12 @@ class FileCache {
     ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Read(path));
     const std::string expected = file.Metadata("payload_sha256");
     if (file.Metadata("format") != kFormat) {
-      return absl::InvalidArgumentError(Text(path.string(), ": its format is '", file.Metadata("format"), "', not '", kFormat, "'"));
+      return absl::InvalidArgumentError(
+          Text(path.string(), ": its format is '", file.Metadata("format"), "', not '", kFormat, "'"));
     }
     if (Sha256Of(file.payload()) != expected) {
-      return absl::DataLossError(Text(path.string(), ": its bytes are not those that were written (SHA-256 differs)"));
+      return absl::DataLossError(
+          Text(path.string(), ": its bytes are not those that were written (SHA-256 differs)"));
     }
     return file;
   }
@@ -120,9 +129,12 @@ struct Found {
   std::pair<int, int> Point() const { return {step, lengths_done}; }
 };
 
-absl::StatusOr<Found> ReadMember(FileCache& cache, const MemberFile& source, const std::string& job, const std::string& settings) {
+absl::StatusOr<Found> ReadMember(FileCache& cache, const MemberFile& source, const std::string& job,
+                                 const std::string& settings) {
   ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
-  const auto refuse = [&](std::string_view why) { return absl::InvalidArgumentError(Text(source.file.string(), ": ", why)); };
+  const auto refuse = [&](std::string_view why) {
+    return absl::InvalidArgumentError(Text(source.file.string(), ": ", why));
+  };
   if (file->Metadata("kind") != "checkpoint") return refuse("is not a checkpoint");
   if (file->Metadata("settings") != settings) return refuse("was made with other settings");
   const std::vector<std::string> jobs = Split(file->Metadata("jobs"), '\n');
@@ -141,13 +153,16 @@ absl::StatusOr<Found> ReadMember(FileCache& cache, const MemberFile& source, con
   ASSIGN_OR_RETURN(const std::vector<double> accuracy, file->Doubles("test/accuracy"));
   ASSIGN_OR_RETURN(const std::vector<double> loss, file->Doubles("test/loss"));
   ASSIGN_OR_RETURN(const std::vector<double> curve, file->Doubles("member/curve"));
-  if (flags.size() != jobs.size() * kFlags || loss_sum.size() != jobs.size() || accuracy.size() % jobs.size() != 0 ||
-      loss.size() != accuracy.size() || curve.size() % jobs.size() != 0) {
+  if (flags.size() != jobs.size() * kFlags || loss_sum.size() != jobs.size() ||
+      accuracy.size() % jobs.size() != 0 || loss.size() != accuracy.size() ||
+      curve.size() % jobs.size() != 0) {
     return refuse("its tensors do not fit each other");
   }
   const auto flag = flags.begin() + static_cast<std::ptrdiff_t>(m * kFlags);
   const size_t curve_row = curve.size() / jobs.size();
-  if (flag[4] < 0 || static_cast<size_t>(flag[4]) > curve_row) return refuse("its loss curve is shorter than it says");
+  if (flag[4] < 0 || static_cast<size_t>(flag[4]) > curve_row) {
+    return refuse("its loss curve is shorter than it says");
+  }
   const auto curve_begin = curve.begin() + static_cast<std::ptrdiff_t>(m * curve_row);
   const size_t lengths = accuracy.size() / jobs.size();
   Found found{.file = file,
@@ -177,12 +192,12 @@ std::string SettingsHash(const PackSettings& s) {
   for (const int n : s.training.lengths) training.push_back(std::to_string(n));
   for (const int n : s.evaluation.lengths) testing.push_back(std::to_string(n));
   return Sha256Of(Text(
-      "experiment=", s.experiment, "\ntask=", s.task, "\nencoding=", s.encoding, "\nrandomized=", s.randomized,
-      "\nlayers=", s.model.layers, "\nembedding_dim=", s.model.embedding_dim, "\nheads=", s.model.heads,
-      "\nmlp_dim=", s.model.mlp_dim, "\ndropout=", ShortestNumber(s.model.dropout), "\nkerple_shared=", s.model.kerple_shared,
-      "\nbreak_symmetry=", s.model.break_symmetry, "\nsandwich_dim=", s.model.sandwich_dim,
-      "\nlearned_rows=", s.model.learned_rows, "\nmax_position=", s.positions.max_position,
-      "\nrandomized_by=", static_cast<int>(s.positions.randomized_by),
+      "experiment=", s.experiment, "\ntask=", s.task, "\nencoding=", s.encoding,
+      "\nrandomized=", s.randomized, "\nlayers=", s.model.layers, "\nembedding_dim=", s.model.embedding_dim,
+      "\nheads=", s.model.heads, "\nmlp_dim=", s.model.mlp_dim, "\ndropout=", ShortestNumber(s.model.dropout),
+      "\nkerple_shared=", s.model.kerple_shared, "\nbreak_symmetry=", s.model.break_symmetry,
+      "\nsandwich_dim=", s.model.sandwich_dim, "\nlearned_rows=", s.model.learned_rows, "\nmax_position=",
+      s.positions.max_position, "\nrandomized_by=", static_cast<int>(s.positions.randomized_by),
       "\nrelative_as_released=", s.positions.relative_as_released, "\nshift_max=", s.positions.shift_max,
       "\nshift_at_test=", static_cast<int>(s.positions.shift_at_test), "\nsteps=", s.training.steps,
       "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
@@ -206,8 +221,9 @@ PackState InitialState(const ParameterLayout& layout, const std::vector<Member>&
   return state;
 }
 
-absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings, const ParameterLayout& layout,
-                             const std::vector<Member>& members, const PackState& state) {
+absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings,
+                             const ParameterLayout& layout, const std::vector<Member>& members,
+                             const PackState& state) {
   std::vector<SafetensorsPart> parts;
   std::vector<std::string> storage;
   AddBuffer("param/", layout, state.parameters, parts, storage);
@@ -219,7 +235,8 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   size_t curve_row = 0;
   for (const MemberState& member : state.members) curve_row = std::max(curve_row, member.curve.size());
   for (const MemberState& member : state.members) {
-    flags.insert(flags.end(), {member.live, member.dropped, member.diverged, member.diverged_at, static_cast<int32_t>(member.curve.size())});
+    flags.insert(flags.end(), {member.live, member.dropped, member.diverged, member.diverged_at,
+                               static_cast<int32_t>(member.curve.size())});
     loss_sum.push_back(member.loss_sum);
     curve.insert(curve.end(), member.curve.begin(), member.curve.end());
     curve.resize(curve.size() + curve_row - member.curve.size());
@@ -236,16 +253,18 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   return Write(file, "checkpoint", settings, members, state, parts, storage);
 }
 
-absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings& settings, const ParameterLayout& layout,
-                          const std::vector<Member>& members, const PackState& state) {
+absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings& settings,
+                          const ParameterLayout& layout, const std::vector<Member>& members,
+                          const PackState& state) {
   std::vector<SafetensorsPart> parts;
   std::vector<std::string> storage;
   AddBuffer("param/", layout, state.parameters, parts, storage);
   return Write(file, "weights", settings, members, state, parts, storage);
 }
 
-void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout, const std::vector<Member>& members,
-                        PackState& state, const std::function<void(const std::string&)>& log) {
+void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
+                        const std::vector<Member>& members, PackState& state,
+                        const std::function<void(const std::string&)>& log) {
   FileCache cache;
   const std::string hash = SettingsHash(settings);
   std::vector<std::vector<Found>> candidates(members.size());
@@ -281,7 +300,9 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
       for (const auto& [prefix, buffer] : {std::pair<std::string, Tensor*>{"param/", &restored.parameters},
                                            {"adam_m/", &restored.moment1},
                                            {"adam_v/", &restored.moment2}}) {
-        if (status.ok()) status = CopyMember(*found.file, prefix, layout, found.member, buffer->data_ptr<float>() + row);
+        if (status.ok()) {
+          status = CopyMember(*found.file, prefix, layout, found.member, buffer->data_ptr<float>() + row);
+        }
       }
     }
     if (status.ok()) {
@@ -298,14 +319,16 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
   }
 }
 
-absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state) {
+absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,
+                         PackState& state) {
   FileCache cache;
   for (size_t m = 0; m < members.size(); ++m) {
     if (!members[m].weights) continue;
     const MemberFile& source = *members[m].weights;
     ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
-    const absl::Status copied = CopyMember(*file, "param/", layout, source.member,
-                                           state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride());
+    const absl::Status copied =
+        CopyMember(*file, "param/", layout, source.member,
+                   state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride());
     if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
   }
   return absl::OkStatus();

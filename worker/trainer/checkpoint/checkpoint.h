@@ -1,7 +1,8 @@
 // Checkpoints and final weights: safetensors with the member axis in front and the job ids in the header.
 //
 //   checkpoint  param/X, adam_m/X, adam_v/X [E, ..] (F32); member/flags [E, 5] (I32: live, dropped, diverged,
-//               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E] (F64); test/accuracy, test/loss [E, lengths done] (F64)
+//               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E]
+//               (F64); test/accuracy, test/loss [E, lengths done] (F64)
 //   weights     param/X [E, ..]
 // Header: format, kind, step, jobs (one line each), settings (a hash), loss_updates, payload_sha256.
 #pragma once
@@ -19,21 +20,25 @@
 
 namespace longreach::trainer {
 
-// A hash of everything that the members of a pack share: a checkpoint goes on only under the settings it was made with.
+// A hash of everything that the members of a pack share: a checkpoint goes on only under the settings it was
+// made with.
 std::string SettingsHash(const PackSettings& settings);
 
 // A pack before its first update: parameters drawn by each member's seed, moments zero. On the CPU.
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members);
 
-absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings, const ParameterLayout& layout,
-                             const std::vector<Member>& members, const PackState& state);
-absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings& settings, const ParameterLayout& layout,
-                          const std::vector<Member>& members, const PackState& state);
+absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings,
+                             const ParameterLayout& layout, const std::vector<Member>& members,
+                             const PackState& state);
+absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings& settings,
+                          const ParameterLayout& layout, const std::vector<Member>& members,
+                          const PackState& state);
 
-// Puts all members at the latest point that all of them have a good checkpoint of; leaves the state as it is when there is
-// none. What cannot be used is skipped, and `log` is told which and why.
-void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout, const std::vector<Member>& members,
-                        PackState& state, const std::function<void(const std::string&)>& log);
+// Puts all members at the latest point that all of them have a good checkpoint of; leaves the state as it is
+// when there is none. What cannot be used is skipped, and `log` is told which and why.
+void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
+                        const std::vector<Member>& members, PackState& state,
+                        const std::function<void(const std::string&)>& log);
 
 // Initial parameters from another job. DATA_LOSS, NOT_FOUND or INVALID_ARGUMENT with file and reason.
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state);

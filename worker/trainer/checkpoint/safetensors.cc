@@ -46,20 +46,27 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::filesystem::pat
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Errno(errno == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable, "write", file);
+    if (written < 0) {
+      return Errno(errno == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
+                   "write", file);
+    }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return absl::OkStatus();
 }
 
 absl::Status SyncFolder(const std::filesystem::path& folder) {
-  const Descriptor descriptor{::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (descriptor.fd < 0 || ::fsync(descriptor.fd) != 0) return Errno(absl::StatusCode::kUnavailable, "sync", folder);
+  const Descriptor descriptor{
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (descriptor.fd < 0 || ::fsync(descriptor.fd) != 0) {
+    return Errno(absl::StatusCode::kUnavailable, "sync", folder);
+  }
   return absl::OkStatus();
 }
 
 template <typename T>
-absl::StatusOr<std::vector<T>> Values(const SafetensorsFile& file, const std::string& name, std::string_view dtype) {
+absl::StatusOr<std::vector<T>> Values(const SafetensorsFile& file, const std::string& name,
+                                      std::string_view dtype) {
   const SafetensorsEntry* entry = file.Find(name);
   if (entry == nullptr) return absl::InvalidArgumentError(Text("there is no tensor '", name, "'"));
   if (entry->dtype != dtype) {
@@ -79,7 +86,9 @@ int64_t SafetensorsEntry::count() const {
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::filesystem::path& file) {
-  const auto damaged = [&](std::string_view why) { return absl::DataLossError(Text(file.string(), ": ", why)); };
+  const auto damaged = [&](std::string_view why) {
+    return absl::DataLossError(Text(file.string(), ": ", why));
+  };
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return absl::NotFoundError(Text("no file ", file.string()));
   if (!std::filesystem::is_regular_file(file, error)) return damaged("is not a regular file");
@@ -93,12 +102,15 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::filesystem::pat
   if (static_cast<uint64_t>(in.gcount()) != size) return damaged("cannot be read to its end");
   if (size < kLengthBytes) return damaged(Text("is too short (", size, " bytes) to be a safetensors file"));
   uint64_t header = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) header |= uint64_t{static_cast<uint8_t>(result.bytes_[i])} << (8 * i);
+  for (size_t i = 0; i < kLengthBytes; ++i) {
+    header |= uint64_t{static_cast<uint8_t>(result.bytes_[i])} << (8 * i);
+  }
   if (header > kMaxHeader || header > size - kLengthBytes) {
     return damaged(Text("its header is said to have ", header, " bytes, which the file has no room for"));
   }
   result.payload_begin_ = kLengthBytes + header;
-  const absl::Status parsed = result.ParseHeader(std::string_view(result.bytes_).substr(kLengthBytes, header));
+  const absl::Status parsed =
+      result.ParseHeader(std::string_view(result.bytes_).substr(kLengthBytes, header));
   if (!parsed.ok()) return damaged(std::string(parsed.message()));
   return result;
 }
@@ -115,10 +127,14 @@ absl::Status SafetensorsFile::ParseHeader(std::string_view header) {
       }
       continue;
     }
-    const auto wrong = [&name = name](std::string_view what) { return absl::DataLossError(Text("tensor '", name, "': ", what)); };
+    const auto wrong = [&name = name](std::string_view what) {
+      return absl::DataLossError(Text("tensor '", name, "': ", what));
+    };
     if (!value.is_object()) return wrong("its entry is not an object");
     const auto dtype = value.find("dtype"), shape = value.find("shape"), offsets = value.find("data_offsets");
-    if (dtype == value.end() || !dtype->is_string() || BytesOf(dtype->get<std::string>()) == 0) return wrong("unknown dtype");
+    if (dtype == value.end() || !dtype->is_string() || BytesOf(dtype->get<std::string>()) == 0) {
+      return wrong("unknown dtype");
+    }
     if (shape == value.end() || !shape->is_array()) return wrong("no shape");
     SafetensorsEntry entry{.dtype = dtype->get<std::string>(), .shape = {}, .begin = 0, .end = 0};
     const uint64_t room = payload().size();
@@ -126,13 +142,17 @@ absl::Status SafetensorsFile::ParseHeader(std::string_view header) {
     for (const auto& n : *shape) {
       if (!n.is_number_unsigned()) return wrong("a size is not a whole number");
       const uint64_t size = n.get<uint64_t>();
-      if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return wrong("a size is too large");
-      if (size != 0 && bytes > std::numeric_limits<uint64_t>::max() / size) return wrong("its shape is too large");
+      if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+        return wrong("a size is too large");
+      }
+      if (size != 0 && bytes > std::numeric_limits<uint64_t>::max() / size) {
+        return wrong("its shape is too large");
+      }
       bytes *= size;
       entry.shape.push_back(static_cast<int64_t>(size));
     }
-    if (offsets == value.end() || !offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
-        !(*offsets)[1].is_number_unsigned()) {
+    if (offsets == value.end() || !offsets->is_array() || offsets->size() != 2 ||
+        !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned()) {
       return wrong("no data_offsets");
     }
     entry.begin = (*offsets)[0].get<uint64_t>();
@@ -144,7 +164,8 @@ absl::Status SafetensorsFile::ParseHeader(std::string_view header) {
   // The payload is tensors without overlap or hole.
   std::vector<const SafetensorsEntry*> in_order;
   for (const auto& [name, entry] : entries_) in_order.push_back(&entry);
-  std::ranges::sort(in_order, {}, [](const SafetensorsEntry* entry) { return std::pair(entry->begin, entry->end); });
+  std::ranges::sort(in_order, {},
+                    [](const SafetensorsEntry* entry) { return std::pair(entry->begin, entry->end); });
   uint64_t end = 0;
   for (const SafetensorsEntry* entry : in_order) {
     if (entry->begin != end) return absl::DataLossError("its tensors overlap or leave a hole");
@@ -164,17 +185,25 @@ const SafetensorsEntry* SafetensorsFile::Find(const std::string& name) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-absl::StatusOr<std::vector<float>> SafetensorsFile::Floats(const std::string& name) const { return Values<float>(*this, name, "F32"); }
-absl::StatusOr<std::vector<double>> SafetensorsFile::Doubles(const std::string& name) const { return Values<double>(*this, name, "F64"); }
-absl::StatusOr<std::vector<int32_t>> SafetensorsFile::Integers(const std::string& name) const { return Values<int32_t>(*this, name, "I32"); }
+absl::StatusOr<std::vector<float>> SafetensorsFile::Floats(const std::string& name) const {
+  return Values<float>(*this, name, "F32");
+}
+absl::StatusOr<std::vector<double>> SafetensorsFile::Doubles(const std::string& name) const {
+  return Values<double>(*this, name, "F64");
+}
+absl::StatusOr<std::vector<int32_t>> SafetensorsFile::Integers(const std::string& name) const {
+  return Values<int32_t>(*this, name, "I32");
+}
 
-absl::Status WriteSafetensors(const std::filesystem::path& file, const std::map<std::string, std::string>& metadata,
+absl::Status WriteSafetensors(const std::filesystem::path& file,
+                              const std::map<std::string, std::string>& metadata,
                               std::span<const SafetensorsPart> parts) {
   nlohmann::json json = nlohmann::json::object();
   if (!metadata.empty()) json["__metadata__"] = metadata;
   uint64_t end = 0;
   for (const SafetensorsPart& part : parts) {
-    json[part.name] = {{"dtype", part.dtype}, {"shape", part.shape}, {"data_offsets", {end, end + part.bytes.size()}}};
+    json[part.name] = {
+        {"dtype", part.dtype}, {"shape", part.shape}, {"data_offsets", {end, end + part.bytes.size()}}};
     end += part.bytes.size();
   }
   std::string header = json.dump();
@@ -192,9 +221,13 @@ absl::Status WriteSafetensors(const std::filesystem::path& file, const std::map<
     for (const SafetensorsPart& part : parts) {
       if (status.ok()) status = WriteAll(descriptor.fd, part.bytes, beside);
     }
-    if (status.ok() && ::fsync(descriptor.fd) != 0) status = Errno(absl::StatusCode::kUnavailable, "sync", beside);
+    if (status.ok() && ::fsync(descriptor.fd) != 0) {
+      status = Errno(absl::StatusCode::kUnavailable, "sync", beside);
+    }
   }
-  if (status.ok() && ::rename(beside.c_str(), file.c_str()) != 0) status = Errno(absl::StatusCode::kUnavailable, "rename", beside);
+  if (status.ok() && ::rename(beside.c_str(), file.c_str()) != 0) {
+    status = Errno(absl::StatusCode::kUnavailable, "rename", beside);
+  }
   if (!status.ok()) {
     ::unlink(beside.c_str());
     return status;

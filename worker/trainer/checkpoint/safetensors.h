@@ -1,6 +1,6 @@
-// The safetensors format: a header of JSON, then the tensors' bytes. Files are not trusted: a header that does not fit
-// its file is refused with what is wrong.
-// Source: github.com/huggingface/safetensors, README, section Format.
+// The safetensors format: a header of JSON, then the tensors' bytes. Files are not trusted: a header that
+// does not fit its file is refused with what is wrong. Source: github.com/huggingface/safetensors, README,
+// section Format.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ struct SafetensorsPart {
 };
 
 // Writes beside, syncs, renames, syncs the folder: `file` is there whole or not at all.
-absl::Status WriteSafetensors(const std::filesystem::path& file, const std::map<std::string, std::string>& metadata,
+absl::Status WriteSafetensors(const std::filesystem::path& file,
+                              const std::map<std::string, std::string>& metadata,
                               std::span<const SafetensorsPart> parts);
 
 }  // namespace longreach::trainer

@@ -7,7 +7,8 @@ namespace longreach::trainer {
 namespace {
 
 // 2^-(h+1) for 8 heads: a geometric sequence from 2^(-8/H) whose ratio is its first term.
-// Source: the authors' get_slopes(), for H a power of two; what lies between takes every other slope of 2H, as theirs.
+// Source: the authors' get_slopes(), for H a power of two; what lies between takes every other slope of 2H,
+// as theirs.
 std::vector<double> PowerOfTwoSlopes(int heads) {
   std::vector<double> slopes;
   for (int h = 0; h < heads; ++h) slopes.push_back(std::exp2(-8.0 * (h + 1) / heads));
@@ -24,7 +25,8 @@ Tensor AlibiSlopes(int heads, at::Device device) {
 }
 
 // ALiBi: a penalty on attention logits that grows with distance. Nothing is added to embeddings.
-// Source: arXiv:2108.12409, as in compute_alibi_encodings_biases() of google-deepmind/randomized_positional_encodings.
+// Source: arXiv:2108.12409, as in compute_alibi_encodings_biases() of
+// google-deepmind/randomized_positional_encodings.
 class Alibi final : public Encoding {
  public:
   explicit Alibi(const EncodingConfig& config)

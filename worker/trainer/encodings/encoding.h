@@ -1,7 +1,8 @@
-// What a positional encoding is to the model: an addition to the embedding, a rotation of queries and keys, or a bias on
-// attention logits as a table over signed distances.
+// What a positional encoding is to the model: an addition to the embedding, a rotation of queries and keys,
+// or a bias on attention logits as a table over signed distances.
 //
-// Shapes: E member of the pack, B sequence, T position, H head, K features per head, D = H K, R signed distances.
+// Shapes: E member of the pack, B sequence, T position, H head, K features per head, D = H K, R signed
+// distances.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ struct ContentTerm {
   Tensor keys;           // r, as [.., R, D], columns grouped by head.
 };
 
-// Thread-safe: all methods are const. A set of parameters comes with or without a pack axis (parameters.h), and so does
-// what is made of it.
+// Thread-safe: all methods are const. A set of parameters comes with or without a pack axis (parameters.h),
+// and so does what is made of it.
 class Encoding {
  public:
   virtual ~Encoding() = default;
@@ -56,16 +57,18 @@ class Encoding {
   virtual Tensor Rotation(const Tensor& /*positions*/) const { return {}; }
   // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor.
   virtual Tensor BiasTable(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
-  // Adds to `gradients` what the gradient of a layer's BiasTable(), [H, R], makes of the parameters: for engines without
-  // autograd, on a CPU and without pack axis. Needed where the encoding is trained and has a table.
-  virtual void AddBiasGradient(const Distances&, const ParameterSet& /*parameters*/, int /*layer*/, const Tensor& /*table_gradient*/,
-                               const ParameterSet& /*gradients*/) const {}
+  // Adds to `gradients` what the gradient of a layer's BiasTable(), [H, R], makes of the parameters: for
+  // engines without autograd, on a CPU and without pack axis. Needed where the encoding is trained and has a
+  // table.
+  virtual void AddBiasGradient(const Distances&, const ParameterSet& /*parameters*/, int /*layer*/,
+                               const Tensor& /*table_gradient*/, const ParameterSet& /*gradients*/) const {}
   // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor.
   virtual ContentTerm Content(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
 };
 
 // Make_alibi(), Make_learned(), ...: one for each line of the list, each in <name>.cc.
-#define X(name, label, positions, revision) std::unique_ptr<Encoding> Make_##name(const EncodingConfig& config);
+#define X(name, label, positions, revision) \
+  std::unique_ptr<Encoding> Make_##name(const EncodingConfig& config);
 #include "proto/catalog/encodings.def"
 #undef X
 

@@ -11,8 +11,10 @@ void KerpleParameters::Declare(ParameterLayout& layout) {
   const int sets = config_.kerple_shared ? 1 : config_.layers;
   for (int i = 0; i < sets; ++i) {
     const std::string place = config_.kerple_shared ? "attn." : "layer" + std::to_string(i) + ".attn.";
-    a_.push_back(layout.Add(place + "kerple_" + kind_ + "_a", {config_.num_heads}, {Initial::Kind::kUniform, 1.0}));
-    p_.push_back(layout.Add(place + "kerple_" + kind_ + "_p", {config_.num_heads}, {Initial::Kind::kUniform, 2.0}));
+    a_.push_back(
+        layout.Add(place + "kerple_" + kind_ + "_a", {config_.num_heads}, {Initial::Kind::kUniform, 1.0}));
+    p_.push_back(
+        layout.Add(place + "kerple_" + kind_ + "_p", {config_.num_heads}, {Initial::Kind::kUniform, 2.0}));
   }
 }
 
@@ -26,8 +28,9 @@ void KerpleParameters::Clamp(const ParameterSet& parameters, double p_max) const
   }
 }
 
-void KerpleParameters::AddGradient(const Tensor& penalty_R, const ParameterSet& parameters, int layer, const Tensor& table_gradient,
-                                   const ParameterSet& gradients, Slopes (*slopes)(double a, double p, double distance)) const {
+void KerpleParameters::AddGradient(const Tensor& penalty_R, const ParameterSet& parameters, int layer,
+                                   const Tensor& table_gradient, const ParameterSet& gradients,
+                                   Slopes (*slopes)(double a, double p, double distance)) const {
   const size_t set = config_.kerple_shared ? 0 : static_cast<size_t>(layer);
   const size_t a_index = static_cast<size_t>(a_[set]), p_index = static_cast<size_t>(p_[set]);
   const auto distance = penalty_R.accessor<float, 1>();
@@ -47,8 +50,10 @@ void KerpleParameters::AddGradient(const Tensor& penalty_R, const ParameterSet& 
   }
 }
 
-Tensor KerpleParameters::Column(const ParameterSet& parameters, const std::vector<int>& indices, int layer) const {
-  const Tensor& values = parameters[static_cast<size_t>(indices[config_.kerple_shared ? 0 : static_cast<size_t>(layer)])];
+Tensor KerpleParameters::Column(const ParameterSet& parameters, const std::vector<int>& indices,
+                                int layer) const {
+  const Tensor& values =
+      parameters[static_cast<size_t>(indices[config_.kerple_shared ? 0 : static_cast<size_t>(layer)])];
   if (values.dim() == 1) return values.unsqueeze(-1);
   return values.transpose(-1, -2);  // [E, 1, H] to [E, H, 1].
 }

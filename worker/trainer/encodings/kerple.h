@@ -1,4 +1,5 @@
-// What Power KERPLE and Log KERPLE have in common: two positive parameters per head, of a layer or of all layers.
+// What Power KERPLE and Log KERPLE have in common: two positive parameters per head, of a layer or of all
+// layers.
 #pragma once
 
 #include <string>
@@ -8,13 +9,15 @@
 
 namespace longreach::trainer {
 
-// |distance|; with `break_symmetry`, half a position nearer for keys before the query, as the reference does for ALiBi.
+// |distance|; with `break_symmetry`, half a position nearer for keys before the query, as the reference does
+// for ALiBi.
 Tensor PenaltyDistance(const Tensor& distances, bool break_symmetry);
 
 class KerpleParameters {
  public:
   // `kind`: "power" or "log", for the parameters' names.
-  KerpleParameters(const EncodingConfig& config, std::string kind) : config_(config), kind_(std::move(kind)) {}
+  KerpleParameters(const EncodingConfig& config, std::string kind)
+      : config_(config), kind_(std::move(kind)) {}
 
   // a ~ U(0, 1), p ~ U(0, 2).
   void Declare(ParameterLayout& layout);
@@ -25,7 +28,8 @@ class KerpleParameters {
   struct Slopes {
     double a, p;
   };
-  void AddGradient(const Tensor& penalty_R, const ParameterSet& parameters, int layer, const Tensor& table_gradient, const ParameterSet& gradients,
+  void AddGradient(const Tensor& penalty_R, const ParameterSet& parameters, int layer,
+                   const Tensor& table_gradient, const ParameterSet& gradients,
                    Slopes (*slopes)(double a, double p, double distance)) const;
 
   // As [H, 1] or [E, H, 1].

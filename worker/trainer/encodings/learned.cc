@@ -4,8 +4,8 @@ namespace longreach::trainer {
 
 namespace {
 
-// A trained row for each position, added to the embedding. Positions past the end take the last row, as JAX clamps.
-// Source: learned_position_encoding() of google-deepmind/randomized_positional_encodings.
+// A trained row for each position, added to the embedding. Positions past the end take the last row, as JAX
+// clamps. Source: learned_position_encoding() of google-deepmind/randomized_positional_encodings.
 class Learned final : public Encoding {
  public:
   explicit Learned(const EncodingConfig& config) : rows_(config.learned_rows), dim_(config.embedding_dim) {}
@@ -32,6 +32,8 @@ class Learned final : public Encoding {
 
 }  // namespace
 
-std::unique_ptr<Encoding> Make_learned(const EncodingConfig& config) { return std::make_unique<Learned>(config); }
+std::unique_ptr<Encoding> Make_learned(const EncodingConfig& config) {
+  return std::make_unique<Learned>(config);
+}
 
 }  // namespace longreach::trainer

@@ -7,10 +7,12 @@ namespace longreach::trainer {
 namespace {
 
 // bias = -p log(1 + a |distance|).
-// Source: ParallelKerpleLog of chijames/KERPLE (megatron/mpu/layers.py). p has no upper bound there (issue 3).
+// Source: ParallelKerpleLog of chijames/KERPLE (megatron/mpu/layers.py). p has no upper bound there (issue
+// 3).
 class LogKerple final : public Encoding {
  public:
-  explicit LogKerple(const EncodingConfig& config) : break_symmetry_(config.break_symmetry), parameters_(config, "log") {}
+  explicit LogKerple(const EncodingConfig& config)
+      : break_symmetry_(config.break_symmetry), parameters_(config, "log") {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }
@@ -22,11 +24,12 @@ class LogKerple final : public Encoding {
     return -parameters_.P(set, layer) * at::log1p(parameters_.A(set, layer) * distance_R);
   }
 
-  void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer, const Tensor& table_gradient,
-                       const ParameterSet& gradients) const override {
-    parameters_.AddGradient(PenaltyDistance(distances.values(), break_symmetry_), set, layer, table_gradient, gradients,
-                            [](double a, double p, double distance) -> KerpleParameters::Slopes {
-                              return {.a = -p * distance / (1 + a * distance), .p = -std::log1p(a * distance)};
+  void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer,
+                       const Tensor& table_gradient, const ParameterSet& gradients) const override {
+    parameters_.AddGradient(PenaltyDistance(distances.values(), break_symmetry_), set, layer, table_gradient,
+                            gradients, [](double a, double p, double distance) -> KerpleParameters::Slopes {
+                              return {.a = -p * distance / (1 + a * distance),
+                                      .p = -std::log1p(a * distance)};
                             });
   }
 
@@ -37,6 +40,8 @@ class LogKerple final : public Encoding {
 
 }  // namespace
 
-std::unique_ptr<Encoding> Make_log_kerple(const EncodingConfig& config) { return std::make_unique<LogKerple>(config); }
+std::unique_ptr<Encoding> Make_log_kerple(const EncodingConfig& config) {
+  return std::make_unique<LogKerple>(config);
+}
 
 }  // namespace longreach::trainer

@@ -7,10 +7,12 @@ namespace longreach::trainer {
 namespace {
 
 // bias = -a |distance|^p.
-// Source: ParallelKerplePower of chijames/KERPLE (megatron/mpu/layers.py), variant kerple_power_ap_: bias only.
+// Source: ParallelKerplePower of chijames/KERPLE (megatron/mpu/layers.py), variant kerple_power_ap_: bias
+// only.
 class PowerKerple final : public Encoding {
  public:
-  explicit PowerKerple(const EncodingConfig& config) : break_symmetry_(config.break_symmetry), parameters_(config, "power") {}
+  explicit PowerKerple(const EncodingConfig& config)
+      : break_symmetry_(config.break_symmetry), parameters_(config, "power") {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }
@@ -25,10 +27,10 @@ class PowerKerple final : public Encoding {
     return (-parameters_.A(set, layer).to(at::kDouble) * power).to(at::kFloat);
   }
 
-  void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer, const Tensor& table_gradient,
-                       const ParameterSet& gradients) const override {
-    parameters_.AddGradient(PenaltyDistance(distances.values(), break_symmetry_), set, layer, table_gradient, gradients,
-                            [](double a, double p, double distance) -> KerpleParameters::Slopes {
+  void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer,
+                       const Tensor& table_gradient, const ParameterSet& gradients) const override {
+    parameters_.AddGradient(PenaltyDistance(distances.values(), break_symmetry_), set, layer, table_gradient,
+                            gradients, [](double a, double p, double distance) -> KerpleParameters::Slopes {
                               if (distance == 0) return {0, 0};
                               const double power = std::pow(distance, p);
                               return {.a = -power, .p = -a * power * std::log(distance)};
@@ -42,6 +44,8 @@ class PowerKerple final : public Encoding {
 
 }  // namespace
 
-std::unique_ptr<Encoding> Make_power_kerple(const EncodingConfig& config) { return std::make_unique<PowerKerple>(config); }
+std::unique_ptr<Encoding> Make_power_kerple(const EncodingConfig& config) {
+  return std::make_unique<PowerKerple>(config);
+}
 
 }  // namespace longreach::trainer

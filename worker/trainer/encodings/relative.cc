@@ -9,7 +9,8 @@ namespace {
 // Source: compute_attention_with_relative_encodings() of google-deepmind/randomized_positional_encodings.
 class Relative final : public Encoding {
  public:
-  explicit Relative(const EncodingConfig& config) : config_(config), table_(config.max_position + 1, config.embedding_dim) {}
+  explicit Relative(const EncodingConfig& config)
+      : config_(config), table_(config.max_position + 1, config.embedding_dim) {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }
@@ -19,16 +20,20 @@ class Relative final : public Encoding {
     for (int layer = 0; layer < config_.layers; ++layer) {
       const std::string place = "layer" + std::to_string(layer) + ".attn.";
       // As every linear layer: sigma = 1/sqrt(fan_in).
-      w_.push_back(layout.Add(place + "rel.w", {dim, dim}, {Initial::Kind::kTruncatedNormal, 1.0 / std::sqrt(static_cast<double>(dim))}));
-      u_.push_back(layout.Add(place + "rel_content_bias", {config_.num_heads, config_.head_dim()}, {Initial::Kind::kNormal, 0.02}));
-      v_.push_back(layout.Add(place + "rel_relative_bias", {config_.num_heads, config_.head_dim()}, {Initial::Kind::kNormal, 0.02}));
+      w_.push_back(layout.Add(place + "rel.w", {dim, dim},
+                              {Initial::Kind::kTruncatedNormal, 1.0 / std::sqrt(static_cast<double>(dim))}));
+      u_.push_back(layout.Add(place + "rel_content_bias", {config_.num_heads, config_.head_dim()},
+                              {Initial::Kind::kNormal, 0.02}));
+      v_.push_back(layout.Add(place + "rel_relative_bias", {config_.num_heads, config_.head_dim()},
+                              {Initial::Kind::kNormal, 0.02}));
     }
   }
 
   ContentTerm Content(const Distances& distances, const ParameterSet& set, int layer) const override {
     Tensor position_R = distances.values();
     if (config_.relative_as_released) {
-      // The released table covers 0..L-1 and is read at distance + L, clamped: all keys at or after the query are alike.
+      // The released table covers 0..L-1 and is read at distance + L, clamped: all keys at or after the query
+      // are alike.
       position_R = (position_R + config_.max_position).clamp_max(config_.max_position - 1);
     }
     const size_t l = static_cast<size_t>(layer);
@@ -47,6 +52,8 @@ class Relative final : public Encoding {
 
 }  // namespace
 
-std::unique_ptr<Encoding> Make_relative(const EncodingConfig& config) { return std::make_unique<Relative>(config); }
+std::unique_ptr<Encoding> Make_relative(const EncodingConfig& config) {
+  return std::make_unique<Relative>(config);
+}
 
 }  // namespace longreach::trainer

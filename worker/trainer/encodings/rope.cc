@@ -8,7 +8,8 @@ namespace longreach::trainer {
 namespace {
 
 // Rotary: adjacent pairs of a head's features turn by position times frequency, in queries and keys.
-// Source: compute_rotary_encodings() of google-deepmind/randomized_positional_encodings; angles in float64 here.
+// Source: compute_rotary_encodings() of google-deepmind/randomized_positional_encodings; angles in float64
+// here.
 class Rope final : public Encoding {
  public:
   explicit Rope(const EncodingConfig& config) : head_dim_(config.head_dim()) {}
@@ -24,7 +25,8 @@ class Rope final : public Encoding {
     float* sine = cosine + tape * pairs;
     for (int64_t t = 0; t < tape; ++t) {
       for (int64_t i = 0; i < pairs; ++i) {
-        const double angle = static_cast<double>(position_T.data_ptr<int64_t>()[t]) * SinCosFrequency(i, head_dim_);
+        const double angle =
+            static_cast<double>(position_T.data_ptr<int64_t>()[t]) * SinCosFrequency(i, head_dim_);
         *cosine++ = static_cast<float>(std::cos(angle));
         *sine++ = static_cast<float>(std::sin(angle));
       }

@@ -8,9 +8,10 @@ namespace longreach::trainer {
 
 namespace {
 
-// Sandwich: the inner product of two rows of sines and cosines of dimension D, divided by a ratio that grows with the
-// head: bias_h = sum_i cos(distance 10000^(-2i/D)) / (8 (h + 1) / H). No parameters.
-// Source: arXiv:2212.10356, appendix E, as rebuilt in the test of attn_gym/mods/sandwich.py (meta-pytorch/attention-gym).
+// Sandwich: the inner product of two rows of sines and cosines of dimension D, divided by a ratio that grows
+// with the head: bias_h = sum_i cos(distance 10000^(-2i/D)) / (8 (h + 1) / H). No parameters. Source:
+// arXiv:2212.10356, appendix E, as rebuilt in the test of attn_gym/mods/sandwich.py
+// (meta-pytorch/attention-gym).
 class Sandwich final : public Encoding {
  public:
   explicit Sandwich(const EncodingConfig& config)
@@ -52,6 +53,8 @@ class Sandwich final : public Encoding {
 
 }  // namespace
 
-std::unique_ptr<Encoding> Make_sandwich(const EncodingConfig& config) { return std::make_unique<Sandwich>(config); }
+std::unique_ptr<Encoding> Make_sandwich(const EncodingConfig& config) {
+  return std::make_unique<Sandwich>(config);
+}
 
 }  // namespace longreach::trainer

@@ -13,7 +13,9 @@ class SinCos final : public Encoding {
 
   PositionUse Use() const override { return PositionUse::kEmbedding; }
 
-  Tensor Addition(const Tensor& positions, const ParameterSet&) const override { return table_.Rows(positions); }
+  Tensor Addition(const Tensor& positions, const ParameterSet&) const override {
+    return table_.Rows(positions);
+  }
 
  private:
   SinCosTable table_;
@@ -21,6 +23,8 @@ class SinCos final : public Encoding {
 
 }  // namespace
 
-std::unique_ptr<Encoding> Make_sin_cos(const EncodingConfig& config) { return std::make_unique<SinCos>(config); }
+std::unique_ptr<Encoding> Make_sin_cos(const EncodingConfig& config) {
+  return std::make_unique<SinCos>(config);
+}
 
 }  // namespace longreach::trainer

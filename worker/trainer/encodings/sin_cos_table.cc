@@ -9,7 +9,8 @@ double SinCosFrequency(int64_t i, int64_t dim) {
   return std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(dim));
 }
 
-SinCosTable::SinCosTable(int64_t rows, int64_t dim) : rows_(rows), dim_(dim), table_(at::empty({rows, dim}, at::kFloat)) {
+SinCosTable::SinCosTable(int64_t rows, int64_t dim)
+    : rows_(rows), dim_(dim), table_(at::empty({rows, dim}, at::kFloat)) {
   for (int64_t p = 0; p < rows; ++p) MakeRow(p, table_.data_ptr<float>() + p * dim);
 }
 

@@ -9,8 +9,8 @@ namespace longreach::trainer {
 
 namespace {
 
-Batch MakeBatch(const PackSettings& settings, PositionUse use, int requested_length, int64_t size, const RandomStream& stream,
-                const PassSource& source) {
+Batch MakeBatch(const PackSettings& settings, PositionUse use, int requested_length, int64_t size,
+                const RandomStream& stream, const PassSource& source) {
   const catalog::Task& entry = *catalog::FindTask(settings.task);
   const tasks::Task& task = *tasks::FindTask(settings.task);
   const int64_t input_length = task.InputLength(requested_length);
@@ -28,7 +28,8 @@ Batch MakeBatch(const PackSettings& settings, PositionUse use, int requested_len
 
 }  // namespace
 
-Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8_t> targets, std::vector<int32_t> valid, int input_vocabulary) {
+Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8_t> targets,
+             std::vector<int32_t> valid, int input_vocabulary) {
   Batch batch;
   batch.size = size;
   const int64_t input_length = static_cast<int64_t>(inputs.size()) / size;
@@ -45,15 +46,20 @@ Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8
 
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step) {
   const PackSettings::Training& training = settings.training;
-  const RandomStream lengths{.key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
+  const RandomStream lengths{
+      .key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
   const int length = training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
-  return MakeBatch(settings, use, length, training.batch_size, tasks::TrainingBatchStream(training.data_seed, step),
+  return MakeBatch(settings, use, length, training.batch_size,
+                   tasks::TrainingBatchStream(training.data_seed, step),
                    {.key = training.data_seed, .step = step, .test = false});
 }
 
 Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_length) {
-  return MakeBatch(settings, use, requested_length, settings.evaluation.examples, tasks::TestBatchStream(requested_length, settings.evaluation.seed),
-                   {.key = EvaluationKey(settings.evaluation.seed), .step = static_cast<uint64_t>(requested_length), .test = true});
+  return MakeBatch(settings, use, requested_length, settings.evaluation.examples,
+                   tasks::TestBatchStream(requested_length, settings.evaluation.seed),
+                   {.key = EvaluationKey(settings.evaluation.seed),
+                    .step = static_cast<uint64_t>(requested_length),
+                    .test = true});
 }
 
 KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place) {
@@ -64,7 +70,8 @@ KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place
                   settings.model.dropout);
 }
 
-std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& encoder, const Batch& batch, int64_t first, int64_t count) {
+std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& encoder, const Batch& batch,
+                                   int64_t first, int64_t count) {
   std::vector<Tensor> factors;
   if (settings.model.dropout == 0) return factors;
   const int64_t dim = encoder.embedding_dim();

@@ -22,7 +22,8 @@ struct Batch {
 };
 
 // Puts inputs [size, input_length] on a tape with empty output positions.
-Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8_t> targets, std::vector<int32_t> valid, int input_vocabulary);
+Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8_t> targets,
+             std::vector<int32_t> valid, int input_vocabulary);
 
 // The batch of update `step` (0 is the first): draws its length, sequences and positions.
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step);
@@ -33,8 +34,9 @@ Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_len
 // (sequence * T + position) * D + feature, with D rounded up to a multiple of 8.
 KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place);
 
-// Dropout factors of `count` sequences from `first`, by place of the encoder (encoder.h): 0 or 1/(1-p). An element's fate
-// depends on place, sequence, position and feature. Empty when p is 0.
-std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& encoder, const Batch& batch, int64_t first, int64_t count);
+// Dropout factors of `count` sequences from `first`, by place of the encoder (encoder.h): 0 or 1/(1-p). An
+// element's fate depends on place, sequence, position and feature. Empty when p is 0.
+std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& encoder, const Batch& batch,
+                                   int64_t first, int64_t count);
 
 }  // namespace longreach::trainer

@@ -1,4 +1,5 @@
-// A training step behind one door: the LibTorch engine now, fused ones later. All read the flat buffers of PackState.
+// A training step behind one door: the LibTorch engine now, fused ones later. All read the flat buffers of
+// PackState.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,8 @@ struct EngineOptions {
   bool cuda = false;
   // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
   bool whole_pack = false;
-  // Which engine: "libtorch", "lanes" (for the machine's best instruction set), or one by its full name. Empty: the default.
+  // Which engine: "libtorch", "lanes" (for the machine's best instruction set), or one by its full name.
+  // Empty: the default.
   std::string engine = "";
 };
 
@@ -46,20 +48,22 @@ class StepEngine {
   // The two halves of an update. Both skip members that are not live, whose results are zero.
   // Fills gradients() with d loss / d parameters.
   virtual std::vector<double> Gradients(const Batch& batch, PackState& state) = 0;
-  // Clips each member's gradient by its own norm and takes an Adam step. A member whose loss or gradient is not finite is
-  // left as it is and marked as diverged. Counts the step.
-  virtual std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) = 0;
+  // Clips each member's gradient by its own norm and takes an Adam step. A member whose loss or gradient is
+  // not finite is left as it is and marked as diverged. Counts the step.
+  virtual std::vector<StepResult> Update(const std::vector<double>& losses,
+                                         const std::vector<double>& learning_rates, PackState& state) = 0;
   virtual const Tensor& gradients() const = 0;
 
   // Logits of the outputs, [E, B outputs, V_out]; without dropout. For tests and golden vectors.
   virtual Tensor Logits(const Batch& batch, PackState& state) = 0;
 
   // `between` is called now and then from the calling thread; it may throw to break off.
-  virtual std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) = 0;
+  virtual std::vector<TestResult> Evaluate(const Batch& batch, PackState& state,
+                                           const std::function<void()>& between) = 0;
 };
 
-// The engine that `options` ask for. Where it cannot do what the settings ask for, it is "libtorch", which can do all, and `log`
-// gets a line that says so. Throws when no engine of this machine has that name.
+// The engine that `options` ask for. Where it cannot do what the settings ask for, it is "libtorch", which
+// can do all, and `log` gets a line that says so. Throws when no engine of this machine has that name.
 std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
                                        const std::function<void(const std::string&)>& log);
 // The names of all engines that this machine can run on its CPU.

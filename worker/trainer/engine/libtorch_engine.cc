@@ -1,7 +1,8 @@
 // The general engine: LibTorch operations and autograd, any encoding, any device. The oracle for all others.
 //
-// On the CPU a work unit is one member with one fixed group of the batch's sequences, computed by one thread; groups are
-// added in order afterwards. So bits depend neither on pack nor on threads. On CUDA the whole pack is one unit.
+// On the CPU a work unit is one member with one fixed group of the batch's sequences, computed by one thread;
+// groups are added in order afterwards. So bits depend neither on pack nor on threads. On CUDA the whole pack
+// is one unit.
 #include <cstring>
 
 #include "worker/trainer/engine/engine.h"
@@ -15,7 +16,8 @@ namespace longreach::trainer {
 
 namespace {
 
-// Sequences of a batch that a unit computes: enough for the products, few enough to keep two threads busy with one job.
+// Sequences of a batch that a unit computes: enough for the products, few enough to keep two threads busy
+// with one job.
 constexpr int64_t kSequencesPerGroup = 32;
 // Members whose units' gradients are in memory at a time.
 constexpr int64_t kMembersAtATime = 64;
@@ -68,10 +70,15 @@ class LibtorchEngine final : public StepEngine {
     return whole_pack_ ? WholePackGradients(batch, terms, state) : UnitGradients(batch, terms, state);
   }
 
-  std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) override {
-    if (device_.is_cpu()) return UpdateOnCpu(pool_, gradients_, losses, learning_rates, settings_.training.clip_norm, state);
+  std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates,
+                                 PackState& state) override {
+    if (device_.is_cpu()) {
+      return UpdateOnCpu(pool_, gradients_, losses, learning_rates, settings_.training.clip_norm, state);
+    }
     std::vector<StepResult> results;
-    ApplyOnDevice(MakeSteps(losses, NormsOnDevice(), learning_rates, settings_.training.clip_norm, state, results), state);
+    ApplyOnDevice(
+        MakeSteps(losses, NormsOnDevice(), learning_rates, settings_.training.clip_norm, state, results),
+        state);
     ++state.step;
     return results;
   }
@@ -82,7 +89,10 @@ class LibtorchEngine final : public StepEngine {
     encoder_.encoding().Clamp(clamped_);
     const PassPositions positions = OnDevice(batch.positions);
     const Group group = MakeGroup(batch, encoder_.Prepare(positions), 0, batch.size, false);
-    if (whole_pack_) return encoder_.Forward(ViewParameters(encoder_.layout(), Flat(state)), group.feed).view({state.size(), -1, task_.output_vocabulary});
+    if (whole_pack_) {
+      return encoder_.Forward(ViewParameters(encoder_.layout(), Flat(state)), group.feed)
+          .view({state.size(), -1, task_.output_vocabulary});
+    }
     std::vector<Tensor> logits;
     for (int64_t m = 0; m < state.size(); ++m) {
       logits.push_back(encoder_.Forward(ViewParameters(encoder_.layout(), state.parameters[m]), group.feed));
@@ -90,7 +100,8 @@ class LibtorchEngine final : public StepEngine {
     return at::stack(logits);
   }
 
-  std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) override {
+  std::vector<TestResult> Evaluate(const Batch& batch, PackState& state,
+                                   const std::function<void()>& between) override {
     const c10::InferenceMode inference;
     Bind(batch, state);
     encoder_.encoding().Clamp(clamped_);
@@ -105,14 +116,17 @@ class LibtorchEngine final : public StepEngine {
     }
     std::vector<TestResult> results(state.members.size());
     if (live.empty()) return results;
-    int64_t rows = device_.is_cuda() ? std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size()) : kTestTokensAtATime;
+    int64_t rows =
+        device_.is_cuda() ? std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size()) : kTestTokensAtATime;
     rows = std::clamp<int64_t>(rows / batch.tape, 1, batch.size);
     const int64_t groups = (batch.size + rows - 1) / rows;
     if (whole_pack_) {
       const ParameterSet all = ViewParameters(encoder_.layout(), Flat(state));
       for (int64_t g = 0; g < groups; ++g) {
-        const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows), settings_.evaluation.dropout);
-        const Tensor logits = encoder_.Forward(all, group.feed).view({state.size(), -1, task_.output_vocabulary}).to(at::kCPU);
+        const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
+                                      settings_.evaluation.dropout);
+        const Tensor logits =
+            encoder_.Forward(all, group.feed).view({state.size(), -1, task_.output_vocabulary}).to(at::kCPU);
         for (const int64_t m : live) Count(logits[m], batch, group, results[static_cast<size_t>(m)]);
         between();
       }
@@ -125,7 +139,8 @@ class LibtorchEngine final : public StepEngine {
           const c10::InferenceMode unit_inference;
           const int64_t unit = done + i;
           const int64_t g = unit % groups;
-          const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows), settings_.evaluation.dropout);
+          const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
+                                        settings_.evaluation.dropout);
           const Tensor logits = encoder_.Forward(parameters[static_cast<size_t>(unit / groups)], group.feed);
           Count(logits, batch, group, units[static_cast<size_t>(unit)]);
         });
@@ -157,16 +172,21 @@ class LibtorchEngine final : public StepEngine {
   // The part of a flat buffer [E, stride] that an item of work (member, chunk) is about.
   std::span<float> Chunk(const Tensor& flat, int64_t item) const {
     const int64_t first = item % Chunks() * kChunk;
-    return {flat.data_ptr<float>() + item / Chunks() * Stride() + first, static_cast<size_t>(std::min(kChunk, Stride() - first))};
+    return {flat.data_ptr<float>() + item / Chunks() * Stride() + first,
+            static_cast<size_t>(std::min(kChunk, Stride() - first))};
   }
 
   // [E, stride], or [stride] for one member.
-  static Tensor Flat(const PackState& state) { return state.size() == 1 ? state.parameters[0] : state.parameters; }
+  static Tensor Flat(const PackState& state) {
+    return state.size() == 1 ? state.parameters[0] : state.parameters;
+  }
 
   // Makes what belongs to these buffers, if they are others than at the call before.
   void Bind(const Batch& batch, PackState& state) {
     const int64_t groups = whole_pack_ ? 1 : GroupsOf(batch.size);
-    if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ && groups == bound_groups_) return;
+    if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ &&
+        groups == bound_groups_)
+      return;
     const c10::InferenceMode no_inference(false);
     bound_parameters_ = state.parameters.data_ptr();
     bound_members_ = state.size();
@@ -180,7 +200,8 @@ class LibtorchEngine final : public StepEngine {
     gradients_ = at::zeros({state.size(), Stride()}, at::TensorOptions(at::kFloat).device(device_));
     const int64_t members = whole_pack_ ? 1 : std::min(kMembersAtATime, state.size());
     units_.assign(static_cast<size_t>(members * bound_groups_), {});
-    others_ = at::zeros({members, bound_groups_ - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
+    others_ =
+        at::zeros({members, bound_groups_ - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
   }
 
   void MakeLeaves(Unit& unit, const Tensor& parameters, const Tensor& gradient) {
@@ -196,7 +217,8 @@ class LibtorchEngine final : public StepEngine {
     std::vector<Group> feeds(static_cast<size_t>(groups));
     pool_.Run(groups, [&](int64_t g) {
       const int64_t first = batch.size * g / groups;
-      feeds[static_cast<size_t>(g)] = MakeGroup(batch, terms, first, batch.size * (g + 1) / groups - first, true);
+      feeds[static_cast<size_t>(g)] =
+          MakeGroup(batch, terms, first, batch.size * (g + 1) / groups - first, true);
     });
     std::vector<double> losses(state.members.size() * static_cast<size_t>(groups));
     const int64_t at_a_time = static_cast<int64_t>(units_.size()) / groups;
@@ -219,7 +241,9 @@ class LibtorchEngine final : public StepEngine {
           if (!state.members[static_cast<size_t>(first + m)].live) return;
           const std::span<float> sum = Chunk(gradients_, first * chunks + item);
           for (int64_t g = 0; g + 1 < groups; ++g) {
-            AddTo(sum, {others_.data_ptr<float>() + (m * (groups - 1) + g) * Stride() + item % chunks * kChunk, sum.size()});
+            AddTo(sum,
+                  {others_.data_ptr<float>() + (m * (groups - 1) + g) * Stride() + item % chunks * kChunk,
+                   sum.size()});
           }
         });
       }
@@ -276,7 +300,8 @@ class LibtorchEngine final : public StepEngine {
     const Tensor g = gradients_ * numbers[0];
     const Tensor m1 = state.moment1 * kBeta1 + g * (1 - kBeta1);
     const Tensor m2 = state.moment2 * kBeta2 + g.square() * (1 - kBeta2);
-    const Tensor next = state.parameters - numbers[1] * ((m1 * numbers[2]) / ((m2 * numbers[3]).sqrt() + kEpsilon));
+    const Tensor next =
+        state.parameters - numbers[1] * ((m1 * numbers[2]) / ((m2 * numbers[3]).sqrt() + kEpsilon));
     state.moment1.copy_(at::where(live, m1, state.moment1));
     state.moment2.copy_(at::where(live, m2, state.moment2));
     state.parameters.copy_(at::where(live, next, state.parameters));
@@ -291,7 +316,8 @@ class LibtorchEngine final : public StepEngine {
     return moved;
   }
 
-  Group MakeGroup(const Batch& batch, const PassTerms& terms, int64_t first, int64_t count, bool dropout) const {
+  Group MakeGroup(const Batch& batch, const PassTerms& terms, int64_t first, int64_t count,
+                  bool dropout) const {
     Group group{.first = first, .feed = {}, .targets = {}};
     Feed& feed = group.feed;
     feed.batch = count;
@@ -299,7 +325,9 @@ class LibtorchEngine final : public StepEngine {
     feed.outputs = batch.outputs;
     feed.terms = terms;
     feed.tokens = encoder_.TokenRows(batch.tokens, first * batch.tape, count * batch.tape).to(device_);
-    if (terms.addition.defined() && terms.addition.dim() == 3) feed.terms.addition = terms.addition.narrow(0, first, count);
+    if (terms.addition.defined() && terms.addition.dim() == 3) {
+      feed.terms.addition = terms.addition.narrow(0, first, count);
+    }
     if (dropout) feed.keep = DropoutFactors(settings_, encoder_, batch, first, count);
     for (Tensor& keep : feed.keep) {
       if (keep.defined()) keep = keep.to(device_);

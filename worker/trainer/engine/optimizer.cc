@@ -29,8 +29,9 @@ LONGREACH_CLONES double SumOfSquaresRaw(const float* values, size_t n) {
   return sum;
 }
 
-LONGREACH_CLONES void ApplyAdamRaw(const AdamStep& step, const float* __restrict gradient, float* __restrict moment1,
-                                   float* __restrict moment2, float* __restrict parameters, size_t n) {
+LONGREACH_CLONES void ApplyAdamRaw(const AdamStep& step, const float* __restrict gradient,
+                                   float* __restrict moment1, float* __restrict moment2,
+                                   float* __restrict parameters, size_t n) {
   constexpr float kB1 = static_cast<float>(kBeta1), kB2 = static_cast<float>(kBeta2);
   constexpr float kRest1 = static_cast<float>(1 - kBeta1), kRest2 = static_cast<float>(1 - kBeta2);
   constexpr float kEps = static_cast<float>(kEpsilon);
@@ -47,11 +48,15 @@ LONGREACH_CLONES void ApplyAdamRaw(const AdamStep& step, const float* __restrict
 
 }  // namespace
 
-void AddTo(std::span<float> gradient, std::span<const float> other) { AddToRaw(gradient.data(), other.data(), gradient.size()); }
+void AddTo(std::span<float> gradient, std::span<const float> other) {
+  AddToRaw(gradient.data(), other.data(), gradient.size());
+}
 
 double SumOfSquares(std::span<const float> values) { return SumOfSquaresRaw(values.data(), values.size()); }
 
-float ClipFactor(double norm, double max_norm) { return norm >= max_norm ? static_cast<float>(max_norm / norm) : 1.0f; }
+float ClipFactor(double norm, double max_norm) {
+  return norm >= max_norm ? static_cast<float>(max_norm / norm) : 1.0f;
+}
 
 AdamStep MakeAdamStep(double norm, double max_norm, double learning_rate, int updates) {
   return {.clip = ClipFactor(norm, max_norm),
@@ -60,8 +65,8 @@ AdamStep MakeAdamStep(double norm, double max_norm, double learning_rate, int up
           .correction2 = static_cast<float>(1 / (1 - std::pow(kBeta2, updates)))};
 }
 
-void ApplyAdam(const AdamStep& step, std::span<const float> gradient, std::span<float> moment1, std::span<float> moment2,
-               std::span<float> parameters) {
+void ApplyAdam(const AdamStep& step, std::span<const float> gradient, std::span<float> moment1,
+               std::span<float> moment2, std::span<float> parameters) {
   ApplyAdamRaw(step, gradient.data(), moment1.data(), moment2.data(), parameters.data(), parameters.size());
 }
 

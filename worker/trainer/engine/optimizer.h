@@ -28,8 +28,9 @@ double SumOfSquares(std::span<const float> values);
 float ClipFactor(double norm, double max_norm);
 // The step after which `updates` updates are done.
 AdamStep MakeAdamStep(double norm, double max_norm, double learning_rate, int updates);
-// Adam without weight decay. Source: optax.adam as in training.py of google-deepmind/randomized_positional_encodings.
-void ApplyAdam(const AdamStep& step, std::span<const float> gradient, std::span<float> moment1, std::span<float> moment2,
-               std::span<float> parameters);
+// Adam without weight decay. Source: optax.adam as in training.py of
+// google-deepmind/randomized_positional_encodings.
+void ApplyAdam(const AdamStep& step, std::span<const float> gradient, std::span<float> moment1,
+               std::span<float> moment2, std::span<float> parameters);
 
 }  // namespace longreach::trainer

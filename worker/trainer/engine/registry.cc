@@ -10,7 +10,8 @@ namespace {
 constexpr char kLibtorch[] = "libtorch";
 constexpr char kLanes[] = "lanes";
 
-// What is taken when nobody asks: lanes where there are registers for them. Four at a time are slower than LibTorch.
+// What is taken when nobody asks: lanes where there are registers for them. Four at a time are slower than
+// LibTorch.
 std::string Default() { return RunnableKernels().front() == lanes::PortableKernels() ? kLibtorch : kLanes; }
 
 }  // namespace
@@ -33,7 +34,8 @@ std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const Engin
     log(Text("engine libtorch instead of ", kernels->name, ", which does not know ", why_not));
     return MakeLibtorchEngine(settings, options);
   }
-  TORCH_CHECK(false, Text("engine: unknown name '", wanted, "'; this machine has ", Join(EngineNames(), ", "), " and ", kLanes));
+  TORCH_CHECK(false, Text("engine: unknown name '", wanted, "'; this machine has ", Join(EngineNames(), ", "),
+                          " and ", kLanes));
 }
 
 }  // namespace longreach::trainer

@@ -1,5 +1,5 @@
-// The threads that work units run on. LibTorch computes each unit with one thread, so nothing of a result depends on how
-// many there are.
+// The threads that work units run on. LibTorch computes each unit with one thread, so nothing of a result
+// depends on how many there are.
 #pragma once
 
 #include <condition_variable>
@@ -16,8 +16,8 @@ namespace longreach::trainer {
 // Cores that this process may run on.
 int AvailableThreads();
 
-// Makes LibTorch single-threaded on the calling thread and flushes denormals to zero there: a steep bias makes
-// probabilities around 1e-40, which would cost several times the work.
+// Makes LibTorch single-threaded on the calling thread and flushes denormals to zero there: a steep bias
+// makes probabilities around 1e-40, which would cost several times the work.
 void PrepareThread();
 
 class ThreadPool {
@@ -28,8 +28,8 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(helpers_.size()) + 1; }
 
-  // Calls work(i) for each i in [0, count), on any of the threads; returns when all are done. Rethrows the first
-  // exception. One Run() at a time.
+  // Calls work(i) for each i in [0, count), on any of the threads; returns when all are done. Rethrows the
+  // first exception. One Run() at a time.
   void Run(int64_t count, const std::function<void(int64_t)>& work);
 
  private:

@@ -10,13 +10,15 @@ namespace {
 // The floats of member item / chunks from chunk item % chunks on.
 std::span<float> Chunk(const Tensor& flat, int64_t chunks, int64_t item) {
   const int64_t stride = flat.size(1), first = item % chunks * kChunk;
-  return {flat.data_ptr<float>() + item / chunks * stride + first, static_cast<size_t>(std::min(kChunk, stride - first))};
+  return {flat.data_ptr<float>() + item / chunks * stride + first,
+          static_cast<size_t>(std::min(kChunk, stride - first))};
 }
 
 }  // namespace
 
-std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::vector<double>& norms, const std::vector<double>& learning_rates,
-                                double clip_norm, PackState& state, std::vector<StepResult>& results) {
+std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::vector<double>& norms,
+                                const std::vector<double>& learning_rates, double clip_norm, PackState& state,
+                                std::vector<StepResult>& results) {
   std::vector<AdamStep> steps(state.members.size());
   results.assign(state.members.size(), {});
   for (size_t m = 0; m < state.members.size(); ++m) {
@@ -34,8 +36,10 @@ std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::ve
   return steps;
 }
 
-std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients, const std::vector<double>& losses,
-                                    const std::vector<double>& learning_rates, double clip_norm, PackState& state) {
+std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
+                                    const std::vector<double>& losses,
+                                    const std::vector<double>& learning_rates, double clip_norm,
+                                    PackState& state) {
   const int64_t chunks = (gradients.size(1) + kChunk - 1) / kChunk, items = state.size() * chunks;
   const auto live = [&](int64_t item) { return state.members[static_cast<size_t>(item / chunks)].live; };
   std::vector<double> squares(static_cast<size_t>(items), 0);
@@ -49,8 +53,9 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients, c
   const std::vector<AdamStep> steps = MakeSteps(losses, norms, learning_rates, clip_norm, state, results);
   pool.Run(items, [&](int64_t item) {
     if (!live(item)) return;
-    ApplyAdam(steps[static_cast<size_t>(item / chunks)], Chunk(gradients, chunks, item), Chunk(state.moment1, chunks, item),
-              Chunk(state.moment2, chunks, item), Chunk(state.parameters, chunks, item));
+    ApplyAdam(steps[static_cast<size_t>(item / chunks)], Chunk(gradients, chunks, item),
+              Chunk(state.moment1, chunks, item), Chunk(state.moment2, chunks, item),
+              Chunk(state.parameters, chunks, item));
   });
   ++state.step;
   return results;

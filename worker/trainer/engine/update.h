@@ -9,13 +9,17 @@
 
 namespace longreach::trainer {
 
-// The step of each live member, from its loss and the norm of its gradient. A member of which one is not finite is marked as
-// diverged instead.
-std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::vector<double>& norms, const std::vector<double>& learning_rates,
-                                double clip_norm, PackState& state, std::vector<StepResult>& results);
+// The step of each live member, from its loss and the norm of its gradient. A member of which one is not
+// finite is marked as diverged instead.
+std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::vector<double>& norms,
+                                const std::vector<double>& learning_rates, double clip_norm, PackState& state,
+                                std::vector<StepResult>& results);
 
-// StepEngine::Update() for gradients [E, stride] in memory. Bits do not depend on the threads: sums go over fixed chunks.
-std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients, const std::vector<double>& losses,
-                                    const std::vector<double>& learning_rates, double clip_norm, PackState& state);
+// StepEngine::Update() for gradients [E, stride] in memory. Bits do not depend on the threads: sums go over
+// fixed chunks.
+std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
+                                    const std::vector<double>& losses,
+                                    const std::vector<double>& learning_rates, double clip_norm,
+                                    PackState& state);
 
 }  // namespace longreach::trainer

@@ -23,16 +23,19 @@ Tensor LookUp(const Tensor& table, const Distances& distances, int64_t first_que
 }
 
 // (q + v) r of each pair: [E, B, H, queries, T].
-Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, const Distances& distances, int64_t first_query) {
+Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, const Distances& distances,
+                      int64_t first_query) {
   const int64_t members = queries_EBHTK.size(0), batch = queries_EBHTK.size(1), heads = queries_EBHTK.size(2);
   const int64_t queries = queries_EBHTK.size(3), head_dim = queries_EBHTK.size(4), tape = distances.tape();
   const Tensor q = queries_EBHTK + content.relative_bias.view({-1, 1, heads, 1, head_dim});
   // [E or 1, H, R, K].
   const Tensor keys = content.keys.view({-1, content.keys.size(-2), heads, head_dim}).transpose(1, 2);
   if (distances.toeplitz()) {
-    // Row t of [queries, R] holds the pair (t, s) at s - t + T - 1: read with one less than a row's length from row to row.
+    // Row t of [queries, R] holds the pair (t, s) at s - t + T - 1: read with one less than a row's length
+    // from row to row.
     const int64_t entries = 2 * tape - 1;
-    const Tensor all = at::matmul(q, keys.unsqueeze(1).transpose(-1, -2)).contiguous();  // [E, B, H, queries, R].
+    const Tensor all =
+        at::matmul(q, keys.unsqueeze(1).transpose(-1, -2)).contiguous();  // [E, B, H, queries, R].
     const int64_t row = queries * entries;
     return all.as_strided({members, batch, heads, queries, tape},
                           {batch * heads * row, heads * row, row, entries - 1, 1}, tape - 1 - first_query);
@@ -43,8 +46,8 @@ Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, c
   return at::matmul(by_query, pair_keys.transpose(-1, -2)).permute({0, 3, 1, 2, 4});
 }
 
-// Softmax over the keys. Its gradient p_s (d_s - sum p d) is all rounding where one probability is nearly 1; taking d at that
-// key as the origin leaves the small terms as they are. As attention_cpu.cc does.
+// Softmax over the keys. Its gradient p_s (d_s - sum p d) is all rounding where one probability is nearly 1;
+// taking d at that key as the origin leaves the small terms as they are. As attention_cpu.cc does.
 class KeySoftmax : public torch::autograd::Function<KeySoftmax> {
  public:
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& logits) {
@@ -52,7 +55,8 @@ class KeySoftmax : public torch::autograd::Function<KeySoftmax> {
     context->save_for_backward({p});
     return p;
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
     const Tensor p = context->get_saved_variables()[0];
     const Tensor d = gradients[0] - gradients[0].gather(-1, p.argmax(-1, true));
     return {p * (d - (p * d).sum(-1, true))};
@@ -68,7 +72,11 @@ bool IsThere(const Tensor& tensor) { return tensor.defined() && tensor.numel() >
 
 // The shapes and tables of a unit as attention_cpu.h wants them.
 AttentionProblem MakeProblem(const AttentionShape& shape, const LayerTerms& terms, const Tensor& table) {
-  AttentionProblem problem{.batch = shape.batch, .tape = shape.tape, .heads = shape.heads, .head_dim = shape.head_dim, .queries = shape.queries};
+  AttentionProblem problem{.batch = shape.batch,
+                           .tape = shape.tape,
+                           .heads = shape.heads,
+                           .head_dim = shape.head_dim,
+                           .queries = shape.queries};
   if (IsThere(terms.rotation)) problem.rotation = terms.rotation.const_data_ptr<float>();
   if (IsThere(terms.content.keys)) {
     problem.content_bias = terms.content.content_bias.const_data_ptr<float>();
@@ -102,24 +110,29 @@ AttentionInput MakeInput(const AttentionShape& shape, const Tensor& q, const Ten
 class CpuAttention : public torch::autograd::Function<CpuAttention> {
  public:
   // All contiguous, or Absent(). `terms` and its distances outlive the graph (a step).
-  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& q, const Tensor& kv, const Tensor& table,
-                        const Tensor& content_bias, const Tensor& relative_bias, const Tensor& relative_keys,
-                        AttentionShape shape, const LayerTerms* terms) {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& q, const Tensor& kv,
+                        const Tensor& table, const Tensor& content_bias, const Tensor& relative_bias,
+                        const Tensor& relative_keys, AttentionShape shape, const LayerTerms* terms) {
     Tensor out = at::empty({shape.batch * shape.queries, shape.heads * shape.head_dim}, at::kFloat);
     Tensor probabilities = at::empty({shape.batch, shape.heads, shape.queries, shape.tape}, at::kFloat);
-    AttentionForward(MakeProblem(shape, *terms, table), MakeInput(shape, q, kv), out.data_ptr<float>(), probabilities.data_ptr<float>());
-    context->save_for_backward({q, kv, table, probabilities, IsThere(terms->rotation) ? terms->rotation : Absent(), content_bias,
+    AttentionForward(MakeProblem(shape, *terms, table), MakeInput(shape, q, kv), out.data_ptr<float>(),
+                     probabilities.data_ptr<float>());
+    context->save_for_backward({q, kv, table, probabilities,
+                                IsThere(terms->rotation) ? terms->rotation : Absent(), content_bias,
                                 relative_bias, relative_keys});
-    context->saved_data["shape"] = std::vector<int64_t>{shape.batch, shape.tape, shape.heads, shape.head_dim, shape.queries};
+    context->saved_data["shape"] =
+        std::vector<int64_t>{shape.batch, shape.tape, shape.heads, shape.head_dim, shape.queries};
     context->saved_data["distances"] = reinterpret_cast<int64_t>(terms->distances);
     return out;
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
     const torch::autograd::variable_list saved = context->get_saved_variables();
     const Tensor &q = saved[0], &kv = saved[1], &table = saved[2], &probabilities = saved[3];
     const std::vector<int64_t> sizes = context->saved_data["shape"].toIntVector();
-    const AttentionShape shape{.batch = sizes[0], .tape = sizes[1], .heads = sizes[2], .head_dim = sizes[3], .queries = sizes[4]};
+    const AttentionShape shape{
+        .batch = sizes[0], .tape = sizes[1], .heads = sizes[2], .head_dim = sizes[3], .queries = sizes[4]};
     LayerTerms terms;
     terms.rotation = saved[4];
     terms.content = {.content_bias = saved[5], .relative_bias = saved[6], .keys = saved[7]};
@@ -133,8 +146,8 @@ class CpuAttention : public torch::autograd::Function<CpuAttention> {
     const Tensor u_gradient = zeros(saved[5]), v_gradient = zeros(saved[6]), r_gradient = zeros(saved[7]);
     const int64_t width = shape.heads * shape.head_dim;
     float* keys = kv_gradient.data_ptr<float>() + (IsThere(q) ? 0 : width);
-    AttentionBackward(MakeProblem(shape, terms, table), MakeInput(shape, q, kv), probabilities.const_data_ptr<float>(),
-                      out_gradient.const_data_ptr<float>(),
+    AttentionBackward(MakeProblem(shape, terms, table), MakeInput(shape, q, kv),
+                      probabilities.const_data_ptr<float>(), out_gradient.const_data_ptr<float>(),
                       {.q = IsThere(q) ? q_gradient.data_ptr<float>() : kv_gradient.data_ptr<float>(),
                        .k = keys,
                        .v = keys + width,
@@ -162,8 +175,10 @@ Tensor Rotate(const Tensor& x, const Tensor& rotation) {
   return at::stack({a * cosine - b * sine, b * cosine + a * sine}, -1).flatten(-2);
 }
 
-Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTerms& terms, int64_t batch, int64_t first_query) {
-  const int64_t heads = queries.size(1), count = queries.size(2), head_dim = queries.size(3), tape = keys.size(2);
+Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTerms& terms, int64_t batch,
+                       int64_t first_query) {
+  const int64_t heads = queries.size(1), count = queries.size(2), head_dim = queries.size(3),
+                tape = keys.size(2);
   const double scale = 1.0 / std::sqrt(static_cast<double>(head_dim));
   const int64_t members = queries.size(0) / batch;
   const std::vector<int64_t> by_member = {members, batch, heads, count, tape};
@@ -171,7 +186,8 @@ Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTer
   if (terms.content.keys.defined()) {
     const Tensor q = queries.view({members, batch, heads, count, head_dim});
     const Tensor k = keys.view({members, batch, heads, tape, head_dim});
-    const Tensor content = at::matmul(q + terms.content.content_bias.view({-1, 1, heads, 1, head_dim}), k.transpose(-1, -2));
+    const Tensor content =
+        at::matmul(q + terms.content.content_bias.view({-1, 1, heads, 1, head_dim}), k.transpose(-1, -2));
     logits = (content + RelativeLogits(q, terms.content, *terms.distances, first_query)) * scale;
   } else {
     logits = at::matmul(queries * scale, keys.transpose(-1, -2)).view(by_member);
@@ -194,11 +210,12 @@ Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv,
                    .relative_bias = dense(terms.content.relative_bias),
                    .keys = dense(terms.content.keys)};
     if (at::GradMode::is_enabled()) {
-      return CpuAttention::apply(dense(q), kv, all.bias_table, all.content.content_bias, all.content.relative_bias, all.content.keys,
-                                 shape, &all);
+      return CpuAttention::apply(dense(q), kv, all.bias_table, all.content.content_bias,
+                                 all.content.relative_bias, all.content.keys, shape, &all);
     }
     Tensor out = at::empty({shape.batch * shape.queries, width}, at::kFloat);
-    AttentionForward(MakeProblem(shape, all, all.bias_table), MakeInput(shape, q, kv), out.data_ptr<float>(), nullptr);
+    AttentionForward(MakeProblem(shape, all, all.bias_table), MakeInput(shape, q, kv), out.data_ptr<float>(),
+                     nullptr);
     return out;
   }
   Tensor queries, keys, values;
@@ -218,13 +235,16 @@ Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv,
   values = values.contiguous();
   int64_t block = shape.queries;
   if (!at::GradMode::is_enabled()) {
-    block = std::clamp<int64_t>(kLogitsAtATime / (queries.size(0) * shape.heads * shape.tape), 1, shape.queries);
+    block =
+        std::clamp<int64_t>(kLogitsAtATime / (queries.size(0) * shape.heads * shape.tape), 1, shape.queries);
   }
   std::vector<Tensor> blocks;
   for (int64_t first = 0; first < shape.queries; first += block) {
     const int64_t count = std::min(block, shape.queries - first);
-    const Tensor logits = AttentionLogits(queries.narrow(2, first, count).contiguous(), keys, terms, shape.batch, first_query + first);
-    blocks.push_back(at::matmul(at::GradMode::is_enabled() ? KeySoftmax::apply(logits) : at::softmax(logits, -1), values));
+    const Tensor logits = AttentionLogits(queries.narrow(2, first, count).contiguous(), keys, terms,
+                                          shape.batch, first_query + first);
+    blocks.push_back(
+        at::matmul(at::GradMode::is_enabled() ? KeySoftmax::apply(logits) : at::softmax(logits, -1), values));
   }
   const Tensor result = blocks.size() == 1 ? blocks[0] : at::cat(blocks, 2);  // [E B, H, queries, K].
   std::vector<int64_t> rows = kv.sizes().vec();

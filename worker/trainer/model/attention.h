@@ -1,7 +1,7 @@
 // Attention over a tape, both directions, with whatever an encoding adds.
 //
-// Shapes: E member of the pack, B sequence, T position, H head, K features per head, D = H K. A tensor without pack axis
-// belongs to one member alone. Rows are sequence by sequence: [B T, D].
+// Shapes: E member of the pack, B sequence, T position, H head, K features per head, D = H K. A tensor
+// without pack axis belongs to one member alone. Rows are sequence by sequence: [B T, D].
 #pragma once
 
 #include "worker/trainer/encodings/encoding.h"
@@ -25,16 +25,17 @@ struct AttentionShape {
   int64_t queries = 0;
 };
 
-// q: [.., B queries, D]; kv: [.., B T, 2 D], the keys first. Where q is undefined, kv is [.., B T, 3 D] with the queries in
-// front, and queries == tape. Returns [.., B queries, D].
+// q: [.., B queries, D]; kv: [.., B T, 2 D], the keys first. Where q is undefined, kv is [.., B T, 3 D] with
+// the queries in front, and queries == tape. Returns [.., B queries, D].
 //
-// softmax((q k + content) / sqrt(K) + bias) v, over all keys. Of long tapes only a block of queries is there at a time
-// when no gradient is asked for.
+// softmax((q k + content) / sqrt(K) + bias) v, over all keys. Of long tapes only a block of queries is there
+// at a time when no gradient is asked for.
 Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms);
 
 // The parts, for tests and golden vectors. Heads in front: [E B, H, T, K].
 Tensor Rotate(const Tensor& x, const Tensor& rotation);
 // Logits of `queries` [E B, H, queries, K], the first of which is at position first_query.
-Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTerms& terms, int64_t batch, int64_t first_query);
+Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTerms& terms, int64_t batch,
+                       int64_t first_query);
 
 }  // namespace longreach::trainer

@@ -52,8 +52,8 @@ struct Space {
 
 template <int kHead>
 struct Core {
-  // A head's features of one position as one vector. Where they are summed over keys the compiler's own choice would be to run
-  // over the keys and shuffle, at a third of the speed.
+  // A head's features of one position as one vector. Where they are summed over keys the compiler's own
+  // choice would be to run over the keys and shuffle, at a third of the speed.
   using Row [[gnu::vector_size(4 * (kHead > 0 ? kHead : 1)), gnu::aligned(4), gnu::may_alias]] = float;
 
   const AttentionProblem& problem;
@@ -79,7 +79,8 @@ struct Core {
   LONGREACH_INLINE float Scale() const { return 1.0f / std::sqrt(static_cast<float>(K())); }
 
   // Brings queries, keys and values of (b, h) into the work space.
-  LONGREACH_INLINE void Load(const AttentionInput& input, int64_t b, int64_t h, bool values_transposed) const {
+  LONGREACH_INLINE void Load(const AttentionInput& input, int64_t b, int64_t h,
+                             bool values_transposed) const {
     const float scale = Scale();
     for (int64_t t = 0; t < problem.queries; ++t) {
       float* row = space.q.data() + t * K();
@@ -143,7 +144,8 @@ struct Core {
       Row even[kQueries] = {}, odd[kQueries] = {};
       int64_t s = 0;
       for (; s + 1 < problem.tape; s += 2) {
-        const Row first = *reinterpret_cast<const Row*>(y + s * kHead), second = *reinterpret_cast<const Row*>(y + (s + 1) * kHead);
+        const Row first = *reinterpret_cast<const Row*>(y + s * kHead),
+                  second = *reinterpret_cast<const Row*>(y + (s + 1) * kHead);
         for (int64_t j = 0; j < kQueries; ++j) {
           even[j] += rows[j * padded + s] * first;
           odd[j] += rows[j * padded + s + 1] * second;
@@ -187,7 +189,8 @@ struct Core {
   // Entries of the relative keys, with room to read past the last.
   LONGREACH_INLINE int64_t PaddedEntries() const { return Padded(problem.entries) + kLanes; }
   LONGREACH_INLINE int64_t EntryOf(int64_t query, int64_t key) const {
-    return problem.places == nullptr ? key - query + problem.tape - 1 : problem.places[key] - problem.places[query] + problem.center;
+    return problem.places == nullptr ? key - query + problem.tape - 1
+                                     : problem.places[key] - problem.places[query] + problem.center;
   }
 
   // Lays the relative keys out head by head, as rows and as columns.
@@ -196,7 +199,9 @@ struct Core {
       for (int64_t e = 0; e < problem.entries; ++e) {
         const float* row = problem.relative_keys + (e * problem.heads + h) * K();
         std::copy_n(row, K(), space.r.data() + (h * problem.entries + e) * K());
-        for (int64_t i = 0; i < K(); ++i) space.rt[static_cast<size_t>((h * K() + i) * PaddedEntries() + e)] = row[i];
+        for (int64_t i = 0; i < K(); ++i) {
+          space.rt[static_cast<size_t>((h * K() + i) * PaddedEntries() + e)] = row[i];
+        }
       }
     }
   }
@@ -224,13 +229,16 @@ struct Core {
     }
   }
 
-  // From d loss / d logits of a query: adds to the gradient of the relative keys, and gives that of q + v, not yet scaled.
+  // From d loss / d logits of a query: adds to the gradient of the relative keys, and gives that of q + v,
+  // not yet scaled.
   LONGREACH_INLINE void RelativeBackward(int64_t h, int64_t t, const float* ds, float* dq) const {
     const float* q = space.qv.data() + t * K();
     const float* keys = space.r.data() + h * problem.entries * K();
     if constexpr (kHead > 0) {
       Row sum = {};
-      for (int64_t s = 0; s < problem.tape; ++s) sum += ds[s] * *reinterpret_cast<const Row*>(keys + EntryOf(first_query + t, s) * kHead);
+      for (int64_t s = 0; s < problem.tape; ++s) {
+        sum += ds[s] * *reinterpret_cast<const Row*>(keys + EntryOf(first_query + t, s) * kHead);
+      }
       *reinterpret_cast<Row*>(dq) = sum;
     } else {
       std::fill_n(dq, K(), 0.0f);
@@ -249,7 +257,8 @@ struct Core {
     } else {
       for (int64_t s = 0; s < problem.tape; ++s) {
         for (int64_t i = 0; i < K(); ++i) {
-          space.drt[static_cast<size_t>((h * K() + i) * PaddedEntries() + EntryOf(first_query + t, s))] += q[i] * ds[s];
+          space.drt[static_cast<size_t>((h * K() + i) * PaddedEntries() + EntryOf(first_query + t, s))] +=
+              q[i] * ds[s];
         }
       }
     }
@@ -259,7 +268,9 @@ struct Core {
     for (int64_t h = 0; h < problem.heads; ++h) {
       for (int64_t e = 0; e < problem.entries; ++e) {
         float* row = gradient + (e * problem.heads + h) * K();
-        for (int64_t i = 0; i < K(); ++i) row[i] += space.drt[static_cast<size_t>((h * K() + i) * PaddedEntries() + e)];
+        for (int64_t i = 0; i < K(); ++i) {
+          row[i] += space.drt[static_cast<size_t>((h * K() + i) * PaddedEntries() + e)];
+        }
       }
     }
   }
@@ -300,15 +311,19 @@ struct Core {
           for (int64_t j = 0; j < count; ++j) {
             float* row = space.rows.data() + j * padded;
             if (problem.relative_keys != nullptr) AddRelative(h, t + j, row);
-            if (problem.table != nullptr) AddBias(problem.table + h * problem.entries, first_query + t + j, row);
+            if (problem.table != nullptr) {
+              AddBias(problem.table + h * problem.entries, first_query + t + j, row);
+            }
             Softmax(row);
             if (probabilities != nullptr) {
-              std::copy_n(row, problem.tape, probabilities + ((b * problem.heads + h) * problem.queries + t + j) * problem.tape);
+              std::copy_n(row, problem.tape,
+                          probabilities + ((b * problem.heads + h) * problem.queries + t + j) * problem.tape);
             }
           }
           Mix(space.rows.data(), space.v.data(), space.go.data());
           for (int64_t j = 0; j < count; ++j) {
-            std::copy_n(space.go.data() + j * K(), K(), out + (b * problem.queries + t + j) * width + h * K());
+            std::copy_n(space.go.data() + j * K(), K(),
+                        out + (b * problem.queries + t + j) * width + h * K());
           }
         }
       }
@@ -317,8 +332,8 @@ struct Core {
 
   // rows: in, d loss / d probabilities; out, d loss / d logits.
   //
-  // p_s (d_s - sum p d). Where one probability is nearly 1 the difference is all rounding; taking d at that key as the origin
-  // leaves the small terms as they are.
+  // p_s (d_s - sum p d). Where one probability is nearly 1 the difference is all rounding; taking d at that
+  // key as the origin leaves the small terms as they are.
   LONGREACH_INLINE void SoftmaxBackward(const float* p, float* row) const {
     int64_t top = 0;
     for (int64_t s = 1; s < problem.tape; ++s) top = p[s] > p[top] ? s : top;
@@ -337,8 +352,8 @@ struct Core {
     }
   }
 
-  LONGREACH_INLINE void Backward(const AttentionInput& input, const float* probabilities, const float* out_gradient,
-                                 const AttentionGradient& gradient) const {
+  LONGREACH_INLINE void Backward(const AttentionInput& input, const float* probabilities,
+                                 const float* out_gradient, const AttentionGradient& gradient) const {
     const int64_t width = problem.heads * K();
     const float scale = Scale();
     float* p = space.more_rows.data();
@@ -356,7 +371,8 @@ struct Core {
             float* row = p + j * padded;
             if (j < count) {
               std::copy_n(out_gradient + (b * problem.queries + t + j) * width + h * K(), K(), go);
-              std::copy_n(probabilities + ((b * problem.heads + h) * problem.queries + t + j) * problem.tape, problem.tape, row);
+              std::copy_n(probabilities + ((b * problem.heads + h) * problem.queries + t + j) * problem.tape,
+                          problem.tape, row);
               std::fill(row + problem.tape, row + padded, 0.0f);
             } else {
               std::fill_n(go, K(), 0.0f);
@@ -432,32 +448,39 @@ Space MakeSpace(const AttentionProblem& problem, bool backward) {
 }
 
 // Head sizes of the paper's and the golden models; any other goes through the loop of runtime length.
-LONGREACH_CLONES void Forward8(const AttentionProblem& problem, Space& space, const AttentionInput& input, float* out, float* probabilities) {
+LONGREACH_CLONES void Forward8(const AttentionProblem& problem, Space& space, const AttentionInput& input,
+                               float* out, float* probabilities) {
   Core<8>{problem, space}.Forward(input, out, probabilities);
 }
-LONGREACH_CLONES void ForwardAny(const AttentionProblem& problem, Space& space, const AttentionInput& input, float* out, float* probabilities) {
+LONGREACH_CLONES void ForwardAny(const AttentionProblem& problem, Space& space, const AttentionInput& input,
+                                 float* out, float* probabilities) {
   Core<0>{problem, space}.Forward(input, out, probabilities);
 }
-LONGREACH_CLONES void Backward8(const AttentionProblem& problem, Space& space, const AttentionInput& input, const float* probabilities,
-                                const float* out_gradient, const AttentionGradient& gradient) {
+LONGREACH_CLONES void Backward8(const AttentionProblem& problem, Space& space, const AttentionInput& input,
+                                const float* probabilities, const float* out_gradient,
+                                const AttentionGradient& gradient) {
   Core<8>{problem, space}.Backward(input, probabilities, out_gradient, gradient);
 }
-LONGREACH_CLONES void BackwardAny(const AttentionProblem& problem, Space& space, const AttentionInput& input, const float* probabilities,
-                                  const float* out_gradient, const AttentionGradient& gradient) {
+LONGREACH_CLONES void BackwardAny(const AttentionProblem& problem, Space& space, const AttentionInput& input,
+                                  const float* probabilities, const float* out_gradient,
+                                  const AttentionGradient& gradient) {
   Core<0>{problem, space}.Backward(input, probabilities, out_gradient, gradient);
 }
 
 }  // namespace
 
-void AttentionForward(const AttentionProblem& problem, const AttentionInput& input, float* out, float* probabilities) {
+void AttentionForward(const AttentionProblem& problem, const AttentionInput& input, float* out,
+                      float* probabilities) {
   Space space = MakeSpace(problem, false);
   (problem.head_dim == 8 ? Forward8 : ForwardAny)(problem, space, input, out, probabilities);
 }
 
-void AttentionBackward(const AttentionProblem& problem, const AttentionInput& input, const float* probabilities,
-                       const float* out_gradient, const AttentionGradient& gradient) {
+void AttentionBackward(const AttentionProblem& problem, const AttentionInput& input,
+                       const float* probabilities, const float* out_gradient,
+                       const AttentionGradient& gradient) {
   Space space = MakeSpace(problem, true);
-  (problem.head_dim == 8 ? Backward8 : BackwardAny)(problem, space, input, probabilities, out_gradient, gradient);
+  (problem.head_dim == 8 ? Backward8 : BackwardAny)(problem, space, input, probabilities, out_gradient,
+                                                    gradient);
 }
 
 }  // namespace longreach::trainer

@@ -1,7 +1,9 @@
-// Attention of one work unit on the CPU, forward and backward, without tensors: a sequence and head at a time, a few
-// queries at a time, so that nothing T x T is made unless the backward pass needs the probabilities.
+// Attention of one work unit on the CPU, forward and backward, without tensors: a sequence and head at a
+// time, a few queries at a time, so that nothing T x T is made unless the backward pass needs the
+// probabilities.
 //
-// Shapes: B sequence, T position, H head, K features per head, R signed distances. Rows are [H K] with a stride of their own.
+// Shapes: B sequence, T position, H head, K features per head, R signed distances. Rows are [H K] with a
+// stride of their own.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,8 @@ struct AttentionProblem {
   const float* rotation = nullptr;  // [2, T, K/2] or none.
   const float* table = nullptr;     // [H, entries] or none.
   int64_t entries = 0;
-  // Transformer-XL, all three or none: u [H, K], v [H, K] and r [entries, H K]; logits get (q + u) k + (q + v) r.
+  // Transformer-XL, all three or none: u [H, K], v [H, K] and r [entries, H K]; logits get (q + u) k + (q +
+  // v) r.
   const float* content_bias = nullptr;
   const float* relative_bias = nullptr;
   const float* relative_keys = nullptr;
@@ -48,9 +51,11 @@ struct AttentionGradient {
 };
 
 // out: [B queries, H K]. probabilities: [B, H, queries, T], or none.
-void AttentionForward(const AttentionProblem& problem, const AttentionInput& input, float* out, float* probabilities);
+void AttentionForward(const AttentionProblem& problem, const AttentionInput& input, float* out,
+                      float* probabilities);
 
-void AttentionBackward(const AttentionProblem& problem, const AttentionInput& input, const float* probabilities,
-                       const float* out_gradient, const AttentionGradient& gradient);
+void AttentionBackward(const AttentionProblem& problem, const AttentionInput& input,
+                       const float* probabilities, const float* out_gradient,
+                       const AttentionGradient& gradient);
 
 }  // namespace longreach::trainer

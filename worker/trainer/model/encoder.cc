@@ -89,11 +89,14 @@ Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_
 
 PassTerms Encoder::Prepare(const PassPositions& positions) const {
   PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}};
-  for (const Tensor& position_T : positions.rotation) terms.rotation.push_back(encoding_->Rotation(position_T));
+  for (const Tensor& position_T : positions.rotation) {
+    terms.rotation.push_back(encoding_->Rotation(position_T));
+  }
   if (encoding_->Trained()) return terms;
   if (positions.embedding.defined()) terms.addition = encoding_->Addition(positions.embedding, {});
   for (size_t layer = 0; layer < positions.distances.size(); ++layer) {
-    terms.bias_tables.push_back(encoding_->BiasTable(positions.distances[layer], {}, static_cast<int>(layer)));
+    terms.bias_tables.push_back(
+        encoding_->BiasTable(positions.distances[layer], {}, static_cast<int>(layer)));
   }
   return terms;
 }
@@ -102,7 +105,9 @@ Tensor Encoder::TokenRows(const std::vector<uint8_t>& tokens, int64_t first, int
   Tensor rows = at::zeros({count, input_vocabulary_ + 1}, at::kFloat);
   const float scale = static_cast<float>(std::sqrt(static_cast<double>(dim_)));
   float* row = rows.data_ptr<float>();
-  for (int64_t n = 0; n < count; ++n, row += input_vocabulary_ + 1) row[tokens[static_cast<size_t>(first + n)]] = scale;
+  for (int64_t n = 0; n < count; ++n, row += input_vocabulary_ + 1) {
+    row[tokens[static_cast<size_t>(first + n)]] = scale;
+  }
   return rows;
 }
 
@@ -125,8 +130,9 @@ Tensor Encoder::Forward(const ParameterSet& parameters, const Feed& feed) const 
   const auto at_index = [&](int index) -> const Tensor& { return parameters[static_cast<size_t>(index)]; };
   Tensor h = Linear(feed.tokens, at_index(embed_));
   if (encoding_->Use() == PositionUse::kEmbedding) {
-    const Tensor addition =
-        encoding_->Trained() ? encoding_->Addition(feed.terms.positions->embedding, parameters) : feed.terms.addition;
+    const Tensor addition = encoding_->Trained()
+                                ? encoding_->Addition(feed.terms.positions->embedding, parameters)
+                                : feed.terms.addition;
     std::vector<int64_t> by_sequence = h.sizes().vec();
     by_sequence.insert(by_sequence.end() - 1, feed.tape);
     by_sequence[by_sequence.size() - 3] = feed.batch;
@@ -136,7 +142,11 @@ Tensor Encoder::Forward(const ParameterSet& parameters, const Feed& feed) const 
   for (int i = 0; i < layers_; ++i) {
     const Layer& layer = layer_parameters_[static_cast<size_t>(i)];
     const bool last = i + 1 == layers_;
-    AttentionShape shape{.batch = feed.batch, .tape = feed.tape, .heads = heads_, .head_dim = dim_ / heads_, .queries = feed.tape};
+    AttentionShape shape{.batch = feed.batch,
+                         .tape = feed.tape,
+                         .heads = heads_,
+                         .head_dim = dim_ / heads_,
+                         .queries = feed.tape};
     Tensor q, kv;
     if (last) {
       // After the last attention only the outputs are read: nothing else is computed.
@@ -147,11 +157,14 @@ Tensor Encoder::Forward(const ParameterSet& parameters, const Feed& feed) const 
     } else {
       kv = Linear(h, at::cat({at_index(layer.q), at_index(layer.k), at_index(layer.v)}, -1));
     }
-    const Tensor attended = Linear(Attention(shape, q, kv, TermsOf(parameters, feed.terms, i)), at_index(layer.o));
-    const Tensor u = LayerNorm(AddDropped(h, attended, feed, 1 + 2 * i), at_index(layer.norm1_scale), at_index(layer.norm1_offset));
+    const Tensor attended =
+        Linear(Attention(shape, q, kv, TermsOf(parameters, feed.terms, i)), at_index(layer.o));
+    const Tensor u = LayerNorm(AddDropped(h, attended, feed, 1 + 2 * i), at_index(layer.norm1_scale),
+                               at_index(layer.norm1_offset));
     const Tensor hidden = at::relu(Linear(u, at_index(layer.mlp1_w), at_index(layer.mlp1_b)));
     const Tensor mlp = Linear(hidden, at_index(layer.mlp2_w), at_index(layer.mlp2_b));
-    h = LayerNorm(AddDropped(u, mlp, feed, 2 + 2 * i), at_index(layer.norm2_scale), at_index(layer.norm2_offset));
+    h = LayerNorm(AddDropped(u, mlp, feed, 2 + 2 * i), at_index(layer.norm2_scale),
+                  at_index(layer.norm2_offset));
   }
   return Linear(h, at_index(out_w_), at_index(out_b_));
 }

@@ -1,7 +1,8 @@
 // The encoder of the algorithmic tasks: 5 post-norm layers by default, both directions, no final norm.
 // Source: models/transformer.py of google-deepmind/randomized_positional_encodings; reference section 4.
 //
-// Shapes: E member of the pack (no such axis for one member alone), B sequence, T position, N = B T, D features, V tokens.
+// Shapes: E member of the pack (no such axis for one member alone), B sequence, T position, N = B T, D
+// features, V tokens.
 #pragma once
 
 #include <memory>
@@ -26,9 +27,10 @@ struct Feed {
   int64_t batch = 0;
   int64_t tape = 0;
   int64_t outputs = 0;       // Positions at the end of the tape whose logits are wanted.
-  Tensor tokens;             // Float [N, V_in + 1]: sqrt(D) at the token, else 0, so that a product looks up and scales.
+  Tensor tokens;  // Float [N, V_in + 1]: sqrt(D) at the token, else 0, so that a product looks up and scales.
   PassTerms terms;
-  std::vector<Tensor> keep;  // By dropout place, [N, D] (the last layer's: [B outputs, D]): 0 or 1/(1-p). Empty: no dropout.
+  std::vector<Tensor>
+      keep;  // By dropout place, [N, D] (the last layer's: [B outputs, D]): 0 or 1/(1-p). Empty: no dropout.
 };
 
 class Encoder {
@@ -48,11 +50,14 @@ class Encoder {
   // Logits of the last `outputs` positions: [.., B outputs, V_out].
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const;
 
-  // Dropout places: 0 the embedding (only of additive encodings), 1 + 2 layer after attention, 2 + 2 layer after the MLP.
+  // Dropout places: 0 the embedding (only of additive encodings), 1 + 2 layer after attention, 2 + 2 layer
+  // after the MLP.
   int DropoutPlaces() const { return 1 + 2 * layers_; }
   bool DropsOut(int place) const { return place > 0 || encoding_->Use() == PositionUse::kEmbedding; }
   // Rows of a sequence that a place sees: the whole tape, or the outputs in the last layer.
-  int64_t RowsAt(int place, int64_t tape, int64_t outputs) const { return place > 2 * (layers_ - 1) ? outputs : tape; }
+  int64_t RowsAt(int place, int64_t tape, int64_t outputs) const {
+    return place > 2 * (layers_ - 1) ? outputs : tape;
+  }
   int64_t embedding_dim() const { return dim_; }
 
  private:
