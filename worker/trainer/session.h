@@ -29,8 +29,8 @@ class Session {
   void Poll();
   void Report(Progress::Phase phase, std::vector<LossPoint> points = {});
   absl::Status Checkpoint();
-  // Checkpoint() when the last one is old enough.
-  absl::Status CheckpointIfDue();
+  // Checkpoint() when the last one is old enough. One that cannot be written is a line in the log.
+  void CheckpointIfDue();
   // Adds the losses of an update; returns the points of the loss curves that it completes.
   std::vector<LossPoint> AddLosses(const std::vector<StepResult>& results);
   std::vector<LossPoint> PointsSoFar() const;

@@ -46,6 +46,49 @@ TEST_F(TrainTest, LearnsATaskThatFitsItsLengths) {
   EXPECT_GT(result->results[0].measurements[0].value, 0.9);
 }
 
+TEST_F(TrainTest, DropoutAtTestChangesWhatIsMeasured) {
+  const PackSettings settings = SmallSettings("bucket_sort", "rope", false);
+  PackRequest off = Request(settings, 1, "off"), on = Request(settings, 1, "on");
+  on.settings.evaluation.dropout = true;
+  RecordingObserver observer;
+
+  const absl::StatusOr<PackResult> without = Train(off, observer);
+  const absl::StatusOr<PackResult> with = Train(on, observer);
+
+  ASSERT_TRUE(without.ok() && with.ok());
+  // The same weights, another loss.
+  EXPECT_NE(without->results[0].measurements[5].value, with->results[0].measurements[5].value);
+}
+
+TEST_F(TrainTest, WritesCheckpointsAtTheirTimeAndGoesOnWhereNoneCanBeWritten) {
+  PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
+  request.checkpoint_every_s = 1e-9;
+  RecordingObserver observer;
+  // From update 6 on there is no folder, until the last update is done.
+  observer.wish = [&](const Progress& progress) {
+    if (progress.step == 6) std::filesystem::remove_all(request.folder);
+    if (progress.step == 12) std::filesystem::create_directories(request.folder);
+    return Observer::Wish{};
+  };
+
+  const absl::StatusOr<PackResult> result = Train(request, observer);
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->step, 12);
+  ASSERT_GE(observer.checkpoint_steps.size(), 6u);
+  EXPECT_EQ(observer.checkpoint_steps[5], 6);
+}
+
+TEST_F(TrainTest, AModelThatFitsNoMachineIsOutOfMemory) {
+  PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
+  request.settings.model = {.layers = 1024, .embedding_dim = 65536, .heads = 8192, .mlp_dim = 65536};  // 70 TB.
+  RecordingObserver observer;
+
+  const absl::StatusOr<PackResult> result = Train(request, observer);
+
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted) << result.status();
+}
+
 }  // namespace
 
 }  // namespace longreach::trainer

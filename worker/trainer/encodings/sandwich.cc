@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -19,7 +20,8 @@ class Sandwich final : public Encoding {
     std::vector<double> factors;
     for (int h = 0; h < config.num_heads; ++h) factors.push_back(config.num_heads / (8.0 * (h + 1)));
     factors_H1_ = at::tensor(factors, at::kDouble).view({-1, 1});
-    for (int half_steps = 0; half_steps < 2 * config.max_position; half_steps += break_symmetry_ ? 1 : 2) {
+    const int rows = std::min(config.max_position, 1 << 14);  // Others are made when asked for.
+    for (int half_steps = 0; half_steps < 2 * rows; half_steps += break_symmetry_ ? 1 : 2) {
       table_.push_back(Sum(0.5 * half_steps));
     }
   }

@@ -10,8 +10,8 @@ double SinCosFrequency(int64_t i, int64_t dim) {
 }
 
 SinCosTable::SinCosTable(int64_t rows, int64_t dim)
-    : rows_(rows), dim_(dim), table_(at::empty({rows, dim}, at::kFloat)) {
-  for (int64_t p = 0; p < rows; ++p) MakeRow(p, table_.data_ptr<float>() + p * dim);
+    : rows_(std::min(rows, kMaxRows)), dim_(dim), table_(at::empty({rows_, dim}, at::kFloat)) {
+  for (int64_t p = 0; p < rows_; ++p) MakeRow(p, table_.data_ptr<float>() + p * dim);
 }
 
 void SinCosTable::MakeRow(int64_t position, float* row) const {

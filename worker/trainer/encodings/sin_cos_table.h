@@ -12,7 +12,9 @@ double SinCosFrequency(int64_t i, int64_t dim);
 
 class SinCosTable {
  public:
-  // Rows for positions 0 to rows - 1 are kept; others are made when asked for.
+  static constexpr int64_t kMaxRows = 1 << 14;
+
+  // Rows for positions 0 to rows - 1 are kept, at most kMaxRows; others are made when asked for.
   SinCosTable(int64_t rows, int64_t dim);
 
   // positions: int64 or float of any shape, whole numbers, maybe negative. Returns float of that shape +
