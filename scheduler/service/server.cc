@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -22,6 +23,16 @@ constexpr size_t kThreads = 4;
 constexpr int kFilesInGo = 16;
 // What is still running when the server ends is cut off after this.
 constexpr std::chrono::seconds kPatience{2};
+
+// Keeps gRPC's threads for the life of the process. When its last object goes, gRPC 1.51 joins a thread that may sit in a
+// poll of 10 s: stopping would sometimes take that long.
+void KeepGrpc() {
+  static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+  (void)kept;
+}
 
 void SetUp(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -76,6 +87,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->worker = std::make_unique<WorkerHandlers>(*p->engine);
   p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce);
 
+  KeepGrpc();
   grpc::EnableDefaultHealthCheckService(true);
   // Names the description, so that the linker keeps it for reflection.
   grpc::health::v1::HealthCheckRequest::descriptor();
