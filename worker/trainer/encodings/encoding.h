@@ -46,6 +46,9 @@ class Encoding {
   virtual PositionUse Use() const = 0;
   // Has parameters. Without any, what it returns is made once for a whole pack.
   virtual bool Trained() const { return false; }
+  // Engines without autograd can train it: it has no parameters; or AddBiasGradient() is there; or what it adds to the
+  // embedding are rows of its one parameter, one for each position. All others are left to LibTorch.
+  virtual bool TrainsWithoutAutograd() const { return !Trained(); }
   // Adds its parameters and remembers their indices.
   virtual void Declare(ParameterLayout&) {}
   // Brings parameters back into their range, in place. Called before each forward pass.
@@ -58,8 +61,7 @@ class Encoding {
   // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor.
   virtual Tensor BiasTable(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
   // Adds to `gradients` what the gradient of a layer's BiasTable(), [H, R], makes of the parameters: for
-  // engines without autograd, on a CPU and without pack axis. Needed where the encoding is trained and has a
-  // table.
+  // engines without autograd, on a CPU and without pack axis. Goes with TrainsWithoutAutograd().
   virtual void AddBiasGradient(const Distances&, const ParameterSet& /*parameters*/, int /*layer*/,
                                const Tensor& /*table_gradient*/, const ParameterSet& /*gradients*/) const {}
   // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor.

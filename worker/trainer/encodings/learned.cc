@@ -12,6 +12,7 @@ class Learned final : public Encoding {
 
   PositionUse Use() const override { return PositionUse::kEmbedding; }
   bool Trained() const override { return true; }
+  bool TrainsWithoutAutograd() const override { return true; }
 
   void Declare(ParameterLayout& layout) override {
     table_ = layout.Add("pos.table", {rows_, dim_}, {Initial::Kind::kTruncatedNormal, 1.0});

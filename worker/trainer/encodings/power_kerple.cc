@@ -16,6 +16,7 @@ class PowerKerple final : public Encoding {
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }
+  bool TrainsWithoutAutograd() const override { return true; }
   void Declare(ParameterLayout& layout) override { parameters_.Declare(layout); }
   void Clamp(const ParameterSet& set) const override { parameters_.Clamp(set, 2.0); }
 

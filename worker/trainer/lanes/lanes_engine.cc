@@ -293,8 +293,7 @@ class LanesEngine final : public StepEngine {
         float* sum = bias_gradients_.data() + slot * groups * bias_stride;
         kernels_.reduce(sum, groups, bias_stride, 1, bias_stride, false, sum);
         const ParameterSet& into = gradient_views_[static_cast<size_t>(member)];
-        for (const Parameter& parameter : encoder_.layout().parameters()) {
-          if (parameter.name.find("kerple_") == std::string::npos) continue;
+        for (const Parameter& parameter : encoder_.EncodingParameters()) {
           std::fill_n(gradients_.data_ptr<float>() + member * model_.stride + parameter.offset, parameter.size, 0.0f);
         }
         for (int layer = 0; layer < model_.layers; ++layer) {
@@ -415,7 +414,9 @@ std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& optio
   const PackSettings::Model& model = settings.model;
   if (options.cuda) return "a GPU";
   if (options.whole_pack) return "a pack as one unit";
-  if (settings.encoding == "relative") return "encoding relative";
+  const catalog::Task& task = *catalog::FindTask(settings.task);
+  const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary, at::kCPU);
+  if (!encoder.encoding().TrainsWithoutAutograd()) return Text("encoding ", settings.encoding);
   if (model.embedding_dim != model.heads * lanes::kHeadDim) return Text("heads of ", model.embedding_dim / model.heads, " features instead of 8");
   if (model.embedding_dim % 16 != 0) return Text("model.embedding_dim ", model.embedding_dim, ", not a multiple of 16");
   if (model.mlp_dim % 8 != 0) return Text("model.mlp_dim ", model.mlp_dim, ", not a multiple of 8");

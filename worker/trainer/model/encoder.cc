@@ -84,6 +84,7 @@ Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_
   }
   out_w_ = layout_.Add("out.w", {dim_, output_vocabulary}, linear(dim_));
   out_b_ = layout_.Add("out.b", {output_vocabulary}, zeros);
+  own_parameters_ = layout_.parameters().size();
   encoding_->Declare(layout_);
 }
 

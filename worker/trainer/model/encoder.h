@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "worker/trainer/encodings/encoding.h"
@@ -40,6 +41,8 @@ class Encoder {
 
   const ParameterLayout& layout() const { return layout_; }
   const Encoding& encoding() const { return *encoding_; }
+  // Those that the encoding has declared.
+  std::span<const Parameter> EncodingParameters() const { return layout_.parameters().subspan(own_parameters_); }
   int input_vocabulary() const { return input_vocabulary_; }
   int output_vocabulary() const { return output_vocabulary_; }
 
@@ -75,6 +78,7 @@ class Encoder {
   int input_vocabulary_;
   int output_vocabulary_;
   ParameterLayout layout_;
+  size_t own_parameters_ = 0;  // The encoding's come after them.
   std::unique_ptr<Encoding> encoding_;
   int embed_;
   int out_w_;
