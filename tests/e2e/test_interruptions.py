@@ -19,7 +19,7 @@ axes:
   learning_rate: [1e-3]
   seed: 0..1
 model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
-training: {steps: 400, batch_size: 32, lengths: 1..12}
+training: {steps: 3000, batch_size: 32, lengths: 1..12}
 evaluation: {lengths: 13..16, examples: 64}
 """
 JOBS = 8
@@ -33,7 +33,7 @@ def undisturbed():
         assert ended.code == 0, ended
         jobs, measurements, points = outcome(home.path / "plain.db")
         assert [state for _, state, *_ in jobs] == ["succeeded"] * JOBS
-        assert len(points) == JOBS * 400
+        assert len(points) == JOBS * 1000
         return jobs, measurements, points
 
 
