@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -78,6 +79,10 @@ class Signals {
 
 int RunWorker(AgentOptions options, bool until_stdin_closes) {
   std::signal(SIGPIPE, SIG_IGN);
+  // Such a worker's scheduler belongs to the same parent: one that does not answer ended with it, and whoever starts the
+  // run again waits for this worker's folder.
+  constexpr double kPatienceWithParentS = 5;
+  if (until_stdin_closes) options.patience_s = std::min(options.patience_s, kPatienceWithParentS);
   boost::asio::io_context io;
   std::unique_ptr<Signals> signals;
   std::unique_ptr<StdinWatch> stdin_watch;
