@@ -19,7 +19,7 @@ axes:
   learning_rate: [1e-3]
   seed: 0..1
 model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
-training: {steps: 3000, batch_size: 32, lengths: 1..12}
+training: {steps: 6000, batch_size: 32, lengths: 1..12}
 evaluation: {lengths: 13..16, examples: 64}
 """
 JOBS = 8
