@@ -7,25 +7,11 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/endings.h"
+#include "scheduler/service/needs.h"
 #include "store/artifacts.h"
 
 namespace longreach::service {
 namespace {
-
-absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement) {
-  core::Needs needs{.experiment = requirement.experiment,
-                    .task = requirement.task,
-                    .task_revision = requirement.task_revision,
-                    .encoding = requirement.encoding,
-                    .encoding_revision = requirement.encoding_revision,
-                    .model_revision = requirement.model_revision,
-                    .data = requirement.data};
-  if (!needs.data.empty()) {
-    ASSIGN_OR_RETURN(std::optional<store::DataSetRow> data, store::FindDataSet(db, needs.data));
-    if (data) needs.data_sha256 = data->sha256;
-  }
-  return needs;
-}
 
 v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   v1::ArtifactRef ref;
