@@ -19,7 +19,7 @@ QUICKSTART := build/quickstart/quickstart.db
 CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
   -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
 
-.PHONY: help setup setup-tests build quickstart test clean
+.PHONY: help setup setup-tests build quickstart test faults clean
 
 help:  ## Print this.
 	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
@@ -51,6 +51,13 @@ test: setup-tests  ## Set up, build everything, run all tests.
 	@ninja -C $(BUILD) -j$(JOBS)
 	@echo "test: ctest, $(JOBS) at a time"
 	@ctest --preset release -j$(JOBS)
+
+FAULTS ?= full
+faults: setup-tests  ## Set up, build, run the fault tests; FAULTS=short|full|long (minutes, an hour, a day).
+	@echo "build: everything, $(JOBS) at a time"
+	@$(CONFIGURE)
+	@ninja -C $(BUILD) -j$(JOBS)
+	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -q tests/faults
 
 clean:  ## Remove the build folder, and with it the quickstart's store. LibTorch in .venv stays.
 	rm -rf build

@@ -1,4 +1,4 @@
-"""Fixtures of all end-to-end tests. A failed test shows what its processes logged."""
+"""Fixtures of all tests with real processes. A failed test shows what its processes logged."""
 import pytest
 
 import harness

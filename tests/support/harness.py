@@ -251,6 +251,13 @@ def query(store, sql, *parameters):
         return connection.execute(sql, parameters).fetchall()
 
 
+def check_ledger(home, store, *, artifacts=True):
+    """The ledger check, which ends every test that did harm: `longreach store check` on the file, with every artifact read
+    again. No scheduler may have the file open."""
+    checked = run_cli(home, "store", "check", "--store", store, *(["--artifacts"] if artifacts else []))
+    assert checked.code == 0, checked
+
+
 def write(store, sql):
     """Changes a store's file behind our programs' back."""
     with contextlib.closing(sqlite3.connect(store)) as connection:
