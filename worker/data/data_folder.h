@@ -1,0 +1,36 @@
+// The folder in which a machine's data sets lie: DATA/NAME/manifest.json and the files that it names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "proto/base/status.h"
+#include "worker/data/manifest.h"
+
+namespace longreach::data {
+
+// $LONGREACH_DATA, else $XDG_DATA_HOME/longreach/data, else ~/.local/share/longreach/data, else ./longreach-data.
+std::filesystem::path DefaultDataFolder();
+
+// Letters, digits, '-', '_' and '.', at most 64, not beginning with '.'. INVALID_ARGUMENT otherwise.
+absl::Status CheckName(const std::string& name);
+
+// The manifest of a data set whose files are there with their sizes. Errors as TextCorpus::Open().
+absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name);
+
+// ReadDataSet(), and refuses one whose identity is not `sha256` (empty: any) or that is of another kind.
+absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name, const std::string& sha256, Kind kind);
+
+// What is in the folder, ascending by name. A folder that is not there has nothing in it.
+struct Listing {
+  std::vector<Manifest> data_sets;
+  // Those that cannot be used, each with name and reason.
+  std::vector<std::string> damaged;
+};
+Listing ListDataSets(const std::filesystem::path& folder);
+
+// Reads all files of a data set and compares their hashes. DATA_LOSS names the first file that is not as it was written.
+absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string& name);
+
+}  // namespace longreach::data

@@ -1,0 +1,66 @@
+// What a data set consists of: manifest.json, the last file that an import writes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/base/status.h"
+#include "worker/data/image_set.h"
+
+namespace longreach::data {
+
+enum class Kind { kText, kImages };
+std::string_view Word(Kind kind);  // "text", "images".
+
+// Bytes [begin, end) of the corpus.
+struct ByteRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
+};
+
+struct FileEntry {
+  std::string name;  // No folder in it.
+  int64_t bytes = 0;
+  std::string sha256;
+};
+
+struct ShardEntry {
+  std::string file;
+  int64_t images = 0;
+};
+
+struct Manifest {
+  std::string name;
+  Kind kind = Kind::kText;
+  std::vector<FileEntry> files;
+
+  // Text: consecutive ranges of its only file.
+  ByteRange train, valid, test;
+
+  // Images.
+  std::vector<std::string> classes;
+  std::vector<ImageSize> sizes;
+  std::string fit;  // How images became that size: "squash" or "crop".
+  std::vector<ShardEntry> train_shards, valid_shards;
+
+  // Where it came from; not part of its identity.
+  std::string source;
+  std::string imported_at;  // ISO 8601, UTC.
+  std::string imported_by;  // The build.
+  std::vector<std::string> skipped;  // Broken images that were left out, with the reason.
+
+  int64_t bytes() const;
+  // SHA-256 of all of the above but the name and where it came from. The same import of the same files has the same one.
+  std::string Identity() const;
+};
+
+std::string ToJson(const Manifest& manifest);
+
+// INVALID_ARGUMENT or DATA_LOSS with the field: not JSON, a field missing or out of range, files named twice or outside the
+// data set's folder, ranges outside the file, an identity that its own content does not have.
+absl::StatusOr<Manifest> ParseManifest(std::string_view json);
+
+}  // namespace longreach::data
