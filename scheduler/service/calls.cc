@@ -119,6 +119,16 @@ absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overta
   worker.seen_at = clock_.Wall();
   worker.unwritten = true;
   const SteadyTime now = clock_.Steady();
+  worker.called_at = now;
+  worker.broken = false;
+  memory.broken.erase(request.worker());
+  worker.asks = request.free_slots() > 0 && !request.leaving();
+  if (worker.asks) {
+    for (const auto& [id, free_at] : memory.broken) {
+      if (free_at > now) continue;
+      for (const int64_t attempt : memory.workers[id].attempts) memory.leases.Set(attempt, now);
+    }
+  }
   memory.silences.Set(request.worker(), now + options_.lease_term);
   for (const int64_t attempt : worker.attempts) memory.leases.Set(attempt, now + options_.lease_term);
   board_.SetWorker(request.worker(), worker.seen_at);
@@ -222,13 +232,16 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
       const v1::SynchronizeResponse& response = decision.response;
       const bool news = !response.leases().empty() || !response.acknowledged().empty() || decision.told != worker.told;
       worker.told = decision.told;
+      worker.refused = !response.refused().empty();
+      if (!response.leases().empty()) worker.asks = false;
+      if (worker.broken) Shorten(request.worker(), worker, *memory);  // Of what it was given just now, too.
       worker.quiet.reset();
       if (current && response.leases().empty()) {
         worker.quiet = WorkerMemory::Quiet{ShapeOf(request), response};
         worker.quiet->response.clear_acknowledged();
         worker.quiet_epoch = memory->epoch;
       }
-      const bool may_wait = request.may_wait() && !news && !memory->stopping;
+      const bool may_wait = request.may_wait() && !news && !memory->stopping && !worker.broken;
       again = may_wait && !current;
       held = may_wait && current;
       if (held) Hold(call, response, worker, *memory);
@@ -320,12 +333,24 @@ void Engine::Forget(const std::string& worker, uint64_t incarnation, uint64_t se
   {
     auto memory = memory_.Lock();
     const auto found = memory->workers.find(worker);
-    if (found == memory->workers.end() || !found->second.held) return;
-    const v1::SynchronizeRequest& held = found->second.held->request;
-    if (held.incarnation() != incarnation || held.sequence() != sequence) return;
+    // A worker that has called anew is there, and calls that end with the scheduler say nothing of workers.
+    if (found == memory->workers.end() || memory->stopping) return;
+    if (found->second.incarnation != incarnation || found->second.sequence != sequence) return;
+    found->second.broken = true;
     call = Release(worker, found->second, *memory);
+    Shorten(worker, found->second, *memory);
   }
-  call->answer(absl::CancelledError("the caller is gone"));
+  wake_();
+  if (call) call->answer(absl::CancelledError("the caller is gone"));
+}
+
+void Engine::Shorten(const std::string& id, WorkerMemory& worker, Memory& memory) const {
+  if (worker.attempts.empty()) return;
+  const SteadyTime free_at = clock_.Steady() + std::min(options_.come_back_within, options_.lease_term);
+  memory.broken[id] = free_at;
+  for (const int64_t attempt : worker.attempts) {
+    memory.leases.Set(attempt, std::min(free_at, memory.leases.Of(attempt).value_or(free_at)));
+  }
 }
 
 void Engine::Shutdown() {

@@ -9,6 +9,11 @@
 #include "store/workers.h"
 
 namespace longreach::service {
+namespace {
+
+double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
 
 void Engine::AskToWrite(Memory& memory) const {
   if (!memory.write_at) memory.write_at = clock_.Steady() + options_.write_every;
@@ -71,6 +76,30 @@ std::optional<SteadyTime> Engine::NextDeadline() {
   return next;
 }
 
+std::map<int64_t, bool> Engine::TakeLost(SteadyTime now, Memory& memory) const {
+  // Whether it is able to take just these jobs is not looked at: then they wait for one that is.
+  const auto asks = [&memory, now](const auto& entry) {
+    const auto& [id, worker] = entry;
+    const std::optional<SteadyTime> silent_at = memory.silences.Of(id);
+    return worker.asks && !worker.refused && !worker.broken && silent_at && *silent_at > now;
+  };
+  std::optional<bool> anybody_asks;
+  std::map<int64_t, bool> lost;
+  for (const int64_t id : memory.leases.Due(now)) {
+    const auto attempt = memory.attempts.find(id);
+    const WorkerMemory* worker = attempt == memory.attempts.end() ? nullptr : &memory.workers[attempt->second.live.worker];
+    const SteadyTime end = worker == nullptr ? now : worker->called_at + options_.lease_term;
+    if (worker == nullptr || !worker->broken || end <= now) {
+      lost[id] = false;
+      continue;
+    }
+    if (!anybody_asks) anybody_asks = std::ranges::any_of(memory.workers, asks);
+    if (*anybody_asks) lost[id] = true;
+    else memory.leases.Set(id, end);
+  }
+  return lost;
+}
+
 store::Event Engine::AtDeadline(SteadyTime now) {
   struct Work {
     Gathered gathered;
@@ -78,23 +107,25 @@ store::Event Engine::AtDeadline(SteadyTime now) {
   };
   auto work = std::make_shared<Work>();
   const auto apply = [this, work, now](sql::Transaction& tx) -> absl::Status {
-    std::vector<int64_t> due;
+    std::map<int64_t, bool> lost;
     {
       auto memory = memory_.Lock();
-      due = memory->leases.Due(now);
+      lost = TakeLost(now, *memory);
       if (memory->write_at && *memory->write_at <= now) work->gathered = TakeGathered(*memory);
     }
     const WallTime wall = clock_.Wall();
     RETURN_IF_ERROR(WriteGathered(tx, work->gathered, wall));
-    for (const int64_t id : due) {
+    for (const auto& [id, broke_off] : lost) {
       ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
       if (!attempt || attempt->outcome) {
         work->effects.ended.push_back(id);
         continue;
       }
-      const double seconds = std::chrono::duration<double>(options_.lease_term).count();
-      RETURN_IF_ERROR(EndLost(tx, *attempt, fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, seconds),
-                              wall, work->effects));
+      const std::string why =
+          broke_off ? fmt::format("worker '{}' is gone: its call broke off, and no other came within {:g} s", attempt->worker_name,
+                                  Seconds(options_.come_back_within))
+                    : fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, Seconds(options_.lease_term));
+      RETURN_IF_ERROR(EndLost(tx, *attempt, why, wall, work->effects));
     }
     return absl::OkStatus();
   };

@@ -35,6 +35,8 @@ struct EngineOptions {
   std::chrono::microseconds lease_term = std::chrono::seconds(15);
   // What workers are asked to keep to; well below the lease term.
   std::chrono::microseconds renew_every = std::chrono::seconds(5);
+  // A worker whose newest call broke off has this long to come back before others may have its attempts.
+  std::chrono::microseconds come_back_within = std::chrono::seconds(1);
   // A call without news is held open for this long.
   std::chrono::microseconds hold = std::chrono::seconds(5);
   // Seen-times, steps and loss curves are written this often.
@@ -56,7 +58,10 @@ class Engine {
 
   // The worker's call. The answer comes exactly once, on any thread, perhaps before this returns.
   void Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeResponse> answer);
-  // The caller of a call that is held open is gone: it is answered with CANCELLED.
+  // A call broke off before its answer arrived: the worker's process or its connection has ended. If it was held open, it is answered
+  // with CANCELLED. Of a worker's newest call, that means that its attempts are free for others as soon as somebody asks for work,
+  // unless it comes back at once: fencing makes that safe. While nobody asks, it has its whole lease to come back in, so that a proxy
+  // or a network that fails under all workers costs nobody its work.
   void Forget(const std::string& worker, uint64_t incarnation, uint64_t sequence);
 
   // Makes sure that all jobs of a sweep are in the store and wanted. Blocks its thread until it is on disk; a large sweep goes in
@@ -94,7 +99,11 @@ class Engine {
     uint64_t incarnation = 0;
     uint64_t sequence = 0;
     WallTime seen_at{};
+    SteadyTime called_at{};
     bool unwritten = false;  // seen_at is not in the store yet.
+    bool broken = false;     // The newest call broke off.
+    bool asks = false;       // The newest call could take work and has got none.
+    bool refused = false;    // It would not be given any.
     // The last call that found nothing to do, as it looked; the same again needs no event while nothing has changed.
     struct Quiet {
       std::string shape;
@@ -120,6 +129,7 @@ class Engine {
     core::Deadlines<int64_t> leases;
     core::Deadlines<std::string> silences;  // When a worker counts as gone.
     core::Deadlines<std::string> holds;     // When a held call is answered.
+    std::map<std::string, SteadyTime> broken;  // Workers with attempts whose newest call broke off: when these are free for others.
     std::optional<SteadyTime> write_at;
     uint64_t epoch = 0;                     // Grows when there may be new work.
     bool stopping = false;
@@ -142,6 +152,8 @@ class Engine {
   void Finish(const CallPtr& call, const Decision& decision);
   void Hold(const CallPtr& call, const v1::SynchronizeResponse& response, WorkerMemory& worker, Memory& memory);
   static CallPtr Release(const std::string& id, WorkerMemory& worker, Memory& memory);
+  // For a worker whose newest call broke off.
+  void Shorten(const std::string& id, WorkerMemory& worker, Memory& memory) const;
   absl::Status RunEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply);
   std::vector<CallPtr> CarryLocked(const Effects& effects, Memory& memory);
   void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done);
@@ -156,6 +168,9 @@ class Engine {
   Gathered OfFinished(const v1::SynchronizeRequest& request, const Memory& memory) const;
   void PutBack(Gathered gathered, Memory& memory) const;
   static absl::Status WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now);
+  // Attempts whose leases are over, and whether that is because their worker's call broke off. If nobody asks for work, such a
+  // worker gets the rest of its term.
+  std::map<int64_t, bool> TakeLost(SteadyTime now, Memory& memory) const;
 
   void AskToWrite(Memory& memory) const;
 

@@ -29,6 +29,7 @@ void EngineFixture::RestartScheduler() {
       clock_, EngineOptions{},
       [this](store::Event event) {
         ++events_;
+        if (during_event_) std::exchange(during_event_, nullptr)();
         if (disk_full_) {
           event.done(absl::ResourceExhaustedError("no space left on the disk"));
           return;

@@ -1,6 +1,7 @@
 // An engine on a real store with a clock of the test's own: events run at once, each as a group of its own.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,7 @@ class EngineFixture : public testing::Test {
   std::unique_ptr<Engine> engine_;
   int events_ = 0;       // That were handed to the writer.
   bool disk_full_ = false;  // The next events fail.
+  std::function<void()> during_event_;  // Happens once, while the next event waits for the writer.
 };
 
 // A worker as the engine sees one.

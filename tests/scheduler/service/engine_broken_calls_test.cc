@@ -1,0 +1,183 @@
+// What becomes of a worker's leases when its call breaks off: another may have them soon, itself if it comes back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/service/engine_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+class EngineBrokenCallsTest : public EngineFixture {
+ protected:
+  TestWorker Worker(const std::string& id) {
+    current_ = engine_.get();
+    TestWorker worker(&current_, id);
+    worker.next().set_may_wait(true);
+    return worker;
+  }
+  // Takes the one pack of the sweep `s`, and has a call held open.
+  v1::Lease TakeAndWait(TestWorker& worker) {
+    const v1::Lease lease = worker.Take();
+    worker.next().set_free_slots(0);
+    EXPECT_FALSE(worker.Call().has_value());
+    return lease;
+  }
+  void BreakOff(const TestWorker& worker) { engine_->Forget(worker.id(), worker.incarnation(), worker.sequence()); }
+  Engine* current_ = nullptr;
+};
+
+TEST_F(EngineBrokenCallsTest, AnIdleWorkerGetsTheWorkAfterASecond) {
+  Submit(Sweep("s", 1));
+  TestWorker killed = Worker("killed");
+  const v1::Lease lost = TakeAndWait(killed);
+  TestWorker idle = Worker("idle");
+  EXPECT_FALSE(idle.Call().has_value());
+
+  BreakOff(killed);
+  Advance(milliseconds(999));
+  EXPECT_FALSE(idle.late().has_value());
+  Advance(milliseconds(1));
+
+  ASSERT_TRUE(idle.late().has_value() && idle.late()->ok());
+  ASSERT_EQ((*idle.late())->leases_size(), 1);
+  EXPECT_NE((*idle.late())->leases(0).attempt(), lost.attempt());
+  EXPECT_EQ(Attempt(lost.attempt()).outcome, Outcome::kLost);
+  EXPECT_THAT(Attempt(lost.attempt()).detail, HasSubstr("worker 'name-of-killed' is gone: its call broke off, and no other came within 1 s"));
+  EXPECT_EQ(Job(lost.jobs(0).id()).losses, 1);
+}
+
+TEST_F(EngineBrokenCallsTest, OneThatComesBackWithinTheSecondKeepsItsLease) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = TakeAndWait(worker);
+  TestWorker idle = Worker("idle");
+  idle.Call();
+
+  BreakOff(worker);
+  Advance(milliseconds(900));
+  EXPECT_FALSE(worker.Call().has_value());  // Nothing has changed for it.
+  Advance(seconds(4));
+
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+}
+
+TEST_F(EngineBrokenCallsTest, WhileNobodyAsksForWorkItHasItsWholeTerm) {
+  // A proxy that is started anew breaks the calls of all: none of them shall lose its work over that.
+  v1::SweepSpec spec = Sweep("s", 1);
+  spec.mutable_axes()->add_task("bucket_sort");
+  Submit(spec);
+  TestWorker first = Worker("first");
+  TestWorker second = Worker("second");
+  const v1::Lease of_first = TakeAndWait(first);
+  const v1::Lease of_second = TakeAndWait(second);
+
+  BreakOff(first);
+  BreakOff(second);
+  Advance(seconds(9));
+  EXPECT_FALSE(first.Call().has_value());
+  Advance(seconds(6));
+
+  EXPECT_FALSE(Attempt(of_first.attempt()).outcome.has_value());
+  EXPECT_EQ(Attempt(of_second.attempt()).outcome, Outcome::kLost);
+  EXPECT_THAT(Attempt(of_second.attempt()).detail, HasSubstr("its lease ran out: worker 'name-of-second' was silent for 15 s"));
+}
+
+TEST_F(EngineBrokenCallsTest, TheFirstThatAsksLaterGetsTheWorkAtOnce) {
+  Submit(Sweep("s", 1));
+  TestWorker killed = Worker("killed");
+  TakeAndWait(killed);
+  BreakOff(killed);
+  Advance(seconds(5));
+  EXPECT_EQ(Counts("s").leased(), 1);
+
+  TestWorker newcomer = Worker("newcomer");
+  EXPECT_FALSE(newcomer.Call().has_value());
+  RunDeadlines();
+
+  ASSERT_TRUE(newcomer.late().has_value() && newcomer.late()->ok());
+  EXPECT_EQ((*newcomer.late())->leases_size(), 1);
+}
+
+TEST_F(EngineBrokenCallsTest, WorkersThatWouldGetNoWorkDoNotAsk) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = TakeAndWait(worker);
+  TestWorker drained = Worker("drained");
+  drained.Call();
+  ASSERT_TRUE(Drain("drained", true).ok());
+  drained.Call();
+  TestWorker full = Worker("full");
+  full.next().set_free_slots(0);
+  full.Call();
+
+  BreakOff(worker);
+  Advance(seconds(3));
+
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+}
+
+TEST_F(EngineBrokenCallsTest, TheEndOfAnOlderCallSaysNothing) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = TakeAndWait(worker);
+  TestWorker idle = Worker("idle");
+  idle.Call();
+  const uint64_t older = worker.sequence();
+  worker.Call();
+
+  engine_->Forget(worker.id(), worker.incarnation(), older);
+  Advance(seconds(3));
+
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+}
+
+TEST_F(EngineBrokenCallsTest, CallsThatEndWithTheSchedulerSayNothing) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = TakeAndWait(worker);
+  TestWorker idle = Worker("idle");
+  idle.Call();
+
+  engine_->Shutdown();
+  BreakOff(worker);
+  Advance(seconds(3));
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+
+  // And the next scheduler gives a full term.
+  RestartScheduler();
+  Advance(seconds(14));
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+}
+
+TEST_F(EngineBrokenCallsTest, ALeaseThatNobodyIsThereToTakeIsFreeAsSoon) {
+  // The call breaks off while the store is busy with it: what it is given goes to nobody.
+  Submit(Sweep("s", 1));
+  TestWorker idle = Worker("idle");
+  idle.next().set_free_slots(0);
+  idle.Call();
+  TestWorker killed = Worker("killed");
+  during_event_ = [&] { BreakOff(killed); };
+  const auto answer = killed.Call();
+  ASSERT_TRUE(answer.has_value() && answer->ok());
+  ASSERT_EQ((*answer)->leases_size(), 1);
+
+  idle.next().set_free_slots(1);
+  idle.Call();
+  Advance(seconds(1));
+
+  ASSERT_TRUE(idle.late().has_value() && idle.late()->ok());
+  EXPECT_EQ((*idle.late())->leases_size(), 1);
+}
+
+TEST_F(EngineBrokenCallsTest, ACallWhoseCallerIsGoneIsNotHeld) {
+  TestWorker worker = Worker("a");
+  during_event_ = [&] { BreakOff(worker); };
+  EXPECT_TRUE(worker.Call().has_value());
+}
+
+}  // namespace
+}  // namespace longreach::service
