@@ -68,7 +68,10 @@ def training(scheduler, worker=None):
 
 def partly_done(store):
     """The store of an embedded run has some jobs with a result and some without."""
-    states = dict(query(store, "SELECT state, count(*) FROM jobs GROUP BY state")) if store.exists() else {}
+    # On a busy machine the file is there for a while before its tables are.
+    if not store.exists() or not query(store, "SELECT 1 FROM sqlite_schema WHERE name = 'jobs'"):
+        return False
+    states = dict(query(store, "SELECT state, count(*) FROM jobs GROUP BY state"))
     return 0 < states.get("succeeded", 0) < JOBS
 
 
