@@ -60,12 +60,14 @@ std::string GridAsTable(const Grid& grid, bool bold_header) {
 }
 
 std::string CsvField(std::string_view text, bool is_number) {
-  std::string field(text);
-  if (!is_number && !field.empty() &&
-      std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
+  // Blanks in front do not keep every spreadsheet from looking behind them, and some take the wide forms too.
+  constexpr std::string_view kBegins[] = {"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"};
+  std::string field = Printable(text, /*keep_lines=*/true);
+  const std::string_view begin = text.substr(std::min(text.find_first_not_of(' '), text.size()));
+  if (!is_number && std::ranges::any_of(kBegins, [&begin](std::string_view one) { return begin.starts_with(one); })) {
     field.insert(0, 1, '\'');
   }
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+  if (field.find_first_of(",;\"\t\n") == std::string::npos) return field;
   std::string quoted = "\"";
   for (const char c : field) {
     if (c == '"') quoted += '"';
@@ -98,7 +100,7 @@ std::string GridAsCsv(const Grid& grid) {
 std::string EscapeMarkdown(std::string_view text) {
   std::string out;
   for (const char c : Printable(text)) {
-    if (std::string_view("\\|*_`<>[]").find(c) != std::string_view::npos) out += '\\';
+    if (std::string_view("\\|*_`<>[]&~$").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
   return out;
@@ -126,6 +128,8 @@ std::string EscapeLatex(std::string_view text) {
       default: out += c;
     }
   }
+  // At the begin of a row these would belong to the \\ or the rule before it.
+  if (out.starts_with('[') || out.starts_with('*')) out.insert(0, "{}");
   return out;
 }
 

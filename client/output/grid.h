@@ -43,7 +43,8 @@ struct Grid {
 // Aligned columns, two blanks between them.
 std::string GridAsTable(const Grid& grid, bool bold_header);
 
-// RFC 4180 with line feeds; texts that a spreadsheet would take for a formula begin with an apostrophe.
+// RFC 4180 with line feeds; texts that a spreadsheet would take for a formula begin with an apostrophe, and control
+// characters are written as \xNN.
 std::string GridAsCsv(const Grid& grid);
 std::string GridAsMarkdown(const Grid& grid);
 std::string GridAsLatex(const Grid& grid);

@@ -5,35 +5,53 @@
 
 #include <cmath>
 
+#include "client/output/text.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
+namespace {
+
+// \uXXXX, in two halves above U+FFFF.
+std::string EscapedPoint(int32_t point) {
+  if (point < 0x10000) return fmt::format("\\u{:04x}", point);
+  const int32_t above = point - 0x10000;
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
+}
+
+// Protobuf's writer leaves some of them as they are. In JSON they can only stand within texts.
+std::string EscapeControls(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  while (!json.empty()) {
+    std::string_view rest = json;
+    const int32_t point = TakeCodePoint(rest);
+    if (IsControl(point)) {
+      out += point < 0 ? "\\ufffd" : EscapedPoint(point);
+    } else {
+      out += json.substr(0, json.size() - rest.size());
+    }
+    json = rest;
+  }
+  return out;
+}
+
+}  // namespace
 
 std::string JsonText(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
-    const auto c = static_cast<unsigned char>(text.front());
-    const int length = c < 0x80 ? 1 : (c >> 5) == 6 ? 2 : (c >> 4) == 14 ? 3 : (c >> 3) == 30 ? 4 : 0;
-    bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
-    for (int i = 1; valid && i < length; ++i) valid = (static_cast<unsigned char>(text[i]) >> 6) == 2;
-    if (!valid) {
-      out += "\\ufffd";
-      text.remove_prefix(1);
-      continue;
-    }
-    switch (c) {
+    std::string_view rest = text;
+    const int32_t point = TakeCodePoint(rest);
+    const std::string_view bytes = text.substr(0, text.size() - rest.size());
+    switch (point) {
+      case -1: out += "\\ufffd"; break;
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;
       case '\n': out += "\\n"; break;
       case '\t': out += "\\t"; break;
-      default:
-        if (c < 0x20 || c == 0x7f) {
-          out += fmt::format("\\u{:04x}", c);
-        } else {
-          out += text.substr(0, length);
-        }
+      default: out += IsControl(point) ? EscapedPoint(point) : std::string(bytes);
     }
-    text.remove_prefix(length);
+    text = rest;
   }
   return out + '"';
 }
@@ -50,7 +68,7 @@ std::string JsonOf(const google::protobuf::Message& message) {
   options.always_print_primitive_fields = true;
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(message, &json, options).ok()) return "{}";
-  return json;
+  return EscapeControls(json);
 }
 
 std::string JsonDocument(const google::protobuf::Message& message) {

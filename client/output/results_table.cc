@@ -65,7 +65,7 @@ std::string GainLine(const Table& table) {
                              : fmt::format("mean gain of randomized over plain: not measured yet{}", tail);
   }
   return fmt::format("mean gain of randomized over plain: {} {} ({}){}", Signed(table.gain(), table),
-                     GainUnit(table), Count(table.gain_pairs(), "pair"), tail);
+                     Printable(GainUnit(table)), Count(table.gain_pairs(), "pair"), tail);
 }
 
 std::vector<std::string> Legend(const Table& table, bool published, std::string_view best,

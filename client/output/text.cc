@@ -10,33 +10,6 @@
 namespace longreach::client {
 namespace {
 
-// Takes the first code point off `text`. Returns -1 for a byte that begins none; then one byte is taken.
-int32_t TakeCodePoint(std::string_view& text) {
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const int length = first < 0x80         ? 1
-                     : (first >> 5) == 6  ? 2
-                     : (first >> 4) == 14 ? 3
-                     : (first >> 3) == 30 ? 4
-                                          : 0;
-  int32_t point = length == 1 ? first : first & (0xff >> (length + 1));
-  bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
-  for (int i = 1; valid && i < length; ++i) {
-    valid = (byte(i) >> 6) == 2;
-    point = (point << 6) | (byte(i) & 0x3f);
-  }
-  constexpr int32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  valid = valid && point >= kSmallest[length] && point <= 0x10ffff && !(point >= 0xd800 && point < 0xe000);
-  text.remove_prefix(valid ? length : 1);
-  return valid ? point : -1;
-}
-
-// C0, DEL and C1, and the marks that turn the direction of text around.
-bool IsControl(int32_t point) {
-  return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x202a && point <= 0x202e) ||
-         (point >= 0x2066 && point <= 0x2069) || point == 0x200e || point == 0x200f;
-}
-
 int WidthOf(int32_t point) {
   if (point < 0) return 1;
   const bool combining = (point >= 0x300 && point < 0x370) || point == 0x200b || point == 0x200d ||
@@ -61,6 +34,35 @@ std::string WithUnit(double value, double base, std::initializer_list<const char
 }
 
 }  // namespace
+
+int32_t TakeCodePoint(std::string_view& text) {
+  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const int length = first < 0x80         ? 1
+                     : (first >> 5) == 6  ? 2
+                     : (first >> 4) == 14 ? 3
+                     : (first >> 3) == 30 ? 4
+                                          : 0;
+  int32_t point = length == 1 ? first : first & (0xff >> (length + 1));
+  bool valid = length > 0 && text.size() >= static_cast<size_t>(length);
+  for (int i = 1; valid && i < length; ++i) {
+    valid = (byte(i) >> 6) == 2;
+    point = (point << 6) | (byte(i) & 0x3f);
+  }
+  constexpr int32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  valid = valid && point >= kSmallest[length] && point <= 0x10ffff && !(point >= 0xd800 && point < 0xe000);
+  text.remove_prefix(valid ? length : 1);
+  return valid ? point : -1;
+}
+
+bool IsControl(int32_t point) {
+  const auto within = [point](int32_t first, int32_t last) { return point >= first && point <= last; };
+  return point < 0x20 || within(0x7f, 0x9f) ||                       // C0, DEL and C1.
+         point == 0x61c || within(0x200e, 0x200f) ||                 // What turns the direction of text around,
+         within(0x202a, 0x202e) || within(0x2066, 0x2069) ||         // marks, embeddings and isolates.
+         within(0x2028, 0x2029) ||                                   // Ends of lines and paragraphs.
+         within(0xfff9, 0xfffb) || within(0xe0000, 0xe007f);         // Annotations and tags, which nobody sees.
+}
 
 bool IsPlainText(std::string_view text) {
   while (!text.empty()) {

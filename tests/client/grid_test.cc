@@ -35,7 +35,15 @@ TEST(GridTest, QuotesCsvAsRfc4180Says) {
 TEST(GridTest, TextsThatASpreadsheetWouldRunAreDisarmedAndNumbersAreNot) {
   EXPECT_EQ(CsvField("=HYPERLINK(1)", false), "'=HYPERLINK(1)");
   EXPECT_EQ(CsvField("@x", false), "'@x");
+  EXPECT_EQ(CsvField(" \t=1+1", false), "\"' \t=1+1\"");
+  EXPECT_EQ(CsvField("＝1", false), "'＝1");
+  EXPECT_EQ(CsvField("\r=1", false), "'\\x0d=1");
   EXPECT_EQ(CsvField("-0.5", true), "-0.5");
+}
+
+TEST(GridTest, CsvHoldsNothingThatATerminalObeys) {
+  EXPECT_EQ(CsvField("a\x1b[2J\xc2\x9b", false), "a\\x1b[2J\\xc2\\x9b");
+  EXPECT_EQ(CsvField("a\nb", false), "\"a\nb\"") << "lines stay lines";
 }
 
 TEST(GridTest, EscapesMarkdownAndLatex) {
@@ -46,6 +54,16 @@ TEST(GridTest, EscapesMarkdownAndLatex) {
             "| a\\_b\\|c | 1234 | - |\n");
   EXPECT_EQ(EscapeLatex("50% of a_b & {c}~^\\"),
             "50\\% of a\\_b \\& \\{c\\}\\textasciitilde{}\\textasciicircum{}\\textbackslash{}");
+}
+
+TEST(GridTest, MarkdownShowsHtmlAndMathsAsText) {
+  EXPECT_EQ(EscapeMarkdown("&lt; <b> $x$ ~~y~~"), "\\&lt; \\<b\\> \\$x\\$ \\~\\~y\\~\\~");
+}
+
+TEST(GridTest, LatexTakesNoTextForTheArgumentOfTheRowBefore) {
+  EXPECT_EQ(EscapeLatex("[9cm]"), "{}[9cm]");
+  EXPECT_EQ(EscapeLatex("*"), "{}*");
+  EXPECT_EQ(EscapeLatex("a[1]"), "a[1]");
 }
 
 TEST(GridTest, JsonHasTypedMembers) {

@@ -23,6 +23,9 @@ TEST(TextTest, WritesWhatATerminalWouldObeyAsHexadecimal) {
             "\\xc2\\x9b31m")
       << "C1 control characters";
   EXPECT_EQ(Printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "right-to-left override";
+  EXPECT_EQ(Printable("\xd8\x9c"), "\\xd8\\x9c") << "Arabic letter mark";
+  EXPECT_EQ(Printable("\xe2\x80\xa8"), "\\xe2\\x80\\xa8") << "line separator";
+  EXPECT_EQ(Printable("\xf3\xa0\x81\x81"), "\\xf3\\xa0\\x81\\x81") << "a tag, which nobody sees";
   EXPECT_EQ(Printable("\xff\xc0\x80"), "\\xff\\xc0\\x80") << "broken UTF-8";
   EXPECT_EQ(Printable("größe †"), "größe †");
 }
@@ -59,10 +62,24 @@ TEST(TextTest, WritesNumbersForPeople) {
 
 TEST(JsonTest, TextsOfAnyBytesAreValidJson) {
   for (const std::string& text :
-       {std::string("a\"b\\c\n\x01"), std::string("\xff\xfe"), std::string("\0x", 2), std::string("†")}) {
+       {std::string("a\"b\\c\n\x01"), std::string("\xff\xfe"), std::string("\0x", 2), std::string("†"),
+        std::string("\xc0\x80"), std::string("\xed\xa0\x80"), std::string("\xf4\x90\x80\x80")}) {
     EXPECT_TRUE(nlohmann::json::accept(JsonText(text))) << JsonText(text);
   }
   EXPECT_EQ(nlohmann::json::parse(JsonText("a\"b\\c\n\x01†")), "a\"b\\c\n\x01†");
+}
+
+TEST(JsonTest, HoldsNothingThatATerminalObeys) {
+  const std::string text = "\x1b[2J \x7f \xc2\x9b 1m \xe2\x80\xae \xe2\x81\xa6 \xd8\x9c \xf3\xa0\x81\x81 ok";
+  v1::GetLogResponse log;
+  log.set_text(text);
+
+  for (const std::string& json : {JsonText(text), JsonOf(log)}) {
+    EXPECT_TRUE(IsPlainText(json)) << json;
+    EXPECT_EQ(Printable(json), json);
+  }
+  EXPECT_EQ(nlohmann::json::parse(JsonText(text)), text);
+  EXPECT_EQ(nlohmann::json::parse(JsonOf(log))["text"], text);
 }
 
 TEST(JsonTest, NumbersThatJsonLacksAreTexts) {
