@@ -1,0 +1,123 @@
+"""R3: kill -9 the scheduler, again and again, under load. Nothing is lost, and the workers train on and come back by themselves."""
+import random
+import time
+
+import pytest
+
+import harness
+from harness import Scheduler, Worker, check_ledger, messages, query, until
+from load import Client, Load, assert_nothing_lost, bury, cpu_ticks, finish, spread, trainer_of
+
+
+def restarted(home, scheduler):
+    """Kills it and starts it again; the new one and the seconds until it took calls."""
+    bury(home, scheduler)
+    began = time.monotonic()
+    scheduler = scheduler.again()
+    return scheduler, time.monotonic() - began
+
+
+def unfinished(store):
+    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0]
+
+
+@harness.needs_worker
+@pytest.mark.fault("R3", aim="500 kills of the scheduler under load: no acknowledged submit or result lost, none accepted twice; "
+                             "workers come back by themselves")
+def test_kills_of_the_scheduler(home, fault):
+    kills = fault.size(short=20, full=500, long=5000)
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    load = Load(steps=150)
+    scheduler = Scheduler(home)
+    workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.05", "--pack-limit", str(limit)) for limit in (3, 4)]
+    trainers = [until(lambda worker=worker: trainer_of(worker), "the trainer is there") for worker in workers]
+    client = Client(load, scheduler.address)
+
+    ready = []
+    under_load = 0
+    for kill in range(kills):
+        client.submit(kill)
+        time.sleep(draw.uniform(0, 0.4))  # When it is hit; nothing waits for this.
+        under_load += unfinished(scheduler.store) > 0
+        scheduler, seconds = restarted(home, scheduler)
+        ready.append(seconds)
+    client.finish()
+    finish(home, scheduler)
+
+    # The same workers with the same trainers: nobody had to start anything again.
+    assert all(worker.is_running() for worker in workers)
+    assert [trainer_of(worker) for worker in workers] == trainers
+    assert [worker.stop() for worker in workers] == [0, 0]
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    jobs = assert_nothing_lost(scheduler.store, load, client)
+    attempts, lost = query(scheduler.store, "SELECT count(*), sum(outcome = 'lost') FROM attempts")[0]
+    assert under_load > kills // 2, under_load
+    fault.reached(f"{kills} kills ({under_load} of them with jobs under way), {len(client.acknowledged)} submits acknowledged "
+                  f"({client.refused} calls made again), {jobs} jobs in {attempts} attempts: 0 lost, 0 accepted twice, "
+                  f"bit for bit an undisturbed run; {lost} attempts counted as lost; ready again after {spread(ready)}")
+
+
+def ready_again(home, jobs, *, tasks, encodings):
+    """Seconds until a scheduler with so many open jobs takes calls after kill -9."""
+    spec = messages("spec")
+    scheduler = Scheduler(home, store=f"{jobs}.db")
+    seeds = jobs // (len(tasks) * len(encodings))
+    request = messages("api").SubmitSweepRequest(spec=spec.SweepSpec(
+        name="open", experiment="algorithmic",
+        axes=spec.Axes(task=tasks, encoding=encodings, learning_rate=[1e-4], seed=range(seeds))))
+    submitted = scheduler.api().SubmitSweep(request, timeout=harness.PATIENCE_S)
+    assert submitted.plan.jobs == jobs
+    seconds = []
+    for _ in range(3):
+        scheduler, one = restarted(home, scheduler)
+        seconds.append(one)
+    assert query(scheduler.store, "SELECT count(*) FROM jobs WHERE state = 'queued'") == [(jobs,)]
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    return seconds
+
+
+@pytest.mark.fault("R3", aim="ready again within 1 s with 945 jobs, within 5 s with 100,000")
+def test_time_until_a_killed_scheduler_is_ready(home, fault):
+    tasks = ["even_pairs", "parity_check", "reverse_string", "bucket_sort", "modular_arithmetic_brackets"]
+    small = ready_again(home, 945, tasks=tasks[:3], encodings=["none", "rope", "alibi"])
+    large = ready_again(home, 100_000, tasks=tasks, encodings=["none", "rope"])
+    fault.reached(f"945 jobs: {spread(small)}; 100,000 jobs: {spread(large)}")
+
+
+@harness.needs_worker
+@pytest.mark.fault("R3", aim="workers train on while the scheduler is away for 30 s, and go on by themselves afterwards")
+def test_workers_train_while_the_scheduler_is_away(home, fault):
+    away_s = fault.size(short=1, full=30, long=30)
+    load = Load(steps=fault.size(short=20_000, full=500_000, long=500_000), batch=16)
+    scheduler = Scheduler(home)
+    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.5")
+    client = Client(load, scheduler.address)
+    client.submit(0)
+    until(lambda: query(scheduler.store, "SELECT max(checkpoint_step) > 0 FROM jobs") == [(1,)], "a checkpoint has come")
+    trainer = trainer_of(worker)
+    before = cpu_ticks(trainer)
+
+    bury(home, scheduler)
+    began = time.monotonic()
+    worked = 0
+    while time.monotonic() - began < away_s:
+        time.sleep(0.25)
+        ticks = cpu_ticks(trainer)
+        worked += ticks > before
+        before = ticks
+    scheduler = scheduler.again()
+    client.finish()
+    finish(home, scheduler)
+
+    assert worked > 0
+    assert trainer_of(worker) == trainer
+    assert query(scheduler.store, "SELECT outcome, members FROM attempts") == [("succeeded", 4)]
+    worker.stop()
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    assert_nothing_lost(scheduler.store, load, client)
+    fault.reached(f"{away_s} s away: the trainer worked in {worked} of {int(away_s / 0.25)} quarters of a second; one attempt, the same trainer")
