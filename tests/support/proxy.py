@@ -93,6 +93,8 @@ class Proxy:
         self._links.add(link)
         try:
             await link.run()
+        except asyncio.CancelledError:
+            pass  # By _end(); the streams' own callback would print it as an error.
         finally:
             self._links.discard(link)
 
