@@ -1,0 +1,44 @@
+// Where a text comes from: files one after the other, or what a zip archive holds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proto/base/status.h"
+
+namespace longreach::data {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  // Bytes in all.
+  virtual int64_t size() const = 0;
+  // The next bytes; 0 once size() have been read. DATA_LOSS when there are fewer or more than that, or they are damaged.
+  virtual absl::StatusOr<size_t> Read(std::span<char> to) = 0;
+  // Leaves out bytes that were read by an import before this one.
+  virtual absl::Status Skip(int64_t bytes) = 0;
+  // Changes when a file does (its size or time), so that an interrupted import is not continued with other bytes.
+  const std::string& fingerprint() const { return fingerprint_; }
+
+ protected:
+  std::string fingerprint_;
+};
+
+// One zip archive with one file in it; or files, and folders whose text files are taken in the order of their paths. Which
+// files of a folder are text: regular ones, not hidden, without a zero byte in their first 8 KiB. Links are not followed there.
+//
+// NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT (nothing there; a file twice), DATA_LOSS (an archive that is cut off).
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenSource(const std::vector<std::filesystem::path>& paths);
+
+// zip_source.cc
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenZip(const std::filesystem::path& file);
+bool IsZip(const std::filesystem::path& file);
+
+// "PATH size time", for fingerprints. Errors: as stat().
+absl::StatusOr<std::string> FingerprintOf(const std::filesystem::path& file);
+
+}  // namespace longreach::data

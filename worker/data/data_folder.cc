@@ -1,0 +1,123 @@
+#include "worker/data/data_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+
+#include "proto/base/sha256.h"
+#include "worker/data/files.h"
+
+namespace longreach::data {
+namespace {
+
+constexpr int64_t kMaxManifestBytes = int64_t{256} << 20;
+constexpr const char* kManifest = "manifest.json";
+
+const char* Setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+absl::Status Damaged(const std::filesystem::path& file, std::string_view what, absl::StatusCode code = absl::StatusCode::kDataLoss) {
+  return absl::Status(code, fmt::format("{}: {}", file.string(), what));
+}
+
+std::string Short(const std::string& sha256) { return sha256.substr(0, 8); }
+
+}  // namespace
+
+std::filesystem::path DefaultDataFolder() {
+  if (const char* folder = Setting("LONGREACH_DATA")) return folder;
+  if (const char* folder = Setting("XDG_DATA_HOME")) return std::filesystem::path(folder) / "longreach" / "data";
+  if (const char* home = Setting("HOME")) return std::filesystem::path(home) / ".local" / "share" / "longreach" / "data";
+  return "longreach-data";
+}
+
+absl::Status CheckName(const std::string& name) {
+  const bool good = !name.empty() && name.size() <= 64 && name.front() != '.' && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' cannot be a data set's name; take letters, digits, '-', '_' and '.', at most 64, and not '.' first", name));
+}
+
+absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name) {
+  RETURN_IF_ERROR(CheckName(name));
+  const std::filesystem::path file = folder / name / kManifest;
+  absl::StatusOr<std::string> text = ReadFile(file, kMaxManifestBytes);
+  if (text.status().code() == absl::StatusCode::kNotFound) {
+    return absl::NotFoundError(fmt::format("there is no data set '{}' in {}; 'longreach data import' makes one", name, folder.string()));
+  }
+  RETURN_IF_ERROR(text.status());
+  absl::StatusOr<Manifest> manifest = ParseManifest(*text);
+  if (!manifest.ok()) {
+    return Damaged(file, fmt::format("{}; 'longreach data remove {}' and import it anew", std::string(manifest.status().message()), name),
+                   manifest.status().code());
+  }
+  // A copy under another name is as good as the first; a name is a folder's.
+  manifest->name = name;
+  for (const FileEntry& entry : manifest->files) {
+    const std::filesystem::path path = folder / name / entry.name;
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(path, error);
+    if (error) return SystemError("look at", path, error.value());
+    if (static_cast<int64_t>(bytes) != entry.bytes) {
+      return Damaged(path, fmt::format("has {} bytes, and {} were imported; 'longreach data remove {}' and import it anew", bytes,
+                                       entry.bytes, name));
+    }
+  }
+  return manifest;
+}
+
+absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name, const std::string& sha256, Kind kind) {
+  ASSIGN_OR_RETURN(Manifest manifest, ReadDataSet(folder, name));
+  if (manifest.kind != kind) {
+    return absl::FailedPreconditionError(
+        fmt::format("the data set '{}' is of the kind '{}', and '{}' is needed", name, Word(manifest.kind), Word(kind)));
+  }
+  if (const std::string own = manifest.Identity(); !sha256.empty() && own != sha256) {
+    return absl::FailedPreconditionError(fmt::format("the data set '{}' in {} has other bytes: {} instead of {}", name, folder.string(),
+                                                     Short(own), Short(sha256)));
+  }
+  return manifest;
+}
+
+Listing ListDataSets(const std::filesystem::path& folder) {
+  Listing listing;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (entry->is_directory(ignored) && name.front() != '.') names.push_back(name);
+  }
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    absl::StatusOr<Manifest> manifest = ReadDataSet(folder, name);
+    if (manifest.ok()) {
+      listing.data_sets.push_back(*std::move(manifest));
+    } else if (manifest.status().code() != absl::StatusCode::kNotFound) {
+      listing.damaged.push_back(fmt::format("{}: {}", name, std::string(manifest.status().message())));
+    }
+  }
+  return listing;
+}
+
+absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string& name) {
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadDataSet(folder, name));
+  for (const FileEntry& entry : manifest.files) {
+    const std::filesystem::path path = folder / name / entry.name;
+    ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
+    if (sha256 != entry.sha256) {
+      return Damaged(path, fmt::format("its bytes have changed since the import (SHA-256 {} instead of {}); 'longreach data remove {}' "
+                                       "and import it anew",
+                                       Short(sha256), Short(entry.sha256), name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::data

@@ -1,0 +1,280 @@
+#include "worker/data/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "proto/base/sha256.h"
+#include "worker/data/shard.h"
+
+namespace longreach::data {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kFormat = "longreach data set";
+constexpr int kVersion = 1;
+constexpr int64_t kMaxBytes = int64_t{1} << 50;
+constexpr size_t kMaxFiles = 1'000'000;
+
+bool IsSha256(std::string_view text) {
+  return text.size() == 64 && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// A name in the data set's own folder.
+bool IsFileName(std::string_view name) {
+  return !name.empty() && name.size() <= 200 && name.front() != '.' && name != "manifest.json" &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+         });
+}
+
+absl::Status Bad(std::string_view field, std::string_view what) {
+  return absl::DataLossError(fmt::format("{}: {}", field, what));
+}
+
+// Fields of a JSON object, each taken with its type; the first one that is not so is the error.
+class Fields {
+ public:
+  explicit Fields(const Json& object, std::string where = "") : object_(object), where_(std::move(where)) {}
+
+  std::string String(const char* name) {
+    const Json* value = Find(name);
+    if (value == nullptr) return "";
+    if (!value->is_string()) return Fail(name, "not a text"), "";
+    return value->get<std::string>();
+  }
+  int64_t Integer(const char* name, int64_t least, int64_t most) {
+    const Json* value = Find(name);
+    return value == nullptr ? least : Number(name, *value, least, most);
+  }
+  const Json* Array(const char* name) {
+    const Json* value = Find(name);
+    if (value == nullptr) return nullptr;
+    if (!value->is_array() || value->size() > kMaxFiles) return Fail(name, "not a list"), nullptr;
+    return value;
+  }
+  ByteRange Range(const char* name) {
+    const Json* value = Array(name);
+    if (value == nullptr) return {};
+    if (value->size() != 2) return Fail(name, "not [begin, end]"), ByteRange{};
+    return {Number(name, (*value)[0], 0, kMaxBytes), Number(name, (*value)[1], 0, kMaxBytes)};
+  }
+  std::vector<std::string> Strings(const char* name) {
+    std::vector<std::string> strings;
+    const Json* values = Array(name);
+    if (values == nullptr) return strings;
+    for (const Json& value : *values) {
+      if (!value.is_string()) return Fail(name, "not a list of texts"), strings;
+      strings.push_back(value.get<std::string>());
+    }
+    return strings;
+  }
+  int64_t Number(const char* name, const Json& value, int64_t least, int64_t most) {
+    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(most)) ||
+        value.get<int64_t>() < least || value.get<int64_t>() > most) {
+      Fail(name, fmt::format("not a whole number from {} to {}", least, most));
+      return least;
+    }
+    return value.get<int64_t>();
+  }
+
+  absl::Status status() const { return status_; }
+
+ private:
+  const Json* Find(const char* name) {
+    if (!object_.is_object()) return Fail(name, "is in no object"), nullptr;
+    const auto found = object_.find(name);
+    if (found == object_.end()) return Fail(name, "missing"), nullptr;
+    return &*found;
+  }
+  void Fail(const char* name, std::string_view what) {
+    if (status_.ok()) status_ = Bad(where_ + name, what);
+  }
+
+  const Json& object_;
+  std::string where_;
+  absl::Status status_;
+};
+
+absl::StatusOr<std::vector<ShardEntry>> ParseShards(Fields& fields, const char* name) {
+  std::vector<ShardEntry> shards;
+  const Json* list = fields.Array(name);
+  if (list == nullptr) return fields.status();
+  for (const Json& entry : *list) {
+    Fields shard(entry, fmt::format("{}.", name));
+    shards.push_back({shard.String("file"), shard.Integer("images", 1, kMaxShardImages)});
+    RETURN_IF_ERROR(shard.status());
+  }
+  if (shards.empty()) return Bad(name, "no images");
+  return shards;
+}
+
+absl::Status ParseImages(Fields& fields, Manifest& manifest) {
+  manifest.classes = fields.Strings("classes");
+  if (fields.status().ok() && manifest.classes.empty()) return Bad("classes", "none");
+  manifest.fit = fields.String("fit");
+  const Json* sizes = fields.Array("sizes");
+  RETURN_IF_ERROR(fields.status());
+  for (const Json& entry : *sizes) {
+    Fields size(entry, "sizes.");
+    ImageSize& read = manifest.sizes.emplace_back();
+    read.rows = static_cast<int>(size.Integer("rows", 1, kMaxSide));
+    read.cols = static_cast<int>(size.Integer("cols", 1, kMaxSide));
+    RETURN_IF_ERROR(size.status());
+  }
+  if (manifest.sizes.empty() || manifest.sizes.size() > kMaxSizes) return Bad("sizes", fmt::format("not 1 to {}", kMaxSizes));
+  ASSIGN_OR_RETURN(manifest.train_shards, ParseShards(fields, "train"));
+  ASSIGN_OR_RETURN(manifest.valid_shards, ParseShards(fields, "valid"));
+
+  // Each file is a shard of exactly one split, as long as its images make it.
+  std::set<std::string> used;
+  for (const std::vector<ShardEntry>* shards : {&manifest.train_shards, &manifest.valid_shards}) {
+    for (const ShardEntry& shard : *shards) {
+      const auto file = std::ranges::find(manifest.files, shard.file, &FileEntry::name);
+      if (file == manifest.files.end()) return Bad("train, valid", fmt::format("'{}' is not among the files", shard.file));
+      if (!used.insert(shard.file).second) return Bad("train, valid", fmt::format("'{}' is named twice", shard.file));
+      const int64_t expected = ShardBytes(shard.images, manifest.sizes);
+      if (file->bytes != expected) {
+        return Bad("files", fmt::format("'{}' has {} bytes, and {} images make {}", shard.file, file->bytes, shard.images, expected));
+      }
+    }
+  }
+  if (used.size() != manifest.files.size()) return Bad("files", "some are in no split");
+  return absl::OkStatus();
+}
+
+absl::Status ParseText(Fields& fields, Manifest& manifest) {
+  manifest.train = fields.Range("train");
+  manifest.valid = fields.Range("valid");
+  manifest.test = fields.Range("test");
+  RETURN_IF_ERROR(fields.status());
+  if (manifest.files.size() != 1) return Bad("files", "a text has exactly one");
+  int64_t at = 0;
+  for (const ByteRange& range : {manifest.train, manifest.valid, manifest.test}) {
+    if (range.begin != at || range.end <= range.begin) return Bad("train, valid, test", "not consecutive ranges of bytes");
+    at = range.end;
+  }
+  if (at != manifest.files[0].bytes) return Bad("test", fmt::format("ends at {}, and the file has {} bytes", at, manifest.files[0].bytes));
+  return absl::OkStatus();
+}
+
+absl::Status ParseFiles(Fields& fields, Manifest& manifest) {
+  const Json* files = fields.Array("files");
+  RETURN_IF_ERROR(fields.status());
+  std::set<std::string> names;
+  int64_t total = 0;
+  for (const Json& entry : *files) {
+    Fields file(entry, "files.");
+    FileEntry& read = manifest.files.emplace_back();
+    read.name = file.String("name");
+    read.bytes = file.Integer("bytes", 0, kMaxBytes);
+    read.sha256 = file.String("sha256");
+    RETURN_IF_ERROR(file.status());
+    if (!IsFileName(read.name)) return Bad("files.name", fmt::format("'{}' is not a file's name", read.name));
+    if (!names.insert(read.name).second) return Bad("files.name", fmt::format("'{}' is there twice", read.name));
+    if (!IsSha256(read.sha256)) return Bad("files.sha256", "not 64 hexadecimal digits");
+    total += read.bytes;
+    if (total > kMaxBytes) return Bad("files.bytes", "too many");
+  }
+  return absl::OkStatus();
+}
+
+Json ShardsJson(const std::vector<ShardEntry>& shards) {
+  Json list = Json::array();
+  for (const ShardEntry& shard : shards) list.push_back({{"file", shard.file}, {"images", shard.images}});
+  return list;
+}
+
+}  // namespace
+
+std::string_view Word(Kind kind) { return kind == Kind::kText ? "text" : "images"; }
+
+int64_t Manifest::bytes() const {
+  int64_t total = 0;
+  for (const FileEntry& file : files) total += file.bytes;
+  return total;
+}
+
+std::string Manifest::Identity() const {
+  // One line for each fact; no value has a line's end in it, so no two contents have the same text.
+  std::string text = fmt::format("{} {}\nkind {}\n", kFormat, kVersion, Word(kind));
+  for (const FileEntry& file : files) text += fmt::format("file {} {} {}\n", file.name, file.bytes, file.sha256);
+  if (kind == Kind::kText) {
+    for (const ByteRange& range : {train, valid, test}) text += fmt::format("range {} {}\n", range.begin, range.end);
+  } else {
+    text += fmt::format("fit {}\n", fit);
+    for (const std::string& one : classes) text += fmt::format("class {}\n", one);
+    for (const ImageSize& size : sizes) text += fmt::format("size {} {}\n", size.rows, size.cols);
+    for (const ShardEntry& shard : train_shards) text += fmt::format("train {} {}\n", shard.file, shard.images);
+    for (const ShardEntry& shard : valid_shards) text += fmt::format("valid {} {}\n", shard.file, shard.images);
+  }
+  return Sha256Of(text);
+}
+
+std::string ToJson(const Manifest& manifest) {
+  Json files = Json::array();
+  for (const FileEntry& file : manifest.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  nlohmann::ordered_json json = {{"format", kFormat},
+                                 {"version", kVersion},
+                                 {"name", manifest.name},
+                                 {"kind", Word(manifest.kind)},
+                                 {"sha256", manifest.Identity()},
+                                 {"source", manifest.source},
+                                 {"imported_at", manifest.imported_at},
+                                 {"imported_by", manifest.imported_by}};
+  if (manifest.kind == Kind::kText) {
+    json["train"] = {manifest.train.begin, manifest.train.end};
+    json["valid"] = {manifest.valid.begin, manifest.valid.end};
+    json["test"] = {manifest.test.begin, manifest.test.end};
+  } else {
+    Json sizes = Json::array();
+    for (const ImageSize& size : manifest.sizes) sizes.push_back({{"rows", size.rows}, {"cols", size.cols}});
+    json["fit"] = manifest.fit;
+    json["sizes"] = std::move(sizes);
+    json["train"] = ShardsJson(manifest.train_shards);
+    json["valid"] = ShardsJson(manifest.valid_shards);
+    json["classes"] = manifest.classes;
+    json["skipped"] = manifest.skipped;
+  }
+  json["files"] = std::move(files);
+  // A path may have any bytes; what is not UTF-8 is shown as such.
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<Manifest> ParseManifest(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded() || !json.is_object()) return absl::DataLossError("not a JSON object");
+  Fields fields(json);
+  Manifest manifest;
+  if (const std::string format = fields.String("format"); format != kFormat) return Bad("format", "not that of a data set");
+  if (const int64_t version = fields.Integer("version", 1, 1'000'000); fields.status().ok() && version != kVersion) {
+    return absl::FailedPreconditionError(fmt::format(
+        "version: {}, and this build reads {}; import it anew, or install the build that wrote it", version, kVersion));
+  }
+  manifest.name = fields.String("name");
+  const std::string kind = fields.String("kind");
+  const std::string sha256 = fields.String("sha256");
+  manifest.source = fields.String("source");
+  manifest.imported_at = fields.String("imported_at");
+  manifest.imported_by = fields.String("imported_by");
+  RETURN_IF_ERROR(fields.status());
+  RETURN_IF_ERROR(ParseFiles(fields, manifest));
+  if (kind == Word(Kind::kText)) {
+    RETURN_IF_ERROR(ParseText(fields, manifest));
+  } else if (kind == Word(Kind::kImages)) {
+    manifest.kind = Kind::kImages;
+    manifest.skipped = fields.Strings("skipped");
+    RETURN_IF_ERROR(ParseImages(fields, manifest));
+    RETURN_IF_ERROR(fields.status());
+  } else {
+    return Bad("kind", fmt::format("'{}' is neither text nor images", kind));
+  }
+  if (sha256 != manifest.Identity()) return Bad("sha256", "not that of the content: the manifest was changed");
+  return manifest;
+}
+
+}  // namespace longreach::data
