@@ -61,12 +61,19 @@ std::string SpecArguments::CommandLine() const {
   return line;
 }
 
+std::string WhyNoText(const std::string& word) {
+  for (std::string_view rest = word; !rest.empty();) {
+    if (TakeCodePoint(rest) < 0) return fmt::format("'{}' is not UTF-8", Printable(word));
+  }
+  return "";
+}
+
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required) {
-  return app.add_option("SWEEP", sweep, required ? "The sweep" : "The sweep [last]")->required(required);
+  return app.add_option("SWEEP", sweep, required ? "The sweep" : "The sweep [last]")->required(required)->check(WhyNoText);
 }
 
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
-  return app.add_option("JOB", job, "The job's id, or its beginning (at least 4 digits)")->required();
+  return app.add_option("JOB", job, "The job's id, or its beginning (at least 4 digits)")->required()->check(WhyNoText);
 }
 
 std::string ShellWord(std::string_view text) {

@@ -32,6 +32,9 @@ inline constexpr std::string_view kSpecDetails =
     "--set replaces an axis (task, encoding, learning_rate, seed) or a field (training.steps); lists have ','\n"
     "between their values, and ranges of whole numbers are a..b.";
 
+// Of words that go to the scheduler, whose texts are UTF-8: why this is none; empty when it is one. For Option::check().
+std::string WhyNoText(const std::string& word);
+
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required = true);
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 

@@ -19,7 +19,7 @@ class Drain final : public Command {
         .examples = "longreach drain gpu-node-3\nlongreach drain gpu-node-3 --undo"};
   }
   void AddOptions(CLI::App& app) override {
-    app.add_option("WORKER", worker_, "The worker")->required();
+    app.add_option("WORKER", worker_, "The worker")->required()->check(WhyNoText);
     app.add_flag("--undo", undo_, "Give it work again");
   }
 

@@ -38,7 +38,9 @@ class Results final : public Command {
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")
         ->type_name("HOW");
     app.add_option("--length", length_, "Test length; 0: over all lengths")->type_name("N");
-    app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE");
+    app.add_option("--slice", slice_, "What length does not name (depth=3)")
+        ->type_name("SLICE")
+        ->check(WhyNoText);
     app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
         ->type_name("SPEC");
   }

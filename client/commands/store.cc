@@ -34,12 +34,14 @@ class Store final : public Command {
     };
     add("backup", "Write a consistent copy while work goes on")
         ->add_option("FILE", path_, "The copy; must not exist")
+        ->check(WhyNoText)
         ->required();
     add("check", "Look for anything that contradicts the store's promises")
         ->add_flag("--artifacts", artifacts_, "Also read every artifact and compare it with its hash");
     add("migrate", "Bring the file to this program's schema version");
     add("merge", "Take over jobs, results, attempts and artifacts of another store")
         ->add_option("OTHER", path_, "The other store's file")
+        ->check(WhyNoText)
         ->required();
   }
 

@@ -25,7 +25,8 @@ using google::protobuf::Reflection;
 constexpr std::string_view kJobVersion = "longreach-job/1";
 constexpr std::string_view kSweepVersion = "longreach-sweep/1";
 // A list of integers longer than this is not a specification but an attack on memory.
-constexpr int64_t kMaxListed = 1'000'000;
+// As many as a sweep may have jobs: the seeds of one that the scheduler took must be read back.
+constexpr int64_t kMaxListed = 10'000'000;
 
 using Lines = std::map<std::string, std::string>;
 
@@ -224,6 +225,7 @@ std::string TypeName(const FieldDescriptor& field) {
 
 absl::Status SetList(Message& message, const FieldDescriptor& field, std::string_view value, std::string_view path) {
   const bool text = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  int64_t room = kMaxListed;  // Of all ranges together: a short text may ask for any number of them.
   for (const std::string& part : SplitEscaped(value, ',')) {
     const size_t dots = text ? std::string::npos : part.find("..");
     if (dots == std::string::npos) {
@@ -235,10 +237,11 @@ absl::Status SetList(Message& message, const FieldDescriptor& field, std::string
     const std::optional<int64_t> first = ParseInteger(std::string_view(part).substr(0, dots));
     const std::optional<int64_t> last = ParseInteger(std::string_view(part).substr(dots + 2));
     constexpr int64_t kLimit = int64_t{1} << 40;  // So that the difference cannot overflow.
-    if (!first || !last || *first > *last || *first < -kLimit || *last > kLimit || *last - *first >= kMaxListed) {
+    if (!first || !last || *first > *last || *first < -kLimit || *last > kLimit || *last - *first >= room) {
       return absl::InvalidArgumentError(
-          fmt::format("{}: '{}' is not a range a..b of at most {} integers", path, part, kMaxListed));
+          fmt::format("{}: '{}' is not a range a..b, or the list has more than {} integers", path, part, kMaxListed));
     }
+    room -= *last - *first + 1;
     for (int64_t i = *first; i <= *last; ++i) {
       if (!SetScalar(message, field, fmt::to_string(i))) {
         return absl::InvalidArgumentError(fmt::format("{}: {} is out of range", path, i));

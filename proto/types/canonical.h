@@ -25,7 +25,8 @@ std::string CanonicalText(const v1::JobSpec& spec, const v1::JobSpec& defaults);
 std::string CanonicalText(const v1::SweepSpec& spec, const v1::SweepSpec& defaults);
 
 // The fields that the text names, and no others: whoever knows the experiment kind fills in its defaults.
-// INVALID_ARGUMENT: the text is not canonical; says which line, and what was expected.
+// INVALID_ARGUMENT: the text is not of this form; says which line, and what was expected. Numbers and lists may be written in
+// another way than CanonicalText() has: who compares texts makes them by that.
 absl::StatusOr<v1::JobSpec> ParseCanonicalJob(std::string_view text);
 absl::StatusOr<v1::SweepSpec> ParseCanonicalSweep(std::string_view text);
 

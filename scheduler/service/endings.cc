@@ -10,6 +10,7 @@
 #include "scheduler/core/job_life.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/service/replies.h"
 #include "store/artifacts.h"
 #include "store/measurements.h"
 #include "store/workers.h"
@@ -97,7 +98,7 @@ absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt,
   return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kPutAside,
                                fmt::format("its last {} attempts, of different jobs, failed; the last: {}; restart it, or tell it to go on "
                                            "with 'longreach drain --undo {}'",
-                                           core::kFailuresToPutAside, detail, worker->name));
+                                           core::kFailuresToPutAside, detail, WorkerInCommand(*worker)));
 }
 
 }  // namespace

@@ -93,6 +93,14 @@ v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
   return running;
 }
 
+std::string WorkerInCommand(const store::WorkerRow& row) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  };
+  const bool is_word = !row.name.empty() && row.name.front() != '-' && std::ranges::all_of(row.name, is_plain);
+  return is_word ? row.name : row.id;
+}
+
 v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live) {
   v1::WorkerInfo worker;
   worker.set_id(row.id);

@@ -17,6 +17,9 @@ namespace longreach::service {
 absl::StatusOr<v1::Sweep> ToSweep(const store::SweepRow& row);
 v1::Job ToJob(const store::ListedJob& row, const LiveBoard::State& live);
 v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live);
+// How a command that a message suggests names a worker: by its name if that is a word that no shell and no option parser would
+// take for something else, else by its id.
+std::string WorkerInCommand(const store::WorkerRow& row);
 v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live);
 
 // The metric that a job's score is, by its canonical text.

@@ -228,7 +228,7 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
         ASSIGN_OR_RETURN(store::WorkerRow worker, ResolveWorker(tx, request.worker()));
         if (request.drain()) {
           RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, store::WorkerState::kDraining,
-                                                fmt::format("it is drained; 'longreach drain --undo {}' gives it work again", worker.name)));
+                                                fmt::format("it is drained; 'longreach drain --undo {}' gives it work again", WorkerInCommand(worker))));
         } else {
           RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, store::WorkerState::kActive, ""));
           RETURN_IF_ERROR(store::SetWorkerFailures(tx, worker.id, core::ToText(core::Health{})));

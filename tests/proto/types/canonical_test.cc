@@ -159,6 +159,22 @@ std::string Refusal(std::string_view body) {
   return std::string(spec.status().message());
 }
 
+TEST(CanonicalTest, ReadsBackMoreThanAMillionSeeds) {
+  constexpr int kSeeds = 1'000'001;
+  v1::SweepSpec spec;
+  spec.set_name("large");
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) spec.mutable_axes()->add_seed(seed);
+
+  const absl::StatusOr<v1::SweepSpec> read = ParseCanonicalSweep(CanonicalText(spec, {}));
+
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->axes().seed_size(), kSeeds);
+}
+
+TEST(CanonicalTest, RefusesListsWhoseRangesTogetherAreTooLong) {
+  EXPECT_THAT(Refusal("training.lengths=1..2,1..9999999\n"), HasSubstr("more than 10000000 integers"));
+}
+
 TEST(CanonicalTest, RefusesWhatItWouldNotHaveWritten) {
   EXPECT_THAT(Refusal("encodng=rope\n"), HasSubstr("unknown field 'encodng'"));
   EXPECT_THAT(Refusal("encodng=rope\n"), HasSubstr("did you mean 'encoding'?"));

@@ -232,6 +232,7 @@ TEST_F(EngineSweepsTest, ADrainStopsAWorkerUntilItIsToldToGoOn) {
   const v1::SynchronizeResponse answer = worker.Sync();
   EXPECT_EQ(answer.directives(0).action(), v1::Directive::ACTION_STOP);
   EXPECT_THAT(answer.refused(), HasSubstr("drained"));
+  EXPECT_THAT(answer.refused(), HasSubstr("'longreach drain --undo name-of-a'"));
   worker.GiveBack(lease);
   worker.Sync();
   worker.Restart();

@@ -7,14 +7,13 @@
 
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
+#include "worker/trainer/checkpoint/member_checkpoint.h"
 
 namespace longreach::trainer {
 
 namespace {
 
 constexpr std::string_view kFormat = "longreach-trainer/1";
-// live, dropped, diverged, diverged_at, points of the loss curve.
-constexpr int64_t kFlags = 5;
 
 // A part of a file that is made up of a flat buffer, parameter by parameter.
 void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat,
@@ -117,71 +116,13 @@ class FileCache {
   std::map<std::filesystem::path, absl::StatusOr<SafetensorsFile>> files_;
 };
 
-// What a checkpoint says about one member, apart from buffers.
-struct Found {
-  const SafetensorsFile* file = nullptr;
-  int member = 0;
-  int step = 0;
-  int lengths_done = 0;
-  int loss_updates = 0;
-  MemberState state;
-
-  std::pair<int, int> Point() const { return {step, lengths_done}; }
-};
-
-absl::StatusOr<Found> ReadMember(FileCache& cache, const MemberFile& source, const std::string& job,
-                                 const std::string& settings) {
+absl::StatusOr<MemberCheckpoint> ReadMember(FileCache& cache, const MemberFile& source, const std::string& job,
+                                            const std::string& settings) {
   ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
-  const auto refuse = [&](std::string_view why) {
-    return absl::InvalidArgumentError(Text(source.file.string(), ": ", why));
-  };
-  if (file->Metadata("kind") != "checkpoint") return refuse("is not a checkpoint");
-  if (file->Metadata("settings") != settings) return refuse("was made with other settings");
-  const std::vector<std::string> jobs = Split(file->Metadata("jobs"), '\n');
-  const size_t m = static_cast<size_t>(source.member);
-  if (source.member < 0 || m >= jobs.size() || jobs[m] != job) {
-    return refuse(Text("its member ", source.member, " is not job ", job));
+  absl::StatusOr<MemberCheckpoint> found = ReadMemberCheckpoint(*file, source.member, job, settings);
+  if (!found.ok()) {
+    return absl::Status(found.status().code(), Text(source.file.string(), ": ", found.status().message()));
   }
-  const std::optional<int64_t> step = ParseInteger(file->Metadata("step"));
-  const std::optional<int64_t> loss_updates = ParseInteger(file->Metadata("loss_updates"));
-  constexpr int64_t kMax = std::numeric_limits<int>::max();
-  if (!step || !loss_updates || *step < 0 || *step > kMax || *loss_updates < 0 || *loss_updates > kMax) {
-    return refuse("its header has no step");
-  }
-  ASSIGN_OR_RETURN(const std::vector<int32_t> flags, file->Integers("member/flags"));
-  ASSIGN_OR_RETURN(const std::vector<double> loss_sum, file->Doubles("member/loss_sum"));
-  ASSIGN_OR_RETURN(const std::vector<double> accuracy, file->Doubles("test/accuracy"));
-  ASSIGN_OR_RETURN(const std::vector<double> loss, file->Doubles("test/loss"));
-  ASSIGN_OR_RETURN(const std::vector<double> curve, file->Doubles("member/curve"));
-  if (flags.size() != jobs.size() * kFlags || loss_sum.size() != jobs.size() ||
-      accuracy.size() % jobs.size() != 0 || loss.size() != accuracy.size() ||
-      curve.size() % jobs.size() != 0) {
-    return refuse("its tensors do not fit each other");
-  }
-  const auto flag = flags.begin() + static_cast<std::ptrdiff_t>(m * kFlags);
-  const size_t curve_row = curve.size() / jobs.size();
-  if (flag[4] < 0 || static_cast<size_t>(flag[4]) > curve_row) {
-    return refuse("its loss curve is shorter than it says");
-  }
-  const auto curve_begin = curve.begin() + static_cast<std::ptrdiff_t>(m * curve_row);
-  const size_t lengths = accuracy.size() / jobs.size();
-  Found found{.file = file,
-              .member = source.member,
-              .step = static_cast<int>(*step),
-              .lengths_done = static_cast<int>(lengths),
-              .loss_updates = static_cast<int>(*loss_updates),
-              .state = {}};
-  found.state = {.live = flag[0] != 0,
-                 .dropped = false,
-                 .diverged = flag[2] != 0,
-                 .diverged_at = flag[3],
-                 .loss_sum = loss_sum[m],
-                 .curve = {curve_begin, curve_begin + flag[4]},
-                 .accuracy = {accuracy.begin() + static_cast<std::ptrdiff_t>(m * lengths),
-                              accuracy.begin() + static_cast<std::ptrdiff_t>((m + 1) * lengths)},
-                 .loss = {loss.begin() + static_cast<std::ptrdiff_t>(m * lengths),
-                          loss.begin() + static_cast<std::ptrdiff_t>((m + 1) * lengths)}};
-  if (flag[1] != 0) return refuse(Text("job ", job, " had been dropped from this pack"));
   return found;
 }
 
@@ -245,7 +186,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
       loss.push_back(i < member.loss.size() ? member.loss[i] : 0);
     }
   }
-  AddValues("member/flags", "I32", {state.size(), kFlags}, flags, parts, storage);
+  AddValues("member/flags", "I32", {state.size(), kCheckpointFlags}, flags, parts, storage);
   AddValues("member/loss_sum", "F64", {state.size()}, loss_sum, parts, storage);
   AddValues("member/curve", "F64", {state.size(), static_cast<int64_t>(curve_row)}, curve, parts, storage);
   AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy, parts, storage);
@@ -267,10 +208,10 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
                         const std::function<void(const std::string&)>& log) {
   FileCache cache;
   const std::string hash = SettingsHash(settings);
-  std::vector<std::vector<Found>> candidates(members.size());
+  std::vector<std::vector<MemberCheckpoint>> candidates(members.size());
   for (size_t m = 0; m < members.size(); ++m) {
     for (const MemberFile& source : members[m].checkpoints) {
-      absl::StatusOr<Found> found = ReadMember(cache, source, members[m].job, hash);
+      absl::StatusOr<MemberCheckpoint> found = ReadMember(cache, source, members[m].job, hash);
       if (found.ok()) {
         candidates[m].push_back(*std::move(found));
       } else {
@@ -280,11 +221,11 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
   }
   // The points that every member has, the latest first.
   std::set<std::pair<int, int>, std::greater<>> points;
-  for (const Found& found : candidates[0]) points.insert(found.Point());
+  for (const MemberCheckpoint& found : candidates[0]) points.insert(found.Point());
   for (const std::pair<int, int>& point : points) {
-    std::vector<const Found*> chosen;
-    for (const std::vector<Found>& of_member : candidates) {
-      const auto found = std::ranges::find(of_member, point, &Found::Point);
+    std::vector<const MemberCheckpoint*> chosen;
+    for (const std::vector<MemberCheckpoint>& of_member : candidates) {
+      const auto found = std::ranges::find(of_member, point, &MemberCheckpoint::Point);
       if (found != of_member.end()) chosen.push_back(&*found);
     }
     if (chosen.size() != members.size()) continue;
@@ -294,7 +235,7 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
     restored.loss_updates = chosen[0]->loss_updates;
     absl::Status status;
     for (size_t m = 0; m < chosen.size() && status.ok(); ++m) {
-      const Found& found = *chosen[m];
+      const MemberCheckpoint& found = *chosen[m];
       const int64_t row = static_cast<int64_t>(m) * layout.stride();
       restored.members[m] = found.state;
       for (const auto& [prefix, buffer] : {std::pair<std::string, Tensor*>{"param/", &restored.parameters},

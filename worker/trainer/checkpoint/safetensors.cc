@@ -73,13 +73,15 @@ absl::StatusOr<std::vector<T>> Values(const SafetensorsFile& file, const std::st
     return absl::InvalidArgumentError(Text("tensor '", name, "' is of type ", entry->dtype, ", not ", dtype));
   }
   std::vector<T> values(static_cast<size_t>(entry->count()));
-  std::memcpy(values.data(), file.payload().data() + entry->begin, entry->end - entry->begin);
+  if (!values.empty()) std::memcpy(values.data(), file.payload().data() + entry->begin, entry->end - entry->begin);
   return values;
 }
 
 }  // namespace
 
 int64_t SafetensorsEntry::count() const {
+  // A product without the zero may be too large for any number, as nothing of it is in the file.
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
   int64_t count = 1;
   for (const int64_t n : shape) count *= n;
   return count;

@@ -4,22 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "worker/trainer/engine/member_state.h"
 #include "worker/trainer/parameters.h"
 
 namespace longreach::trainer {
-
-struct MemberState {
-  // Takes part in updates: neither dropped nor diverged.
-  bool live = true;
-  bool dropped = false;
-  bool diverged = false;
-  int diverged_at = 0;   // Updates done when loss or gradient was not finite.
-  double loss_sum = 0;   // Of the updates since the last point of the loss curve.
-  std::vector<double> curve;  // All points so far.
-  // By test length, as far as evaluated.
-  std::vector<double> accuracy;
-  std::vector<double> loss;
-};
 
 // Flat buffers [E, stride], float32, the parameters where the layout says.
 struct PackState {

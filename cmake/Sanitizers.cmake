@@ -1,0 +1,27 @@
+# LONGREACH_SANITIZE=address (with undefined behaviour), thread, or nothing. Only our own code is compiled with it: Debian's
+# libraries and LibTorch are as they came.
+set(LONGREACH_SANITIZE "" CACHE STRING "address (with undefined behaviour) or thread; empty for none")
+if(LONGREACH_SANITIZE STREQUAL "address")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined>")
+  add_link_options(-fsanitize=address,undefined)
+elseif(LONGREACH_SANITIZE STREQUAL "thread")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=thread>")
+  add_link_options(-fsanitize=thread)
+elseif(NOT LONGREACH_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "LONGREACH_SANITIZE is '${LONGREACH_SANITIZE}'; it must be address, thread or nothing")
+endif()
+if(LONGREACH_SANITIZE)
+  # The standard library's own checks too: an index past the end of a vector is no report of the sanitizer's.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
+
+# Fuzzing: clang's libFuzzer counts the branches of our code; with its sanitizers, and its counts of lines.
+if(LONGREACH_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "LONGREACH_FUZZ needs clang, not ${CMAKE_CXX_COMPILER_ID}. Run deploy/setup.sh --faults, and use the preset fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+    -fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fsanitize=address,undefined -fprofile-instr-generate)
+endif()

@@ -1,0 +1,48 @@
+// Headers of safetensors files: refused with the reason, or every tensor can be read and lies within the file.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tests/fuzz/must.h"
+#include "worker/trainer/checkpoint/member_checkpoint.h"
+#include "worker/trainer/checkpoint/safetensors.h"
+
+using longreach::fuzz::Must;
+
+namespace {
+
+// A file that is only memory.
+const std::string& FileOf(const uint8_t* data, size_t size) {
+  static const int fd = memfd_create("safetensors", 0);
+  static const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  Must(fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == static_cast<ssize_t>(size), "the test's own file can be written");
+  return path;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace longreach::trainer;
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(FileOf(data, size));
+  if (!file.ok()) {
+    Must(file.status().code() == absl::StatusCode::kDataLoss, "a damaged file is DATA_LOSS", file.status().message());
+    return 0;
+  }
+  for (const auto& [name, entry] : file->entries()) {
+    Must(entry.begin <= entry.end && entry.end <= file->payload().size(), "a tensor lies within its file", name);
+    Must(entry.count() >= 0, "a tensor has a size", name);
+    (void)file->Floats(name);
+    (void)file->Doubles(name);
+    (void)file->Integers(name);
+  }
+  // As a checkpoint, whatever settings it names.
+  for (const int member : {-1, 0, 1, 5}) {
+    const absl::StatusOr<MemberCheckpoint> found = ReadMemberCheckpoint(*file, member, "job", file->Metadata("settings"));
+    if (found.ok()) Must(found->state.accuracy.size() == static_cast<size_t>(found->lengths_done), "a member has its scores");
+  }
+  return 0;
+}

@@ -1,0 +1,33 @@
+// What a checkpoint says about one of its members, apart from parameters and moments. Files are not trusted: what does not
+// fit together is refused.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "proto/base/status.h"
+#include "worker/trainer/checkpoint/safetensors.h"
+#include "worker/trainer/engine/member_state.h"
+
+namespace longreach::trainer {
+
+// The columns of member/flags: live, dropped, diverged, diverged_at, points of the loss curve.
+inline constexpr int64_t kCheckpointFlags = 5;
+
+struct MemberCheckpoint {
+  const SafetensorsFile* file = nullptr;
+  int member = 0;
+  int step = 0;
+  int lengths_done = 0;
+  int loss_updates = 0;
+  MemberState state;
+
+  std::pair<int, int> Point() const { return {step, lengths_done}; }
+};
+
+// The member at this index, if it is this job and the checkpoint was made with these settings (SettingsHash()). `file` is
+// borrowed. INVALID_ARGUMENT with the reason.
+absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& file, int member, const std::string& job,
+                                                      const std::string& settings);
+
+}  // namespace longreach::trainer
