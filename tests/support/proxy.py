@@ -9,11 +9,13 @@
 
 "up" is towards the scheduler, "down" away from it. A choice that is left to chance is drawn from `seed`.
 """
+import argparse
 import asyncio
 import contextlib
 import random
 import socket
 import struct
+import sys
 import threading
 
 DIRECTIONS = ("up", "down")
@@ -81,6 +83,10 @@ class Proxy:
     def open_connections(self):
         return self._do(self._count())
 
+    def given_up(self, direction):
+        """Connections of now whose sender in this direction has hung up, which the other side has not been told yet."""
+        return self._do(self._count(direction))
+
     def _do(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
@@ -132,8 +138,8 @@ class Proxy:
             self._chance.choice(links).reset()
         return len(links)
 
-    async def _count(self):
-        return len(self._links)
+    async def _count(self, direction=None):
+        return sum(direction is None or direction in link.hung_up for link in self._links)
 
     async def _end(self):
         self._server.close()
@@ -162,6 +168,7 @@ class _Link:
         self._far = None
         self._gates = {direction: asyncio.Event() for direction in DIRECTIONS}
         self.stranded = False
+        self.hung_up = set()  # Directions whose sender sends no more.
         self.obey()
 
     def obey(self):
@@ -197,7 +204,7 @@ class _Link:
 
     async def _carry(self, direction, reader, writer):
         pieces = asyncio.Queue(_PIECES_IN_FLIGHT)
-        taking = asyncio.ensure_future(self._take(reader, pieces))
+        taking = asyncio.ensure_future(self._take(direction, reader, pieces))
         try:
             while True:
                 due, piece = await pieces.get()
@@ -217,12 +224,14 @@ class _Link:
         finally:
             taking.cancel()
 
-    async def _take(self, reader, pieces):
+    async def _take(self, direction, reader, pieces):
         while True:
             try:
                 piece = await reader.read(_PIECE)
             except OSError:
                 piece = b""
+            if not piece:
+                self.hung_up.add(direction)
             await pieces.put((self._proxy._loop.time(), piece))
             if not piece:
                 return
@@ -237,3 +246,16 @@ def _reset(writer):
     with contextlib.suppress(OSError, AttributeError):
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
+
+
+def main():
+    """A plain forwarder as a process of its own, for another network namespace; ends with its standard input."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("target")
+    with Proxy(parser.parse_args().target) as proxy:
+        print("listening on", proxy.address, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
