@@ -19,7 +19,7 @@ QUICKSTART := build/quickstart/quickstart.db
 CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
   -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
 
-.PHONY: help setup setup-tests build quickstart test faults clean
+.PHONY: help setup setup-tests setup-faults build quickstart test sanitize faults clean
 
 help:  ## Print this.
 	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
@@ -30,6 +30,9 @@ setup:  ## Install what the build needs: Debian packages, and LibTorch into .ven
 
 setup-tests:
 	@deploy/setup.sh --tests
+
+setup-faults:
+	@deploy/setup.sh --tests --faults
 
 build: setup  ## Set up, then build everything into build/release.
 	@echo "build: everything, $(JOBS) at a time"
@@ -45,18 +48,35 @@ quickstart: setup  ## Set up, build the programs, run the quickstart sweep and p
 	@echo "quickstart: the store is $(QUICKSTART). Ctrl-C keeps all; 'make quickstart' goes on from there."
 	@$(BUILD)/bin/longreach run quickstart --store $(QUICKSTART)
 
-test: setup-tests  ## Set up, build everything, run all tests.
+test: setup-tests  ## Set up, build everything, run all tests, and those without LibTorch under ASan and UBSan.
 	@echo "build: everything, $(JOBS) at a time"
 	@$(CONFIGURE)
 	@ninja -C $(BUILD) -j$(JOBS)
+	@echo "build: all that is without LibTorch, with the address and the undefined-behaviour sanitizer"
+	@cmake --preset asan
+	@ninja -C build/asan -j$(JOBS)
 	@echo "test: ctest, $(JOBS) at a time"
 	@ctest --preset release -j$(JOBS)
+	@echo "test: ctest under the sanitizers, $(JOBS) at a time"
+	@ctest --preset asan -j$(JOBS)
+
+sanitize: setup-tests  ## All tests under ASan and UBSan, with LibTorch too, and without it under TSan.
+	@echo "sanitize: the worker, for tests of its agent"
+	@$(CONFIGURE)
+	@test $(LONGREACH_TRAINER) != ON || ninja -C $(BUILD) -j$(JOBS) bin/longreach-worker
+	@for preset in asan tsan $(if $(filter ON,$(LONGREACH_TRAINER)),asan-trainer); do \
+	  echo "sanitize: $$preset, $(JOBS) at a time"; \
+	  cmake --preset $$preset && ninja -C build/$$preset -j$(JOBS) && ctest --preset $$preset -j$(JOBS) || exit 1; \
+	done
 
 FAULTS ?= full
-faults: setup-tests  ## Set up, build, run the fault tests; FAULTS=short|full|long (minutes, an hour, a day).
+faults: setup-faults  ## Set up, build, run the fault tests; FAULTS=short|full|long (minutes, an hour, a day).
 	@echo "build: everything, $(JOBS) at a time"
 	@$(CONFIGURE)
 	@ninja -C $(BUILD) -j$(JOBS)
+	@for preset in asan $(if $(filter-out short,$(FAULTS)),tsan fuzz); do \
+	  echo "build: $$preset, $(JOBS) at a time"; cmake --preset $$preset && ninja -C build/$$preset -j$(JOBS) || exit 1; \
+	done
 	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -q tests/faults
 
 clean:  ## Remove the build folder, and with it the quickstart's store. LibTorch in .venv stays.

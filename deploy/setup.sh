@@ -2,7 +2,8 @@
 # Makes a Debian machine (12 or newer) ready to build Longreach, and says what it does. What is done already is skipped,
 # so it can be run before every build. Works as root, or as a user with sudo.
 #
-#   deploy/setup.sh [--tests]       --tests: also what the tests need (a Python gRPC client, grpcurl)
+#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl)
+#                                            --faults: also what the fault tests need (clang's libFuzzer)
 #
 # Settings, from the environment:
 #   LONGREACH_CUDA=ON|OFF      take CUDA and its compiler too (4.9 GB instead of 1.3 GB); default: ON where nvidia-smi answers
@@ -18,10 +19,12 @@ say() { echo "setup: $*"; }
 fail() { echo "setup: error: $*" >&2; exit 1; }
 
 tests=no
+faults=no
 for argument in "$@"; do
   case $argument in
     --tests) tests=yes ;;
-    *) fail "unknown argument '$argument'; the only one is --tests" ;;
+    --faults) faults=yes ;;
+    *) fail "unknown argument '$argument'; there are --tests and --faults" ;;
   esac
 done
 
@@ -104,7 +107,7 @@ install_grpcurl() {
     "github.com/fullstorydev/grpcurl/cmd/grpcurl@$GRPCURL_VERSION"
 }
 
-mapfile -t packages < <(grep -v '^#' deploy/packages.txt)
+mapfile -t packages < <(grep -hv '^#' deploy/packages.txt $([[ $faults == no ]] || echo deploy/fault_packages.txt))
 install_packages "${packages[@]}"
 
 if [[ $trainer == OFF ]]; then

@@ -150,7 +150,7 @@ TEST(UsageTest, MistakesAreJsonWhereJsonWasAskedFor) {
 }
 
 TEST(UsageTest, WordsThatAreNoTextAreNotSent) {
-  for (const std::string& command : {"status", "jobs", "job", "explain", "logs", "drain"}) {
+  for (const char* command : {"status", "jobs", "job", "explain", "logs", "drain"}) {
     const Outcome outcome = RunCommandLine({command, "a\xff", "--scheduler", "unix:/nowhere"});
     EXPECT_EQ(outcome.code, kUsage) << command;
     EXPECT_THAT(outcome.err, HasSubstr("'a\\xff' is not UTF-8")) << command;

@@ -1,4 +1,7 @@
 // The pipe between agent and trainer child: any bytes, in any pieces, are messages or DATA_LOSS.
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,6 +11,27 @@
 #include "worker/agent/pipe.h"
 
 using longreach::fuzz::Must;
+
+namespace {
+
+// The child's end, over a real socket: messages until the agent is gone, or garbage.
+void ReceiveAll(std::string_view bytes) {
+  int ends[2];
+  Must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "there are sockets");
+  Must(write(ends[0], bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "an input fits into a socket");
+  longreach::agent::ChildPipe pipe(ends[1]);
+  Must(pipe.Receive(false).ok() || !bytes.empty(), "nothing to read is no error");
+  close(ends[0]);
+  for (size_t i = 0; i <= bytes.size(); ++i) {
+    const auto message = pipe.Receive(true);
+    if (!message.ok()) break;
+    Must(message->has_value(), "who waits gets a message or an error");
+  }
+  Must(!pipe.Send(longreach::v1::FromTrainer()).ok(), "nobody is there to send to");
+  close(ends[1]);
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
@@ -37,6 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (void)to.ParseFromString(**frame);
     }
   }
+  ReceiveAll({reinterpret_cast<const char*>(data) + 1, size - 1});
   Must(taken <= size - 1, "no byte is taken twice");
   Must(reader.mid_frame() == (taken < size - 1), "what is left over is a frame that has begun");
   return 0;

@@ -4,14 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/fuzz/must.h"
 #include "worker/trainer/checkpoint/member_checkpoint.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 
 using longreach::fuzz::Must;
+using longreach::trainer::MemberCheckpoint;
+using longreach::trainer::SafetensorsFile;
+using longreach::trainer::SafetensorsPart;
 
 namespace {
 
@@ -23,10 +28,23 @@ const std::string& FileOf(const uint8_t* data, size_t size) {
   return path;
 }
 
+// What is read can be written, and is read again as the same.
+void MustBeWrittenTheSame(const SafetensorsFile& file) {
+  static const std::string copy = (std::filesystem::temp_directory_path() / ("fuzz-safetensors-" + std::to_string(getpid()))).string();
+  std::vector<SafetensorsPart> parts;
+  for (const auto& [name, entry] : file.entries()) {
+    parts.push_back({.name = name, .dtype = entry.dtype, .shape = entry.shape, .bytes = file.payload().substr(entry.begin, entry.end - entry.begin)});
+  }
+  Must(WriteSafetensors(copy, file.metadata(), parts).ok(), "what was read can be written");
+  const absl::StatusOr<SafetensorsFile> again = SafetensorsFile::Read(copy);
+  unlink(copy.c_str());
+  Must(again.ok(), "what was written can be read", again.status().message());
+  Must(again->metadata() == file.metadata() && again->entries().size() == file.entries().size(), "it is the same");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace longreach::trainer;
   const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(FileOf(data, size));
   if (!file.ok()) {
     Must(file.status().code() == absl::StatusCode::kDataLoss, "a damaged file is DATA_LOSS", file.status().message());
@@ -39,9 +57,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)file->Doubles(name);
     (void)file->Integers(name);
   }
+  MustBeWrittenTheSame(*file);
   // As a checkpoint, whatever settings it names.
   for (const int member : {-1, 0, 1, 5}) {
-    const absl::StatusOr<MemberCheckpoint> found = ReadMemberCheckpoint(*file, member, "job", file->Metadata("settings"));
+    const absl::StatusOr<MemberCheckpoint> found = longreach::trainer::ReadMemberCheckpoint(*file, member, "job", file->Metadata("settings"));
     if (found.ok()) Must(found->state.accuracy.size() == static_cast<size_t>(found->lengths_done), "a member has its scores");
   }
   return 0;
