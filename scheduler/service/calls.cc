@@ -130,7 +130,10 @@ absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overta
     }
   }
   memory.silences.Set(request.worker(), now + options_.lease_term);
-  for (const int64_t attempt : worker.attempts) memory.leases.Set(attempt, now + options_.lease_term);
+  for (const int64_t attempt : worker.attempts) {
+    memory.leases.Set(attempt, now + options_.lease_term);
+    memory.attempts[attempt].spared = false;
+  }
   board_.SetWorker(request.worker(), worker.seen_at);
   NoteProgress(request, memory);
   AskToWrite(memory);
@@ -213,7 +216,8 @@ void Engine::Run(CallPtr call) {
                  if (status.ok()) return Finish(call, *decision);
                  forget_leasing_ = true;
                  call->answer(status);
-               }});
+               },
+           .origin = fmt::format("{}/{}/{}", call->request.worker(), call->request.incarnation(), call->request.sequence())});
 }
 
 void Engine::Finish(const CallPtr& call, const Decision& decision) {

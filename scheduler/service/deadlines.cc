@@ -83,10 +83,16 @@ std::map<int64_t, bool> Engine::TakeLost(SteadyTime now, Memory& memory) const {
     const std::optional<SteadyTime> silent_at = memory.silences.Of(id);
     return worker.asks && !worker.refused && !worker.broken && silent_at && *silent_at > now;
   };
+  const SteadyTime::duration much_too_late = std::min<SteadyTime::duration>(std::chrono::seconds(1), options_.lease_term / 2);
   std::optional<bool> anybody_asks;
   std::map<int64_t, bool> lost;
   for (const int64_t id : memory.leases.Due(now)) {
     const auto attempt = memory.attempts.find(id);
+    if (attempt != memory.attempts.end() && !attempt->second.spared && now - *memory.leases.Of(id) > much_too_late) {
+      attempt->second.spared = true;
+      memory.leases.Set(id, now + options_.lease_term);
+      continue;
+    }
     const WorkerMemory* worker = attempt == memory.attempts.end() ? nullptr : &memory.workers[attempt->second.live.worker];
     const SteadyTime end = worker == nullptr ? now : worker->called_at + options_.lease_term;
     if (worker == nullptr || !worker->broken || end <= now) {

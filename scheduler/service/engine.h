@@ -122,6 +122,7 @@ class Engine {
     LiveAttempt live;
     std::vector<v1::ProgressPoint> points;  // Not written yet.
     bool unwritten = false;
+    bool spared = false;  // Has got a second term since its worker's last call.
   };
   struct Memory {
     std::map<std::string, WorkerMemory> workers;
@@ -169,7 +170,8 @@ class Engine {
   void PutBack(Gathered gathered, Memory& memory) const;
   static absl::Status WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now);
   // Attempts whose leases are over, and whether that is because their worker's call broke off. If nobody asks for work, such a
-  // worker gets the rest of its term.
+  // worker gets the rest of its term. If this comes late, then the scheduler has stood still (a suspended machine, SIGSTOP) and calls
+  // that would have renewed leases wait to be read: as after a start, each gets another term, once.
   std::map<int64_t, bool> TakeLost(SteadyTime now, Memory& memory) const;
 
   void AskToWrite(Memory& memory) const;

@@ -77,7 +77,8 @@ TEST_F(EngineBrokenCallsTest, WhileNobodyAsksForWorkItHasItsWholeTerm) {
 
   BreakOff(first);
   BreakOff(second);
-  Advance(seconds(9));
+  Advance(seconds(1));
+  Advance(seconds(8));
   EXPECT_FALSE(first.Call().has_value());
   Advance(seconds(6));
 
@@ -91,7 +92,8 @@ TEST_F(EngineBrokenCallsTest, TheFirstThatAsksLaterGetsTheWorkAtOnce) {
   TestWorker killed = Worker("killed");
   TakeAndWait(killed);
   BreakOff(killed);
-  Advance(seconds(5));
+  Advance(seconds(1));
+  Advance(seconds(4));
   EXPECT_EQ(Counts("s").leased(), 1);
 
   TestWorker newcomer = Worker("newcomer");
@@ -115,7 +117,8 @@ TEST_F(EngineBrokenCallsTest, WorkersThatWouldGetNoWorkDoNotAsk) {
   full.Call();
 
   BreakOff(worker);
-  Advance(seconds(3));
+  Advance(seconds(1));
+  Advance(seconds(2));
 
   EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
 }
@@ -130,7 +133,7 @@ TEST_F(EngineBrokenCallsTest, TheEndOfAnOlderCallSaysNothing) {
   worker.Call();
 
   engine_->Forget(worker.id(), worker.incarnation(), older);
-  Advance(seconds(3));
+  Advance(seconds(1));
 
   EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
 }
@@ -144,7 +147,7 @@ TEST_F(EngineBrokenCallsTest, CallsThatEndWithTheSchedulerSayNothing) {
 
   engine_->Shutdown();
   BreakOff(worker);
-  Advance(seconds(3));
+  Advance(seconds(1));
   EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
 
   // And the next scheduler gives a full term.

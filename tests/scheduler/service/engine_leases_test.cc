@@ -120,6 +120,31 @@ TEST_F(EngineLeasesTest, ASilentWorkersLeaseRunsOutAndItsLateReportIsRefused) {
   EXPECT_THAT(Scores("s"), ElementsAre(0.5));
 }
 
+TEST_F(EngineLeasesTest, ASchedulerThatStoodStillGivesEachLeaseAnotherTermOnce) {
+  v1::SweepSpec spec = Sweep("s", 1);
+  spec.mutable_axes()->add_task("bucket_sort");
+  Submit(spec);
+  TestWorker worker = Worker("a");
+  TestWorker gone = Worker("gone");
+  const v1::Lease kept = worker.Take();
+  const v1::Lease lost = gone.Take();
+
+  // Calls came in this minute, and wait to be read.
+  Advance(seconds(60));
+  EXPECT_EQ(Counts("s").leased(), 2);
+  worker.Sync();
+  Advance(seconds(14));
+  worker.Sync();
+  EXPECT_EQ(Counts("s").leased(), 2);
+  // None came from this one: standing still again does not save it.
+  Advance(seconds(10));
+
+  EXPECT_EQ(Attempt(lost.attempt()).outcome, Outcome::kLost);
+  EXPECT_FALSE(Attempt(kept.attempt()).outcome.has_value());
+  Advance(seconds(5));
+  EXPECT_EQ(Attempt(kept.attempt()).outcome, Outcome::kLost);
+}
+
 TEST_F(EngineLeasesTest, AZombieThatStillTrainsIsToldToDrop) {
   Submit(Sweep("s", 1));
   TestWorker zombie = Worker("zombie");
