@@ -1,5 +1,6 @@
 // longreach-scheduler: keeps the store and hands its jobs to workers.
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <thread>
 
@@ -10,9 +11,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/base/build_info.h"
+#include "scheduler/service/memory.h"
+#include "scheduler/service/ordered_clock.h"
 #include "scheduler/service/server.h"
 
 namespace longreach {
@@ -50,6 +55,19 @@ std::chrono::microseconds Seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::duration<double>(seconds));
 }
 
+// Two descriptors for each connection: as many as the system lets this process have.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void FromEnvironment(const CLI::Option& option, const char* name, std::string& value) {
+  const char* const text = std::getenv(name);
+  if (option.count() == 0 && text != nullptr && *text != '\0') value = text;
+}
+
 int Fail(const std::string& text) {
   std::string line;
   for (const char c : text) line += c == '\n' ? std::string(";") : std::string(1, c);
@@ -66,18 +84,38 @@ int Main(int argc, char** argv) {
   double renew_every_s = 5;
   app.add_option("--store", options.store, "The store's file, made when it is absent; ':memory:' leaves nothing on disk")->required();
   app.add_option("--artifacts", artifacts, "Folder for checkpoints, weights and logs [default: FILE.artifacts]");
-  app.add_option("--listen", options.listen, "HOST:PORT (port 0: any that is free) or unix:PATH")->capture_default_str();
+  CLI::Option* const listen =
+      app.add_option("--listen", options.listen, "HOST:PORT (port 0: any that is free) or unix:PATH")->capture_default_str();
+  CLI::Option* const certificate =
+      app.add_option("--certificate", options.tls.certificate, "Speak TLS with this certificate (PEM); needed where other machines reach --listen");
+  CLI::Option* const key = app.add_option("--key", options.tls.key, "Its key (PEM)");
+  CLI::Option* const client_ca = app.add_option("--client-ca", options.tls.client_ca, "Authority of callers' certificates (PEM)");
+  CLI::Option* const tokens = app.add_option("--tokens", options.tokens, "Callers may show bearer tokens, whose hashes are in this file");
+  app.add_option("--max-artifact-bytes", options.artifact_limits.all_bytes, "Refuse uploads beyond this, for example 500G; 0: as much as the disk has")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C");
   app.add_option("--lease-term-s", lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   app.add_option("--renew-every-s", renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->capture_default_str();
   app.set_version_flag("--version", BuildDescription());
+  app.set_config("--config", "", "A file of these options, one a line: listen = \"0.0.0.0:7070\"");
+  app.footer("The environment names what the command line does not: LONGREACH_LISTEN, LONGREACH_SERVER_CERTIFICATE, LONGREACH_SERVER_KEY,\n"
+             "LONGREACH_CLIENT_CA and LONGREACH_TOKENS. 'longreach certs' makes certificates and tokens.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
+  }
+  // A scheduler that a parent keeps for itself asks nobody for credentials that its parent does not know of.
+  if (!until_stdin_closes) {
+    FromEnvironment(*listen, "LONGREACH_LISTEN", options.listen);
+    FromEnvironment(*certificate, "LONGREACH_SERVER_CERTIFICATE", options.tls.certificate);
+    FromEnvironment(*key, "LONGREACH_SERVER_KEY", options.tls.key);
+    FromEnvironment(*client_ca, "LONGREACH_CLIENT_CA", options.tls.client_ca);
+    FromEnvironment(*tokens, "LONGREACH_TOKENS", options.tokens);
   }
   options.artifacts = artifacts;
   options.engine.lease_term = Seconds(lease_term_s);
@@ -89,6 +127,8 @@ int Main(int argc, char** argv) {
   // A call that is held open must end before its worker's lease is in danger.
   options.engine.hold = std::min(options.engine.hold, options.engine.renew_every);
 
+  umask(S_IRWXG | S_IRWXO);  // Store, artifacts, sockets and backups are their owner's alone, whatever the caller's umask.
+  RaiseFileLimit();
   boost::asio::io_context io;
   std::signal(SIGPIPE, SIG_IGN);
   boost::asio::signal_set signals(io, SIGTERM);
@@ -99,11 +139,13 @@ int Main(int argc, char** argv) {
   }
   signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
 
-  const SystemClock clock;
+  const SystemClock machine;
+  const service::OrderedClock clock(machine);
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(options, clock);
   if (!server.ok()) return Fail(std::string(server.status().message().data(), server.status().message().size()));
   std::cout << "listening on " << (*server)->address() << std::endl;
   {
+    const service::MemoryKeeper memory(io);
     std::optional<StdinWatch> watch;
     if (until_stdin_closes) watch.emplace([&io] { boost::asio::post(io, [&io] { io.stop(); }); });
     io.run();

@@ -78,6 +78,17 @@ absl::StatusOr<std::vector<ArtifactRow>> ArtifactsOf(sql::Connection& db, int64_
   return ReadArtifacts(std::move(rows));
 }
 
+absl::StatusOr<double> BytesOfAllArtifacts(sql::Connection& db) {
+  return db.One<double>("SELECT total(bytes) FROM (SELECT max(bytes) AS bytes FROM artifacts GROUP BY sha256)");
+}
+
+absl::StatusOr<double> BytesOfJob(sql::Connection& db, std::string_view job) {
+  return db.One<double>("SELECT total(CAST(artifacts.bytes AS REAL) / "
+                        "(SELECT count(*) FROM artifacts AS shared WHERE shared.sha256 = artifacts.sha256)) "
+                        "FROM artifacts JOIN jobs ON jobs.num = artifacts.job WHERE jobs.id = ?",
+                        job);
+}
+
 absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256) {
   return db.One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?)", sha256);
 }

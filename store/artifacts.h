@@ -35,6 +35,10 @@ absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int6
 absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, std::string_view kind);
 // Ascending by kind, step, attempt.
 absl::StatusOr<std::vector<ArtifactRow>> ArtifactsOf(sql::Connection& db, int64_t job);
+// Bytes of all files that rows name, each once. Reads every row.
+absl::StatusOr<double> BytesOfAllArtifacts(sql::Connection& db);
+// The same of one job, by its id; of a file that several jobs share, each bears its part.
+absl::StatusOr<double> BytesOfJob(sql::Connection& db, std::string_view job);
 absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256);
 
 // Removes the rows of a job's checkpoints (CompleteJob does).

@@ -1,5 +1,7 @@
 #include "scheduler/service/listen.h"
 
+#include <algorithm>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -40,13 +42,17 @@ absl::Status MakeSocketFree(const std::filesystem::path& path) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<asio::ip::tcp::resolver::results_type> Resolve(asio::io_context& io, const ListenAddress& address) {
+  error_code error;
+  auto found = asio::ip::tcp::resolver(io).resolve(address.host, fmt::to_string(address.port), asio::ip::tcp::resolver::passive, error);
+  if (!error) return found;
+  return absl::FailedPreconditionError(fmt::format("cannot listen on {}: '{}' is not known: {}", address.text, address.host, error.message()));
+}
+
 absl::Status MakePortFree(const ListenAddress& address) {
   asio::io_context io;
   error_code error;
-  const auto found = asio::ip::tcp::resolver(io).resolve(address.host, fmt::to_string(address.port), asio::ip::tcp::resolver::passive, error);
-  if (error) {
-    return absl::FailedPreconditionError(fmt::format("cannot listen on {}: '{}' is not known: {}", address.text, address.host, error.message()));
-  }
+  ASSIGN_OR_RETURN(const auto found, Resolve(io, address));
   bool any = false;
   for (const auto& entry : found) {
     asio::ip::tcp::acceptor acceptor(io);
@@ -90,6 +96,13 @@ absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text) {
   }
   address.port = static_cast<int>(*port);
   return address;
+}
+
+absl::StatusOr<bool> IsWithinThisMachine(const ListenAddress& address) {
+  if (!address.socket.empty()) return true;
+  asio::io_context io;
+  ASSIGN_OR_RETURN(const auto found, Resolve(io, address));
+  return std::ranges::all_of(found, [](const auto& entry) { return entry.endpoint().address().is_loopback(); });
 }
 
 absl::Status MakeFree(const ListenAddress& address) {

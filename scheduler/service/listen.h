@@ -22,4 +22,8 @@ absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text);
 // machine's. The socket that a killed scheduler has left behind is removed.
 absl::Status MakeFree(const ListenAddress& address);
 
+// It is a socket, or every address that the host's name stands for is a loopback one: nobody else's machine gets there.
+// FAILED_PRECONDITION: the name stands for nothing.
+absl::StatusOr<bool> IsWithinThisMachine(const ListenAddress& address);
+
 }  // namespace longreach::service

@@ -7,7 +7,10 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 
+#include "scheduler/service/access/gate.h"
+#include "scheduler/service/access/tls_listener.h"
 #include "scheduler/service/client_handlers.h"
 #include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
@@ -37,6 +40,11 @@ void KeepGrpc() {
 void SetUp(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("longreach").Resize(kMaxNetworkBytes));
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeaderBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsOfConnection);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(std::chrono::milliseconds(kHandshakePatience).count()));
   // Without this, two schedulers could share a port in silence, and a worker would reach either.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Finds half-open connections, and lets callers look for them as often.
@@ -46,12 +54,42 @@ void SetUp(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
 }
 
+// Before anything is opened: nobody else's machine gets in without TLS and credentials.
+absl::Status CheckAccess(const ListenAddress& address, const ServerOptions& options) {
+  const TlsFiles& tls = options.tls;
+  const auto refuse = [&address](std::string_view what) {
+    return absl::FailedPreconditionError(fmt::format("cannot listen on {}: {}", address.text, what));
+  };
+  if (tls.certificate.empty() && tls.key.empty() && tls.client_ca.empty()) {
+    ASSIGN_OR_RETURN(const bool within, IsWithinThisMachine(address));
+    if (within) return absl::OkStatus();
+    return refuse("other machines reach it, which takes TLS; make certificates with 'longreach certs init DIR' and give "
+                  "--certificate DIR/server.crt --key DIR/server.key --client-ca DIR/ca.crt, or listen on localhost");
+  }
+  if (!address.socket.empty()) return refuse("a Unix socket speaks no TLS; leave --certificate, --key and --client-ca away");
+  if (tls.certificate.empty() || tls.key.empty()) return refuse("TLS takes --certificate and --key, both");
+  if (tls.client_ca.empty() && options.tokens.empty()) {
+    return refuse("nobody could call; give --client-ca FILE for callers with certificates, or --tokens FILE, or both");
+  }
+  return absl::OkStatus();
+}
+
+// Without TLS and tokens everybody on this machine may call; else the gate that is set on them decides.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(const ListenAddress& address, const ServerOptions& options) {
+  if (!options.tls.certificate.empty()) return TlsServer(options.tls);
+  if (options.tokens.empty()) return grpc::InsecureServerCredentials();
+  // Plaintext too, but these admit a gate, and refuse whoever comes from elsewhere.
+  return grpc::experimental::LocalServerCredentials(address.socket.empty() ? LOCAL_TCP : UDS);
+}
+
 }  // namespace
 
 // In order of construction: each uses those above it, and they go in the opposite order.
 struct Server::Parts {
-  explicit Parts(std::unique_ptr<store::Store> opened) : store(std::move(opened)) {}
+  explicit Parts(const Clock& clock) : refusals(clock) {}
 
+  Refusals refusals;
+  std::unique_ptr<TokenFile> tokens;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<store::Writer> writer;  // Its thread asks the engine.
@@ -59,6 +97,8 @@ struct Server::Parts {
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
   std::unique_ptr<ArtifactHandlers> artifacts;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;  // Of TLS.
+  std::unique_ptr<TlsListener> listener;
   std::unique_ptr<grpc::Server> grpc;
   std::string address;
   std::filesystem::path socket;
@@ -66,12 +106,21 @@ struct Server::Parts {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, const Clock& clock) {
   ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(options.listen));
-  ASSIGN_OR_RETURN(std::unique_ptr<store::Store> opened, store::Store::Open(options.store, {.artifacts = options.artifacts}));
+  RETURN_IF_ERROR(CheckAccess(address, options));
+  const bool tls = !options.tls.certificate.empty();
+  KeepGrpc();
+  HearGrpc();
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsFor(address, options));
+  auto parts = std::make_unique<Parts>(clock);
+  Parts* const p = parts.get();
+  if (!options.tokens.empty()) {
+    ASSIGN_OR_RETURN(p->tokens, TokenFile::Open(options.tokens, clock, p->refusals));
+  }
+  if (tls || p->tokens != nullptr) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(p->tokens.get(), p->refusals));
+  ASSIGN_OR_RETURN(p->store, store::Store::Open(options.store, {.artifacts = options.artifacts}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));
 
-  auto parts = std::make_unique<Parts>(std::move(opened));
-  Parts* const p = parts.get();
   p->engine = std::make_unique<Engine>(
       clock, options.engine, [p](store::Event event) { p->writer->Submit(std::move(event)); }, [p] { p->writer->Wake(); });
   RETURN_IF_ERROR(p->engine->Restore(p->store->writer_connection()));
@@ -85,9 +134,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->workforce = std::make_unique<Workforce>(kThreads);
   p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer, *p->workforce);
   p->worker = std::make_unique<WorkerHandlers>(*p->engine);
-  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce);
+  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits);
 
-  KeepGrpc();
   grpc::EnableDefaultHealthCheckService(true);
   // Names the description, so that the linker keeps it for reflection.
   grpc::health::v1::HealthCheckRequest::descriptor();
@@ -95,7 +143,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   grpc::ServerBuilder builder;
   SetUp(builder);
   int port = 0;
-  builder.AddListeningPort(address.text, grpc::InsecureServerCredentials(), address.socket.empty() ? &port : nullptr);
+  if (tls) {
+    ASSIGN_OR_RETURN(p->listener, TlsListener::Open(address, AffordableConnections(kMaxConnections), p->refusals));
+    port = p->listener->port();
+    p->acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> witnesses;
+    witnesses.push_back(p->listener->Witness());
+    builder.experimental().SetInterceptorCreators(std::move(witnesses));
+  } else {
+    builder.AddListeningPort(address.text, credentials, address.socket.empty() ? &port : nullptr);
+  }
   builder.RegisterService(p->client.get());
   builder.RegisterService(p->worker.get());
   builder.RegisterService(p->artifacts.get());
@@ -106,6 +164,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   for (const char* service : {"longreach.v1.Longreach", "longreach.v1.Worker", "longreach.v1.Artifacts"}) {
     p->grpc->GetHealthCheckService()->SetServingStatus(service, true);
   }
+  if (tls) p->listener->Start(*p->acceptor);
   p->socket = address.socket;
   p->address = address.socket.empty() ? fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port) : address.text;
   return std::unique_ptr<Server>(new Server(std::move(parts)));
@@ -114,6 +173,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Server::~Server() {
+  if (parts_->listener != nullptr) parts_->listener->Stop();
   parts_->engine->Shutdown();
   parts_->grpc->Shutdown(std::chrono::system_clock::now() + kPatience);
   parts_->grpc->Wait();

@@ -7,7 +7,9 @@
 
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
+#include "scheduler/service/access/tls.h"
 #include "scheduler/service/engine.h"
+#include "scheduler/service/limits.h"
 
 namespace longreach::service {
 
@@ -15,10 +17,11 @@ struct ServerOptions {
   std::string store;                // A file, or ":memory:".
   std::filesystem::path artifacts;  // Empty: beside the store.
   std::string listen = "localhost:7070";
+  TlsFiles tls;        // Must be there unless `listen` is within this machine.
+  std::string tokens;  // The file of bearer tokens; empty: none are asked for.
+  ArtifactLimits artifact_limits;
   EngineOptions engine;
 };
-
-inline constexpr int kMaxMessageBytes = 16 << 20;
 
 class Server {
  public:

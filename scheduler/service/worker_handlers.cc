@@ -9,13 +9,14 @@
 
 #include "proto/types/time.h"
 #include "scheduler/core/packs.h"
+#include "scheduler/service/limits.h"
+#include "store/artifacts.h"
 #include "store/attempts.h"
 
 namespace longreach::service {
 namespace {
 
 constexpr std::array<std::string_view, 5> kKinds = {"checkpoint", "figure", "log", "series", "weights"};
-constexpr double kMaxArtifactBytes = 64.0 * (int64_t{1} << 30);
 constexpr size_t kChunk = size_t{1} << 20;
 
 // A call that may be held open: when its caller goes, the engine is told.
@@ -33,14 +34,14 @@ class SynchronizeCall final : public grpc::ServerUnaryReactor {
   const uint64_t sequence_;
 };
 
-absl::Status CheckHeader(const v1::UploadHeader& header) {
+absl::Status CheckHeader(const v1::UploadHeader& header, const ArtifactLimits& limits) {
   if (std::ranges::find(kKinds, header.kind()) == kKinds.end()) {
     return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
   }
   if (!store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
   if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
-  if (header.bytes() > kMaxArtifactBytes) {
-    return absl::ResourceExhaustedError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), kMaxArtifactBytes));
+  if (header.bytes() > limits.file_bytes) {
+    return absl::ResourceExhaustedError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));
   }
   if (header.step() < 0) return absl::InvalidArgumentError(fmt::format("step: {} is negative", header.step()));
   if (header.jobs().empty() || header.jobs_size() > core::kMaxPackLimit) {
@@ -52,8 +53,8 @@ absl::Status CheckHeader(const v1::UploadHeader& header) {
 // Messages are taken one by one: each is dealt with on the workforce before the next is read.
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
-  UploadCall(v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce)
-      : response_(response), engine_(engine), store_(store), workforce_(workforce) {
+  UploadCall(v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits)
+      : response_(response), engine_(engine), store_(store), workforce_(workforce), limits_(limits) {
     StartRead(&request_);
   }
 
@@ -77,13 +78,14 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
       if (has_header_) return absl::InvalidArgumentError("an upload has one header, as its first message");
       has_header_ = true;
       header_ = request_.header();
-      RETURN_IF_ERROR(CheckHeader(header_));
+      RETURN_IF_ERROR(CheckHeader(header_, limits_));
       RETURN_IF_ERROR(CheckLease());
       std::optional<store::Pin> there = store_.artifacts().FindAndPin(header_.sha256(), static_cast<int64_t>(header_.bytes()));
       if (there) {
         pin_ = *std::move(there);
         return Next::kRecord;
       }
+      RETURN_IF_ERROR(CheckRoom());
       ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_.artifacts().Create(header_.sha256(), static_cast<int64_t>(header_.bytes())));
       writer_.emplace(std::move(writer));
       return Next::kRead;
@@ -108,6 +110,21 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
     return absl::AbortedError(fmt::format("attempt {} holds no lease (any more): drop it", header_.attempt()));
   }
 
+  absl::Status CheckRoom() {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
+    for (const std::string& job : header_.jobs()) {
+      ASSIGN_OR_RETURN(const double kept, store::BytesOfJob(snapshot, job));
+      if (kept + header_.bytes() / header_.jobs_size() <= limits_.job_bytes) continue;
+      return absl::ResourceExhaustedError(fmt::format("the artifacts of job {:.8} have {:.0f} bytes, and with this file more than {:.0f}, "
+                                                      "the most that is kept of a job", job, kept, limits_.job_bytes));
+    }
+    if (limits_.all_bytes <= 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const double all, store::BytesOfAllArtifacts(snapshot));
+    if (all + header_.bytes() <= limits_.all_bytes) return absl::OkStatus();
+    return absl::ResourceExhaustedError(fmt::format("all artifacts have {:.0f} bytes, and with this file more than --max-artifact-bytes {:.0f}; "
+                                                    "raise it, or let sweeps end: finished jobs keep no checkpoints", all, limits_.all_bytes));
+  }
+
   void Record() {
     engine_.RecordUpload(header_, [this](absl::StatusOr<WallTime> stored_at) {
       if (stored_at.ok()) *response_->mutable_stored_at() = ToTimestamp(*stored_at);
@@ -119,6 +136,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   Engine& engine_;
   store::Store& store_;
   Workforce& workforce_;
+  const ArtifactLimits limits_;
   v1::UploadRequest request_;
   v1::UploadHeader header_;
   bool has_header_ = false;
@@ -176,7 +194,7 @@ grpc::ServerUnaryReactor* WorkerHandlers::Synchronize(grpc::CallbackServerContex
 }
 
 grpc::ServerReadReactor<v1::UploadRequest>* ArtifactHandlers::Upload(grpc::CallbackServerContext*, v1::UploadResponse* response) {
-  return new UploadCall(response, engine_, store_, workforce_);
+  return new UploadCall(response, engine_, store_, workforce_, limits_);
 }
 
 grpc::ServerWriteReactor<v1::DownloadResponse>* ArtifactHandlers::Download(grpc::CallbackServerContext*, const v1::DownloadRequest* request) {

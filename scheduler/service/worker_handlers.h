@@ -4,6 +4,7 @@
 #include "longreach/v1/worker.grpc.pb.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/grpc_support.h"
+#include "scheduler/service/limits.h"
 #include "store/store.h"
 
 namespace longreach::service {
@@ -20,7 +21,8 @@ class WorkerHandlers final : public v1::Worker::CallbackService {
 
 class ArtifactHandlers final : public v1::Artifacts::CallbackService {
  public:
-  ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce) : engine_(engine), store_(store), workforce_(workforce) {}
+  ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits)
+      : engine_(engine), store_(store), workforce_(workforce), limits_(limits) {}
 
   grpc::ServerReadReactor<v1::UploadRequest>* Upload(grpc::CallbackServerContext*, v1::UploadResponse*) override;
   grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext*, const v1::DownloadRequest*) override;
@@ -29,6 +31,7 @@ class ArtifactHandlers final : public v1::Artifacts::CallbackService {
   Engine& engine_;
   store::Store& store_;
   Workforce& workforce_;
+  const ArtifactLimits limits_;
 };
 
 }  // namespace longreach::service

@@ -1,0 +1,76 @@
+#include "scheduler/service/access/gate.h"
+
+#include <fmt/format.h>
+#include <grpc/grpc_security_constants.h>
+
+#include <string_view>
+
+#include "proto/access/roles.h"
+#include "scheduler/service/grpc_support.h"
+
+namespace longreach::service {
+namespace {
+
+constexpr std::string_view kAuthorization = "authorization";
+constexpr std::string_view kBearer = "Bearer ";
+
+std::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
+
+std::string_view PathOf(const grpc::AuthMetadataProcessor::InputMetadata& metadata) {
+  const auto path = metadata.find(":path");
+  return path == metadata.end() ? std::string_view() : View(path->second);
+}
+
+}  // namespace
+
+absl::StatusOr<Gate::Caller> Gate::CallerOf(const InputMetadata& metadata, const grpc::AuthContext& context) const {
+  const auto [first, last] = metadata.equal_range(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
+  if (first != last) {
+    // A token says who calls, also over a connection that has a certificate.
+    const std::string_view value = View(first->second);
+    if (std::next(first) != last || !value.starts_with(kBearer)) {
+      return absl::UnauthenticatedError("the header 'authorization' must be there once, as 'Bearer TOKEN'");
+    }
+    const std::optional<access::Token> token = tokens_ == nullptr ? std::nullopt : tokens_->Find(value.substr(kBearer.size()));
+    if (token) return Caller{.role = token->role, .who = fmt::format("token {}", token->name)};
+    return absl::UnauthenticatedError("this token is not known here (any more); ask who runs the scheduler for one ('longreach certs token')");
+  }
+  const std::vector<grpc::string_ref> names = context.FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
+  if (names.empty()) {
+    return absl::UnauthenticatedError("no certificate and no token: set LONGREACH_CERTIFICATE and LONGREACH_KEY, or LONGREACH_TOKEN_FILE");
+  }
+  Caller caller{.who = fmt::format("certificate {}", ForLog(View(names.front())))};
+  int roles = 0;
+  for (const grpc::string_ref& uri : context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+    if (!View(uri).starts_with("longreach:")) continue;
+    ++roles;
+    caller.role = access::RoleOfUri(View(uri)).value_or(v1::ROLE_UNSPECIFIED);
+  }
+  if (roles == 1 && caller.role != v1::ROLE_UNSPECIFIED) return caller;
+  return absl::UnauthenticatedError(
+      fmt::format("{} has no role: it needs one URI like {} among its alternative names", caller.who, access::RoleUri(v1::ROLE_CLIENT)));
+}
+
+grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata* consumed, OutputMetadata*) {
+  const std::string_view path = PathOf(metadata);
+  const auto refuse = [&](const absl::Status& why) {
+    const auto agent = metadata.find("user-agent");
+    log_.Add(fmt::format("call {}: {} ({})", ForLog(path), std::string(why.message()),
+                         agent == metadata.end() ? "no user agent" : ForLog(View(agent->second))));
+    return ToGrpc(why);
+  };
+  const absl::StatusOr<Caller> caller = CallerOf(metadata, *context);
+  if (!caller.ok()) return refuse(caller.status());
+  const access::Admission admission = access::AdmissionOf(path);
+  if (!admission.known) return refuse(absl::UnimplementedError("there is no such call here; caller and scheduler may be of different versions"));
+  if (!access::Admits(admission, caller->role)) {
+    return refuse(absl::PermissionDeniedError(fmt::format("{} has the role {}, and this call is for {}", caller->who,
+                                                          access::RoleName(caller->role), access::AdmittedRoles(admission))));
+  }
+  // No handler sees a token.
+  const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
+  if (shown != metadata.end()) consumed->insert({std::string(kAuthorization), std::string(View(shown->second))});
+  return grpc::Status::OK;
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,41 @@
+// The log of refused callers: one line each on standard error, with who it was and why, never with a secret; and few of them,
+// whatever somebody sends.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "proto/base/clock.h"
+#include "proto/base/synchronized.h"
+
+namespace longreach::service {
+
+class Refusals {
+ public:
+  // Lines in a period; the rest is counted and told afterwards.
+  static constexpr int kLines = 50;
+  static constexpr std::chrono::seconds kPeriod{10};
+
+  // `clock` outlives this.
+  explicit Refusals(const Clock& clock) : clock_(clock) {}
+  virtual ~Refusals() = default;
+
+  void Add(std::string_view text);
+
+ protected:
+  virtual void Write(const std::string& line);
+
+ private:
+  struct State {
+    SteadyTime since{};
+    int lines = 0;
+    int64_t unsaid = 0;
+  };
+  const Clock& clock_;
+  Synchronized<State> state_;
+};
+
+// What a stranger sent, for a log: cut, and without what a terminal would act on.
+std::string ForLog(std::string_view text);
+
+}  // namespace longreach::service

@@ -1,0 +1,55 @@
+// The scheduler's list of tokens, read again when its file changes: a token is given and taken away without a restart.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/access/tokens.h"
+#include "proto/base/clock.h"
+#include "proto/base/synchronized.h"
+#include "scheduler/service/access/refusals.h"
+
+namespace longreach::service {
+
+class TokenFile {
+ public:
+  // How long a change may go unnoticed.
+  static constexpr std::chrono::seconds kEvery{1};
+
+  // `clock` and `log` outlive it. Errors: as access::ParseTokens, or the file cannot be read.
+  static absl::StatusOr<std::unique_ptr<TokenFile>> Open(std::filesystem::path path, const Clock& clock, Refusals& log);
+
+  // Whose token it is. A file that has become unreadable or wrong leaves the tokens as they were, and is logged.
+  std::optional<access::Token> Find(std::string_view shown);
+
+ private:
+  // What changes when the file does.
+  struct Stamp {
+    timespec changed{};
+    ino_t inode = 0;
+    off_t size = 0;
+    bool operator==(const Stamp& other) const;
+  };
+  struct State {
+    std::vector<access::Token> tokens;
+    Stamp stamp;
+    SteadyTime look_at{};
+  };
+
+  TokenFile(std::filesystem::path path, const Clock& clock, Refusals& log) : path_(std::move(path)), clock_(clock), log_(log) {}
+  static Stamp StampOf(const std::filesystem::path& path);
+  absl::Status Read(State& state) const;
+
+  const std::filesystem::path path_;
+  const Clock& clock_;
+  Refusals& log_;
+  Synchronized<State> state_;
+};
+
+}  // namespace longreach::service

@@ -1,0 +1,36 @@
+// What the scheduler takes at most, in one place. Each refusal says which limit it was and what to do; docs/OPERATIONS.md lists
+// them for people.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace longreach::service {
+
+// A message, in both directions: with it, the text of a sweep's specification.
+inline constexpr int kMaxMessageBytes = 16 << 20;
+// Names and values of a call's headers.
+inline constexpr int kMaxHeaderBytes = 16 << 10;
+// Calls at the same time on a connection; a client waits with the next. Each worker has one open that is held.
+inline constexpr int kMaxCallsOfConnection = 2'000;
+// Connections over TLS. Each takes two file descriptors, so the process's limit may be reached before.
+inline constexpr size_t kMaxConnections = 20'000;
+// What gRPC may hold in memory for connections and messages under way.
+inline constexpr size_t kMaxNetworkBytes = size_t{512} << 20;
+// From the first byte of a connection to the end of its TLS handshake.
+inline constexpr std::chrono::seconds kHandshakePatience{15};
+
+struct ArtifactLimits {
+  // One file.
+  double file_bytes = 64.0 * (int64_t{1} << 30);
+  // All that is kept of a job at a time; of a file that several jobs share, each bears its part.
+  double job_bytes = 256.0 * (int64_t{1} << 30);
+  // All files together, but for uploads under way; 0: as much as the disk has.
+  double all_bytes = 0;
+};
+
+// Others lie where they belong: jobs of a sweep in scheduler/experiments, workers (and so held calls) in EngineOptions,
+// tokens in proto/access, attempts of a call in calls.cc.
+
+}  // namespace longreach::service
