@@ -165,11 +165,19 @@ std::unique_ptr<AppTree> BuildApp() {
   root.add_option_function<std::string>(
           "--color", [&flags](const std::string& value) { flags.color = value; }, "auto, always or never")
       ->type_name("WHEN");
+  const auto add_file = [&root](const char* name, std::optional<std::string>& value, const char* help) {
+    root.add_option_function<std::string>(name, [&value](const std::string& text) { value = text; }, help)->type_name("FILE");
+  };
+  add_file("--ca", flags.ca, "Speak TLS with a scheduler whose certificate is of this authority");
+  add_file("--certificate", flags.certificate, "Your certificate, if you call with one");
+  add_file("--key", flags.key, "Its key");
+  add_file("--token-file", flags.token_file, "A bearer token, if you call with one [or LONGREACH_TOKEN itself]");
   root.add_flag("-q,--quiet", flags.quiet, "Only data on stdout (of ids, the bare id); no talk on stderr");
   root.option_defaults()->group("Options");
   root.fallthrough();  // Options for all commands may come behind the command.
   root.footer(
-      "Each of --scheduler, --store, --output and --color may also be set as LONGREACH_SCHEDULER, ... or in\n"
+      "Each of --scheduler, --store, --output, --color, --ca, --certificate, --key and --token-file may also be set as\n"
+      "LONGREACH_SCHEDULER, ..., LONGREACH_TOKEN_FILE or (scheduler, ..., token_file) in\n"
       "~/.config/longreach/config.yaml; a flag wins over the environment, and that over the file.\n"
       "Exit codes: 0 done, 1 some job failed or refused, 2 usage, 3 scheduler not reachable, 4 not found, 5 not allowed,\n"
       "6 wait timed out, 130 interrupted.\n\n"

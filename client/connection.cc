@@ -6,44 +6,56 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "proto/access/channel.h"
 
 namespace longreach::client {
 namespace {
 
 constexpr int kMaxMessageBytes = 256 << 20;
 
-bool IsThisMachine(const std::string& address) {
-  return address.starts_with("unix:") || address.starts_with("localhost:") || address.starts_with("127.") ||
-         address.starts_with("[::1]");
-}
-
-absl::Status NoScheduler(const std::string& address) {
+absl::Status NoScheduler(const std::string& address, bool tls, const std::shared_ptr<grpc::Channel>& channel) {
+  if (tls) {
+    // The channel's state does not say why; a call does.
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+    v1::GetInfoResponse ignored;
+    const grpc::Status status = v1::Longreach::NewStub(channel)->GetInfo(&context, v1::GetInfoRequest(), &ignored);
+    return Error(absl::StatusCode::kUnavailable,
+                 fmt::format("no TLS with a scheduler at {}: {}", Printable(address), Printable(status.error_message())),
+                 "is it there, does it speak TLS, is --ca its authority, is its certificate for this name, and yours still good? "
+                 "its log says whom it refused and why");
+  }
   return Error(
       absl::StatusCode::kUnavailable, fmt::format("no scheduler at {}", Printable(address)),
       "start one with 'longreach-scheduler --store FILE', name another with --scheduler HOST:PORT, or open a store "
-      "with --store FILE\n'longreach run SPEC' needs none");
+      "with --store FILE; one that speaks TLS needs --ca FILE\n'longreach run SPEC' needs none");
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
+                                                             const access::CredentialFiles& files,
                                                              std::chrono::milliseconds patience) {
+  ASSIGN_OR_RETURN(const access::Credentials credentials, access::ReadCredentials(files));
+  const bool tls = !credentials.ca.empty() && !address.starts_with("unix:");
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  // Also how long one attempt to connect may take: a busy machine or a slow link must not look like no scheduler.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   // A proxy for the web is none for schedulers.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const std::shared_ptr<grpc::Channel> channel =
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, access::OpenChannel(address, credentials, arguments));
 
   const auto end = std::chrono::system_clock::now() + patience;
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
   while (state != GRPC_CHANNEL_READY) {
-    if (state == GRPC_CHANNEL_SHUTDOWN) return NoScheduler(address);
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && IsThisMachine(address)) return NoScheduler(address);
-    if (!channel->WaitForStateChange(state, end)) return NoScheduler(address);
+    if (state == GRPC_CHANNEL_SHUTDOWN) return NoScheduler(address, tls, channel);
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && access::IsThisMachine(address)) {
+      return NoScheduler(address, tls, channel);
+    }
+    if (!channel->WaitForStateChange(state, end)) return NoScheduler(address, tls, channel);
     state = channel->GetState(/*try_to_connect=*/true);
   }
   return std::unique_ptr<Connection>(new Connection(address, channel));

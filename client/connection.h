@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "longreach/v1/api.grpc.pb.h"
+#include "proto/access/credentials.h"
 #include "proto/base/status.h"
 
 namespace longreach::client {
@@ -19,9 +20,10 @@ class Connection {
 
   // Waits until the scheduler answers the first bytes: at most 3 s, and not at all where this machine
   // refuses.
-  // UNAVAILABLE: "no scheduler at ADDRESS".
+  // UNAVAILABLE: "no scheduler at ADDRESS", or none that this client and TLS agree with.
+  // FAILED_PRECONDITION: credentials that cannot be used.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
-      const std::string& address, std::chrono::milliseconds patience = std::chrono::seconds(3));
+      const std::string& address, const access::CredentialFiles& files, std::chrono::milliseconds patience = std::chrono::seconds(3));
 
   const std::string& address() const { return address_; }
   Stub& stub() { return *stub_; }

@@ -17,9 +17,9 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
   if (connection_ != nullptr) return connection_.get();
   if (!settings_.store.empty() || (embed_by_default && !settings_.scheduler_named)) {
     RETURN_IF_ERROR(StartEmbedded(use));
-    ASSIGN_OR_RETURN(connection_, Connection::Open(embedded_->address()));
+    ASSIGN_OR_RETURN(connection_, Connection::Open(embedded_->address(), {}));
   } else {
-    ASSIGN_OR_RETURN(connection_, Connection::Open(settings_.scheduler));
+    ASSIGN_OR_RETURN(connection_, Connection::Open(settings_.scheduler, settings_.credentials));
   }
   return connection_.get();
 }

@@ -27,7 +27,8 @@ struct Value {
 using Level = std::map<std::string, Value>;
 
 const std::vector<std::string>& SettingNames() {
-  static const std::vector<std::string> names = {"scheduler", "store", "output", "color"};
+  static const std::vector<std::string> names = {"scheduler", "store", "output", "color",
+                                                 "ca", "certificate", "key", "token_file"};
   return names;
 }
 
@@ -40,6 +41,10 @@ Level FromFlags(const GlobalFlags& flags) {
   add("store", flags.store);
   add("output", flags.output);
   add("color", flags.color);
+  add("ca", flags.ca);
+  add("certificate", flags.certificate);
+  add("key", flags.key);
+  add("token_file", flags.token_file);
   return level;
 }
 
@@ -47,7 +52,7 @@ Level FromVariables(const Environment& environment) {
   Level level;
   for (const std::string& name : SettingNames()) {
     std::string variable = "LONGREACH_";
-    for (const char c : name) variable += static_cast<char>(c - 'a' + 'A');
+    for (const char c : name) variable += c == '_' ? c : static_cast<char>(c - 'a' + 'A');
     if (const std::string value = environment.variable(variable.c_str()); !value.empty()) {
       level[name] = {value, variable};
     }
@@ -108,6 +113,11 @@ absl::StatusOr<std::string> NormalAddress(const Value& value) {
                       "write HOST:PORT or unix:PATH");
   }
   return text;
+}
+
+// "~/ca.crt", which in a config file no shell has seen.
+std::string FromHome(const std::string& path, const Environment& environment) {
+  return path.starts_with("~/") ? environment.variable("HOME") + path.substr(1) : path;
 }
 
 absl::StatusOr<Format> FormatOf(const Value& value) {
@@ -179,6 +189,13 @@ absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environ
     ASSIGN_OR_RETURN(settings.format, FormatOf(*output));
     settings.format_by_flag = flags.output.has_value();
   }
+  for (const auto& [name, path] : {std::pair("ca", &settings.credentials.ca), std::pair("certificate", &settings.credentials.certificate),
+                                   std::pair("key", &settings.credentials.key),
+                                   std::pair("token_file", &settings.credentials.token_file)}) {
+    if (const std::optional<Value> value = find(name); value.has_value()) *path = FromHome(value->text, environment);
+  }
+  // The token itself has no flag, which every process could see, and no line in a file that is not its own.
+  if (!flags.token_file.has_value()) settings.credentials.token = environment.variable("LONGREACH_TOKEN");
   RETURN_IF_ERROR(ApplyColor(find("color"), environment, settings));
   return settings;
 }

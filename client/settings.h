@@ -7,6 +7,7 @@
 
 #include "client/environment.h"
 #include "client/output/grid.h"
+#include "proto/access/credentials.h"
 #include "proto/base/status.h"
 
 namespace longreach::client {
@@ -20,6 +21,10 @@ struct GlobalFlags {
   std::optional<std::string> store;
   std::optional<std::string> output;
   std::optional<std::string> color;
+  std::optional<std::string> ca;
+  std::optional<std::string> certificate;
+  std::optional<std::string> key;
+  std::optional<std::string> token_file;
   bool quiet = false;
 };
 
@@ -30,6 +35,8 @@ struct Settings {
   bool scheduler_named = false;
   // A file, for an embedded scheduler; empty: none named. Never set together with scheduler_named.
   std::string store;
+  // Paths, and the token of the environment.
+  access::CredentialFiles credentials{};
   Format format = Format::kTable;
   // The format was asked for on the command line, so a command that lacks it refuses.
   bool format_by_flag = false;

@@ -1,6 +1,9 @@
 // longreach-worker: trains what a scheduler leases to it. This file only wires the command line.
 #include <CLI/CLI.hpp>
+#include <sys/stat.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -9,6 +12,9 @@
 #include "worker/agent/bench.h"
 #include "worker/agent/child.h"
 #include "worker/agent/run.h"
+#include "worker/announced_data.h"
+#include "worker/data/data_folder.h"
+#include "worker/data_command.h"
 #include "worker/trainer/train.h"
 
 namespace {
@@ -35,8 +41,16 @@ int Main(int argc, char** argv) {
   CLI::App* run = app.add_subcommand("run", "Work for a scheduler until told to leave (SIGTERM, Ctrl-C).");
   run->add_option("--scheduler", run_options.scheduler, "Its address: host:port or unix:PATH")
       ->check(CheckAddress)->envname("LONGREACH_SCHEDULER")->capture_default_str();
+  longreach::access::CredentialFiles& files = run_options.credentials;
+  run->add_option("--ca", files.ca, "Authority of the scheduler's certificate: TLS is spoken")->envname("LONGREACH_CA");
+  run->add_option("--certificate", files.certificate, "The worker's own certificate")->envname("LONGREACH_CERTIFICATE");
+  run->add_option("--key", files.key, "Its key")->envname("LONGREACH_KEY");
+  CLI::Option* const token_file =
+      run->add_option("--token-file", files.token_file, "A bearer token [or LONGREACH_TOKEN itself]")->envname("LONGREACH_TOKEN_FILE");
   run->add_option("--state", run_options.state, "Folder of this worker alone: who it is, and results not yet handed in")
       ->capture_default_str();
+  run_options.data_folder = longreach::data::DefaultDataFolder();
+  longreach::AddDataFolder(*run, run_options.data_folder);
   run->add_option("--name", run_options.name, "What people see (default: the machine's name)");
   run->add_option("--threads", run_options.threads, "Threads to train with; 0: all cores")
       ->check(CLI::Range(0, 4096))->capture_default_str();
@@ -47,6 +61,9 @@ int Main(int argc, char** argv) {
   run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s,
                   "Seconds between checkpoints; 0: only when stopping")
       ->check(CLI::Range(0.0, 1e9))->capture_default_str();
+  run->add_option("--hang-after-s", run_options.hang_floor_s,
+                  "A trainer that gives no sign of life for so long, or for 20 of its usual steps if that is longer, is killed")
+      ->check(CLI::Range(0.1, 1e9))->capture_default_str();
   run->add_flag("--until-stdin-closes", until_stdin_closes, "Leave when standard input comes to its end");
 
   longreach::agent::BenchOptions bench_options;
@@ -54,17 +71,20 @@ int Main(int argc, char** argv) {
   std::string bench_output = "table";
   CLI::App* bench = app.add_subcommand("bench", "Measure how fast this machine trains.");
   bench->footer(longreach::agent::BenchFormula());
+  bench->add_option("--experiment", bench_options.experiment, "algorithmic, images or language; empty: what the task belongs to");
   bench->add_option("--task", bench_options.task, "A task's name")->required();
   bench->add_option("--encoding", bench_options.encoding, "NAME or NAME:randomized")->required();
   bench->add_option("--pack", bench_options.pack, "Jobs trained together")->capture_default_str();
-  bench->add_option("--lengths", bench_options.lengths, "Lengths that updates draw from")->capture_default_str();
-  bench->add_option("--batch", bench_options.batch, "Sequences in an update")->capture_default_str();
+  bench->add_option("--lengths", bench_options.lengths, "Lengths that updates draw from; empty: the paper's");
+  bench->add_option("--batch", bench_options.batch, "Sequences in an update (default: the paper's)");
   bench->add_option("--seconds", bench_options.seconds, "How long to train")->capture_default_str();
   bench->add_option("--threads", bench_options.threads, "Threads; 0: all cores")->capture_default_str();
   bench->add_option("--device", bench_device, "cpu or cuda")->check(CLI::IsMember(kDevices))->capture_default_str();
   bench->add_option("--engine", bench_options.engine, "libtorch, lanes, or an instruction set: lanes-portable; empty: what training takes");
   bench->add_option("-o,--output", bench_output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))->capture_default_str();
+
+  const longreach::DataCommand data(app);
 
   std::string child_plugin;
   CLI::App* child = app.add_subcommand(longreach::agent::kChildCommand, "");
@@ -77,12 +97,17 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin});
+  if (data.chosen()) return data.Run();
   if (*bench) {
     bench_options.cuda = bench_device == "cuda";
     bench_options.json = bench_output == "json";
     return longreach::agent::RunBench(bench_options);
   }
+  // Not from the command line, which everybody on the machine can see.
+  if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file->count() == 0) files.token = token;
+  umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
   run_options.cuda = run_device == "cuda";
+  run_options.data_sets = longreach::AnnouncedData(run_options.data_folder);
   run_options.binary = longreach::agent::OwnBinary();
   run_options.cuda_plugin = longreach::agent::CudaPlugin();
   return longreach::agent::RunWorker(run_options, until_stdin_closes);

@@ -127,6 +127,7 @@ class Completer {
   void OfferOverrides() {
     for (const std::string& path : SettablePaths(*v1::SweepSpec::descriptor())) Add(path + "=");
     for (const catalog::Task& task : catalog::Tasks()) Add(fmt::format("task={}", task.name), task.label);
+    for (const catalog::DataTask& task : catalog::DataTasks()) Add(fmt::format("task={}", task.name), task.label);
     for (const catalog::Encoding& one : catalog::Encodings()) {
       Add(fmt::format("encoding={}", one.name), one.label);
       if ((one.positions & catalog::kRandomized) != 0) {
@@ -139,7 +140,7 @@ class Completer {
   std::unique_ptr<Connection> Reach() {
     if (!session_.settings().store.empty()) return nullptr;
     absl::StatusOr<std::unique_ptr<Connection>> connection =
-        Connection::Open(session_.settings().scheduler, kPatience);
+        Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatience);
     return connection.ok() ? *std::move(connection) : nullptr;
   }
 

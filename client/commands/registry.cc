@@ -3,6 +3,7 @@
 
 #define LONGREACH_COMMANDS \
   X(cancel)                \
+  X(certs)                 \
   X(complete)              \
   X(completion)            \
   X(data)                  \

@@ -39,22 +39,25 @@ std::string_view NameOf(v1::AttemptReport::Outcome outcome) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(boost::asio::io_context& io, AgentOptions options, Ended ended) {
+  ASSIGN_OR_RETURN(const access::Credentials credentials, access::ReadCredentials(options.credentials));
+  ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, ConnectTo(options.scheduler, credentials));
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Open(options.state, SystemClock().Wall()));
   ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.outbox()));
   if (options.name.empty()) options.name = HostName();
   return std::unique_ptr<Agent>(
-      new Agent(io, std::move(options), std::move(state), std::move(outbox), std::move(ended)));
+      new Agent(io, std::move(options), std::move(channel), std::move(state), std::move(outbox), std::move(ended)));
 }
 
-Agent::Agent(boost::asio::io_context& io, AgentOptions options, StateFolder state, Outbox outbox, Ended ended)
+Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<grpc::Channel> channel, StateFolder state,
+             Outbox outbox, Ended ended)
     : io_(io),
       options_(std::move(options)),
       state_(std::move(state)),
       outbox_(std::move(outbox)),
       ended_(std::move(ended)),
       cache_(state_.cache()),
-      transfers_(ConnectTo(options_.scheduler)),
-      synchronizer_(io, ConnectTo(options_.scheduler), options_.scheduler,
+      transfers_(channel),
+      synchronizer_(io, std::move(channel), options_.scheduler,
                     {.make_request = [this] { return MakeRequest(); },
                      .on_response = [this](const v1::SynchronizeRequest& sent,
                                            const v1::SynchronizeResponse& response) { return OnResponse(sent, response); },
@@ -74,6 +77,9 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   request.set_worker(state_.worker());
   request.set_incarnation(state_.incarnation());
   *request.mutable_abilities() = abilities_;
+  if (options_.data_sets) {
+    for (v1::DataSet& data : options_.data_sets()) *request.mutable_abilities()->add_data_sets() = std::move(data);
+  }
   for (const auto& [number, attempt] : attempts_) *request.add_held() = HeldOf(*attempt);
   request.set_free_slots(FreeSlots());
   size_t bytes = 0;

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/access/credentials.h"
 #include "proto/base/status.h"
 #include "worker/agent/attempt.h"
 #include "worker/agent/backoff.h"
@@ -35,12 +36,16 @@ namespace longreach::agent {
 
 struct AgentOptions {
   std::string scheduler;          // host:port or unix:PATH.
+  access::CredentialFiles credentials{};
   std::filesystem::path state;    // The worker's own folder.
   std::string name;               // Empty: the machine's.
   int threads = 0;                // 0: all cores.
   bool cuda = false;
   int pack_limit = 16;
   double checkpoint_every_s = 60;
+  std::filesystem::path data_folder;
+  // The data sets in it; asked at every call, so that an import is known without a restart. May be left out.
+  std::function<std::vector<v1::DataSet>()> data_sets;
   std::filesystem::path binary;   // longreach-worker, for the trainer child.
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
@@ -73,7 +78,8 @@ class Agent {
     std::filesystem::path file;
   };
 
-  Agent(boost::asio::io_context& io, AgentOptions options, StateFolder state, Outbox outbox, Ended ended);
+  Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<grpc::Channel> channel, StateFolder state, Outbox outbox,
+        Ended ended);
 
   // agent.cc: what the scheduler is told and says.
   v1::SynchronizeRequest MakeRequest() const;

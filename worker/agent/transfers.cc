@@ -1,8 +1,6 @@
 #include "worker/agent/transfers.h"
 
 #include <fmt/format.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proto/access/channel.h"
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
 #include "worker/agent/backoff.h"
@@ -47,6 +46,9 @@ Answer Classify(const absl::Status& status) {
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kDeadlineExceeded:
+    // A token or certificate that is not admitted (any more) is no fault of the job's, and may be put right there.
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
       return Answer::kLater;
     case absl::StatusCode::kCancelled:  // Not by us: a server that shuts down says so too.
     case absl::StatusCode::kUnknown:
@@ -95,7 +97,7 @@ absl::Status CheckAddress(const std::string& address) {
       fmt::format("'{}' is no scheduler's address: write host:port, for example localhost:7070, or unix:PATH", address));
 }
 
-std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& address, const access::Credentials& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(64 << 20);
   // A link that died without a word is noticed within 15 s.
@@ -106,7 +108,7 @@ std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return access::OpenChannel(address, credentials, arguments);
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

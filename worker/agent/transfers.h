@@ -9,6 +9,7 @@
 #include <string>
 
 #include "longreach/v1/worker.grpc.pb.h"
+#include "proto/access/credentials.h"
 #include "proto/base/status.h"
 
 namespace longreach::agent {
@@ -16,8 +17,8 @@ namespace longreach::agent {
 // INVALID_ARGUMENT with the next step: neither "host:port" nor "unix:PATH".
 absl::Status CheckAddress(const std::string& address);
 
-// Makes no connection yet; that happens with the first call.
-std::shared_ptr<grpc::Channel> ConnectTo(const std::string& address);
+// Makes no connection yet; that happens with the first call. FAILED_PRECONDITION: another machine, and no authority to know it by.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& address, const access::Credentials& credentials);
 
 absl::Status FromGrpc(const grpc::Status& status);
 

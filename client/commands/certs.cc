@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "client/commands/common.h"
+#include "client/new_file.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/access/certificates.h"
+#include "proto/access/credentials.h"
+#include "proto/access/roles.h"
+#include "proto/access/tokens.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+using std::filesystem::path;
+
+constexpr const char* kServer = "server";
+constexpr const char* kAuthority = "ca";
+constexpr int kAuthorityDays = 3650;
+
+path CertificateOf(const path& folder, const std::string& name) { return folder / fmt::format("{}.crt", name); }
+path KeyOf(const path& folder, const std::string& name) { return folder / fmt::format("{}.key", name); }
+
+// Names by which this machine reaches itself, and its own.
+std::vector<std::string> OwnHosts() {
+  std::vector<std::string> hosts = {"localhost", "127.0.0.1", "::1"};
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0 && std::string_view(name.data()) != "localhost") hosts.emplace_back(name.data());
+  return hosts;
+}
+
+absl::Status MakeFolder(const path& folder) {
+  if (mkdir(folder.c_str(), S_IRWXU) == 0 || (errno == EEXIST && std::filesystem::is_directory(folder))) return absl::OkStatus();
+  return Error(absl::StatusCode::kFailedPrecondition,
+               fmt::format("cannot make the folder {}: {}", Printable(folder.string()), std::strerror(errno)));
+}
+
+class Certs final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {
+        .group = kGroupMaintain,
+        .summary = "Make certificates and tokens: init, issue, show, token",
+        .details =
+            "A caller is a client, a reader (which only looks) or a worker; its certificate or token says which. All files\n"
+            "are made for their owner alone. The authority's key, ca.key, makes further certificates: keep it off the\n"
+            "scheduler's machine once there is no more to issue.",
+        .examples =
+            "longreach certs init certs --host scheduler.example.org\n"
+            "longreach certs issue certs gpu-a --role worker\n"
+            "longreach certs issue certs server --role server --host scheduler.example.org --renew\n"
+            "longreach certs token --role reader --name bob --add tokens --out bob.token\n"
+            "longreach certs show certs/client.crt"};
+  }
+
+  void AddOptions(CLI::App& app) override {
+    app.require_subcommand(1);
+    const auto add = [this, &app](const char* name, const char* summary) {
+      return app.add_subcommand(name, summary)->callback([this, name] { action_ = name; });
+    };
+    const auto add_days = [this](CLI::App& sub) {
+      sub.add_option("--days", days_, "How long certificates are good for")->check(CLI::Range(1, kAuthorityDays))->capture_default_str();
+    };
+    const auto add_hosts = [this](CLI::App& sub) {
+      sub.add_option("--host", hosts_, "A name or address by which the scheduler is reached, beside localhost and this machine's name")
+          ->type_name("NAME");
+    };
+    CLI::App* const init = add("init", "Make an authority, and certificates for a server, a client, a worker and a reader");
+    init->add_option("DIR", folder_, "The folder for them")->required();
+    add_hosts(*init);
+    add_days(*init);
+    CLI::App* const issue = add("issue", "Make a further certificate, or renew one");
+    issue->add_option("DIR", folder_, "The folder of 'certs init', with ca.key")->required();
+    issue->add_option("NAME", name_, "Of its files, and of who has it")->required();
+    issue->add_option("--role", role_, "client, reader, worker or server")->check(CLI::IsMember({"client", "reader", "worker", kServer}))->required();
+    issue->add_flag("--renew", renew_, "Replace the files that are there, key and all");
+    add_hosts(*issue);
+    add_days(*issue);
+    add("show", "Say whose a certificate is, and until when")->add_option("FILE", files_, "Certificates (PEM)")->required();
+    CLI::App* const token = add("token", "Make a bearer token, for callers without a certificate");
+    token->add_option("--role", role_, "client, reader or worker")->check(CLI::IsMember({"client", "reader", "worker"}))->required();
+    token->add_option("--name", name_, "Whose it is")->required();
+    token->add_option("--add", tokens_, "Add it to this file, which the scheduler has as --tokens")->type_name("FILE");
+    token->add_option("--out", out_, "Write the token to this new file instead of printing it")->type_name("FILE");
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    if (action_ == "init") return Init(session);
+    if (action_ == "issue") return Issue(session);
+    if (action_ == "show") return Show(session);
+    return Token(session);
+  }
+
+ private:
+  absl::Status Write(const std::string& name, const access::KeyAndCertificate& made) {
+    // The key first: a certificate without its key is worse than a key without its certificate.
+    const auto write = renew_ ? ReplaceFile : WriteNewFile;
+    RETURN_IF_ERROR(write(KeyOf(folder_, name), made.key));
+    return write(CertificateOf(folder_, name), made.certificate);
+  }
+
+  absl::Status Make(const access::KeyAndCertificate& authority, const std::string& name, const std::string& role) {
+    access::CertificateWish wish{.name = name, .role = access::ParseRole(role).value_or(v1::ROLE_UNSPECIFIED), .days = days_};
+    if (role == kServer) {
+      wish.hosts = OwnHosts();
+      for (const std::string& host : hosts_) {
+        if (std::ranges::find(wish.hosts, host) == wish.hosts.end()) wish.hosts.push_back(host);
+      }
+    }
+    const absl::StatusOr<access::KeyAndCertificate> made = access::Issue(authority, wish);
+    if (!made.ok()) return UsageError(std::string(made.status().message()));
+    return Write(name, *made);
+  }
+
+  absl::StatusOr<int> Init(Session& session) {
+    for (const char* name : {kAuthority, kServer, "client", "reader", "worker"}) {
+      for (const path& file : {KeyOf(folder_, name), CertificateOf(folder_, name)}) {
+        if (std::filesystem::exists(file)) {
+          return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already; nothing was made", Printable(file.string())),
+                       "choose another folder, or make a single certificate with 'longreach certs issue'");
+        }
+      }
+    }
+    RETURN_IF_ERROR(MakeFolder(folder_));
+    ASSIGN_OR_RETURN(const access::KeyAndCertificate authority, access::MakeAuthority("Longreach authority", kAuthorityDays));
+    RETURN_IF_ERROR(Write(kAuthority, authority));
+    for (const char* name : {kServer, "client", "reader", "worker"}) RETURN_IF_ERROR(Make(authority, name, name));
+    if (session.json()) {
+      session.out() << JsonDocument({{"folder", JsonText(folder_)}});
+      return kDone;
+    }
+    const std::string dir = Printable(std::filesystem::absolute(folder_).string());
+    session.out() << fmt::format("made {}: an authority, and certificates for server, client, worker and reader, good for {} days\n", Printable(folder_), days_);
+    session.Say(fmt::format(
+        "\nOn the scheduler's machine:\n"
+        "  longreach-scheduler --store FILE --listen 0.0.0.0:7070 --certificate {0}/server.crt --key {0}/server.key --client-ca {0}/ca.crt\n"
+        "Where you work (or as ca, certificate and key in ~/.config/longreach/config.yaml):\n"
+        "  export LONGREACH_SCHEDULER={1}:7070 LONGREACH_CA={0}/ca.crt LONGREACH_CERTIFICATE={0}/client.crt LONGREACH_KEY={0}/client.key\n"
+        "On a worker's machine:\n"
+        "  longreach-worker run --scheduler {1}:7070 --ca {0}/ca.crt --certificate {0}/worker.crt --key {0}/worker.key",
+        dir, Printable(hosts_.empty() ? OwnHosts().back() : hosts_.front())));
+    return kDone;
+  }
+
+  absl::StatusOr<int> Issue(Session& session) {
+    if (!access::IsTokenName(name_) || name_ == kAuthority || name_.front() == '.') {
+      return UsageError(fmt::format("'{}' is no name for a certificate", Printable(name_)), "at most 64 letters, digits and ._@-, and not ca");
+    }
+    access::KeyAndCertificate authority;
+    ASSIGN_OR_RETURN(authority.certificate, access::ReadSmallFile(CertificateOf(folder_, kAuthority)));
+    ASSIGN_OR_RETURN(authority.key, access::ReadSecretFile(KeyOf(folder_, kAuthority)));
+    if (!renew_ && std::filesystem::exists(CertificateOf(folder_, name_))) {
+      return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already", Printable(CertificateOf(folder_, name_).string())),
+                   "--renew replaces it; a scheduler that runs takes up its own within 10 s");
+    }
+    RETURN_IF_ERROR(Make(authority, name_, role_));
+    files_ = {CertificateOf(folder_, name_).string()};
+    return Show(session);
+  }
+
+  absl::StatusOr<int> Show(Session& session) {
+    Grid grid;
+    grid.columns = {{"file"}, {"name"}, {"role"}, {"from"}, {"until"}, {"hosts"}};
+    for (const std::string& file : files_) {
+      ASSIGN_OR_RETURN(const std::string pem, access::ReadSmallFile(file));
+      const absl::StatusOr<access::CertificateInfo> info = access::ReadCertificate(pem);
+      if (!info.ok()) return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{}: {}", Printable(file), std::string(info.status().message())));
+      const std::string role = info->authority ? "authority" : info->role ? std::string(access::RoleName(*info->role)) : kServer;
+      grid.rows.push_back({TextCell(file), TextCell(info->name), TextCell(role), TextCell(access::Day(info->from)), TextCell(access::Day(info->until)),
+                           TextCell(Join(info->hosts, " "))});
+    }
+    session.Print(grid, "certificates");
+    return kDone;
+  }
+
+  absl::StatusOr<int> Token(Session& session) {
+    if (!access::IsTokenName(name_)) return UsageError(fmt::format("--name '{}' is no name for a token", Printable(name_)), "at most 64 letters, digits and ._@-");
+    const std::string token = access::NewToken();
+    const std::string line = access::TokenLine(*access::ParseRole(role_), name_, token);
+    std::string list;
+    if (!tokens_.empty()) {
+      if (std::filesystem::exists(tokens_)) {
+        ASSIGN_OR_RETURN(list, access::ReadSmallFile(tokens_));
+      } else {
+        list = "# Bearer tokens: role, name, SHA-256. Made by 'longreach certs token'; a line taken out is a token taken away.\n";
+      }
+      if (!list.ends_with('\n')) list += '\n';
+      list += fmt::format("{}\n", line);
+      if (const absl::StatusOr<std::vector<access::Token>> whole = access::ParseTokens(list, tokens_); !whole.ok()) {
+        return UsageError(std::string(whole.status().message()), "nothing was added");
+      }
+    }
+    // Out of our hands before the scheduler knows it: a token that nobody has is no harm.
+    if (!out_.empty()) RETURN_IF_ERROR(WriteNewFile(out_, fmt::format("{}\n", token)));
+    if (!tokens_.empty()) RETURN_IF_ERROR(ReplaceFile(tokens_, list));
+    if (session.json()) {
+      session.out() << JsonDocument({{"token", JsonText(out_.empty() ? token : "")}, {"line", JsonText(line)}});
+      return kDone;
+    }
+    if (out_.empty()) session.out() << token << "\n";
+    if (tokens_.empty()) {
+      session.Say(fmt::format("add this line to the scheduler's --tokens file:\n{}", line));
+    } else {
+      session.Say(fmt::format("added to {}; a scheduler that runs takes it up within a second or two", Printable(tokens_)));
+    }
+    session.Say(out_.empty() ? "the token is not shown again; its owner puts it into a file of mode 600 and sets LONGREACH_TOKEN_FILE"
+                             : fmt::format("its owner sets LONGREACH_TOKEN_FILE={}", Printable(out_)));
+    return kDone;
+  }
+
+  std::string action_;
+  std::string folder_;
+  std::string name_;
+  std::string role_;
+  std::string tokens_;
+  std::string out_;
+  std::vector<std::string> hosts_;
+  std::vector<std::string> files_;
+  int days_ = 365;
+  bool renew_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_certs() { return std::make_unique<Certs>(); }
+
+}  // namespace longreach::client
