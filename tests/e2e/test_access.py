@@ -1,0 +1,215 @@
+"""Who gets in: certificates, tokens and roles, with the real programs and with Python's gRPC."""
+import json
+import os
+import re
+import subprocess
+
+import grpc
+import pytest
+
+import harness
+from harness import BIN, Scheduler, Worker, messages, run, run_cli, until
+from security import Certificates, bearer, code_of, refusals, small_request, tls_scheduler, token
+
+
+def start(home, *arguments):
+    """A scheduler that is expected to refuse."""
+    return run(home, BIN / "longreach-scheduler", "--store", home.path / "refused.db", *arguments)
+
+
+def wait_for_small(home, scheduler, *flags):
+    waited = run_cli(home, "wait", "small", *flags, scheduler=scheduler)
+    assert waited.code == 0, f"{waited}\n{home.logs()}"
+
+
+@harness.needs_worker
+def test_a_sweep_runs_over_mutual_tls(home):
+    certificates = Certificates(home)
+    scheduler = tls_scheduler(home, certificates)
+    with certificates.channel(scheduler.address, "client") as channel:
+        stub = messages("api_grpc").LongreachStub(channel)
+        assert stub.SubmitSweep(small_request()).created
+    Worker(home, scheduler, *certificates.flags("worker"))
+    wait_for_small(home, scheduler, *certificates.flags("reader"))
+    jobs = run_cli(home, "jobs", "small", "-o", "json", *certificates.flags("reader"), scheduler=scheduler).json()["jobs"]
+    assert [job["state"] for job in jobs] == ["succeeded"] * 3
+    assert refusals(scheduler) == []
+    assert scheduler.stop() == 0
+    harness.check_ledger(home, scheduler.store)
+
+
+@harness.needs_worker
+def test_a_sweep_runs_with_tokens_over_tls(home):
+    certificates, tokens = Certificates(home), home.path / "tokens"
+    secret = token(home, "client", "ann", tokens)
+    for role in ("worker", "reader"):
+        made = run_cli(home, "certs", "token", "--role", role, "--name", f"a-{role}", "--add", tokens, "--out", home.path / f"{role}.token")
+        assert made.code == 0 and made.out == "", made
+    scheduler = harness.Scheduler(home, "--certificate", certificates["server.crt"], "--key", certificates["server.key"], "--tokens", tokens,
+                                  listen="localhost:0")
+    with certificates.channel(scheduler.address) as channel:
+        stub = messages("api_grpc").LongreachStub(channel)
+        assert stub.SubmitSweep(small_request(), metadata=bearer(secret)).created
+    Worker(home, scheduler, "--ca", certificates["ca.crt"], "--token-file", home.path / "worker.token")
+    wait_for_small(home, scheduler, "--ca", certificates["ca.crt"], "--token-file", home.path / "reader.token")
+    refused = run_cli(home, "cancel", "small", "--ca", certificates["ca.crt"], "--token-file", home.path / "reader.token", scheduler=scheduler)
+    assert refused.code == 5 and "has the role reader, and this call is for client" in refused.err, refused
+
+
+def test_tokens_are_asked_for_within_this_machine_too(home):
+    tokens = home.path / "tokens"
+    secret = token(home, "reader", "bob", tokens)
+    for listen in ("localhost:0", "127.0.0.1:0", f"unix:{home.path}/t.sock"):
+        scheduler = Scheduler(home, "--tokens", tokens, listen=listen, store=f"{len(home.processes)}.db")
+        refused = run_cli(home, "sweeps", scheduler=scheduler)
+        assert refused.code == 5 and "no certificate and no token" in refused.err, refused
+        environment = {**home.environment(), "LONGREACH_TOKEN": secret}
+        listed = subprocess.run([BIN / "longreach", "sweeps", "--scheduler", scheduler.address], env=environment, cwd=home.path,
+                                capture_output=True, text=True, timeout=harness.PATIENCE_S)
+        assert listed.returncode == 0, listed
+        assert secret not in scheduler.log()
+
+
+def test_a_token_is_given_and_taken_away_without_a_restart(home):
+    tokens = home.path / "tokens"
+    token(home, "reader", "ann", tokens)
+    scheduler = Scheduler(home, "--tokens", tokens)
+    stub, request = scheduler.api(), messages("api").ListSweepsRequest()
+
+    late = token(home, "reader", "late", tokens)
+    until(lambda: code_of(lambda: stub.ListSweeps(request, metadata=bearer(late)))[0] == grpc.StatusCode.OK, "the new token is known")
+    tokens.write_text("this is no list\n")
+
+    def wrong_list_is_logged():
+        # Looked for when somebody shows a token; those of before still hold.
+        assert code_of(lambda: stub.ListSweeps(request, metadata=bearer(late)))[0] == grpc.StatusCode.OK
+        return any("a change of the tokens" in line for line in refusals(scheduler))
+
+    until(wrong_list_is_logged, "the wrong list is logged")
+    tokens.write_text("# nobody\n")
+    until(lambda: code_of(lambda: stub.ListSweeps(request, metadata=bearer(late)))[0] == grpc.StatusCode.UNAUTHENTICATED, "it is taken away")
+
+
+def test_a_renewed_certificate_is_taken_up_without_a_restart(home):
+    certificates = Certificates(home)
+    scheduler = tls_scheduler(home, certificates)
+    host, _, port = scheduler.address.rpartition(":")
+
+    def shown():
+        # Asked for at each new connection.
+        return subprocess.run(["openssl", "s_client", "-connect", f"{host}:{port}", "-CAfile", certificates["ca.crt"]], input="",
+                              capture_output=True, text=True, timeout=harness.PATIENCE_S).stdout.split("END CERT")[0]
+
+    before = shown()
+    assert "BEGIN CERT" in before
+    certificates.issue("server", "server", "--renew")
+    until(lambda: shown() != before, "the new certificate is shown")
+    assert run_cli(home, "sweeps", *certificates.flags("reader"), scheduler=scheduler).code == 0
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--listen", "0.0.0.0:0"], ["longreach certs init", "--certificate", "--client-ca", "localhost"]),
+    (["--listen", "[::]:0"], ["longreach certs init"]),
+    (["--listen", "localhost:0", "--certificate", "certs/server.crt"], ["--key"]),
+    (["--listen", "localhost:0", "--certificate", "certs/server.crt", "--key", "certs/server.key"], ["--client-ca", "--tokens"]),
+    (["--listen", "unix:x.sock", "--certificate", "certs/server.crt", "--key", "certs/server.key", "--client-ca", "certs/ca.crt"], ["Unix socket"]),
+    (["--listen", "localhost:0", "--certificate", "certs/server.crt", "--key", "certs/client.key", "--client-ca", "certs/ca.crt"],
+     ["belongs to another certificate", "client.key"]),
+    (["--listen", "localhost:0", "--certificate", "certs/none.crt", "--key", "certs/server.key", "--client-ca", "certs/ca.crt"], ["none.crt"]),
+    (["--listen", "localhost:0", "--tokens", "certs/ca.crt"], ["ca.crt:1:", "ROLE NAME SHA256"]),
+])
+def test_a_scheduler_that_would_be_open_or_dumb_does_not_start(home, arguments, words):
+    Certificates(home)
+    refused = start(home, *arguments)
+    assert refused.code == 1 and len(refused.err.splitlines()) == 1, refused
+    for word in words:
+        assert word in refused.err
+    assert not (home.path / "refused.db").exists(), "nothing was written"
+
+
+def test_the_config_file_and_the_environment_name_the_files(home):
+    certificates = Certificates(home)
+    scheduler = tls_scheduler(home, certificates)
+    folder = home.path / "config/longreach"
+    folder.mkdir(parents=True)
+    (home.path / "own").symlink_to(certificates.folder)
+    (folder / "config.yaml").write_text(f"scheduler: {scheduler.address}\nca: ~/own/ca.crt\ncertificate: ~/own/client.crt\nkey: ~/own/client.key\n")
+    listed = run_cli(home, "sweeps")
+    assert listed.code == 0, listed
+    environment = {**home.environment(), "LONGREACH_CERTIFICATE": str(certificates["worker.crt"]), "LONGREACH_KEY": str(certificates["worker.key"])}
+    as_worker = subprocess.run([BIN / "longreach", "sweeps"], env=environment, cwd=home.path, capture_output=True, text=True,
+                               timeout=harness.PATIENCE_S)
+    assert as_worker.returncode == 5 and "role worker" in as_worker.stderr, as_worker
+
+
+def test_a_scheduler_of_ones_own_asks_for_nothing(home):
+    """What is set for other schedulers does not get between a client and the one it starts itself."""
+    certificates = Certificates(home)
+    token(home, "reader", "bob", home.path / "tokens")
+    names = {"CA": "ca.crt", "CERTIFICATE": "client.crt", "KEY": "client.key", "SERVER_CERTIFICATE": "server.crt", "SERVER_KEY": "server.key",
+             "CLIENT_CA": "ca.crt"}
+    environment = {**home.environment(), "LONGREACH_TOKENS": str(home.path / "tokens"), "LONGREACH_TOKEN": "longreach_0",
+                   **{f"LONGREACH_{name}": str(certificates[file]) for name, file in names.items()}}
+    planned = subprocess.run([BIN / "longreach", "plan", "quickstart", "-o", "json"], env=environment, cwd=home.path, capture_output=True,
+                             text=True, timeout=harness.PATIENCE_S)
+    assert planned.returncode == 0 and json.loads(planned.stdout)["jobs"] > 0, planned
+
+
+def test_errors_of_tls_say_what_to_look_at(home):
+    certificates, foreign = Certificates(home), Certificates(home, "foreign")
+    scheduler = tls_scheduler(home, certificates)
+    wrong = run_cli(home, "sweeps", *foreign.flags("client"), scheduler=scheduler)
+    assert wrong.code == 3 and "no TLS with a scheduler at" in wrong.err and "--ca" in wrong.err, wrong
+    plain = run_cli(home, "sweeps", scheduler=scheduler)
+    assert plain.code == 3 and "--ca FILE" in plain.err, plain
+    far = run_cli(home, "sweeps", "--scheduler", "scheduler.example.org:7070")
+    assert far.code != 0 and "LONGREACH_CA" in far.err, far
+    if harness.HAS_WORKER:
+        far = run(home, BIN / "longreach-worker", "run", "--scheduler", "scheduler.example.org:7070", "--state", home.path / "w")
+        assert far.code == 1 and "LONGREACH_CA" in far.err, far
+
+
+def test_certs_overwrite_nothing(home):
+    certificates = Certificates(home)
+    before = {path: path.read_bytes() for path in certificates.folder.iterdir()}
+    assert run_cli(home, "certs", "init", certificates.folder).code == 1
+    assert run_cli(home, "certs", "issue", certificates.folder, "client", "--role", "client").code == 1
+    assert run_cli(home, "certs", "issue", certificates.folder, "../client", "--role", "client").code == 2
+    assert run_cli(home, "certs", "issue", certificates.folder, "ca", "--role", "client", "--renew").code == 2
+    bad = run_cli(home, "certs", "issue", certificates.folder, "x", "--role", "server", "--host", "a,URI:longreach:role:client")
+    assert bad.code == 2, bad
+    assert {path: path.read_bytes() for path in certificates.folder.iterdir()} == before
+    certificates.issue("client", "client", "--renew", "--days", "30")
+    assert certificates["client.key"].read_bytes() != before[certificates["client.key"]]
+    shown = run_cli(home, "certs", "show", certificates["client.crt"], "-o", "json").json()["certificates"]
+    assert [(one["name"], one["role"]) for one in shown] == [("client", "client")]
+
+
+def test_a_token_is_shown_once_and_kept_as_a_hash(home):
+    tokens = home.path / "tokens"
+    made = run_cli(home, "certs", "token", "--role", "reader", "--name", "bob", "--add", tokens)
+    secret = made.out.strip()
+    assert re.fullmatch(r"longreach_[0-9a-f]{64}", secret), made
+    assert secret not in tokens.read_text() and os.stat(tokens).st_mode & 0o077 == 0
+    again = run_cli(home, "certs", "token", "--role", "client", "--name", "bob", "--add", tokens)
+    assert again.code == 2 and "'bob' is there twice" in again.err, again
+    assert len([line for line in tokens.read_text().splitlines() if not line.startswith("#")]) == 1
+
+
+def test_uploads_beyond_the_limit_are_refused_with_the_option(home):
+    """The limit is looked at before a byte is taken."""
+    scheduler = Scheduler(home, "--max-artifact-bytes", "1K")
+    stub = scheduler.api()
+    stub.SubmitSweep(small_request())
+    worker = messages("worker")
+    abilities = worker.Abilities(
+        name="w", build="b", device="cpu", threads=1, memory_bytes=1e9, pack_limit=9, experiments=["algorithmic"],
+        tasks=[worker.Ability(name="even_pairs", revision=1)], encodings=[worker.Ability(name="rope", revision=1)], model_revision=1)
+    answer = scheduler.workers().Synchronize(worker.SynchronizeRequest(
+        protocol=1, worker="11111111-2222-4333-8444-555555555555", incarnation=1, sequence=1, abilities=abilities, free_slots=1))
+    lease = answer.leases[0]
+    header = worker.UploadHeader(attempt=lease.attempt, worker="11111111-2222-4333-8444-555555555555", kind="checkpoint", step=1,
+                                 sha256="0" * 64, bytes=2000, jobs=[job.id for job in lease.jobs])
+    artifacts = messages("worker_grpc").ArtifactsStub(scheduler.channel)
+    code, details = code_of(lambda: artifacts.Upload(iter([worker.UploadRequest(header=header)])))
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED and "--max-artifact-bytes" in details, details

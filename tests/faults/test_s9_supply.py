@@ -1,0 +1,88 @@
+"""S9: what the programs are made of is named, pinned and known."""
+import functools
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from harness import BIN, HAS_WORKER, ROOT
+
+REQUIREMENTS = sorted((ROOT / "deploy/requirements").glob("*.txt"))
+# What every Debian has, and the packages of the C++ runtime.
+BASE = {"libc6", "libgcc-s1", "libstdc++6"}
+
+
+def lists(path):
+    return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+
+
+def pinned():
+    """(file, package with version, its hashes) of every requirement."""
+    found = []
+    for file in REQUIREMENTS:
+        text = "\n".join(lists(file)).replace("\\\n", " ")
+        for line in text.splitlines():
+            words = line.split()
+            found.append((file.name, words[0], words[1:]))
+    return found
+
+
+def libraries(program):
+    """Names of the libraries that a program asks for, and where the loader finds each."""
+    asked = set(re.findall(r"\(NEEDED\).*\[(.+)\]", subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout))
+    found = dict(re.findall(r"^\s*(\S+) => (\S+)", subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout, re.MULTILINE))
+    return {name: found[name] for name in asked if name in found}
+
+
+@functools.cache
+def packages_of(path):
+    # Debian 12 knows /usr/lib files by the path before the merge of /lib and /usr/lib too.
+    for name in (path, path.removeprefix("/usr"), "/usr" + path):
+        done = subprocess.run(["dpkg", "-S", name], capture_output=True, text=True)
+        if done.returncode == 0:
+            return {line.split(":")[0] for line in done.stdout.splitlines()}
+    return set()
+
+
+def with_dependencies(packages):
+    """Packages, and all that apt brings with them."""
+    found, new = set(), set(packages)
+    while new:
+        found |= new
+        told = subprocess.run(["dpkg-query", "-W", "-f", "${Depends}, ${Pre-Depends}\n", *sorted(new)], capture_output=True, text=True).stdout
+        new = {re.split(r"[ :(]", one.strip())[0] for one in re.split(r"[,|\n]", told) if one.strip()} - found
+    return found
+
+
+@pytest.mark.fault("S9", aim="every Python package with hashes, every library from a listed Debian package; the same .deb twice")
+def test_what_the_programs_are_made_of(fault):
+    requirements = pinned()
+    assert len(requirements) >= 20 and len(REQUIREMENTS) >= 3
+    for file, package, hashes in requirements:
+        assert re.fullmatch(r"[\w.-]+==[\w.+]+", package), f"{file}: {package}"
+        assert hashes and all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes), f"{file}: {package}"
+
+    # Every installation asks for these hashes, and takes nothing that is not listed.
+    texts = [ROOT / "Makefile", ROOT / ".ci/run", *(ROOT / "deploy").rglob("*.sh"), *(ROOT / "deploy").rglob("*.Containerfile")]
+    installs = [line for text in texts for line in text.read_text().splitlines() if re.search(r"pip3? install", line)]
+    assert installs and all("--require-hashes" in line and "--no-deps" in line and "--only-binary=:all:" in line for line in installs)
+    assert re.search(r"grpcurl@\$GRPCURL_VERSION", (ROOT / "deploy/setup.sh").read_text()), "pinned; Go's checksum database has its hash"
+
+    for file in (ROOT / "deploy/packages.txt", ROOT / "deploy/container/runtime_packages.txt"):
+        assert lists(file) == sorted(set(lists(file))), file
+    # The list of what the containers run with is of Debian 12; elsewhere the same libraries have other packages.
+    debian_12 = 'VERSION_ID="12"' in pathlib.Path("/etc/os-release").read_text()
+    runtime = with_dependencies(set(lists(ROOT / "deploy/container/runtime_packages.txt")) | BASE)
+    programs = ["longreach", "longreach-scheduler"] + (["longreach-worker"] if HAS_WORKER else [])
+    count = 0
+    for program in programs:
+        for name, path in libraries(BIN / program).items():
+            if ".venv" in path or "torch" in path:
+                continue  # Of the pinned wheels.
+            owners = packages_of(path)
+            assert owners & runtime if debian_12 else owners, f"{program} needs {name}, which is of {owners} and in no list of what it runs with"
+            count += 1
+    assert count >= 10
+    fault.reached(f"{len(requirements)} pinned requirements with hashes; {count} libraries of {len(programs)} programs from listed packages")
+    fault.reached("the same .deb twice: not yet: there is none")
