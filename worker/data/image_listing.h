@@ -11,18 +11,18 @@
 namespace longreach::data {
 
 struct ListedImage {
-  std::filesystem::path file;
+  std::filesystem::path file = {};
   uint32_t label = 0;
 };
 
 struct ImageListing {
-  std::vector<std::string> classes;  // Ascending, byte by byte; the label is the index.
+  std::vector<std::string> classes = {};  // Ascending, byte by byte; the label is the index.
   std::vector<ListedImage> train, valid;
 };
 
 struct ListingOptions {
   // "FILE CLASS" lines for validation images that lie in one folder; empty: looked for by its usual names.
-  std::filesystem::path valid_labels;
+  std::filesystem::path valid_labels = {};
   // Where there is no validation folder: so many per cent of each class, at least one image.
   int valid_percent = 10;
 };

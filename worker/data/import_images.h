@@ -14,11 +14,11 @@
 namespace longreach::data {
 
 struct ImagesImport {
-  std::filesystem::path folder;  // The data folder.
-  std::string name;
-  std::filesystem::path source;
-  ListingOptions listing;
-  ShardImport shards;
+  std::filesystem::path folder = {};  // The data folder.
+  std::string name = {};
+  std::filesystem::path source = {};
+  ListingOptions listing = {};
+  ShardImport shards = {};
 };
 
 // Reads a folder of class folders, as ListImages() and WriteShards() say, and returns the data set's manifest. An import of the
@@ -26,12 +26,12 @@ struct ImagesImport {
 absl::StatusOr<Manifest> ImportImages(const ImagesImport& wanted, Progress& progress);
 
 struct SyntheticImages {
-  std::filesystem::path folder;
-  std::string name;
+  std::filesystem::path folder = {};
+  std::string name = {};
   int64_t train = 4096;
   int64_t valid = 1024;
   uint32_t seed = 0;
-  ShardImport shards;
+  ShardImport shards = {};
 };
 
 // Makes images in which the class depends on two rows that are far apart: a bright mark in the top fifth, left or right, and one in

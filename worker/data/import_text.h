@@ -14,9 +14,9 @@
 namespace longreach::data {
 
 struct TextImport {
-  std::filesystem::path folder;                // The data folder.
-  std::string name;
-  std::vector<std::filesystem::path> sources;  // As OpenSource() takes them.
+  std::filesystem::path folder = {};                // The data folder.
+  std::string name = {};
+  std::vector<std::filesystem::path> sources = {};  // As OpenSource() takes them.
   // Per cent of the bytes for training, validation and test, from the front; they add up to 100.
   std::array<int, 3> split = {90, 5, 5};
 };

@@ -1,5 +1,6 @@
-// Images made smaller or larger, bit for bit as Pillow's resize(..., BILINEAR) (which torchvision's Resize calls): a triangle as
-// wide as the reduction, so that every pixel counts; columns first, then rows, each rounded to a byte.
+// Images made smaller or larger, bit for bit as the resize(..., BILINEAR) of Pillow up to version 12 (which torchvision's Resize
+// calls): a triangle as wide as the reduction, so that every pixel counts; columns first, then rows, each rounded to a byte.
+// Pillow 13 takes the rows of some shapes first, which changes some pixels by one level.
 #pragma once
 
 #include <span>

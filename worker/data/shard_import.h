@@ -19,18 +19,18 @@ inline constexpr int64_t kImagesPerShard = 4096;
 
 // Image number `index` of a split, whole. Called from several threads.
 struct SplitSource {
-  std::string name;  // "train", "valid".
+  std::string name = {};  // "train", "valid".
   int64_t images = 0;
-  std::function<uint32_t(int64_t index)> label;
-  std::function<absl::StatusOr<GrayImage>(int64_t index)> image;
+  std::function<uint32_t(int64_t index)> label = {};
+  std::function<absl::StatusOr<GrayImage>(int64_t index)> image = {};
   // What shows in a list of broken images.
-  std::function<std::string(int64_t index)> describe;
+  std::function<std::string(int64_t index)> describe = {};
   // Changes when one of the images [begin, end) does.
-  std::function<absl::StatusOr<std::string>(int64_t begin, int64_t end)> fingerprint;
+  std::function<absl::StatusOr<std::string>(int64_t begin, int64_t end)> fingerprint = {};
 };
 
 struct ShardImport {
-  std::vector<ImageSize> sizes;
+  std::vector<ImageSize> sizes = {};
   Fit fit = Fit::kSquash;
   bool skip_broken = false;
   int threads = 0;  // 0: all cores.

@@ -59,7 +59,9 @@ class Zip final : public ByteSource {
   // The archive's only file.
   absl::Status FindMember() {
     std::vector<std::string> names;
-    int found = unzGoToFirstFile(zip_);
+    unz_global_info64 archive = {};
+    if (unzGetGlobalInfo64(zip_, &archive) != UNZ_OK) return Damaged("its table of contents is damaged");
+    int found = archive.number_entry == 0 ? UNZ_END_OF_LIST_OF_FILE : unzGoToFirstFile(zip_);
     for (; found == UNZ_OK; found = unzGoToNextFile(zip_)) {
       unz_file_info64 info = {};
       char name[1024] = {};

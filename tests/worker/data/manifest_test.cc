@@ -1,0 +1,137 @@
+#include "worker/data/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/worker/data/support.h"
+#include "worker/data/shard.h"
+
+namespace longreach::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Manifest Text() {
+  Manifest manifest;
+  manifest.name = "novels";
+  manifest.files = {{"corpus.bin", 100, std::string(64, 'a')}};
+  manifest.train = {0, 90};
+  manifest.valid = {90, 95};
+  manifest.test = {95, 100};
+  manifest.source = "/tmp/novels.txt";
+  return manifest;
+}
+
+Manifest Images() {
+  Manifest manifest;
+  manifest.name = "pets";
+  manifest.kind = Kind::kImages;
+  manifest.classes = {"cat", "dog"};
+  manifest.sizes = {{2, 3}};
+  manifest.fit = "squash";
+  manifest.train_shards = {{"train-00000.images", 5}};
+  manifest.valid_shards = {{"valid-00000.images", 1}};
+  manifest.files = {{"train-00000.images", ShardBytes(5, manifest.sizes), std::string(64, 'b')},
+                    {"valid-00000.images", ShardBytes(1, manifest.sizes), std::string(64, 'c')}};
+  manifest.skipped = {"bad.jpg: JPEG: \"quoted\" \xff"};
+  return manifest;
+}
+
+TEST(ManifestTest, ReadsWhatWasWritten) {
+  for (const Manifest& manifest : {Text(), Images()}) {
+    ASSERT_OK_AND_ASSIGN(const Manifest read, ParseManifest(ToJson(manifest)));
+    EXPECT_EQ(read.Identity(), manifest.Identity());
+    EXPECT_EQ(read.name, manifest.name);
+    EXPECT_EQ(read.bytes(), manifest.bytes());
+    EXPECT_EQ(read.train, manifest.train);
+    EXPECT_EQ(read.skipped.size(), manifest.skipped.size());
+  }
+}
+
+TEST(ManifestTest, TheIdentityIsThatOfTheContentAlone) {
+  const std::string before = Text().Identity();
+  Manifest other = Text();
+  other.name = "other";
+  other.source = "elsewhere";
+  other.imported_at = "2026-01-01T00:00:00Z";
+  EXPECT_EQ(other.Identity(), before);
+  other.valid.end = other.test.begin = 96;
+  EXPECT_NE(other.Identity(), before);
+  Manifest bytes = Text();
+  bytes.files[0].sha256[0] = '0';
+  EXPECT_NE(bytes.Identity(), before);
+  Manifest classes = Images();
+  std::swap(classes.classes[0], classes.classes[1]);
+  EXPECT_NE(classes.Identity(), Images().Identity());
+  // Pinned: stores out there have it.
+  EXPECT_EQ(before, "a73f6b29ee2b8eb7f88ea0c9a21eb8be2cb32423452356d2e8a738bdcb9160e0");
+  EXPECT_EQ(Images().Identity(), "ca0354a8f33986cac9422e162cc3cc087d38eba0b57786749d03117f00590e2e");
+}
+
+struct Change {
+  const char* what;
+  std::function<void(Json&)> apply;
+  const char* field;  // In the refusal.
+};
+
+void ExpectRefused(const Manifest& manifest, const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    Json json = Json::parse(ToJson(manifest));
+    change.apply(json);
+    const absl::StatusOr<Manifest> read = ParseManifest(json.dump());
+    ASSERT_FALSE(read.ok()) << change.what;
+    EXPECT_NE(read.status().message().find(change.field), std::string::npos) << change.what << ": " << read.status();
+  }
+}
+
+TEST(ManifestTest, WhatIsWrongInATextsManifestIsNamed) {
+  ExpectRefused(Text(), {
+      {"no format", [](Json& m) { m.erase("format"); }, "format"},
+      {"another format", [](Json& m) { m["format"] = "zip"; }, "format"},
+      {"a later version", [](Json& m) { m["version"] = 2; }, "install the build"},
+      {"another kind", [](Json& m) { m["kind"] = "sounds"; }, "kind"},
+      {"a number as name", [](Json& m) { m["name"] = 3; }, "name"},
+      {"no files", [](Json& m) { m["files"] = Json::array(); }, "files"},
+      {"a path", [](Json& m) { m["files"][0]["name"] = "../../etc/passwd"; }, "files.name"},
+      {"itself", [](Json& m) { m["files"][0]["name"] = "manifest.json"; }, "files.name"},
+      {"a file twice", [](Json& m) { m["files"].push_back(m["files"][0]); }, "twice"},
+      {"no hash", [](Json& m) { m["files"][0]["sha256"] = "abc"; }, "files.sha256"},
+      {"another hash", [](Json& m) { m["files"][0]["sha256"] = std::string(64, 'd'); }, "sha256"},
+      {"negative bytes", [](Json& m) { m["files"][0]["bytes"] = -1; }, "files.bytes"},
+      {"too many bytes", [](Json& m) { m["files"][0]["bytes"] = 18446744073709551615u; }, "files.bytes"},
+      {"half a byte", [](Json& m) { m["files"][0]["bytes"] = 99.5; }, "files.bytes"},
+      {"an empty range", [](Json& m) { m["valid"] = {90, 90}; }, "ranges"},
+      {"a gap", [](Json& m) { m["valid"] = {91, 95}; }, "ranges"},
+      {"past the end", [](Json& m) { m["test"] = {95, 101}; }, "test"},
+      {"three ends", [](Json& m) { m["test"] = {95, 99, 100}; }, "test"},
+      {"another identity", [](Json& m) { m["sha256"] = std::string(64, '0'); }, "sha256"},
+  });
+  EXPECT_FALSE(ParseManifest("").ok());
+  EXPECT_FALSE(ParseManifest("[]").ok());
+  EXPECT_FALSE(ParseManifest(std::string(100'000, '[')).ok());
+  const std::string whole = ToJson(Text());
+  for (size_t length = 0; length + 2 < whole.size(); ++length) EXPECT_FALSE(ParseManifest(whole.substr(0, length)).ok()) << length;
+}
+
+TEST(ManifestTest, WhatIsWrongInAnImageSetsManifestIsNamed) {
+  ExpectRefused(Images(), {
+      {"no classes", [](Json& m) { m["classes"] = Json::array(); }, "classes"},
+      {"a class that is none", [](Json& m) { m["classes"] = {"cat", 3}; }, "classes"},
+      {"no sizes", [](Json& m) { m["sizes"] = Json::array(); }, "sizes"},
+      {"a size of nothing", [](Json& m) { m["sizes"][0]["rows"] = 0; }, "sizes.rows"},
+      {"a size beyond all", [](Json& m) { m["sizes"][0]["cols"] = 1 << 20; }, "sizes.cols"},
+      {"another size", [](Json& m) { m["sizes"][0]["cols"] = 4; }, "files"},
+      {"no training images", [](Json& m) { m["train"] = Json::array(); }, "train"},
+      {"a shard of nothing", [](Json& m) { m["valid"][0]["images"] = 0; }, "valid.images"},
+      {"a shard that is no file", [](Json& m) { m["valid"][0]["file"] = "else"; }, "else"},
+      {"a shard in both splits", [](Json& m) { m["valid"] = m["train"]; }, "twice"},
+      {"a file without images", [](Json& m) { m["files"].push_back({{"name", "x"}, {"bytes", 1}, {"sha256", std::string(64, 'd')}}); },
+       "files"},
+      {"no list of broken ones", [](Json& m) { m["skipped"] = 3; }, "skipped"},
+  });
+}
+
+}  // namespace
+}  // namespace longreach::data

@@ -1,0 +1,90 @@
+#include "worker/data/recipes.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/worker/data/support.h"
+#include "worker/data/data_folder.h"
+#include "worker/data/image_set.h"
+#include "worker/data/import_images.h"
+#include "worker/data/text_corpus.h"
+
+namespace longreach::data {
+namespace {
+
+TEST(RecipesTest, AMissingDataSetIsMadeOnce) {
+  testing::TemporaryFolder home;
+  NoProgress progress;
+  bool made = false;
+
+  ASSERT_OK_AND_ASSIGN(const Manifest first, Ensure(home.path(), "debian-text", progress, made));
+  EXPECT_TRUE(made);
+  ASSERT_OK_AND_ASSIGN(const Manifest second, Ensure(home.path(), "debian-text", progress, made));
+  EXPECT_FALSE(made);
+
+  EXPECT_EQ(first.Identity(), second.Identity());
+  ASSERT_OK_AND_ASSIGN(const TextCorpus corpus, TextCorpus::Open(home.path(), "debian-text", first.Identity()));
+  EXPECT_GT(corpus.train().size(), 1'000'000u);
+}
+
+TEST(RecipesTest, WhatCannotBeMadeSaysHowToImportIt) {
+  testing::TemporaryFolder home;
+  NoProgress progress;
+  bool made = false;
+
+  const absl::Status known = Ensure(home.path(), "enwik8", progress, made).status();
+  const absl::Status other = Ensure(home.path(), "imagenet", progress, made).status();
+
+  EXPECT_EQ(known.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(known.message().find("'longreach data import text FILE --name enwik8'"), std::string::npos) << known;
+  EXPECT_EQ(other.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(other.message().find("debian-text and far-rows"), std::string::npos) << other;
+  EXPECT_FALSE(made);
+}
+
+// Where the brighter half of some rows is: 0 left, 1 right.
+int BrighterHalf(std::span<const uint8_t> pixels, ImageSize size, int first, int end) {
+  int sums[2] = {0, 0};
+  for (int row = first; row < end; ++row) {
+    for (int col = 0; col < size.cols; ++col) sums[col >= size.cols / 2] += pixels[static_cast<size_t>(row * size.cols + col)];
+  }
+  return sums[1] > sums[0] ? 1 : 0;
+}
+
+TEST(RecipesTest, TheClassOfAGeneratedImageIsReadFromItsFirstAndLastRowsTogether) {
+  testing::TemporaryFolder home;
+  NoProgress progress;
+  SyntheticImages wanted;
+  wanted.folder = home.path();
+  wanted.name = "rows";
+  wanted.train = 400;
+  wanted.valid = 100;
+  wanted.shards.sizes = {{6, 6}, {12, 12}, {45, 44}};
+  ASSERT_OK_AND_ASSIGN(const Manifest manifest, MakeSyntheticImages(wanted, progress));
+  // Pinned: the same images on every machine.
+  EXPECT_EQ(manifest.Identity(), "12d64217bd01f45c7c6e8f434f68219ba125a60015430090d9dc33714a967388");
+
+  ASSERT_OK_AND_ASSIGN(const ImageSet set, ImageSet::Open(home.path(), "rows", ""));
+  for (const ImageSize size : set.sizes()) {
+    ASSERT_OK_AND_ASSIGN(const ImageView view, set.Train(size));
+    std::array<int, 4> of_class = {};
+    int right = 0;
+    const int band = std::max(1, size.rows / 5);
+    for (int64_t i = 0; i < view.count(); ++i) {
+      const int top = BrighterHalf(view.pixels(i), size, 0, band);
+      const int bottom = BrighterHalf(view.pixels(i), size, size.rows - band, size.rows);
+      if (view.label(i) == 2 * top + bottom) ++right;
+      ++of_class[static_cast<size_t>(view.label(i))];
+    }
+    EXPECT_GE(right, 396) << size.rows;
+    EXPECT_EQ(of_class, (std::array<int, 4>{100, 100, 100, 100}));
+  }
+  wanted.name = "others";
+  wanted.seed = 1;
+  ASSERT_OK_AND_ASSIGN(const Manifest others, MakeSyntheticImages(wanted, progress));
+  EXPECT_NE(others.Identity(), manifest.Identity());
+}
+
+}  // namespace
+}  // namespace longreach::data

@@ -1,0 +1,105 @@
+#include "worker/data/staging.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/worker/data/support.h"
+#include "worker/data/data_folder.h"
+#include "worker/data/files.h"
+#include "worker/data/text_corpus.h"
+
+namespace longreach::data {
+namespace {
+
+class StagingTest : public ::testing::Test {
+ protected:
+  // A corpus of ten bytes that a test can then damage.
+  std::string Publish() {
+    absl::StatusOr<Staging> staging = Staging::Open(data_, "ten");
+    EXPECT_OK(staging);
+    EXPECT_OK(WriteFile(staging->path() / "corpus.bin", "0123456789"));
+    EXPECT_OK(WriteFile(staging->path() / "journal.json", "{}"));
+    Manifest manifest;
+    manifest.files = {{"corpus.bin", 10, "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"}};
+    manifest.train = {0, 8};
+    manifest.valid = {8, 9};
+    manifest.test = {9, 10};
+    EXPECT_OK(staging->Publish(manifest));
+    return manifest.Identity();
+  }
+  std::string Refusal() { return std::string(TextCorpus::Open(data_, "ten", "").status().message()); }
+
+  testing::TemporaryFolder home_;
+  const std::filesystem::path data_ = home_ / "data";
+};
+
+TEST_F(StagingTest, PublishesTheManifestsFilesAndNothingElse) {
+  const std::string identity = Publish();
+
+  EXPECT_EQ(NamesIn(data_), "ten ");
+  EXPECT_FALSE(std::filesystem::exists(data_ / "ten/journal.json"));
+  EXPECT_OK(CheckDataSet(data_, "ten"));
+  ASSERT_OK_AND_ASSIGN(const TextCorpus corpus, TextCorpus::Open(data_, "ten", identity));
+  EXPECT_EQ(corpus.test()[0], '9');
+}
+
+TEST_F(StagingTest, OneProcessImportsUnderAName) {
+  ASSERT_OK_AND_ASSIGN(const Staging first, Staging::Open(data_, "ten"));
+
+  EXPECT_EQ(Staging::Open(data_, "ten").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(RemoveDataSet(data_, "ten").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_OK(Staging::Open(data_, "eleven"));
+}
+
+TEST_F(StagingTest, RemovingLeavesReadersTheirBytes) {
+  Publish();
+  ASSERT_OK_AND_ASSIGN(const TextCorpus corpus, TextCorpus::Open(data_, "ten", ""));
+
+  ASSERT_OK(RemoveDataSet(data_, "ten"));
+
+  EXPECT_EQ(corpus.train()[7], '7');
+  EXPECT_EQ(NamesIn(data_), "");
+  EXPECT_EQ(RemoveDataSet(data_, "ten").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StagingTest, WhatAnInterruptedImportLeftCanBeRemoved) {
+  {
+    ASSERT_OK_AND_ASSIGN(const Staging staging, Staging::Open(data_, "ten"));
+    ASSERT_OK(WriteFile(staging.path() / "corpus.bin", "0123"));
+  }
+  EXPECT_EQ(NamesIn(data_), ".importing-ten ");
+
+  ASSERT_OK(RemoveDataSet(data_, "ten"));
+
+  EXPECT_EQ(NamesIn(data_), "");
+}
+
+TEST_F(StagingTest, ADamagedDataSetIsRefusedWithTheFile) {
+  const std::string identity = Publish();
+  EXPECT_EQ(TextCorpus::Open(data_, "ten", std::string(64, '0')).status().code(), absl::StatusCode::kFailedPrecondition);
+
+  Write(data_ / "ten/corpus.bin", "0123456788");  // As long: only a full check sees it.
+  EXPECT_OK(TextCorpus::Open(data_, "ten", identity));
+  const absl::Status checked = CheckDataSet(data_, "ten");
+  EXPECT_EQ(checked.code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(checked.message().find("ten/corpus.bin"), std::string::npos) << checked;
+
+  Write(data_ / "ten/corpus.bin", "012345678");
+  EXPECT_NE(Refusal().find("has 9 bytes, and 10 were imported"), std::string::npos) << Refusal();
+  std::filesystem::remove(data_ / "ten/corpus.bin");
+  EXPECT_NE(Refusal().find("corpus.bin: No such file"), std::string::npos) << Refusal();
+  Write(data_ / "ten/manifest.json", "{");
+  EXPECT_NE(Refusal().find("longreach data remove ten"), std::string::npos) << Refusal();
+
+  const Listing listing = ListDataSets(data_);
+  EXPECT_TRUE(listing.data_sets.empty());
+  ASSERT_EQ(listing.damaged.size(), 1u);
+  EXPECT_EQ(listing.damaged[0].substr(0, 5), "ten: ");
+}
+
+TEST_F(StagingTest, AFolderThatIsNotThereHasNothingInIt) {
+  EXPECT_TRUE(ListDataSets(home_ / "nowhere").data_sets.empty());
+  EXPECT_EQ(TextCorpus::Open(home_ / "nowhere", "ten", "").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace longreach::data
