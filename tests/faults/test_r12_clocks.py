@@ -1,0 +1,146 @@
+"""R12: clocks that jump by a day and run half as fast again. Leases are granted and end by the scheduler's steady clock alone."""
+import contextlib
+import os
+import time
+
+import pytest
+
+import harness
+from harness import BIN, Scheduler, Worker, check_ledger, query, until
+from load import Client, Load, assert_nothing_lost, finish
+from played_worker import PlayedWorker
+
+DAY_S = 86400
+SHIFTED_CLOCK = BIN / "shifted_clock.so"  # tests/faults/clock
+
+pytestmark = pytest.mark.skipif(not SHIFTED_CLOCK.exists(), reason="a sanitizer's runtime tolerates nothing preloaded before it")
+
+
+class Clock:
+    """The clocks of the processes that are started within `with clock.here():`."""
+
+    def __init__(self, home, name, rate=1.0):
+        self._file = home.path / f"{name}.clock"
+        self.set(0, rate)
+
+    def set(self, wall_s, rate=1.0):
+        # At once, not in two steps: every call reads this.
+        new = self._file.with_suffix(".new")
+        new.write_text(f"{wall_s} {rate}\n")
+        new.rename(self._file)
+
+    @contextlib.contextmanager
+    def here(self):
+        before = dict(os.environ)
+        os.environ.update(LD_PRELOAD=str(SHIFTED_CLOCK), SHIFTED_CLOCK=str(self._file))
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def out_of_order(store):
+    """Rows whose times contradict the order in which they were written."""
+    return query(store, """
+        SELECT 'attempts', id FROM attempts WHERE ended_at < started_at
+        UNION ALL SELECT 'attempts', later.id FROM attempts JOIN attempts later ON later.id = attempts.id + 1
+          WHERE later.started_at < attempts.started_at
+        UNION ALL SELECT 'artifacts', artifacts.step FROM artifacts JOIN attempts ON attempts.id = artifacts.attempt
+          WHERE created_at < started_at OR (ended_at IS NOT NULL AND created_at > ended_at)""")
+
+
+def trained(store):
+    return query(store, "SELECT count(*) FROM attempts WHERE ended_at IS NULL")[0][0]
+
+
+def is_open(store):
+    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0] > 0
+
+
+@harness.needs_worker
+@pytest.mark.fault("R12", aim="wall clocks of scheduler and workers jump by a day, forward and back, in the middle of attempts: "
+                              "0 leases end wrongly, times in the store stay in order, the same bits")
+def test_wall_clocks_jump(home, fault):
+    jumps = fault.size(short=6, full=60, long=600)
+    load = Load(steps=2500)
+    clocks = {name: Clock(home, name) for name in ("scheduler", "worker")}
+    with clocks["scheduler"].here():
+        scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
+    with clocks["worker"].here():
+        workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.2", "--pack-limit", "4")]
+    workers.append(Worker(home, scheduler, "--checkpoint-every-s", "0.2", "--pack-limit", "4"))
+    client = Client(load, scheduler.address)
+    # Each of the two clocks goes forward, back to the time, back by a day, and to the time again.
+    days = {"scheduler": [1, 0, -1, 0], "worker": [-1, 0, 1, 0]}
+    busy = 0
+    for jump in range(jumps):
+        client.submit(2 * jump)
+        client.submit(2 * jump + 1)
+        until(lambda: len(client.acknowledged) == 2 * jump + 2, "the work is there")
+        busy += until(lambda: trained(scheduler.store) or not is_open(scheduler.store), "somebody trains")
+        clocks["scheduler"].set(days["scheduler"][jump % 4] * DAY_S)
+        clocks["worker"].set(days["worker"][jump // 2 % 4] * DAY_S)
+    client.finish()
+    finish(home, scheduler)
+    assert [worker.stop() for worker in workers] == [0, 0]
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    jobs = assert_nothing_lost(scheduler.store, load, client)
+    assert query(scheduler.store, "SELECT outcome, detail FROM attempts WHERE outcome <> 'succeeded'") == []
+    assert out_of_order(scheduler.store) == []
+    span = query(scheduler.store, "SELECT max(ended_at) - min(started_at) FROM attempts")[0][0] / 1e6
+    assert span > DAY_S / 2, "the scheduler's clock was not moved"
+    fault.reached(f"{jumps} jumps with {busy} attempts under way, {jobs} jobs: 0 leases ended wrongly, 0 rows out of order, "
+                  f"bit for bit an undisturbed run; times in the store span {span / DAY_S:.1f} days")
+
+
+@pytest.mark.fault("R12", aim="a lease is neither granted nor ended by the wall clock: a day's jump leaves it, its own term ends it")
+def test_leases_end_by_the_steady_clock(home, fault):
+    clock = Clock(home, "scheduler")
+    with clock.here():
+        scheduler = Scheduler(home, "--lease-term-s", "2", "--renew-every-s", "0.5")
+    client = Client(Load(steps=100), scheduler.address)
+    client.submit(0)
+    client.finish()
+    workers = [PlayedWorker(scheduler) for _ in range(2)]
+    leases = [worker.take() for worker in workers]
+    ended = "SELECT count(*) FROM attempts WHERE ended_at IS NOT NULL"
+    for wall_s in (DAY_S, -DAY_S, 0):
+        clock.set(wall_s)
+        for worker, lease in zip(workers, leases):
+            assert [one.action for one in worker.synchronize(held=[lease.attempt]).directives] == [1]  # Continue.
+    assert query(scheduler.store, ended) == [(0,)]
+
+    clock.set(-DAY_S)
+    began = time.monotonic()
+    until(lambda: query(scheduler.store, ended) == [(2,)], "silent workers' leases run out although the wall clock went back")
+    seconds = time.monotonic() - began
+    assert seconds > 1.5, seconds  # Not before their time.
+    assert out_of_order(scheduler.store) == []
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    fault.reached(f"+1 d, -2 d and +1 d left 2 leases of 2 s in place; with the clock a day back they ended {seconds:.1f} s after their last call")
+
+
+@harness.needs_worker
+@pytest.mark.fault("R12", aim="a clock that runs 1.5 times as fast costs no lease (the longest renewal that is admitted is two thirds of the term)")
+def test_a_steady_clock_that_runs_fast(home, fault):
+    parts = fault.size(short=2, full=40, long=400)
+    load = Load(steps=2500)
+    clock = Clock(home, "scheduler", rate=1.5)
+    with clock.here():
+        scheduler = Scheduler(home, "--lease-term-s", "1.5", "--renew-every-s", "1")
+    workers = [Worker(home, scheduler) for _ in range(2)]
+    client = Client(load, scheduler.address)
+    for part in range(parts):
+        client.submit(part)
+    client.finish()
+    finish(home, scheduler)
+    for worker in workers:
+        worker.stop()
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    assert_nothing_lost(scheduler.store, load, client)
+    assert query(scheduler.store, "SELECT outcome, detail FROM attempts WHERE outcome <> 'succeeded'") == []
+    fault.reached(f"{parts} packs with the scheduler's clock at 1.5 times its rate and lease / renewal = 1.5: 0 leases ended wrongly")
