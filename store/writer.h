@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Event {
   // Called once, after the commit and in the order of the events: with what `apply` returned, or with the error of the commit. Memory
   // that mirrors the file changes here, not in `apply`. May be empty. Must not block.
   std::function<void(const absl::Status&)> done{};
+  // Whose it is, for those who watch or replay events: "WORKER/INCARNATION/SEQUENCE" of a worker's call; else empty.
+  std::string origin{};
 };
 
 // Runs a group of events in one transaction and calls all their `done`s. When the commit or anything that concerns the whole
