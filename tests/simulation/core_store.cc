@@ -1,0 +1,312 @@
+#include "tests/simulation/core_store.h"
+
+#include <algorithm>
+
+#include "scheduler/core/packs.h"
+
+namespace longreach::simulation {
+namespace {
+
+core::Needs NeedsOf(const Job& job) {
+  return {.experiment = "algorithmic", .task = job.task, .encoding = job.encoding};
+}
+
+}  // namespace
+
+bool CoreStore::InputsThere(int job) const {
+  return std::ranges::all_of(Spec(job).sources, [this](int source) {
+    return std::holds_alternative<Succeeded>(jobs[static_cast<size_t>(source)].life.state);
+  });
+}
+
+core::Demand CoreStore::DemandOf(int job) const {
+  std::vector<core::Claim> claims;
+  for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) {
+    if (!sweeps[sweep].state || (Spec(job).sweeps >> sweep & 1) == 0) continue;
+    claims.push_back({.state = *sweeps[sweep].state, .priority = sweeps[sweep].priority});
+  }
+  return core::DemandOf(claims);
+}
+
+std::vector<int> CoreStore::Own(int64_t attempt) const {
+  std::vector<int> own;
+  for (const Member& member : attempts[static_cast<size_t>(attempt - 1)].members) {
+    if (!member.dropped) own.push_back(member.job);
+  }
+  return own;
+}
+
+absl::Status CoreStore::Assign(int job, absl::StatusOr<core::Life> after) {
+  RETURN_IF_ERROR(after.status());
+  At(job).life = *std::move(after);
+  if (!std::holds_alternative<Failed>(At(job).life.state) && !std::holds_alternative<Succeeded>(At(job).life.state)) return absl::OkStatus();
+  return SettleDependants(job);
+}
+
+absl::Status CoreStore::Settle(int job) {
+  const JobState& state = At(job).life.state;
+  if (!At(job).there || (!std::holds_alternative<Waiting>(state) && !std::holds_alternative<Queued>(state))) return absl::OkStatus();
+  for (const int source : Spec(job).sources) {
+    const JobState& of_source = At(source).life.state;
+    if (std::holds_alternative<Failed>(of_source) || (std::holds_alternative<Succeeded>(of_source) && !At(source).weights)) {
+      return Assign(job, core::FailInput(At(job).life, "input failed"));
+    }
+  }
+  if (!std::holds_alternative<Waiting>(state) || !InputsThere(job)) return absl::OkStatus();
+  return Assign(job, core::MakeReady(At(job).life));
+}
+
+absl::Status CoreStore::SettleDependants(int source) {
+  for (const int job : Spec(source).dependants) RETURN_IF_ERROR(Settle(job));
+  return absl::OkStatus();
+}
+
+absl::Status CoreStore::InsertJobs(int sweep) {
+  for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].order) {
+    if (At(job).there) continue;
+    At(job).there = true;
+    At(job).num = ++last_num_;
+    At(job).life.state = InputsThere(job) ? JobState(Queued{}) : JobState(Waiting{});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoreStore::Submit(int sweep, std::optional<int> priority) {
+  SweepRow& row = sweeps[static_cast<size_t>(sweep)];
+  row.state = core::Submit(row.state);
+  if (priority) row.priority = *priority;
+  const std::vector<int>& order = universe_->sweeps[static_cast<size_t>(sweep)].order;
+  for (const int job : order) {
+    if (std::holds_alternative<Cancelled>(At(job).life.state)) RETURN_IF_ERROR(Assign(job, core::Revive(At(job).life, InputsThere(job))));
+  }
+  for (const int job : order) {
+    if (!Spec(job).sources.empty()) RETURN_IF_ERROR(Settle(job));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoreStore::SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority) {
+  SweepRow& row = sweeps[static_cast<size_t>(sweep)];
+  if (!row.state) return absl::NotFoundError("no such sweep");
+  const std::vector<int>& order = universe_->sweeps[static_cast<size_t>(sweep)].order;
+  switch (action) {
+    case v1::SteerSweepRequest::ACTION_PAUSE: {
+      ASSIGN_OR_RETURN(row.state, core::Pause(*row.state));
+      return absl::OkStatus();
+    }
+    case v1::SteerSweepRequest::ACTION_RESUME: {
+      ASSIGN_OR_RETURN(row.state, core::Resume(*row.state));
+      return absl::OkStatus();
+    }
+    case v1::SteerSweepRequest::ACTION_CANCEL: {
+      ASSIGN_OR_RETURN(row.state, core::CancelSweep(*row.state));
+      for (const int job : order) {
+        const core::Demand demand = DemandOf(job);
+        const core::Life before = At(job).life;
+        if (demand.wanted || demand.held || std::holds_alternative<Succeeded>(before.state)) continue;
+        RETURN_IF_ERROR(Assign(job, core::Cancel(before)));
+        const auto* lease = std::get_if<Leased>(&before.state);
+        if (lease == nullptr) continue;
+        AttemptRow& attempt = AttemptAt(lease->attempt.value);
+        std::ranges::find(attempt.members, job, &Member::job)->dropped = true;
+        if (Own(lease->attempt.value).empty()) attempt.outcome = Outcome::kDropped;
+      }
+      return absl::OkStatus();
+    }
+    case v1::SteerSweepRequest::ACTION_RETRY: {
+      RETURN_IF_ERROR(core::CheckRetry(*row.state));
+      std::vector<int> failed;
+      for (const int job : order) {
+        if (std::holds_alternative<Failed>(At(job).life.state)) failed.push_back(job);
+      }
+      for (const int job : failed) {
+        RETURN_IF_ERROR(Assign(job, core::Retry(At(job).life, InputsThere(job))));
+        At(job).split_group = 0;
+      }
+      return absl::OkStatus();
+    }
+    default:
+      row.priority = priority;
+      return absl::OkStatus();
+  }
+}
+
+absl::Status CoreStore::SteerWorker(const std::string& id, bool drain) {
+  const auto worker = workers.find(id);
+  if (worker == workers.end()) return absl::NotFoundError("no such worker");
+  worker->second.state = drain ? "draining" : "active";
+  if (!drain) worker->second.health = {};
+  return absl::OkStatus();
+}
+
+absl::Status CoreStore::Upload(const v1::UploadHeader& header) {
+  if (!IsRunning(header.attempt()) || attempts[header.attempt() - 1].worker != header.worker()) return absl::AbortedError("no lease");
+  for (const std::string& id : header.jobs()) {
+    const int job = universe_->Find(id);
+    const std::vector<Member>& members = attempts[header.attempt() - 1].members;
+    const auto member = std::ranges::find(members, job, &Member::job);
+    if (member == members.end()) return absl::InvalidArgumentError("no member");
+    if (member->dropped) continue;
+    if (header.kind() == "weights") At(job).weights = true;
+    if (header.kind() != "checkpoint" || header.step() == At(job).checkpoint) continue;
+    const int newest = std::max(At(job).checkpoint, header.step());
+    At(job).checkpoint_before = std::max(At(job).checkpoint_before, std::min(At(job).checkpoint, header.step()));
+    At(job).checkpoint = newest;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoreStore::Release(int64_t id, Outcome outcome, const std::string& reason) {
+  const std::vector<int> own = Own(id);
+  const bool alone = AttemptAt(id).members.size() == 1;
+  const std::vector<int64_t> groups = core::SplitGroups(Attempt{id}, own.size());
+  AttemptAt(id).outcome = outcome;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const core::Life before = At(own[i]).life;
+    if (outcome == Outcome::kFailed && !alone) At(own[i]).split_group = groups[i];
+    RETURN_IF_ERROR(Assign(own[i], outcome == Outcome::kFailed ? core::Fail(before, Attempt{id}, alone, reason)
+                                   : outcome == Outcome::kLost ? core::Lose(before, Attempt{id}, reason)
+                                                               : core::GiveBack(before, Attempt{id})));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoreStore::Expire(int64_t attempt) { return Release(attempt, Outcome::kLost, "silent"); }
+
+absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worker) {
+  const int64_t id = static_cast<int64_t>(report.attempt());
+  const std::vector<int> own = Own(id);
+  if (report.outcome() == v1::AttemptReport::OUTCOME_GIVEN_BACK) return Release(id, Outcome::kGivenBack, "");
+  if (report.outcome() == v1::AttemptReport::OUTCOME_FAILED) {
+    RETURN_IF_ERROR(Release(id, Outcome::kFailed, report.detail()));
+    const std::vector<int64_t> nums(own.begin(), own.end());
+    // Through its text, as it is stored.
+    worker.health = core::ParseHealth(core::ToText(core::AfterFailure(worker.health, nums)));
+    if (core::IsPutAside(worker.health) && worker.state == "active") worker.state = "put_aside";
+    return absl::OkStatus();
+  }
+  int accepted = 0;
+  for (const int job : own) {
+    const core::Life before = At(job).life;
+    const bool there = std::ranges::any_of(report.results(), [&](const v1::MemberResult& result) { return result.job() == Spec(job).id; });
+    if (!there || Spec(job).fate == Fate::kNonsense) {
+      RETURN_IF_ERROR(Assign(job, core::Fail(before, Attempt{id}, true, "its result was refused")));
+      continue;
+    }
+    ++accepted;
+    At(job).checkpoint = At(job).checkpoint_before = 0;
+    RETURN_IF_ERROR(Assign(job, core::Succeed(before, Attempt{id})));
+  }
+  if (accepted > 0) worker.health = core::AfterSuccess();
+  AttemptAt(id).outcome = accepted > 0 ? Outcome::kSucceeded : Outcome::kFailed;
+  return absl::OkStatus();
+}
+
+v1::Lease CoreStore::LeaseOf(int64_t attempt) const {
+  v1::Lease lease;
+  lease.set_attempt(static_cast<uint64_t>(attempt));
+  for (const int job : Own(attempt)) {
+    const JobRow& row = jobs[static_cast<size_t>(job)];
+    v1::LeasedJob& leased = *lease.add_jobs();
+    leased.set_id(Spec(job).id);
+    if (row.checkpoint > 0) leased.mutable_checkpoint()->set_step(row.checkpoint);
+    if (row.checkpoint_before > 0) leased.mutable_checkpoint_before()->set_step(row.checkpoint_before);
+    for (size_t i = 0; i < Spec(job).sources.size(); ++i) leased.add_inputs()->set_name("weights");
+  }
+  return lease;
+}
+
+absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::SynchronizeRequest& request) {
+  while (true) {
+    std::vector<int> ready;
+    std::vector<core::GroupHead> heads;
+    for (int job = 0; job < static_cast<int>(jobs.size()); ++job) {
+      if (!At(job).there || !std::holds_alternative<Queued>(At(job).life.state)) continue;
+      const core::Demand demand = DemandOf(job);
+      if (!demand.wanted || !core::WhyUnable(NeedsOf(Spec(job)), request.abilities()).empty()) continue;
+      ready.push_back(job);
+      heads.push_back({.priority = demand.priority, .first = At(job).num});
+    }
+    const std::optional<size_t> next = core::NextInLine(heads);
+    if (!next) return std::nullopt;
+    const int head = ready[*next];
+    std::vector<int> pack;
+    while (!ready.empty() && static_cast<int>(pack.size()) < core::PackLimit(request.abilities())) {
+      const std::optional<size_t> at = core::NextInLine(heads);
+      const int job = ready[*at];
+      ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(*at));
+      heads.erase(heads.begin() + static_cast<std::ptrdiff_t>(*at));
+      if (Spec(job).pack_key == Spec(head).pack_key && At(job).checkpoint == At(head).checkpoint && At(job).split_group == At(head).split_group) {
+        pack.push_back(job);
+      }
+    }
+    for (const int job : pack) RETURN_IF_ERROR(Settle(job));
+    std::erase_if(pack, [this](int job) { return !std::holds_alternative<Queued>(At(job).life.state); });
+    if (pack.empty()) continue;
+    AttemptRow& row = attempts.emplace_back();
+    const Attempt attempt{static_cast<int64_t>(attempts.size())};
+    row.worker = request.worker();
+    row.incarnation = request.incarnation();
+    for (const int job : pack) {
+      row.members.push_back({.job = job});
+      RETURN_IF_ERROR(Assign(job, core::Grant(At(job).life, attempt, WorkerId{request.worker()})));
+    }
+    return LeaseOf(attempt.value);
+  }
+}
+
+absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::SynchronizeRequest& request) {
+  const auto known = workers.find(request.worker());
+  if (known != workers.end() && known->second.incarnation > request.incarnation()) return absl::AbortedError("a newer incarnation");
+  const bool restarted = known != workers.end() && known->second.incarnation != request.incarnation();
+  WorkerRow& worker = workers[request.worker()];
+  worker.incarnation = request.incarnation();
+  if (restarted) worker.health = {};
+  if (restarted && worker.state == "put_aside") worker.state = "active";
+
+  v1::SynchronizeResponse response;
+  for (const v1::AttemptReport& report : request.finished()) {
+    response.add_acknowledged(report.attempt());
+    if (!IsRunning(report.attempt()) || attempts[report.attempt() - 1].worker != request.worker()) continue;
+    RETURN_IF_ERROR(Report(report, worker));
+  }
+  const bool active = worker.state == "active" && !request.leaving();
+  if (worker.state != "active") response.set_refused(worker.state);
+  int unconfirmed = 0;
+  for (int64_t id = 1; id <= static_cast<int64_t>(attempts.size()); ++id) {
+    if (AttemptAt(id).worker != request.worker() || AttemptAt(id).outcome) continue;
+    const std::vector<int> own = Own(id);
+    const bool all_wanted = std::ranges::all_of(own, [this](int job) { return DemandOf(job).wanted; });
+    if (std::ranges::any_of(request.held(), [id](const v1::HeldAttempt& held) { return held.attempt() == static_cast<uint64_t>(id); })) {
+      v1::Directive& directive = *response.add_directives();
+      directive.set_attempt(static_cast<uint64_t>(id));
+      for (const Member& member : AttemptAt(id).members) {
+        if (member.dropped) directive.add_dropped_jobs(Spec(member.job).id);
+      }
+      const bool stop = request.leaving() || worker.state == "draining" || !all_wanted;
+      directive.set_action(stop ? v1::Directive::ACTION_STOP : v1::Directive::ACTION_CONTINUE);
+    } else if (AttemptAt(id).incarnation != request.incarnation()) {
+      RETURN_IF_ERROR(Release(id, Outcome::kLost, "started anew"));
+    } else if (active && all_wanted) {
+      *response.add_leases() = LeaseOf(id);
+      ++unconfirmed;
+    } else {
+      RETURN_IF_ERROR(Release(id, Outcome::kGivenBack, ""));
+    }
+  }
+  for (const v1::HeldAttempt& held : request.held()) {
+    if (IsRunning(held.attempt()) && attempts[held.attempt() - 1].worker == request.worker()) continue;
+    v1::Directive& directive = *response.add_directives();
+    directive.set_attempt(held.attempt());
+    directive.set_action(v1::Directive::ACTION_DROP);
+  }
+  const int wanted = active ? core::NewLeases(request.free_slots(), unconfirmed) : 0;
+  for (int i = 0; i < wanted; ++i) {
+    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, LeaseNext(request));
+    if (!lease) break;
+    *response.add_leases() = *std::move(lease);
+  }
+  return response;
+}
+
+}  // namespace longreach::simulation

@@ -1,0 +1,356 @@
+#include "tests/simulation/model.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace longreach::simulation {
+namespace {
+
+constexpr int kFailuresToFail = 3;
+constexpr int kLossesToFail = 10;
+constexpr size_t kFailuresToPutAside = 3;
+
+bool CanDo(const v1::Abilities& abilities, const Job& job) {
+  const auto has = [](const auto& list, const std::string& name) {
+    return std::ranges::any_of(list, [&](const v1::Ability& ability) { return ability.name() == name && ability.revision() == 1; });
+  };
+  return has(abilities.tasks(), job.task) && has(abilities.encodings(), job.encoding);
+}
+
+}  // namespace
+
+bool Model::Has(int sweep, int job) const { return (Spec(job).sweeps >> sweep & 1) != 0; }
+
+bool Model::HasAny(int job, std::initializer_list<SweepState> states) const {
+  for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) {
+    if (std::ranges::find(states, sweeps_[sweep].state) != states.end() && Has(static_cast<int>(sweep), job)) return true;
+  }
+  return false;
+}
+
+bool Model::IsWanted(int job) const { return HasAny(job, {SweepState::kLive}); }
+
+int Model::PriorityOf(int job) const {
+  std::optional<int> highest;
+  for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) {
+    if (sweeps_[sweep].state != SweepState::kLive || !Has(static_cast<int>(sweep), job)) continue;
+    highest = std::max(highest.value_or(sweeps_[sweep].priority), sweeps_[sweep].priority);
+  }
+  return highest.value_or(0);
+}
+
+bool Model::InputsThere(int job) const {
+  return std::ranges::all_of(Spec(job).sources, [this](int source) { return At(source).state == JobState::kSucceeded; });
+}
+
+std::vector<int> Model::OwnJobs(const Attempt& attempt) const {
+  std::vector<int> jobs;
+  for (const Member& member : attempt.members) {
+    if (!member.dropped) jobs.push_back(member.job);
+  }
+  return jobs;
+}
+
+// A job that has not begun fails when an input of it never comes, and is ready when all are there.
+void Model::Settle(int job) {
+  JobLife& life = At(job);
+  if (life.state != JobState::kWaiting && life.state != JobState::kQueued) return;
+  for (const int source : Spec(job).sources) {
+    if (At(source).state == JobState::kFailed || (At(source).state == JobState::kSucceeded && !At(source).weights)) {
+      life.state = JobState::kFailed;
+      ++refusals_.inputs;
+      return SettleDependants(job);
+    }
+  }
+  if (InputsThere(job)) life.state = JobState::kQueued;
+}
+
+void Model::SettleDependants(int source) {
+  for (const int job : Spec(source).dependants) Settle(job);
+}
+
+void Model::FailOrRequeue(int job, bool fails) {
+  At(job).attempt = 0;
+  At(job).state = fails ? JobState::kFailed : JobState::kQueued;
+  if (fails) SettleDependants(job);
+}
+
+void Model::CountFailure(int job) { FailOrRequeue(job, ++At(job).failures >= kFailuresToFail); }
+
+void Model::End(int64_t attempt, std::string_view outcome) {
+  running_.erase(attempt);
+  outcomes_[static_cast<size_t>(attempt - 1)] = outcome;
+}
+
+void Model::GiveBack(int64_t attempt) {
+  for (const int job : OwnJobs(running_[attempt])) FailOrRequeue(job, false);
+  End(attempt, "given_back");
+}
+
+void Model::Lose(int64_t attempt) {
+  for (const int job : OwnJobs(running_[attempt])) FailOrRequeue(job, ++At(job).losses >= kLossesToFail);
+  End(attempt, "lost");
+}
+
+void Model::Expire(const std::vector<int64_t>& attempts) {
+  for (const int64_t attempt : attempts) Lose(attempt);
+}
+
+void Model::InsertJobs(int sweep) {
+  for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].order) {
+    if (At(job).state != JobState::kAbsent) continue;
+    At(job).order = ++last_order_;
+    At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
+  }
+}
+
+absl::Status Model::Submit(int sweep, std::optional<int> priority) {
+  SweepLife& life = sweeps_[static_cast<size_t>(sweep)];
+  life.state = SweepState::kLive;
+  if (priority) life.priority = *priority;
+  const std::vector<int>& order = universe_->sweeps[static_cast<size_t>(sweep)].order;
+  for (const int job : order) {
+    if (At(job).state == JobState::kCancelled) At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
+  }
+  for (const int job : order) {
+    if (!Spec(job).sources.empty()) Settle(job);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Model::SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority) {
+  SweepLife& life = sweeps_[static_cast<size_t>(sweep)];
+  if (life.state == SweepState::kAbsent) return absl::NotFoundError("no such sweep");
+  const bool cancelled = life.state == SweepState::kCancelled;
+  switch (action) {
+    case v1::SteerSweepRequest::ACTION_PAUSE:
+      if (cancelled) return absl::FailedPreconditionError("cancelled");
+      life.state = SweepState::kPaused;
+      break;
+    case v1::SteerSweepRequest::ACTION_RESUME:
+      if (cancelled) return absl::FailedPreconditionError("cancelled");
+      life.state = SweepState::kLive;
+      break;
+    case v1::SteerSweepRequest::ACTION_CANCEL: {
+      life.state = SweepState::kCancelled;
+      for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].order) {
+        const JobState state = At(job).state;
+        if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
+        if (HasAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
+        if (state == JobState::kLeased) {
+          for (Member& member : running_[At(job).attempt].members) member.dropped |= member.job == job;
+        }
+        At(job).state = JobState::kCancelled;
+        At(job).attempt = 0;
+      }
+      std::vector<int64_t> empty;
+      for (const auto& [id, attempt] : running_) {
+        if (OwnJobs(attempt).empty()) empty.push_back(id);
+      }
+      for (const int64_t id : empty) End(id, "dropped");
+      break;
+    }
+    case v1::SteerSweepRequest::ACTION_RETRY: {
+      if (cancelled) return absl::FailedPreconditionError("cancelled");
+      std::vector<int> failed;
+      for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].order) {
+        if (At(job).state == JobState::kFailed) failed.push_back(job);
+      }
+      for (const int job : failed) {
+        At(job).failures = At(job).losses = 0;
+        At(job).apart = 0;
+        At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
+      }
+      break;
+    }
+    default:
+      life.priority = priority;
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Model::SteerWorker(const std::string& id, bool drain) {
+  const auto worker = workers_.find(id);
+  if (worker == workers_.end()) return absl::NotFoundError("no such worker");
+  worker->second.state = drain ? "draining" : "active";
+  if (!drain) worker->second.failed.clear();
+  return absl::OkStatus();
+}
+
+absl::Status Model::Upload(const v1::UploadHeader& header) {
+  const auto attempt = running_.find(static_cast<int64_t>(header.attempt()));
+  if (attempt == running_.end() || attempt->second.worker != header.worker()) return absl::AbortedError("no lease");
+  for (const std::string& id : header.jobs()) {
+    const int job = universe_->Find(id);
+    const auto member = std::ranges::find(attempt->second.members, job, &Member::job);
+    if (member == attempt->second.members.end()) return absl::InvalidArgumentError("no member");
+    if (member->dropped) continue;
+    if (header.kind() == "weights") At(job).weights = true;
+    if (header.kind() != "checkpoint") continue;
+    JobLife& life = At(job);
+    if (header.step() > life.checkpoint) {
+      life.checkpoint_before = std::exchange(life.checkpoint, header.step());
+    } else if (header.step() < life.checkpoint) {
+      life.checkpoint_before = std::max(life.checkpoint_before, header.step());
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool Model::AllWanted(const Attempt& attempt) const {
+  return std::ranges::all_of(OwnJobs(attempt), [this](int job) { return IsWanted(job); });
+}
+
+void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) {
+  const Attempt attempt = running_[id];
+  const std::vector<int> own = OwnJobs(attempt);
+  if (report.outcome() == v1::AttemptReport::OUTCOME_GIVEN_BACK) return GiveBack(id);
+  if (report.outcome() == v1::AttemptReport::OUTCOME_FAILED) {
+    // Of several, nobody knows the culprit: two halves, and nothing is counted.
+    const size_t half = (own.size() + 1) / 2;
+    last_apart_ += 2;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (attempt.members.size() == 1) {
+        CountFailure(own[i]);
+      } else {
+        At(own[i]).apart = last_apart_ + (i < half ? 0 : 1);
+        FailOrRequeue(own[i], false);
+      }
+    }
+    const std::set<int> jobs(own.begin(), own.end());
+    const bool shares = std::ranges::any_of(worker.failed, [&](const std::set<int>& earlier) {
+      return std::ranges::any_of(jobs, [&](int job) { return earlier.contains(job); });
+    });
+    if (!shares) worker.failed.push_back(jobs);
+    if (worker.failed.size() >= kFailuresToPutAside && worker.state == "active") {
+      worker.state = "put_aside";
+      ++refusals_.put_aside;
+    }
+    return End(id, "failed");
+  }
+  int accepted = 0;
+  for (const int job : own) {
+    const bool has_result = std::ranges::any_of(report.results(), [&](const v1::MemberResult& r) { return r.job() == Spec(job).id; });
+    if (!has_result || Spec(job).fate == Fate::kNonsense) {
+      ++refusals_.results;
+      CountFailure(job);
+      continue;
+    }
+    ++accepted;
+    At(job).state = JobState::kSucceeded;
+    At(job).attempt = id;
+    At(job).checkpoint = At(job).checkpoint_before = 0;
+    SettleDependants(job);
+  }
+  if (accepted > 0) worker.failed.clear();
+  End(id, accepted > 0 ? "succeeded" : "failed");
+}
+
+v1::Lease Model::LeaseOf(int64_t id) const {
+  v1::Lease lease;
+  lease.set_attempt(static_cast<uint64_t>(id));
+  for (const int job : OwnJobs(running_.at(id))) {
+    v1::LeasedJob& leased = *lease.add_jobs();
+    leased.set_id(Spec(job).id);
+    if (At(job).checkpoint > 0) leased.mutable_checkpoint()->set_step(At(job).checkpoint);
+    if (At(job).checkpoint_before > 0) leased.mutable_checkpoint_before()->set_step(At(job).checkpoint_before);
+  }
+  return lease;
+}
+
+// Highest priority first, then order of submission; with it go those that can be trained together with the first in line.
+std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request) {
+  while (true) {
+    std::vector<int> ready;
+    for (int job = 0; job < static_cast<int>(jobs_.size()); ++job) {
+      if (At(job).state == JobState::kQueued && IsWanted(job) && CanDo(request.abilities(), Spec(job))) ready.push_back(job);
+    }
+    if (ready.empty()) return std::nullopt;
+    std::ranges::sort(ready, [this](int a, int b) {
+      return PriorityOf(a) != PriorityOf(b) ? PriorityOf(a) > PriorityOf(b) : At(a).order < At(b).order;
+    });
+    const JobLife& head = At(ready[0]);
+    std::vector<int> pack;
+    for (const int job : ready) {
+      const bool together = Spec(job).pack_key == Spec(ready[0]).pack_key && At(job).checkpoint == head.checkpoint && At(job).apart == head.apart;
+      if (together && static_cast<int>(pack.size()) < request.abilities().pack_limit()) pack.push_back(job);
+    }
+    // What an input never came for fails now instead of in the hands of every worker in turn.
+    for (const int job : pack) Settle(job);
+    std::erase_if(pack, [this](int job) { return At(job).state != JobState::kQueued; });
+    if (pack.empty()) continue;
+    outcomes_.emplace_back();
+    const int64_t id = static_cast<int64_t>(outcomes_.size());
+    Attempt& attempt = running_[id];
+    attempt.worker = request.worker();
+    attempt.incarnation = request.incarnation();
+    for (const int job : pack) {
+      attempt.members.push_back({.job = job});
+      At(job).state = JobState::kLeased;
+      At(job).attempt = id;
+    }
+    return LeaseOf(id);
+  }
+}
+
+absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::SynchronizeRequest& request) {
+  const auto known = workers_.find(request.worker());
+  if (known != workers_.end() && known->second.incarnation > request.incarnation()) return absl::AbortedError("a newer incarnation");
+  Worker& worker = workers_[request.worker()];
+  if (known != workers_.end() && worker.incarnation != request.incarnation()) {
+    worker.failed.clear();
+    if (worker.state == "put_aside") worker.state = "active";
+  }
+  worker.incarnation = request.incarnation();
+
+  v1::SynchronizeResponse response;
+  for (const v1::AttemptReport& report : request.finished()) {
+    response.add_acknowledged(report.attempt());
+    const auto attempt = running_.find(static_cast<int64_t>(report.attempt()));
+    if (attempt != running_.end() && attempt->second.worker == request.worker()) Report(report, attempt->first, worker);
+    else ++refusals_.stale_reports;
+  }
+  const bool active = worker.state == "active" && !request.leaving();
+  if (worker.state != "active") response.set_refused(worker.state);
+
+  std::set<int64_t> held;
+  for (const v1::HeldAttempt& attempt : request.held()) held.insert(static_cast<int64_t>(attempt.attempt()));
+  std::set<int64_t> followed;
+  int unconfirmed = 0;
+  const std::map<int64_t, Attempt> before = running_;
+  for (const auto& [id, attempt] : before) {
+    if (attempt.worker != request.worker()) continue;
+    if (held.contains(id)) {
+      followed.insert(id);
+      v1::Directive& directive = *response.add_directives();
+      directive.set_attempt(static_cast<uint64_t>(id));
+      for (const Member& member : attempt.members) {
+        if (member.dropped) directive.add_dropped_jobs(Spec(member.job).id);
+      }
+      const bool stop = request.leaving() || worker.state == "draining" || !AllWanted(attempt);
+      directive.set_action(stop ? v1::Directive::ACTION_STOP : v1::Directive::ACTION_CONTINUE);
+    } else if (attempt.incarnation != request.incarnation()) {
+      Lose(id);
+    } else if (active && AllWanted(attempt)) {
+      *response.add_leases() = LeaseOf(id);
+      ++unconfirmed;
+    } else {
+      GiveBack(id);
+    }
+  }
+  for (const v1::HeldAttempt& attempt : request.held()) {
+    if (followed.contains(static_cast<int64_t>(attempt.attempt()))) continue;
+    v1::Directive& directive = *response.add_directives();
+    directive.set_attempt(attempt.attempt());
+    directive.set_action(v1::Directive::ACTION_DROP);
+  }
+  for (int i = unconfirmed; active && i < request.free_slots(); ++i) {
+    const std::optional<v1::Lease> lease = LeaseNext(request);
+    if (!lease) break;
+    *response.add_leases() = *lease;
+  }
+  return response;
+}
+
+}  // namespace longreach::simulation

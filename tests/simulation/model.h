@@ -1,0 +1,126 @@
+// The reference model: what a scheduler has to answer and to remember, written from "The life of a job" in the design and from
+// the comments of worker.proto, in the plainest way: no index, no cache, no I/O, no shortcut. It shares no code with the
+// scheduler. It is a value: a group of events that is not committed is undone by assigning the copy that was made before.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+#include "longreach/v1/worker.pb.h"
+#include "proto/base/status.h"
+#include "tests/simulation/universe.h"
+
+namespace longreach::simulation {
+
+class Model {
+ public:
+  enum class JobState { kAbsent, kWaiting, kQueued, kLeased, kSucceeded, kFailed, kCancelled };
+  struct JobLife {
+    JobState state = JobState::kAbsent;
+    int64_t order = 0;    // Of submission.
+    int64_t attempt = 0;  // Leased or succeeded.
+    int failures = 0;
+    int losses = 0;
+    int64_t apart = 0;    // Leased only with jobs that have the same number here.
+    bool weights = false;
+    int checkpoint = 0;         // Step of the newest; 0: none.
+    int checkpoint_before = 0;  // And of the one before it.
+    bool operator==(const JobLife&) const = default;
+  };
+  enum class SweepState { kAbsent, kLive, kPaused, kCancelled };
+  struct SweepLife {
+    SweepState state = SweepState::kAbsent;
+    int priority = 0;
+    bool operator==(const SweepLife&) const = default;
+  };
+  struct Member {
+    int job = 0;
+    bool dropped = false;
+    bool operator==(const Member&) const = default;
+  };
+  struct Attempt {
+    std::string worker = {};
+    uint64_t incarnation = 0;
+    std::vector<Member> members = {};
+    bool operator==(const Attempt&) const = default;
+  };
+  struct Worker {
+    uint64_t incarnation = 0;
+    std::string state = "active";
+    std::vector<std::set<int>> failed = {};  // Attempts that failed in a row, of different jobs.
+    bool operator==(const Worker&) const = default;
+  };
+
+  // How often what came was refused; no part of what is compared.
+  struct Refusals {
+    int64_t stale_reports = 0;
+    int64_t results = 0;
+    int64_t inputs = 0;
+    int64_t put_aside = 0;
+    bool operator==(const Refusals&) const { return true; }
+  };
+
+  explicit Model(const Universe& universe)
+      : universe_(&universe), jobs_(universe.jobs.size()), sweeps_(universe.sweeps.size()) {}
+
+  // The events. Each returns what the scheduler has to answer; when that is an error, nothing has changed.
+  void InsertJobs(int sweep);
+  absl::Status Submit(int sweep, std::optional<int> priority);
+  absl::Status SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority);
+  absl::Status SteerWorker(const std::string& worker, bool drain);
+  absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request);
+  absl::Status Upload(const v1::UploadHeader& header);
+  // The leases of these attempts have run out.
+  void Expire(const std::vector<int64_t>& attempts);
+
+  const Universe& universe() const { return *universe_; }
+  const std::vector<JobLife>& jobs() const { return jobs_; }
+  const std::vector<SweepLife>& sweeps() const { return sweeps_; }
+  const std::map<int64_t, Attempt>& running() const { return running_; }
+  // Of attempt 1, 2, ...; empty: it runs.
+  const std::vector<std::string_view>& outcomes() const { return outcomes_; }
+  const std::map<std::string, Worker>& workers() const { return workers_; }
+  const Refusals& refusals() const { return refusals_; }
+  bool IsWanted(int job) const;
+  // Of the live sweeps that have the job; 0 when there is none.
+  int PriorityOf(int job) const;
+  bool operator==(const Model&) const = default;
+
+ private:
+  JobLife& At(int job) { return jobs_[static_cast<size_t>(job)]; }
+  const JobLife& At(int job) const { return jobs_[static_cast<size_t>(job)]; }
+  const Job& Spec(int job) const { return universe_->jobs[static_cast<size_t>(job)]; }
+  bool Has(int sweep, int job) const;
+  bool HasAny(int job, std::initializer_list<SweepState> states) const;
+  bool InputsThere(int job) const;
+  std::vector<int> OwnJobs(const Attempt& attempt) const;
+  void Settle(int job);
+  void SettleDependants(int source);
+  void FailOrRequeue(int job, bool fails);
+  void CountFailure(int job);
+  void End(int64_t attempt, std::string_view outcome);
+  void Report(const v1::AttemptReport& report, int64_t attempt, Worker& worker);
+  void GiveBack(int64_t attempt);
+  void Lose(int64_t attempt);
+  bool AllWanted(const Attempt& attempt) const;
+  std::optional<v1::Lease> LeaseNext(const v1::SynchronizeRequest& request);
+  v1::Lease LeaseOf(int64_t attempt) const;
+
+  const Universe* universe_;
+  std::vector<JobLife> jobs_;
+  std::vector<SweepLife> sweeps_;
+  std::map<int64_t, Attempt> running_;
+  std::vector<std::string_view> outcomes_;
+  std::map<std::string, Worker> workers_;
+  int64_t last_order_ = 0;
+  int64_t last_apart_ = 0;
+  Refusals refusals_;
+};
+
+}  // namespace longreach::simulation

@@ -1,0 +1,439 @@
+// The real engine and the real store, event by event beside the reference model. The file lies in memory (/dev/shm) with the
+// settings of every store: what a crash of the process leaves is exactly what was committed. Power loss is another test's matter.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "proto/base/sha256.h"
+#include "scheduler/service/engine.h"
+#include "store/store.h"
+#include "store/writer.h"
+#include "tests/simulation/compare.h"
+#include "tests/simulation/plants.h"
+#include "tests/simulation/scheduler.h"
+#include "tests/support/temporary_folder.h"
+
+namespace longreach::simulation {
+namespace {
+
+constexpr Duration kPauseAfterFailure = seconds(1);  // As the writer does.
+constexpr int kFilesInGo = 16;                       // As the server does.
+
+// A worker whose call broke off has this long to come back.
+constexpr Duration kComeBackWithin = seconds(1);
+// A scheduler that stood still gives each lease a second term; and a full disk may delay the end.
+constexpr Duration kLongestTerm = 2 * kLeaseTerm + seconds(5);
+
+// An event's counterpart: what the model makes of it.
+struct Op {
+  std::string what;
+  std::function<absl::StatusOr<v1::SynchronizeResponse>(Model&)> apply;
+  absl::StatusOr<v1::SynchronizeResponse> expected = v1::SynchronizeResponse();
+};
+using OpPtr = std::shared_ptr<Op>;
+
+// An empty store, made once: copying it is faster than making its tables for every seed.
+const std::string& EmptyStore() {
+  static const std::string bytes = [] {
+    const testing::TemporaryFolder folder;
+    { (void)store::Store::Open((folder / "empty.db").string()); }
+    std::ifstream in(folder / "empty.db", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }();
+  return bytes;
+}
+
+std::string Label(const v1::SynchronizeRequest& request) {
+  return fmt::format("{}/{}/{}", request.worker(), request.incarnation(), request.sequence());
+}
+
+service::EngineOptions OptionsOf(std::string_view plant) {
+  service::EngineOptions options;
+  if (plant == kShortLease) options.lease_term = seconds(14);
+  return options;
+}
+
+std::filesystem::path NewFolder() {
+  static std::atomic<int> count = 0;
+  const std::filesystem::path base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
+  return base / fmt::format("longreach-simulation-{}-{}", getpid(), ++count);
+}
+
+class StoreScheduler final : public Scheduler {
+ public:
+  StoreScheduler(World& world, const Universe& universe, Hazards hazards, const std::string& plant)
+      : world_(world), universe_(universe), hazards_(std::move(hazards)), plant_(plant), folder_(NewFolder()), model_(universe) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "store.db", std::ios::binary) << EmptyStore();
+    if (const Plant* planted = FindPlant(plant)) {
+      absl::StatusOr<sql::Connection> db = sql::Connection::Open(folder_ / "store.db", sql::Mode::kReadWrite);
+      Must(db.ok() ? db->Execute(planted->sql) : db.status(), "the plant");
+    }
+  }
+  ~StoreScheduler() override {
+    Crash();
+    store_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  void Start(bool anew) override {
+    if (anew) store_.reset();
+    if (!store_) {
+      absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open((folder_ / "store.db").string());
+      if (!opened.ok()) return world_.Violation(fmt::format("the store cannot be opened: {}", std::string(opened.status().message())));
+      store_ = *std::move(opened);
+    }
+    crashed_ = false;
+    engine_ = std::make_unique<service::Engine>(
+        world_.clock, OptionsOf(plant_), [this](store::Event event) { Take(std::move(event)); }, [] {});
+    Must(engine_->Restore(db()), "Restore");
+    Must(store::RemoveUnnamedFiles(db(), store_->artifacts()).status(), "RemoveUnnamedFiles");
+    renewed_.clear();
+    newest_.clear();
+    for (const auto& [id, attempt] : model_.running()) renewed_[id] = world_.now();
+  }
+
+  void Crash() override {
+    pending_.clear();
+    calls_.clear();
+    engine_.reset();
+  }
+
+  void Synchronize(const v1::SynchronizeRequest& request, SyncAnswer answer) override {
+    struct Arrival {
+      bool over = false;
+      bool refused = false;
+    };
+    auto arrival = std::make_shared<Arrival>();
+    calls_[Label(request)] = request;
+    engine_->Synchronize(plant_ == kStaleReport ? WithStaleReports(request) : request, [this, arrival, request, answer](absl::StatusOr<v1::SynchronizeResponse> given) {
+      arrival->refused |= !arrival->over && !given.ok();
+      CheckAnswer(request, given);
+      answer(std::move(given));
+    });
+    arrival->over = true;
+    if (arrival->refused) return;
+    newest_[request.worker()] = {.incarnation = request.incarnation(), .sequence = request.sequence()};
+    for (const auto& [id, attempt] : model_.running()) {
+      if (attempt.worker == request.worker()) renewed_[id] = world_.now();
+    }
+  }
+  void Forget(const v1::SynchronizeRequest& request) override {
+    Newest& newest = newest_[request.worker()];
+    if (newest.incarnation == request.incarnation() && newest.sequence == request.sequence() && !newest.broke_at) newest.broke_at = world_.now();
+    engine_->Forget(request.worker(), request.incarnation(), request.sequence());
+  }
+
+  void Submit(int sweep, std::optional<int> priority, Answer answer) override {
+    v1::SubmitSweepRequest request;
+    request.mutable_spec()->CopyFrom(universe_.sweeps[static_cast<size_t>(sweep)].spec);
+    if (priority) request.set_priority(*priority);
+    submitting_ = 1;
+    submitted_ = sweep;
+    submitted_priority_ = priority;
+    const absl::StatusOr<v1::SubmitSweepResponse> response = engine_->SubmitSweep(request, *store_);
+    submitting_ = 0;
+    if (crashed_) return;
+    if (response.ok() && response->sweep().id() != universe_.sweeps[static_cast<size_t>(sweep)].id) {
+      world_.Violation(fmt::format("submitting '{}' answered with the sweep {}", request.spec().name(), response->sweep().id()));
+    }
+    answer(response.status());
+  }
+  void SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority, Answer answer) override {
+    v1::SteerSweepRequest request;
+    request.set_sweep(universe_.sweeps[static_cast<size_t>(sweep)].id);
+    request.set_action(action);
+    request.set_priority(priority);
+    Expect(fmt::format("steer {} {}", sweep, static_cast<int>(action)),
+           [=](Model& model) { return model.SteerSweep(sweep, action, priority); });
+    engine_->SteerSweep(request, [answer](absl::StatusOr<v1::Sweep> given) { answer(given.status()); });
+  }
+  void SteerWorker(const std::string& worker, bool drain, Answer answer) override {
+    v1::SteerWorkerRequest request;
+    request.set_worker(worker);
+    request.set_drain(drain);
+    Expect(fmt::format("steer worker {} {}", worker, drain), [=](Model& model) { return model.SteerWorker(worker, drain); });
+    engine_->SteerWorker(request, [answer](absl::StatusOr<v1::WorkerInfo> given) { answer(given.status()); });
+  }
+  // As UploadCall (worker_handlers.cc), without its stream.
+  void Upload(const v1::UploadHeader& header, const std::string& bytes, Answer answer) override {
+    auto pin = std::make_shared<store::Pin>();
+    if (std::optional<store::Pin> there = store_->artifacts().FindAndPin(header.sha256(), static_cast<int64_t>(header.bytes()))) {
+      *pin = *std::move(there);
+    } else {
+      absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(header.sha256(), static_cast<int64_t>(header.bytes()));
+      absl::Status status = writer.ok() ? writer->Append(bytes) : writer.status();
+      absl::StatusOr<store::Pin> made = status.ok() ? writer->Commit() : absl::StatusOr<store::Pin>(status);
+      if (!made.ok()) return answer(made.status());
+      *pin = *std::move(made);
+    }
+    Expect(fmt::format("upload {} {} {}", header.attempt(), header.kind(), header.step()),
+           [header](Model& model) { return model.Upload(header); });
+    engine_->RecordUpload(header, [pin, answer](absl::StatusOr<WallTime> given) { answer(given.status()); });
+  }
+  absl::StatusOr<std::string> Download(const std::string& sha256) override { return store_->artifacts().Read(sha256, 1 << 20); }
+
+  std::optional<SteadyTime> Next() override {
+    std::optional<SteadyTime> next = engine_->NextDeadline();
+    if (next) next = std::max(*next, not_before_);
+    if (!pending_.empty() && (!next || ready_at_ < *next)) next = ready_at_;
+    return next;
+  }
+
+  void RunGroup() override {
+    const SteadyTime now = world_.now();
+    const std::optional<SteadyTime> deadline = engine_->NextDeadline();
+    if (submitting_ == 0 && deadline && now >= std::max(*deadline, not_before_)) pending_.push_back(DeadlineEvent(now));
+    if (pending_.empty()) return;
+    std::vector<Pending> group(std::make_move_iterator(pending_.begin()), std::make_move_iterator(pending_.end()));
+    pending_.clear();
+    Run(group, hazards_());
+  }
+
+  bool crashed() const override { return crashed_; }
+  const Model& model() const override { return model_; }
+
+  void CheckAll(const std::set<Point>& points) override {
+    CompareAll(world_, model_, db());
+    CheckLedger(world_, db(), store_->artifacts());
+    CheckPoints(world_, universe_, db(), points);
+    CheckTable(world_, universe_, db());
+  }
+  std::string Table() override {
+    return ReadText(world_, db(),
+                    "SELECT id || ' ' || state || ' ' || diverged || ' ' || diverged_at || ifnull((SELECT group_concat(' ' || metric || ' ' || "
+                    "length || ' ' || slice || ' ' || value) FROM measurements WHERE job = num), '') FROM jobs ORDER BY id");
+  }
+
+ private:
+  struct Pending {
+    store::Event event;
+    OpPtr op;
+    bool blocks = false;  // Someone waits for its answer, even if the process crashes.
+  };
+
+  sql::Connection& db() { return store_->writer_connection(); }
+  void Must(const absl::Status& status, std::string_view what) {
+    if (!status.ok()) world_.Violation(fmt::format("{}: {}", what, std::string(status.message())));
+  }
+
+  template <typename Apply>
+  void Expect(std::string what, Apply apply) {
+    next_op_ = std::make_shared<Op>();
+    next_op_->what = std::move(what);
+    next_op_->apply = [apply](Model& model) -> absl::StatusOr<v1::SynchronizeResponse> {
+      RETURN_IF_ERROR(apply(model));
+      return v1::SynchronizeResponse();
+    };
+  }
+
+  // The engine hands an event to the writer.
+  void Take(store::Event event) {
+    OpPtr op;
+    const bool blocks = event.origin.empty() && submitting_ > 0;
+    if (!event.origin.empty()) {
+      op = std::make_shared<Op>();
+      op->what = "call " + event.origin;
+      op->apply = [request = calls_[event.origin]](Model& model) { return model.Synchronize(request); };
+    } else if (submitting_ > 0) {
+      const int sweep = submitted_;
+      if (submitting_++ == 1) {
+        Expect(fmt::format("insert {}", sweep), [sweep](Model& model) {
+          model.InsertJobs(sweep);
+          return absl::OkStatus();
+        });
+      } else {
+        Expect(fmt::format("submit {}", sweep), [=, priority = submitted_priority_](Model& model) { return model.Submit(sweep, priority); });
+      }
+      op = std::move(next_op_);
+    } else {
+      op = std::move(next_op_);
+    }
+    if (pending_.empty()) ready_at_ = world_.now() + GroupDelay(world_.dice);
+    pending_.push_back({.event = std::move(event), .op = std::move(op), .blocks = blocks});
+    while (blocks && !pending_.empty() && !crashed_) RunGroup();
+    // The process is gone, and its thread with it; here the thread is ours and needs an end.
+    if (blocks && crashed_ && !pending_.empty()) ReleaseBlocked(pending_);
+  }
+  template <typename List>
+  static void ReleaseBlocked(List& list) {
+    for (Pending& pending : list) {
+      if (pending.blocks && pending.event.done) std::exchange(pending.event.done, nullptr)(absl::UnavailableError("crashed"));
+    }
+  }
+
+  // Which leases are over is the engine's to say, within bounds that are checked here: none before its time, none for ever.
+  Pending DeadlineEvent(SteadyTime now) {
+    Expect("deadline", [this, now](Model& model) {
+      std::vector<int64_t> lost;
+      for (const auto& [id, attempt] : model.running()) {
+        const absl::StatusOr<int> is_lost = db().One<int>("SELECT outcome IS NOT NULL FROM attempts WHERE id = ?", id);
+        if (is_lost.value_or(0) != 0) lost.push_back(id);
+        CheckLease(id, attempt, is_lost.value_or(0) != 0, now);
+      }
+      model.Expire(lost);
+      return absl::OkStatus();
+    });
+    return {.event = engine_->AtDeadline(now), .op = std::move(next_op_)};
+  }
+  void CheckLease(int64_t id, const Model::Attempt& attempt, bool lost, SteadyTime now) {
+    const auto renewed = renewed_.find(id);
+    if (renewed == renewed_.end()) return;  // Given in this very group.
+    const Duration silent = now - renewed->second;
+    if (!lost) {
+      if (silent > kLongestTerm) world_.Violation(fmt::format("attempt {} is leased after {} s of silence", id, silent / seconds(1)));
+      return;
+    }
+    if (silent >= kLeaseTerm) return world_.Count("refusal: lease ran out");
+    const auto newest = newest_.find(attempt.worker);
+    const bool broke_off = newest != newest_.end() && newest->second.broke_at && now - *newest->second.broke_at >= kComeBackWithin;
+    if (broke_off) return world_.Count("refusal: lease ended with a broken call");
+    world_.Violation(fmt::format("the lease of attempt {} was ended after {} ms", id, silent / milliseconds(1)));
+  }
+
+  // What an engine would be told that forgot about fencing: reports of ended attempts count for those that have the jobs now.
+  v1::SynchronizeRequest WithStaleReports(v1::SynchronizeRequest request) const {
+    for (v1::AttemptReport& report : *request.mutable_finished()) {
+      if (model_.running().contains(static_cast<int64_t>(report.attempt()))) continue;
+      for (const auto& [id, attempt] : model_.running()) {
+        const bool holds = std::ranges::any_of(attempt.members, [&](const Model::Member& member) {
+          return std::ranges::any_of(report.results(), [&](const v1::MemberResult& result) { return universe_.Find(result.job()) == member.job; });
+        });
+        if (holds && attempt.worker == request.worker()) report.set_attempt(static_cast<uint64_t>(id));
+      }
+    }
+    return request;
+  }
+
+  void Run(std::vector<Pending>& group, Hazard hazard) {
+    const Model before = model_;
+    if (plant_ == kAnswersBeforeCommit && hazard == Hazard::kCrashBeforeCommit) return AnswerAndCrash(group);
+    std::vector<store::Event> events_of_group;
+    const size_t answered = static_cast<size_t>(world_.dice.Below(static_cast<int>(group.size())));
+    bool committed = false;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const bool last = i + 1 == group.size();
+      events_of_group.push_back(
+          {.apply = [this, &group, i, last, hazard](sql::Transaction& tx) { return Apply(tx, group[i], last, hazard); },
+           .done =
+               [&, i](const absl::Status& status) {
+                 if (!std::exchange(committed, true)) OnCommit(before, hazard, status);
+                 if (hazard == Hazard::kCrashWhileAnswering && i == answered) crashed_ = true;
+                 if (crashed_) return;
+                 answering_ = group[i].op;
+                 if (group[i].event.done) std::exchange(group[i].event.done, nullptr)(status);
+                 answering_.reset();
+               },
+           .origin = ""});
+    }
+    world_.Log(fmt::format("group of {}", group.size()));
+    const absl::Status status = store::RunGroup(db(), events_of_group);
+    if (crashed_) return ReleaseBlocked(group);
+    if (!status.ok()) not_before_ = world_.now() + kPauseAfterFailure;
+    (void)store::RemoveUnusedFiles(db(), store_->artifacts(), kFilesInGo);
+    Compare();
+  }
+
+  void AnswerAndCrash(std::vector<Pending>& group) {
+    const Model before = model_;
+    {
+      absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin(db());
+      for (Pending& pending : group) {
+        const absl::Status status = Apply(*tx, pending, false, Hazard::kNone);
+        answering_ = pending.op;
+        if (pending.event.done) std::exchange(pending.event.done, nullptr)(status);
+        answering_.reset();
+      }
+    }
+    model_ = before;
+    crashed_ = true;
+  }
+
+  absl::Status Apply(sql::Transaction& tx, Pending& pending, bool last, Hazard hazard) {
+    ++events;
+    Op& op = *pending.op;
+    const absl::Status status = pending.event.apply(tx);
+    op.expected = op.apply(model_);
+    if (status.code() != op.expected.status().code()) {
+      world_.Violation(fmt::format("{}: {} where the model says {}", op.what, status.ToString(), op.expected.status().ToString()));
+    }
+    world_.Log(fmt::format("event {}: {}", op.what, absl::StatusCodeToString(status.code())));
+    if (!last || (hazard != Hazard::kCrashBeforeCommit && hazard != Hazard::kStoreFull)) return status;
+    Must(tx.connection().Execute("ROLLBACK"), "ROLLBACK");
+    return absl::ResourceExhaustedError("the disk is full");
+  }
+
+  void OnCommit(const Model& before, Hazard hazard, const absl::Status& first) {
+    const bool undone = hazard == Hazard::kCrashBeforeCommit || hazard == Hazard::kStoreFull;
+    if (undone) {
+      if (first.ok()) world_.Violation("an event of a group that was not committed was answered with OK");
+      model_ = before;
+    }
+    if (hazard == Hazard::kCrashBeforeCommit || hazard == Hazard::kCrashAfterCommit) crashed_ = true;
+    for (const auto& [id, attempt] : model_.running()) {
+      if (!before.running().contains(id)) renewed_[id] = world_.now();
+    }
+  }
+
+  // Only what was written can have changed.
+  void Compare() {
+    const int64_t changes = sqlite3_total_changes(db().raw());
+    if (changes == std::exchange(changes_, changes)) return;
+    CompareAll(world_, model_, db());
+  }
+
+  void CheckAnswer(const v1::SynchronizeRequest& request, const absl::StatusOr<v1::SynchronizeResponse>& given) {
+    if (!given.ok()) return;
+    if (answering_ != nullptr && answering_->what == "call " + Label(request)) {
+      return CompareResponse(world_, request, *given, answering_->expected);
+    }
+    // It was held open, or answered from memory: what it says must still be right.
+    Model copy = model_;
+    const absl::StatusOr<v1::SynchronizeResponse> now = copy.Synchronize(request);
+    CompareResponse(world_, request, *given, now);
+    if (!(copy == model_)) world_.Violation(fmt::format("call {} was answered without an event, and the model has work to do for it", Label(request)));
+  }
+
+  World& world_;
+  const Universe& universe_;
+  const Hazards hazards_;
+  const std::string plant_;
+  const std::filesystem::path folder_;
+  Model model_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<service::Engine> engine_;
+  std::deque<Pending> pending_;
+  SteadyTime ready_at_{};
+  SteadyTime not_before_{};
+  bool crashed_ = false;
+  int64_t changes_ = -1;
+  OpPtr next_op_;
+  OpPtr answering_;
+  int submitting_ = 0;  // 0: no; else the number of the next event of the submission.
+  int submitted_ = 0;
+  std::optional<int> submitted_priority_;
+  std::map<std::string, v1::SynchronizeRequest> calls_;
+  // The newest call of each worker that this process has taken.
+  struct Newest {
+    uint64_t incarnation = 0;
+    uint64_t sequence = 0;
+    std::optional<SteadyTime> broke_at = {};
+  };
+  std::map<std::string, Newest> newest_;
+  std::map<int64_t, SteadyTime> renewed_;  // When each running attempt's lease began its present term.
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> MakeStoreScheduler(World& world, const Universe& universe, Hazards hazards, const std::string& plant) {
+  return std::make_unique<StoreScheduler>(world, universe, std::move(hazards), plant);
+}
+
+}  // namespace longreach::simulation
