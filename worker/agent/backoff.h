@@ -7,13 +7,13 @@
 
 namespace longreach::agent {
 
-// 0.2 s, doubled up to 10 s; each wait is drawn between half of that and all of it, so that a thousand workers do not
-// return in one instant to a scheduler that has just come up.
+// 0.2 s, doubled up to 3 s; each wait is drawn between half of that and all of it, so that a thousand workers do not return in
+// one instant to a scheduler that has just come up. No longer, because on a bad line some tries must fit into a lease's term.
 class Backoff {
  public:
   std::chrono::duration<double> Next() {
     const double longest = longest_s_;
-    longest_s_ = std::min(10.0, 2 * longest_s_);
+    longest_s_ = std::min(3.0, 2 * longest_s_);
     return std::chrono::duration<double>(std::uniform_real_distribution(longest / 2, longest)(engine_));
   }
   void Reset() { longest_s_ = 0.2; }

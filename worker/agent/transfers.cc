@@ -105,7 +105,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& addr
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   // We wait between calls ourselves, longer and longer; the channel need not do so as well.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1'000);
+  // In spite of its name: how long one attempt to connect may take. With TLS that is some five round trips.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 8'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return access::OpenChannel(address, credentials, arguments);
