@@ -73,17 +73,16 @@ absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, st
   return ids;
 }
 
-absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
-                                   std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
-  // The whole primary key of measurements is bound, so that a job's other lengths are never looked at.
-  ASSIGN_OR_RETURN(
-      sql::Rows rows,
-      db.Query("SELECT j.task, j.encoding, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, "
-               "ifnull(a.build, '') FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job "
-               "LEFT JOIN attempts AS a ON a.id = j.attempt "
-               "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = ? AND m.slice = ? "
-               "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
-               metric, length, slice, sweep));
+namespace {
+
+// What is read of a job `j`. The whole primary key of measurements is bound, so that its other lengths are never looked at.
+constexpr std::string_view kMeasuredColumns =
+    "SELECT j.task, j.encoding, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, ifnull(a.build, '') ";
+constexpr std::string_view kMeasuredJoins =
+    "LEFT JOIN attempts AS a ON a.id = j.attempt "
+    "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = ? AND m.slice = ? ";
+
+absl::Status ReadMeasured(sql::Rows rows, const std::function<void(const MeasuredJob&)>& use) {
   while (rows.Next()) {
     use({.task = rows.Get<std::string>(0),
          .encoding = rows.Get<std::string>(1),
@@ -96,6 +95,29 @@ absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::stri
          .build = rows.Get<std::string>(8)});
   }
   return rows.status();
+}
+
+}  // namespace
+
+absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
+                                   std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
+  static const std::string kSql =
+      fmt::format("{} FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job {} "
+                  "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
+                  kMeasuredColumns, kMeasuredJoins);
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, metric, length, slice, sweep));
+  return ReadMeasured(std::move(rows), use);
+}
+
+absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::string_view input, std::string_view metric,
+                                  int length, std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
+  static const std::string kSql =
+      fmt::format("{} FROM (SELECT DISTINCT ji.source AS num FROM sweep_jobs AS sj CROSS JOIN job_inputs AS ji ON ji.job = sj.job "
+                  "WHERE ji.name = ? AND sj.sweep = ? AND sj.role = 'member') AS maker CROSS JOIN jobs AS j ON j.num = maker.num {} "
+                  "ORDER BY j.num",
+                  kMeasuredColumns, kMeasuredJoins);
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, input, sweep, metric, length, slice));
+  return ReadMeasured(std::move(rows), use);
 }
 
 absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int64_t sweep) {

@@ -49,7 +49,7 @@ absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::st
 // Ids of jobs that begin so, ascending; at most `limit`.
 absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, std::string_view prefix, int limit);
 
-// A member of a sweep with one of its measurements.
+// A job of a sweep with one of its measurements.
 struct MeasuredJob {
   std::string task{};
   std::string encoding{};
@@ -64,6 +64,9 @@ struct MeasuredJob {
 // Calls `use` for each member in order of expansion. Of a job's measurements only the one asked for is read.
 absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
                                    std::string_view slice, const std::function<void(const MeasuredJob&)>& use);
+// The same of the jobs that make the input `input` of the members, each once.
+absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::string_view input, std::string_view metric,
+                                  int length, std::string_view slice, const std::function<void(const MeasuredJob&)>& use);
 
 // The part of a running attempt's pack that belongs to a sweep.
 struct RunningPart {

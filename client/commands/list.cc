@@ -22,6 +22,10 @@ Grid TasksGrid() {
                          TextCell(catalog::Abbreviation(task.level)), NumberCell(task.chance_percent),
                          BoolCell(task.permutation_invariant), NumberCell(task.revision)});
   }
+  for (const catalog::DataTask& task : catalog::DataTasks()) {
+    grid.rows.push_back({TextCell(task.name), TextCell(task.label), TextCell(""), MissingCell(), BoolCell(false),
+                         NumberCell(task.revision)});
+  }
   return grid;
 }
 

@@ -31,9 +31,10 @@ absl::Status CheckText(std::string_view text) {
 }
 
 absl::Status CheckTask(std::string_view name) {
-  if (catalog::FindTask(name) != nullptr) return absl::OkStatus();
+  if (catalog::FindTask(name) != nullptr || catalog::FindDataTask(name) != nullptr) return absl::OkStatus();
   std::vector<std::string> known;
   for (const catalog::Task& task : catalog::Tasks()) known.emplace_back(task.name);
+  for (const catalog::DataTask& task : catalog::DataTasks()) known.emplace_back(task.name);
   return UsageError(fmt::format("unknown task '{}'", Printable(name)),
                     JoinHints(DidYouMean(name, known), "'longreach list tasks' shows all of them"));
 }

@@ -23,6 +23,12 @@ constexpr Task kTasks[] = {
 #undef X
 };
 
+constexpr DataTask kDataTasks[] = {
+#define X(name, label, experiment, in, out, revision) {#name, label, experiment, in, out, revision},
+#include "proto/catalog/data_tasks.def"
+#undef X
+};
+
 constexpr Encoding kEncodings[] = {
 #define X(name, label, positions, revision) {#name, label, positions, revision},
 #include "proto/catalog/encodings.def"
@@ -75,12 +81,14 @@ int64_t Task::Tape(int64_t requested_length) const {
 }
 
 std::span<const Task> Tasks() { return kTasks; }
+std::span<const DataTask> DataTasks() { return kDataTasks; }
 std::span<const Encoding> Encodings() { return kEncodings; }
 std::span<const Metric> Metrics() { return kMetrics; }
 std::span<const File> Presets() { return EmbeddedPresets(); }
 std::span<const File> PublishedTables() { return EmbeddedPublishedTables(); }
 
 const Task* FindTask(std::string_view name) { return Find(Tasks(), name); }
+const DataTask* FindDataTask(std::string_view name) { return Find(DataTasks(), name); }
 const Encoding* FindEncoding(std::string_view name) { return Find(Encodings(), name); }
 const Metric* FindMetric(std::string_view name) { return Find(Metrics(), name); }
 const File* FindPreset(std::string_view name) { return Find(Presets(), name); }

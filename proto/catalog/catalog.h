@@ -35,6 +35,16 @@ struct Task {
   int64_t Tape(int64_t requested_length) const;
 };
 
+// A task whose data is imported.
+struct DataTask {
+  std::string_view name;
+  std::string_view label;
+  std::string_view experiment;  // The only kind that computes it.
+  int input_vocabulary;
+  int output_vocabulary;
+  int revision;
+};
+
 // Positions that an encoding admits; a set of bits.
 enum Positions : unsigned { kConsecutive = 1, kRandomized = 2, kShifted = 4 };
 
@@ -72,6 +82,7 @@ struct PublishedValue {
 
 // Ascending by name.
 std::span<const Task> Tasks();
+std::span<const DataTask> DataTasks();
 std::span<const Encoding> Encodings();
 std::span<const Metric> Metrics();
 std::span<const File> Presets();
@@ -79,6 +90,7 @@ std::span<const File> PublishedTables();
 
 // nullptr when there is none.
 const Task* FindTask(std::string_view name);
+const DataTask* FindDataTask(std::string_view name);
 const Encoding* FindEncoding(std::string_view name);
 const Metric* FindMetric(std::string_view name);
 const File* FindPreset(std::string_view name);
@@ -90,7 +102,7 @@ std::string_view Abbreviation(Level level);
 // All values of a published table; empty when there is none of this name.
 std::vector<PublishedValue> PublishedValues(std::string_view table);
 
-// Revision of the encoder model (worker/trainer/model): raised when its numbers may change.
+// Revision of the models (worker/trainer/model): raised when its numbers may change.
 inline constexpr int kModelRevision = 1;
 
 }  // namespace longreach::catalog

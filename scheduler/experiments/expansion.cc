@@ -82,15 +82,23 @@ absl::StatusOr<int64_t> CountJobs(const v1::Axes& axes) {
   return static_cast<int64_t>(count);
 }
 
-// The sweep whose jobs make an input: axes that it leaves out are those of the sweep that needs it.
-v1::SweepSpec MakerSweep(const v1::Input& input, const v1::Axes& axes, const std::string& experiment) {
+// The sweep whose jobs make an input. What it leaves out is that of the sweep that needs it: axes, experiment kind, data, and
+// each group of settings as a whole. But a sweep that trains nothing has no training to lend.
+v1::SweepSpec MakerSweep(const v1::Input& input, const v1::Axes& axes, const v1::SweepSpec& sweep) {
   v1::SweepSpec maker = input.from();
   v1::Axes& own = *maker.mutable_axes();
   if (own.task().empty()) *own.mutable_task() = axes.task();
   if (own.encoding().empty()) *own.mutable_encoding() = axes.encoding();
   if (own.learning_rate().empty()) *own.mutable_learning_rate() = axes.learning_rate();
   if (own.seed().empty()) *own.mutable_seed() = axes.seed();
-  if (maker.experiment().empty()) maker.set_experiment(experiment);
+  if (maker.experiment().empty()) maker.set_experiment(sweep.experiment());
+  if (maker.data().empty()) maker.set_data(sweep.data());
+  const bool same_kind = maker.experiment() == sweep.experiment();
+  const bool trains = !sweep.training().has_steps() || sweep.training().steps() > 0;
+  if (same_kind && !maker.has_model() && sweep.has_model()) *maker.mutable_model() = sweep.model();
+  if (same_kind && !maker.has_positions() && sweep.has_positions()) *maker.mutable_positions() = sweep.positions();
+  if (same_kind && !maker.has_training() && sweep.has_training() && trains) *maker.mutable_training() = sweep.training();
+  if (same_kind && !maker.has_evaluation() && sweep.has_evaluation()) *maker.mutable_evaluation() = sweep.evaluation();
   return maker;
 }
 
@@ -128,7 +136,7 @@ ExpandedJob Expand(const v1::SweepSpec& sweep, const Kind& kind, const std::stri
   for (const v1::Input& input : sweep.inputs()) inputs.push_back(&input);
   std::ranges::sort(inputs, {}, [](const v1::Input* input) -> const std::string& { return input->name(); });
   for (const v1::Input* input : inputs) {
-    const v1::SweepSpec maker = MakerSweep(*input, axes, sweep.experiment());
+    const v1::SweepSpec maker = MakerSweep(*input, axes, sweep);
     ExpandedJob made = Expand(maker, *FindKind(maker.experiment()), maker.axes().task(0), maker.axes().encoding(0),
                               maker.axes().learning_rate(0), maker.axes().seed(0));
     v1::JobInput& needed = *expanded.spec.add_inputs();
@@ -160,7 +168,7 @@ absl::Status ValidateInputs(const v1::SweepSpec& sweep, const Kind& kind, std::s
     if (depth >= kMaxInputDepth) return Refuse(prefix, field, fmt::format("inputs are nested deeper than {}", kMaxInputDepth));
     const std::string inner = fmt::format("{}{}.from.", prefix, field);
     RETURN_IF_ERROR(CheckAxes(input.from().axes(), inner, false));
-    const v1::SweepSpec maker = MakerSweep(input, sweep.axes(), sweep.experiment());
+    const v1::SweepSpec maker = MakerSweep(input, sweep.axes(), sweep);
     ASSIGN_OR_RETURN(const Kind* maker_kind, KindOf(maker.experiment(), inner));
     RETURN_IF_ERROR(ValidateSettings(maker, *maker_kind, inner, depth + 1));
     // Whether the maker fits is decided by tasks and encodings, so each pair is looked at once.

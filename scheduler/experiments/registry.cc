@@ -8,7 +8,9 @@ namespace longreach::experiments {
 
 // Every kind, ascending by name; X(Algorithmic) stands for `const Kind& Algorithmic()` in algorithmic.cc.
 #define LONGREACH_EXPERIMENTS(X) \
-  X(Algorithmic)
+  X(Algorithmic)                 \
+  X(Images)                      \
+  X(Language)
 
 #define X(function) const Kind& function();
 LONGREACH_EXPERIMENTS(X)

@@ -12,19 +12,27 @@
 namespace longreach::service {
 namespace {
 
-absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const v1::TableSpec& spec,
-                      const std::function<void(const TableJob&)>& use) {
-  return store::ForEachMeasuredMember(db, sweep, spec.metric(), spec.length(), spec.slice(),
-                                      [&use](const store::MeasuredJob& job) {
-                                        use({.task = job.task,
-                                             .encoding = ToText(EncodingName{job.encoding, job.randomized}),
-                                             .learning_rate = job.learning_rate,
-                                             .seed = job.seed,
-                                             .state = job.state,
-                                             .diverged = job.diverged,
-                                             .value = job.value,
-                                             .build = job.build});
-                                      });
+// The members of a sweep, or the makers of one of their inputs, at each of the lengths.
+absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& input, const v1::TableSpec& spec,
+                      const std::vector<int>& lengths, const std::function<void(const TableJob&)>& use) {
+  for (const int length : lengths) {
+    const auto add = [&](const store::MeasuredJob& job) {
+      use({.task = job.task,
+           .encoding = ToText(EncodingName{job.encoding, job.randomized}),
+           .learning_rate = job.learning_rate,
+           .seed = job.seed,
+           .state = job.state,
+           .diverged = job.diverged,
+           .value = job.value,
+           .build = job.build,
+           .length = length,
+           .again = length != lengths.front()});
+    };
+    RETURN_IF_ERROR(input.empty()
+                        ? store::ForEachMeasuredMember(db, sweep, spec.metric(), length, spec.slice(), add)
+                        : store::ForEachMeasuredMaker(db, sweep, input, spec.metric(), length, spec.slice(), add));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -34,8 +42,17 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   ASSIGN_OR_RETURN(std::string main_metric, MainMetricOfSweep(sweep.spec));
   ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(request.table(), main_metric));
   const v1::TableSpec& spec = table.spec();
-  RETURN_IF_ERROR(ReadJobs(db, sweep.num, spec, [&table](const TableJob& job) { table.Add(job); }));
+  std::vector<int> lengths = {spec.length()};
+  if (table.ByLength()) {
+    ASSIGN_OR_RETURN(lengths, TestLengthsOfSweep(sweep.spec));
+  }
+  RETURN_IF_ERROR(ReadJobs(db, sweep.num, "", spec, lengths, [&table](const TableJob& job) { table.Add(job); }));
   for (int column = 0; column < spec.extra_columns_size(); ++column) {
+    if (!spec.extra_columns(column).input().empty()) {
+      RETURN_IF_ERROR(ReadJobs(db, sweep.num, spec.extra_columns(column).input(), spec, lengths,
+                               [&table, column](const TableJob& job) { table.AddExtra(column, job); }));
+      continue;
+    }
     // By name alone: of several, the one that was submitted last.
     ASSIGN_OR_RETURN(std::vector<std::string> named, store::SweepsNamed(db, spec.extra_columns(column).sweep()));
     if (named.empty()) {
@@ -44,7 +61,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     }
     ASSIGN_OR_RETURN(std::optional<store::SweepRow> other, store::FindSweep(db, named.front()));
     if (!other.has_value()) return absl::InternalError("a sweep went away within a snapshot");
-    RETURN_IF_ERROR(ReadJobs(db, other->num, spec,
+    RETURN_IF_ERROR(ReadJobs(db, other->num, "", spec, lengths,
                              [&table, column](const TableJob& job) { table.AddExtra(column, job); }));
   }
   v1::Table built = table.Build();

@@ -137,4 +137,16 @@ absl::StatusOr<std::string> MainMetricOfSweep(std::string_view canonical) {
   return MainMetricOf("a sweep's specification", spec->experiment());
 }
 
+absl::StatusOr<std::vector<int>> TestLengthsOfSweep(std::string_view canonical) {
+  absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(canonical);
+  if (!spec.ok()) return Unreadable("a sweep's specification", spec.status());
+  const experiments::Kind* kind = experiments::FindKind(spec->experiment());
+  const bool own = !spec->evaluation().lengths().empty();
+  if (!own && kind == nullptr) return absl::DataLossError(fmt::format("unknown experiment kind '{}'", spec->experiment()));
+  const auto& lengths = own ? spec->evaluation().lengths() : kind->Defaults().evaluation().lengths();
+  std::vector<int> ascending(lengths.begin(), lengths.end());
+  std::ranges::sort(ascending);
+  return ascending;
+}
+
 }  // namespace longreach::service

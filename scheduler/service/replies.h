@@ -26,5 +26,7 @@ v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live);
 absl::StatusOr<std::string> MainMetricOfJob(std::string_view canonical);
 // The same for the jobs of a sweep.
 absl::StatusOr<std::string> MainMetricOfSweep(std::string_view canonical);
+// The lengths at which the jobs of a sweep are tested, ascending.
+absl::StatusOr<std::vector<int>> TestLengthsOfSweep(std::string_view canonical);
 
 }  // namespace longreach::service

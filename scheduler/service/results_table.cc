@@ -13,7 +13,7 @@
 namespace longreach::service {
 namespace {
 
-const std::vector<std::string> kJobColumns = {"encoding", "learning_rate", "seed", "task"};
+const std::vector<std::string> kJobColumns = {"encoding", "learning_rate", "length", "seed", "task"};
 const std::vector<std::string> kAggregates = {"max", "mean", "median", "min"};
 // Notes name at most this many cells.
 constexpr size_t kCellsNamed = 5;
@@ -51,6 +51,7 @@ std::string KeyOf(const TableJob& job, std::string_view column) {
   if (column == "task") return job.task;
   if (column == "encoding") return job.encoding;
   if (column == "learning_rate") return ShortestNumber(job.learning_rate);
+  if (column == "length") return std::to_string(job.length);
   return std::to_string(job.seed);
 }
 
@@ -86,6 +87,7 @@ v1::TableAxisEntry EntryOf(std::string_view column, const std::string& key) {
   entry.set_key(key);
   entry.set_label(key);
   if (column == "task") {
+    if (const catalog::DataTask* task = catalog::FindDataTask(key)) entry.set_label(std::string(task->label));
     if (const catalog::Task* task = catalog::FindTask(key)) {
       entry.set_label(std::string(task->label));
       entry.set_group(std::string(catalog::Abbreviation(task->level)));
@@ -97,6 +99,8 @@ v1::TableAxisEntry EntryOf(std::string_view column, const std::string& key) {
     if (encoding != nullptr) entry.set_label(fmt::format("{}{}", name->randomized ? "Randomized " : "", encoding->label));
   } else if (column == "seed") {
     entry.set_label("seed " + key);
+  } else if (column == "length") {
+    entry.set_label("length " + key);
   }
   return entry;
 }
@@ -183,8 +187,8 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   RETURN_IF_ERROR(RefuseRepeated("table.column_order", full.column_order()));
   std::set<std::string> extra_keys;
   for (const v1::ExtraColumn& extra : full.extra_columns()) {
-    if (extra.key().empty() || extra.sweep().empty()) {
-      return absl::InvalidArgumentError("table.extra_columns: each needs a key and the name of a sweep");
+    if (extra.key().empty() || extra.sweep().empty() == extra.input().empty()) {
+      return absl::InvalidArgumentError("table.extra_columns: each needs a key and the name of a sweep, or of an input");
     }
     if (!extra_keys.insert(extra.key()).second) {
       return absl::InvalidArgumentError(
@@ -205,9 +209,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
                       quantity, full.metric()));
     }
     for (const catalog::PublishedValue& value : catalog::PublishedValues(full.published())) {
-      if (value.length == full.length() && full.slice().empty()) {
-        table.published_.emplace(std::pair(value.task, value.encoding), value.value);
-      }
+      if (full.slice().empty()) table.published_.emplace(std::tuple(value.task, value.encoding, value.length), value.value);
     }
   }
   return table;
@@ -234,6 +236,7 @@ void ResultsTable::Add(const TableJob& job) {
   rows_.insert(row);
   columns_.insert(column);
   cells_[{row, column}].Add(job, metric_->factor);
+  if (job.again) return;
   if (job.state == store::State::kWaiting) ++waiting_;
   if (job.state == store::State::kQueued) ++queued_;
   if (job.state == store::State::kLeased) ++leased_;
@@ -243,7 +246,7 @@ void ResultsTable::Add(const TableJob& job) {
 void ResultsTable::AddExtra(int column, const TableJob& job) {
   Extra& extra = extras_[column];
   extra.cells[KeyOf(job, spec_.rows())].Add(job, metric_->factor);
-  if (IsOpen(job.state)) ++extra.open;
+  if (IsOpen(job.state) && !job.again) ++extra.open;
 }
 
 void ResultsTable::SetExtraMissing(int column) { extras_[column].missing = true; }
@@ -251,11 +254,15 @@ void ResultsTable::SetExtraMissing(int column) { extras_[column].missing = true;
 std::optional<double> ResultsTable::PublishedOf(const std::string& row, const std::string& column) const {
   std::string task;
   std::string encoding;
+  int64_t length = spec_.length();
   for (const auto& [axis, key] : {std::pair(spec_.rows(), row), std::pair(spec_.columns(), column)}) {
     if (axis == "task") task = key;
     if (axis == "encoding") encoding = key;
+    if (axis == "length") length = ParseInteger(key).value_or(0);
   }
-  const auto found = published_.find({task, encoding});
+  auto found = published_.find({task, encoding, length});
+  // A published table without tasks is of one alone.
+  if (found == published_.end()) found = published_.find({"", encoding, length});
   if (found == published_.end()) return std::nullopt;
   return found->second;
 }
@@ -292,6 +299,7 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
 }
 
 void ResultsTable::MarkBest(v1::Table& table) const {
+  if (spec_.columns() == "length") return;  // Which length is easiest is not what is asked.
   const bool higher = metric_->better == catalog::Better::kHigher;
   const auto better = [higher](double a, double b) { return higher ? a > b : a < b; };
   const int columns = table.columns_size();
@@ -349,6 +357,11 @@ void ResultsTable::AddGain(v1::Table& table) const {
   if (published_pairs > 0) table.set_published_gain_of_cells(published / published_pairs);
 }
 
+bool ResultsTable::IsFirstLength(const v1::Table& table, int row, int column) const {
+  if (spec_.rows() == "length") return row == 0;
+  return spec_.columns() != "length" || table.columns(column).key() == table.columns(0).key();
+}
+
 void ResultsTable::AddNotes(v1::Table& table) const {
   const int columns = table.columns_size();
   std::vector<std::string> mixed;
@@ -358,8 +371,6 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   bool any_published = false;
   for (int i = 0; i < table.cells_size(); ++i) {
     const v1::TableCell& cell = table.cells(i);
-    diverged += cell.diverged();
-    failed += cell.failed();
     any_published |= cell.has_published();
     const v1::TableAxisEntry& row = table.rows(i / columns);
     const v1::TableAxisEntry& column = table.columns(i % columns);
@@ -367,6 +378,9 @@ void ResultsTable::AddNotes(v1::Table& table) const {
       mixed.push_back(fmt::format("{} / {} ({} builds)", row.label(), column.label(), cell.builds()));
     }
     if (const Cell* found = Find(table, i / columns, i % columns)) unmeasured += found->unmeasured;
+    if (!IsFirstLength(table, i / columns, i % columns)) continue;
+    diverged += cell.diverged();
+    failed += cell.failed();
   }
   const int open = waiting_ + queued_ + leased_;
   if (open > 0) {
@@ -388,7 +402,9 @@ void ResultsTable::AddNotes(v1::Table& table) const {
                                                                      "jobs diverged and count in no cell")));
   }
   if (unmeasured > 0) {
-    const std::string at = spec_.length() == 0 ? "over all lengths" : fmt::format("at length {}", spec_.length());
+    const std::string at = ByLength() ? "at some length"
+                           : spec_.length() == 0 ? "over all lengths"
+                                                 : fmt::format("at length {}", spec_.length());
     table.add_notes(fmt::format("{} without a value of {} {}{}",
                                 Count(unmeasured, "job succeeded", "jobs succeeded"), spec_.metric(), at,
                                 spec_.slice().empty() ? "" : fmt::format(" in slice '{}'", spec_.slice())));
@@ -403,8 +419,9 @@ void ResultsTable::AddNotes(v1::Table& table) const {
     if (extras_[i].missing) {
       table.add_notes(fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, extra.sweep()));
     } else if (extras_[i].open > 0) {
-      table.add_notes(fmt::format("{}: {} of the sweep '{}' not finished yet", label,
-                                  Count(extras_[i].open, "job", "jobs"), extra.sweep()));
+      const std::string of = extra.sweep().empty() ? fmt::format("behind the input '{}'", extra.input())
+                                                   : fmt::format("of the sweep '{}'", extra.sweep());
+      table.add_notes(fmt::format("{}: {} {} not finished yet", label, Count(extras_[i].open, "job", "jobs"), of));
     }
   }
   if (!spec_.published().empty() && !any_published) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct TableJob {
   // As stored, before the metric's factor. Only of succeeded jobs that did not diverge and have this measurement.
   std::optional<double> value;
   std::string build;  // Of the attempt that made it; looked at when there is a value.
+  int length = 0;     // Of the value: looked at where lengths are an axis.
+  // The same job came before, at another length: it is not counted twice.
+  bool again = false;
 };
 
 class ResultsTable {
@@ -40,9 +44,11 @@ class ResultsTable {
 
   // The specification with what was empty filled in.
   const v1::TableSpec& spec() const { return spec_; }
+  // Rows or columns are lengths: each job is added once for each of its test lengths.
+  bool ByLength() const { return spec_.rows() == "length" || spec_.columns() == "length"; }
 
   void Add(const TableJob& job);
-  // A job of the sweep that spec().extra_columns(column) names.
+  // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
   // There is no such sweep.
   void SetExtraMissing(int column);
@@ -68,6 +74,8 @@ class ResultsTable {
     bool missing = false;  // There is no such sweep.
   };
 
+  // Whether a cell's jobs are counted in no other cell of another length.
+  bool IsFirstLength(const v1::Table& table, int row, int column) const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
   const Cell* Find(const v1::Table& table, int row, int column) const;
   v1::TableCell CellOf(const v1::Table& table, int row, int column) const;
@@ -86,8 +94,8 @@ class ResultsTable {
   int queued_ = 0;
   int leased_ = 0;
   int cancelled_ = 0;
-  // By task and encoding, of the length that is asked for.
-  std::map<std::pair<std::string, std::string>, double> published_;
+  // By task and encoding (empty where the published table has no such column) and length.
+  std::map<std::tuple<std::string, std::string, int64_t>, double> published_;
 };
 
 }  // namespace longreach::service

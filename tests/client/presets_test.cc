@@ -35,22 +35,52 @@ TEST(PresetsTest, EveryPresetIsComplete) {
 TEST(PresetsTest, HaveThePapersNumberOfJobs) {
   EXPECT_EQ(Product(Preset("table-b1").spec.axes()), 945);
   EXPECT_EQ(Product(Preset("ruoss-2023").spec.axes()), 1485);
+  EXPECT_EQ(Product(Preset("table-1").spec.axes()), 54);
+  EXPECT_EQ(Product(Preset("table-2").spec.axes()), 9);
+  EXPECT_EQ(Product(Preset("table-3").spec.axes()), 54);
+}
+
+// The values that an axis of a sweep's table has.
+std::set<std::string> ValuesOf(const v1::SweepSpec& spec, std::string_view axis) {
+  if (axis == "task") return {spec.axes().task().begin(), spec.axes().task().end()};
+  if (axis == "encoding") return {spec.axes().encoding().begin(), spec.axes().encoding().end()};
+  return {};  // Lengths are in the order of their size.
 }
 
 TEST(PresetsTest, TablesPrintExactlyTheAxesOfTheirSweep) {
   for (const catalog::File& preset : catalog::Presets()) {
     const SweepFile file = Preset(preset.name);
     const std::set<std::string> rows(file.table.row_order().begin(), file.table.row_order().end());
-    EXPECT_EQ(rows, std::set<std::string>(file.spec.axes().task().begin(), file.spec.axes().task().end()))
-        << preset.name;
+    EXPECT_EQ(rows, ValuesOf(file.spec, file.table.rows())) << preset.name;
     std::set<std::string> columns(file.table.column_order().begin(), file.table.column_order().end());
     for (const v1::ExtraColumn& extra : file.table.extra_columns()) {
       EXPECT_EQ(columns.erase(extra.key()), 1u) << extra.key();
-      EXPECT_NE(catalog::FindPreset(extra.sweep()), nullptr) << extra.sweep();
+      EXPECT_TRUE(!extra.input().empty() || catalog::FindPreset(extra.sweep()) != nullptr) << extra.sweep();
     }
-    EXPECT_EQ(columns,
-              std::set<std::string>(file.spec.axes().encoding().begin(), file.spec.axes().encoding().end()))
-        << preset.name;
+    EXPECT_EQ(columns, ValuesOf(file.spec, file.table.columns())) << preset.name;
+  }
+}
+
+// (encoding, length) of the cells that a table of lengths has.
+std::set<std::pair<std::string, int64_t>> CellsOf(const SweepFile& file, const std::vector<int64_t>& lengths) {
+  std::set<std::pair<std::string, int64_t>> cells;
+  const auto& encodings = file.table.rows() == "encoding" ? file.table.row_order() : file.table.column_order();
+  for (const std::string& encoding : encodings) {
+    for (const int64_t length : lengths) cells.emplace(encoding, length);
+  }
+  return cells;
+}
+
+TEST(PresetsTest, Tables1To3HaveTheCellsOfThePublishedTables) {
+  for (const auto& [name, lengths] : std::map<std::string, std::vector<int64_t>>{
+           {"table-1", {256, 1024}}, {"table-2", {256, 1024}}, {"table-3", {506, 2025}}}) {
+    const SweepFile file = Preset(name);
+    std::set<std::pair<std::string, int64_t>> published;
+    for (const catalog::PublishedValue& value : catalog::PublishedValues(file.table.published())) {
+      EXPECT_TRUE(published.emplace(value.encoding, value.length).second) << value.encoding;
+      EXPECT_GT(value.value, 0);
+    }
+    EXPECT_EQ(published, CellsOf(file, lengths)) << name;
   }
 }
 

@@ -309,7 +309,7 @@ TEST(ResultsTableTest, RefusesWhatItDoesNotKnowAndSaysWhatIsMeant) {
       {[](v1::TableSpec& s) { s.set_columns("encodings"); }, "did you mean 'encoding'?"},
       {[](v1::TableSpec& s) { s.set_metric("acuracy"); }, "table.metric: unknown metric 'acuracy'\n  did you mean 'accuracy'?"},
       {[](v1::TableSpec& s) { s.set_aggregate("maximum"); }, "known are max, mean, median, min"},
-      {[](v1::TableSpec& s) { s.set_published("table_b2"); }, "did you mean 'table_b1'?"},
+      {[](v1::TableSpec& s) { s.set_published("table_bb1"); }, "did you mean 'table_b1'?"},
       {[](v1::TableSpec& s) { s.set_length(-1); }, "-1 is negative"},
       {[](v1::TableSpec& s) { s.set_rows("seed"), s.set_columns("seed"); }, "both 'seed'"},
       {[](v1::TableSpec& s) { s.set_metric("loss"), s.set_published("table_b1"); }, "holds accuracy_percent, not loss"},
@@ -323,6 +323,79 @@ TEST(ResultsTableTest, RefusesWhatItDoesNotKnowAndSaysWhatIsMeant) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << refused.says;
     EXPECT_THAT(std::string(status.message()), HasSubstr(refused.says));
   }
+}
+
+// A job at one of its test lengths, as a table with lengths is given it: `again` from the second length on.
+TableJob At(int length, bool again, std::string encoding, uint32_t seed, State state, std::optional<double> value) {
+  TableJob job{"enwik8", std::move(encoding), 1e-4, seed, state, false, value, "1.0"};
+  job.length = length;
+  job.again = again;
+  return job;
+}
+
+v1::TableSpec Table1() {
+  v1::TableSpec spec;
+  spec.set_rows("encoding");
+  spec.set_columns("length");
+  spec.set_metric("cross_entropy");
+  spec.set_aggregate("min");
+  spec.set_published("table_1");
+  return spec;
+}
+
+TEST(ResultsTableTest, LengthsAreColumnsAndEachHasItsPublishedValue) {
+  ResultsTable table = Make(Table1());
+  ASSERT_TRUE(table.ByLength());
+  for (const int length : {256, 1024}) {
+    const bool again = length == 1024;
+    table.Add(At(length, again, "rope", 0, State::kSucceeded, length + 3.0));
+    table.Add(At(length, again, "rope", 1, State::kSucceeded, length + 1.0));
+    table.Add(At(length, again, "alibi:randomized", 0, State::kQueued, std::nullopt));
+    table.Add(At(length, again, "alibi:randomized", 1, State::kFailed, std::nullopt));
+  }
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.columns()), ElementsAre("256", "1024"));
+  EXPECT_EQ(built.columns(0).label(), "length 256");
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "256").measured(), 257);
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "1024").measured(), 1025);
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "256").published(), 218.8);
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "1024").published(), 4259.9);
+  EXPECT_DOUBLE_EQ(CellAt(built, "alibi:randomized", "1024").published(), 1603.4);
+  // Lower at 256 says nothing about the encoding.
+  EXPECT_FALSE(CellAt(built, "rope", "256").best());
+  // A job has a value at each length, and is one job.
+  EXPECT_THAT(built.notes(), ElementsAre("1 job is not finished (1 queued): the table will change",
+                                         "1 job failed and counts in no cell"));
+}
+
+TEST(ResultsTableTest, AColumnMayComeFromTheJobsThatMakeAnInput) {
+  v1::TableSpec spec;
+  spec.set_rows("length");
+  spec.set_columns("encoding");
+  spec.set_metric("cross_entropy");
+  spec.set_aggregate("min");
+  spec.set_published("table_2");
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("pretrained");
+  extra.set_input("weights");
+  ResultsTable table = Make(spec);
+  for (const int length : {256, 1024}) {
+    table.Add(At(length, length == 1024, "alibi", 0, State::kSucceeded, 2.0 * length));
+    table.Add(At(length, length == 1024, "rope", 0, State::kSucceeded, 1.0 * length));
+    table.AddExtra(0, At(length, length == 1024, "rope", 0, State::kSucceeded, 3.0 * length));
+    table.AddExtra(0, At(length, length == 1024, "rope", 1, State::kLeased, std::nullopt));
+  }
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.columns()), ElementsAre("alibi", "rope", "pretrained"));
+  EXPECT_DOUBLE_EQ(CellAt(built, "1024", "pretrained").measured(), 3072);
+  EXPECT_DOUBLE_EQ(CellAt(built, "1024", "pretrained").published(), 4259.9);
+  EXPECT_DOUBLE_EQ(CellAt(built, "256", "alibi").published(), 217.4);
+  EXPECT_TRUE(CellAt(built, "256", "rope").best());
+  EXPECT_THAT(built.notes(), ElementsAre("pretrained: 1 job behind the input 'weights' not finished yet"));
 }
 
 }  // namespace

@@ -1,0 +1,127 @@
+#include "scheduler/experiments/data_kind.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+
+namespace longreach::experiments {
+
+v1::JobSpec DataDefaults() {
+  v1::JobSpec job;
+  v1::Model& model = *job.mutable_model();
+  model.set_layers(8);
+  model.set_embedding_dim(256);
+  model.set_heads(8);
+  model.set_mlp_dim(1024);
+  model.set_dropout(0.1);
+  model.set_kerple_shared(false);
+  model.set_break_symmetry(false);
+  model.set_sandwich_dim(128);
+  model.set_learned_rows(kUsualPositions);
+  v1::Positions& positions = *job.mutable_positions();
+  positions.set_max_position(kUsualPositions);
+  positions.set_randomized_by("distance");
+  positions.set_relative_as_released(false);
+  positions.set_shift_max(0);
+  positions.set_shift_at_test("random");
+  v1::Training& training = *job.mutable_training();
+  training.set_steps(1'000'000);
+  training.set_clip_norm(1.0);
+  training.set_data_seed(0);
+  v1::Evaluation& evaluation = *job.mutable_evaluation();
+  evaluation.set_examples(0);
+  evaluation.set_dropout(false);
+  evaluation.set_seed(0);
+  job.mutable_revisions()->set_task(1);
+  job.mutable_revisions()->set_encoding(1);
+  job.mutable_revisions()->set_model(1);
+  return job;
+}
+
+double BlockFlops(const v1::Model& model, double layers, double tape, double pairs) {
+  const double d = model.embedding_dim();
+  return layers * (tape * (8 * d * d + 4 * d * model.mlp_dim()) + 4 * d * pairs);
+}
+
+const catalog::DataTask* DataKind::FindTask(std::string_view name) const {
+  const catalog::DataTask* task = catalog::FindDataTask(name);
+  return task != nullptr && task->experiment == Name() ? task : nullptr;
+}
+
+template <typename Spec>
+Settings DataKind::Whole(const Spec& spec) const {
+  Settings whole = WholeSettings(spec, Defaults());
+  int64_t longest = 0;
+  for (const int length : LengthsOf(whole)) longest = std::max(longest, TapeOf(whole.model, length));
+  if (longest > kUsualPositions) {
+    if (!spec.positions().has_max_position()) whole.positions.set_max_position(kManyPositions);
+    if (!spec.model().has_learned_rows()) whole.model.set_learned_rows(kManyPositions);
+  }
+  return whole;
+}
+
+absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view prefix) const {
+  std::vector<std::string> known;
+  for (const catalog::DataTask& task : catalog::DataTasks()) {
+    if (task.experiment == Name()) known.emplace_back(task.name);
+  }
+  for (const std::string& task : sweep.axes().task()) {
+    if (FindTask(task) == nullptr) {
+      return UnknownWord(fmt::format("{}axes.task", prefix), fmt::format("task of the kind '{}'", Name()), task, known,
+                         fmt::format("known: {}\n  data of your own goes by --set data=NAME", Join(known, ", ")));
+    }
+  }
+  RETURN_IF_ERROR(CheckEncodings(sweep.axes(), prefix));
+  Checks checks(prefix);
+  const Settings settings = Whole(sweep);
+  CheckSettings(settings, checks);
+  checks.Range("evaluation.examples", settings.evaluation.examples(), 0, kMaxSize);
+  if (sweep.data().size() > 64) checks.Refuse(fmt::format("data: a name of {} characters; at most 64", sweep.data().size()));
+  CheckOwn(settings, checks);
+  RETURN_IF_ERROR(checks.status());
+  std::vector<Tape> tapes;
+  for (const std::string& task : sweep.axes().task()) {
+    for (const int length : LengthsOf(settings)) tapes.push_back({task, length, TapeOf(settings.model, length)});
+  }
+  for (const std::string& encoding : sweep.axes().encoding()) CheckEncodingFits(*ParseEncodingName(encoding), settings, tapes, checks);
+  if (settings.positions.relative_as_released()) {
+    checks.Refuse("positions.relative_as_released: true: that table was released with the kind 'algorithmic' alone\n  leave it out");
+  }
+  CheckSomethingToDo(sweep, settings, checks);
+  return checks.status();
+}
+
+void DataKind::Complete(v1::JobSpec& job) const {
+  const catalog::DataTask* task = FindTask(job.task());
+  if (job.data().empty()) job.set_data(job.task());
+  CompleteSettings(job, Whole(job));
+  const catalog::Encoding* encoding = catalog::FindEncoding(job.encoding());
+  v1::Revisions& revisions = *job.mutable_revisions();
+  if (!revisions.has_task()) revisions.set_task(task != nullptr ? task->revision : 1);
+  if (!revisions.has_encoding()) revisions.set_encoding(encoding != nullptr ? encoding->revision : 1);
+  if (!revisions.has_model()) revisions.set_model(catalog::kModelRevision);
+}
+
+absl::Status DataKind::ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
+                                     std::string_view prefix) const {
+  return CheckWeightsInput(input, maker, job, prefix);
+}
+
+Cost DataKind::CostOf(const v1::JobSpec& job) const {
+  Cost cost;
+  const v1::Model& model = job.model();
+  double mean = 0;
+  for (const int length : job.training().lengths()) mean += ForwardFlops(model, length) / job.training().lengths_size();
+  // Backward costs twice forward.
+  cost.flops += 3.0 * job.training().batch_size() * job.training().steps() * mean;
+  for (const int length : job.evaluation().lengths()) {
+    const double wanted = job.evaluation().examples();
+    cost.flops += (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
+  }
+  cost.checkpoint_bytes = kCheckpointBytes * (Parameters(model) + static_cast<double>(EncodingParameters(job)));
+  return cost;
+}
+
+}  // namespace longreach::experiments

@@ -1,0 +1,49 @@
+// What experiment kinds have in common that read a data set: its name is a setting, by default the task's.
+#pragma once
+
+#include "proto/catalog/catalog.h"
+#include "scheduler/experiments/registry.h"
+#include "scheduler/experiments/transformer.h"
+
+namespace longreach::experiments {
+
+// The longest tape that the default of positions.max_position and model.learned_rows is for; 4096 where one is longer.
+inline constexpr int kUsualPositions = 2048;
+inline constexpr int kManyPositions = 4096;
+
+class DataKind : public Kind {
+ public:
+  std::string_view MainMetric() const override { return "cross_entropy"; }
+
+  absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override;
+  void Complete(v1::JobSpec& job) const override;
+  absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
+                             std::string_view prefix) const override;
+  Cost CostOf(const v1::JobSpec& job) const override;
+
+ protected:
+  // What only this kind refuses.
+  virtual void CheckOwn(const Settings& settings, Checks& checks) const = 0;
+  // The tokens that a length gives; 0: it is refused.
+  virtual int64_t TapeOf(const v1::Model& model, int length) const = 0;
+  // FLOP of one forward pass of one sequence.
+  virtual double ForwardFlops(const v1::Model& model, int length) const = 0;
+  // All numbers that are trained, but for the encoding's.
+  virtual double Parameters(const v1::Model& model) const = 0;
+  // Test sequences of the paper's data set at a length.
+  virtual double TestExamples(int length) const = 0;
+
+ private:
+  // With defaults that depend on the longest tape.
+  template <typename Spec>
+  Settings Whole(const Spec& spec) const;
+  const catalog::DataTask* FindTask(std::string_view name) const;
+};
+
+// A sweep of such a kind that all of them begin with: sizes of 8 blocks of width 256, a million updates.
+v1::JobSpec DataDefaults();
+
+// FLOP of a stack of blocks over `tape` tokens of which `pairs` attend.
+double BlockFlops(const v1::Model& model, double layers, double tape, double pairs);
+
+}  // namespace longreach::experiments

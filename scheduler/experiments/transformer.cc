@@ -1,0 +1,267 @@
+#include "scheduler/experiments/transformer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "scheduler/experiments/registry.h"
+
+namespace longreach::experiments {
+namespace {
+
+constexpr int kMaxLength = 1'000'000;
+// A length is one measurement row of each metric, and more than this many values belong into a series file.
+constexpr int kMaxTestLengths = 1000;
+constexpr int kMaxTrainingLengths = 100'000;
+
+// What an encoding makes of the settings.
+bool IsKerple(std::string_view encoding) { return encoding == "log_kerple" || encoding == "power_kerple"; }
+// The signed distance is all it looks at, so randomized positions may be drawn per distance.
+bool IsOfDistance(std::string_view encoding) {
+  return encoding == "alibi" || encoding == "relative" || encoding == "sandwich" || IsKerple(encoding);
+}
+// Half of the embedding holds sines and half cosines.
+bool NeedsEvenEmbedding(std::string_view encoding) {
+  return encoding == "sin_cos" || encoding == "shape" || encoding == "relative";
+}
+
+void CheckModel(const v1::Model& model, Checks& checks) {
+  checks.Range("model.layers", model.layers(), 1, 1000);
+  checks.Range("model.embedding_dim", model.embedding_dim(), 1, kMaxSize);
+  checks.Range("model.heads", model.heads(), 1, kMaxSize);
+  if (model.heads() > 0 && model.embedding_dim() % model.heads() != 0) {
+    checks.Refuse(fmt::format("model.heads: {} does not divide model.embedding_dim, {}\n  set one of them so that it does", model.heads(),
+                  model.embedding_dim()));
+  }
+  checks.Range("model.mlp_dim", model.mlp_dim(), 1, kMaxSize);
+  if (!(model.dropout() >= 0 && model.dropout() < 1)) {
+    checks.Refuse(fmt::format("model.dropout: {} is not in [0, 1)", ShortestNumber(model.dropout())));
+  }
+  checks.Range("model.sandwich_dim", model.sandwich_dim(), 2, kMaxSize);
+  if (model.sandwich_dim() % 2 != 0) checks.Refuse(fmt::format("model.sandwich_dim: {} is odd; it must be even", model.sandwich_dim()));
+  checks.Range("model.learned_rows", model.learned_rows(), 1, kMaxSize);
+}
+
+void CheckPositions(const v1::Positions& positions, Checks& checks) {
+  checks.Range("positions.max_position", positions.max_position(), 1, kMaxSize);
+  if (positions.randomized_by() != "distance" && positions.randomized_by() != "position") {
+    checks.Refuse(fmt::format("positions.randomized_by: '{}' is neither 'distance' nor 'position'", positions.randomized_by()));
+  }
+  checks.Range("positions.shift_max", positions.shift_max(), 0, kMaxSize);
+  const std::string& at_test = positions.shift_at_test();
+  if (at_test != "random" && at_test != "fixed" && at_test != "zero") {
+    checks.Refuse(fmt::format("positions.shift_at_test: '{}' is none of 'random', 'fixed' and 'zero'", at_test));
+  }
+  if (at_test == "fixed" && positions.shift_max() == 0) {
+    checks.Refuse("positions.shift_at_test: 'fixed' shifts by positions.shift_max, which is 0\n  set positions.shift_max, or use 'zero'");
+  }
+}
+
+template <typename Lengths>
+void CheckLengths(std::string_view field, const Lengths& lengths, int most, Checks& checks) {
+  if (lengths.size() > most) checks.Refuse(fmt::format("{}: {} lengths; at most {} in one job", field, lengths.size(), most));
+  std::set<int> seen;
+  for (const int length : lengths) {
+    checks.Range(field, length, 1, kMaxLength);
+    if (!seen.insert(length).second) checks.Refuse(fmt::format("{}: {} is there twice", field, length));
+  }
+}
+
+void CheckTraining(const v1::Training& training, Checks& checks) {
+  checks.Range("training.steps", training.steps(), 0, std::numeric_limits<int32_t>::max());
+  checks.Range("training.batch_size", training.batch_size(), 1, kMaxSize);
+  CheckLengths("training.lengths", training.lengths(), kMaxTrainingLengths, checks);
+  if (!std::isfinite(training.clip_norm()) || training.clip_norm() <= 0) {
+    checks.Refuse(fmt::format("training.clip_norm: {} is not a finite number above 0", ShortestNumber(training.clip_norm())));
+  }
+}
+
+void CheckEvaluation(const v1::Evaluation& evaluation, Checks& checks) {
+  CheckLengths("evaluation.lengths", evaluation.lengths(), kMaxTestLengths, checks);
+}
+
+}  // namespace
+
+void Checks::Refuse(const std::string& why) {
+  if (status_.ok()) status_ = absl::InvalidArgumentError(prefix_ + why);
+}
+
+void Checks::Range(std::string_view field, int64_t value, int64_t least, int64_t most) {
+  if (value < least) Refuse(fmt::format("{}: {} is below {}", field, value, least));
+  if (value > most) Refuse(fmt::format("{}: {} is above {}", field, value, most));
+}
+
+void CheckSettings(const Settings& settings, Checks& checks) {
+  CheckModel(settings.model, checks);
+  CheckPositions(settings.positions, checks);
+  CheckTraining(settings.training, checks);
+  CheckEvaluation(settings.evaluation, checks);
+}
+
+void CheckNoImages(const Settings& settings, std::string_view kind, Checks& checks) {
+  const v1::Model& model = settings.model;
+  for (const auto& [field, is_set] : {std::pair("decoder_layers", model.has_decoder_layers()), std::pair("classes", model.has_classes()),
+                                      std::pair("row_delimiter", model.has_row_delimiter()),
+                                      std::pair("count_delimiters", model.has_count_delimiters()),
+                                      std::pair("pixel_embedding", model.has_pixel_embedding())}) {
+    if (is_set) checks.Refuse(fmt::format("model.{}: is a setting of the kind 'images', not of '{}'\n  leave it out", field, kind));
+  }
+}
+
+absl::Status CheckEncodings(const v1::Axes& axes, std::string_view prefix) {
+  const std::string field = fmt::format("{}axes.encoding", prefix);
+  for (const std::string& value : axes.encoding()) {
+    const std::optional<EncodingName> name = ParseEncodingName(value);
+    if (!name) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: '{}': only ':randomized' may follow a name, as in 'rope:randomized'", field, value));
+    }
+    const catalog::Encoding* encoding = catalog::FindEncoding(name->name);
+    if (encoding == nullptr) {
+      return UnknownWord(field, "encoding", name->name, Names(catalog::Encodings()), "'longreach list encodings' shows all of them");
+    }
+    if (name->randomized && (encoding->positions & catalog::kRandomized) == 0) {
+      std::vector<std::string> admitted;
+      for (const catalog::Encoding& other : catalog::Encodings()) {
+        if (other.positions & catalog::kRandomized) admitted.emplace_back(other.name);
+      }
+      return absl::InvalidArgumentError(fmt::format("{}: '{}': {} admits no randomized positions\n  those that do: {}", field, value,
+                                                    name->name, Join(admitted, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int> LengthsOf(const Settings& settings) {
+  std::set<int> lengths(settings.evaluation.lengths().begin(), settings.evaluation.lengths().end());
+  if (settings.training.steps() > 0) lengths.insert(settings.training.lengths().begin(), settings.training.lengths().end());
+  return {lengths.begin(), lengths.end()};
+}
+
+void CheckEncodingFits(const EncodingName& encoding, const Settings& settings, std::span<const Tape> tapes, Checks& checks) {
+  const auto longer_than = [&](int64_t limit) {
+    const auto found = std::ranges::find_if(tapes, [limit](const Tape& tape) { return tape.tokens > limit; });
+    return found == tapes.end() ? nullptr : &*found;
+  };
+  const v1::Model& model = settings.model;
+  const v1::Positions& positions = settings.positions;
+  const int64_t max_position = positions.max_position();
+  if (NeedsEvenEmbedding(encoding.name) && model.embedding_dim() % 2 != 0) {
+    checks.Refuse(fmt::format("model.embedding_dim: {} is odd, and {} needs an even one", model.embedding_dim(), encoding.name));
+  }
+  if (encoding.name == "rope" && (model.embedding_dim() / model.heads()) % 2 != 0) {
+    checks.Refuse(fmt::format("model.heads: {} heads of {} dimensions each, and rope turns pairs of them\n  choose an even number for each head",
+                  model.heads(), model.embedding_dim() / model.heads()));
+  }
+  if (encoding.randomized) {
+    if (const Tape* tape = longer_than(max_position)) {
+      checks.Refuse(fmt::format("positions.max_position: {} at length {} has a tape of {} tokens, and {} draws that many distinct positions below {}\n"
+                    "  set positions.max_position to at least {}, or shorten evaluation.lengths and training.lengths",
+                    tape->task, tape->length, tape->tokens, ToText(encoding), max_position, tape->tokens));
+    }
+    if (encoding.name == "learned" && model.learned_rows() < max_position) {
+      checks.Refuse(fmt::format("model.learned_rows: {} rows, and positions of learned:randomized go up to positions.max_position, {}\n"
+                    "  set model.learned_rows to at least that", model.learned_rows(), max_position));
+    }
+  } else if (encoding.name == "learned") {
+    if (const Tape* tape = longer_than(model.learned_rows())) {
+      checks.Refuse(fmt::format("model.learned_rows: {} at length {} has a tape of {} tokens, and the table has {} rows\n"
+                    "  set model.learned_rows to at least {}, or shorten evaluation.lengths and training.lengths",
+                    tape->task, tape->length, tape->tokens, model.learned_rows(), tape->tokens));
+    }
+  } else if (encoding.name == "shape") {
+    if (const Tape* tape = longer_than(max_position - positions.shift_max())) {
+      checks.Refuse(fmt::format("positions.max_position: {} at length {} has a tape of {} tokens, which shape shifts by up to {} below {}\n"
+                    "  set positions.max_position to at least {}, or shorten evaluation.lengths and training.lengths",
+                    tape->task, tape->length, tape->tokens, positions.shift_max(), max_position, tape->tokens + positions.shift_max()));
+    }
+  }
+}
+
+void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Checks& checks) {
+  const bool weights = std::ranges::any_of(sweep.inputs(), [](const v1::Input& input) { return input.name() == "weights"; });
+  if (settings.training.steps() == 0 && !weights) {
+    checks.Refuse("training.steps: 0 steps train nothing\n  set training.steps, or give an input 'weights' to evaluate");
+  }
+}
+
+void CompleteSettings(v1::JobSpec& job, Settings whole) {
+  std::ranges::sort(*whole.training.mutable_lengths());
+  std::ranges::sort(*whole.evaluation.mutable_lengths());
+  const std::string& encoding = job.encoding();
+  if (!IsKerple(encoding)) whole.model.clear_kerple_shared();
+  if (!IsKerple(encoding) && encoding != "sandwich") whole.model.clear_break_symmetry();
+  if (encoding != "sandwich") whole.model.clear_sandwich_dim();
+  if (encoding != "learned") whole.model.clear_learned_rows();
+  if (!job.randomized() && encoding != "shape") whole.positions.clear_max_position();
+  if (!job.randomized() || !IsOfDistance(encoding)) whole.positions.clear_randomized_by();
+  if (!job.randomized() || encoding != "relative") whole.positions.clear_relative_as_released();
+  if (encoding != "shape") whole.positions.clear_shift_max();
+  if (encoding != "shape") whole.positions.clear_shift_at_test();
+  if (whole.training.steps() == 0) {
+    whole.training.clear_batch_size();
+    whole.training.clear_lengths();
+    whole.training.clear_clip_norm();
+    whole.training.clear_data_seed();
+  }
+  *job.mutable_model() = whole.model;
+  *job.mutable_positions() = whole.positions;
+  *job.mutable_training() = whole.training;
+  *job.mutable_evaluation() = whole.evaluation;
+}
+
+void CheckSame(const v1::Input& input, std::string_view what, int64_t there, int64_t here, std::string_view prefix, Checks& checks) {
+  if (there == here) return;
+  checks.Refuse(fmt::format("{}inputs.{}.from: {} is {} there and {} here, so its parameters do not fit", prefix, input.name(), what, there, here));
+}
+
+absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job, std::string_view prefix) {
+  const std::string field = fmt::format("{}inputs.{}", prefix, input.name());
+  if (input.name() != "weights") {
+    return UnknownWord(field, "input", input.name(), {"weights"}, "this kind knows the input 'weights': initial parameters");
+  }
+  if (input.artifact() != "weights") {
+    return absl::InvalidArgumentError(fmt::format("{}.artifact: '{}' is not what the input 'weights' takes\n  set it to 'weights'", field,
+                                                input.artifact().empty() ? input.metric() : input.artifact()));
+  }
+  if (maker.experiment() != job.experiment()) {
+    return absl::InvalidArgumentError(
+      fmt::format("{}.from.experiment: parameters of '{}' do not fit into '{}'", field, maker.experiment(), job.experiment()));
+  }
+  const v1::Model& theirs = maker.model();
+  const v1::Model& ours = job.model();
+  Checks checks("");
+  CheckSame(input, "model.layers", theirs.layers(), ours.layers(), prefix, checks);
+  CheckSame(input, "model.embedding_dim", theirs.embedding_dim(), ours.embedding_dim(), prefix, checks);
+  CheckSame(input, "model.heads", theirs.heads(), ours.heads(), prefix, checks);
+  CheckSame(input, "model.mlp_dim", theirs.mlp_dim(), ours.mlp_dim(), prefix, checks);
+  const int64_t extra = EncodingParameters(job);
+  CheckSame(input, "the number of the encoding's parameters", EncodingParameters(maker), extra, prefix, checks);
+  if (extra > 0 && maker.encoding() != job.encoding()) {
+    checks.Refuse(fmt::format("{}.from.axes.encoding: parameters of '{}' do not fit into '{}'", field, maker.encoding(), job.encoding()));
+  }
+  return checks.status();
+}
+
+int64_t EncodingParameters(const v1::JobSpec& job) {
+  const v1::Model& model = job.model();
+  const int64_t d = model.embedding_dim();
+  if (job.encoding() == "relative") return model.layers() * (d * d + 2 * d);
+  if (IsKerple(job.encoding())) return 2 * model.heads() * (model.kerple_shared() ? 1 : model.layers());
+  if (job.encoding() == "learned") return d * model.learned_rows();
+  return 0;
+}
+
+double BlockParameters(const v1::Model& model) {
+  const double d = model.embedding_dim();
+  const double mlp = model.mlp_dim();
+  return model.layers() * (4 * d * d + 2 * d * mlp + mlp + d + 4 * d);  // Projections, MLP with biases, two layer norms.
+}
+
+}  // namespace longreach::experiments

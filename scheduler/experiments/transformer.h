@@ -1,0 +1,102 @@
+// What experiment kinds have in common whose model is a Transformer of post-norm blocks: settings with defaults filled in,
+// what is refused of them, and which of them an encoding uses.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/spec.pb.h"
+#include "proto/base/status.h"
+#include "proto/types/words.h"
+
+namespace longreach::experiments {
+
+// Larger sizes are typing errors; the bounds also keep every product of the costs within 64 bits.
+inline constexpr int kMaxSize = 1'000'000;
+// float32: a parameter and Adam's two moments.
+inline constexpr double kCheckpointBytes = 4 * 3;
+
+std::vector<std::string> Names(auto entries) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries) names.emplace_back(entry.name);
+  return names;
+}
+
+// The settings of a sweep or job with defaults filled in: nothing that its kind has is absent.
+struct Settings {
+  v1::Model model;
+  v1::Positions positions;
+  v1::Training training;
+  v1::Evaluation evaluation;
+};
+
+// `own` over `defaults`; a list replaces the default list.
+template <typename Part>
+void Overlay(const Part& own, const Part& defaults, Part& whole) {
+  whole = defaults;
+  if constexpr (requires { whole.lengths(); }) {
+    if (!own.lengths().empty()) whole.clear_lengths();
+  }
+  whole.MergeFrom(own);
+}
+
+// Of a SweepSpec or a JobSpec.
+Settings WholeSettings(const auto& spec, const v1::JobSpec& defaults) {
+  Settings whole;
+  Overlay(spec.model(), defaults.model(), whole.model);
+  Overlay(spec.positions(), defaults.positions(), whole.positions);
+  Overlay(spec.training(), defaults.training(), whole.training);
+  Overlay(spec.evaluation(), defaults.evaluation(), whole.evaluation);
+  return whole;
+}
+
+// Collects the first refusal, so that a list of checks reads as a list.
+class Checks {
+ public:
+  explicit Checks(std::string_view prefix) : prefix_(prefix) {}
+
+  void Refuse(const std::string& why);
+  void Range(std::string_view field, int64_t value, int64_t least, int64_t most);
+  const absl::Status& status() const { return status_; }
+
+ private:
+  std::string prefix_;
+  absl::Status status_;
+};
+
+// Sizes, positions, training and evaluation, but for evaluation.examples. Of a kind without an encoder-decoder, switches of
+// one are refused by CheckNoImages().
+void CheckSettings(const Settings& settings, Checks& checks);
+void CheckNoImages(const Settings& settings, std::string_view kind, Checks& checks);
+absl::Status CheckEncodings(const v1::Axes& axes, std::string_view prefix);
+
+// Lengths of tests and, where there are steps to train, of training; ascending.
+std::vector<int> LengthsOf(const Settings& settings);
+
+// The tape of a length.
+struct Tape {
+  std::string_view task;
+  int length = 0;
+  int64_t tokens = 0;
+};
+// Whether an encoding can be given such tapes.
+void CheckEncodingFits(const EncodingName& encoding, const Settings& settings, std::span<const Tape> tapes, Checks& checks);
+// No steps and no weights: there is nothing to compute.
+void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Checks& checks);
+
+// Gives a job its settings: lists that are sets are sorted, what its encoding does not use is taken away.
+void CompleteSettings(v1::JobSpec& job, Settings whole);
+
+// The input "weights": the artifact, and models of the same shape with parameters of the same encoding. Both jobs complete.
+absl::Status CheckWeightsInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job, std::string_view prefix);
+// Refuses a size that is not the same in the job that makes an input.
+void CheckSame(const v1::Input& input, std::string_view what, int64_t there, int64_t here, std::string_view prefix, Checks& checks);
+
+// Numbers that are trained: of the encoding, and of the blocks without embedding and head.
+int64_t EncodingParameters(const v1::JobSpec& job);
+double BlockParameters(const v1::Model& model);
+
+}  // namespace longreach::experiments
