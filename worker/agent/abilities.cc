@@ -21,6 +21,11 @@ v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& na
     ability.set_name(std::string(task.name));
     ability.set_revision(task.revision);
   }
+  for (const catalog::DataTask& task : catalog::DataTasks()) {
+    v1::Ability& ability = *abilities.add_tasks();
+    ability.set_name(std::string(task.name));
+    ability.set_revision(task.revision);
+  }
   for (const catalog::Encoding& encoding : catalog::Encodings()) {
     v1::Ability& ability = *abilities.add_encodings();
     ability.set_name(std::string(encoding.name));

@@ -1,6 +1,7 @@
 #include "worker/agent/bench.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <string_view>
@@ -47,11 +48,34 @@ absl::StatusOr<std::vector<int>> ParseLengths(const std::string& text) {
   return lengths;
 }
 
+// Sizes, batch and lengths of the paper's experiment that a task belongs to.
+absl::Status TakeTask(const BenchOptions& options, trainer::PackSettings& settings) {
+  settings.task = options.task;
+  if (const catalog::DataTask* task = catalog::FindDataTask(options.task)) {
+    settings.experiment = task->experiment;
+    settings.data = task->name;
+    settings.model.layers = 8;
+    settings.model.embedding_dim = 256;
+    settings.model.mlp_dim = 1024;
+    settings.training.batch_size = settings.experiment == "images" ? 32 : 64;
+    settings.training.lengths = {settings.experiment == "images" ? 506 : 256};
+  } else if (catalog::FindTask(options.task) != nullptr) {
+    settings.training.lengths.clear();
+    for (int length = 1; length <= 40; ++length) settings.training.lengths.push_back(length);
+  } else {
+    return Unknown("task", options.task, catalog::Tasks());
+  }
+  if (!options.experiment.empty() && options.experiment != settings.experiment) {
+    return absl::InvalidArgumentError(fmt::format("--experiment: task '{}' belongs to '{}', not to '{}'\n  leave it out", options.task,
+                                                  settings.experiment, options.experiment));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   trainer::BenchRequest request;
   trainer::PackSettings& settings = request.settings;
-  if (catalog::FindTask(options.task) == nullptr) return Unknown("task", options.task, catalog::Tasks());
-  settings.task = options.task;
+  RETURN_IF_ERROR(TakeTask(options, settings));
   std::string_view encoding = options.encoding;
   settings.randomized = encoding.ends_with(kRandomizedSuffix);
   if (settings.randomized) encoding.remove_suffix(kRandomizedSuffix.size());
@@ -66,9 +90,8 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
     return absl::InvalidArgumentError(
         fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, trainer::kMaxPack));
   }
-  if (options.batch < 1) {
-    return absl::InvalidArgumentError(
-        fmt::format("--batch: {} is less than 1\n  the paper's value is 128", options.batch));
+  if (options.batch && *options.batch < 1) {
+    return absl::InvalidArgumentError(fmt::format("--batch: {} is less than 1\n  without it the paper's value is taken", *options.batch));
   }
   if (!(options.seconds > 0 && options.seconds <= 86'400)) {
     return absl::InvalidArgumentError(
@@ -77,16 +100,25 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   if (options.threads < 0) {
     return absl::InvalidArgumentError(fmt::format("--threads: {} is negative\n  0 uses all cores", options.threads));
   }
-  ASSIGN_OR_RETURN(settings.training.lengths, ParseLengths(options.lengths));
-  settings.training.batch_size = options.batch;
+  if (!options.lengths.empty()) {
+    ASSIGN_OR_RETURN(settings.training.lengths, ParseLengths(options.lengths));
+  }
+  if (options.batch) settings.training.batch_size = *options.batch;
   settings.evaluation.lengths = {settings.training.lengths.back()};
-  settings.evaluation.examples = options.batch;
+  settings.evaluation.examples = settings.training.batch_size;
   request.pack = options.pack;
   request.seconds = options.seconds;
   request.threads = options.threads;
   request.cuda = options.cuda;
   request.engine = options.engine;
   return request;
+}
+
+// Of this process, in bytes.
+double PeakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
 int Refuse(const absl::Status& status, int exit_code) {
@@ -101,7 +133,8 @@ std::string BenchFormula() {
          "in them, the largest GFLOP/s of a float32 matrix product (GEMM) of this machine in the same run, and the ratio.\n"
          "FLOP of the matrix products of one update of one member, a multiply-add counting 2 and the backward pass twice the\n"
          "forward pass, with batch B, tape T (input and output tokens), width d, MLP width m, vocabularies Vi and Vo:\n"
-         "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]";
+         "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]\n"
+         "In language modelling half of the last term; with images those of the decoder beside.";
 }
 
 int RunBench(const BenchOptions& options) {
@@ -115,21 +148,23 @@ int RunBench(const BenchOptions& options) {
   const absl::StatusOr<trainer::BenchResult> result = trainer::Bench(*request);
   if (!result.ok()) return Refuse(result.status(), result.status().code() == absl::StatusCode::kInvalidArgument ? 2 : 1);
   const double ratio = result->gemm_peak_gflops > 0 ? result->gflops / result->gemm_peak_gflops : 0;
+  const int batch = request->settings.training.batch_size;
   if (options.json) {
     fmt::print("{{\"schema\": \"longreach/v1\", \"task\": \"{}\", \"encoding\": \"{}\", \"pack\": {}, \"batch_size\": {}, "
                "\"engine\": \"{}\", \"job_steps_per_second\": {}, \"gflops\": {}, \"gemm_peak_gflops\": {}, \"ratio\": {}, "
-               "\"eval_sequences_per_second\": {}}}\n",
-               options.task, options.encoding, options.pack, options.batch, result->engine, result->job_steps_per_second,
-               result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second);
+               "\"eval_sequences_per_second\": {}, \"peak_memory_bytes\": {}}}\n",
+               options.task, options.encoding, options.pack, batch, result->engine, result->job_steps_per_second,
+               result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second, PeakMemory());
   } else {
-    fmt::print("{} with {}, pack of {}, batch {}, engine {}\n", options.task, options.encoding, options.pack, options.batch,
+    fmt::print("{} with {}, pack of {}, batch {}, engine {}\n", options.task, options.encoding, options.pack, batch,
                result->engine);
-    fmt::print("  {:10.1f} job-steps/s\n  {:10.1f} GFLOP/s in matrix products\n  {:10.1f} GFLOP/s GEMM peak\n"
+    fmt::print("  {:10.2f} job-steps/s\n  {:10.1f} GFLOP/s in matrix products\n  {:10.1f} GFLOP/s GEMM peak\n"
                "  {:10.3f} of the peak\n",
                result->job_steps_per_second, result->gflops, result->gemm_peak_gflops, ratio);
     if (result->eval_sequences_per_second > 0) {
       fmt::print("  {:10.1f} test sequences/s\n", result->eval_sequences_per_second);
     }
+    fmt::print("  {:10.2f} GB of memory at most\n", PeakMemory() / 1e9);
   }
   return 0;
 }

@@ -1,16 +1,18 @@
 // `longreach-worker bench`: how fast this machine trains a pack, beside what its matrix products could reach.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace longreach::agent {
 
 struct BenchOptions {
+  std::string experiment;  // Empty: the one that the task belongs to.
   std::string task;
   std::string encoding;  // NAME or NAME:randomized.
   int pack = 1;
-  std::string lengths = "1..40";
-  int batch = 128;
+  std::string lengths;       // "1..40"; empty: the paper's.
+  std::optional<int> batch;  // Nothing: the paper's.
   double seconds = 10;
   int threads = 0;
   bool cuda = false;

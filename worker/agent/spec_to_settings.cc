@@ -10,11 +10,12 @@ namespace {
 
 using trainer::PackSettings;
 
-// Sets `to` if the field is there: the struct's own defaults are those of spec.proto.
+// Sets `to` if the field is there: the struct's own defaults are those of spec.proto. A job on the wire has all that its
+// kind uses.
 #define LONGREACH_TAKE(to, from, field) \
   if ((from).has_##field()) (to).field = (from).field()
 
-PackSettings::Model ModelOf(const v1::Model& from) {
+absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   PackSettings::Model to;
   LONGREACH_TAKE(to, from, layers);
   LONGREACH_TAKE(to, from, embedding_dim);
@@ -25,6 +26,20 @@ PackSettings::Model ModelOf(const v1::Model& from) {
   LONGREACH_TAKE(to, from, break_symmetry);
   LONGREACH_TAKE(to, from, sandwich_dim);
   LONGREACH_TAKE(to, from, learned_rows);
+  LONGREACH_TAKE(to, from, decoder_layers);
+  LONGREACH_TAKE(to, from, classes);
+  LONGREACH_TAKE(to, from, row_delimiter);
+  LONGREACH_TAKE(to, from, count_delimiters);
+  if (from.has_pixel_embedding()) {
+    if (from.pixel_embedding() == "lookup") {
+      to.pixel_embedding = PackSettings::Model::PixelEmbedding::kLookup;
+    } else if (from.pixel_embedding() == "linear") {
+      to.pixel_embedding = PackSettings::Model::PixelEmbedding::kLinear;
+    } else {
+      return absl::InvalidArgumentError(
+          fmt::format("model.pixel_embedding is '{}'; it is 'lookup' or 'linear'", from.pixel_embedding()));
+    }
+  }
   return to;
 }
 
@@ -95,7 +110,8 @@ absl::StatusOr<PackSettings> SettingsOf(const v1::JobSpec& spec) {
   settings.task = spec.task();
   settings.encoding = spec.encoding();
   settings.randomized = spec.randomized();
-  settings.model = ModelOf(spec.model());
+  settings.data = spec.data();
+  ASSIGN_OR_RETURN(settings.model, ModelOf(spec.model()));
   ASSIGN_OR_RETURN(settings.positions, PositionsOf(spec.positions()));
   settings.training = TrainingOf(spec.training());
   settings.evaluation = EvaluationOf(spec.evaluation());
@@ -126,9 +142,11 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
     request.members.push_back(std::move(to));
   }
   request.folder = start.folder();
+  request.data = {.folder = start.data_folder(), .sha256 = start.data_sha256()};
   request.threads = start.threads();
   request.cuda = start.cuda();
   request.checkpoint_every_s = start.checkpoint_every_s();
+  request.data = {.folder = start.data_folder(), .sha256 = start.data_sha256()};
   return request;
 }
 

@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 
-#include "proto/catalog/catalog.h"
 #include "worker/trainer/caught.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/problems/problem.h"
 #include "worker/trainer/validate.h"
 
 namespace longreach::trainer {
@@ -52,15 +53,14 @@ double GemmGflops(int threads, bool cuda, double seconds) {
 
 absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   PackSettings settings = request.settings;
-  const catalog::Task& task = *catalog::FindTask(settings.task);
   const std::unique_ptr<StepEngine> engine = MakeEngine(
       settings, {.threads = request.threads, .cuda = request.cuda, .engine = request.engine},
       [](const std::string& line) { std::cerr << line << std::endl; });
-  const PositionUse use = engine->encoder().encoding().Use();
+  const PositionUse use = engine->model().encoding().Use();
   std::vector<Member> members(static_cast<size_t>(request.pack));
   for (size_t m = 0; m < members.size(); ++m) members[m].seed = static_cast<uint32_t>(m);
   const std::vector<double> learning_rates(members.size(), 1e-4);
-  PackState state = InitialState(engine->encoder().layout(), members);
+  PackState state = InitialState(engine->model().layout(), members);
   state.parameters = state.parameters.to(engine->device());
   state.moment1 = state.moment1.to(engine->device());
   state.moment2 = state.moment2.to(engine->device());
@@ -70,10 +70,14 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   const double share = request.seconds / 10;
   result.gemm_peak_gflops = GemmGflops(engine->threads(), request.cuda, share);
 
+  std::map<int, std::unique_ptr<Problem>> problems;
+  for (const int length : request.settings.training.lengths) {
+    settings.training.lengths = {length};
+    problems[length] = MakeStandIn(settings);
+  }
   // Lengths in turn, not drawn: a short run sees all of them as often as a long one.
   const auto step = [&](int length) {
-    settings.training.lengths = {length};
-    const Batch batch = TrainingBatch(settings, use, static_cast<uint64_t>(state.step));
+    const Batch batch = problems.at(length)->TrainingBatch(use, static_cast<uint64_t>(state.step));
     engine->Update(engine->Gradients(batch, state), learning_rates, state);
   };
   const std::vector<int> lengths = request.settings.training.lengths;
@@ -85,7 +89,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
     for (const int length : lengths) {
       step(length);
       steps += 1;
-      flop += MatmulFlops(settings, task.Tape(length));
+      flop += MatmulFlops(settings, length);
     }
   }
   const double seconds = SecondsSince(start);
@@ -95,7 +99,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
       std::max(result.gemm_peak_gflops, GemmGflops(engine->threads(), request.cuda, share));
 
   // Tests at the longest length.
-  const Batch batch = TestBatch(settings, use, lengths.back());
+  const Batch batch = problems.at(lengths.back())->TestBatch(use, lengths.back(), 0);
   double sequences = 0;
   const Clock::time_point test_start = Clock::now();
   while (sequences == 0 || SecondsSince(test_start) < share) {
@@ -107,17 +111,6 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
 }
 
 }  // namespace
-
-double MatmulFlops(const PackSettings& settings, int64_t tape) {
-  const catalog::Task* task = catalog::FindTask(settings.task);
-  if (task == nullptr) return 0;
-  const double d = settings.model.embedding_dim, layers = settings.model.layers,
-               t = static_cast<double>(tape);
-  const double per_token = 2 * d * (task->input_vocabulary + 1) +
-                           layers * (8 * d * d + 4 * d * settings.model.mlp_dim) +
-                           2 * d * task->output_vocabulary;
-  return 3.0 * settings.training.batch_size * (t * per_token + 4 * layers * d * t * t);
-}
 
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   RETURN_IF_ERROR(Validate(request.settings));

@@ -6,6 +6,7 @@
 #include "proto/base/text.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
+#include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -41,7 +42,7 @@ std::string InstructionSet() {
 
 Capabilities DescribeMachine(bool cuda) {
   Capabilities capabilities;
-  capabilities.experiments = {"algorithmic"};
+  for (const ExperimentKind& kind : ExperimentKinds()) capabilities.experiments.emplace_back(kind.name);
   capabilities.threads = AvailableThreads();
   capabilities.memory_bytes =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "proto/catalog/catalog.h"
+#include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/random/sampling.h"
 
 namespace longreach::trainer {
@@ -68,7 +69,7 @@ Tensor ShiftedPositions(const PackSettings& settings, int64_t tape, int64_t batc
 
 }  // namespace
 
-Distances Distances::ByOffset(std::span<const int64_t> by_offset) {
+Distances Distances::ByOffset(std::span<const int64_t> by_offset, bool causal) {
   Distances distances;
   const int64_t tape = static_cast<int64_t>(by_offset.size());
   distances.tape_ = tape;
@@ -80,24 +81,26 @@ Distances Distances::ByOffset(std::span<const int64_t> by_offset) {
     values[tape - 1 - k] = -distance;
     values[tape - 1 + k] = distance;
   }
+  if (causal) distances.values_R_ = distances.values_R_.narrow(0, 0, tape).clone();
   return distances;
 }
 
-Distances Distances::OfPositions(std::span<const int64_t> positions) {
+Distances Distances::OfPositions(std::span<const int64_t> positions, bool causal) {
   Distances distances;
   distances.tape_ = static_cast<int64_t>(positions.size());
   distances.positions_.assign(positions.begin(), positions.end());
   const auto [lowest, highest] = std::ranges::minmax_element(positions);
   distances.center_ = *highest - *lowest;
-  distances.values_R_ = at::arange(-distances.center_, distances.center_ + 1, at::kLong).to(at::kFloat);
+  distances.values_R_ = at::arange(-distances.center_, causal ? 1 : distances.center_ + 1, at::kLong).to(at::kFloat);
   return distances;
 }
 
 Tensor Distances::Entries(int64_t first_query, int64_t queries) const {
   Tensor entries = at::empty({queries, tape_}, at::kLong);
   int64_t* out = entries.data_ptr<int64_t>();
+  const int64_t last = values_R_.size(0) - 1;
   for (int64_t t = first_query; t < first_query + queries; ++t) {
-    for (int64_t s = 0; s < tape_; ++s) *out++ = Entry(t, s);
+    for (int64_t s = 0; s < tape_; ++s) *out++ = std::min(Entry(t, s), last);
   }
   return entries.to(values_R_.device());
 }
@@ -113,6 +116,7 @@ PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   PassPositions pass;
   const int layers = settings.model.layers;
+  const bool causal = IsCausal(settings);
   switch (use) {
     case PositionUse::kNothing: break;
     case PositionUse::kEmbedding: {
@@ -134,11 +138,11 @@ PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64
     case PositionUse::kDistances:
       for (int layer = 0; layer < layers; ++layer) {
         if (!settings.randomized) {
-          pass.distances.push_back(Distances::ByOffset(Consecutive(tape)));
+          pass.distances.push_back(Distances::ByOffset(Consecutive(tape), causal));
         } else if (settings.positions.randomized_by == RandomizedBy::kDistance) {
-          pass.distances.push_back(Distances::ByOffset(OrderedDistances(settings, tape, source, layer)));
+          pass.distances.push_back(Distances::ByOffset(OrderedDistances(settings, tape, source, layer), causal));
         } else {
-          pass.distances.push_back(Distances::OfPositions(OrderedPositions(settings, tape, source, layer)));
+          pass.distances.push_back(Distances::OfPositions(OrderedPositions(settings, tape, source, layer), causal));
         }
       }
       break;

@@ -16,16 +16,16 @@
 namespace longreach::trainer {
 
 // Signed distances between the tokens of a tape, key minus query: a table of values, and the rule that says
-// which entry a (query, key) pair uses.
+// which entry a (query, key) pair uses. With `causal` only those of keys that are not after the query.
 class Distances {
  public:
   Distances() = default;
 
   // Pairs with |key - query| = k share the distance `by_offset[k]`, signed; by_offset[0] = 0. Entry: key -
   // query + T - 1.
-  static Distances ByOffset(std::span<const int64_t> by_offset);
+  static Distances ByOffset(std::span<const int64_t> by_offset, bool causal = false);
   // The distance of a pair is the difference of their positions. Entry: that difference + the largest one.
-  static Distances OfPositions(std::span<const int64_t> positions);
+  static Distances OfPositions(std::span<const int64_t> positions, bool causal = false);
 
   int64_t tape() const { return tape_; }
   // Entry of (query, key) is key - query + T - 1.
@@ -41,7 +41,8 @@ class Distances {
                ? key - query + tape_ - 1
                : positions_[static_cast<size_t>(key)] - positions_[static_cast<size_t>(query)] + center_;
   }
-  // int64 [queries, T]: the entries of consecutive queries, on the device of the values.
+  // int64 [queries, T]: the entries of consecutive queries, on the device of the values. For a pair that a causal model
+  // has no distance of: that of distance 0.
   Tensor Entries(int64_t first_query, int64_t queries) const;
   Distances To(at::Device device) const;
 

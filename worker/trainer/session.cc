@@ -45,8 +45,9 @@ absl::StatusOr<PackResult> Session::Run() {
 
 absl::Status Session::Prepare() {
   const auto log = [](const std::string& line) { std::cerr << line << std::endl; };
+  ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
   engine_ = MakeEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda}, log);
-  const ParameterLayout& layout = engine_->encoder().layout();
+  const ParameterLayout& layout = engine_->model().layout();
   state_ = InitialState(layout, request_.members);
   RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_));
   RestoreCheckpoints(request_.settings, layout, request_.members, state_, log);
@@ -61,12 +62,12 @@ absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
   std::vector<double> learning_rates;
   for (const Member& member : request_.members) learning_rates.push_back(member.learning_rate);
-  const PositionUse use = engine_->encoder().encoding().Use();
+  const PositionUse use = engine_->model().encoding().Use();
   speed_since_ = Clock::now();
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
-    const Batch batch = TrainingBatch(settings, use, static_cast<uint64_t>(state_.step));
+    const Batch batch = problem_->TrainingBatch(use, static_cast<uint64_t>(state_.step));
     const std::vector<double> losses = engine_->Gradients(batch, state_);
     const std::vector<StepResult> results = engine_->Update(losses, learning_rates, state_);
     MeasureSpeed();
@@ -113,36 +114,57 @@ int Session::PointInterval() const {
 }
 
 absl::Status Session::EvaluateLengths() {
-  const PackSettings& settings = request_.settings;
-  const std::vector<int>& lengths = settings.evaluation.lengths;
-  const PositionUse use = engine_->encoder().encoding().Use();
+  const std::vector<int>& lengths = request_.settings.evaluation.lengths;
   Report(Progress::Phase::kEvaluating);
   while (state_.lengths_done < static_cast<int>(lengths.size())) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
-    const Batch batch = TestBatch(settings, use, lengths[static_cast<size_t>(state_.lengths_done)]);
-    std::vector<TestResult> results;
-    try {
-      results = engine_->Evaluate(batch, state_, [&] {
-        Report(Progress::Phase::kEvaluating);
-        Poll();
-        if (stop_) throw Stopped();
-      });
-    } catch (const Stopped&) {
-      return absl::OkStatus();
-    }
-    for (size_t m = 0; m < results.size(); ++m) {
+    const std::optional<std::vector<TestResult>> results =
+        EvaluateLength(lengths[static_cast<size_t>(state_.lengths_done)]);
+    if (!results) return absl::OkStatus();
+    for (size_t m = 0; m < results->size(); ++m) {
       MemberState& member = state_.members[m];
       if (!member.live) continue;
-      member.accuracy.push_back(static_cast<double>(results[m].hits) /
-                                static_cast<double>(std::max<int64_t>(1, results[m].counted)));
-      member.loss.push_back(results[m].loss);
+      const TestResult& result = (*results)[m];
+      member.accuracy.push_back(static_cast<double>(result.hits) /
+                                static_cast<double>(std::max<int64_t>(1, result.counted)));
+      member.loss.push_back(result.loss);
     }
     ++state_.lengths_done;
     Report(Progress::Phase::kEvaluating);
     CheckpointIfDue();
   }
   return absl::OkStatus();
+}
+
+std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
+  const PositionUse use = engine_->model().encoding().Use();
+  std::vector<TestResult> results(state_.members.size());
+  double outputs = 0;
+  const int parts = problem_->TestParts(length);
+  for (int part = 0; part < parts; ++part) {
+    const Batch batch = problem_->TestBatch(use, length, part);
+    std::vector<TestResult> of_part;
+    try {
+      of_part = engine_->Evaluate(batch, state_, [&] {
+        Report(Progress::Phase::kEvaluating);
+        Poll();
+        if (stop_) throw Stopped();
+      });
+    } catch (const Stopped&) {
+      return std::nullopt;
+    }
+    const double before = outputs;
+    outputs += static_cast<double>(batch.size * batch.outputs);
+    for (size_t m = 0; m < results.size(); ++m) {
+      results[m].hits += of_part[m].hits;
+      results[m].counted += of_part[m].counted;
+      // A mean over the outputs; of one part it is that part's own.
+      results[m].loss = before == 0 ? of_part[m].loss
+                                    : results[m].loss + (of_part[m].loss - results[m].loss) * ((outputs - before) / outputs);
+    }
+  }
+  return results;
 }
 
 absl::StatusOr<PackResult> Session::Finish() {
@@ -158,23 +180,35 @@ absl::StatusOr<PackResult> Session::Finish() {
     of_member.diverged = member.diverged;
     of_member.diverged_at = member.diverged_at;
     if (!member.live || lengths.empty()) continue;
-    for (const auto& [metric, values] :
-         {std::pair("accuracy", &member.accuracy), std::pair("loss", &member.loss)}) {
-      double sum = 0;
-      for (const double value : *values) sum += value;
-      of_member.measurements.push_back(
-          {.metric = metric, .length = 0, .slice = "", .value = sum / static_cast<double>(lengths.size())});
-      for (size_t i = 0; i < lengths.size(); ++i) {
-        of_member.measurements.push_back(
-            {.metric = metric, .length = lengths[i], .slice = "", .value = (*values)[i]});
-      }
-    }
+    of_member.measurements = MeasurementsOf(member);
   }
   result.weights = request_.folder / "weights.safetensors";
   RETURN_IF_ERROR(
-      WriteWeights(result.weights, request_.settings, engine_->encoder().layout(), request_.members, state_));
+      WriteWeights(result.weights, request_.settings, engine_->model().layout(), request_.members, state_));
   Report(Progress::Phase::kWriting);
   return result;
+}
+
+std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) const {
+  const std::vector<int>& lengths = request_.settings.evaluation.lengths;
+  // By metric, over all lengths first.
+  std::vector<std::vector<Measurement>> by_metric;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const std::vector<Score> scores = problem_->Scores(lengths[i], member.accuracy[i], member.loss[i]);
+    by_metric.resize(scores.size());
+    for (size_t s = 0; s < scores.size(); ++s) {
+      std::vector<Measurement>& of_metric = by_metric[s];
+      if (of_metric.empty()) of_metric.push_back({.metric = scores[s].metric, .length = 0, .slice = "", .value = 0});
+      of_metric.push_back({.metric = scores[s].metric, .length = lengths[i], .slice = "", .value = scores[s].value});
+      of_metric[0].value += scores[s].value;
+    }
+  }
+  std::vector<Measurement> all;
+  for (std::vector<Measurement>& of_metric : by_metric) {
+    of_metric[0].value /= static_cast<double>(lengths.size());
+    all.insert(all.end(), of_metric.begin(), of_metric.end());
+  }
+  return all;
 }
 
 void Session::Poll() {
@@ -221,7 +255,7 @@ absl::Status Session::Checkpoint() {
       request_.folder / Text("checkpoint-", state_.step, tested, ".safetensors");
   Report(Progress::Phase::kWriting);
   RETURN_IF_ERROR(
-      WriteCheckpoint(file, request_.settings, engine_->encoder().layout(), request_.members, state_));
+      WriteCheckpoint(file, request_.settings, engine_->model().layout(), request_.members, state_));
   last_checkpoint_ = Clock::now();
   observer_.OnCheckpoint(file, state_.step);
   return absl::OkStatus();

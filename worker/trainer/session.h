@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "worker/trainer/engine/engine.h"
+#include "worker/trainer/problems/problem.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -23,7 +24,10 @@ class Session {
   absl::Status Prepare();
   absl::Status TrainSteps();
   absl::Status EvaluateLengths();
+  // Of one test length, part by part. Nothing when it was stopped on the way.
+  std::optional<std::vector<TestResult>> EvaluateLength(int length);
   absl::StatusOr<PackResult> Finish();
+  std::vector<Measurement> MeasurementsOf(const MemberState& member) const;
 
   // Asks the observer: drops members, remembers a wish to stop.
   void Poll();
@@ -40,6 +44,7 @@ class Session {
 
   const PackRequest& request_;
   Observer& observer_;
+  std::unique_ptr<Problem> problem_;
   std::unique_ptr<StepEngine> engine_;
   PackState state_;
   bool stop_ = false;

@@ -20,6 +20,8 @@ struct PackSettings {
   std::string task;
   std::string encoding;
   bool randomized = false;
+  // Name of the data set; empty for experiments that make their own.
+  std::string data;
 
   struct Model {
     int layers = 5;
@@ -31,6 +33,11 @@ struct PackSettings {
     bool break_symmetry = false;
     int sandwich_dim = 128;
     int learned_rows = 2048;
+    int decoder_layers = 8;
+    int classes = 1000;
+    bool row_delimiter = true;
+    bool count_delimiters = true;
+    enum class PixelEmbedding { kLookup, kLinear } pixel_embedding = PixelEmbedding::kLookup;
   } model;
 
   struct Positions {
@@ -63,6 +70,12 @@ struct MemberFile {
   int member = 0;
 };
 
+// Where a pack's data set lies on this machine.
+struct DataSource {
+  std::filesystem::path folder;  // The machine's data folder; empty: the usual one (worker/data/data_folder.h).
+  std::string sha256;            // The identity that the job asks for; empty: any.
+};
+
 // One job of the pack.
 struct Member {
   std::string job;  // Its id: written into checkpoints, and checked when one is read.
@@ -79,6 +92,7 @@ struct PackRequest {
   PackSettings settings;
   std::vector<Member> members;        // 1 to kMaxPack.
   std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
+  DataSource data;                    // Of settings.data.
   int threads = 0;                    // 0: all cores.
   bool cuda = false;                  // The plugin must have been loaded (LoadCudaPlugin) and a device found.
   double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.
@@ -173,7 +187,7 @@ Capabilities DescribeMachine(bool cuda);
 absl::Status LoadCudaPlugin(const std::filesystem::path& plugin);
 
 struct BenchRequest {
-  PackSettings settings;  // Steps and evaluation are ignored.
+  PackSettings settings;  // Steps and evaluation are ignored. A data set is not read: random bytes stand in for it.
   int pack = 1;
   double seconds = 10;
   int threads = 0;
@@ -190,9 +204,9 @@ struct BenchResult {
 };
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request);
 
-// FLOP of the matrix products of one update of one member on a tape of `tape` tokens (backward counted as
-// twice forward): 3 B [T (2 d (V_in+1) + layers (8 d^2 + 4 d mlp) + 2 d V_out) + 4 layers d T^2], 2 FLOP per
-// multiply-add.
-double MatmulFlops(const PackSettings& settings, int64_t tape);
+// FLOP of the matrix products of one update of one member at a requested length with tape T (backward counted as twice
+// forward, 2 FLOP per multiply-add). Algorithmic: 3 B [T (2 d (V_in+1) + layers (8 d^2 + 4 d mlp) + 2 d V_out) +
+// 4 layers d T^2]. Language: the same, half of the last term. Images: the encoder's, and its decoder's.
+double MatmulFlops(const PackSettings& settings, int length);
 
 }  // namespace longreach::trainer

@@ -6,6 +6,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/random/random_stream.h"
 #include "worker/trainer/tasks/support/task.h"
 #include "worker/trainer/train.h"
@@ -44,9 +45,9 @@ absl::Status Unknown(std::string_view field, const std::string& name, const std:
            closest.empty() ? "; known are " + Join(known, ", ") : "; did you mean '" + closest + "'?"));
 }
 
-absl::Status ValidateLengths(std::string_view field, const std::vector<int>& lengths) {
+absl::Status ValidateLengths(std::string_view field, const std::vector<int>& lengths, int most) {
   for (size_t i = 0; i < lengths.size(); ++i) {
-    RETURN_IF_ERROR(InRange(field, lengths[i], 1, tasks::kMaxInputLength));
+    RETURN_IF_ERROR(InRange(field, lengths[i], 1, most));
     if (i > 0 && lengths[i] <= lengths[i - 1]) {
       return Refuse(field, lengths[i], Text("does not follow ", lengths[i - 1], ": lengths ascend"));
     }
@@ -82,13 +83,16 @@ absl::Status ValidateModel(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
-absl::Status ValidatePositions(const PackSettings& settings, const catalog::Encoding& encoding,
-                               const catalog::Task& task) {
+absl::Status ValidatePositions(const PackSettings& settings, const catalog::Encoding& encoding) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
   const PackSettings::Positions& positions = settings.positions;
   RETURN_IF_ERROR(InRange("positions.max_position", positions.max_position, 1, kMaxRows));
   RETURN_IF_ERROR(InRange("positions.shift_max", positions.shift_max, 0, kMaxRows));
+  if (IsCausal(settings) && (positions.relative_as_released || settings.model.break_symmetry)) {
+    return Refuse(positions.relative_as_released ? "positions.relative_as_released" : "model.break_symmetry", "true",
+                  Text("tells the two sides apart, and experiment '", settings.experiment, "' looks back only"));
+  }
   const bool shifted = (encoding.positions & catalog::kShifted) != 0;
   if (settings.randomized && (encoding.positions & catalog::kRandomized) == 0) {
     return Refuse("encoding", settings.encoding + ":randomized",
@@ -106,7 +110,7 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   for (const auto& [field, lengths] : {std::pair("training.lengths", &settings.training.lengths),
                                        std::pair("evaluation.lengths", &settings.evaluation.lengths)}) {
     for (const int length : *lengths) {
-      const int64_t tape = task.Tape(length);
+      const int64_t tape = TapeOf(settings, length);
       if (tape <= positions.max_position) continue;
       return Refuse(field, length,
                     Text("takes a tape of ", tape, " positions, more than positions.max_position ",
@@ -119,11 +123,14 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
 }  // namespace
 
 absl::Status Validate(const PackSettings& settings) {
-  if (settings.experiment != "algorithmic") {
-    return Unknown("experiment", settings.experiment, {"algorithmic"});
+  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
+  if (kind == nullptr) return Unknown("experiment", settings.experiment, Names(ExperimentKinds()));
+  RETURN_IF_ERROR(kind->Validate(settings));
+  if (kind->needs_data == settings.data.empty()) {
+    return Refuse("data", "'" + settings.data + "'",
+                  Text("does not go with experiment '", kind->name, "'",
+                       kind->needs_data ? ", which needs the name of a data set" : ", which makes its own data"));
   }
-  const catalog::Task* task = catalog::FindTask(settings.task);
-  if (task == nullptr) return Unknown("task", settings.task, Names(catalog::Tasks()));
   const catalog::Encoding* encoding = catalog::FindEncoding(settings.encoding);
   if (encoding == nullptr) return Unknown("encoding", settings.encoding, Names(catalog::Encodings()));
   RETURN_IF_ERROR(ValidateModel(settings));
@@ -132,17 +139,19 @@ absl::Status Validate(const PackSettings& settings) {
   RETURN_IF_ERROR(InRange("training.steps", training.steps, 0, std::numeric_limits<int>::max()));
   RETURN_IF_ERROR(
       InRange("training.batch_size", training.batch_size, 1, static_cast<int>(Draws::kMaxSequences)));
-  RETURN_IF_ERROR(ValidateLengths("training.lengths", training.lengths));
+  const int most = kind->needs_data ? std::numeric_limits<int>::max() : tasks::kMaxInputLength;
+  RETURN_IF_ERROR(ValidateLengths("training.lengths", training.lengths, most));
   if (training.steps > 0 && training.lengths.empty()) {
     return absl::InvalidArgumentError("training.lengths: is empty, but there are steps to train");
   }
   if (!(training.clip_norm > 0)) {
     return Refuse("training.clip_norm", ShortestNumber(training.clip_norm), "is not a positive number");
   }
-  RETURN_IF_ERROR(InRange("evaluation.examples", settings.evaluation.examples, 1,
+  // 0: all that a data set has.
+  RETURN_IF_ERROR(InRange("evaluation.examples", settings.evaluation.examples, kind->needs_data ? 0 : 1,
                           static_cast<int>(Draws::kMaxSequences)));
-  RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", settings.evaluation.lengths));
-  return ValidatePositions(settings, *encoding, *task);
+  RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", settings.evaluation.lengths, most));
+  return ValidatePositions(settings, *encoding);
 }
 
 absl::Status ValidateRequest(const PackRequest& request) {

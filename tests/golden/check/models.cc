@@ -188,7 +188,7 @@ class ModelCheck {
     // An engine that does not know these settings leaves them to LibTorch, which is checked by itself.
     if (engine_->Name() != arrangement_.engine) return;
     if (!Start()) return;
-    const trainer::ParameterLayout& layout = engine_->encoder().layout();
+    const trainer::ParameterLayout& layout = engine_->model().layout();
     CompareScalarOrTensor("step0/logits", batches[0]);
     const trainer::TestResult test = engine_->Evaluate(batches[0], state_, [] {})[Index()];
     if (const auto accuracy = Floats(*stored_.file, "step0/accuracy")) {
@@ -231,7 +231,7 @@ class ModelCheck {
 
   // A pack whose other members have other seeds and learning rates, with the stored parameters in its member.
   bool Start() {
-    const trainer::ParameterLayout& layout = engine_->encoder().layout();
+    const trainer::ParameterLayout& layout = engine_->model().layout();
     std::vector<trainer::Member> members(static_cast<size_t>(arrangement_.members));
     for (size_t m = 0; m < members.size(); ++m) {
       members[m].seed = static_cast<uint32_t>(100 + m);
@@ -307,7 +307,7 @@ class ModelCheck {
   void RememberSigns() {
     const Tensor gradient = engine_->gradients()[member_];
     Tensor signs = at::zeros({gradient.numel()}, at::kBool);
-    for (const Parameter& parameter : engine_->encoder().layout().parameters()) {
+    for (const Parameter& parameter : engine_->model().layout().parameters()) {
       const Tensor part = gradient.narrow(0, parameter.offset, parameter.size).abs();
       signs.narrow(0, parameter.offset, parameter.size).copy_(part > kLaterGradientWithSign * part.max());
     }
@@ -317,7 +317,7 @@ class ModelCheck {
   // A parameter as the next forward pass will see it.
   Tensor Clamped(const Parameter& parameter) {
     const Tensor copy = state_.parameters[member_].clone();
-    engine_->encoder().encoding().Clamp(trainer::ViewParameters(engine_->encoder().layout(), copy));
+    engine_->model().encoding().Clamp(trainer::ViewParameters(engine_->model().layout(), copy));
     return copy.narrow(0, parameter.offset, parameter.size).view(parameter.shape);
   }
 
@@ -338,7 +338,7 @@ void CheckModel(const Stored& stored, FileCheck& check) {
   std::vector<Batch> batches;
   for (int s = 0; s < kUpdates; ++s) {
     const std::unique_ptr<StepEngine> engine = trainer::MakeLibtorchEngine(*settings, {.threads = 1});
-    absl::StatusOr<Batch> batch = StoredBatch(stored, *settings, engine->encoder().encoding().Use(), s);
+    absl::StatusOr<Batch> batch = StoredBatch(stored, *settings, engine->model().encoding().Use(), s);
     check.Require(batch.ok(), std::string(batch.status().message()));
     if (!batch.ok()) return;
     batches.push_back(*std::move(batch));

@@ -19,16 +19,18 @@ v1::JobSpec SpecOf(const std::string& text) {
 TEST(SpecToSettingsTest, CarriesEveryField) {
   // Every value differs from the struct's default.
   const absl::StatusOr<trainer::PackSettings> settings = SettingsOf(SpecOf(R"pb(
-    experiment: "algorithmic" task: "parity_check" encoding: "log_kerple" randomized: true
+    experiment: "images" task: "imagenet" data: "photographs" encoding: "log_kerple" randomized: true
     model { layers: 2 embedding_dim: 16 heads: 4 mlp_dim: 32 dropout: 0.25 kerple_shared: true break_symmetry: true
-            sandwich_dim: 24 learned_rows: 99 }
+            sandwich_dim: 24 learned_rows: 99 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
+            pixel_embedding: "linear" }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero" }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13 }
     evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 })pb"));
 
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_EQ(settings->experiment, "algorithmic");
-  EXPECT_EQ(settings->task, "parity_check");
+  EXPECT_EQ(settings->experiment, "images");
+  EXPECT_EQ(settings->task, "imagenet");
+  EXPECT_EQ(settings->data, "photographs");
   EXPECT_EQ(settings->encoding, "log_kerple");
   EXPECT_TRUE(settings->randomized);
   EXPECT_EQ(settings->model.layers, 2);
@@ -40,6 +42,11 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_TRUE(settings->model.break_symmetry);
   EXPECT_EQ(settings->model.sandwich_dim, 24);
   EXPECT_EQ(settings->model.learned_rows, 99);
+  EXPECT_EQ(settings->model.decoder_layers, 3);
+  EXPECT_EQ(settings->model.classes, 7);
+  EXPECT_FALSE(settings->model.row_delimiter);
+  EXPECT_FALSE(settings->model.count_delimiters);
+  EXPECT_EQ(settings->model.pixel_embedding, trainer::PackSettings::Model::PixelEmbedding::kLinear);
   EXPECT_EQ(settings->positions.max_position, 77);
   EXPECT_EQ(settings->positions.randomized_by, trainer::PackSettings::Positions::RandomizedBy::kPosition);
   EXPECT_TRUE(settings->positions.relative_as_released);
@@ -59,7 +66,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
 // fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
-  EXPECT_EQ(v1::Model::descriptor()->field_count(), 9);
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 4);
@@ -67,10 +74,12 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
   const absl::Status by = SettingsOf(SpecOf("positions { randomized_by: 'token' }")).status();
+  const absl::Status pixels = SettingsOf(SpecOf("model { pixel_embedding: 'convolution' }")).status();
   const absl::Status shift = SettingsOf(SpecOf("positions { shift_at_test: 'never' }")).status();
 
   EXPECT_EQ(by.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(by.message()), HasSubstr("positions.randomized_by is 'token'"));
+  EXPECT_THAT(std::string(pixels.message()), HasSubstr("model.pixel_embedding is 'convolution'"));
   EXPECT_THAT(std::string(shift.message()), HasSubstr("positions.shift_at_test is 'never'"));
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 struct Sizes {
   int64_t batch, tape, heads, head_dim, queries;
+  bool causal = false;
 };
 
 enum class With { kNothing, kRotation, kBias, kBiasByPosition, kContent, kContentByPosition };
@@ -29,7 +30,8 @@ class AttentionTest : public testing::TestWithParam<std::tuple<Sizes, With>> {
               .tape = sizes.tape,
               .heads = sizes.heads,
               .head_dim = sizes.head_dim,
-              .queries = sizes.queries};
+              .queries = sizes.queries,
+              .causal = sizes.causal};
     const int64_t width = sizes.heads * sizes.head_dim;
     const bool apart = sizes.queries < sizes.tape;
     if (apart) q_ = at::randn({sizes.batch * sizes.queries, width}) * 2;
@@ -40,7 +42,8 @@ class AttentionTest : public testing::TestWithParam<std::tuple<Sizes, With>> {
     }
     const std::vector<int64_t> positions = Ascending(sizes.tape);
     const bool by_position = with == With::kBiasByPosition || with == With::kContentByPosition;
-    distances_ = by_position ? Distances::OfPositions(positions) : Distances::ByOffset(positions);
+    distances_ = by_position ? Distances::OfPositions(positions, sizes.causal)
+                             : Distances::ByOffset(positions, sizes.causal);
     terms_.distances = &distances_;
     const int64_t entries = distances_.values().size(0);
     if (with == With::kBias || with == With::kBiasByPosition) table_ = at::randn({sizes.heads, entries}) * 3;
@@ -115,7 +118,11 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionTest,
     testing::Combine(testing::Values(Sizes{2, 2, 8, 8, 2}, Sizes{1, 16, 2, 8, 16}, Sizes{3, 17, 2, 8, 17},
                                      Sizes{2, 41, 8, 8, 1}, Sizes{2, 33, 4, 8, 7}, Sizes{2, 13, 3, 6, 13},
-                                     Sizes{2, 19, 2, 16, 5}, Sizes{1, 100, 1, 2, 100}),
+                                     Sizes{2, 19, 2, 16, 5}, Sizes{1, 100, 1, 2, 100}, Sizes{2, 37, 2, 32, 37},
+                                     Sizes{2, 16, 2, 8, 16, true}, Sizes{2, 45, 2, 8, 45, true},
+                                     Sizes{2, 21, 2, 6, 21, true}, Sizes{2, 64, 2, 32, 64, true},
+                                     Sizes{1, 75, 3, 32, 75, true}, Sizes{2, 30, 2, 32, 11, true},
+                                     Sizes{2, 1, 2, 32, 1, true}),
                      testing::Values(With::kNothing, With::kRotation, With::kBias, With::kBiasByPosition,
                                      With::kContent, With::kContentByPosition)));
 
@@ -123,12 +130,13 @@ TEST(LongAttentionTest, BlocksOfQueriesGiveWhatAllAtOnceGives) {
   // Long enough for several blocks in the general path, with Transformer-XL's term.
   at::manual_seed(1);
   const int64_t heads = 4, head_dim = 8;
-  for (const auto& [tape, by_position] : {std::pair<int64_t, bool>{700, false}, {300, true}}) {
+  for (const auto& [tape, by_position, causal] :
+       {std::tuple<int64_t, bool, bool>{700, false, false}, {300, true, false}, {700, false, true}, {300, true, true}}) {
     const AttentionShape shape{
-        .batch = 4, .tape = tape, .heads = heads, .head_dim = head_dim, .queries = tape};
+        .batch = 4, .tape = tape, .heads = heads, .head_dim = head_dim, .queries = tape, .causal = causal};
     const Tensor kv = at::randn({1, 4 * tape, 3 * heads * head_dim});
     const Distances distances =
-        by_position ? Distances::OfPositions(Ascending(tape)) : Distances::ByOffset(Ascending(tape));
+        by_position ? Distances::OfPositions(Ascending(tape), causal) : Distances::ByOffset(Ascending(tape), causal);
     LayerTerms terms;
     terms.distances = &distances;
     terms.content = {.content_bias = at::randn({heads, head_dim}),

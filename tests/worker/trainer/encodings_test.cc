@@ -31,7 +31,7 @@ PackSettings SmallSettings(const std::string& encoding, bool randomized) {
 PackState StateOf(const StepEngine& engine, int members) {
   std::vector<Member> jobs(static_cast<size_t>(members));
   for (size_t m = 0; m < jobs.size(); ++m) jobs[m].seed = static_cast<uint32_t>(m);
-  return InitialState(engine.encoder().layout(), jobs);
+  return InitialState(engine.model().layout(), jobs);
 }
 
 struct Variant {
@@ -62,7 +62,7 @@ TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
       MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true});
   PackState state = StateOf(*units, 3);
   PackState same = StateOf(*batched, 3);
-  const Batch batch = TrainingBatch(Settings(), units->encoder().encoding().Use(), 0);
+  const Batch batch = TrainingBatch(Settings(), units->model().encoding().Use(), 0);
 
   const std::vector<double> losses = units->Gradients(batch, state);
   const std::vector<double> batched_losses = batched->Gradients(batch, same);
@@ -72,9 +72,9 @@ TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
   EXPECT_LT((units->gradients() - batched->gradients()).abs().max().item<double>(), 1e-4 * largest);
   EXPECT_LT((units->Logits(batch, state) - batched->Logits(batch, same)).abs().max().item<double>(), 1e-4);
   const std::vector<TestResult> tests =
-      units->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), state, [] {});
+      units->Evaluate(TestBatch(Settings(), units->model().encoding().Use(), 6), state, [] {});
   const std::vector<TestResult> batched_tests =
-      batched->Evaluate(TestBatch(Settings(), units->encoder().encoding().Use(), 6), same, [] {});
+      batched->Evaluate(TestBatch(Settings(), units->model().encoding().Use(), 6), same, [] {});
   for (size_t m = 0; m < 3; ++m) {
     EXPECT_EQ(tests[m].counted, 36);
     EXPECT_EQ(tests[m].counted, batched_tests[m].counted);
@@ -89,7 +89,7 @@ TEST_P(EncodingContractTest, BitsDependNeitherOnPackNorOnThreads) {
   const auto train = [&](int members, int threads) {
     const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = threads});
     PackState state = StateOf(*engine, members);
-    const PositionUse use = engine->encoder().encoding().Use();
+    const PositionUse use = engine->model().encoding().Use();
     const std::vector<double> learning_rates = {1e-3, 2e-3, 3e-3};
     for (uint64_t step = 0; step < 3; ++step) {
       engine->Update(engine->Gradients(TrainingBatch(settings, use, step), state), learning_rates, state);
@@ -111,9 +111,9 @@ TEST_P(EncodingContractTest, EveryParameterGetsAGradient) {
   const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = 1});
   PackState state = StateOf(*engine, 1);
 
-  engine->Gradients(TrainingBatch(Settings(), engine->encoder().encoding().Use(), 0), state);
+  engine->Gradients(TrainingBatch(Settings(), engine->model().encoding().Use(), 0), state);
 
-  for (const Parameter& parameter : engine->encoder().layout().parameters()) {
+  for (const Parameter& parameter : engine->model().layout().parameters()) {
     EXPECT_GT(engine->gradients()[0].narrow(0, parameter.offset, parameter.size).abs().max().item<double>(),
               0)
         << parameter.name;
@@ -128,7 +128,7 @@ TEST_P(EncodingContractTest, DistinguishesOrdersOfTheTokens) {
   PackState state = StateOf(*engine, 1);
   Batch batch = OnTape(2, {0, 1, 1, 0, 0, /**/ 0, 0, 1, 1, 0}, std::vector<uint8_t>(10), {5, 5}, 2);
   // The same positions for both sequences, shifted or not.
-  batch.positions = DrawPositions(settings, engine->encoder().encoding().Use(), batch.tape, 2,
+  batch.positions = DrawPositions(settings, engine->model().encoding().Use(), batch.tape, 2,
                                   {.key = 3, .step = 0, .test = false});
   if (batch.positions.embedding.defined() && batch.positions.embedding.dim() == 2) {
     batch.positions.embedding = batch.positions.embedding.select(0, 0).expand({2, batch.tape}).contiguous();
@@ -151,12 +151,12 @@ INSTANTIATE_TEST_SUITE_P(All, EncodingContractTest, testing::ValuesIn(AllVariant
 
 TEST(EncodingsTest, SwitchesChangeWhatTheySay) {
   const auto count = [](PackSettings settings) {
-    return MakeLibtorchEngine(settings, {.threads = 1})->encoder().layout().count();
+    return MakeLibtorchEngine(settings, {.threads = 1})->model().layout().count();
   };
   const auto logits = [](PackSettings settings) {
     const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(settings, {.threads = 1});
     PackState state = StateOf(*engine, 1);
-    return engine->Logits(TestBatch(settings, engine->encoder().encoding().Use(), 6), state);
+    return engine->Logits(TestBatch(settings, engine->model().encoding().Use(), 6), state);
   };
   const auto differ = [&](const PackSettings& a, const PackSettings& b) {
     return (logits(a) - logits(b)).abs().max().item<double>() > 1e-6;
@@ -190,7 +190,7 @@ TEST(EncodingsTest, FullSizeModelsHaveTheStatedNumberOfParameters) {
     PackSettings settings;
     settings.task = task;
     settings.encoding = encoding;
-    return MakeLibtorchEngine(settings, {.threads = 1})->encoder().layout().count();
+    return MakeLibtorchEngine(settings, {.threads = 1})->model().layout().count();
   };
   EXPECT_EQ(count("even_pairs", "rope"), 248'962);
   EXPECT_EQ(count("bucket_sort", "none"), 249'349);

@@ -26,11 +26,11 @@ class LanesBitsTest : public testing::TestWithParam<const char*> {
     const PackSettings settings = Settings();
     const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name, threads);
     while (state.step < last) {
-      const Batch batch = TrainingBatch(settings, engine->encoder().encoding().Use(), static_cast<uint64_t>(state.step));
+      const Batch batch = TrainingBatch(settings, engine->model().encoding().Use(), static_cast<uint64_t>(state.step));
       engine->Update(engine->Gradients(batch, state), rates, state);
     }
   }
-  static PackState Start(int members) { return ScatteredState(MakeNamed(Settings(), "libtorch", 1)->encoder(), members); }
+  static PackState Start(int members) { return ScatteredState(MakeNamed(Settings(), "libtorch", 1)->model(), members); }
 };
 
 TEST_P(LanesBitsTest, DependOnNoThreads) {
@@ -60,7 +60,7 @@ TEST_P(LanesBitsTest, DependOnNoPack) {
     EXPECT_TRUE(at::equal(pack.parameters[2], alone.parameters[0])) << name;
     EXPECT_FALSE(at::equal(pack.parameters[1], alone.parameters[0])) << name;
     const std::unique_ptr<StepEngine> engine = MakeNamed(Settings(), name);
-    const Batch batch = TestBatch(Settings(), engine->encoder().encoding().Use(), 20);
+    const Batch batch = TestBatch(Settings(), engine->model().encoding().Use(), 20);
     const TestResult in_pack = engine->Evaluate(batch, pack, [] {})[2];
     EXPECT_EQ(in_pack.loss, engine->Evaluate(batch, alone, [] {})[0].loss) << name;
   }

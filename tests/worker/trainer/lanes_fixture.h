@@ -23,13 +23,13 @@ inline std::unique_ptr<StepEngine> MakeNamed(const PackSettings& settings, const
 }
 
 // Members with parameters away from their initial values, where many gradients would be alike.
-inline PackState ScatteredState(const Encoder& encoder, int members) {
+inline PackState ScatteredState(const Model& model, int members) {
   std::vector<Member> jobs(static_cast<size_t>(members));
   for (size_t m = 0; m < jobs.size(); ++m) jobs[m].seed = static_cast<uint32_t>(m);
-  PackState state = InitialState(encoder.layout(), jobs);
+  PackState state = InitialState(model.layout(), jobs);
   for (int64_t m = 0; m < state.size(); ++m) {
     const at::Generator generator = at::detail::createCPUGenerator(static_cast<uint64_t>(m) + 77);
-    for (const Parameter& parameter : encoder.layout().parameters()) {
+    for (const Parameter& parameter : model.layout().parameters()) {
       Tensor values = state.parameters[m].narrow(0, parameter.offset, parameter.size);
       values.add_(at::randn(values.sizes(), generator) * (parameter.shape.size() == 1 ? 0.1 : 0.02));
     }

@@ -44,13 +44,13 @@ class LanesTest : public testing::Test {
   static void ExpectSameGradients(PackSettings settings, int length) {
     settings.training.lengths = {length};
     const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
-    PackState state = ScatteredState(oracle->encoder(), 1);
+    PackState state = ScatteredState(oracle->model(), 1);
     for (const std::string& name : LanesNames()) {
       const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
       ASSERT_EQ(engine->Name(), name);
       double best = kGradientErrorAtKinks;
       for (uint64_t step = 0; step < kBatches && best > kGradientError; ++step) {
-        const Batch batch = TrainingBatch(settings, oracle->encoder().encoding().Use(), step);
+        const Batch batch = TrainingBatch(settings, oracle->model().encoding().Use(), step);
         const double loss = oracle->Gradients(batch, state)[0];
         const double ours = engine->Gradients(batch, state)[0];
         const Tensor &expected = oracle->gradients(), &gradient = engine->gradients();
@@ -58,7 +58,7 @@ class LanesTest : public testing::Test {
         const double error = RelativeError(gradient, expected);
         EXPECT_LT(error, kGradientErrorAtKinks) << name << " tape " << batch.tape;
         best = std::min(best, error);
-        for (const Parameter& parameter : oracle->encoder().layout().parameters()) {
+        for (const Parameter& parameter : oracle->model().layout().parameters()) {
           const auto part = [&](const Tensor& flat) { return flat[0].narrow(0, parameter.offset, parameter.size); };
           // A parameter may be all cancellation: what counts is its part of the whole.
           const double off = (part(gradient) - part(expected)).norm().item<double>();
@@ -87,8 +87,8 @@ TEST_P(LanesEncodingTest, HasTheLogitsAndTestsOfLibtorch) {
   PackSettings settings = FullSettings(GetParam(), "missing_duplicate_string");
   settings.evaluation.examples = 37;
   const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
-  PackState state = ScatteredState(oracle->encoder(), 2);
-  const Batch batch = TestBatch(settings, oracle->encoder().encoding().Use(), 60);
+  PackState state = ScatteredState(oracle->model(), 2);
+  const Batch batch = TestBatch(settings, oracle->model().encoding().Use(), 60);
   const Tensor logits = oracle->Logits(batch, state);
   const std::vector<TestResult> results = oracle->Evaluate(batch, state, [] {});
   for (const std::string& name : LanesNames()) {
@@ -143,8 +143,8 @@ TEST_F(LanesTest, AgreesWithLibtorchOnTheMasksOfTests) {
   PackSettings settings = FullSettings({"sin_cos"}, "reverse_string");
   settings.evaluation = {.lengths = {}, .examples = 20, .dropout = true};
   const std::unique_ptr<StepEngine> oracle = MakeNamed(settings, "libtorch");
-  PackState state = ScatteredState(oracle->encoder(), 1);
-  const Batch batch = TestBatch(settings, oracle->encoder().encoding().Use(), 12);
+  PackState state = ScatteredState(oracle->model(), 1);
+  const Batch batch = TestBatch(settings, oracle->model().encoding().Use(), 12);
   const TestResult expected = oracle->Evaluate(batch, state, [] {})[0];
   for (const std::string& name : LanesNames()) {
     const TestResult tested = MakeNamed(settings, name)->Evaluate(batch, state, [] {})[0];
@@ -174,9 +174,9 @@ TEST_F(LanesTest, MarksAMemberWhoseLossIsNotFiniteAndGoesOnWithTheOthers) {
   settings.training.lengths = {5};
   for (const std::string& name : LanesNames()) {
     const std::unique_ptr<StepEngine> engine = MakeNamed(settings, name);
-    PackState state = ScatteredState(engine->encoder(), 2);
-    state.parameters[0].narrow(0, engine->encoder().layout().Find("layer1.ffn1.w")->offset, 1).fill_(std::nan(""));
-    const Batch batch = TrainingBatch(settings, engine->encoder().encoding().Use(), 0);
+    PackState state = ScatteredState(engine->model(), 2);
+    state.parameters[0].narrow(0, engine->model().layout().Find("layer1.ffn1.w")->offset, 1).fill_(std::nan(""));
+    const Batch batch = TrainingBatch(settings, engine->model().encoding().Use(), 0);
 
     const std::vector<StepResult> results = engine->Update(engine->Gradients(batch, state), {1e-3, 1e-3}, state);
 

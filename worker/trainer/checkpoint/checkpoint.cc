@@ -128,6 +128,14 @@ absl::StatusOr<MemberCheckpoint> ReadMember(FileCache& cache, const MemberFile& 
 
 }  // namespace
 
+// Of experiments with a data set.
+static std::string DataSettings(const PackSettings& s) {
+  if (s.data.empty()) return "";
+  return Text("data=", s.data, "\ndecoder_layers=", s.model.decoder_layers, "\nclasses=", s.model.classes,
+              "\nrow_delimiter=", s.model.row_delimiter, "\ncount_delimiters=", s.model.count_delimiters,
+              "\npixel_embedding=", static_cast<int>(s.model.pixel_embedding), "\n");
+}
+
 std::string SettingsHash(const PackSettings& s) {
   std::vector<std::string> training, testing;
   for (const int n : s.training.lengths) training.push_back(std::to_string(n));
@@ -144,7 +152,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
-      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n"));
+      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members) {

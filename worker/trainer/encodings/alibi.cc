@@ -30,13 +30,15 @@ Tensor AlibiSlopes(int heads, at::Device device) {
 class Alibi final : public Encoding {
  public:
   explicit Alibi(const EncodingConfig& config)
-      : slopes_H1_(AlibiSlopes(config.num_heads, config.device).view({-1, 1})) {}
+      : causal_(config.causal), slopes_H1_(AlibiSlopes(config.num_heads, config.device).view({-1, 1})) {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
 
   // One bias per head and signed distance; attention looks it up, so nothing T x T is built.
   Tensor BiasTable(const Distances& distances, const ParameterSet&, int) const override {
     const Tensor distance_R = distances.values();  // Key minus query, in positions.
+    // Looking back only, as its authors do, there is nothing to tell apart.
+    if (causal_) return slopes_H1_ * -distance_R.abs();
     // Attention sees both sides, and |distance| alone cannot tell left from right. The source breaks
     // the tie by +0.5 on the left; without it our scores would not compare with theirs.
     const Tensor bias_R = -distance_R.abs() + 0.5 * (distance_R < 0);
@@ -44,6 +46,7 @@ class Alibi final : public Encoding {
   }
 
  private:
+  bool causal_;
   Tensor slopes_H1_;
 };
 

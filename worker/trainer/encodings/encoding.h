@@ -25,6 +25,7 @@ struct EncodingConfig {
   bool kerple_shared = false;
   bool break_symmetry = false;
   bool relative_as_released = false;
+  bool causal = false;  // No key comes after its query.
   at::Device device = at::kCPU;
 
   int head_dim() const { return embedding_dim / num_heads; }

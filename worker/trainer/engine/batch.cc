@@ -20,7 +20,7 @@ Batch MakeBatch(const PackSettings& settings, PositionUse use, int requested_len
   std::vector<int32_t> valid(static_cast<size_t>(size));
   const absl::Status filled = tasks::FillBatch(task, requested_length, stream, 0, inputs, targets, valid);
   TORCH_CHECK(filled.ok(), std::string(filled.message()));  // Validate() has refused such lengths.
-  Batch batch = OnTape(size, inputs, std::move(targets), std::move(valid), entry.input_vocabulary);
+  Batch batch = OnTape(size, inputs, targets, std::move(valid), entry.input_vocabulary);
   batch.positions = DrawPositions(settings, use, batch.tape, size, source);
   batch.source = source;
   return batch;
@@ -28,18 +28,18 @@ Batch MakeBatch(const PackSettings& settings, PositionUse use, int requested_len
 
 }  // namespace
 
-Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8_t> targets,
+Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector<uint8_t>& targets,
              std::vector<int32_t> valid, int input_vocabulary) {
   Batch batch;
   batch.size = size;
   const int64_t input_length = static_cast<int64_t>(inputs.size()) / size;
   batch.outputs = static_cast<int64_t>(targets.size()) / size;
   batch.tape = input_length + batch.outputs;
-  batch.tokens.assign(static_cast<size_t>(size * batch.tape), static_cast<uint8_t>(input_vocabulary));
+  batch.tokens.assign(static_cast<size_t>(size * batch.tape), static_cast<uint16_t>(input_vocabulary));
   for (int64_t b = 0; b < size; ++b) {
     std::copy_n(inputs.begin() + b * input_length, input_length, batch.tokens.begin() + b * batch.tape);
   }
-  batch.targets = std::move(targets);
+  batch.targets.assign(targets.begin(), targets.end());
   batch.valid = std::move(valid);
   return batch;
 }
@@ -70,20 +70,20 @@ KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place
                   settings.model.dropout);
 }
 
-std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& encoder, const Batch& batch,
+std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Model& model, const Batch& batch,
                                    int64_t first, int64_t count) {
   std::vector<Tensor> factors;
   if (settings.model.dropout == 0) return factors;
-  const int64_t dim = encoder.embedding_dim();
+  const int64_t dim = model.embedding_dim();
   const int64_t padded = (dim + 7) / 8 * 8;  // Draws are made in runs that begin at multiples of 8.
   std::vector<float> row(static_cast<size_t>(padded));
-  for (int place = 0; place < encoder.DropoutPlaces(); ++place) {
-    if (!encoder.DropsOut(place)) {
+  for (int place = 0; place < model.DropoutPlaces(); ++place) {
+    if (!model.DropsOut(place)) {
       factors.emplace_back();
       continue;
     }
     const KeepMask mask = DropoutMask(settings, batch, place);
-    const int64_t rows = encoder.RowsAt(place, batch.tape, batch.outputs);
+    const int64_t rows = model.RowsAt(place, batch.tape, batch.outputs);
     Tensor factor = at::empty({count * rows, dim}, at::kFloat);
     float* out = factor.data_ptr<float>();
     if (padded == dim && rows == batch.tape) {

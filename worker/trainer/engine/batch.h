@@ -1,10 +1,11 @@
-// A batch as all engines read it: tokens, targets and positions, the same for all members of a pack.
+// A batch as all engines read it: tokens, targets and positions, the same for all members of a pack; and the batches of the
+// algorithmic tasks.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "worker/trainer/model/encoder.h"
+#include "worker/trainer/model/model.h"
 #include "worker/trainer/random/sampling.h"
 #include "worker/trainer/train.h"
 
@@ -14,15 +15,15 @@ struct Batch {
   int64_t size = 0;
   int64_t tape = 0;
   int64_t outputs = 0;
-  std::vector<uint8_t> tokens;   // [size, tape]; output positions hold the id V_in.
-  std::vector<uint8_t> targets;  // [size, outputs].
-  std::vector<int32_t> valid;    // [size]: leading outputs that count for accuracy.
+  std::vector<uint16_t> tokens;   // [size, tape]; empty output positions and the begin of a text hold the id V_in.
+  std::vector<uint16_t> targets;  // [size, outputs].
+  std::vector<int32_t> valid;     // [size]: leading outputs that count for accuracy.
   PassPositions positions;
   PassSource source;             // For dropout.
 };
 
 // Puts inputs [size, input_length] on a tape with empty output positions.
-Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, std::vector<uint8_t> targets,
+Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector<uint8_t>& targets,
              std::vector<int32_t> valid, int input_vocabulary);
 
 // The batch of update `step` (0 is the first): draws its length, sequences and positions.
@@ -30,13 +31,13 @@ Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step
 // The test batch of one length, the same for all jobs.
 Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_length);
 
-// What dropout at a place of the encoder keeps. Element (sequence, position, feature) has the number
+// What dropout at a place of the model keeps. Element (sequence, position, feature) has the number
 // (sequence * T + position) * D + feature, with D rounded up to a multiple of 8.
 KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place);
 
-// Dropout factors of `count` sequences from `first`, by place of the encoder (encoder.h): 0 or 1/(1-p). An
+// Dropout factors of `count` sequences from `first`, by place of the model: 0 or 1/(1-p). An
 // element's fate depends on place, sequence, position and feature. Empty when p is 0.
-std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Encoder& encoder, const Batch& batch,
+std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Model& model, const Batch& batch,
                                    int64_t first, int64_t count);
 
 }  // namespace longreach::trainer

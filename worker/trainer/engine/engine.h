@@ -40,7 +40,7 @@ class StepEngine {
 
   // "libtorch": recorded with the attempt.
   virtual std::string Name() const = 0;
-  virtual const Encoder& encoder() const = 0;
+  virtual const Model& model() const = 0;
   virtual int threads() const = 0;
   // Where the buffers of a state must lie.
   virtual at::Device device() const = 0;

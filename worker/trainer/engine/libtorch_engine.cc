@@ -1,7 +1,7 @@
 // The general engine: LibTorch operations and autograd, any encoding, any device. The oracle for all others.
 //
-// On the CPU a work unit is one member with one fixed group of the batch's sequences, computed by one thread;
-// groups are added in order afterwards. So bits depend neither on pack nor on threads. On CUDA the whole pack
+// On the CPU a work unit is one member with some fixed groups of the batch's sequences, computed one after the other by one
+// thread; units are added in order afterwards. So bits depend neither on pack nor on threads. On CUDA the whole pack
 // is one unit.
 #include <cstring>
 
@@ -9,25 +9,43 @@
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
-
-#include "proto/catalog/catalog.h"
+#include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
 
 namespace {
 
-// Sequences of a batch that a unit computes: enough for the products, few enough to keep two threads busy
+// Sequences of an algorithmic batch that a unit computes: enough for the products, few enough to keep two threads busy
 // with one job.
 constexpr int64_t kSequencesPerGroup = 32;
-// Members whose units' gradients are in memory at a time.
+// Tokens of a group of long sequences: activations of a layer stay in the cache.
+constexpr int64_t kTokensPerGroup = 1024;
+// Units that the groups of long sequences are dealt to: each has a gradient of the model's size.
+constexpr int64_t kMostUnits = 8;
+// Members whose units' gradients are in memory at a time, and floats of these gradients.
 constexpr int64_t kMembersAtATime = 64;
+constexpr int64_t kGradientsAtATime = int64_t{1} << 28;
 // Tokens of a test unit: activations stay small whatever the length.
 constexpr int64_t kTestTokensAtATime = 4096;
 constexpr int64_t kTestTokensAtATimeCuda = 1 << 19;
 
-// Fixed by the size of the batch alone, because the order of sums is part of the result.
-int64_t GroupsOf(int64_t batch) {
-  return std::min(batch, std::max<int64_t>(2, (batch + kSequencesPerGroup - 1) / kSequencesPerGroup));
+// How a batch is cut: group g belongs to unit g % units. Fixed by the batch alone, because the order of sums is part of
+// the result.
+struct Cut {
+  int64_t groups = 1;
+  int64_t units = 1;
+  bool operator==(const Cut&) const = default;
+};
+
+Cut CutOf(const PackSettings& settings, const Batch& batch) {
+  if (FindExperimentKind(settings.experiment)->needs_data) {
+    const int64_t sequences = std::max<int64_t>(1, kTokensPerGroup / batch.tape);
+    const int64_t groups = std::min(batch.size, std::max<int64_t>(2, (batch.size + sequences - 1) / sequences));
+    return {.groups = groups, .units = std::min(groups, kMostUnits)};
+  }
+  const int64_t groups =
+      std::min(batch.size, std::max<int64_t>(2, (batch.size + kSequencesPerGroup - 1) / kSequencesPerGroup));
+  return {.groups = groups, .units = groups};
 }
 
 // Some sequences with their targets.
@@ -50,23 +68,22 @@ class LibtorchEngine final : public StepEngine {
  public:
   LibtorchEngine(const PackSettings& settings, const EngineOptions& options)
       : settings_(settings),
-        task_(*catalog::FindTask(settings.task)),
         device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         whole_pack_(options.cuda || options.whole_pack),
         pool_(options.threads),
-        encoder_(settings, task_.input_vocabulary, task_.output_vocabulary, device_) {}
+        model_(MakeModel(settings, device_)) {}
 
   std::string Name() const override { return "libtorch"; }
-  const Encoder& encoder() const override { return encoder_; }
+  const Model& model() const override { return *model_; }
   int threads() const override { return pool_.threads(); }
   at::Device device() const override { return device_; }
   const Tensor& gradients() const override { return gradients_; }
 
   std::vector<double> Gradients(const Batch& batch, PackState& state) override {
     Bind(batch, state);
-    encoder_.encoding().Clamp(clamped_);
+    model_->encoding().Clamp(clamped_);
     const PassPositions positions = OnDevice(batch.positions);
-    const PassTerms terms = encoder_.Prepare(positions);
+    const PassTerms terms = model_->Prepare(positions);
     return whole_pack_ ? WholePackGradients(batch, terms, state) : UnitGradients(batch, terms, state);
   }
 
@@ -86,16 +103,16 @@ class LibtorchEngine final : public StepEngine {
   Tensor Logits(const Batch& batch, PackState& state) override {
     const torch::NoGradGuard no_grad;
     Bind(batch, state);
-    encoder_.encoding().Clamp(clamped_);
+    model_->encoding().Clamp(clamped_);
     const PassPositions positions = OnDevice(batch.positions);
-    const Group group = MakeGroup(batch, encoder_.Prepare(positions), 0, batch.size, false);
+    const Group group = MakeGroup(batch, model_->Prepare(positions), 0, batch.size, false);
     if (whole_pack_) {
-      return encoder_.Forward(ViewParameters(encoder_.layout(), Flat(state)), group.feed)
-          .view({state.size(), -1, task_.output_vocabulary});
+      return model_->Forward(ViewParameters(model_->layout(), Flat(state)), group.feed)
+          .view({state.size(), -1, model_->output_vocabulary()});
     }
     std::vector<Tensor> logits;
     for (int64_t m = 0; m < state.size(); ++m) {
-      logits.push_back(encoder_.Forward(ViewParameters(encoder_.layout(), state.parameters[m]), group.feed));
+      logits.push_back(model_->Forward(ViewParameters(model_->layout(), state.parameters[m]), group.feed));
     }
     return at::stack(logits);
   }
@@ -104,15 +121,15 @@ class LibtorchEngine final : public StepEngine {
                                    const std::function<void()>& between) override {
     const c10::InferenceMode inference;
     Bind(batch, state);
-    encoder_.encoding().Clamp(clamped_);
+    model_->encoding().Clamp(clamped_);
     const PassPositions positions = OnDevice(batch.positions);
-    const PassTerms terms = encoder_.Prepare(positions);
+    const PassTerms terms = model_->Prepare(positions);
     std::vector<int64_t> live;
     std::vector<ParameterSet> parameters;
     for (int64_t m = 0; m < state.size(); ++m) {
       if (!state.members[static_cast<size_t>(m)].live) continue;
       live.push_back(m);
-      if (!whole_pack_) parameters.push_back(ViewParameters(encoder_.layout(), state.parameters[m]));
+      if (!whole_pack_) parameters.push_back(ViewParameters(model_->layout(), state.parameters[m]));
     }
     std::vector<TestResult> results(state.members.size());
     if (live.empty()) return results;
@@ -121,12 +138,12 @@ class LibtorchEngine final : public StepEngine {
     rows = std::clamp<int64_t>(rows / batch.tape, 1, batch.size);
     const int64_t groups = (batch.size + rows - 1) / rows;
     if (whole_pack_) {
-      const ParameterSet all = ViewParameters(encoder_.layout(), Flat(state));
+      const ParameterSet all = ViewParameters(model_->layout(), Flat(state));
       for (int64_t g = 0; g < groups; ++g) {
         const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
                                       settings_.evaluation.dropout);
         const Tensor logits =
-            encoder_.Forward(all, group.feed).view({state.size(), -1, task_.output_vocabulary}).to(at::kCPU);
+            model_->Forward(all, group.feed).view({state.size(), -1, model_->output_vocabulary()}).to(at::kCPU);
         for (const int64_t m : live) Count(logits[m], batch, group, results[static_cast<size_t>(m)]);
         between();
       }
@@ -141,7 +158,7 @@ class LibtorchEngine final : public StepEngine {
           const int64_t g = unit % groups;
           const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
                                         settings_.evaluation.dropout);
-          const Tensor logits = encoder_.Forward(parameters[static_cast<size_t>(unit / groups)], group.feed);
+          const Tensor logits = model_->Forward(parameters[static_cast<size_t>(unit / groups)], group.feed);
           Count(logits, batch, group, units[static_cast<size_t>(unit)]);
         });
         between();
@@ -166,7 +183,7 @@ class LibtorchEngine final : public StepEngine {
     ParameterSet gradients;  // Views of it.
   };
 
-  int64_t Stride() const { return encoder_.layout().stride(); }
+  int64_t Stride() const { return model_->layout().stride(); }
   int64_t Chunks() const { return (Stride() + kChunk - 1) / kChunk; }
 
   // The part of a flat buffer [E, stride] that an item of work (member, chunk) is about.
@@ -183,73 +200,75 @@ class LibtorchEngine final : public StepEngine {
 
   // Makes what belongs to these buffers, if they are others than at the call before.
   void Bind(const Batch& batch, PackState& state) {
-    const int64_t groups = whole_pack_ ? 1 : GroupsOf(batch.size);
-    if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ &&
-        groups == bound_groups_)
-      return;
+    const Cut cut = whole_pack_ ? Cut{} : CutOf(settings_, batch);
+    if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ && cut == cut_) return;
     const c10::InferenceMode no_inference(false);
     bound_parameters_ = state.parameters.data_ptr();
     bound_members_ = state.size();
-    bound_groups_ = groups;
-    clamped_ = ViewParameters(encoder_.layout(), Flat(state));
+    cut_ = cut;
+    clamped_ = ViewParameters(model_->layout(), Flat(state));
     units_.clear();
   }
 
   void BindGradients(const PackState& state) {
     if (gradients_.defined() && gradients_.size(0) == state.size() && !units_.empty()) return;
     gradients_ = at::zeros({state.size(), Stride()}, at::TensorOptions(at::kFloat).device(device_));
-    const int64_t members = whole_pack_ ? 1 : std::min(kMembersAtATime, state.size());
-    units_.assign(static_cast<size_t>(members * bound_groups_), {});
-    others_ =
-        at::zeros({members, bound_groups_ - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
+    const int64_t fitting = std::max<int64_t>(1, kGradientsAtATime / (cut_.units * Stride()));
+    const int64_t members = whole_pack_ ? 1 : std::min({kMembersAtATime, fitting, state.size()});
+    units_.assign(static_cast<size_t>(members * cut_.units), {});
+    others_ = at::zeros({members, cut_.units - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
   }
 
   void MakeLeaves(Unit& unit, const Tensor& parameters, const Tensor& gradient) {
     unit.gradient = gradient;
-    unit.leaves = ViewParameters(encoder_.layout(), parameters);
-    unit.gradients = ViewParameters(encoder_.layout(), gradient);
+    unit.leaves = ViewParameters(model_->layout(), parameters);
+    unit.gradients = ViewParameters(model_->layout(), gradient);
     for (Tensor& leaf : unit.leaves) leaf = leaf.detach().requires_grad_(true);
   }
 
   std::vector<double> UnitGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
     BindGradients(state);
-    const int64_t groups = bound_groups_;
-    std::vector<Group> feeds(static_cast<size_t>(groups));
-    pool_.Run(groups, [&](int64_t g) {
-      const int64_t first = batch.size * g / groups;
-      feeds[static_cast<size_t>(g)] =
-          MakeGroup(batch, terms, first, batch.size * (g + 1) / groups - first, true);
-    });
-    std::vector<double> losses(state.members.size() * static_cast<size_t>(groups));
-    const int64_t at_a_time = static_cast<int64_t>(units_.size()) / groups;
+    const int64_t units = cut_.units;
+    const auto make = [&](int64_t g) {
+      const int64_t first = batch.size * g / cut_.groups;
+      return MakeGroup(batch, terms, first, batch.size * (g + 1) / cut_.groups - first, true);
+    };
+    // Where each unit has one group all of them are made once, for all members.
+    std::vector<Group> feeds(static_cast<size_t>(units == cut_.groups ? units : 0));
+    pool_.Run(static_cast<int64_t>(feeds.size()), [&](int64_t g) { feeds[static_cast<size_t>(g)] = make(g); });
+    std::vector<double> losses(state.members.size() * static_cast<size_t>(units));
+    const int64_t at_a_time = static_cast<int64_t>(units_.size()) / units;
     for (int64_t first = 0; first < state.size(); first += at_a_time) {
       const int64_t members = std::min(at_a_time, state.size() - first);
-      pool_.Run(members * groups, [&](int64_t item) {
-        const int64_t m = first + item / groups, g = item % groups;
+      pool_.Run(members * units, [&](int64_t item) {
+        const int64_t m = first + item / units, u = item % units;
         if (!state.members[static_cast<size_t>(m)].live) return;
         Unit& unit = units_[static_cast<size_t>(item)];
         if (unit.member != m) {
-          MakeLeaves(unit, state.parameters[m], g == 0 ? gradients_[m] : others_[item / groups][g - 1]);
+          MakeLeaves(unit, state.parameters[m], u == 0 ? gradients_[m] : others_[item / units][u - 1]);
           unit.member = m;
         }
-        losses[static_cast<size_t>(m * groups + g)] = Backward(unit, feeds[static_cast<size_t>(g)], batch)[0];
+        double& loss = losses[static_cast<size_t>(m * units + u)];
+        for (int64_t g = u; g < cut_.groups; g += units) {
+          loss += feeds.empty() ? Backward(unit, make(g), batch, g != u)[0]
+                                : Backward(unit, feeds[static_cast<size_t>(g)], batch, false)[0];
+        }
       });
       const int64_t chunks = Chunks();
-      if (groups > 1) {
+      if (units > 1) {
         pool_.Run(members * chunks, [&](int64_t item) {
           const int64_t m = item / chunks;
           if (!state.members[static_cast<size_t>(first + m)].live) return;
           const std::span<float> sum = Chunk(gradients_, first * chunks + item);
-          for (int64_t g = 0; g + 1 < groups; ++g) {
-            AddTo(sum,
-                  {others_.data_ptr<float>() + (m * (groups - 1) + g) * Stride() + item % chunks * kChunk,
-                   sum.size()});
+          for (int64_t u = 0; u + 1 < units; ++u) {
+            AddTo(sum, {others_.data_ptr<float>() + (m * (units - 1) + u) * Stride() + item % chunks * kChunk,
+                        sum.size()});
           }
         });
       }
     }
     std::vector<double> sums(state.members.size(), 0);
-    for (size_t i = 0; i < losses.size(); ++i) sums[i / static_cast<size_t>(groups)] += losses[i];
+    for (size_t i = 0; i < losses.size(); ++i) sums[i / static_cast<size_t>(units)] += losses[i];
     return sums;
   }
 
@@ -259,18 +278,30 @@ class LibtorchEngine final : public StepEngine {
       MakeLeaves(units_[0], Flat(state), state.size() == 1 ? gradients_[0] : gradients_);
       units_[0].member = 0;
     }
-    return Backward(units_[0], MakeGroup(batch, terms, 0, batch.size, true), batch);
+    return Backward(units_[0], MakeGroup(batch, terms, 0, batch.size, true), batch, false);
   }
 
-  // Forward, loss and backward; the gradient is left in the unit's buffer. Returns the loss of each member.
-  std::vector<double> Backward(Unit& unit, const Group& group, const Batch& batch) {
+  // Forward, loss and backward; the gradient is left in the unit's buffer, or with `add` added to what is there. Returns the
+  // loss of each member.
+  std::vector<double> Backward(Unit& unit, const Group& group, const Batch& batch, bool add) {
     const at::AutoGradMode with_gradient(true);
-    const Tensor losses = CrossEntropy(encoder_.Forward(unit.leaves, group.feed), group.targets) *
+    const Tensor losses = CrossEntropy(model_->Forward(unit.leaves, group.feed), group.targets) *
                           (1.0 / static_cast<double>(batch.size * batch.outputs));
-    const torch::autograd::variable_list gradients = torch::autograd::grad({losses.sum()}, unit.leaves);
+    // Of parameters that have no part in it (queries of a decoder of one token) there is none.
+    const torch::autograd::variable_list gradients =
+        torch::autograd::grad({losses.sum()}, unit.leaves, {}, std::nullopt, false, /*allow_unused=*/true);
     {
       const torch::NoGradGuard no_grad;
-      for (size_t i = 0; i < gradients.size(); ++i) unit.gradients[i].copy_(gradients[i]);
+      for (size_t i = 0; i < gradients.size(); ++i) {
+        Tensor& buffer = unit.gradients[i];
+        if (!gradients[i].defined()) {
+          if (!add) buffer.zero_();
+        } else if (add) {
+          buffer.add_(gradients[i]);
+        } else {
+          buffer.copy_(gradients[i]);
+        }
+      }
     }
     const Tensor values = losses.detach().to(at::kCPU, at::kDouble).contiguous();
     return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
@@ -324,11 +355,11 @@ class LibtorchEngine final : public StepEngine {
     feed.tape = batch.tape;
     feed.outputs = batch.outputs;
     feed.terms = terms;
-    feed.tokens = encoder_.TokenRows(batch.tokens, first * batch.tape, count * batch.tape).to(device_);
+    feed.tokens = model_->TokenRows(batch.tokens, first * batch.tape, count * batch.tape).to(device_);
     if (terms.addition.defined() && terms.addition.dim() == 3) {
       feed.terms.addition = terms.addition.narrow(0, first, count);
     }
-    if (dropout) feed.keep = DropoutFactors(settings_, encoder_, batch, first, count);
+    if (dropout) feed.keep = DropoutFactors(settings_, *model_, batch, first, count);
     for (Tensor& keep : feed.keep) {
       if (keep.defined()) keep = keep.to(device_);
     }
@@ -355,19 +386,18 @@ class LibtorchEngine final : public StepEngine {
   }
 
   PackSettings settings_;
-  const catalog::Task& task_;
   at::Device device_;
   bool whole_pack_;
   ThreadPool pool_;
-  Encoder encoder_;
+  std::unique_ptr<Model> model_;
 
   const void* bound_parameters_ = nullptr;
   int64_t bound_members_ = 0;
-  int64_t bound_groups_ = 0;
+  Cut cut_;
   ParameterSet clamped_;
   Tensor gradients_;        // [E, stride].
-  Tensor others_;           // [members at a time, groups - 1, stride]: of all groups but the first.
-  std::vector<Unit> units_; // By member at a time and group.
+  Tensor others_;           // [members at a time, units - 1, stride]: of all units but the first.
+  std::vector<Unit> units_; // By member at a time.
 };
 
 }  // namespace

@@ -76,7 +76,7 @@ class LanesEngine final : public StepEngine {
   }
 
   std::string Name() const override { return kernels_.name; }
-  const Encoder& encoder() const override { return encoder_; }
+  const Model& model() const override { return encoder_; }
   int threads() const override { return pool_.threads(); }
   at::Device device() const override { return at::kCPU; }
   const Tensor& gradients() const override { return gradients_; }
@@ -414,6 +414,7 @@ std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& optio
   const PackSettings::Model& model = settings.model;
   if (options.cuda) return "a GPU";
   if (options.whole_pack) return "a pack as one unit";
+  if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
   const catalog::Task& task = *catalog::FindTask(settings.task);
   const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary, at::kCPU);
   if (!encoder.encoding().TrainsWithoutAutograd()) return Text("encoding ", settings.encoding);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "worker/trainer/model/attention_cpu.h"
 
@@ -12,19 +13,19 @@ namespace {
 // Logits that are there at a time when no gradient is wanted: 2^20 floats stay in the cache.
 constexpr int64_t kLogitsAtATime = 1 << 20;
 
-// The bias of each pair: [H, queries, T] or [E, 1, H, queries, T].
-Tensor LookUp(const Tensor& table, const Distances& distances, int64_t first_query, int64_t queries) {
-  const Tensor entry = distances.Entries(first_query, queries).view({-1});
+// The bias of each pair with one of the first `keys` keys: [H, queries, keys] or [E, 1, H, queries, keys].
+Tensor LookUp(const Tensor& table, const Distances& distances, int64_t first_query, int64_t queries, int64_t keys) {
+  const Tensor entry = distances.Entries(first_query, queries).narrow(1, 0, keys).reshape({-1});
   std::vector<int64_t> shape = table.sizes().vec();
   shape.back() = queries;
-  shape.push_back(distances.tape());
+  shape.push_back(keys);
   const Tensor bias = table.index_select(-1, entry).view(shape);
   return bias.dim() == 4 ? bias.unsqueeze(1) : bias;
 }
 
-// (q + v) r of each pair: [E, B, H, queries, T].
+// (q + v) r of each pair with one of the first `seen` keys: [E, B, H, queries, seen].
 Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, const Distances& distances,
-                      int64_t first_query) {
+                      int64_t first_query, int64_t seen) {
   const int64_t members = queries_EBHTK.size(0), batch = queries_EBHTK.size(1), heads = queries_EBHTK.size(2);
   const int64_t queries = queries_EBHTK.size(3), head_dim = queries_EBHTK.size(4), tape = distances.tape();
   const Tensor q = queries_EBHTK + content.relative_bias.view({-1, 1, heads, 1, head_dim});
@@ -33,15 +34,15 @@ Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, c
   if (distances.toeplitz()) {
     // Row t of [queries, R] holds the pair (t, s) at s - t + T - 1: read with one less than a row's length
     // from row to row.
-    const int64_t entries = 2 * tape - 1;
+    const int64_t entries = distances.values().size(0);
     const Tensor all =
         at::matmul(q, keys.unsqueeze(1).transpose(-1, -2)).contiguous();  // [E, B, H, queries, R].
     const int64_t row = queries * entries;
-    return all.as_strided({members, batch, heads, queries, tape},
+    return all.as_strided({members, batch, heads, queries, seen},
                           {batch * heads * row, heads * row, row, entries - 1, 1}, tape - 1 - first_query);
   }
-  const Tensor entry = distances.Entries(first_query, queries).view({-1});
-  const Tensor pair_keys = keys.index_select(2, entry).view({keys.size(0), heads, queries, tape, head_dim});
+  const Tensor entry = distances.Entries(first_query, queries).narrow(1, 0, seen).reshape({-1});
+  const Tensor pair_keys = keys.index_select(2, entry).view({keys.size(0), heads, queries, seen, head_dim});
   const Tensor by_query = q.permute({0, 2, 3, 1, 4});  // [E, H, queries, B, K].
   return at::matmul(by_query, pair_keys.transpose(-1, -2)).permute({0, 3, 1, 2, 4});
 }
@@ -76,7 +77,8 @@ AttentionProblem MakeProblem(const AttentionShape& shape, const LayerTerms& term
                            .tape = shape.tape,
                            .heads = shape.heads,
                            .head_dim = shape.head_dim,
-                           .queries = shape.queries};
+                           .queries = shape.queries,
+                           .causal = shape.causal};
   if (IsThere(terms.rotation)) problem.rotation = terms.rotation.const_data_ptr<float>();
   if (IsThere(terms.content.keys)) {
     problem.content_bias = terms.content.content_bias.const_data_ptr<float>();
@@ -121,7 +123,7 @@ class CpuAttention : public torch::autograd::Function<CpuAttention> {
                                 IsThere(terms->rotation) ? terms->rotation : Absent(), content_bias,
                                 relative_bias, relative_keys});
     context->saved_data["shape"] =
-        std::vector<int64_t>{shape.batch, shape.tape, shape.heads, shape.head_dim, shape.queries};
+        std::vector<int64_t>{shape.batch, shape.tape, shape.heads, shape.head_dim, shape.queries, shape.causal};
     context->saved_data["distances"] = reinterpret_cast<int64_t>(terms->distances);
     return out;
   }
@@ -132,7 +134,8 @@ class CpuAttention : public torch::autograd::Function<CpuAttention> {
     const Tensor &q = saved[0], &kv = saved[1], &table = saved[2], &probabilities = saved[3];
     const std::vector<int64_t> sizes = context->saved_data["shape"].toIntVector();
     const AttentionShape shape{
-        .batch = sizes[0], .tape = sizes[1], .heads = sizes[2], .head_dim = sizes[3], .queries = sizes[4]};
+        .batch = sizes[0], .tape = sizes[1], .heads = sizes[2], .head_dim = sizes[3], .queries = sizes[4],
+        .causal = sizes[5] != 0};
     LayerTerms terms;
     terms.rotation = saved[4];
     terms.content = {.content_bias = saved[5], .relative_bias = saved[6], .keys = saved[7]};
@@ -188,12 +191,12 @@ Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTer
     const Tensor k = keys.view({members, batch, heads, tape, head_dim});
     const Tensor content =
         at::matmul(q + terms.content.content_bias.view({-1, 1, heads, 1, head_dim}), k.transpose(-1, -2));
-    logits = (content + RelativeLogits(q, terms.content, *terms.distances, first_query)) * scale;
+    logits = (content + RelativeLogits(q, terms.content, *terms.distances, first_query, tape)) * scale;
   } else {
     logits = at::matmul(queries * scale, keys.transpose(-1, -2)).view(by_member);
   }
   if (terms.bias_table.defined()) {
-    logits = logits + LookUp(terms.bias_table, *terms.distances, first_query, count);
+    logits = logits + LookUp(terms.bias_table, *terms.distances, first_query, count, tape);
   }
   return logits.view({members * batch, heads, count, tape});
 }
@@ -241,10 +244,17 @@ Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv,
   std::vector<Tensor> blocks;
   for (int64_t first = 0; first < shape.queries; first += block) {
     const int64_t count = std::min(block, shape.queries - first);
-    const Tensor logits = AttentionLogits(queries.narrow(2, first, count).contiguous(), keys, terms,
-                                          shape.batch, first_query + first);
-    blocks.push_back(
-        at::matmul(at::GradMode::is_enabled() ? KeySoftmax::apply(logits) : at::softmax(logits, -1), values));
+    // Keys that no query of the block sees are left out, those that some of them do not see are masked.
+    const int64_t seen = shape.causal ? first_query + first + count : shape.tape;
+    const auto some = [&](const Tensor& all) { return seen == shape.tape ? all : all.narrow(2, 0, seen).contiguous(); };
+    Tensor logits = AttentionLogits(queries.narrow(2, first, count).contiguous(), some(keys), terms, shape.batch,
+                                    first_query + first);
+    if (shape.causal) {
+      const Tensor later = at::ones({count, seen}, logits.options().dtype(at::kBool)).triu(first_query + first + 1);
+      logits = logits.masked_fill(later, -std::numeric_limits<float>::infinity());
+    }
+    blocks.push_back(at::matmul(at::GradMode::is_enabled() ? KeySoftmax::apply(logits) : at::softmax(logits, -1),
+                                some(values)));
   }
   const Tensor result = blocks.size() == 1 ? blocks[0] : at::cat(blocks, 2);  // [E B, H, queries, K].
   std::vector<int64_t> rows = kv.sizes().vec();

@@ -1,4 +1,5 @@
-// Attention over a tape, both directions, with whatever an encoding adds.
+// Attention over a tape, both directions or backwards only, with whatever an encoding adds; also of queries over the tape
+// of another model.
 //
 // Shapes: E member of the pack, B sequence, T position, H head, K features per head, D = H K. A tensor
 // without pack axis belongs to one member alone. Rows are sequence by sequence: [B T, D].
@@ -23,18 +24,21 @@ struct AttentionShape {
   int64_t head_dim = 0;
   // Only the last `queries` positions ask; all are asked.
   int64_t queries = 0;
+  // No query sees a key after it. Distances have been drawn for that (positions.h).
+  bool causal = false;
 };
 
 // q: [.., B queries, D]; kv: [.., B T, 2 D], the keys first. Where q is undefined, kv is [.., B T, 3 D] with
 // the queries in front, and queries == tape. Returns [.., B queries, D].
 //
-// softmax((q k + content) / sqrt(K) + bias) v, over all keys. Of long tapes only a block of queries is there
+// softmax((q k + content) / sqrt(K) + bias) v, over all keys that a query sees. Of long tapes only a block of queries is there
 // at a time when no gradient is asked for.
 Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms);
 
 // The parts, for tests and golden vectors. Heads in front: [E B, H, T, K].
 Tensor Rotate(const Tensor& x, const Tensor& rotation);
-// Logits of `queries` [E B, H, queries, K], the first of which is at position first_query.
+// Logits of `queries` [E B, H, queries, K], the first of which is at position first_query, for the first keys.size(2)
+// keys of the tape.
 Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTerms& terms, int64_t batch,
                        int64_t first_query);
 

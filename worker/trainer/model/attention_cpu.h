@@ -2,6 +2,8 @@
 // time, a few queries at a time, so that nothing T x T is made unless the backward pass needs the
 // probabilities.
 //
+// With `causal` the keys after a query cost nothing, and tables have no entries for them.
+//
 // Shapes: B sequence, T position, H head, K features per head, R signed distances. Rows are [H K] with a
 // stride of their own.
 #pragma once
@@ -16,6 +18,7 @@ struct AttentionProblem {
   int64_t heads = 0;
   int64_t head_dim = 0;
   int64_t queries = 0;              // The last ones of the tape.
+  bool causal = false;              // No query sees a key after it.
   const float* rotation = nullptr;  // [2, T, K/2] or none.
   const float* table = nullptr;     // [H, entries] or none.
   int64_t entries = 0;
@@ -50,7 +53,7 @@ struct AttentionGradient {
   float* relative_keys = nullptr;
 };
 
-// out: [B queries, H K]. probabilities: [B, H, queries, T], or none.
+// out: [B queries, H K]. probabilities: [B, H, queries, T], or none; with `causal`, those of later keys are left as they are.
 void AttentionForward(const AttentionProblem& problem, const AttentionInput& input, float* out,
                       float* probabilities);
 

@@ -1,0 +1,114 @@
+#include "worker/trainer/model/model.h"
+
+#include <cmath>
+
+#include "proto/catalog/catalog.h"
+#include "worker/trainer/model/attention.h"
+#include "worker/trainer/model/encoder.h"
+#include "worker/trainer/model/encoder_decoder.h"
+#include "worker/trainer/problems/kinds.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// Up to here a product looks tokens up.
+constexpr int kSmallVocabulary = 64;
+
+EncodingConfig ConfigOf(const PackSettings& settings, at::Device device) {
+  using RandomizedBy = PackSettings::Positions::RandomizedBy;
+  return {.layers = settings.model.layers,
+          .embedding_dim = settings.model.embedding_dim,
+          .num_heads = settings.model.heads,
+          .max_position = settings.positions.max_position,
+          .learned_rows = settings.model.learned_rows,
+          .sandwich_dim = settings.model.sandwich_dim,
+          .kerple_shared = settings.model.kerple_shared,
+          .break_symmetry = settings.model.break_symmetry,
+          .relative_as_released = settings.positions.relative_as_released && settings.randomized &&
+                                  settings.positions.randomized_by == RandomizedBy::kDistance,
+          .causal = IsCausal(settings),
+          .device = device};
+}
+
+}  // namespace
+
+Model::Model(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device)
+    : layers_(settings.model.layers),
+      dim_(settings.model.embedding_dim),
+      heads_(settings.model.heads),
+      input_vocabulary_(input_vocabulary),
+      output_vocabulary_(output_vocabulary),
+      encoding_(MakeEncoding(settings.encoding, ConfigOf(settings, device))) {
+  TORCH_CHECK(encoding_ != nullptr, "unknown encoding");
+}
+
+void Model::DeclareEncoding() {
+  own_parameters_ = layout_.parameters().size();
+  encoding_->Declare(layout_);
+  encoding_parameters_ = layout_.parameters().size() - own_parameters_;
+}
+
+PassTerms Model::Prepare(const PassPositions& positions) const {
+  PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}};
+  for (const Tensor& position_T : positions.rotation) {
+    terms.rotation.push_back(encoding_->Rotation(position_T));
+  }
+  if (encoding_->Trained()) return terms;
+  if (positions.embedding.defined()) terms.addition = encoding_->Addition(positions.embedding, {});
+  for (size_t layer = 0; layer < positions.distances.size(); ++layer) {
+    terms.bias_tables.push_back(
+        encoding_->BiasTable(positions.distances[layer], {}, static_cast<int>(layer)));
+  }
+  return terms;
+}
+
+Tensor Model::TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const {
+  if (input_vocabulary_ > kSmallVocabulary) {
+    Tensor ids = at::empty({count}, at::kLong);
+    for (int64_t n = 0; n < count; ++n) ids.data_ptr<int64_t>()[n] = tokens[static_cast<size_t>(first + n)];
+    return ids;
+  }
+  Tensor rows = at::zeros({count, input_vocabulary_ + 1}, at::kFloat);
+  const float scale = static_cast<float>(std::sqrt(static_cast<double>(dim_)));
+  float* row = rows.data_ptr<float>();
+  for (int64_t n = 0; n < count; ++n, row += input_vocabulary_ + 1) {
+    row[tokens[static_cast<size_t>(first + n)]] = scale;
+  }
+  return rows;
+}
+
+Tensor Model::Embed(const ParameterSet& parameters, const Tensor& tokens, int embedding) const {
+  const Tensor& table = parameters[static_cast<size_t>(embedding)];
+  if (tokens.is_floating_point()) return table.dim() == 2 ? at::mm(tokens, table) : at::matmul(tokens, table);
+  const double scale = std::sqrt(static_cast<double>(dim_));
+  if (table.dim() == 2 && table.is_cpu()) return at::embedding(table, tokens) * scale;
+  // On a GPU, and of a whole pack: by a product, whose gradient is a sum in a fixed order.
+  return at::matmul(at::one_hot(tokens, input_vocabulary_ + 1).to(at::kFloat) * scale, table);
+}
+
+LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms, int layer) const {
+  const size_t l = static_cast<size_t>(layer);
+  LayerTerms result;
+  if (!terms.rotation.empty()) result.rotation = terms.rotation[l];
+  if (terms.positions == nullptr || terms.positions->distances.empty()) return result;
+  result.distances = &terms.positions->distances[l];
+  if (encoding_->Trained()) {
+    result.bias_table = encoding_->BiasTable(*result.distances, parameters, layer);
+    result.content = encoding_->Content(*result.distances, parameters, layer);
+  } else {
+    result.bias_table = terms.bias_tables[l];
+  }
+  return result;
+}
+
+std::unique_ptr<Model> MakeModel(const PackSettings& settings, at::Device device) {
+  if (settings.experiment == "images") return std::make_unique<EncoderDecoder>(settings, device);
+  if (const catalog::Task* task = catalog::FindTask(settings.task)) {
+    return std::make_unique<Encoder>(settings, task->input_vocabulary, task->output_vocabulary, device);
+  }
+  const catalog::DataTask& task = *catalog::FindDataTask(settings.task);
+  return std::make_unique<Encoder>(settings, task.input_vocabulary, task.output_vocabulary, device);
+}
+
+}  // namespace longreach::trainer

@@ -1,0 +1,88 @@
+// What an engine trains: a function from tokens to logits, its parameters, and the encoding in it.
+//
+// Shapes: E member of the pack (no such axis for one member alone), B sequence, T position, N = B T, D features, V tokens.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "worker/trainer/model/attention.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::trainer {
+
+// What an encoding without parameters makes of a pass: the same for all members, so made once.
+struct PassTerms {
+  const PassPositions* positions = nullptr;
+  Tensor addition;
+  std::vector<Tensor> rotation;     // By layer.
+  std::vector<Tensor> bias_tables;  // By layer.
+};
+
+// What a forward pass is fed: some sequences of a batch.
+struct Feed {
+  int64_t batch = 0;
+  int64_t tape = 0;
+  int64_t outputs = 0;  // Logits wanted of a sequence.
+  Tensor tokens;        // As Model::TokenRows() makes them.
+  PassTerms terms;
+  // By dropout place, [rows, D]: 0 or 1/(1-p). Empty: no dropout.
+  std::vector<Tensor> keep;
+};
+
+// Thread-safe: a forward pass changes nothing.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  const ParameterLayout& layout() const { return layout_; }
+  const Encoding& encoding() const { return *encoding_; }
+  // Those that the encoding has declared.
+  std::span<const Parameter> EncodingParameters() const {
+    return layout_.parameters().subspan(own_parameters_, encoding_parameters_);
+  }
+  int64_t embedding_dim() const { return dim_; }
+  int input_vocabulary() const { return input_vocabulary_; }
+  int output_vocabulary() const { return output_vocabulary_; }
+
+  PassTerms Prepare(const PassPositions& positions) const;
+  // Tokens for Feed::tokens: of a small vocabulary float [N, V_in + 1] with sqrt(D) at the token, so that a product looks up
+  // and scales; else int64 [N].
+  virtual Tensor TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const;
+
+  // Logits of the outputs: [.., B outputs, V_out].
+  virtual Tensor Forward(const ParameterSet& parameters, const Feed& feed) const = 0;
+
+  // Dropout happens at numbered places; a place sees the last rows of a sequence.
+  virtual int DropoutPlaces() const = 0;
+  virtual bool DropsOut(int place) const = 0;
+  virtual int64_t RowsAt(int place, int64_t tape, int64_t outputs) const = 0;
+
+ protected:
+  Model(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device);
+
+  // To be called by a subclass when its own parameters are there.
+  void DeclareEncoding();
+  // What the encoding gives to a layer's attention.
+  LayerTerms TermsOf(const ParameterSet& parameters, const PassTerms& terms, int layer) const;
+  // The scaled embedding of the tokens: [.., N, D].
+  Tensor Embed(const ParameterSet& parameters, const Tensor& tokens, int embedding) const;
+
+  int layers_;
+  int64_t dim_;
+  int64_t heads_;
+  int input_vocabulary_;
+  int output_vocabulary_;
+  ParameterLayout layout_;
+  std::unique_ptr<Encoding> encoding_;
+
+ private:
+  size_t own_parameters_ = 0;  // The encoding's come after them.
+  size_t encoding_parameters_ = 0;
+};
+
+// The model of the settings' experiment, which are valid.
+std::unique_ptr<Model> MakeModel(const PackSettings& settings, at::Device device);
+
+}  // namespace longreach::trainer

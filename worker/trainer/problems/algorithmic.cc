@@ -1,0 +1,31 @@
+// The tasks of the Chomsky hierarchy, which make their own data (worker/trainer/tasks).
+#include "worker/trainer/problems/problem.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+class Algorithmic final : public Problem {
+ public:
+  explicit Algorithmic(const PackSettings& settings) : settings_(settings) {}
+
+  Batch TrainingBatch(PositionUse use, uint64_t step) const override {
+    return trainer::TrainingBatch(settings_, use, step);
+  }
+  // One batch, as the reference: one draw of positions serves a whole length.
+  int TestParts(int) const override { return 1; }
+  Batch TestBatch(PositionUse use, int length, int) const override { return trainer::TestBatch(settings_, use, length); }
+
+  std::vector<Score> Scores(int, double accuracy, double loss) const override {
+    return {{"accuracy", accuracy}, {"loss", loss}};
+  }
+
+ private:
+  PackSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> MakeAlgorithmic(const PackSettings& settings) { return std::make_unique<Algorithmic>(settings); }
+
+}  // namespace longreach::trainer

@@ -1,0 +1,146 @@
+#include "worker/trainer/problems/kinds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// Longest tape of tokens that come from a data set.
+constexpr int kMaxDataLength = 1 << 20;
+
+template <typename Names>
+absl::Status UnknownTask(const std::string& task, std::string_view experiment, const Names& names) {
+  const std::string closest = ClosestWord(task, names);
+  return absl::InvalidArgumentError(
+      Text("task: unknown name '", task, "' of experiment '", experiment, "'",
+           closest.empty() ? "; known are " + Join(names, ", ") : "; did you mean '" + closest + "'?"));
+}
+
+absl::Status ValidateDataTask(const PackSettings& settings) {
+  std::vector<std::string> names;
+  for (const catalog::DataTask& task : catalog::DataTasks()) {
+    if (task.experiment == settings.experiment) names.emplace_back(task.name);
+  }
+  if (std::ranges::find(names, settings.task) == names.end()) return UnknownTask(settings.task, settings.experiment, names);
+  for (const auto& [field, lengths] : {std::pair("training.lengths", &settings.training.lengths),
+                                       std::pair("evaluation.lengths", &settings.evaluation.lengths)}) {
+    for (const int length : *lengths) {
+      if (length < 1 || length > kMaxDataLength) {
+        return absl::InvalidArgumentError(Text(field, ": ", length, " is not in 1..", kMaxDataLength));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Of a stack of blocks over `tape` tokens; `pairs` of positions that attend.
+double Blocks(const PackSettings::Model& model, int layers, double tape, double pairs) {
+  const double d = model.embedding_dim;
+  return layers * (tape * (8 * d * d + 4 * d * model.mlp_dim) + 4 * d * pairs);
+}
+
+// The tasks of the Chomsky hierarchy.
+int64_t AlgorithmicTape(const PackSettings& settings, int length) {
+  const catalog::Task* task = catalog::FindTask(settings.task);
+  return task == nullptr ? 0 : task->Tape(length);
+}
+
+absl::Status ValidateAlgorithmic(const PackSettings& settings) {
+  std::vector<std::string> names;
+  for (const catalog::Task& task : catalog::Tasks()) names.emplace_back(task.name);
+  if (catalog::FindTask(settings.task) == nullptr) return UnknownTask(settings.task, settings.experiment, names);
+  return absl::OkStatus();
+}
+
+double AlgorithmicFlops(const PackSettings& settings, int length) {
+  const catalog::Task* task = catalog::FindTask(settings.task);
+  if (task == nullptr) return 0;
+  const double d = settings.model.embedding_dim, tape = static_cast<double>(task->Tape(length));
+  return Blocks(settings.model, settings.model.layers, tape, tape * tape) +
+         tape * 2 * d * (task->input_vocabulary + 1 + task->output_vocabulary);
+}
+
+// Bytes, each predicted from those before it.
+int64_t LanguageTape(const PackSettings&, int length) { return length; }
+
+double LanguageFlops(const PackSettings& settings, int length) {
+  const double d = settings.model.embedding_dim, tape = length;
+  return Blocks(settings.model, settings.model.layers, tape, tape * tape / 2) + tape * 2 * d * (257 + 256);
+}
+
+// Pixels, then one class.
+int64_t ImagesTape(const PackSettings& settings, int length) {
+  const absl::StatusOr<ImageShape> shape = ImageShapeOf(settings.model, length);
+  return shape.ok() ? shape->tape : 0;
+}
+
+absl::Status ValidateImages(const PackSettings& settings) {
+  RETURN_IF_ERROR(ValidateDataTask(settings));
+  for (const std::vector<int>* lengths : {&settings.training.lengths, &settings.evaluation.lengths}) {
+    for (const int length : *lengths) RETURN_IF_ERROR(ImageShapeOf(settings.model, length).status());
+  }
+  for (const auto& [field, value, most] : {std::tuple("model.decoder_layers", settings.model.decoder_layers, 1024),
+                                           std::tuple("model.classes", settings.model.classes, 1 << 16)}) {
+    if (value < 1 || value > most) return absl::InvalidArgumentError(Text(field, ": ", value, " is not in 1..", most));
+  }
+  return absl::OkStatus();
+}
+
+double ImagesFlops(const PackSettings& settings, int length) {
+  const PackSettings::Model& model = settings.model;
+  const double d = model.embedding_dim, tape = static_cast<double>(ImagesTape(settings, length));
+  // A block of the decoder has one token, and keys and values of all pixels.
+  const double decoder = 12 * d * d + 4 * d * model.mlp_dim + tape * (4 * d * d + 4 * d);
+  return Blocks(model, model.layers, tape, tape * tape) + tape * 2 * d * 257 + model.decoder_layers * decoder +
+         2 * d * model.classes;
+}
+
+constexpr ExperimentKind kKinds[] = {
+    {"algorithmic", false, false, AlgorithmicTape, ValidateAlgorithmic, AlgorithmicFlops},
+    {"images", false, true, ImagesTape, ValidateImages, ImagesFlops},
+    {"language", true, true, LanguageTape, ValidateDataTask, LanguageFlops},
+};
+
+}  // namespace
+
+std::span<const ExperimentKind> ExperimentKinds() { return kKinds; }
+
+const ExperimentKind* FindExperimentKind(std::string_view name) {
+  const auto found = std::ranges::find(kKinds, name, &ExperimentKind::name);
+  return found == std::end(kKinds) ? nullptr : &*found;
+}
+
+bool IsCausal(const PackSettings& settings) {
+  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
+  return kind != nullptr && kind->causal;
+}
+
+int64_t TapeOf(const PackSettings& settings, int length) {
+  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
+  return kind == nullptr ? 0 : kind->Tape(settings, length);
+}
+
+absl::StatusOr<ImageShape> ImageShapeOf(const PackSettings::Model& model, int length) {
+  int rows = std::max(1, static_cast<int>(std::sqrt(static_cast<double>(length))));
+  while (length % rows != 0) --rows;
+  const bool counted = model.row_delimiter && model.count_delimiters;
+  ImageShape shape{.rows = rows, .cols = length / rows - (counted ? 1 : 0), .tape = 0};
+  if (shape.cols < 1) {
+    return absl::InvalidArgumentError(
+        Text("a length of ", length, " leaves no pixel beside the delimiters\n  choose rows x (columns + 1), as 506 = 22 x 23"));
+  }
+  shape.tape = int64_t{rows} * (shape.cols + (model.row_delimiter ? 1 : 0));
+  return shape;
+}
+
+double MatmulFlops(const PackSettings& settings, int length) {
+  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
+  return kind == nullptr ? 0 : 3.0 * settings.training.batch_size * kind->ForwardFlops(settings, length);
+}
+
+}  // namespace longreach::trainer

@@ -1,0 +1,45 @@
+// What an experiment kind makes of its settings, without data and without torch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "proto/base/status.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::trainer {
+
+struct ExperimentKind {
+  std::string_view name;
+  // Each token sees those before it and itself.
+  bool causal;
+  // Reads a data set (settings.data).
+  bool needs_data;
+  // Tokens that a requested length gives, as settings that the kind refuses nothing of.
+  int64_t (*Tape)(const PackSettings& settings, int length);
+  // What is refused of a task, a length and whatever the kind alone knows.
+  absl::Status (*Validate)(const PackSettings& settings);
+  double (*ForwardFlops)(const PackSettings& settings, int length);
+};
+
+// Ascending by name.
+std::span<const ExperimentKind> ExperimentKinds();
+// nullptr when there is none.
+const ExperimentKind* FindExperimentKind(std::string_view name);
+
+// Of settings whose experiment is known.
+bool IsCausal(const PackSettings& settings);
+int64_t TapeOf(const PackSettings& settings, int length);
+
+// What a length means for images: `rows` of `cols` pixels, behind each of which a delimiter may stand.
+struct ImageShape {
+  int rows = 0;
+  int cols = 0;
+  int64_t tape = 0;
+};
+// Lengths are cut into rows as squarely as they can be, never fewer columns than rows: 506 = 22 x 23, 2025 = 45 x 45.
+// INVALID_ARGUMENT when no pixel is left.
+absl::StatusOr<ImageShape> ImageShapeOf(const PackSettings::Model& model, int length);
+
+}  // namespace longreach::trainer

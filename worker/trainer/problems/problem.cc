@@ -1,0 +1,29 @@
+#include "worker/trainer/problems/problem.h"
+
+#include "worker/data/data_folder.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<Problem>> Make(const PackSettings& settings, const DataSource* data) {
+  if (settings.experiment == "language") return MakeLanguage(settings, data);
+  if (settings.experiment == "images") return MakeImages(settings, data);
+  return MakeAlgorithmic(settings);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Problem>> MakeProblem(const PackSettings& settings, const DataSource& data) {
+  DataSource source = data;
+  if (source.folder.empty()) source.folder = data::DefaultDataFolder();
+  return Make(settings, &source);
+}
+
+std::unique_ptr<Problem> MakeStandIn(const PackSettings& settings) {
+  absl::StatusOr<std::unique_ptr<Problem>> problem = Make(settings, nullptr);
+  TORCH_CHECK(problem.ok(), std::string(problem.status().message()));
+  return *std::move(problem);
+}
+
+}  // namespace longreach::trainer

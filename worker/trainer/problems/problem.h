@@ -1,0 +1,46 @@
+// Where batches come from: what a pack is trained and tested on.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/trainer/engine/batch.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::trainer {
+
+// One number of a test length.
+struct Score {
+  std::string metric;
+  double value = 0;
+};
+
+// Pure: a batch depends on the settings, the data and its arguments alone.
+class Problem {
+ public:
+  virtual ~Problem() = default;
+
+  // Of update `step` (0 is the first): draws its length, sequences and positions.
+  virtual Batch TrainingBatch(PositionUse use, uint64_t step) const = 0;
+
+  // Test sequences of one length, the same for all jobs, come in parts, so that memory does not grow with their number; each
+  // part has positions of its own.
+  virtual int TestParts(int length) const = 0;
+  virtual Batch TestBatch(PositionUse use, int length, int part) const = 0;
+
+  // From what a test counted: shares of hits, and mean cross-entropy of an output in nats.
+  virtual std::vector<Score> Scores(int length, double accuracy, double loss) const = 0;
+};
+
+// The settings have been validated. NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS: the data set cannot be used.
+absl::StatusOr<std::unique_ptr<Problem>> MakeProblem(const PackSettings& settings, const DataSource& data);
+// With random bytes in place of a data set: for measuring speed.
+std::unique_ptr<Problem> MakeStandIn(const PackSettings& settings);
+
+// What MakeProblem() calls, each in a file of its own. `data` is null for a stand-in.
+std::unique_ptr<Problem> MakeAlgorithmic(const PackSettings& settings);
+absl::StatusOr<std::unique_ptr<Problem>> MakeLanguage(const PackSettings& settings, const DataSource* data);
+absl::StatusOr<std::unique_ptr<Problem>> MakeImages(const PackSettings& settings, const DataSource* data);
+
+}  // namespace longreach::trainer
