@@ -6,6 +6,7 @@
 
 #include "tests/golden/check/encodings.h"
 #include "tests/golden/check/init_stats.h"
+#include "tests/golden/check/language.h"
 #include "tests/golden/check/models.h"
 #include "tests/golden/check/report.h"
 #include "tests/golden/check/tasks.h"
@@ -13,8 +14,8 @@
 int main(int argc, char** argv) {
   if (argc != 2 || std::string_view(argv[1]).starts_with("-")) {
     std::cerr << "usage: golden_check DIR\n"
-                 "  DIR is laid out as tests/golden/chomsky: tasks/, task_stats.json, encodings/, models/, "
-                 "init_stats.json\n";
+                 "  DIR is laid out as tests/golden/chomsky (tasks/, task_stats.json, encodings/, models/, "
+                 "init_stats.json), or as tests/golden/language (vectors/)\n";
     return 2;
   }
   const std::filesystem::path folder = argv[1];
@@ -24,19 +25,23 @@ int main(int argc, char** argv) {
     return 2;
   }
   bool recognised = false;
-  for (const char* part : {"tasks", "task_stats.json", "encodings", "models", "init_stats.json"}) {
+  for (const char* part : {"tasks", "task_stats.json", "encodings", "models", "init_stats.json", "vectors"}) {
     recognised = recognised || std::filesystem::exists(folder / part, error);
   }
   if (!recognised) {
     std::cerr << "error: '" << folder.string() << "' holds no golden vectors of a known layout\n"
-              << "  expected at least one of tasks/, task_stats.json, encodings/, models/, init_stats.json\n";
+              << "  expected at least one of tasks/, task_stats.json, encodings/, models/, init_stats.json, vectors/\n";
     return 2;
   }
   longreach::golden::Report report(std::cout);
-  longreach::golden::CheckTasks(folder, report);
-  longreach::golden::CheckEncodings(folder, report);
-  longreach::golden::CheckModels(folder, report);
-  longreach::golden::CheckInitStats(folder, report);
+  if (std::filesystem::exists(folder / "vectors", error)) {
+    longreach::golden::CheckLanguage(folder, report);
+  } else {
+    longreach::golden::CheckTasks(folder, report);
+    longreach::golden::CheckEncodings(folder, report);
+    longreach::golden::CheckModels(folder, report);
+    longreach::golden::CheckInitStats(folder, report);
+  }
   report.PrintSummary();
   return report.failed() == 0 ? 0 : 1;
 }
