@@ -62,7 +62,8 @@ class Home:
 
     def environment(self):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LONGREACH_")}
-        return {**kept, "HOME": str(self.path), "XDG_CONFIG_HOME": str(self.path / "config"), "NO_COLOR": "1"}
+        return {**kept, "HOME": str(self.path), "XDG_CONFIG_HOME": str(self.path / "config"),
+                "XDG_DATA_HOME": str(self.path / "share"), "NO_COLOR": "1"}
 
     def logs(self):
         """What all processes of the test wrote, for a failure's report."""
@@ -167,14 +168,14 @@ class Scheduler(Process):
 
 
 class Worker(Process):
-    def __init__(self, home, scheduler, *arguments, name=None):
+    def __init__(self, home, scheduler, *arguments, name=None, threads=1):
         if not HAS_WORKER:
             pytest.skip(NO_WORKER)
         number = sum(isinstance(process, Worker) for process in home.processes)
         self.worker_name = name or f"worker-{number}"
         super().__init__(home, self.worker_name, [
             BIN / "longreach-worker", "run", "--scheduler", scheduler.address, "--state", home.path / self.worker_name,
-            "--name", self.worker_name, "--threads", "1", *arguments])
+            "--name", self.worker_name, "--threads", threads, *arguments])
 
 
 class Finished:
