@@ -93,6 +93,11 @@ std::string WhereFlags(Session& session) {
   return "";
 }
 
+std::string RepeatCommand(Session& session, const v1::Job& job) {
+  const std::string id = Printable(ShortId(job.id()));
+  return fmt::format("longreach job {0} --spec{1} | longreach run /dev/stdin --store repeat-{0}.db", id, WhereFlags(session));
+}
+
 Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
   Grid grid;
   grid.columns = {{"id", "ID"},

@@ -44,6 +44,9 @@ inline constexpr std::string_view kSweepDetails =
 // 'text' as one word for a POSIX shell.
 std::string ShellWord(std::string_view text);
 
+// What to type to run a job again, alone and in a store of its own, wherever one likes.
+std::string RepeatCommand(Session& session, const v1::Job& job);
+
 // " --store FILE" or " --scheduler ADDR" where the session was told so: what a suggested command needs.
 std::string WhereFlags(Session& session);
 

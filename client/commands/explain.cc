@@ -35,6 +35,9 @@ class Explain final : public Command {
     for (const std::string& reason : response.reasons()) {
       session.out() << fmt::format("- {}\n", Printable(reason));
     }
+    if (job.state() == "failed") {
+      session.out() << fmt::format("- To repeat it by itself: {}\n", RepeatCommand(session, job));
+    }
     return kDone;
   }
 

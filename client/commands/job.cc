@@ -3,10 +3,45 @@
 #include "client/commands/common.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/spec/sweep_writer.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
+
+constexpr int kMaxDepth = 8;       // Inputs of inputs.
+constexpr size_t kLogLines = 10;
+
+// A job as a sweep of its own, with the jobs that make its inputs.
+absl::StatusOr<v1::SweepSpec> AsSweep(Connection& connection, const v1::JobSpec& job, int depth = 0) {
+  if (depth > kMaxDepth) return absl::InternalError("the job's inputs need each other");
+  v1::SweepSpec sweep = SweepOf(job);
+  for (const v1::JobInput& one : job.inputs()) {
+    v1::GetJobRequest request;
+    request.set_job(one.job());
+    ASSIGN_OR_RETURN(const v1::GetJobResponse source, connection.Call(&Connection::Stub::GetJob, request));
+    v1::Input& input = *sweep.add_inputs();
+    input.set_name(one.name());
+    input.set_artifact(one.artifact());
+    input.set_metric(one.metric());
+    ASSIGN_OR_RETURN(*input.mutable_from(), AsSweep(connection, source.spec(), depth + 1));
+  }
+  return sweep;
+}
+
+// Why it failed as far as its own words go, and what to type to see it fail again.
+void PrintFailure(Session& session, Connection& connection, const v1::Job& job) {
+  v1::GetJobRequest request;
+  request.set_job(job.id());
+  const absl::StatusOr<v1::GetLogResponse> log = connection.Call(&Connection::Stub::GetLog, request);
+  if (log.ok() && !Trim(log->text()).empty()) {
+    std::vector<std::string> lines = Split(Trim(log->text()), '\n');
+    if (lines.size() > kLogLines) lines.erase(lines.begin(), lines.end() - kLogLines);
+    session.out() << fmt::format("\nlast lines of the log of attempt {}\n", log->attempt());
+    for (const std::string& line : lines) session.out() << "  " << Printable(line) << "\n";
+  }
+  session.out() << fmt::format("\nto repeat it by itself\n  {}\n", RepeatCommand(session, job));
+}
 
 void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   const v1::Job& job = response.job();
@@ -68,28 +103,39 @@ class JobCommand final : public Command {
   CommandInfo Info() const override {
     return {.group = kGroupLook,
             .summary = "Show one job: specification, attempts, measurements, artifacts",
-            .details = "",
-            .examples = "longreach job 1f3a\nlongreach job 1f3a92c0 -o json"};
+            .details = "Of a failed job also the log's last lines, and the command that repeats it.\n"
+                       "--spec prints a sweep file of that one job: 'longreach run /dev/stdin' takes it.",
+            .examples = "longreach job 1f3a\nlongreach job 1f3a92c0 -o json\n"
+                        "longreach job 1f3a --spec | longreach run /dev/stdin --store repeat.db"};
   }
-  void AddOptions(CLI::App& app) override { AddJobArgument(app, job_); }
+  void AddOptions(CLI::App& app) override {
+    AddJobArgument(app, job_);
+    app.add_flag("--spec", spec_, "Print a sweep file of this one job instead");
+  }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     v1::GetJobRequest request;
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection->Call(&Connection::Stub::GetJob, request));
-    if (session.json()) {
+    if (spec_) {
+      ASSIGN_OR_RETURN(v1::SweepSpec sweep, AsSweep(*connection, response.spec()));
+      sweep.set_name(fmt::format("repeat-{}", ShortId(response.job().id())));
+      session.out() << ToYaml(sweep);
+    } else if (session.json()) {
       session.out() << JsonDocument(response);
     } else if (session.settings().quiet) {
       session.out() << response.job().id() << "\n";
     } else {
       PrintJob(response, session.out());
+      if (response.job().state() == "failed") PrintFailure(session, *connection, response.job());
     }
     return kDone;
   }
 
  private:
   std::string job_;
+  bool spec_ = false;
 };
 
 }  // namespace

@@ -33,6 +33,14 @@ class StatusCommand final : public Command {
          ProgressBlock(update, session.environment().out_is_terminal ? session.environment().width : 160)) {
       session.out() << line << "\n";
     }
+    // A sweep that stands still because of a machine should not have to be asked why.
+    const absl::StatusOr<v1::ListWorkersResponse> workers =
+        connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest());
+    const v1::ListWorkersResponse known = workers.ok() ? *workers : v1::ListWorkersResponse();
+    for (const v1::WorkerInfo& worker : known.workers()) {
+      if (worker.state() != "put_aside") continue;
+      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), Printable(worker.reason()));
+    }
     if (sweep.counts().failed() > 0) {
       session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why",
                               ShortId(sweep.id()), WhereFlags(session)));

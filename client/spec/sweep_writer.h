@@ -1,0 +1,16 @@
+// The way back from a job to a file that asks for it.
+#pragma once
+
+#include <string>
+
+#include "longreach/v1/spec.pb.h"
+
+namespace longreach::client {
+
+// The sweep of that one job, without its inputs: they are known by their ids alone.
+v1::SweepSpec SweepOf(const v1::JobSpec& job);
+
+// A sweep file that says the same.
+std::string ToYaml(const v1::SweepSpec& spec);
+
+}  // namespace longreach::client
