@@ -100,6 +100,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--renew-every-s", renew_every_s, "How often workers are asked to call")->check(CLI::Range(0.05, 28800.0))->capture_default_str();
   app.set_version_flag("--version", BuildDescription());
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "A file of these options, one a line: listen = \"0.0.0.0:7070\"");
   app.footer("The environment names what the command line does not: LONGREACH_LISTEN, LONGREACH_SERVER_CERTIFICATE, LONGREACH_SERVER_KEY,\n"
              "LONGREACH_CLIENT_CA and LONGREACH_TOKENS. 'longreach certs' makes certificates and tokens.");

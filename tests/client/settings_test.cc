@@ -36,6 +36,30 @@ class ConfigFileTest : public testing::Test {
   TempFolder home_;
 };
 
+TEST_F(ConfigFileTest, CredentialsComeFromTheStrongestLevelThatNamesThem) {
+  WriteConfig("ca: ~/certs/ca.crt\ncertificate: file.crt\nkey: file.key\ntoken_file: file.token\n");
+  GlobalFlags flags;
+  flags.certificate = "flag.crt";
+
+  const auto settings = Resolve(flags, {{"HOME", home()}, {"LONGREACH_CERTIFICATE", "env.crt"}, {"LONGREACH_KEY", "env.key"},
+                                        {"LONGREACH_TOKEN_FILE", "env.token"}, {"LONGREACH_TOKEN", "longreach_1"}});
+
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->credentials.ca, home() + "/certs/ca.crt");
+  EXPECT_EQ(settings->credentials.certificate, "flag.crt");
+  EXPECT_EQ(settings->credentials.key, "env.key");
+  EXPECT_EQ(settings->credentials.token_file, "env.token");
+  EXPECT_EQ(settings->credentials.token, "longreach_1");
+}
+
+TEST_F(ConfigFileTest, ATokenIsNoSettingOfAFileAndGivesWayToAFlag) {
+  GlobalFlags flags;
+  flags.token_file = "flag.token";
+  EXPECT_EQ(Resolve(flags, {{"LONGREACH_TOKEN", "longreach_1"}})->credentials.token, "");
+  WriteConfig("token: longreach_1\n");
+  EXPECT_FALSE(Resolve({}, {{"HOME", home()}}).ok());
+}
+
 TEST(SettingsTest, DefaultsToAnUnnamedSchedulerOnThisMachine) {
   const absl::StatusOr<Settings> settings = Resolve({}, {});
   ASSERT_TRUE(settings.ok()) << settings.status();

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 
 import grpc
@@ -213,3 +214,37 @@ def test_uploads_beyond_the_limit_are_refused_with_the_option(home):
     artifacts = messages("worker_grpc").ArtifactsStub(scheduler.channel)
     code, details = code_of(lambda: artifacts.Upload(iter([worker.UploadRequest(header=header)])))
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED and "--max-artifact-bytes" in details, details
+
+
+def test_a_schedulers_options_may_come_from_a_file_and_a_typo_there_is_an_error(home):
+    certificates = Certificates(home)
+    config = home.path / "scheduler.toml"
+    config.write_text(f'certificate = "{certificates["server.crt"]}"\nkey = "{certificates["server.key"]}"\nclient-ca = "{certificates["ca.crt"]}"\n')
+    scheduler = Scheduler(home, "--config", config, listen="localhost:0")
+    assert run_cli(home, "sweeps", *certificates.flags("reader"), scheduler=scheduler).code == 0
+    config.write_text('certifikate = "x"\n')
+    refused = start(home, "--listen", "localhost:0", "--config", config)
+    assert refused.code == 2 and "certifikate" in refused.err, refused
+
+
+def test_connections_have_a_limit_and_leave_room_again(home):
+    certificates = Certificates(home)
+    flags = " ".join(map(str, certificates.server_flags()))
+    # Of 556 descriptors, 256 are kept for other use, and each connection takes two.
+    scheduler = harness.Process(home, "scheduler", ["bash", "-c", f"ulimit -n 556; exec {BIN}/longreach-scheduler --store {home.path}/l.db "
+                                                                  f"--listen 127.0.0.1:0 {flags}"])
+    scheduler.address = scheduler.next_line().removeprefix("listening on ")
+    host, _, port = scheduler.address.rpartition(":")
+    taken = [socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S) for _ in range(150)]
+    until(lambda: len(os.listdir(f"/proc/{scheduler.pid}/fd")) >= 300, "all are taken")
+    with socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S) as late:
+        assert late.recv(1) == b"", "it was closed"
+    until(lambda: any("there are 150 already" in line for line in refusals(scheduler)), "the refusal is logged")
+    for connection in taken:
+        connection.close()
+
+    def answers():
+        with certificates.channel(scheduler.address, "reader") as channel:
+            return code_of(lambda: messages("api_grpc").LongreachStub(channel).ListSweeps(messages("api").ListSweepsRequest(), timeout=20))[0]
+
+    until(lambda: answers() == grpc.StatusCode.OK, "there is room again")

@@ -28,7 +28,7 @@ def test_strangers_get_nowhere(home, fault):
     def old_tls():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with pytest.raises(ssl.SSLError, match="(?i)protocol|version"):
+            with pytest.raises(ssl.SSLError):
                 tls_handshake(scheduler.address, ours, ssl.TLSVersion.TLSv1_1)
         return None, ""
 
@@ -36,12 +36,12 @@ def test_strangers_get_nowhere(home, fault):
     connection = "connection from ipv"
     strangers = {
         "no certificate": (lambda: submit(ours.channel(scheduler.address)), refused, "no certificate and no token"),
-        "foreign authority": (lambda: submit(ours.channel(scheduler.address, "client", foreign.folder)), unreached, connection),
-        "expired": (lambda: submit(ours.channel(scheduler.address, "expired")), unreached, connection),
-        "not yet valid": (lambda: submit(ours.channel(scheduler.address, "future")), unreached, connection),
+        "foreign authority": (lambda: submit(ours.channel(scheduler.address, "client", foreign.folder)), unreached, "certificate verify failed"),
+        "expired": (lambda: submit(ours.channel(scheduler.address, "expired")), unreached, "certificate verify failed"),
+        "not yet valid": (lambda: submit(ours.channel(scheduler.address, "future")), unreached, "certificate verify failed"),
         "wrong name of the server": (lambda: submit(ours.channel(elsewhere.address, "client")), unreached, connection),
-        "plaintext": (lambda: submit(grpc.insecure_channel(scheduler.address)), unreached, connection),
-        "TLS 1.1": (old_tls, (None,), connection),
+        "plaintext": (lambda: submit(grpc.insecure_channel(scheduler.address)), unreached, "wrong version number"),
+        "TLS 1.1": (old_tls, (None,), "unsupported protocol"),
         "a worker as a client": (lambda: submit(ours.channel(scheduler.address, "worker")), refused,
                                  "certificate worker has the role worker, and this call is for client"),
     }

@@ -57,7 +57,7 @@ TEST_F(CredentialsTest, HalvesAndForeignKeysAndExpiredOnesAreRefusedWithTheFile)
   EXPECT_THAT(refusal({.ca = ca, .certificate = certificate}), HasSubstr("set key too"));
   EXPECT_THAT(refusal({.certificate = certificate, .key = Write("key", reader_.key)}), HasSubstr("no ca"));
   EXPECT_THAT(refusal({.ca = ca, .certificate = certificate, .key = Write("other", authority_.key)}), HasSubstr("another certificate"));
-  const KeyAndCertificate old = *Issue(authority_, {.name = "old", .role = v1::ROLE_READER, .days = 0});
+  const KeyAndCertificate old = *Issue(authority_, {.name = "old", .role = v1::ROLE_READER, .days = -1});
   EXPECT_THAT(refusal({.ca = ca, .certificate = Write("old.crt", old.certificate), .key = Write("old.key", old.key)}), HasSubstr("expired on"));
   EXPECT_THAT(refusal({.ca = folder_.path() / "nothing"}), HasSubstr("nothing"));
   EXPECT_THAT(refusal({.ca = folder_.path()}), HasSubstr("no file"));

@@ -1,0 +1,62 @@
+#include "scheduler/service/access/refusals.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace longreach::service {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class TestClock final : public Clock {
+ public:
+  WallTime Wall() const override { return WallTime{}; }
+  SteadyTime Steady() const override { return now; }
+  SteadyTime now{std::chrono::seconds(100)};
+};
+
+class Lines final : public Refusals {
+ public:
+  using Refusals::Refusals;
+  std::vector<std::string> lines;
+
+ protected:
+  void Write(const std::string& line) override { lines.push_back(line); }
+};
+
+TEST(RefusalsTest, WhoeverAsksHoweverOftenTheLogStaysSmall) {
+  const TestClock clock;
+  Lines log(clock);
+
+  for (int i = 0; i < 100'000; ++i) log.Add("call /x: no");
+
+  EXPECT_THAT(log.lines, SizeIs(Refusals::kLines));
+  EXPECT_EQ(log.lines.front(), "refused: call /x: no");
+}
+
+TEST(RefusalsTest, TheNextPeriodSaysHowManyWereNotSaid) {
+  TestClock clock;
+  Lines log(clock);
+  for (int i = 0; i < Refusals::kLines + 7; ++i) log.Add("call /x: no");
+  log.lines.clear();
+
+  clock.now += Refusals::kPeriod;
+  log.Add("call /y: no");
+
+  ASSERT_THAT(log.lines, SizeIs(2));
+  EXPECT_THAT(log.lines[0], HasSubstr("7 more"));
+  EXPECT_EQ(log.lines[1], "refused: call /y: no");
+}
+
+TEST(RefusalsTest, WhatAStrangerSentIsCutAndHarmless) {
+  EXPECT_EQ(ForLog("/longreach.v1.Longreach/GetInfo"), "/longreach.v1.Longreach/GetInfo");
+  EXPECT_EQ(ForLog("a\nrefused: b\x1b[31m\\"), "a\\x0arefused: b\\x1b[31m\\x5c");
+  EXPECT_LE(ForLog(std::string(1 << 20, '\0')).size(), 500u);
+}
+
+}  // namespace
+}  // namespace longreach::service

@@ -1,0 +1,75 @@
+#include "scheduler/service/access/token_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "proto/base/text.h"
+#include "tests/support/temporary_folder.h"
+
+namespace longreach::service {
+namespace {
+
+class TestClock final : public Clock {
+ public:
+  WallTime Wall() const override { return WallTime{}; }
+  SteadyTime Steady() const override { return now; }
+  SteadyTime now{std::chrono::seconds(100)};
+};
+
+class SilentLog final : public Refusals {
+ public:
+  using Refusals::Refusals;
+  int lines = 0;
+
+ protected:
+  void Write(const std::string&) override { ++lines; }
+};
+
+class TokenFileTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& text) { std::ofstream(path_) << text; }
+
+  testing::TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_ / "tokens";
+  TestClock clock_;
+  SilentLog log_{clock_};
+};
+
+TEST_F(TokenFileTest, AChangeHoldsAfterASecond) {
+  Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
+  const auto file = TokenFile::Open(path_, clock_, log_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->Find("a")->name, "ann");
+  EXPECT_EQ((*file)->Find("b"), std::nullopt);
+
+  Write(Text(access::TokenLine(v1::ROLE_CLIENT, "bobby", "b"), "\n"));
+  EXPECT_TRUE((*file)->Find("a").has_value());
+  clock_.now += TokenFile::kEvery;
+  EXPECT_EQ((*file)->Find("a"), std::nullopt);
+  EXPECT_EQ((*file)->Find("b")->role, v1::ROLE_CLIENT);
+}
+
+TEST_F(TokenFileTest, AWrongListIsLoggedOnceAndChangesNothing) {
+  Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
+  const auto file = TokenFile::Open(path_, clock_, log_);
+  Write("a secret that somebody pasted\n");
+  for (int i = 0; i < 3; ++i) {
+    clock_.now += TokenFile::kEvery;
+    EXPECT_TRUE((*file)->Find("a").has_value());
+  }
+  EXPECT_EQ(log_.lines, 1);
+  std::filesystem::remove(path_);
+  clock_.now += TokenFile::kEvery;
+  EXPECT_TRUE((*file)->Find("a").has_value());
+  EXPECT_EQ(log_.lines, 2);
+}
+
+TEST_F(TokenFileTest, AListThatIsNotThereIsAnError) {
+  EXPECT_FALSE(TokenFile::Open(path_, clock_, log_).ok());
+}
+
+}  // namespace
+}  // namespace longreach::service
