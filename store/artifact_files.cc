@@ -1,6 +1,7 @@
 #include "store/artifact_files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +40,16 @@ absl::Status SyncFolder(const std::filesystem::path& folder) {
   const int error = fsync(fd) == 0 ? 0 : errno;
   close(fd);
   return error == 0 ? absl::OkStatus() : FileError("sync", folder, error);
+}
+
+// OK when it is there already.
+absl::Status MakeFolder(const std::filesystem::path& folder) {
+  if (mkdir(folder.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
+  return FileError("make", folder, errno);
+}
+
+std::filesystem::path FolderOf(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
 // Unique within the process; what an earlier process left is removed at start.
@@ -106,23 +117,23 @@ absl::StatusOr<Pin> ArtifactWriter::Commit() {
   if (found != sha256_) return absl::DataLossError(fmt::format("the file announced as {} has the hash {}", sha256_, found));
   if (fsync(fd_) != 0) return FileError("sync", temporary_, errno);
   const std::filesystem::path target = files_->PathOf(sha256_);
-  std::error_code error;
-  const bool new_folder = std::filesystem::create_directory(target.parent_path(), error);
-  if (error) return FileError("make", target.parent_path(), error.value());
+  RETURN_IF_ERROR(MakeFolder(target.parent_path()));
   // Pinned before it is there: else it could be removed between the two.
   Pin pin = files_->PinOf(sha256_);
   if (rename(temporary_.c_str(), target.c_str()) != 0) return FileError("make", target, errno);
   close(std::exchange(fd_, -1));
-  RETURN_IF_ERROR(SyncFolder(target.parent_path()));
-  if (new_folder) RETURN_IF_ERROR(SyncFolder(files_->folder()));
+  RETURN_IF_ERROR(files_->SyncName(sha256_));
   return pin;
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::path temporary = folder / "tmp";
-  std::filesystem::create_directories(temporary, error);
-  if (error) return FileError("make", temporary, error.value());
+  std::filesystem::create_directories(FolderOf(folder), error);
+  if (error) return FileError("make", FolderOf(folder), error.value());
+  RETURN_IF_ERROR(MakeFolder(folder));
+  RETURN_IF_ERROR(MakeFolder(temporary));
+  RETURN_IF_ERROR(SyncFolder(FolderOf(folder)));
   for (const auto& entry : std::filesystem::directory_iterator(temporary, error)) {
     std::filesystem::remove(entry.path(), error);
   }
@@ -151,7 +162,19 @@ std::optional<Pin> ArtifactFiles::FindAndPin(std::string_view sha256, int64_t by
   std::error_code error;
   const auto size = std::filesystem::file_size(PathOf(sha256), error);
   if (error || static_cast<int64_t>(size) != bytes) return std::nullopt;
+  // A damaged file is made anew by whoever has its bytes, and its name may be somebody else's who has not synced it yet.
+  if (!Verify(sha256).ok() || !SyncName(sha256).ok()) return std::nullopt;
   return pin;
+}
+
+absl::Status ArtifactFiles::SyncName(std::string_view sha256) {
+  const std::filesystem::path folder = PathOf(sha256).parent_path();
+  RETURN_IF_ERROR(SyncFolder(folder));
+  const std::string name = folder.filename().string();
+  if (synced_folders_.Lock()->contains(name)) return absl::OkStatus();
+  RETURN_IF_ERROR(SyncFolder(folder_));
+  synced_folders_.Lock()->insert(name);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ArtifactWriter> ArtifactFiles::Create(std::string_view sha256, int64_t bytes) {

@@ -71,7 +71,7 @@ class ArtifactFiles {
   std::filesystem::path PathOf(std::string_view sha256) const;
   static bool IsHash(std::string_view text);
 
-  // A pin on the file if it is there with this size (its content is not read).
+  // A pin on the file if it is there, whole (it is read) and for certain after a power loss too.
   std::optional<Pin> FindAndPin(std::string_view sha256, int64_t bytes);
   // INVALID_ARGUMENT: not a hash, negative size.
   absl::StatusOr<ArtifactWriter> Create(std::string_view sha256, int64_t bytes);
@@ -89,8 +89,11 @@ class ArtifactFiles {
   friend class Pin;
   explicit ArtifactFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
   Pin PinOf(std::string_view sha256);
+  // After it a power loss does not take the file's name any more.
+  absl::Status SyncName(std::string_view sha256);
 
   std::filesystem::path folder_;
+  Synchronized<std::set<std::string>> synced_folders_;  // The folders below whose own names are on disk.
   Synchronized<std::multiset<std::string>> pinned_;
 };
 

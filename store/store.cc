@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "store/artifacts.h"
-#include "store/migrate.h"
 
 namespace longreach::store {
 namespace {
@@ -83,7 +82,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   ASSIGN_OR_RETURN(store->lock_, FileLock::Take(store->file_));
   ASSIGN_OR_RETURN(sql::Connection writer, sql::Connection::Open(store->file_, sql::Mode::kReadWriteCreate));
   store->writer_ = std::make_unique<sql::Connection>(std::move(writer));
-  ASSIGN_OR_RETURN(store->version_found_, Migrate(*store->writer_));
+  ASSIGN_OR_RETURN(store->version_found_, Migrate(*store->writer_, options.migrations));
   ASSIGN_OR_RETURN(std::string mode, store->writer_->One<std::string>("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
     return absl::FailedPreconditionError(fmt::format(

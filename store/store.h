@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "proto/base/synchronized.h"
 #include "store/artifact_files.h"
 #include "store/file_lock.h"
+#include "store/migrate.h"
 #include "store/sql/connection.h"
 
 namespace longreach::store {
@@ -18,6 +20,8 @@ namespace longreach::store {
 struct OpenOptions {
   // Empty: FILE.artifacts beside the file.
   std::filesystem::path artifacts{};
+  // Tests open stores as later versions would.
+  std::span<const std::string_view> migrations = Migrations();
 };
 
 class Store;

@@ -20,13 +20,13 @@ struct Handle {
   }
 };
 
-void Bind(sqlite3_stmt* statement, int index, std::nullptr_t) { sqlite3_bind_null(statement, index); }
-void Bind(sqlite3_stmt* statement, int index, int64_t value) { sqlite3_bind_int64(statement, index, value); }
-void Bind(sqlite3_stmt* statement, int index, double value) { sqlite3_bind_double(statement, index, value); }
-void Bind(sqlite3_stmt* statement, int index, std::string_view value) {
+int Bind(sqlite3_stmt* statement, int index, std::nullptr_t) { return sqlite3_bind_null(statement, index); }
+int Bind(sqlite3_stmt* statement, int index, int64_t value) { return sqlite3_bind_int64(statement, index, value); }
+int Bind(sqlite3_stmt* statement, int index, double value) { return sqlite3_bind_double(statement, index, value); }
+int Bind(sqlite3_stmt* statement, int index, std::string_view value) {
   // A null pointer would be NULL and not the empty text.
-  sqlite3_bind_text64(statement, index, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT,
-                      SQLITE_UTF8);
+  return sqlite3_bind_text64(statement, index, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT,
+                             SQLITE_UTF8);
 }
 
 }  // namespace internal
@@ -103,8 +103,11 @@ double Rows::Real(int column) const { return sqlite3_column_double(prepared_.sta
 std::string_view Rows::TextOf(int column) const {
   // The text first: asking for the size before might refer to another encoding.
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(prepared_.statement, column));
-  return text == nullptr ? std::string_view()
-                         : std::string_view(text, static_cast<size_t>(sqlite3_column_bytes(prepared_.statement, column)));
+  if (text != nullptr) return {text, static_cast<size_t>(sqlite3_column_bytes(prepared_.statement, column))};
+  // Either it is NULL, or there was no memory to make it a text.
+  sqlite3* database = sqlite3_db_handle(prepared_.statement);
+  if (sqlite3_errcode(database) == SQLITE_NOMEM) status_ = LastError(database, sqlite3_sql(prepared_.statement));
+  return {};
 }
 
 Connection::Connection(std::unique_ptr<internal::Handle> handle) : handle_(std::move(handle)) {}

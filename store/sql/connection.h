@@ -41,33 +41,30 @@ struct Prepared {
   std::vector<sqlite3_stmt*>* home = nullptr;
 };
 
-void Bind(sqlite3_stmt* statement, int index, std::nullptr_t);
-void Bind(sqlite3_stmt* statement, int index, int64_t value);
-void Bind(sqlite3_stmt* statement, int index, double value);
-void Bind(sqlite3_stmt* statement, int index, std::string_view value);
+// SQLite's result codes. A text that there is no memory for would otherwise be taken for NULL.
+int Bind(sqlite3_stmt* statement, int index, std::nullptr_t);
+int Bind(sqlite3_stmt* statement, int index, int64_t value);
+int Bind(sqlite3_stmt* statement, int index, double value);
+int Bind(sqlite3_stmt* statement, int index, std::string_view value);
 
 template <typename T>
-void BindAny(sqlite3_stmt* statement, int index, const T& value) {
+int BindAny(sqlite3_stmt* statement, int index, const T& value) {
   if constexpr (std::is_same_v<T, WallTime>) {
-    Bind(statement, index, static_cast<int64_t>(value.time_since_epoch().count()));
+    return Bind(statement, index, static_cast<int64_t>(value.time_since_epoch().count()));
   } else if constexpr (std::is_integral_v<T>) {  // Also bool: 0 or 1.
-    Bind(statement, index, static_cast<int64_t>(value));
+    return Bind(statement, index, static_cast<int64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
-    Bind(statement, index, static_cast<double>(value));
+    return Bind(statement, index, static_cast<double>(value));
   } else if constexpr (std::is_same_v<T, std::nullptr_t> || std::is_same_v<T, std::nullopt_t>) {
-    Bind(statement, index, nullptr);
+    return Bind(statement, index, nullptr);
   } else {
-    Bind(statement, index, std::string_view(value));
+    return Bind(statement, index, std::string_view(value));
   }
 }
 
 template <typename T>
-void BindAny(sqlite3_stmt* statement, int index, const std::optional<T>& value) {
-  if (value.has_value()) {
-    BindAny(statement, index, *value);
-  } else {
-    Bind(statement, index, nullptr);
-  }
+int BindAny(sqlite3_stmt* statement, int index, const std::optional<T>& value) {
+  return value.has_value() ? BindAny(statement, index, *value) : Bind(statement, index, nullptr);
 }
 
 template <typename T>
@@ -88,6 +85,7 @@ class Rows {
   const absl::Status& status() const { return status_; }
 
   // The value in a column, from 0. T: int64_t, int, bool, uint32_t, double, std::string, WallTime, or an optional of these.
+  // A text that there is no memory for is empty, and status() says so.
   template <typename T>
   T Get(int column) const {
     if constexpr (internal::IsOptional<T>::value) {
@@ -115,7 +113,7 @@ class Rows {
   std::string_view TextOf(int column) const;
 
   internal::Prepared prepared_;
-  absl::Status status_;
+  mutable absl::Status status_;
 };
 
 enum class Mode {
@@ -139,8 +137,11 @@ class Connection {
   absl::StatusOr<Rows> Query(std::string_view sql, const Args&... args) {
     ASSIGN_OR_RETURN(internal::Prepared prepared, Prepare(sql, sizeof...(args)));
     [[maybe_unused]] int index = 0;
-    (internal::BindAny(prepared.statement, ++index, args), ...);
-    return Rows(prepared);
+    int code = 0;
+    ((code = code == 0 ? internal::BindAny(prepared.statement, ++index, args) : code), ...);
+    Rows rows(prepared);  // From here on it gives the statement back.
+    if (code != 0) return StatusOfCode(code, "a parameter cannot be bound", sql);
+    return rows;
   }
 
   // Runs one statement to its end; the number of rows that it inserted, updated or deleted (not those of triggers).

@@ -32,6 +32,16 @@ TEST_F(ArtifactsTest, AFileLiesUnderItsHashAndIsReadBack) {
   EXPECT_EQ(files().Read("../../etc/passwd", 5).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(ArtifactsTest, ADamagedFileIsNotThereForWhoeverHasItsBytes) {
+  const std::string hash = test_.PutFile("the bytes");
+  WriteFile(files().PathOf(hash), "the bites");
+
+  EXPECT_FALSE(files().FindAndPin(hash, 9).has_value());
+
+  test_.PutFile("the bytes");
+  EXPECT_TRUE(files().FindAndPin(hash, 9).has_value());
+}
+
 TEST_F(ArtifactsTest, OtherBytesThanAnnouncedLeaveNothing) {
   const std::string hash = Sha256Of("right");
   {

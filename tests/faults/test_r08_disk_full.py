@@ -1,0 +1,110 @@
+"""R8: no space left under the store, and under a worker. Nothing that was answered is lost, and all goes on once there is space."""
+import contextlib
+import hashlib
+import pathlib
+import subprocess
+import threading
+import time
+
+import grpc
+import pytest
+
+from harness import Scheduler, check_ledger, messages, query, until
+from played_worker import PlayedWorker
+
+MEGABYTES = 8
+
+
+@contextlib.contextmanager
+def small_disk(home, megabytes=MEGABYTES):
+    """A file system of this size; needs root."""
+    folder = home.path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder], capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a small file system: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        for process in home.processes:
+            process.kill()
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(folder, left=0):
+    """Takes all space of the file system but `left` bytes; gives the file that holds it."""
+    ballast = folder / "ballast"
+    with ballast.open("ab", buffering=0) as out:
+        for size in (1 << 20, 1 << 12):
+            with contextlib.suppress(OSError):
+                while True:
+                    out.write(bytes(size))
+    if left:
+        with ballast.open("r+b") as out:
+            out.truncate(max(0, ballast.stat().st_size - left))
+    return ballast
+
+
+def sweep(name, seeds):
+    spec = messages("spec")
+    return messages("api").SubmitSweepRequest(spec=spec.SweepSpec(
+        name=name, experiment="algorithmic",
+        axes=spec.Axes(task=["even_pairs"], encoding=["none", "rope"], learning_rate=[1e-4], seed=range(seeds))))
+
+
+def refusal(call):
+    """The error of a call, or None when it was answered well."""
+    try:
+        call()
+    except grpc.RpcError as error:
+        return error
+    return None
+
+
+@pytest.mark.fault("R8", aim="the store's disk (8 MB) fills up and is emptied: 0 answers lost, a clear error, goes on in < 5 s")
+def test_a_full_disk_under_the_store(home, fault):
+    rounds = fault.size(short=2, full=10, long=50)
+    answered, refused, slowest = [], 0, 0.0
+    with small_disk(home) as disk:
+        scheduler = Scheduler(home, store=disk / "store.db")
+        stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
+        stub.SubmitSweep(sweep("first", 20), timeout=60)
+        for number in range(rounds):
+            lease = worker.take()
+            content = f"weights of round {number}\n".encode() * 1000
+            sha256 = hashlib.sha256(content).hexdigest()
+            ballast = fill(disk)
+            # What is in SQLite's log already may leave room for a few more changes.
+            errors = []
+            for i in range(200):
+                error = refusal(lambda: stub.SubmitSweep(sweep(f"sweep-{number}-{i}", 300), timeout=60))
+                if error is None:
+                    answered.append(f"sweep-{number}-{i}")
+                else:
+                    errors.append(error)
+                    break
+            assert errors, "the disk does not get full"
+            assert errors[0].code() == grpc.StatusCode.RESOURCE_EXHAUSTED, errors[0]
+            assert "full" in errors[0].details(), errors[0]
+            assert worker.upload(lease, "weights", number + 1, content, sha256) in (grpc.StatusCode.RESOURCE_EXHAUSTED,
+                                                                                    grpc.StatusCode.UNAVAILABLE)
+            report = refusal(lambda: worker.synchronize(finished=[worker.success(lease, 0.5)]))
+            if report is not None:
+                assert report.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, report
+                refused += 1
+            refused += len(errors)
+            # It can still be looked at.
+            assert len(stub.ListSweeps(messages("api").ListSweepsRequest(), timeout=60).sweeps) >= 1
+
+            ballast.unlink()
+            freed = time.monotonic()
+            until(lambda: refusal(lambda: worker.synchronize(finished=[worker.success(lease, 0.5)])) is None,
+                  "the report is taken")
+            slowest = max(slowest, time.monotonic() - freed)
+            assert query(scheduler.store, "SELECT outcome FROM attempts WHERE id = ?", lease.attempt) == [("succeeded",)]
+        scheduler.stop()
+        names = {name for (name,) in query(scheduler.store, "SELECT name FROM sweeps")}
+        assert names.issuperset(answered)
+        check_ledger(home, scheduler.store)
+    fault.reached(f"{rounds} times full on {MEGABYTES} MB: {len(answered) + rounds + 1} answers kept, {refused} requests refused with the reason, "
+                  f"0 lost; first report taken {slowest:.2f} s after there was space")
