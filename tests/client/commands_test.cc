@@ -46,7 +46,7 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
 }
 
 // Commands that need no scheduler.
-const std::vector<std::string> kLocal = {"complete", "completion", "data", "reference", "version"};
+const std::vector<std::string> kLocal = {"certs", "complete", "completion", "data", "reference", "version"};
 
 class CommandTest : public testing::Test {
  protected:
