@@ -45,6 +45,7 @@ struct WorkerOptions {
   std::string device;  // Empty: the worker's default.
   int pack_limit = 0;
   double checkpoint_every_s = 0;
+  std::string data_folder;  // Empty: the worker's default.
 };
 
 // `longreach-worker run` for a scheduler, with its state beside the store.

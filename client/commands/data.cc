@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "client/commands/common.h"
-#include "client/output/json.h"
 #include "client/output/text.h"
+#include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
@@ -12,39 +12,105 @@ class Data final : public Command {
   CommandInfo Info() const override {
     return {
         .group = kGroupMaintain,
-        .summary = "Import a data set for the worker on this machine",
+        .summary = "Import data sets for the worker on this machine, and look after them",
         .details =
-            "Runs 'longreach-worker data import', which lies beside this program: data lies where workers are.",
-        .examples = "longreach data import enwik8 ./enwik8.zip --name enwik8"};
+            "Runs 'longreach-worker data', which lies beside this program: data lies where workers are, in the folder of\n"
+            "--data-folder or LONGREACH_DATA [~/.local/share/longreach/data]. A worker announces what it finds there;\n"
+            "'longreach list data' shows what a scheduler has heard of. An import that was interrupted goes on when it is\n"
+            "started again. docs/howto/import-data.md says more.",
+        .examples =
+            "longreach data import text enwik8.zip --name enwik8\n"
+            "longreach data import images ILSVRC2012 --name imagenet\n"
+            "longreach data import text *.txt --name novels --split 80,10,10\n"
+            "longreach data ensure debian-text\n"
+            "longreach data check"};
   }
+
   void AddOptions(CLI::App& app) override {
     app.require_subcommand(1);
-    CLI::App& import = *app.add_subcommand("import", "Import files as a data set");
-    import.add_option("KIND", kind_, "What the files are, as the worker calls it")->required();
-    import.add_option("PATH", path_, "A file or a folder")->required();
-    import.add_option("--name", name_, "The data set's name, as sweeps call it under 'data'")
-        ->type_name("NAME")
-        ->required();
+    CLI::App& import = *app.add_subcommand("import", "Make a data set of files, or of nothing");
+    import.require_subcommand(1);
+    CLI::App& text = Add(import, "text", "One corpus of bytes: files, the text files of folders, or a zip archive");
+    Many(text, "PATH", "Joined in this order; folders by the names in them")->required();
+    Value(text, "--split", "A,B,C", "Per cent for training, validation and test, from the front [90,5,5]");
+    CLI::App& images = Add(import, "images", "A folder of class folders of JPEG or PNG files, with or without train/ and val/");
+    Value(images, "DIR", "TEXT", "train/CLASS/FILE and val/CLASS/FILE or val/FILE, or CLASS/FILE")->required();
+    Value(images, "--valid-labels", "FILE", "Lines of 'FILE CLASS', for validation images without class folders");
+    Value(images, "--valid-percent", "N", "Of each class, where there is no val/ [10]");
+    Value(images, "--fit", "HOW", "What changes an image's shape: squash it, or crop its middle [squash]");
+    Switch(images, "--skip-broken", "Leave out images that cannot be read, and list them");
+    Value(images, "--threads", "N", "Threads to decode with [all cores]");
+    CLI::App& synthetic = Add(import, "synthetic-images", "Generated images: the class depends on a top and a bottom row");
+    Value(synthetic, "--train", "N", "Training images [4096]");
+    Value(synthetic, "--valid", "N", "Validation images [1024]");
+    Value(synthetic, "--seed", "N", "Another seed gives other images [0]");
+    for (CLI::App* kind : {&images, &synthetic}) {
+      Value(*kind, "--sizes", "SIZES", "Sizes to keep, ROWSxCOLUMNS [22x22,22x23,45x44,45x45]");
+    }
+    for (CLI::App* kind : {&text, &images, &synthetic}) {
+      Value(*kind, "--name", "NAME", "The data set's name, as sweeps call it under 'data'")->required();
+    }
+
+    CLI::App& ensure = Add(app, "ensure", "See that a data set is there; make it if that takes no source (debian-text, far-rows)");
+    Value(ensure, "NAME", "TEXT", "The data set")->required();
+    Add(app, "list", "The data sets of this machine");
+    CLI::App& check = Add(app, "check", "Read data sets to the end and compare their hashes");
+    Value(check, "NAME", "TEXT", "The data set [all of them]");
+    CLI::App& remove = Add(app, "remove", "Remove a data set, or what an interrupted import left");
+    Value(remove, "NAME", "TEXT", "The data set")->required();
+    CLI::App& show = Add(app, "show", "Write one image as a PGM file to standard output");
+    Value(show, "NAME", "TEXT", "The data set")->required();
+    Value(show, "IMAGE", "N", "Which one, from 0")->required();
+    Value(show, "--size", "SIZE", "ROWSxCOLUMNS [the first]");
+    Switch(show, "--train", "Of the training images [validation]");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    std::vector<std::string> arguments = {"data", "import", kind_, path_, "--name", name_};
+    const CLI::App* command = nullptr;
+    for (const CLI::App* one : commands_) {
+      if (one->parsed()) command = one;
+    }
+    std::vector<std::string> arguments = {"data"};
+    if (command->get_parent()->get_name() == "import") arguments.emplace_back("import");
+    arguments.push_back(command->get_name());
+    // What was given goes to the worker as it is; the worker says what is wrong with it.
+    std::vector<std::string> positional;
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->count() == 0) continue;
+      if (option->get_positional()) {
+        positional.insert(positional.end(), option->results().begin(), option->results().end());
+      } else if (option->get_items_expected_max() == 0) {
+        arguments.push_back(option->get_name());
+      } else {
+        arguments.push_back(fmt::format("{}={}", option->get_name(), Join(option->results(), ",")));
+      }
+    }
     if (session.json()) arguments.insert(arguments.end(), {"-o", "json"});
+    if (!positional.empty()) {
+      arguments.emplace_back("--");
+      arguments.insert(arguments.end(), positional.begin(), positional.end());
+    }
     session.out().flush();
-    ASSIGN_OR_RETURN(const int code,
-                     RunAttached(session.environment().binaries / "longreach-worker", arguments));
-    if (code == 0) return kDone;
-    return Error(
-        absl::StatusCode::kFailedPrecondition,
-        fmt::format("longreach-worker did not import '{}' as {} (exit code {})", Printable(path_),
-                    Printable(kind_), code),
-        "what it said stands above; 'longreach-worker data import --help' shows what this build can import");
+    // Its own words, on these very streams, are the answer.
+    return RunAttached(session.environment().binaries / "longreach-worker", arguments);
   }
 
  private:
-  std::string kind_;
-  std::string path_;
-  std::string name_;
+  CLI::App& Add(CLI::App& parent, const std::string& name, const std::string& summary) {
+    CLI::App& command = *parent.add_subcommand(name, summary);
+    commands_.push_back(&command);
+    Value(command, "--data-folder", "DIR", "Where this machine's data sets lie [LONGREACH_DATA]");
+    return command;
+  }
+  static CLI::Option* Value(CLI::App& app, const std::string& name, const std::string& type, const std::string& help) {
+    return app.add_option_function<std::string>(name, [](const std::string&) {}, help)->type_name(type);
+  }
+  static CLI::Option* Many(CLI::App& app, const std::string& name, const std::string& help) {
+    return app.add_option_function<std::vector<std::string>>(name, [](const std::vector<std::string>&) {}, help)->type_name("TEXT");
+  }
+  static void Switch(CLI::App& app, const std::string& name, const std::string& help) { app.add_flag(name, help); }
+
+  std::vector<const CLI::App*> commands_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 
 #include "client/commands/common.h"
 #include "client/commands/outcome.h"
@@ -10,6 +11,7 @@
 #include "client/output/results_table.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
+#include "proto/catalog/catalog.h"
 
 namespace longreach::client {
 namespace {
@@ -48,6 +50,9 @@ class RunCommand final : public Command {
                    "Device of the worker: cpu or cuda [the worker's choice]")
         ->type_name("DEVICE")
         ->check(CLI::IsMember({"cpu", "cuda"}));
+    app.add_option("--data-folder", worker_options_.data_folder,
+                   "Where the worker's data sets lie [LONGREACH_DATA, else ~/.local/share/longreach/data]")
+        ->type_name("DIR");
     app.add_option("--threads", worker_options_.threads, "Threads of the worker [all cores]")
         ->type_name("N")
         ->check(CLI::Range(1, 4096));
@@ -66,6 +71,8 @@ class RunCommand final : public Command {
  private:
   absl::StatusOr<int> RunSweep(Session& session, Connection& connection, InterruptScope& interrupt);
   absl::StatusOr<v1::Sweep> Submit(Session& session, Connection& connection);
+  // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.
+  absl::StatusOr<std::optional<int>> EnsureData(Session& session);
   // Until the sweep has ended, the user ends it, or it cannot go on. An exit code ends the run without a
   // table.
   absl::StatusOr<std::optional<int>> Follow(Session& session, Connection& connection,
@@ -102,6 +109,8 @@ absl::StatusOr<int> RunCommand::RunSweep(Session& session, Connection& connectio
                                          InterruptScope& interrupt) {
   ASSIGN_OR_RETURN(v1::Sweep sweep, Submit(session, connection));
   if (session.embedded() != nullptr && !AllSucceeded(sweep)) {
+    ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session));
+    if (missing.has_value()) return *missing;
     ASSIGN_OR_RETURN(Process worker,
                      StartWorker(session.environment().binaries, session.embedded()->address(),
                                  session.store(), worker_options_));
@@ -116,6 +125,27 @@ absl::StatusOr<int> RunCommand::RunSweep(Session& session, Connection& connectio
   session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()),
                           WhereFlags(session)));
   return code;
+}
+
+absl::StatusOr<std::optional<int>> RunCommand::EnsureData(Session& session) {
+  std::set<std::string> names;
+  if (!file_.spec.data().empty()) {
+    names.insert(file_.spec.data());
+  } else {
+    // The data set of a task that reads one goes by the task's name.
+    for (const std::string& task : file_.spec.axes().task()) {
+      if (catalog::FindDataTask(task) != nullptr) names.insert(task);
+    }
+  }
+  for (const std::string& name : names) {
+    std::vector<std::string> arguments = {"data", "ensure", name};
+    if (!worker_options_.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", worker_options_.data_folder});
+    if (session.settings().quiet) arguments.emplace_back("--quiet");
+    session.out().flush();
+    ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
+    if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
+  }
+  return std::optional<int>();
 }
 
 absl::StatusOr<v1::Sweep> RunCommand::Submit(Session& session, Connection& connection) {

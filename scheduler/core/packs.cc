@@ -33,9 +33,10 @@ std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
   for (const v1::DataSet& data : abilities.data_sets()) {
     if (data.name() != needs.data) continue;
     if (data.sha256() == needs.data_sha256) return "";
-    return fmt::format("has other bytes under the data set '{}': {} instead of {}", needs.data, ShortId(data.sha256()), ShortId(needs.data_sha256));
+    return fmt::format("has other bytes under the data set '{}': {} instead of {}; import the same files there, or those under another name",
+                       needs.data, ShortId(data.sha256()), ShortId(needs.data_sha256));
   }
-  return fmt::format("has no data set '{}'", needs.data);
+  return fmt::format("has no data set '{}'; 'longreach data import' or 'longreach data ensure' on its machine brings it", needs.data);
 }
 
 std::optional<size_t> NextInLine(std::span<const GroupHead> groups) {

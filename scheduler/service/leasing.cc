@@ -9,6 +9,7 @@
 #include "scheduler/service/endings.h"
 #include "scheduler/service/needs.h"
 #include "store/artifacts.h"
+#include "store/workers.h"
 
 namespace longreach::service {
 namespace {
@@ -122,6 +123,12 @@ absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt) {
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(*lease.add_jobs(), BuildJob(db, job));
   }
+  if (jobs.empty() || jobs[0].requirement.data.empty()) return lease;
+  ASSIGN_OR_RETURN(std::optional<store::DataSetRow> data_set, store::FindDataSet(db, jobs[0].requirement.data));
+  if (!data_set) return absl::InternalError(fmt::format("a lease for the data set '{}', which the store does not know", jobs[0].requirement.data));
+  lease.mutable_data()->set_name(data_set->name);
+  lease.mutable_data()->set_sha256(data_set->sha256);
+  lease.mutable_data()->set_bytes(data_set->bytes);
   return lease;
 }
 

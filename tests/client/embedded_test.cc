@@ -201,15 +201,34 @@ TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
 }
 
-TEST_F(EmbeddedTest, DataImportRunsTheWorkerAndSaysWhenItRefuses) {
-  SetWorker("exit 2\n");
-  const Outcome refused = Run({"data", "import", "enwik8", "/tmp/x.zip", "--name", "mine"});
-  EXPECT_EQ(refused.code, kFailed);
-  EXPECT_THAT(refused.err, HasSubstr("longreach-worker did not import '/tmp/x.zip' as enwik8 (exit code 2)"));
-  EXPECT_EQ(Contents("worker.calls"), "data import enwik8 /tmp/x.zip --name mine\n");
-
+TEST_F(EmbeddedTest, DataCommandsGoToTheWorkersProgramAsTheyAre) {
+  SetWorker("exit 4\n");
+  // Its exit code is the answer: it has said why itself.
+  EXPECT_EQ(Run({"data", "check", "novels"}).code, kNotFound);
   SetWorker("exit 0\n");
-  EXPECT_EQ(Run({"data", "import", "enwik8", "/tmp/x.zip", "--name", "mine"}).code, kDone);
+  EXPECT_EQ(Run({"data", "import", "text", "/tmp/a.txt", "-dash", "--name", "mine", "--split", "80,10,10"}).code, kUsage);
+  EXPECT_EQ(Run({"data", "import", "text", "/tmp/a.txt", "/tmp/b", "--name", "mine", "--split", "80,10,10"}).code, kDone);
+  EXPECT_EQ(Run({"data", "import", "images", "/tmp/pets", "--skip-broken", "--name", "pets", "-o", "json"}).code, kDone);
+  EXPECT_EQ(Run({"data", "list"}).code, kDone);
+
+  EXPECT_EQ(Contents("worker.calls"),
+            "data check -- novels\n"
+            "data import text --split=80,10,10 --name=mine -- /tmp/a.txt /tmp/b\n"
+            "data import images --skip-broken --name=pets -o json -- /tmp/pets\n"
+            "data list\n");
+}
+
+TEST_F(EmbeddedTest, RunSeesToTheSweepsDataBeforeItStartsTheWorker) {
+  SetScheduler(Listens());
+  SetWorker("if [ \"$1\" = data ]; then exit 4; fi\ncat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+
+  const Outcome missing = Run({"run", "table-1", "--data-folder", "/tmp/sets", "--store", store()});
+
+  EXPECT_EQ(missing.code, kNotFound);
+  EXPECT_EQ(Contents("worker.calls"), "data ensure enwik8 --data-folder /tmp/sets\n");
+  EXPECT_EQ(Run({"run", "table-1", "--set", "data=novels", "--store", store()}).code, kNotFound);
+  EXPECT_THAT(Contents("worker.calls"), HasSubstr("data ensure novels\n"));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace longreach::agent {
 
-// Tasks, encodings and revisions are the catalog's, because the trainer is built from it. `threads` 0: all that the
-// machine has.
+// Tasks, encodings and revisions are the catalog's, because the trainer is built from it; data sets come and go, and are added
+// to each call. `threads` 0: all that the machine has.
 v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& name, int threads, int pack_limit);
 
 // The machine's name; "worker" when it has none.

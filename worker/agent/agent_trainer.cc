@@ -122,6 +122,7 @@ void Agent::TryStart() {
     start.set_threads(options_.threads);
     start.set_cuda(options_.cuda);
     start.set_checkpoint_every_s(options_.checkpoint_every_s);
+    start.set_data_folder(options_.data_folder.string());
     for (const v1::PackMember& member : start.members()) attempt->members.push_back(member.job());
     attempt->stage = Attempt::Stage::kTraining;
     training_ = number;

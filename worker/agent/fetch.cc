@@ -75,6 +75,7 @@ absl::StatusOr<v1::StartPack> Fetch(const v1::Lease& lease, const std::filesyste
   v1::StartPack start;
   start.set_attempt(lease.attempt());
   start.set_folder(folder.string());
+  start.set_data_sha256(lease.data().sha256());
   for (const v1::LeasedJob& job : lease.jobs()) {
     v1::PackMember& member = *start.add_members();
     member.set_job(job.id());

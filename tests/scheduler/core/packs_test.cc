@@ -61,9 +61,9 @@ TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
   needs.data_sha256 = "aaaabbbbcccc";
   EXPECT_EQ(WhyUnable(needs, Able()), "");
   needs.data_sha256 = "ddddeeeeffff";
-  EXPECT_EQ(WhyUnable(needs, Able()), "has other bytes under the data set 'enwik8': aaaabbbb instead of ddddeeee");
+  EXPECT_EQ(WhyUnable(needs, Able()), "has other bytes under the data set 'enwik8': aaaabbbb instead of ddddeeee; import the same files there, or those under another name");
   needs.data = "pg19";
-  EXPECT_EQ(WhyUnable(needs, Able()), "has no data set 'pg19'");
+  EXPECT_EQ(WhyUnable(needs, Able()), "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it");
 }
 
 TEST(NextInLineTest, GoesByPriorityThenBySubmission) {

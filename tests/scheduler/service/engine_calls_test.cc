@@ -36,6 +36,64 @@ TEST_F(EngineCallsTest, AnotherProtocolVersionIsRefusedWithBothNumbers) {
   EXPECT_EQ(events_, 0);
 }
 
+TEST_F(EngineCallsTest, WhatAnOvertakenCallWasGivenIsSentWithTheNextOne) {
+  TestWorker worker = Worker("a");
+  worker.next().set_free_slots(0);
+  worker.Sync();  // From now on such a call is answered from memory.
+  Submit(Sweep("s", 1));
+  worker.Sync();
+  busy_ = true;
+  worker.next().set_free_slots(1);
+  (void)worker.Call();
+
+  // A newer call, as those before: it is answered before the other one's event has run, and that gives a lease.
+  worker.next().set_free_slots(0);
+  EXPECT_EQ(worker.Sync().leases_size(), 0);
+  RunWaiting();
+  EXPECT_EQ(Counts("s").leased(), 1);
+
+  EXPECT_EQ(worker.Sync().leases_size(), 1);
+}
+
+TEST_F(EngineCallsTest, ACallThatIsHeldOpenHearsOfWhatAnOvertakenOneWasGiven) {
+  TestWorker worker = Worker("a");
+  worker.next().set_free_slots(0);
+  Submit(Sweep("s", 1));
+  worker.Sync();
+  busy_ = true;
+  worker.next().set_free_slots(1);
+  (void)worker.Call();
+  worker.next().set_free_slots(0);
+  worker.next().set_may_wait(true);
+  EXPECT_FALSE(worker.Call().has_value());
+
+  RunWaiting();
+
+  ASSERT_TRUE(worker.late() && worker.late()->ok());
+  EXPECT_EQ((**worker.late()).leases_size(), 1);
+}
+
+TEST_F(EngineCallsTest, WorkersThatAreGoneMakeRoomForOthers) {
+  options_.max_workers = 2;
+  RestartScheduler();
+  Submit(Sweep("s", 1));
+  TestWorker lost = Worker("lost");
+  busy_ = true;
+  (void)lost.Call();
+  clock_.Advance(seconds(2));
+  RunWaiting();  // Its silence began with the call, its lease with the answer: that ends later.
+  EXPECT_EQ(Counts("s").leased(), 1);
+  TestWorker leaving = Worker("leaving");
+  leaving.next().set_leaving(true);
+  leaving.Sync();
+  EXPECT_EQ(StatusOf(Worker("third").Call()).code(), absl::StatusCode::kResourceExhausted);
+
+  Advance(seconds(20));
+
+  Worker("third").Sync();
+  Worker("fourth").Sync();
+}
+
 TEST_F(EngineCallsTest, AnOlderCallOrIncarnationIsAborted) {
   TestWorker worker = Worker("a");
   worker.Sync();

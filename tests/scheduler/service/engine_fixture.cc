@@ -1,6 +1,7 @@
 #include "tests/scheduler/service/engine_fixture.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
@@ -26,7 +27,7 @@ void EngineFixture::TearDown() {
 
 void EngineFixture::RestartScheduler() {
   engine_ = std::make_unique<Engine>(
-      clock_, EngineOptions{},
+      clock_, options_,
       [this](store::Event event) {
         ++events_;
         if (during_event_) std::exchange(during_event_, nullptr)();
@@ -34,13 +35,18 @@ void EngineFixture::RestartScheduler() {
           event.done(absl::ResourceExhaustedError("no space left on the disk"));
           return;
         }
-        std::vector<store::Event> group;
-        group.push_back(std::move(event));
-        (void)store::RunGroup(store_->writer_connection(), group);
+        waiting_.push_back(std::move(event));
+        if (!busy_) RunWaiting();
       },
       [] {});
   const absl::Status restored = engine_->Restore(store_->writer_connection());
   ASSERT_TRUE(restored.ok()) << restored;
+}
+
+void EngineFixture::RunWaiting() {
+  busy_ = false;
+  std::vector<store::Event> group = std::exchange(waiting_, {});
+  (void)store::RunGroup(store_->writer_connection(), group);
 }
 
 void EngineFixture::RunDeadlines() {

@@ -61,6 +61,10 @@ class EngineFixture : public testing::Test {
   std::unique_ptr<Engine> engine_;
   int events_ = 0;       // That were handed to the writer.
   bool disk_full_ = false;  // The next events fail.
+  bool busy_ = false;       // The next events wait for RunWaiting().
+  void RunWaiting();
+  EngineOptions options_;   // From the next RestartScheduler() on.
+  std::vector<store::Event> waiting_;
   std::function<void()> during_event_;  // Happens once, while the next event waits for the writer.
 };
 

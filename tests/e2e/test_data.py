@@ -1,0 +1,136 @@
+"""Data sets with the real programs: importing, looking after them, and how workers and schedulers come to know of them."""
+import json
+import re
+import shlex
+import zlib
+import zipfile
+
+import pytest
+
+import harness
+from harness import BIN, ROOT, Home, Process, Scheduler, Worker, run, run_cli, until
+
+pytestmark = harness.needs_worker
+
+PAGE = (ROOT / "docs/howto/import-data.md").read_text()
+COMMANDS = [line for block in re.findall(r"^```sh\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
+
+
+@pytest.fixture
+def home():
+    with Home() as home:
+        yield home
+
+
+def write(file, data):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def png(rows, cols, gray):
+    """The smallest PNG: one gray for all pixels."""
+    def chunk(kind, data):
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+
+    head = cols.to_bytes(4, "big") + rows.to_bytes(4, "big") + bytes([8, 0, 0, 0, 0])
+    lines = (bytes([0]) + bytes([gray]) * cols) * rows
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+def data(home, *arguments):
+    return run_cli(home, "data", *arguments)
+
+
+def listed(home):
+    return {entry["name"]: entry for entry in data(home, "list", "-o", "json").json()["data_sets"]}
+
+
+def test_the_commands_of_the_page_do_what_it_says(home):
+    for name in ("a", "b"):
+        write(home.path / f"novels/{name}.txt", name * 5000)
+    with zipfile.ZipFile(home.path / "enwik8.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("enwik8", b"x" * 1000)  # The real one is 36 MB.
+    for number in range(5):
+        write(home.path / f"pets/cat/{number}.png", png(30, 40, number))
+        write(home.path / f"pets/dog/{number}.png", png(40, 30, 255 - number))
+        write(home.path / f"ILSVRC2012/train/n0{number}/1.JPEG", png(50, 50, number))
+        write(home.path / f"ILSVRC2012/val/{number}.JPEG", png(50, 50, number))
+    write(home.path / "ILSVRC2012/LOC_val_solution.csv",
+          "ImageId,PredictionString\n" + "".join(f"{n},n0{n} 1 2 3 4\n" for n in range(5)))
+    write(home.path / "ILSVRC2012/train/n00/broken.JPEG", "")
+    # In the page's order: what each needs from before, and how it ends when it is not done.
+    refused = {"import text enwik8.zip": "is not enwik8: it has 1000 bytes instead of 100000000",
+               "ILSVRC2012 --name imagenet\n": "broken.JPEG: the file is empty",
+               "remove novels": "there is no data set 'novels'"}
+    for command in COMMANDS:
+        assert command.startswith("longreach data "), command
+        done = run(home, "sh", "-c", f"PATH={shlex.quote(str(BIN))}:$PATH; {command}")
+        expected = [text for part, text in refused.items() if part in command + "\n"]
+        if expected:
+            assert done.code != 0 and expected[0] in done.err, f"{command}: {done}"
+        else:
+            assert done.code == 0, f"{command}: {done}"
+    assert set(listed(home)) == {"novels", "more", "imagenet", "pets", "debian-text", "far-rows", "rows-2"}
+    assert listed(home)["imagenet"]["contents"] == "5 + 5 images of 5 classes at 22x22,22x23,45x44,45x45"
+    assert (home.path / "first.pgm").read_bytes() == b"P5\n16 16\n255\n" + (home.path / "first.pgm").read_bytes()[-256:]
+
+
+def test_errors_have_the_exit_codes_and_forms_of_all_commands(home):
+    write(home.path / "a.txt", "a" * 1000)
+    assert data(home, "import", "text", "a.txt", "--name", "a").code == 0
+    again = data(home, "import", "text", "a.txt", "--name", "a", "-o", "json")
+    assert again.code == 1 and json.loads(again.err)["error"]["code"] == "ALREADY_EXISTS", again
+    assert data(home, "import", "text", "a.txt", "--name", "a/b").code == 2
+    assert data(home, "import", "text", "a.txt", "--name", "b", "--split", "1,2").code == 2
+    assert data(home, "import", "text", "none.txt", "--name", "b").code == 4
+    assert data(home, "check", "none").code == 4
+    assert data(home, "ensure", "imagenet").code == 4
+    assert data(home, "show", "a", "0").code == 1  # A text.
+    # What lies there is damaged behind our back.
+    corpus = home.path / "share/longreach/data/a/corpus.bin"
+    corpus.write_bytes(b"b" * 1000)
+    checked = data(home, "check")
+    assert checked.code == 1 and f"{corpus}: its bytes have changed" in checked.err, checked
+
+
+def test_a_killed_import_goes_on_and_comes_to_the_same_bytes(home):
+    shards = home.path / "share/longreach/data/.importing-rows"
+    importing = [BIN / "longreach-worker", "data", "import", "synthetic-images", "--name", "rows", "--train", "30000", "--sizes", "6x6"]
+    killed = Process(home, "import", importing)
+    until(lambda: list(shards.glob("*.images.json")) or not killed.is_running(), "the first shard is done")
+    killed.kill()
+    assert listed(home) == {}
+
+    done = run(home, *importing)
+
+    assert done.code == 0 and "going on where an import was interrupted" in done.err, done
+    other = run(home, *importing[:5], "other", *importing[6:])
+    assert other.code == 0, other
+    hashes = {name: entry["sha256"] for name, entry in listed(home).items()}
+    assert hashes["rows"] == hashes["other"]
+    assert data(home, "check").code == 0
+
+
+def test_a_running_worker_announces_what_is_imported_and_keeps_to_the_first_bytes(home):
+    scheduler = Scheduler(home)
+    Worker(home, scheduler)
+    write(home.path / "a.txt", "a" * 1000)
+    until(lambda: run_cli(home, "workers", "-q", scheduler=scheduler).out, "the worker is there")
+    assert run_cli(home, "list", "data", "-o", "json", scheduler=scheduler).json()["data_sets"] == []
+
+    assert data(home, "import", "text", "a.txt", "--name", "novels").code == 0
+
+    def known():
+        return run_cli(home, "list", "data", "-o", "json", scheduler=scheduler).json()["data_sets"]
+
+    until(known, "the scheduler knows of it")
+    first = listed(home)["novels"]["sha256"]
+    assert [(entry["name"], entry["sha256"], entry["bytes"]) for entry in known()] == [("novels", first, 1000)]
+
+    # Another data set takes the name: the scheduler stays with the first.
+    write(home.path / "b.txt", "b" * 1000)
+    assert data(home, "remove", "novels").code == 0
+    assert data(home, "import", "text", "b.txt", "--name", "novels").code == 0
+    assert data(home, "import", "text", "b.txt", "--name", "later").code == 0
+    until(lambda: len(known()) == 2, "the scheduler knows of the later one")
+    assert {entry["name"]: entry["sha256"] for entry in known()}["novels"] == first != listed(home)["novels"]["sha256"]

@@ -1,0 +1,131 @@
+// Jobs that read a data set meet the workers that have it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scheduler/service/query_jobs.h"
+#include "store/workers.h"
+#include "tests/scheduler/service/engine_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+class EngineDataTest : public EngineFixture {
+ protected:
+  static v1::SweepSpec Novels() {
+    v1::SweepSpec spec;
+    spec.set_name("novels");
+    spec.set_experiment("language");
+    spec.set_data("novels");
+    spec.mutable_axes()->add_task("enwik8");
+    spec.mutable_axes()->add_encoding("rope");
+    spec.mutable_axes()->add_learning_rate(1e-4);
+    spec.mutable_axes()->add_seed(0);
+    return spec;
+  }
+  TestWorker Worker(const std::string& id) {
+    Engine* engine = engine_.get();
+    engines_.push_back(std::make_unique<Engine*>(engine));
+    TestWorker worker(engines_.back().get(), id);
+    v1::Abilities& abilities = *worker.next().mutable_abilities();
+    abilities.add_experiments("language");
+    v1::Ability& task = *abilities.add_tasks();
+    task.set_name("enwik8");
+    task.set_revision(1);
+    return worker;
+  }
+  static void Announce(TestWorker& worker, const std::string& name, char digit) {
+    v1::DataSet& data = *worker.next().mutable_abilities()->add_data_sets();
+    data.set_name(name);
+    data.set_sha256(std::string(64, digit));
+    data.set_bytes(1000);
+  }
+  // All that explain says of a job.
+  std::string Explained(const std::string& job) {
+    v1::GetJobRequest request;
+    request.set_job(job);
+    const absl::StatusOr<v1::ExplainJobResponse> response = ExplainJob(store_->writer_connection(), request, engine_->board().Read());
+    EXPECT_TRUE(response.ok()) << response.status();
+    std::string text;
+    if (response.ok()) {
+      for (const std::string& reason : response->reasons()) text += reason + "\n";
+    }
+    return text;
+  }
+  // The store's only job.
+  std::string Job() {
+    const auto id = store_->writer_connection().First<std::string>("SELECT id FROM jobs");
+    EXPECT_TRUE(id.ok() && id->has_value()) << id.status();
+    return id.ok() && id->has_value() ? **id : "";
+  }
+
+ private:
+  std::vector<std::unique_ptr<Engine*>> engines_;
+};
+
+TEST_F(EngineDataTest, AJobWaitsForAWorkerThatHasItsData) {
+  Submit(Novels());
+  TestWorker without = Worker("without");
+  Announce(without, "poems", 'a');
+
+  EXPECT_TRUE(without.Sync().leases().empty());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data set 'novels'; 'longreach data import'"), std::string::npos)
+      << Explained(Job());
+
+  TestWorker with = Worker("with");
+  Announce(with, "novels", 'b');
+  const v1::Lease lease = with.Take();
+  EXPECT_EQ(lease.data().name(), "novels");
+  EXPECT_EQ(lease.data().sha256(), std::string(64, 'b'));
+  EXPECT_EQ(lease.data().bytes(), 1000);
+}
+
+TEST_F(EngineDataTest, AnImportWhileTheWorkerWaitsBringsTheJob) {
+  Submit(Novels());
+  TestWorker worker = Worker("a");
+  ASSERT_TRUE(worker.Sync().leases().empty());
+
+  Announce(worker, "novels", 'b');
+
+  EXPECT_EQ(worker.Take().data().sha256(), std::string(64, 'b'));
+}
+
+TEST_F(EngineDataTest, OtherBytesUnderTheNameGetNoSuchJob) {
+  TestWorker first = Worker("first");
+  Announce(first, "novels", 'a');
+  first.Sync();
+  first.next().set_leaving(true);
+  first.Sync();
+  Submit(Novels());
+  TestWorker second = Worker("second");
+  Announce(second, "novels", 'b');
+
+  EXPECT_TRUE(second.Sync().leases().empty());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-second' has other bytes under the data set 'novels': bbbbbbbb instead of aaaaaaaa"),
+            std::string::npos)
+      << Explained(Job());
+
+  // The right bytes, imported there under the same name.
+  second.next().mutable_abilities()->mutable_data_sets(0)->set_sha256(std::string(64, 'a'));
+  EXPECT_EQ(second.Take().data().sha256(), std::string(64, 'a'));
+}
+
+TEST_F(EngineDataTest, AfterARestartALeaseNamesTheSameBytes) {
+  Submit(Novels());
+  TestWorker worker = Worker("a");
+  Announce(worker, "novels", 'b');
+  const v1::SynchronizeResponse given = worker.Sync();
+  ASSERT_EQ(given.leases_size(), 1);
+
+  // The lease was lost on its way: it is sent again.
+  RestartScheduler();
+  TestWorker again = Worker("a");
+  Announce(again, "novels", 'b');
+  const v1::SynchronizeResponse repeated = again.Sync();
+  ASSERT_EQ(repeated.leases_size(), 1);
+  EXPECT_EQ(repeated.leases(0).attempt(), given.leases(0).attempt());
+  EXPECT_EQ(repeated.leases(0).data().sha256(), std::string(64, 'b'));
+}
+
+}  // namespace
+}  // namespace longreach::service

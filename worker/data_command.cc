@@ -1,0 +1,317 @@
+#include "worker/data_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "proto/base/status.h"
+#include "proto/base/text.h"
+#include "worker/data/data_folder.h"
+#include "worker/data/import_images.h"
+#include "worker/data/import_text.h"
+#include "worker/data/progress.h"
+#include "worker/data/recipes.h"
+#include "worker/data/staging.h"
+
+namespace longreach {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+constexpr int kNotFound = 4;
+
+using Json = nlohmann::ordered_json;
+
+std::string SizesText(const std::vector<data::ImageSize>& sizes) {
+  std::vector<std::string> texts;
+  for (const data::ImageSize& size : sizes) texts.push_back(fmt::format("{}x{}", size.rows, size.cols));
+  return Join(texts, ",");
+}
+
+int64_t Images(const std::vector<data::ShardEntry>& shards) {
+  int64_t images = 0;
+  for (const data::ShardEntry& shard : shards) images += shard.images;
+  return images;
+}
+
+// "90000000 + 5000000 + 5000000 bytes", "1281167 + 50000 images of 1000 classes at 22x22,45x44".
+std::string Contents(const data::Manifest& manifest) {
+  if (manifest.kind == data::Kind::kText) {
+    return fmt::format("{} + {} + {} bytes", manifest.train.end - manifest.train.begin, manifest.valid.end - manifest.valid.begin,
+                       manifest.test.end - manifest.test.begin);
+  }
+  return fmt::format("{} + {} images of {} classes at {}", Images(manifest.train_shards), Images(manifest.valid_shards), manifest.classes.size(),
+                     SizesText(manifest.sizes));
+}
+
+Json JsonOf(const data::Manifest& manifest) {
+  Json json = {{"name", manifest.name},
+               {"kind", data::Word(manifest.kind)},
+               {"sha256", manifest.Identity()},
+               {"bytes", static_cast<double>(manifest.bytes())},
+               {"contents", Contents(manifest)},
+               {"source", manifest.source},
+               {"imported_at", manifest.imported_at}};
+  if (manifest.kind == data::Kind::kImages) json["skipped"] = manifest.skipped;
+  return json;
+}
+
+void PrintJson(Json json) {
+  Json document = {{"schema", "longreach/v1"}};
+  document.update(json);
+  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int Refused(const absl::Status& status, bool json) {
+  const std::string message(status.message());
+  if (json) {
+    const Json error = {{"error", {{"code", absl::StatusCodeToString(status.code())}, {"message", message}, {"hint", ""}}}};
+    fmt::print(stderr, "{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    fmt::print(stderr, "error: {}\n", message);
+  }
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument: return kUsage;
+    case absl::StatusCode::kNotFound: return kNotFound;
+    default: return kFailed;
+  }
+}
+
+}  // namespace
+
+struct DataCommand::Options {
+  CLI::App* data = nullptr;
+  CLI::App* import = nullptr;
+  CLI::App* text = nullptr;
+  CLI::App* images = nullptr;
+  CLI::App* synthetic = nullptr;
+  CLI::App* ensure = nullptr;
+  CLI::App* list = nullptr;
+  CLI::App* check = nullptr;
+  CLI::App* remove = nullptr;
+  CLI::App* show = nullptr;
+
+  std::filesystem::path folder = data::DefaultDataFolder();
+  std::string output = "table";
+  std::string name;
+  std::vector<std::filesystem::path> sources;
+  std::string source_folder;
+  std::vector<int> split = {90, 5, 5};
+  std::string sizes = SizesText(data::DefaultSizes());
+  std::string fit = "squash";
+  std::string size;
+  int64_t image = 0;
+  bool train = false;
+  bool quiet = false;
+  data::ImagesImport images_import;
+  data::SyntheticImages synthetic_images;
+
+  bool json() const { return output == "json"; }
+  void AddCommon(CLI::App& app) {
+    AddDataFolder(app, folder);
+    app.add_option("-o,--output", output, "table or json")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
+  }
+  void AddName(CLI::App& app) {
+    app.add_option("--name", name, "The data set's name, as sweeps call it under 'data'")->type_name("NAME")->required();
+  }
+  void AddSizes(CLI::App& app) {
+    app.add_option("--sizes", sizes, "Sizes to keep, ROWSxCOLUMNS; a job trains and is evaluated at these")
+        ->type_name("SIZES")->capture_default_str();
+  }
+  absl::StatusOr<data::ShardImport> Shards() const {
+    data::ShardImport shards = images_import.shards;
+    ASSIGN_OR_RETURN(shards.sizes, data::ParseSizes(sizes));
+    ASSIGN_OR_RETURN(shards.fit, data::FitOf(fit));
+    return shards;
+  }
+
+  absl::StatusOr<data::Manifest> Import() const;
+  int Ensure() const;
+  void SayWhatIsMade() const;
+  int List() const;
+  int Check() const;
+  int Show() const;
+};
+
+CLI::Option* AddDataFolder(CLI::App& app, std::filesystem::path& folder) {
+  return app.add_option("--data-folder", folder, "Where this machine's data sets lie")
+      ->type_name("DIR")->envname("LONGREACH_DATA")->capture_default_str();
+}
+
+DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) {
+  Options& o = *options_;
+  o.data = app.add_subcommand("data", "Import data sets, and look after those that are there.");
+  o.data->require_subcommand(1);
+
+  o.import = o.data->add_subcommand("import", "Make a data set of files; an interrupted import goes on where it was");
+  o.import->require_subcommand(1);
+  o.text = o.import->add_subcommand("text", "Files, or the text files of folders, or a zip archive: one corpus of bytes");
+  o.text->add_option("PATH", o.sources, "Joined in this order; folders by the names in them")->required();
+  o.text->add_option("--split", o.split, "Per cent for training, validation and test, from the front")
+      ->delimiter(',')->expected(3)->type_name("A,B,C")->capture_default_str();
+  o.images = o.import->add_subcommand("images", "A folder of class folders of JPEG or PNG files, with or without train/ and val/");
+  o.images->add_option("DIR", o.source_folder, "train/CLASS/FILE and val/..., or CLASS/FILE")->required();
+  o.images->add_option("--valid-labels", o.images_import.listing.valid_labels,
+                       "Lines of 'FILE CLASS', for validation images without class folders [val_labels.txt, LOC_val_solution.csv ...]")
+      ->type_name("FILE");
+  o.images->add_option("--valid-percent", o.images_import.listing.valid_percent, "Of each class, where there is no val/")->capture_default_str();
+  o.images->add_option("--fit", o.fit, "What changes an image's shape: squash it, or crop its middle")
+      ->check(CLI::IsMember({"squash", "crop"}))->capture_default_str();
+  o.images->add_flag("--skip-broken", o.images_import.shards.skip_broken, "Leave out images that cannot be read, and list them");
+  o.images->add_option("--threads", o.images_import.shards.threads, "Threads to decode with; 0: all cores")
+      ->check(CLI::Range(0, 4096))->capture_default_str();
+  o.synthetic = o.import->add_subcommand("synthetic-images", "Generated images: the class depends on a top and a bottom row");
+  o.synthetic->add_option("--train", o.synthetic_images.train, "Training images")->capture_default_str();
+  o.synthetic->add_option("--valid", o.synthetic_images.valid, "Validation images")->capture_default_str();
+  o.synthetic->add_option("--seed", o.synthetic_images.seed, "Another seed gives other images")->capture_default_str();
+  for (CLI::App* kind : {o.text, o.images, o.synthetic}) {
+    o.AddName(*kind);
+    o.AddCommon(*kind);
+  }
+  for (CLI::App* kind : {o.images, o.synthetic}) o.AddSizes(*kind);
+
+  std::string recipes = "Made without a source:";
+  for (const data::Recipe& recipe : data::Recipes()) recipes += fmt::format("\n  {:<14}{}", recipe.name, recipe.summary);
+  o.ensure = o.data->add_subcommand("ensure", "See that a data set is there; make it if that takes no source");
+  o.ensure->footer(recipes);
+  o.ensure->add_flag("-q,--quiet", o.quiet, "Say nothing but errors");
+  o.list = o.data->add_subcommand("list", "The data sets of this machine");
+  o.check = o.data->add_subcommand("check", "Read data sets to the end and compare their hashes");
+  o.remove = o.data->add_subcommand("remove", "Remove a data set, or what an interrupted import left");
+  o.show = o.data->add_subcommand("show", "Write one image as a PGM file to standard output");
+  for (CLI::App* command : {o.ensure, o.check, o.remove, o.show}) {
+    command->add_option("NAME", o.name, "The data set")->required(command != o.check);
+  }
+  o.show->add_option("IMAGE", o.image, "Which one, from 0")->required();
+  o.show->add_option("--size", o.size, "ROWSxCOLUMNS [the first]")->type_name("SIZE");
+  o.show->add_flag("--train", o.train, "Of the training images [validation]");
+  for (CLI::App* command : {o.ensure, o.list, o.check, o.remove, o.show}) o.AddCommon(*command);
+}
+
+DataCommand::~DataCommand() = default;
+
+bool DataCommand::chosen() const { return options_->data->parsed(); }
+
+absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
+  data::ProgressBar progress;
+  if (text->parsed()) {
+    return data::ImportText({.folder = folder, .name = name, .sources = sources, .split = {split[0], split[1], split[2]}}, progress);
+  }
+  ASSIGN_OR_RETURN(const data::ShardImport shards, Shards());
+  if (images->parsed()) {
+    return data::ImportImages({.folder = folder, .name = name, .source = source_folder, .listing = images_import.listing, .shards = shards},
+                              progress);
+  }
+  data::SyntheticImages wanted = synthetic_images;
+  wanted.folder = folder;
+  wanted.name = name;
+  wanted.shards = shards;
+  return data::MakeSyntheticImages(wanted, progress);
+}
+
+int DataCommand::Options::Ensure() const {
+  if (!quiet) SayWhatIsMade();
+  data::ProgressBar bar;
+  data::NoProgress none;
+  bool made = false;
+  const absl::StatusOr<data::Manifest> manifest =
+      data::Ensure(folder, name, quiet ? static_cast<data::Progress&>(none) : static_cast<data::Progress&>(bar), made);
+  if (!manifest.ok()) return Refused(manifest.status(), json());
+  if (json()) PrintJson({{"data_set", JsonOf(*manifest)}, {"made", made}});
+  return kDone;
+}
+
+void DataCommand::Options::SayWhatIsMade() const {
+  for (const data::Recipe& recipe : data::Recipes()) {
+    if (recipe.name == name && data::ReadDataSet(folder, name).status().code() == absl::StatusCode::kNotFound) {
+      fmt::print(stderr, "making the data set '{}' in {}: {}\n", name, folder.string(), recipe.summary);
+    }
+  }
+}
+
+int DataCommand::Options::List() const {
+  const data::Listing listing = data::ListDataSets(folder);
+  if (json()) {
+    Json sets = Json::array();
+    for (const data::Manifest& manifest : listing.data_sets) sets.push_back(JsonOf(manifest));
+    PrintJson({{"folder", folder.string()}, {"data_sets", std::move(sets)}, {"damaged", listing.damaged}});
+    return kDone;
+  }
+  size_t width = 0;
+  for (const data::Manifest& manifest : listing.data_sets) width = std::max(width, manifest.name.size());
+  for (const data::Manifest& manifest : listing.data_sets) {
+    fmt::print("{:<{}}  {:<6}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), Contents(manifest));
+  }
+  for (const std::string& damaged : listing.damaged) fmt::print(stderr, "damaged: {}\n", damaged);
+  if (listing.data_sets.empty() && listing.damaged.empty()) fmt::print(stderr, "there are no data sets in {}\n", folder.string());
+  return kDone;
+}
+
+int DataCommand::Options::Check() const {
+  std::vector<std::string> names;
+  if (!name.empty()) {
+    names.push_back(name);
+  } else {
+    const data::Listing listing = data::ListDataSets(folder);
+    for (const data::Manifest& manifest : listing.data_sets) names.push_back(manifest.name);
+    for (const std::string& damaged : listing.damaged) fmt::print(stderr, "damaged: {}\n", damaged);
+    if (!listing.damaged.empty()) return kFailed;
+  }
+  for (const std::string& one : names) {
+    if (const absl::Status status = data::CheckDataSet(folder, one); !status.ok()) return Refused(status, json());
+    if (!json()) fmt::print("{}: as it was imported\n", one);
+  }
+  if (json()) PrintJson({{"checked", names}});
+  return kDone;
+}
+
+int DataCommand::Options::Show() const {
+  const absl::StatusOr<data::ImageSet> set = data::ImageSet::Open(folder, name, "");
+  if (!set.ok()) return Refused(set.status(), json());
+  data::ImageSize wanted = set->sizes()[0];
+  if (!size.empty()) {
+    const absl::StatusOr<std::vector<data::ImageSize>> parsed = data::ParseSizes(size);
+    if (!parsed.ok()) return Refused(parsed.status(), json());
+    wanted = parsed->front();
+  }
+  const absl::StatusOr<data::ImageView> view = train ? set->Train(wanted) : set->Valid(wanted);
+  if (!view.ok()) return Refused(view.status(), json());
+  if (image < 0 || image >= view->count()) {
+    return Refused(absl::InvalidArgumentError(fmt::format("image {} of {}; they count from 0", image, view->count())), json());
+  }
+  fmt::print(stderr, "class {}\n", set->classes()[static_cast<size_t>(view->label(image))]);
+  fmt::print("P5\n{} {}\n255\n", wanted.cols, wanted.rows);
+  const std::span<const uint8_t> pixels = view->pixels(image);
+  std::fwrite(pixels.data(), 1, pixels.size(), stdout);
+  return kDone;
+}
+
+int DataCommand::Run() const {
+  const Options& o = *options_;
+  if (o.ensure->parsed()) return o.Ensure();
+  if (o.list->parsed()) return o.List();
+  if (o.check->parsed()) return o.Check();
+  if (o.show->parsed()) return o.Show();
+  if (o.remove->parsed()) {
+    const absl::Status status = data::RemoveDataSet(o.folder, o.name);
+    if (!status.ok()) return Refused(status, o.json());
+    if (o.json()) PrintJson({{"removed", o.name}});
+    return kDone;
+  }
+  const absl::StatusOr<data::Manifest> manifest = o.Import();
+  if (!manifest.ok()) return Refused(manifest.status(), o.json());
+  if (o.json()) {
+    PrintJson({{"data_set", JsonOf(*manifest)}});
+  } else {
+    fmt::print("{}: {}, SHA-256 {:.8}, in {}\n", manifest->name, Contents(*manifest), manifest->Identity(), (o.folder / o.name).string());
+    for (const std::string& skipped : manifest->skipped) fmt::print(stderr, "left out: {}\n", skipped);
+  }
+  return kDone;
+}
+
+}  // namespace longreach
