@@ -54,7 +54,7 @@ def test_kills_of_the_scheduler(home, fault):
     check_ledger(home, scheduler.store)
     jobs = assert_nothing_lost(scheduler.store, load, client)
     attempts, lost = query(scheduler.store, "SELECT count(*), sum(outcome = 'lost') FROM attempts")[0]
-    assert under_load > kills // 2, under_load
+    assert under_load > kills // 3, under_load
     fault.reached(f"{kills} kills ({under_load} of them with jobs under way), {len(client.acknowledged)} submits acknowledged "
                   f"({client.refused} calls made again), {jobs} jobs in {attempts} attempts: 0 lost, 0 accepted twice, "
                   f"bit for bit an undisturbed run; {lost} attempts counted as lost; ready again after {spread(ready)}")

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, query, until
-from load import Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
+from load import LONG, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
 
 CHECKPOINT_EVERY_S = 0.2
 
@@ -66,7 +66,7 @@ def test_kills_of_workers(home, fault):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     draw = random.Random(seed)
-    load = Load(steps=3000)
+    load = Load(steps=SHORT)
     scheduler = Scheduler(home)
     team = Team(home, scheduler)
     client = Client(load, scheduler.address)
@@ -116,7 +116,7 @@ def test_kills_of_workers(home, fault):
 @pytest.mark.fault("R4", aim="a killed worker's pack goes on elsewhere within 1 s while the lease has a quarter of an hour to run")
 def test_a_broken_call_frees_the_work(home, fault):
     rounds = fault.size(short=2, full=20, long=200)
-    load = Load(steps=12_000)
+    load = Load(steps=LONG)
     scheduler = Scheduler(home, "--lease-term-s", "900", "--renew-every-s", "300")
     client = Client(load, scheduler.address)
     team = Team(home, scheduler)
@@ -146,7 +146,7 @@ def test_a_broken_call_frees_the_work(home, fault):
 @pytest.mark.fault("R4", aim="work that is preempted (SIGTERM) loses nothing: a checkpoint at the very step, nothing counted")
 def test_preempted_workers_lose_nothing(home, fault):
     times = fault.size(short=3, full=40, long=400)
-    load = Load(steps=12_000)
+    load = Load(steps=LONG)
     scheduler = Scheduler(home)
     client = Client(load, scheduler.address)
     client.submit(0)

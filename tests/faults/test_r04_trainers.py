@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import BIN, Scheduler, Worker, check_ledger, messages, query, run_cli, until
-from load import Client, Load, assert_nothing_lost, finish, outcome, trainer_of
+from load import LONG, Client, Load, assert_nothing_lost, finish, outcome, trainer_of
 
 pytestmark = harness.needs_worker
 
@@ -53,7 +53,7 @@ def is_open(store):
                              "last checkpoint")
 def test_a_trainer_that_hangs(home, fault):
     rounds = fault.size(short=1, full=5, long=50)
-    load = Load(steps=20_000)
+    load = Load(steps=LONG)
     scheduler = Scheduler(home)
     workers = [Worker(home, scheduler, "--hang-after-s", "1", "--checkpoint-every-s", "0.3", "--pack-limit", "1") for _ in range(2)]
     client = Client(load, scheduler.address)
@@ -92,7 +92,7 @@ def test_a_trainer_that_hangs(home, fault):
 @pytest.mark.fault("R4", aim="of a pack whose trainer crashes on one member only that member fails, with the reason, the log's last lines and "
                              "the command to repeat it; the others have the bits of an undisturbed run")
 def test_a_trainer_that_crashes_on_one_member(home, fault):
-    load = Load(steps=6000)
+    load = Load(steps=LONG)
     spec = load.spec("poisoned", range(8))
     scheduler = Scheduler(home)
     submit(scheduler, spec)
@@ -139,7 +139,7 @@ def test_a_trainer_that_crashes_on_one_member(home, fault):
 
 @pytest.mark.fault("R4", aim="a worker that fails everything is put aside and reported; another does its work")
 def test_a_worker_that_fails_everything_is_put_aside(home, fault):
-    load = Load(steps=6000)
+    load = Load(steps=LONG)
     scheduler = Scheduler(home)
     submit(scheduler, load.spec("sick", range(4)))
     sick = Worker(home, scheduler, "--pack-limit", "1", name="sick")

@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import Client, Load, assert_nothing_lost, finish, trainer_of
+from load import LONG, SHORT, Client, Load, assert_nothing_lost, finish, trainer_of
 from played_worker import PlayedWorker
 
 
@@ -42,11 +42,11 @@ def stand_still(pids, numbers):
 @harness.needs_worker
 @pytest.mark.fault("R5", aim="200 of 200 stopped workers find their lease gone and drop the work; 0 writes by a stale attempt")
 def test_stopped_workers_wake_up_late(home, fault):
-    rounds = fault.size(short=6, full=200, long=2000)
+    rounds = fault.size(short=4, full=200, long=2000)
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     draw = random.Random(seed)
-    load = Load(steps=2000)
+    load = Load(steps=SHORT)
     scheduler = Scheduler(home, "--lease-term-s", "0.6", "--renew-every-s", "0.2")
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.1", "--pack-limit", "4") for _ in range(3)]
     client = Client(load, scheduler.address)
@@ -131,7 +131,7 @@ def test_reports_that_come_late(home, fault):
 @pytest.mark.fault("R5", aim="a scheduler that stood still itself (SIGSTOP, a suspended machine) takes no lease away")
 def test_a_stopped_scheduler_takes_nothing_away(home, fault):
     rounds = fault.size(short=1, full=10, long=100)
-    load = Load(steps=12_000)
+    load = Load(steps=LONG)
     scheduler = Scheduler(home, "--lease-term-s", "0.6", "--renew-every-s", "0.2")
     workers = [Worker(home, scheduler) for _ in range(2)]
     client = Client(load, scheduler.address)

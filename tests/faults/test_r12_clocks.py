@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import BIN, Scheduler, Worker, check_ledger, query, until
-from load import Client, Load, assert_nothing_lost, finish
+from load import SHORT, Client, Load, assert_nothing_lost, finish
 from played_worker import PlayedWorker
 
 DAY_S = 86400
@@ -63,7 +63,7 @@ def is_open(store):
                               "0 leases end wrongly, times in the store stay in order, the same bits")
 def test_wall_clocks_jump(home, fault):
     jumps = fault.size(short=6, full=60, long=600)
-    load = Load(steps=2500)
+    load = Load(steps=SHORT)
     clocks = {name: Clock(home, name) for name in ("scheduler", "worker")}
     with clocks["scheduler"].here():
         scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1")
@@ -127,7 +127,7 @@ def test_leases_end_by_the_steady_clock(home, fault):
 @pytest.mark.fault("R12", aim="a clock that runs 1.5 times as fast costs no lease (the longest renewal that is admitted is two thirds of the term)")
 def test_a_steady_clock_that_runs_fast(home, fault):
     parts = fault.size(short=2, full=40, long=400)
-    load = Load(steps=2500)
+    load = Load(steps=SHORT)
     clock = Clock(home, "scheduler", rate=1.5)
     with clock.here():
         scheduler = Scheduler(home, "--lease-term-s", "1.5", "--renew-every-s", "1")
