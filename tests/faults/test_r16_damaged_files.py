@@ -5,7 +5,8 @@ import random
 import grpc
 import pytest
 
-from harness import Scheduler, messages
+import harness
+from harness import Scheduler, Worker, curves, messages, query, results, until
 from played_worker import PlayedWorker
 from storage_program import storage_faults
 
@@ -56,3 +57,49 @@ def test_flipped_bits_in_artifacts(home, fault):
     assert worker.upload(lease, "checkpoint", 10, content, sha256) is None
     assert downloaded() == content
     fault.reached(f"{flips:,} flips, 0 accepted; the same upload again heals the file")
+
+
+@harness.needs_worker
+@pytest.mark.fault("R16", aim="a damaged newest checkpoint: the run goes on from the one before and ends with the bits of an undisturbed one")
+def test_a_run_goes_on_from_the_checkpoint_before(home, fault):
+    rounds = fault.size(short=1, full=8, long=50)
+    draw = random.Random(4)
+
+    def submitted(scheduler):
+        spec = messages("spec")
+        scheduler.api().SubmitSweep(messages("api").SubmitSweepRequest(spec=spec.SweepSpec(
+            name="resumed", experiment="algorithmic",
+            axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-3], seed=[0, 1]),
+            model=spec.Model(layers=1, embedding_dim=32, heads=4, mlp_dim=64),
+            training=spec.Training(steps=3000, batch_size=16, lengths=range(1, 9)),
+            evaluation=spec.Evaluation(lengths=[9, 10], examples=32))), timeout=60)
+        return scheduler
+
+    def finish(scheduler):
+        until(lambda: query(scheduler.store, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == [(2,)], "both jobs are done")
+
+    plain = submitted(Scheduler(home, store="plain.db"))
+    worker = Worker(home, plain)
+    finish(plain)
+    worker.stop()
+    undisturbed = results(plain.store), curves(plain.store)
+    for number in range(rounds):
+        scheduler = submitted(Scheduler(home, store=f"damaged-{number}.db"))
+        worker = Worker(home, scheduler, "--checkpoint-every-s", "0.1")
+        checkpoints = "SELECT DISTINCT sha256, step FROM artifacts WHERE kind = 'checkpoint' ORDER BY step"
+        until(lambda: len(query(scheduler.store, checkpoints)) == 2, "there are two checkpoints")
+        worker.kill()
+        _, (sha256, step) = query(scheduler.store, checkpoints)
+        file = home.path / f"{scheduler.store.name}.artifacts" / sha256[:2] / sha256
+        damaged = bytearray(file.read_bytes())
+        damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
+        file.write_bytes(damaged)
+
+        other = Worker(home, scheduler)
+        finish(scheduler)
+
+        assert f"from step {step}" in other.log() and "no use of the newest checkpoint" in other.log(), other.log()
+        assert (results(scheduler.store), curves(scheduler.store)) == undisturbed
+        other.stop()
+        scheduler.stop()
+    fault.reached(f"{rounds} of {rounds} runs with a damaged newest checkpoint went on from the one before, with the same bits")
