@@ -1,0 +1,68 @@
+// What people are shown when a job failed or a worker was put aside: why, and what to type next.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class FailuresTest : public testing::Test {
+ protected:
+  FailuresTest() {
+    v1::Job& job = *scheduler_.jobs.mutable_jobs(0);
+    job.set_state("failed");
+    job.set_failures(3);
+    job.set_failure("crashed: trainer killed by SIGSEGV");
+  }
+  Outcome Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
+    return RunCommandLine(arguments);
+  }
+  std::string repeat() const {
+    return "longreach job bbbbbbbb --spec --scheduler " + scheduler_.address() + " | longreach run /dev/stdin --store repeat-bbbbbbbb.db\n";
+  }
+
+  FakeScheduler scheduler_;
+};
+
+TEST_F(FailuresTest, AFailedJobShowsItsReasonItsLogAndHowToRepeatIt) {
+  const Outcome outcome = Run({"job", "bbbb"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.out, HasSubstr("  reason: crashed: trainer killed by SIGSEGV\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nlast lines of the log of attempt 0\n  step 1\n  step 2\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nto repeat it by itself\n  " + repeat()));
+  EXPECT_THAT(Run({"explain", "bbbb"}).out, HasSubstr("\n- To repeat it by itself: " + repeat()));
+}
+
+TEST_F(FailuresTest, WithoutALogTheRestIsShown) {
+  scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "none");
+  const Outcome outcome = Run({"job", "bbbb"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.out, HasSubstr(repeat()));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("last lines")));
+}
+
+TEST_F(FailuresTest, AJobThatDidNotFailIsNotToBeRepeated) {
+  scheduler_.jobs.mutable_jobs(0)->set_state("succeeded");
+  EXPECT_THAT(Run({"job", "bbbb"}).out, Not(HasSubstr("repeat")));
+  EXPECT_THAT(Run({"explain", "bbbb"}).out, Not(HasSubstr("repeat")));
+}
+
+TEST_F(FailuresTest, SpecPrintsASweepFileAndNothingElse) {
+  EXPECT_THAT(Run({"job", "bbbb", "--spec"}).out, testing::StartsWith("name: \"repeat-bbbbbbbb\"\n"));
+}
+
+TEST_F(FailuresTest, StatusNamesAWorkerThatIsPutAside) {
+  EXPECT_THAT(Run({"status"}).out, Not(HasSubstr("put aside")));
+  v1::WorkerInfo& worker = *scheduler_.workers.mutable_workers(0);
+  worker.set_state("put_aside");
+  worker.set_reason("its last 3 attempts, of different jobs, failed");
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("worker 'gpu-1' is put aside: its last 3 attempts, of different jobs, failed\n"));
+}
+
+}  // namespace
+}  // namespace longreach::client
