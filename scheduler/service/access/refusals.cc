@@ -11,7 +11,7 @@ void Refusals::Add(std::string_view text) {
   const SteadyTime now = clock_.Steady();
   auto state = state_.Lock();
   if (state->since == SteadyTime{} || now - state->since >= kPeriod) {
-    if (state->unsaid > 0) Write(fmt::format("refused: {} more in {} s before this", state->unsaid, kPeriod.count()));
+    if (state->unsaid > 0) Write(fmt::format("{}: {} more in {} s before this", prefix_, state->unsaid, kPeriod.count()));
     *state = {.since = now};
   }
   if (state->lines == kLines) {
@@ -19,7 +19,7 @@ void Refusals::Add(std::string_view text) {
     return;
   }
   ++state->lines;
-  Write(fmt::format("refused: {}", text));
+  Write(fmt::format("{}: {}", prefix_, text));
 }
 
 void Refusals::Write(const std::string& line) {

@@ -16,8 +16,8 @@ class Refusals {
   static constexpr int kLines = 50;
   static constexpr std::chrono::seconds kPeriod{10};
 
-  // `clock` outlives this.
-  explicit Refusals(const Clock& clock) : clock_(clock) {}
+  // `clock` outlives this. Lines begin with `prefix`.
+  explicit Refusals(const Clock& clock, std::string_view prefix = "refused") : clock_(clock), prefix_(prefix) {}
   virtual ~Refusals() = default;
 
   void Add(std::string_view text);
@@ -32,6 +32,7 @@ class Refusals {
     int64_t unsaid = 0;
   };
   const Clock& clock_;
+  const std::string prefix_;
   Synchronized<State> state_;
 };
 

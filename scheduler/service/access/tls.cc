@@ -5,7 +5,6 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
-#include <cstdio>
 #include <string_view>
 
 #include "proto/access/certificates.h"
@@ -29,7 +28,14 @@ Synchronized<Failure>& LastFailure() {
   return last;
 }
 
-// gRPC calls this on any of its threads. A failed handshake is anybody's doing and is told with its connection; the rest is rare.
+// What else gRPC complains of is mostly what strangers sent; they must not fill a disk with it.
+Refusals& GrpcLog() {
+  static const SystemClock clock;
+  static Refusals log(clock, "grpc");
+  return log;
+}
+
+// gRPC calls this on any of its threads. A failed handshake is told with its connection.
 void OnGrpcLog(gpr_log_func_args* args) {
   const std::string_view text = args->message;
   if (text.find("andshake") != std::string_view::npos) {
@@ -37,8 +43,7 @@ void OnGrpcLog(gpr_log_func_args* args) {
     *LastFailure().Lock() = {std::chrono::steady_clock::now(), ForLog(reason == std::string_view::npos ? text : text.substr(reason + 1))};
     return;
   }
-  const std::string line = fmt::format("grpc: {}\n", ForLog(text));
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  GrpcLog().Add(ForLog(text));
 }
 
 }  // namespace
