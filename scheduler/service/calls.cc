@@ -299,7 +299,9 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
     board_.Remove(id);
     const auto attempt = memory.attempts.find(id);
     if (attempt == memory.attempts.end()) continue;
-    memory.workers[attempt->second.live.worker].attempts.erase(id);
+    std::set<int64_t>& of_worker = memory.workers[attempt->second.live.worker].attempts;
+    of_worker.erase(id);
+    if (of_worker.empty()) memory.broken.erase(attempt->second.live.worker);  // There is nothing to take from it any more.
     memory.attempts.erase(attempt);
   }
   for (const std::string& id : effects.workers) {
