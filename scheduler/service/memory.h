@@ -20,7 +20,7 @@ class MemoryKeeper {
  private:
   static constexpr std::chrono::seconds kEvery{2};
   // Programs, libraries, stacks, and what freed memory is kept for the next calls.
-  static constexpr size_t kSlack = size_t{32} << 20;
+  static constexpr size_t kSlack = size_t{24} << 20;
 
   static size_t Resident() {
     size_t all = 0, resident = 0;

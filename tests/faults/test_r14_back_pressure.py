@@ -48,7 +48,7 @@ def assert_each_once(store, jobs):
 @pytest.mark.fault("R14", aim=">= 2,000 reports/s with synchronous=FULL, resident memory < 500 MB and no growth, each job exactly once")
 def test_a_thousand_workers_all_at_once(home, fault):
     """Every worker reports as fast as it is answered: the queue holds as many calls as there are workers."""
-    jobs = fault.size(short=8_000, full=100_000, long=1_000_000)
+    jobs = fault.size(short=4_000, full=100_000, long=1_000_000)
     scheduler = Scheduler(home, listen="127.0.0.1:0")
     submit(home, scheduler, jobs)
     figures, load = work(home, scheduler)
@@ -64,7 +64,7 @@ def test_a_thousand_workers_all_at_once(home, fault):
 @pytest.mark.fault("R14", aim="assign p99 < 20 ms with 1,000 workers at work")
 def test_a_thousand_workers_at_their_usual_pace(home, fault):
     """Every worker takes two seconds for a job, so some 500 a second end and as many are leased."""
-    jobs = fault.size(short=2_000, full=20_000, long=200_000)
+    jobs = fault.size(short=1_500, full=20_000, long=200_000)
     scheduler = Scheduler(home, listen="127.0.0.1:0")
     submit(home, scheduler, jobs)
     figures, load = work(home, scheduler, "--train-s", "2")

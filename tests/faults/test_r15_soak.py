@@ -144,7 +144,7 @@ class Soak:
 
 @pytest.mark.fault("R15", aim="nothing lost, nothing counted twice; resident memory grows < 1 MB/h, open files not at all")
 def test_soak(home, fault):
-    seconds = fault.size(short=4, full=570, long=12 * 3600)
+    seconds = fault.size(short=3, full=570, long=12 * 3600)
     check_every_s = fault.size(short=3, full=60, long=3600)
     scheduler = Scheduler(home, "--lease-term-s", str(LEASE_S), "--renew-every-s", "1", listen="127.0.0.1:0")
     load, checks = Load(scheduler), 0
