@@ -1,5 +1,4 @@
 """S9: what the programs are made of is named, pinned and known."""
-import functools
 import pathlib
 import re
 import subprocess
@@ -35,14 +34,16 @@ def libraries(program):
     return {name: found[name] for name in asked if name in found}
 
 
-@functools.cache
-def packages_of(path):
-    # Debian 12 knows /usr/lib files by the path before the merge of /lib and /usr/lib too.
-    for name in (path, path.removeprefix("/usr"), "/usr" + path):
-        done = subprocess.run(["dpkg", "-S", name], capture_output=True, text=True)
-        if done.returncode == 0:
-            return {line.split(":")[0] for line in done.stdout.splitlines()}
-    return set()
+def owners_of(paths):
+    """The Debian package of each file."""
+    # Debian 12 knows a library by its path before or after the merge of /lib and /usr/lib.
+    names = {name: path for path in paths for name in (path, path.removeprefix("/usr"), "/usr" + path)}
+    told = subprocess.run(["dpkg", "-S", *sorted(names)], capture_output=True, text=True).stdout
+    owners = {}
+    for package, name in re.findall(r"^(\S+?)(?::\w+)?: (\S+)$", told, re.MULTILINE):
+        if name in names:
+            owners[names[name]] = package
+    return owners
 
 
 def with_dependencies(packages):
@@ -75,14 +76,15 @@ def test_what_the_programs_are_made_of(fault):
     debian_12 = 'VERSION_ID="12"' in pathlib.Path("/etc/os-release").read_text()
     runtime = with_dependencies(set(lists(ROOT / "deploy/container/runtime_packages.txt")) | BASE)
     programs = ["longreach", "longreach-scheduler"] + (["longreach-worker"] if HAS_WORKER else [])
-    count = 0
-    for program in programs:
-        for name, path in libraries(BIN / program).items():
-            if ".venv" in path or "torch" in path:
-                continue  # Of the pinned wheels.
-            owners = packages_of(path)
-            assert owners & runtime if debian_12 else owners, f"{program} needs {name}, which is of {owners} and in no list of what it runs with"
-            count += 1
+    # What lies in .venv is of the pinned wheels.
+    needed = {program: {name: path for name, path in libraries(BIN / program).items() if ".venv" not in path and "torch" not in path}
+              for program in programs}
+    owners = owners_of({path for found in needed.values() for path in found.values()})
+    for program, found in needed.items():
+        for name, path in found.items():
+            assert path in owners, f"{program} needs {name}, and no package has {path}"
+            assert not debian_12 or owners[path] in runtime, f"{program} needs {name} of {owners[path]}, which is in no list of what it runs with"
+    count = sum(map(len, needed.values()))
     assert count >= 10
     fault.reached(f"{len(requirements)} pinned requirements with hashes; {count} libraries of {len(programs)} programs from listed packages")
     fault.reached("the same .deb twice: not yet: there is none")
