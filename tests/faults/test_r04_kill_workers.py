@@ -8,15 +8,16 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, query, until
-from load import LONG, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
+from load import LONG, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
 
 CHECKPOINT_EVERY_S = 0.2
+MOST_LOSSES = 8
 
 
 def running(store, worker):
     """What a worker is known to train: attempt, when it began, the last checkpoint's step and time."""
     return query(store, """
-        SELECT attempts.id, attempts.started_at, max(jobs.checkpoint_step), max(artifacts.created_at), max(jobs.failures), sum(jobs.losses)
+        SELECT attempts.id, attempts.started_at, max(jobs.checkpoint_step), max(artifacts.created_at), max(jobs.failures), max(jobs.losses)
         FROM attempts JOIN workers ON workers.id = attempts.worker JOIN jobs ON jobs.attempt = attempts.id
         LEFT JOIN artifacts ON artifacts.job = jobs.num AND artifacts.kind = 'checkpoint'
         WHERE workers.name = ? AND attempts.ended_at IS NULL GROUP BY attempts.id""", worker.worker_name)
@@ -54,7 +55,8 @@ class Team:
         self.workers[place] = self._start(None if anew else worker.worker_name)
 
     def busy(self, store, draw):
-        busy = [worker for worker in self.workers if is_ready(worker) and running(store, worker)]
+        # Ten losses are a job's end. On a machine that hardly lets a worker finish anything, the unlucky are spared.
+        busy = [worker for worker in self.workers if is_ready(worker) and (held := running(store, worker)) and held[0][5] < MOST_LOSSES]
         return draw.choice(busy) if busy else None
 
 
@@ -75,8 +77,11 @@ def test_kills_of_workers(home, fault):
     redone = []    # Seconds since that checkpoint.
     killed_at = {}
     trainers = 0
+    parts = 0
     for kill in range(kills):
-        client.submit(kill)
+        if open_jobs(scheduler.store) < 8 * SEEDS:
+            client.submit(parts)
+            parts += 1
         worker = until(lambda: team.busy(scheduler.store, draw), "a worker has something to lose")
         place = team.workers.index(worker)
         time.sleep(draw.uniform(0, 0.4))  # When it is hit; nothing waits for this.
@@ -173,6 +178,10 @@ def test_preempted_workers_lose_nothing(home, fault):
     assert [start for start, *_ in spans] == [0, *(step for _, step, _ in spans[:-1])], spans
     assert [outcome for *_, outcome in spans] == ["given_back"] * len(stopped_at) + ["succeeded"]
     fault.reached(f"{len(stopped_at)} SIGTERMs in the middle of one pack: every step made once, nothing counted, the bits of an undisturbed run")
+
+
+def open_jobs(store):
+    return query(store, "SELECT count(*) FROM jobs WHERE state IN ('queued', 'leased')")[0][0]
 
 
 def unfinished(store):
