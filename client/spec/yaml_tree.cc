@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "client/errors.h"
+#include "client/output/text.h"
 
 namespace longreach::client {
 namespace {
@@ -179,7 +180,7 @@ absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name
   } catch (const Refused& refused) {
     return refused.status;
   } catch (const YAML::Exception& e) {
-    return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", e.msg));
+    return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", Printable(e.msg)));
   }
   if (tree.root().kind != YamlNode::Kind::kMapping) {
     return tree.ErrorAt(tree.root().place, "expected 'field: value' lines",

@@ -67,7 +67,8 @@ def on_terminal(home, *arguments, interrupt_after=None):
 class Cast:
     """Workers with hostile names, each of which fails jobs with hostile reasons and leaves hostile logs."""
 
-    def __init__(self, scheduler, texts):
+    def __init__(self, scheduler, texts, prefix="worker"):
+        self.prefix = prefix
         self.scheduler = scheduler
         self.texts = texts
         self.stub = scheduler.workers()
@@ -80,7 +81,7 @@ class Cast:
         self.sequences[number] += 1
         worker = self.worker
         return self.stub.Synchronize(worker.SynchronizeRequest(
-            protocol=1, worker=f"worker-{number}", incarnation=1, sequence=self.sequences[number],
+            protocol=1, worker=f"{self.prefix}-{number}", incarnation=1, sequence=self.sequences[number],
             abilities=worker.Abilities(
                 name=text, build=text, device=text, threads=1, pack_limit=1, experiments=["algorithmic"], model_revision=1,
                 tasks=[worker.Ability(name="even_pairs", revision=1)], encodings=[worker.Ability(name="none", revision=1)],
@@ -94,7 +95,7 @@ class Cast:
     def fail(self, number, lease):
         text = self.texts[number]
         log = text.encode() + b"\n\x00" + b"".join(BROKEN) + b"\n"
-        header = self.worker.UploadHeader(attempt=lease.attempt, worker=f"worker-{number}", kind="log", step=0, bytes=len(log),
+        header = self.worker.UploadHeader(attempt=lease.attempt, worker=f"{self.prefix}-{number}", kind="log", step=0, bytes=len(log),
                                           sha256=hashlib.sha256(log).hexdigest(), jobs=[job.id for job in lease.jobs])
         self.artifacts.Upload(iter([self.worker.UploadRequest(header=header), self.worker.UploadRequest(chunk=log)]), timeout=60)
         report = self.worker.AttemptReport(attempt=lease.attempt, outcome=self.worker.AttemptReport.OUTCOME_FAILED, detail=text, engine=text)
@@ -127,8 +128,7 @@ def hold(scheduler, texts):
     scheduler.api().SubmitSweep(messages("api").SubmitSweepRequest(spec=spec.SweepSpec(
         name="running", experiment="algorithmic",
         axes=spec.Axes(task=["even_pairs"], encoding=["none"], learning_rate=[1e-3], seed=range(len(texts))))))
-    cast = Cast(scheduler, texts)
-    cast.sequences = [1000] * len(texts)
+    cast = Cast(scheduler, texts, "holder")
     assert all(cast.lease(number) for number in range(len(texts)))
 
 
@@ -156,7 +156,7 @@ def refused(home, arguments, as_json):
 @pytest.mark.fault("S5", aim="a list of 200 texts x every output format: inert everywhere")
 def test_hostile_texts_stay_texts(home, fault):
     scheduler = Scheduler(home, "--lease-term-s", "600", "--renew-every-s", "60")
-    every = {"short": 4, "full": 1, "long": 1}[fault.form]
+    every = {"short": 9, "full": 1, "long": 1}[fault.form]
     texts = hostile_texts.ALL[::every]
     at = ["--scheduler", scheduler.address]
     jobs = fill(scheduler, texts)

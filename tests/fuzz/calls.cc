@@ -38,7 +38,7 @@ class World final : public EngineFixture {
     known_.words = {"",     "last", "a",        "b",        "even_pairs", "parity_check", "rope",       "rope:randomized", "shape",   "algorithmic", "w0",
                     "w1",   "w2",   "accuracy", "loss",     "task",       "encoding",     "seed",       "learning_rate",   "queued",  "failed",      "max",
                     "mean", "log",  "weights",  "checkpoint", "distance", "position",     "training",   "table_b1",        "depth=3", "\xc3\xa4",    "\n\x1b"};
-    for (int i = 0; i < kWorkers; ++i) workers_.emplace_back(&current_, "w" + std::to_string(i));
+    for (int i = 0; i < kWorkers; ++i) workers_.emplace_back(&current_, std::string(1, 'w').append(std::to_string(i)));
   }
 
   void TestBody() override {}

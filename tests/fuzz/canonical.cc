@@ -1,5 +1,4 @@
 // Canonical texts: what is accepted can be written, and what was written reads as the same and is written the same again.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,6 +6,7 @@
 
 #include "proto/types/canonical.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/ranges.h"
 
 using longreach::fuzz::Must;
 
@@ -20,20 +20,14 @@ void MustBeWrittenTheSame(const Spec& spec, absl::StatusOr<Spec> (*parse)(std::s
   Must(longreach::CanonicalText(*read, {}) == text, "a canonical text is written the same again", text);
 }
 
-// A list may have ten million elements; so many take longer than an input may.
-bool HasLongRange(std::string_view text) {
-  for (size_t dots = text.find(".."); dots != std::string_view::npos; dots = text.find("..", dots + 2)) {
-    const size_t end = text.find_first_not_of("0123456789", dots + 2);
-    if (std::min(end, text.size()) - dots - 2 > 5) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (HasLongRange(text)) return 0;
+  if (longreach::v1::SweepSpec message; message.ParseFromArray(data, static_cast<int>(size))) {
+    (void)longreach::RefuseUnknownFields(message);
+  }
+  if (longreach::fuzz::HasLongRange(text)) return 0;
   if (const auto job = longreach::ParseCanonicalJob(text); job.ok()) {
     MustBeWrittenTheSame<longreach::v1::JobSpec>(*job, longreach::ParseCanonicalJob);
     Must(longreach::PackKeyOf(text).size() == 64, "every job has a pack key");

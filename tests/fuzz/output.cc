@@ -25,6 +25,32 @@ const longreach::fuzz::Known& KnownWords() {
   return known;
 }
 
+// The table's texts as a plain grid, as other commands print theirs.
+longreach::client::Grid GridOf(const longreach::v1::Table& table) {
+  using longreach::client::GridCell;
+  longreach::client::Grid grid;
+  grid.columns = {{"key", "KEY"}, {"label", "LABEL"}, {"value", "VALUE", true}, {"best", "BEST"}};
+  for (const longreach::v1::TableAxisEntry& row : table.rows()) {
+    const double value = table.cells_size() > 0 ? table.cells(0).measured() : 0;
+    grid.rows.push_back({longreach::client::TextCell(row.key()), GridCell{.value = row.key(), .shown = row.label()},
+                         row.mark().empty() ? longreach::client::MissingCell() : longreach::client::NumberCell(value),
+                         longreach::client::BoolCell(!row.group().empty())});
+  }
+  return grid;
+}
+
+void MustBeInert(const longreach::client::Grid& grid) {
+  for (const std::string& text : {GridAsTable(grid, false), GridAsCsv(grid), GridAsMarkdown(grid), GridAsLatex(grid)}) {
+    std::string plain;
+    for (const char c : text) plain += c == '\t' ? ' ' : c;
+    Must(longreach::client::Printable(plain, true) == plain, "nothing that a terminal obeys", text);
+  }
+  Must(nlohmann::json::accept(GridAsJson(grid)), "JSON is JSON");
+  for (const Format format : {Format::kTable, Format::kCsv, Format::kJson, Format::kMarkdown, Format::kLatex}) {
+    Must(!longreach::client::FormatName(format).empty(), "every format has a name");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -52,6 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Must(longreach::client::Printable(text, true) == text, "nothing that a terminal obeys", text);
     }
   }
+  MustBeInert(GridOf(table));
   Must(nlohmann::json::accept(longreach::client::JsonDocument(table)), "a message's JSON is JSON");
   return 0;
 }
