@@ -46,7 +46,7 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
 }
 
 TEST(CompletionTest, OffersPresetsFilesAndWhatCanBeSet) {
-  EXPECT_THAT(Offered({"run", "ta"}), ElementsAre("table-b1", ":files"));
+  EXPECT_THAT(Offered({"run", "table-b"}), ElementsAre("table-b1", ":files"));
   EXPECT_THAT(Offered({"run", "table-b1", "--set", "training."}), Contains("training.steps="));
   EXPECT_THAT(Offered({"run", "table-b1", "--set", "encoding=ro"}),
               ElementsAre("encoding=rope", "encoding=rope:randomized"));
