@@ -99,10 +99,12 @@ def test_reports_that_come_late(home, fault):
     leases = [zombie.take() for zombie in zombies]
     until(lambda: query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome = 'lost'") == [(rounds,)], "all leases are over")
     scheduler.kill()
-    scheduler = Scheduler(home)  # With longer leases: those who have the work now shall keep it.
+    # With longer leases: those who have the work now shall keep it.
+    scheduler = Scheduler(home, "--lease-term-s", "300", "--renew-every-s", "100")
     others = [PlayedWorker(scheduler) for _ in range(rounds)]
     taken = [other.take() for other in others]
-    assert {lease.jobs[0].id for lease in taken} == {lease.jobs[0].id for lease in leases}
+    # All jobs; the zombies had no more than these, and one of them perhaps what another had let go already.
+    assert {lease.jobs[0].id for lease in taken} >= {lease.jobs[0].id for lease in leases}
 
     refused = 0
     for zombie, lease in zip(zombies, leases):
