@@ -13,7 +13,7 @@
 namespace longreach::trainer {
 namespace {
 
-class SafetensorsHeaderTest : public testing::Test {
+class SafetensorsHeaderTest : public ::testing::Test {
  protected:
   absl::StatusOr<SafetensorsFile> Read(std::string_view header, std::string_view payload = {}) {
     std::string bytes(8, '\0');
