@@ -21,6 +21,8 @@ absl::Status RunOne(sql::Transaction& tx, Event& event, absl::Status& broken) {
   if (status.ok()) {
     status = savepoint->Release();
     if (!status.ok()) broken = status;
+  } else if (absl::Status back = savepoint->RollBack(); !back.ok()) {
+    broken = back;  // Half of the event is still there: it must not be committed with the others.
   }
   // Some errors (disk full, I/O) make SQLite take back the whole transaction by itself.
   if (tx.connection().InAutocommit()) {

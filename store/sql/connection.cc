@@ -191,6 +191,8 @@ sqlite3* Connection::raw() const { return handle_->database; }
 bool Connection::InAutocommit() const { return sqlite3_get_autocommit(handle_->database) != 0; }
 
 absl::StatusOr<Transaction> Transaction::Begin(Connection& connection) {
+  // Left over when there was no memory for the end of the one before.
+  if (!connection.InAutocommit()) RETURN_IF_ERROR(connection.Run("ROLLBACK").status());
   // IMMEDIATE: whoever else writes is met here and not in the middle.
   RETURN_IF_ERROR(connection.Run("BEGIN IMMEDIATE").status());
   return Transaction(connection);
@@ -215,9 +217,16 @@ absl::StatusOr<Savepoint> Savepoint::Begin(Transaction& transaction) {
 }
 
 Savepoint::~Savepoint() {
-  if (connection_ == nullptr || connection_->InAutocommit()) return;
-  connection_->Run("ROLLBACK TO part").status().IgnoreError();
-  connection_->Run("RELEASE part").status().IgnoreError();
+  if (connection_ != nullptr) RollBack().IgnoreError();
+}
+
+absl::Status Savepoint::RollBack() {
+  if (!connection_->InAutocommit()) {
+    RETURN_IF_ERROR(connection_->Run("ROLLBACK TO part").status());
+    RETURN_IF_ERROR(connection_->Run("RELEASE part").status());
+  }
+  connection_ = nullptr;
+  return absl::OkStatus();
 }
 
 absl::Status Savepoint::Release() {

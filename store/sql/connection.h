@@ -236,6 +236,8 @@ class Savepoint {
   Savepoint& operator=(Savepoint&&) = delete;
   ~Savepoint();
   absl::Status Release();
+  // Not OK (no memory): the part is still there, so the transaction must not be committed.
+  absl::Status RollBack();
 
  private:
   explicit Savepoint(Connection& connection) : connection_(&connection) {}
