@@ -19,7 +19,7 @@ class Zip final : public ByteSource {
     ASSIGN_OR_RETURN(const std::string line, FingerprintOf(file));
     source->fingerprint_ = Sha256Of(line);
     source->zip_ = unzOpen64(file.c_str());
-    if (source->zip_ == nullptr) return source->Damaged("its table of contents is missing or damaged: it was cut off, or is no archive");
+    if (source->zip_ == nullptr) return source->Damaged("its table of contents is missing, empty or damaged: it was cut off, or is no archive");
     RETURN_IF_ERROR(source->FindMember());
     return source;
   }
@@ -59,9 +59,7 @@ class Zip final : public ByteSource {
   // The archive's only file.
   absl::Status FindMember() {
     std::vector<std::string> names;
-    unz_global_info64 archive = {};
-    if (unzGetGlobalInfo64(zip_, &archive) != UNZ_OK) return Damaged("its table of contents is damaged");
-    int found = archive.number_entry == 0 ? UNZ_END_OF_LIST_OF_FILE : unzGoToFirstFile(zip_);
+    int found = unzGoToFirstFile(zip_);
     for (; found == UNZ_OK; found = unzGoToNextFile(zip_)) {
       unz_file_info64 info = {};
       char name[1024] = {};

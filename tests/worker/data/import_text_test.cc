@@ -96,7 +96,7 @@ TEST_F(ImportTextTest, ADamagedArchiveLeavesNothing) {
   changed[whole.size() / 2] ^= 1;
   Write(home_ / "changed.zip", changed);
   WriteZip(home_ / "two.zip", {{"raw", "x"}, {"more", "y"}});
-  WriteZip(home_ / "none.zip", {});
+  WriteZip(home_ / "none.zip", {{"folder/", ""}});
 
   const absl::Status cut = Import({home_ / "cut.zip"}).status();
   EXPECT_EQ(cut.code(), absl::StatusCode::kDataLoss);
