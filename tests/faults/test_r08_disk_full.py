@@ -1,15 +1,14 @@
 """R8: no space left under the store, and under a worker. Nothing that was answered is lost, and all goes on once there is space."""
 import contextlib
 import hashlib
-import pathlib
 import subprocess
-import threading
 import time
 
 import grpc
 import pytest
 
-from harness import Scheduler, check_ledger, messages, query, until
+import harness
+from harness import Scheduler, Worker, check_ledger, curves, messages, query, results, until
 from played_worker import PlayedWorker
 
 MEGABYTES = 8
@@ -108,3 +107,51 @@ def test_a_full_disk_under_the_store(home, fault):
         check_ledger(home, scheduler.store)
     fault.reached(f"{rounds} times full on {MEGABYTES} MB: {len(answered) + rounds + 1} answers kept, {refused} requests refused with the reason, "
                   f"0 lost; first report taken {slowest:.2f} s after there was space")
+
+
+@harness.needs_worker
+@pytest.mark.fault("R8", aim="a worker's disk is full while it trains: checkpoints and log lines are left out, training goes on, the same bits")
+def test_a_full_disk_under_a_worker(home, fault):
+    rounds = fault.size(short=1, full=4, long=20)
+    spec = messages("spec")
+    request = messages("api").SubmitSweepRequest(spec=spec.SweepSpec(
+        name="full", experiment="algorithmic",
+        axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-3], seed=[0, 1]),
+        model=spec.Model(layers=1, embedding_dim=32, heads=4, mlp_dim=64),
+        training=spec.Training(steps=4000, batch_size=16, lengths=range(1, 9)),
+        evaluation=spec.Evaluation(lengths=[9, 10], examples=32)))
+
+    def finish(scheduler):
+        until(lambda: query(scheduler.store, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == [(2,)], "both jobs are done")
+        assert query(scheduler.store, "SELECT DISTINCT failures FROM jobs") == [(0,)]
+
+    plain = Scheduler(home, store="plain.db")
+    plain.api().SubmitSweep(request, timeout=60)
+    worker = Worker(home, plain)
+    finish(plain)
+    worker.stop()
+    undisturbed = results(plain.store), curves(plain.store)
+    left_out = 0
+    with small_disk(home) as disk:
+        for number in range(rounds):
+            scheduler = Scheduler(home, store=f"store-{number}.db")
+            scheduler.api().SubmitSweep(request, timeout=60)
+            (disk / f"state-{number}").mkdir()
+            (home.path / f"tight-{number}").symlink_to(disk / f"state-{number}")
+            worker = Worker(home, scheduler, "--checkpoint-every-s", "0.05", name=f"tight-{number}")
+            checkpoints = "SELECT count(DISTINCT step), max(step) FROM artifacts WHERE kind = 'checkpoint'"
+            until(lambda: query(scheduler.store, checkpoints)[0][0] >= 1, "there is a checkpoint")
+            ballast = fill(disk)
+            reached = query(scheduler.store, "SELECT ifnull(max(step), 0) FROM progress")[0][0]
+            # One write of what was gathered goes by, and with it dozens of checkpoints that could not be written.
+            until(lambda: query(scheduler.store, "SELECT ifnull(max(step), 0) FROM progress")[0][0] > reached
+                  or query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome IS NOT NULL") != [(0,)], "it trains on")
+            assert query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome = 'failed'") == [(0,)]
+            ballast.unlink()
+            finish(scheduler)
+            assert (results(scheduler.store), curves(scheduler.store)) == undisturbed
+            left_out += 1
+            worker.stop()
+            scheduler.stop()
+            check_ledger(home, scheduler.store)
+    fault.reached(f"{left_out} of {rounds} runs trained on over a full disk and ended with the same bits")

@@ -18,7 +18,7 @@ def test_each_allocation_of_the_store_fails(fault):
 
     assert ended["failures"] == 0
     assert ended["points"] > 0
-    fault.reached(f"{ended['calls']:,} allocations in {ended['scenarios']} scenarios, every {every}th failing once or from then on: "
+    fault.reached(f"{ended['calls']:,} allocations in {ended['scenarios']} scenarios, one in {every} failing once or from then on: "
                   f"{ended['points']:,} points, {ended['refused']:,} requests refused, 0 failures")
 
 

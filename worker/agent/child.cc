@@ -68,6 +68,9 @@ class LogTo {
   int saved_;
 };
 
+// On a full disk a line is lost; fmt::print would throw, and the pack with it.
+void LogLine(const std::string& line) { std::fputs(line.c_str(), stderr); }
+
 std::string_view NameOf(trainer::Progress::Phase phase) {
   switch (phase) {
     case trainer::Progress::Phase::kStarting: return "starting";
@@ -215,12 +218,12 @@ std::string DetailOf(const absl::Status& status) {
 
 absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, PipeObserver& observer) {
   ASSIGN_OR_RETURN(const trainer::PackRequest request, RequestOf(start));
-  fmt::print(stderr, "attempt {}: {} job(s), {} with {}{}, {} steps\n", start.attempt(), request.members.size(),
-             request.settings.task, request.settings.encoding, request.settings.randomized ? ":randomized" : "",
-             request.settings.training.steps);
+  LogLine(fmt::format("attempt {}: {} job(s), {} with {}{}, {} steps\n", start.attempt(), request.members.size(),
+                      request.settings.task, request.settings.encoding, request.settings.randomized ? ":randomized" : "",
+                      request.settings.training.steps));
   for (const trainer::Member& member : request.members) {
-    fmt::print(stderr, "  {} learning rate {} seed {}{}\n", member.job, member.learning_rate, member.seed,
-               member.checkpoints.empty() ? "" : ", from a checkpoint");
+    LogLine(fmt::format("  {} learning rate {} seed {}{}\n", member.job, member.learning_rate, member.seed,
+                        member.checkpoints.empty() ? "" : ", from a checkpoint"));
   }
   return trainer::Train(request, observer);
 }
@@ -234,12 +237,12 @@ bool RunPack(const v1::StartPack& start, ChildPipe& pipe) {
   v1::FromTrainer message;
   if (result.ok()) {
     *message.mutable_finished() = FinishedOf(start, *result);
-    fmt::print(stderr, "{} at step {}\n", result->stopped ? "stopped" : "finished", result->step);
+    LogLine(fmt::format("{} at step {}\n", result->stopped ? "stopped" : "finished", result->step));
   } else {
     message.mutable_failed()->set_attempt(start.attempt());
     message.mutable_failed()->set_detail(DetailOf(result.status()));
     message.mutable_failed()->set_child_ends(result.status().code() != absl::StatusCode::kInvalidArgument);
-    fmt::print(stderr, "failed: {}\n", message.failed().detail());
+    LogLine(fmt::format("failed: {}\n", message.failed().detail()));
   }
   std::fflush(nullptr);
   if (!pipe.Send(message).ok()) return false;

@@ -1,7 +1,9 @@
 #include "worker/trainer/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "proto/base/text.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
@@ -14,6 +16,8 @@ namespace {
 constexpr int kMaxPoints = 1000;
 // Speed is measured over this long.
 constexpr double kSpeedSeconds = 2;
+// Between two tries to write what cannot be left out.
+constexpr std::chrono::milliseconds kPauseOnFullDisk{500};
 
 double Seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -32,15 +36,22 @@ absl::StatusOr<PackResult> Session::Run() {
   RETURN_IF_ERROR(Prepare());
   RETURN_IF_ERROR(TrainSteps());
   if (!stop_) RETURN_IF_ERROR(EvaluateLengths());
-  if (stop_) {
-    RETURN_IF_ERROR(Checkpoint());
-    PackResult result;
-    result.stopped = true;
-    result.step = state_.step;
-    result.engine = engine_->Name();
-    return result;
+  return stop_ ? StopHere() : Finish();
+}
+
+absl::StatusOr<PackResult> Session::StopHere() {
+  const absl::Status written = Checkpoint();
+  // On a full disk the steps since the last checkpoint are made again; the job is not to blame.
+  if (written.code() == absl::StatusCode::kResourceExhausted) {
+    std::cerr << Text("stopped without a checkpoint: ", written.message()) << std::endl;
+  } else {
+    RETURN_IF_ERROR(written);
   }
-  return Finish();
+  PackResult result;
+  result.stopped = true;
+  result.step = state_.step;
+  result.engine = engine_->Name();
+  return result;
 }
 
 absl::Status Session::Prepare() {
@@ -183,8 +194,17 @@ absl::StatusOr<PackResult> Session::Finish() {
     of_member.measurements = MeasurementsOf(member);
   }
   result.weights = request_.folder / "weights.safetensors";
-  RETURN_IF_ERROR(
-      WriteWeights(result.weights, request_.settings, engine_->model().layout(), request_.members, state_));
+  // A result is worth waiting for: on a full disk it is tried again until there is space, or somebody wants a stop.
+  while (true) {
+    const absl::Status written =
+        WriteWeights(result.weights, request_.settings, engine_->model().layout(), request_.members, state_);
+    if (written.ok()) break;
+    if (written.code() != absl::StatusCode::kResourceExhausted) return written;
+    Poll();
+    if (stop_) return StopHere();
+    std::this_thread::sleep_for(kPauseOnFullDisk);
+    Report(Progress::Phase::kWriting);
+  }
   Report(Progress::Phase::kWriting);
   return result;
 }

@@ -26,6 +26,7 @@ class Session {
   absl::Status EvaluateLengths();
   // Of one test length, part by part. Nothing when it was stopped on the way.
   std::optional<std::vector<TestResult>> EvaluateLength(int length);
+  absl::StatusOr<PackResult> StopHere();
   absl::StatusOr<PackResult> Finish();
   std::vector<Measurement> MeasurementsOf(const MemberState& member) const;
 

@@ -30,8 +30,11 @@ size_t BytesOf(std::string_view dtype) {
   return 0;
 }
 
+// RESOURCE_EXHAUSTED when there is no space, whatever was asked for; else `code`.
 absl::Status Errno(absl::StatusCode code, std::string_view what, const std::filesystem::path& file) {
-  return {code, Text("cannot ", what, " ", file.string(), ": ", std::strerror(errno))};
+  const int error = errno;
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) code = absl::StatusCode::kResourceExhausted;
+  return {code, Text("cannot ", what, " ", file.string(), ": ", std::strerror(error))};
 }
 
 // Closes a descriptor at the end of a scope.
@@ -47,8 +50,7 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::filesystem::pat
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      return Errno(errno == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
-                   "write", file);
+      return Errno(absl::StatusCode::kUnavailable, "write", file);
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
