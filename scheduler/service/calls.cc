@@ -93,6 +93,8 @@ absl::Status Engine::Restore(sql::Connection& db) {
     effects.started.push_back({.attempt = attempt.id, .live = std::move(live)});
   }
   Carry(effects);
+  auto memory = memory_.Lock();
+  for (const auto& [id, worker] : memory->workers) memory->gone.insert(id);  // Until they call.
   return absl::OkStatus();
 }
 
@@ -130,6 +132,7 @@ absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overta
     }
   }
   memory.silences.Set(request.worker(), now + options_.lease_term);
+  memory.gone.erase(request.worker());
   for (const int64_t attempt : worker.attempts) {
     memory.leases.Set(attempt, now + options_.lease_term);
     memory.attempts[attempt].spared = false;
@@ -232,6 +235,11 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
     const bool current = decision.epoch == memory->epoch && decision.changes == worker.changes;
     woken = CarryLocked(decision.effects, *memory);
     overtaken = worker.incarnation != request.incarnation() || worker.sequence != request.sequence();
+    worker.quiet.reset();
+    if (overtaken && !decision.response.leases().empty()) {
+      // The newer call may have been answered from memory, or be held open so: it knows nothing of what this one was given.
+      if (CallPtr newer = Release(request.worker(), worker, *memory)) woken.push_back(std::move(newer));
+    }
     if (!overtaken) {
       const v1::SynchronizeResponse& response = decision.response;
       const bool news = !response.leases().empty() || !response.acknowledged().empty() || decision.told != worker.told;
@@ -239,7 +247,6 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
       worker.refused = !response.refused().empty();
       if (!response.leases().empty()) worker.asks = false;
       if (worker.broken) Shorten(request.worker(), worker, *memory);  // Of what it was given just now, too.
-      worker.quiet.reset();
       if (current && response.leases().empty()) {
         worker.quiet = WorkerMemory::Quiet{ShapeOf(request), response};
         worker.quiet->response.clear_acknowledged();
@@ -252,6 +259,7 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
       if (request.leaving() && request.held().empty()) {
         board_.RemoveWorker(request.worker());
         memory->silences.Remove(request.worker());
+        memory->gone.insert(request.worker());
       }
     }
   }
@@ -305,10 +313,11 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
     memory.attempts.erase(attempt);
   }
   for (const std::string& id : effects.workers) {
-    WorkerMemory& worker = memory.workers[id];
-    ++worker.changes;
-    worker.quiet.reset();
-    if (CallPtr call = Release(id, worker, memory)) woken.push_back(std::move(call));
+    const auto worker = memory.workers.find(id);
+    if (worker == memory.workers.end()) continue;
+    ++worker->second.changes;
+    worker->second.quiet.reset();
+    if (CallPtr call = Release(id, worker->second, memory)) woken.push_back(std::move(call));
   }
   if (effects.work) {
     ++memory.epoch;

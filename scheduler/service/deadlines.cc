@@ -155,11 +155,16 @@ store::Event Engine::AtDeadline(SteadyTime now) {
       for (const std::string& id : memory->silences.Due(now)) {
         memory->silences.Remove(id);
         board_.RemoveWorker(id);
-        const auto worker = memory->workers.find(id);
-        if (worker != memory->workers.end() && worker->second.attempts.empty() && !worker->second.held && !worker->second.unwritten) {
-          memory->workers.erase(worker);
-        }
+        memory->gone.insert(id);
       }
+      // An attempt may outlive its worker's silence; without this, workers that come and go would fill the memory for ever.
+      std::erase_if(memory->gone, [&memory](const std::string& id) {
+        const auto worker = memory->workers.find(id);
+        if (worker == memory->workers.end()) return true;
+        if (!worker->second.attempts.empty() || worker->second.held || worker->second.unwritten) return false;
+        memory->workers.erase(worker);
+        return true;
+      });
     }
     for (auto& [call, response] : held) {
       if (status.ok()) call->answer(std::move(response));

@@ -129,6 +129,7 @@ class Engine {
     std::map<int64_t, AttemptMemory> attempts;
     core::Deadlines<int64_t> leases;
     core::Deadlines<std::string> silences;  // When a worker counts as gone.
+    std::set<std::string> gone;             // Workers that do, and are remembered as long as something of theirs is open.
     core::Deadlines<std::string> holds;     // When a held call is answered.
     std::map<std::string, SteadyTime> broken;  // Workers with attempts whose newest call broke off: when these are free for others.
     std::optional<SteadyTime> write_at;
