@@ -1,6 +1,16 @@
 -- The ledger checks: what must hold in a store at every moment. Each query lists violations, one line of text each; none of
--- them returns a row for a sound store. `longreach store check` runs these and SQLite's own integrity_check and
--- foreign_key_check, and looks at the artifact files. By hand:  sqlite3 -readonly longreach.db < check.sql
+-- them returns a row for a sound store. By hand:  sqlite3 -readonly longreach.db < check.sql
+--
+-- `longreach store check` runs these, and beside them what SQL alone cannot say: SQLite's integrity_check (pages, indexes, types,
+-- and the CHECK and UNIQUE rules of the schema) and foreign_key_check, that each id is the SHA-256 of its specification, that each
+-- artifact's file is there with its size, and with --artifacts that it still has its hash.
+--
+--   results    exactly one accepted result per succeeded job and none elsewhere; it belongs to the attempt that held the lease: an
+--              attempt that was lost, failed or given back, or that the job had left, never has one
+--   attempts   what runs is leased to it and to nothing else; members and times fit
+--   jobs       wanted, waiting, counted and failed as their sweeps, inputs and attempts say
+--   sweeps     counters are those of their jobs
+--   artifacts  made by an attempt that had the job; at most two checkpoints, of jobs without a result
 
 -- check: a succeeded job has exactly one accepted result
 SELECT 'job ' || substr(id, 1, 8) || ' has succeeded and has no measurements'
@@ -44,6 +54,35 @@ ORDER BY a.id, aj.member;
 SELECT 'attempt ' || id || ' runs without any member'
 FROM attempts WHERE ended_at IS NULL AND NOT EXISTS (SELECT 1 FROM attempt_jobs WHERE attempt = id AND dropped = 0)
 ORDER BY id;
+
+-- check: an attempt has the members that it began with, numbered along the pack axis
+SELECT 'attempt ' || a.id || ' began with ' || a.members || ' members and has ' || count(aj.member) || ', numbered up to '
+       || ifnull(max(aj.member), 'none')
+FROM attempts AS a LEFT JOIN attempt_jobs AS aj ON aj.attempt = a.id
+GROUP BY a.id HAVING count(aj.member) <> a.members OR a.members < 1 OR max(aj.member) <> a.members - 1
+ORDER BY a.id;
+
+-- check: an attempt does not end before it begins
+SELECT 'attempt ' || id || ' ended ' || (started_at - ended_at) || ' microseconds before it began'
+FROM attempts WHERE ended_at < started_at ORDER BY id;
+
+-- check: a job that goes on has not used up its failures and losses
+SELECT 'job ' || substr(id, 1, 8) || ' is ' || state || ' after ' || failures || ' failures of its own and ' || losses || ' lost workers'
+FROM jobs WHERE state IN ('waiting', 'queued', 'leased') AND (failures >= 3 OR losses >= 10) ORDER BY num;
+
+-- check: a job asks a worker for what it is
+SELECT 'job ' || substr(j.id, 1, 8) || ' is ' || j.experiment || ', ' || j.task || ', ' || j.encoding || ' and asks for '
+       || r.experiment || ', ' || r.task || ', ' || r.encoding
+FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement
+WHERE j.experiment <> r.experiment OR j.task <> r.task OR j.encoding <> r.encoding
+ORDER BY j.num;
+
+-- check: the members of a sweep are numbered without gaps
+SELECT 'sweep ' || substr(s.id, 1, 8) || ' has ' || count(*) || ' ' || sj.role || 's, numbered ' || min(sj.position) || ' to '
+       || max(sj.position)
+FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep
+GROUP BY s.num, sj.role HAVING min(sj.position) <> 0 OR max(sj.position) <> count(*) - 1
+ORDER BY s.num;
 
 -- check: the counters of a sweep are those of its jobs
 SELECT 'sweep ' || substr(id, 1, 8) || ' counts ' || kept || ' (waiting, queued, leased, succeeded, failed, cancelled, diverged),'
@@ -100,6 +139,23 @@ FROM jobs AS j JOIN (
   FROM jobs AS q LEFT JOIN artifacts AS a ON a.job = q.num AND a.kind = 'checkpoint' GROUP BY q.num) AS c ON c.num = j.num
 WHERE j.checkpoint_step <> c.step
 ORDER BY j.num;
+
+-- check: an artifact was made by an attempt that had the job
+SELECT 'the ' || f.kind || ' ' || substr(f.sha256, 1, 8) || ' of job ' || substr(j.id, 1, 8) || ' is of attempt ' || f.attempt
+       || ', which did not have it'
+FROM artifacts AS f JOIN jobs AS j ON j.num = f.job
+WHERE NOT EXISTS (SELECT 1 FROM attempt_jobs AS aj WHERE aj.attempt = f.attempt AND aj.job = f.job)
+ORDER BY j.num, f.kind, f.step;
+
+-- check: a job has at most two checkpoints, and none once it has its result
+SELECT 'job ' || substr(j.id, 1, 8) || ' is ' || j.state || ' and has ' || count(*) || ' checkpoints'
+FROM artifacts AS f JOIN jobs AS j ON j.num = f.job WHERE f.kind = 'checkpoint'
+GROUP BY j.num HAVING count(*) > iif(j.state = 'succeeded', 0, 2)
+ORDER BY j.num;
+
+-- check: a file that a row names is not to be removed
+SELECT 'the file ' || substr(u.sha256, 1, 8) || ' is marked as unused, and ' || count(*) || ' rows name it'
+FROM unused_files AS u JOIN artifacts AS f ON f.sha256 = u.sha256 GROUP BY u.sha256 ORDER BY u.sha256;
 
 -- check: a loss curve has at most 1000 points
 SELECT 'job ' || substr(j.id, 1, 8) || ' has ' || count(*) || ' points in its loss curve'

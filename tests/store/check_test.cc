@@ -95,6 +95,20 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("UPDATE jobs SET state = 'failed', failure = 'x' WHERE num = 4", "which is failed"),
         std::pair("UPDATE jobs SET failure = '' WHERE num = 5", "has failed and does not say why"),
         std::pair("UPDATE jobs SET checkpoint_step = 61 WHERE num = 4", "says its checkpoint is of step 61, its rows say 60"),
+        std::pair("DELETE FROM attempt_jobs WHERE attempt = 1 AND member = 1", "attempt 1 began with 2 members and has 1"),
+        std::pair("UPDATE attempt_jobs SET member = 5 WHERE attempt = 1 AND member = 1", "and has 2, numbered up to 5"),
+        std::pair("UPDATE attempts SET ended_at = started_at - 7 WHERE id = 1", "attempt 1 ended 7 microseconds before it began"),
+        std::pair("UPDATE jobs SET failures = 3 WHERE num = 4", "is queued after 3 failures of its own and 0 lost workers"),
+        std::pair("UPDATE jobs SET losses = 10 WHERE num = 3", "is leased after 0 failures of its own and 10 lost workers"),
+        std::pair("UPDATE jobs SET task = 'odds_first' WHERE num = 4", "is algorithmic, odds_first, rope and asks for algorithmic, even_pairs, rope"),
+        std::pair("DELETE FROM sweep_jobs WHERE sweep = 1 AND position = 2", "has 5 members, numbered 0 to 5"),
+        std::pair("UPDATE artifacts SET attempt = 2 WHERE kind = 'checkpoint'", "is of attempt 2, which did not have it"),
+        std::pair("INSERT INTO artifacts SELECT job, kind, step - 1, attempt, member, sha256, bytes, created_at FROM artifacts "
+                  "WHERE kind = 'checkpoint' UNION ALL SELECT job, kind, step - 2, attempt, member, sha256, bytes, created_at FROM artifacts "
+                  "WHERE kind = 'checkpoint'",
+                  "is queued and has 3 checkpoints"),
+        std::pair("UPDATE artifacts SET kind = 'checkpoint' WHERE kind = 'weights'", "is succeeded and has 1 checkpoints"),
+        std::pair("INSERT INTO unused_files SELECT sha256 FROM artifacts WHERE kind = 'weights'", "is marked as unused, and 1 rows name it"),
         std::pair("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001) "
                   "INSERT INTO progress SELECT 1, i, 0.5, 0 FROM n",
                   "has 1001 points in its loss curve"),
