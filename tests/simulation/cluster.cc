@@ -37,7 +37,8 @@ void Cluster::CheckAcknowledged() {
   for (const auto& [job, attempt] : results_) {
     const Model::JobLife& now = jobs[static_cast<size_t>(job)];
     if (now.state == Model::JobState::kSucceeded && now.attempt == attempt) continue;
-    world.Violation(fmt::format("job {} had the result of attempt {}, and has it no more", universe.jobs[static_cast<size_t>(job)].id.substr(0, 8), attempt));
+    world.Violation(fmt::format("job {} had the result of attempt {}, and has it no more",
+                                universe.jobs[static_cast<size_t>(job)].id.substr(0, 8), attempt));
   }
 }
 

@@ -26,7 +26,7 @@ class Cluster {
   // `handle` runs where the scheduler is, once for each time the request arrives; what it is given carries an answer back.
   // `receive` may run never, once, or several times.
   template <typename Reply>
-  using Receive = std::function<void(absl::StatusOr<Reply>)>;
+  using Receive = std::function<void(const absl::StatusOr<Reply>&)>;
   template <typename Reply>
   void Call(int machine, std::function<void(Scheduler&, Receive<Reply>)> handle, Receive<Reply> receive);
 
@@ -60,17 +60,24 @@ class Cluster {
 
 template <typename Reply>
 void Cluster::Call(int machine, std::function<void(Scheduler&, Receive<Reply>)> handle, Receive<Reply> receive) {
-  network.Send(machine, Network::Way::kToScheduler, [this, machine, handle, receive] {
-    const auto back = [this, machine, receive](absl::StatusOr<Reply> reply) {
-      network.Send(machine, Network::Way::kFromScheduler, [receive, reply] { receive(reply); });
+  struct State {
+    int machine;
+    std::function<void(Scheduler&, Receive<Reply>)> handle;
+    Receive<Reply> receive;
+  };
+  const auto call = std::make_shared<const State>(State{machine, std::move(handle), std::move(receive)});
+  network.Send(machine, Network::Way::kToScheduler, [this, call] {
+    const Receive<Reply> back = [this, call](const absl::StatusOr<Reply>& reply) {
+      network.Send(call->machine, Network::Way::kFromScheduler,
+                   [call, reply = std::make_shared<const absl::StatusOr<Reply>>(reply)] { call->receive(*reply); });
     };
     if (!up_) return back(absl::UnavailableError("nobody listens"));
     const uint64_t id = ++last_call_;
     open_[id] = [back] { back(absl::UnavailableError("the connection broke")); };
-    handle(*scheduler_, [this, id, back](absl::StatusOr<Reply> reply) {
+    call->handle(*scheduler_, [this, id, back](const absl::StatusOr<Reply>& reply) {
       if (open_.erase(id) == 0) return;  // Of a process that is gone.
       NoteAcknowledged();
-      back(std::move(reply));
+      back(reply);
     });
     NoticeCrash();
   });

@@ -35,8 +35,9 @@ class CoreScheduler final : public Scheduler {
     for (const auto& [id, attempt] : model_.running()) {
       if (attempt.worker == request.worker()) leases_.Set(id, world_.now() + kLeaseTerm);
     }
-    Queue("call", [request](CoreStore& store) { return store.Synchronize(request); },
-          [request](Model& model) { return model.Synchronize(request); }, std::move(answer), &request);
+    const auto shared = std::make_shared<const v1::SynchronizeRequest>(request);
+    Queue("call", [shared](CoreStore& store) { return store.Synchronize(*shared); },
+          [shared](Model& model) { return model.Synchronize(*shared); }, std::move(answer), shared);
   }
   void Forget(const v1::SynchronizeRequest&) override {}
   void Submit(int sweep, std::optional<int> priority, Answer answer) override {
@@ -116,19 +117,19 @@ class CoreScheduler final : public Scheduler {
     std::function<Response(CoreStore&)> apply;
     std::function<Response(Model&)> expect;
     SyncAnswer answer;
-    std::optional<v1::SynchronizeRequest> request;
+    std::shared_ptr<const v1::SynchronizeRequest> request;
     Response given = v1::SynchronizeResponse();
   };
 
   void Queue(std::string_view what, std::function<Response(CoreStore&)> apply, std::function<Response(Model&)> expect, SyncAnswer answer,
-             const v1::SynchronizeRequest* request = nullptr) {
+             std::shared_ptr<const v1::SynchronizeRequest> request = nullptr) {
     if (pending_.empty()) ready_at_ = world_.now() + GroupDelay(world_.dice);
     Event& event = pending_.emplace_back();
     event.what = what;
     event.apply = std::move(apply);
     event.expect = std::move(expect);
     event.answer = std::move(answer);
-    if (request != nullptr) event.request = *request;
+    event.request = std::move(request);
   }
   template <typename Apply, typename Expect>
   void QueueChange(std::string_view what, Apply apply, Expect expect, Answer answer) {
@@ -193,14 +194,14 @@ class CoreScheduler final : public Scheduler {
                         row.life.losses == job.losses && row.num == job.order && row.checkpoint == job.checkpoint &&
                         demand.wanted == model_.IsWanted(static_cast<int>(i)) && demand.priority == model_.PriorityOf(static_cast<int>(i));
       if (same) continue;
-      return world_.Violation(fmt::format("job {}: the core says {} ({}), {} failures, {} losses; the model {} ({}), {}, {}", universe_.jobs[i].id.substr(0, 8),
-                              Word(row.life.state), attempt, row.life.failures, row.life.losses, expected, job.attempt, job.failures, job.losses));
+      return world_.Violation(fmt::format("job {}: the core says {} ({}), {} failures, {} losses; the model {} ({}), {}, {}",
+                                          universe_.jobs[i].id.substr(0, 8), Word(row.life.state), attempt, row.life.failures, row.life.losses, expected, job.attempt, job.failures, job.losses));
     }
     for (const auto& [id, worker] : model_.workers()) {
       const auto found = store_.workers.find(id);
       if (found != store_.workers.end() && found->second.state == worker.state) continue;
-      return world_.Violation(fmt::format("worker {}: the core says {}, the model {}", id, found == store_.workers.end() ? "nothing" : found->second.state,
-                              worker.state));
+      const std::string found_state = found == store_.workers.end() ? "nothing" : found->second.state;
+      return world_.Violation(fmt::format("worker {}: the core says {}, the model {}", id, found_state, worker.state));
     }
   }
 

@@ -59,7 +59,7 @@ int Print(const Run& run, const Total& total, double seconds) {
   for (const auto& [name, count] : total.tally) fmt::print("  {:10} {}\n", count, name);
   bool ok = total.failures.empty();
   if (run.check_listed) {
-    for (const std::string& name : Listed()) {
+    for (const std::string& name : Listed(run.options.kind)) {
       if (total.tally.contains(name) && total.tally.at(name) > 0) continue;
       fmt::print("never happened: {}\n", name);
       ok = false;

@@ -31,7 +31,7 @@ inline Duration GroupDelay(Dice& dice) { return Seconds((dice.Chance(0.2) ? 0.2 
 
 class Scheduler {
  public:
-  using SyncAnswer = std::function<void(absl::StatusOr<v1::SynchronizeResponse>)>;
+  using SyncAnswer = std::function<void(const absl::StatusOr<v1::SynchronizeResponse>&)>;
   using Answer = std::function<void(absl::Status)>;
 
   virtual ~Scheduler() = default;

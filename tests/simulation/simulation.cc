@@ -38,7 +38,11 @@ class Simulation {
       Step();
     }
     if (world_.violation().empty()) Finish();
-    return {.violation = world_.violation(), .hash = world_.hash(), .tally = world_.tally, .events = cluster_.scheduler().events, .table = table_};
+    return {.violation = world_.violation(),
+            .hash = world_.hash(),
+            .tally = world_.tally,
+            .events = cluster_.scheduler().events,
+            .table = table_};
   }
 
  private:
@@ -136,7 +140,10 @@ class Simulation {
   void BeginFaults() {
     Dice& dice = world_.dice;
     cluster_.network.Set({.loss = 0.1 * dice.Part(), .repeat = 0.05 * dice.Part(), .late = 0.05 * dice.Part()});
-    habits_ = {.calm = false, .trainer_crash = 0.03 * dice.Part(), .impatient = 0.1 * dice.Part(), .not_ready = 0.1 * dice.Part()};
+    habits_ = {.calm = false,
+               .trainer_crash = 0.03 * dice.Part(),
+               .impatient = (dice.Chance(0.2) ? 0.8 : 0.1) * dice.Part(),
+               .not_ready = (dice.Chance(0.3) ? 0.5 : 0.1) * dice.Part()};
     hazard_ = 0.01 * dice.Part();
     pace_s_ = 3 + 12 * dice.Part();
     world_.After(Seconds(30 * dice.Part()), [this] { KillScheduler(); });
@@ -164,7 +171,7 @@ class Simulation {
       if (dice.Chance(0.1)) LoseDisk(machine);
       return Boot(machine);
     }
-    switch (dice.Below(13)) {
+    switch (dice.Below(14)) {
       case 0: return KillScheduler();
       case 1: return Kill(machine);
       case 2:
@@ -188,6 +195,7 @@ class Simulation {
           machine.process.reset();
           Boot(machine);
         });
+      case 12: return Note(machine, "machine breaks every attempt, or no more", [&] { machine.broken = !machine.broken; });
       default: return Note(machine, "pack limit changed", [&] { machine.abilities.set_pack_limit(dice.Between(1, 4)); });
     }
   }
@@ -318,14 +326,15 @@ Outcome Simulate(const Options& options) {
   return outcome;
 }
 
-const std::vector<std::string>& Listed() {
-  static const std::vector<std::string> listed = {
+std::vector<std::string> Listed(Kind kind) {
+  std::vector<std::string> listed = {
       "directive: CONTINUE",
       "directive: DROP",
       "directive: STOP",
       "directive: member dropped",
       "fault: call ended for a newer one",
       "fault: call without an answer",
+      "fault: machine breaks every attempt, or no more",
       "fault: machine lost with its disk",
       "fault: message delayed",
       "fault: message lost",
@@ -387,6 +396,12 @@ const std::vector<std::string>& Listed() {
       "user: undo drain",
       "went on from a checkpoint",
   };
+  // The core alone keeps no files and does not look at connections.
+  if (kind == Kind::kCore) {
+    std::erase(listed, "fault: newest checkpoint cannot be read");
+    std::erase(listed, "refusal: lease ended with a broken call");
+    std::erase(listed, "went on from a checkpoint");
+  }
   return listed;
 }
 

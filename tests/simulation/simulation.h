@@ -45,6 +45,6 @@ struct Outcome {
 Outcome Simulate(const Options& options);
 
 // What must have happened at least once in a run of many seeds: each fault, each refusal, each kind of directive and outcome.
-const std::vector<std::string>& Listed();
+std::vector<std::string> Listed(Kind kind);
 
 }  // namespace longreach::simulation

@@ -33,6 +33,8 @@ v1::SweepSpec Spec(const std::string& name, std::vector<std::string> tasks, std:
   for (const double rate : rates) spec.mutable_axes()->add_learning_rate(rate);
   for (int seed = 0; seed < seeds; ++seed) spec.mutable_axes()->add_seed(static_cast<uint32_t>(seed));
   spec.mutable_training()->set_steps(steps);
+  for (const int length : {1, 2, 3}) spec.mutable_training()->add_lengths(length);  // Few: specifications are read again and again.
+  spec.mutable_evaluation()->add_lengths(50);
   return spec;
 }
 
@@ -42,6 +44,7 @@ v1::SweepSpec WithWeights(v1::SweepSpec spec, const v1::SweepSpec& from) {
   input.set_name("weights");
   input.set_artifact("weights");
   *input.mutable_from()->mutable_training() = from.training();
+  *input.mutable_from()->mutable_evaluation() = from.evaluation();
   return spec;
 }
 

@@ -47,30 +47,33 @@ void WorkerProcess::CallAfter(double local_s) {
 void WorkerProcess::Call() {
   Dice& dice = world().dice;
   news_ = false;
-  sent_.Clear();
-  sent_.set_protocol(kProtocolVersion);
-  sent_.set_worker(id_);
-  sent_.set_incarnation(incarnation_);
-  sent_.set_sequence(++sequence_);
-  *sent_.mutable_abilities() = machine_.abilities;
+  auto request = std::make_shared<v1::SynchronizeRequest>();
+  request->set_protocol(kProtocolVersion);
+  request->set_worker(id_);
+  request->set_incarnation(incarnation_);
+  request->set_sequence(++sequence_);
+  *request->mutable_abilities() = machine_.abilities;
   for (const auto& [attempt, held] : held_) {
-    v1::HeldAttempt& told = *sent_.add_held();
+    v1::HeldAttempt& told = *request->add_held();
     told.set_attempt(attempt);
     told.set_step(held.step);
     told.set_phase("training");
     for (const v1::ProgressPoint& point : held.points) *told.add_points() = point;
   }
-  for (const auto& [attempt, report] : outbox_) *sent_.add_finished() = report;
+  for (const auto& [attempt, report] : outbox_) *request->add_finished() = report;
   const bool ready = !leaving_ && !(!habits_.calm && dice.Chance(habits_.not_ready));
-  sent_.set_free_slots(ready ? std::max(0, machine_.slots - static_cast<int>(held_.size())) : 0);
-  sent_.set_leaving(leaving_ && held_.empty());
-  sent_.set_may_wait(!leaving_ && (held_.empty() || dice.Chance(0.5)));
+  request->set_free_slots(ready ? std::max(0, machine_.slots - static_cast<int>(held_.size())) : 0);
+  request->set_leaving(leaving_ && held_.empty());
+  request->set_may_wait(!leaving_ && (held_.empty() || dice.Chance(0.5)));
   in_flight_ = sequence_;
+  sent_ = request;
   cluster_.Call<v1::SynchronizeResponse>(
       machine_.number,
-      [request = sent_](Scheduler& scheduler, Cluster::Receive<v1::SynchronizeResponse> reply) { scheduler.Synchronize(request, reply); },
-      [self = shared_from_this(), request = sent_](absl::StatusOr<v1::SynchronizeResponse> answer) {
-        self->Wake([self, request, answer] { self->OnAnswer(request, answer); });
+      [sent = sent_](Scheduler& scheduler, Cluster::Receive<v1::SynchronizeResponse> reply) { scheduler.Synchronize(*sent, reply); },
+      [self = shared_from_this(), sent = sent_](const absl::StatusOr<v1::SynchronizeResponse>& answer) {
+        if (!self->alive_) return;
+        if (self->world().now() >= self->frozen_until_) return self->OnAnswer(*sent, answer);
+        self->Wake([self, sent, answer] { self->OnAnswer(*sent, answer); });
       });
   Later(kDeadline_s, [this, sequence = in_flight_] {
     if (in_flight_ != sequence) return;
@@ -90,7 +93,7 @@ void WorkerProcess::Call() {
 void WorkerProcess::News() {
   news_ = true;
   if (in_flight_ == 0) return CallAfter(0);
-  if (!sent_.may_wait() || !sent_.finished().empty()) return;
+  if (!sent_->may_wait() || !sent_->finished().empty()) return;
   in_flight_ = 0;
   world().Count("fault: call ended for a newer one");
   BreakCall();
@@ -99,7 +102,7 @@ void WorkerProcess::News() {
 
 void WorkerProcess::BreakCall() {
   cluster_.Call<bool>(
-      machine_.number, [request = sent_](Scheduler& scheduler, const Cluster::Receive<bool>&) { scheduler.Forget(request); },
+      machine_.number, [sent = sent_](Scheduler& scheduler, const Cluster::Receive<bool>&) { scheduler.Forget(*sent); },
       [](const absl::StatusOr<bool>&) {});
 }
 
@@ -119,7 +122,7 @@ void WorkerProcess::OnAnswer(const v1::SynchronizeRequest& sent, const absl::Sta
   if (answer.ok()) {
     const bool changed = Follow(sent, *answer);
     if (leaving_ && sent.leaving() && outbox_.empty()) return End();
-    return CallAfter(changed || news_ || leaving_ ? 0 : held_.empty() ? 0.5 : 1.5);
+    return CallAfter(changed || news_ || leaving_ ? 0 : !held_.empty() ? 1.5 : habits_.calm ? 2 : 1);
   }
   world().Log(fmt::format("worker {} hears {}", id_, absl::StatusCodeToString(answer.status().code())));
   switch (answer.status().code()) {
@@ -207,7 +210,8 @@ bool WorkerProcess::Take(const v1::Lease& lease) {
 void WorkerProcess::CheckFile(const v1::ArtifactRef& ref, std::string_view kind, const std::string& job,
                               const absl::StatusOr<std::string>& bytes) {
   if (!bytes.ok()) {
-    if (bytes.status().code() != absl::StatusCode::kUnavailable) world().Violation(fmt::format("{} of job {}: {}", kind, job, bytes.status().ToString()));
+    if (bytes.status().code() == absl::StatusCode::kUnavailable) return;
+    world().Violation(fmt::format("{} of job {}: {}", kind, job, bytes.status().ToString()));
     return;
   }
   const std::string head = fmt::format("{} of step {}:", kind, ref.step());
@@ -279,7 +283,7 @@ void WorkerProcess::Train(uint64_t attempt) {
     point.set_loss(LossOf(spec, held->step));
     held->points.push_back(point);
   }
-  if (!habits_.calm && world().dice.Chance(habits_.trainer_crash)) {
+  if (!habits_.calm && (machine_.broken || world().dice.Chance(habits_.trainer_crash))) {
     world().Count("fault: trainer crashed");
     return Report(attempt, v1::AttemptReport::OUTCOME_FAILED, "the trainer crashed");
   }

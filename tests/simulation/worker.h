@@ -22,6 +22,7 @@ struct Machine {
   v1::Abilities abilities;
   int slots = 1;
   double speed = 1;        // Of its clock: what it takes for a second.
+  bool broken = false;     // Every attempt fails on it.
   Duration wall_off{};     // Its wall clock beside the scheduler's.
   int64_t lives = 0;       // Ids that it has had.
   std::shared_ptr<WorkerProcess> process;  // Null: it is down.
@@ -100,7 +101,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   std::map<uint64_t, Held> held_;
   uint64_t sequence_ = 0;
   uint64_t in_flight_ = 0;      // Its sequence number; 0: none.
-  v1::SynchronizeRequest sent_;
+  std::shared_ptr<const v1::SynchronizeRequest> sent_;
   bool news_ = false;
   bool call_due_ = false;
 };
