@@ -48,7 +48,10 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
                : absl::DataLossError(fmt::format("'{}' is not a database; it was left as it is. Name another file for the store",
                                                  file.string()));
   }
-  if (std::memcmp(start, "SQLite format 3", sizeof start) != 0) {
+  // The power went while SQLite made the file: its first bytes are not there yet, but the journal that takes all of it back is.
+  constexpr char kNothing[sizeof start] = {};
+  const bool cut_off = std::memcmp(start, kNothing, sizeof start) == 0 && std::filesystem::exists(file.string() + "-journal", error);
+  if (!cut_off && std::memcmp(start, "SQLite format 3", sizeof start) != 0) {
     return absl::DataLossError(fmt::format("'{}' is not a database; it was left as it is. Name another file for the store",
                                            file.string()));
   }

@@ -6,7 +6,7 @@ from storage_program import storage_faults
 
 @pytest.mark.fault("R7", aim="power loss at all sync points x 10 tear patterns: 0 acknowledged changes lost")
 def test_what_was_answered_outlives_the_power(fault):
-    every = fault.size(short=7, full=1, long=1)
+    every = fault.size(short=3, full=1, long=1)
     seeds = fault.size(short=1, full=3, long=100)
 
     points = 0

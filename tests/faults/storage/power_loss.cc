@@ -78,7 +78,7 @@ class PowerLoss {
       // Before a sync the most is in danger; after an answer nothing may be.
       if (answer || step.kind == Step::Kind::kSync || step.kind == Step::Kind::kSyncFolder) {
         ++moment;
-        const bool chosen = options_.moment >= 0 ? moment == options_.moment : moment % options_.every == 0;
+        const bool chosen = options_.moment >= 0 ? moment == options_.moment : (moment - 1) % options_.every == 0;
         if (chosen) Lose(disk, facts, moment);
       }
       disk.Apply(step);
