@@ -291,6 +291,8 @@ TEST_F(EngineSweepsTest, AJobWhoseInputFailsFailsWithItsName) {
 
   // Another sweep that needs it fails at once.
   v1::SweepSpec other = WithWeights(Sweep("other", 1));
+  // What an input leaves out is its sweep's: the same job only if it says which evaluation it means.
+  *other.mutable_inputs(0)->mutable_from()->mutable_evaluation() = other.evaluation();
   other.mutable_evaluation()->set_examples(3);
   Submit(other);
   EXPECT_EQ(Counts("other").failed(), 1);
