@@ -77,7 +77,7 @@ def test_says_when_there_is_no_scheduler(home):
 def test_says_what_it_does_not_find(home, scheduler):
     assert_refused(run_cli(home, "status", "nothing", scheduler=scheduler), 4, ["nothing"])
     assert_refused(run_cli(home, "job", "abcd1234", scheduler=scheduler), 4, ["abcd1234"])
-    assert_refused(run_cli(home, "run", "table-b2", "--store", home.path / "x.db"), 4, ["table-b2", "table-b1"])
+    assert_refused(run_cli(home, "run", "table-b11", "--store", home.path / "x.db"), 4, ["table-b11", "table-b1"])
     assert not (home.path / "x.db").exists()
 
 

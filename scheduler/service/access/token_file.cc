@@ -35,14 +35,21 @@ absl::Status TokenFile::Read(State& state) const {
   return absl::OkStatus();
 }
 
+void TokenFile::Look(State& state) const {
+  if (const absl::Status read = Read(state); !read.ok()) {
+    log_.Add(fmt::format("a change of the tokens: {}; those of before still hold", std::string(read.message())));
+  }
+}
+
 std::optional<access::Token> TokenFile::Find(std::string_view shown) {
   auto state = state_.Lock();
-  if (clock_.Steady() >= state->look_at) {
-    if (const absl::Status read = Read(*state); !read.ok()) {
-      log_.Add(fmt::format("a change of the tokens: {}; those of before still hold", std::string(read.message())));
-    }
+  if (clock_.Steady() >= state->look_at) Look(*state);
+  const access::Token* found = access::FindToken(state->tokens, shown);
+  if (found == nullptr) {
+    // Perhaps it was added just now: who was given a token may use it at once.
+    Look(*state);
+    found = access::FindToken(state->tokens, shown);
   }
-  const access::Token* const found = access::FindToken(state->tokens, shown);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 

@@ -19,7 +19,7 @@ namespace longreach::service {
 
 class TokenFile {
  public:
-  // How long a change may go unnoticed.
+  // How long a token that was taken away may still be taken. One that is not known is looked for in the file at once.
   static constexpr std::chrono::seconds kEvery{1};
 
   // `clock` and `log` outlive it. Errors: as access::ParseTokens, or the file cannot be read.
@@ -45,6 +45,7 @@ class TokenFile {
   TokenFile(std::filesystem::path path, const Clock& clock, Refusals& log) : path_(std::move(path)), clock_(clock), log_(log) {}
   static Stamp StampOf(const std::filesystem::path& path);
   absl::Status Read(State& state) const;
+  void Look(State& state) const;
 
   const std::filesystem::path path_;
   const Clock& clock_;

@@ -38,7 +38,16 @@ class TokenFileTest : public ::testing::Test {
   SilentLog log_{clock_};
 };
 
-TEST_F(TokenFileTest, AChangeHoldsAfterASecond) {
+TEST_F(TokenFileTest, AnAddedTokenHoldsAtOnce) {
+  Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
+  const auto file = TokenFile::Open(path_, clock_, log_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->Find("b"), std::nullopt);
+  Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n", access::TokenLine(v1::ROLE_CLIENT, "bobby", "b"), "\n"));
+  EXPECT_EQ((*file)->Find("b")->name, "bobby");
+}
+
+TEST_F(TokenFileTest, ATokenThatIsTakenAwayHoldsForASecondAtMost) {
   Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
   const auto file = TokenFile::Open(path_, clock_, log_);
   ASSERT_TRUE(file.ok()) << file.status();
