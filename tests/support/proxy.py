@@ -218,8 +218,9 @@ class _Link:
                     if writer.can_write_eof():
                         writer.write_eof()
                     return
-                writer.write(piece)
+                # Counted first: whoever has the bytes may look at the count.
                 self._proxy.passed[direction] += len(piece)
+                writer.write(piece)
                 await writer.drain()
         finally:
             taking.cancel()
