@@ -77,7 +77,7 @@ faults: setup-faults  ## Set up, build, run the fault tests; FAULTS=short|full|l
 	@for preset in asan $(if $(filter-out short,$(FAULTS)),tsan fuzz); do \
 	  echo "build: $$preset, $(JOBS) at a time"; cmake --preset $$preset && ninja -C build/$$preset -j$(JOBS) || exit 1; \
 	done
-	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -q tests/faults
+	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -q -n 2 --dist worksteal tests/faults
 
 clean:  ## Remove the build folder, and with it the quickstart's store. LibTorch in .venv stays.
 	rm -rf build

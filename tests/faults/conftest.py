@@ -60,7 +60,6 @@ def fault(request):
     if marker.args[0] not in NUMBERS:
         raise pytest.UsageError(f"{request.node.name}: no row {marker.args[0]} in the table")
     made = Fault(marker.args[0], marker.kwargs["aim"], request.node.name.removeprefix("test_"))
-    request.config.stash.setdefault(_ROWS, []).append(made)
     request.node.stash[_ROW] = made
     return made
 
@@ -83,7 +82,29 @@ def pytest_runtest_makereport(item, call):
             row.verdict = "FAILED: told nothing"
         else:
             row.verdict = "passed"
+        # A report finds its way from the processes of `pytest -n 2` to the one that prints the table; nothing else does.
+        report.user_properties.append(("fault", vars(row)))
     return report
+
+
+class Table:
+    """The rows that have come in."""
+
+    def __init__(self):
+        self.rows = []
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call":
+            for name, told in report.user_properties:
+                if name == "fault":
+                    row = Fault(told["number"], told["aim"], told["name"])
+                    vars(row).update(told)
+                    self.rows.append(row)
+
+
+def pytest_configure(config):
+    config.stash[_ROWS] = Table()
+    config.pluginmanager.register(config.stash[_ROWS])
 
 
 def _missing(rows):
@@ -103,14 +124,16 @@ _STARTED = pytest.StashKey()
 
 def pytest_sessionfinish(session, exitstatus):
     """A whole run in which a number has no passed test is a failed run."""
-    rows = session.config.stash.get(_ROWS, [])
+    if hasattr(session.config, "workerinput"):
+        return  # One of several processes; the one that collects their reports judges.
+    rows = session.config.stash[_ROWS].rows
     if session.exitstatus == 0 and (any(row.verdict.startswith("FAILED") for row in rows)
                                     or (_whole_folder(session.config) and not session.config.option.keyword and _missing(rows))):
         session.exitstatus = 1
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    rows = sorted(config.stash.get(_ROWS, []), key=lambda row: (NUMBERS.index(row.number)))
+    rows = sorted(config.stash[_ROWS].rows, key=lambda row: (NUMBERS.index(row.number), row.name))
     if not rows:
         return
     write = terminalreporter.write_line

@@ -77,12 +77,18 @@ def test_kills_of_workers(home, fault):
     redone = []    # Seconds since that checkpoint.
     killed_at = {}
     trainers = 0
-    parts = 0
+    submitted = 0
+
+    def something_to_lose():
+        # More work comes while one waits, too: what is there may end without a chance to hit it, or be spared.
+        nonlocal submitted
+        if len(client.acknowledged) == submitted and open_jobs(scheduler.store) < 8 * SEEDS:
+            client.submit(submitted)
+            submitted += 1
+        return team.busy(scheduler.store, draw)
+
     for kill in range(kills):
-        if open_jobs(scheduler.store) < 8 * SEEDS:
-            client.submit(parts)
-            parts += 1
-        worker = until(lambda: team.busy(scheduler.store, draw), "a worker has something to lose")
+        worker = until(something_to_lose, "a worker has something to lose")
         place = team.workers.index(worker)
         time.sleep(draw.uniform(0, 0.4))  # When it is hit; nothing waits for this.
         # The trainer's own death is the job's failure, and three of them are its end: only jobs without one are hit so.

@@ -76,14 +76,14 @@ def parted(worker, seconds, part, heal):
 @pytest.mark.fault("R10", aim="healed < 10 s after the link is back, no result twice")
 def test_connections_are_cut_for_a_while(home, fault):
     spans = fault.size(short=[1], full=[1, 3, 30], long=[1, 3, 10, 30, 60, 600])
-    steps = fault.size(short=300, full=3000, long=30000)
+    steps = fault.size(short=1500, full=3000, long=30000)
     # The lease ends in the longer ones, and the other worker takes over.
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", listen="127.0.0.1:0")
     with Proxy(scheduler.address) as proxy:
         parted_worker = Worker(home, proxy)
-        Worker(home, scheduler)
         submit(home, scheduler, steps)
         wait_for_progress(scheduler, parted_worker)
+        Worker(home, scheduler)
         took = {seconds: parted(parted_worker, seconds, proxy.cut, proxy.heal) for seconds in spans}
         wait_for_the_end(scheduler)
     assert_as_undisturbed(home, scheduler, steps)
@@ -94,7 +94,7 @@ def test_connections_are_cut_for_a_while(home, fault):
 @pytest.mark.fault("R10", aim="one-way loss past the lease: work goes on elsewhere, what comes late is refused")
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_one_direction_is_lost(home, fault, direction):
-    steps = fault.size(short=300, full=3000, long=3000)
+    steps = fault.size(short=1500, full=3000, long=3000)
     scheduler = Scheduler(home, "--lease-term-s", "1", "--renew-every-s", "0.3", listen="127.0.0.1:0")
     with Proxy(scheduler.address) as proxy:
         parted_worker = Worker(home, proxy)
@@ -138,7 +138,7 @@ def test_a_pulled_cable(home, fault):
     if network.why_not():
         pytest.skip(network.why_not())
     spans = fault.size(short=[1], full=[1, 20, 60], long=[1, 5, 20, 60, 600])
-    steps = fault.size(short=300, full=3000, long=3000)
+    steps = fault.size(short=1500, full=3000, long=3000)
     scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", listen="127.0.0.1:0")
     with Cable() as cable:
         worker = RemoteWorker(home, cable, scheduler)
