@@ -19,8 +19,8 @@ axes:
   learning_rate: [1e-3]
   seed: 0..1
 model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
-training: {steps: 6000, batch_size: 32, lengths: 1..12}
-evaluation: {lengths: 13..16, examples: 64}
+training: {steps: 5000, batch_size: 16, lengths: 1..10}
+evaluation: {lengths: 11..14, examples: 64}
 """
 JOBS = 8
 
