@@ -8,6 +8,8 @@ elseif(LONGREACH_SANITIZE STREQUAL "thread")
   # Boost.Asio's fences, which g++ warns of, stand beside a mutex that the sanitizer does see.
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=thread;-Wno-tsan>")
   add_link_options(-fsanitize=thread)
+  add_subdirectory(${CMAKE_SOURCE_DIR}/tests/support/tsan)
+  link_libraries(tsan_locks)  # Into every program.
 elseif(NOT LONGREACH_SANITIZE STREQUAL "")
   message(FATAL_ERROR "LONGREACH_SANITIZE is '${LONGREACH_SANITIZE}'; it must be address, thread or nothing")
 endif()

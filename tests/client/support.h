@@ -88,7 +88,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   // Updates of WatchSweep; by default one, of `sweep`, finished.
   std::vector<v1::SweepUpdate> updates;
   // WatchSweep stays open behind its updates until the client leaves.
-  bool watch_stays_open = false;
+  std::atomic<bool> watch_stays_open = false;
 
   v1::Sweep sweep;
   v1::ListJobsResponse jobs;

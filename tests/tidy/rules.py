@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "worker/.": ["worker/agent", "worker/data", "worker/trainer/train.h", "proto"],
     "client": ["proto"],
     "tests": [""],
+    "tests/support/tsan": [],
 }
 
 # Headers of others -> the rows that may include them. What is not named here is the standard library or the system.
@@ -39,7 +40,7 @@ EXTERNAL = {
     "CLI/": ["client", "scheduler/.", "worker/.", "tests"],
     "nlohmann/": ["client", "worker/trainer", "worker/data", "worker/agent", "worker/.", "tests"],
     "boost/": ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
-    "grpc/": ["proto/access", "client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
+    "grpc/": ["proto/access", "client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests", "tests/support/tsan"],
     "grpcpp/": ["proto/access", "client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
     "google/protobuf/": ["proto/access", "proto/types", "client", "scheduler/experiments", "scheduler/service", "scheduler/.", "worker/agent",
                          "worker/.", "tests"],
@@ -47,6 +48,8 @@ EXTERNAL = {
     "gtest/": ["tests"],
     "gmock/": ["tests"],
     "absl/status/": [""],
+    "absl/synchronization/": ["tests/support/tsan"],  # Its locks are made known to the thread sanitizer.
+    "absl/time/": ["tests/support/tsan"],
     "absl/": [],  # Only Status: Debian's Abseil has a string_view of its own.
     "spdlog/": [],
     "uv.h": [],  # libtorch_cpu.so exports a libuv of its own.

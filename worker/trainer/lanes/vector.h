@@ -148,18 +148,18 @@ LONGREACH_INLINE void Transpose(const float* in, int64_t in_stride, float* out, 
   Lanes r[8], t[8];
   LONGREACH_UNROLL for (int i = 0; i < 8; ++i) r[i] = Load(in + i * in_stride);
   LONGREACH_UNROLL for (int i = 0; i < 4; ++i) {
-    t[2 * i] = __builtin_shuffle(r[2 * i], r[2 * i + 1], IntLanes{0, 8, 1, 9, 4, 12, 5, 13});
-    t[2 * i + 1] = __builtin_shuffle(r[2 * i], r[2 * i + 1], IntLanes{2, 10, 3, 11, 6, 14, 7, 15});
+    t[2 * i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    t[2 * i + 1] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
   LONGREACH_UNROLL for (int i = 0; i < 2; ++i) {
     LONGREACH_UNROLL for (int j = 0; j < 2; ++j) {
-      r[4 * i + 2 * j] = __builtin_shuffle(t[4 * i + j], t[4 * i + 2 + j], IntLanes{0, 1, 8, 9, 4, 5, 12, 13});
-      r[4 * i + 2 * j + 1] = __builtin_shuffle(t[4 * i + j], t[4 * i + 2 + j], IntLanes{2, 3, 10, 11, 6, 7, 14, 15});
+      r[4 * i + 2 * j] = __builtin_shufflevector(t[4 * i + j], t[4 * i + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
+      r[4 * i + 2 * j + 1] = __builtin_shufflevector(t[4 * i + j], t[4 * i + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
     }
   }
   LONGREACH_UNROLL for (int j = 0; j < 4; ++j) {
-    Store(out + j * out_stride, __builtin_shuffle(r[j], r[4 + j], IntLanes{0, 1, 2, 3, 8, 9, 10, 11}));
-    Store(out + (4 + j) * out_stride, __builtin_shuffle(r[j], r[4 + j], IntLanes{4, 5, 6, 7, 12, 13, 14, 15}));
+    Store(out + j * out_stride, __builtin_shufflevector(r[j], r[4 + j], 0, 1, 2, 3, 8, 9, 10, 11));
+    Store(out + (4 + j) * out_stride, __builtin_shufflevector(r[j], r[4 + j], 4, 5, 6, 7, 12, 13, 14, 15));
   }
 }
 
@@ -167,12 +167,12 @@ LONGREACH_INLINE void Transpose(const float* in, int64_t in_stride, float* out, 
 
 LONGREACH_INLINE void Transpose(const float* in, int64_t in_stride, float* out, int64_t out_stride) {
   const Lanes a = Load(in), b = Load(in + in_stride), c = Load(in + 2 * in_stride), d = Load(in + 3 * in_stride);
-  const Lanes ab0 = __builtin_shuffle(a, b, IntLanes{0, 4, 1, 5}), ab1 = __builtin_shuffle(a, b, IntLanes{2, 6, 3, 7});
-  const Lanes cd0 = __builtin_shuffle(c, d, IntLanes{0, 4, 1, 5}), cd1 = __builtin_shuffle(c, d, IntLanes{2, 6, 3, 7});
-  Store(out, __builtin_shuffle(ab0, cd0, IntLanes{0, 1, 4, 5}));
-  Store(out + out_stride, __builtin_shuffle(ab0, cd0, IntLanes{2, 3, 6, 7}));
-  Store(out + 2 * out_stride, __builtin_shuffle(ab1, cd1, IntLanes{0, 1, 4, 5}));
-  Store(out + 3 * out_stride, __builtin_shuffle(ab1, cd1, IntLanes{2, 3, 6, 7}));
+  const Lanes ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Lanes cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  Store(out, __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5));
+  Store(out + out_stride, __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7));
+  Store(out + 2 * out_stride, __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5));
+  Store(out + 3 * out_stride, __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7));
 }
 
 #endif

@@ -1,0 +1,128 @@
+// Tells the thread sanitizer of Abseil's locks. Debian builds gRPC and Abseil without the sanitizer, which therefore sees the
+// memory that our callbacks share but not the locks by which gRPC hands it from thread to thread. The programs of the tsan
+// build define Abseil's functions themselves, and each calls the library's after saying what order it makes.
+#include <dlfcn.h>
+#include <sanitizer/tsan_interface.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+#include <grpc/grpc.h>
+#include <grpc/support/sync.h>
+
+namespace {
+
+// What a server has answered, for a caller in the same process that waits for it. Only calls that block do so: callbacks, as
+// the product has them, are ordered by nothing but their own tag.
+char answers;
+// Calls of servers that have ended: a server is destroyed after them.
+char ended_calls;
+
+// The library's own function. A name that is not there any more would leave locks unseen: that ends the program.
+template <typename Function>
+Function* Library(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) {
+    std::fprintf(stderr, "absl_locks.cc: no %s in the libraries: look with nm -D which name it has now\n", name);
+    std::abort();
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+}  // namespace
+
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+
+void Mutex::Lock() {
+  static auto* const lock = Library<void(Mutex*)>("_ZN4absl7debian35Mutex4LockEv");
+  lock(this);
+  __tsan_acquire(this);
+}
+
+bool Mutex::TryLock() {
+  static auto* const try_lock = Library<bool(Mutex*)>("_ZN4absl7debian35Mutex7TryLockEv");
+  const bool locked = try_lock(this);
+  if (locked) __tsan_acquire(this);
+  return locked;
+}
+
+void Mutex::Unlock() {
+  static auto* const unlock = Library<void(Mutex*)>("_ZN4absl7debian35Mutex6UnlockEv");
+  __tsan_release(this);
+  unlock(this);
+}
+
+void CondVar::Wait(Mutex* mu) {
+  static auto* const wait = Library<void(CondVar*, Mutex*)>("_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE");
+  __tsan_release(mu);
+  wait(this, mu);
+  __tsan_acquire(mu);
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mu, Duration timeout) {
+  static auto* const wait = Library<bool(CondVar*, Mutex*, Duration)>("_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE");
+  __tsan_release(mu);
+  const bool timed_out = wait(this, mu, timeout);
+  __tsan_acquire(mu);
+  return timed_out;
+}
+
+bool CondVar::WaitWithDeadline(Mutex* mu, Time deadline) {
+  static auto* const wait = Library<bool(CondVar*, Mutex*, Time)>("_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
+  __tsan_release(mu);
+  const bool timed_out = wait(this, mu, deadline);
+  __tsan_acquire(mu);
+  return timed_out;
+}
+
+ABSL_NAMESPACE_END
+}  // namespace absl
+
+// A count of references orders whoever drops one before whoever drops the last.
+extern "C" int gpr_unref(gpr_refcount* count) {
+  static auto* const unref = Library<int(gpr_refcount*)>("gpr_unref");
+  __tsan_release(count);
+  const int last = unref(count);
+  if (last != 0) __tsan_acquire(count);
+  return last;
+}
+
+// What is asked of gRPC happens before the answer to it: both carry the same tag.
+extern "C" grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op* ops, size_t count, void* tag, void* reserved) {
+  static auto* const start = Library<grpc_call_error(grpc_call*, const grpc_op*, size_t, void*, void*)>("grpc_call_start_batch");
+  __tsan_release(tag);
+  for (size_t i = 0; i < count; ++i) {
+    if (ops[i].op == GRPC_OP_SEND_STATUS_FROM_SERVER) __tsan_release(&answers);
+  }
+  return start(call, ops, count, tag, reserved);
+}
+
+extern "C" grpc_event grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline, void* reserved) {
+  static auto* const next = Library<grpc_event(grpc_completion_queue*, gpr_timespec, void*)>("grpc_completion_queue_next");
+  const grpc_event event = next(queue, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(event.tag);
+  return event;
+}
+
+extern "C" grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, void* tag, gpr_timespec deadline, void* reserved) {
+  static auto* const pluck = Library<grpc_event(grpc_completion_queue*, void*, gpr_timespec, void*)>("grpc_completion_queue_pluck");
+  const grpc_event event = pluck(queue, tag, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(event.tag);
+  __tsan_acquire(&answers);
+  return event;
+}
+
+extern "C" void grpc_call_unref(grpc_call* call) {
+  static auto* const unref = Library<void(grpc_call*)>("grpc_call_unref");
+  __tsan_release(&ended_calls);
+  unref(call);
+}
+
+extern "C" void grpc_server_destroy(grpc_server* server) {
+  static auto* const destroy = Library<void(grpc_server*)>("grpc_server_destroy");
+  __tsan_acquire(&ended_calls);
+  destroy(server);
+}
