@@ -74,8 +74,9 @@ faults: setup-faults  ## Set up, build, run the fault tests; FAULTS=short|full|l
 	@echo "build: everything, $(JOBS) at a time"
 	@$(CONFIGURE)
 	@ninja -C $(BUILD) -j$(JOBS)
-	@for preset in asan $(if $(filter-out short,$(FAULTS)),tsan fuzz); do \
-	  echo "build: $$preset, $(JOBS) at a time"; cmake --preset $$preset && ninja -C build/$$preset -j$(JOBS) || exit 1; \
+	@for folder in asan:all $(if $(filter-out short,$(FAULTS)),tsan:all fuzz:tests/fuzz/all); do \
+	  echo "build: $$folder, $(JOBS) at a time"; \
+	  cmake --preset $${folder%%:*} && ninja -C build/$${folder%%:*} -j$(JOBS) $${folder#*:} || exit 1; \
 	done
 	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -q -n 2 --dist worksteal tests/faults
 
