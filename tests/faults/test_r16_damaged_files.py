@@ -24,6 +24,15 @@ def test_uploads_killed_at_each_call(fault):
     fault.reached(f"{points} kills at one call in {every} of uploads, a success with weights, a backup and a merge: 0 half-written files taken")
 
 
+@pytest.mark.fault("R16", aim="1,000 kills at each stage of the trainer's writing of a checkpoint: the old one or the new one, whole")
+def test_checkpoints_killed_at_each_call(fault):
+    ended = storage_faults("--kills", fault.size(short=100, full=1000, long=100_000), program="checkpoint_faults")
+    assert ended["failures"] == 0 and ended["finished"] > 0
+    # The file and its folder are opened, three parts written, both synced, and the file renamed.
+    assert ended["calls"] == 8
+    fault.reached(f"{ended['kills']:,} kills at each of {ended['calls']} calls, before, in the middle and after: 0 half-written checkpoints")
+
+
 @pytest.mark.fault("R16", aim="1,000 flipped bits in stored artifacts: each refused by its hash, 0 accepted")
 def test_flipped_bits_in_artifacts(home, fault):
     flips = fault.size(short=100, full=1000, long=100_000)
