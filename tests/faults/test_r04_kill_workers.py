@@ -56,7 +56,8 @@ class Team:
 
     def busy(self, store, draw):
         # Ten losses are a job's end. On a machine that hardly lets a worker finish anything, the unlucky are spared.
-        busy = [worker for worker in self.workers if is_ready(worker) and (held := running(store, worker)) and held[0][5] < MOST_LOSSES]
+        busy = [worker for worker in self.workers if is_ready(worker) and (held := running(store, worker))
+                and all(losses < MOST_LOSSES for *_, losses in held)]
         return draw.choice(busy) if busy else None
 
 
@@ -93,7 +94,7 @@ def test_kills_of_workers(home, fault):
         time.sleep(draw.uniform(0, 0.4))  # When it is hit; nothing waits for this.
         # The trainer's own death is the job's failure, and three of them are its end: only jobs without one are hit so.
         held = running(scheduler.store, worker)
-        if kill % 5 == 4 and held and held[0][4] == 0 and (trainer := trainer_of(worker)):
+        if kill % 5 == 4 and held and all(failures == 0 for *_, failures, _ in held) and (trainer := trainer_of(worker)):
             os.kill(trainer, signal.SIGKILL)
             trainers += 1
         else:
