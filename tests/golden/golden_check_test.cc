@@ -36,11 +36,11 @@ class GoldenCheckTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Copies one file of the set.
-  std::filesystem::path Take(const std::string& name) {
+  // Copies one file of a set.
+  std::filesystem::path Take(const std::string& name, const std::string& set = LONGREACH_GOLDEN) {
     const std::filesystem::path file = folder_ / name;
     std::filesystem::create_directories(file.parent_path());
-    std::filesystem::copy_file(std::filesystem::path(LONGREACH_GOLDEN) / name, file);
+    std::filesystem::copy_file(std::filesystem::path(set) / name, file);
     std::filesystem::permissions(file, std::filesystem::perms::owner_write,
                                  std::filesystem::perm_options::add);
     return file;
@@ -123,6 +123,61 @@ TEST_F(GoldenCheckTest, RefusesFoldersAndArgumentsThatItDoesNotKnow) {
   const Ended empty = Check(folder_.string());
   EXPECT_EQ(empty.code, 2);
   EXPECT_THAT(empty.text, HasSubstr("no golden vectors of a known layout"));
+}
+
+// A set of LLaMA-type models with one case of it.
+class GoldenNopeTest : public GoldenCheckTest {
+ protected:
+  void SetUp() override {
+    GoldenCheckTest::SetUp();
+    for (const char* file : {"manifest.json", "inputs/A.safetensors", "models/A/config.json", "models/A/generation_config.json",
+                             "models/A/model.safetensors", "cases/A.nope_hs.safetensors"}) {
+      Take(file, LONGREACH_GOLDEN_NOPE);
+    }
+  }
+};
+
+TEST_F(GoldenNopeTest, NamesFilesThatNoCheckReadsAndCountsThemApart) {
+  std::ofstream(folder_ / "tokenizer.json") << "{}";
+
+  const Ended ended = Check(folder_.string());
+
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("cases/A.nope_hs.safetensors: passed"));
+  EXPECT_THAT(ended.text, HasSubstr("generation.json: absent"));
+  EXPECT_THAT(ended.text, HasSubstr("tokenizer.json: not covered"));
+  EXPECT_THAT(ended.text, HasSubstr("3 passed, 0 failed, 1 not covered"));
+}
+
+TEST_F(GoldenNopeTest, FailsOnAWrongNumberInACase) {
+  ChangeFloat(folder_ / "cases/A.nope_hs.safetensors", 1, 3.5f);
+
+  const Ended ended = Check(folder_.string());
+
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("cases/A.nope_hs.safetensors: FAILED"));
+}
+
+TEST_F(GoldenNopeTest, FailsOnAModelThatIsCutOff) {
+  std::filesystem::resize_file(folder_ / "models/A/model.safetensors", 100000);
+
+  const Ended ended = Check(folder_.string());
+
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("models/A: FAILED"));
+  EXPECT_THAT(ended.text, HasSubstr("its data lies outside of the file"));
+}
+
+TEST_F(GoldenNopeTest, FailsOnFilesThatAreNotLaidOutAsExpected) {
+  std::ofstream(folder_ / "fit.json") << "[1, 2";
+  std::ofstream(folder_ / "generation.json") << R"([{"case": "A.nope"}])";
+
+  const Ended ended = Check(folder_.string());
+
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("fit.json: FAILED"));
+  EXPECT_THAT(ended.text, HasSubstr("generation.json: FAILED"));
+  EXPECT_THAT(ended.text, HasSubstr("3 passed, 2 failed"));
 }
 
 }  // namespace

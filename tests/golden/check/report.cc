@@ -60,6 +60,15 @@ void Report::Add(const FileCheck& check) {
 
 void Report::Absent(std::string_view file) { out_ << file << ": absent" << std::endl; }
 
-void Report::PrintSummary() const { out_ << passed_ << " passed, " << failed_ << " failed" << std::endl; }
+void Report::NotCovered(std::string_view file) {
+  ++not_covered_;
+  out_ << file << ": not covered" << std::endl;
+}
+
+void Report::PrintSummary() const {
+  out_ << passed_ << " passed, " << failed_ << " failed";
+  if (not_covered_ > 0) out_ << ", " << not_covered_ << " not covered";
+  out_ << std::endl;
+}
 
 }  // namespace longreach::golden

@@ -42,16 +42,19 @@ class Report {
   void Add(const FileCheck& check);
   // A file that the layout knows and the folder lacks. Neither passed nor failed.
   void Absent(std::string_view file);
+  // A file, or a part of it, that is in the folder and that no check knows. Neither passed nor failed.
+  void NotCovered(std::string_view file);
 
   int passed() const { return passed_; }
   int failed() const { return failed_; }
-  // The last line: "31 passed, 0 failed".
+  // The last line: "31 passed, 0 failed", and ", 3 not covered" if there are such.
   void PrintSummary() const;
 
  private:
   std::ostream& out_;
   int passed_ = 0;
   int failed_ = 0;
+  int not_covered_ = 0;
 };
 
 }  // namespace longreach::golden

@@ -89,6 +89,11 @@ int64_t SafetensorsEntry::count() const {
   return count;
 }
 
+std::string_view SafetensorsFile::bytes() const {
+  if (mapped_ == nullptr) return bytes_;
+  return {reinterpret_cast<const char*>(mapped_->bytes().data()), mapped_->bytes().size()};
+}
+
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::filesystem::path& file) {
   const auto damaged = [&](std::string_view why) {
     return absl::DataLossError(Text(file.string(), ": ", why));
@@ -104,19 +109,32 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::filesystem::pat
   result.bytes_.resize(size);
   in.read(result.bytes_.data(), static_cast<std::streamsize>(size));
   if (static_cast<uint64_t>(in.gcount()) != size) return damaged("cannot be read to its end");
-  if (size < kLengthBytes) return damaged(Text("is too short (", size, " bytes) to be a safetensors file"));
-  uint64_t header = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) {
-    header |= uint64_t{static_cast<uint8_t>(result.bytes_[i])} << (8 * i);
-  }
-  if (header > kMaxHeader || header > size - kLengthBytes) {
-    return damaged(Text("its header is said to have ", header, " bytes, which the file has no room for"));
-  }
-  result.payload_begin_ = kLengthBytes + header;
-  const absl::Status parsed =
-      result.ParseHeader(std::string_view(result.bytes_).substr(kLengthBytes, header));
+  const absl::Status parsed = result.Parse();
   if (!parsed.ok()) return damaged(std::string(parsed.message()));
   return result;
+}
+
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Map(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return absl::NotFoundError(Text("no file ", file.string()));
+  ASSIGN_OR_RETURN(data::MappedFile mapped, data::MappedFile::Open(file));
+  SafetensorsFile result;
+  result.mapped_ = std::make_shared<const data::MappedFile>(std::move(mapped));
+  const absl::Status parsed = result.Parse();
+  if (!parsed.ok()) return absl::DataLossError(Text(file.string(), ": ", parsed.message()));
+  return result;
+}
+
+absl::Status SafetensorsFile::Parse() {
+  const uint64_t size = bytes().size();
+  if (size < kLengthBytes) return absl::DataLossError(Text("is too short (", size, " bytes) to be a safetensors file"));
+  uint64_t header = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) header |= uint64_t{static_cast<uint8_t>(bytes()[i])} << (8 * i);
+  if (header > kMaxHeader || header > size - kLengthBytes) {
+    return absl::DataLossError(Text("its header is said to have ", header, " bytes, which the file has no room for"));
+  }
+  payload_begin_ = kLengthBytes + header;
+  return ParseHeader(bytes().substr(kLengthBytes, header));
 }
 
 absl::Status SafetensorsFile::ParseHeader(std::string_view header) {
@@ -197,6 +215,9 @@ absl::StatusOr<std::vector<double>> SafetensorsFile::Doubles(const std::string& 
 }
 absl::StatusOr<std::vector<int32_t>> SafetensorsFile::Integers(const std::string& name) const {
   return Values<int32_t>(*this, name, "I32");
+}
+absl::StatusOr<std::vector<int64_t>> SafetensorsFile::Longs(const std::string& name) const {
+  return Values<int64_t>(*this, name, "I64");
 }
 
 absl::Status WriteSafetensors(const std::filesystem::path& file,

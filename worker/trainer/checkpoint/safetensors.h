@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "proto/base/status.h"
+#include "worker/data/mapped_file.h"
 
 namespace longreach::trainer {
 
@@ -28,6 +30,9 @@ class SafetensorsFile {
  public:
   // NOT_FOUND, or DATA_LOSS with file and reason.
   static absl::StatusOr<SafetensorsFile> Read(const std::filesystem::path& file);
+  // The same, with the tensors' bytes read as they are touched: for files as large as the memory. The file is not to be
+  // changed meanwhile.
+  static absl::StatusOr<SafetensorsFile> Map(const std::filesystem::path& file);
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   std::string Metadata(const std::string& key) const;  // "" when there is none.
@@ -35,16 +40,21 @@ class SafetensorsFile {
   const SafetensorsEntry* Find(const std::string& name) const;
 
   // All tensors' bytes.
-  std::string_view payload() const { return std::string_view(bytes_).substr(payload_begin_); }
+  std::string_view payload() const { return bytes().substr(payload_begin_); }
   // The values of a tensor, copied. INVALID_ARGUMENT: no such tensor, or of another type.
   absl::StatusOr<std::vector<float>> Floats(const std::string& name) const;      // F32.
   absl::StatusOr<std::vector<double>> Doubles(const std::string& name) const;    // F64.
   absl::StatusOr<std::vector<int32_t>> Integers(const std::string& name) const;  // I32.
+  absl::StatusOr<std::vector<int64_t>> Longs(const std::string& name) const;        // I64.
 
  private:
+  std::string_view bytes() const;
+  // Of the bytes that are there.
+  absl::Status Parse();
   absl::Status ParseHeader(std::string_view header);
 
   std::string bytes_;
+  std::shared_ptr<const data::MappedFile> mapped_;  // In place of bytes_.
   size_t payload_begin_ = 0;
   std::map<std::string, std::string> metadata_;
   std::map<std::string, SafetensorsEntry> entries_;

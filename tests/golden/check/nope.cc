@@ -1,0 +1,22 @@
+#include "tests/golden/check/nope.h"
+
+#include "tests/golden/check/nope/checks.h"
+
+namespace longreach::golden {
+
+bool IsNopeSet(const std::filesystem::path& folder) {
+  const NopeSet set(folder);
+  return set.Has("manifest.json") || set.Has("rope_tables.json");
+}
+
+void CheckNope(const std::filesystem::path& folder, Report& report) {
+  NopeSet set(folder);
+  CheckNopeModels(set, report);
+  CheckRopeTables(set, report);
+  CheckNopeRuns(set, report);
+  CheckNopeFits(set, report);
+  CheckNopeTexts(set, report);
+  for (const std::string& file : set.Unclaimed()) report.NotCovered(file);
+}
+
+}  // namespace longreach::golden

@@ -1,0 +1,16 @@
+// The golden set of LLaMA-type models without position encoding: models, cases, frequencies.
+#pragma once
+
+#include <filesystem>
+
+#include "tests/golden/check/report.h"
+
+namespace longreach::golden {
+
+// Whether a folder is laid out as that set.
+bool IsNopeSet(const std::filesystem::path& folder);
+
+// Checks all that is known of the set, and names each file of the folder that no check has read as not covered.
+void CheckNope(const std::filesystem::path& folder, Report& report);
+
+}  // namespace longreach::golden

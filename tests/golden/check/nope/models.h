@@ -1,0 +1,29 @@
+// The cases of that set, ready to run.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/golden/check/nope/set.h"
+#include "worker/trainer/llama/decoder.h"
+#include "worker/trainer/llama/folder.h"
+
+namespace longreach::golden {
+
+// What the manifest says of a case, made ready to run.
+struct NopeCase {
+  trainer::LlamaModel model;
+  std::unique_ptr<trainer::LlamaDecoder> decoder;
+  trainer::ParameterSet parameters;
+  trainer::Tensor factors;  // [L, H], or undefined.
+  bool relu = false;        // On the factors.
+
+  trainer::Tensor Factors() const { return relu ? at::relu(factors) : factors; }
+};
+
+// INVALID_ARGUMENT, NOT_FOUND or DATA_LOSS with what is wrong. Names are those of the manifest.
+absl::StatusOr<NopeCase> MakeCase(NopeSet& set, const nlohmann::json& manifest, const std::string& name);
+// The folder of a model, as it is.
+absl::StatusOr<NopeCase> AsStored(const std::filesystem::path& folder);
+
+}  // namespace longreach::golden

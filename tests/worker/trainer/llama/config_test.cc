@@ -1,0 +1,147 @@
+// config.json of LLaMA-type models: what is read, what is refused, and the frequencies that follow.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "worker/trainer/llama/config.h"
+#include "worker/trainer/llama/rope.h"
+
+namespace longreach::trainer {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr char kTinyLlama[] = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+  "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32, "num_key_value_heads": 4,
+  "max_position_embeddings": 2048, "rms_norm_eps": 1e-05, "rope_scaling": null, "vocab_size": 32000, "bos_token_id": 1,
+  "eos_token_id": 2, "tie_word_embeddings": false, "torch_dtype": "float32"})";
+
+// The text with one key set to another value, or added.
+std::string With(const std::string& key, const std::string& value) {
+  std::string text = kTinyLlama;
+  const size_t at = text.find("\"" + key + "\":");
+  if (at == std::string::npos) return text.insert(text.size() - 1, ", \"" + key + "\": " + value);
+  const size_t from = text.find(':', at) + 1;
+  int depth = 0;
+  size_t to = from;
+  for (; depth > 0 || (text[to] != ',' && text[to] != '}'); ++to) depth += text[to] == '[' ? 1 : text[to] == ']' ? -1 : 0;
+  return text.replace(from, to - from, " " + value);
+}
+
+std::string Refusal(const std::string& text) {
+  const absl::StatusOr<LlamaConfig> config = ParseLlamaConfig(text);
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  return std::string(config.status().message());
+}
+
+TEST(LlamaConfigTest, ReadsTinyLlamas) {
+  const absl::StatusOr<LlamaConfig> config = ParseLlamaConfig(kTinyLlama);
+
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->hidden_dim, 2048);
+  EXPECT_EQ(config->head_dim, 64);
+  EXPECT_EQ(config->Groups(), 8);
+  EXPECT_EQ(config->rope_theta, 10000);
+  EXPECT_EQ(config->bos, 1);
+  EXPECT_THAT(config->eos, ElementsAre(2));
+  EXPECT_FALSE(config->nope);
+}
+
+TEST(LlamaConfigTest, ReadsTheScalingInOldAndNewSpelling) {
+  const std::string old_spelling = With("rope_scaling", R"({"type": "linear", "factor": 4})");
+  const std::string fifth = With("rope_parameters", R"({"rope_type": "dynamic", "factor": 2.0, "rope_theta": 50000.0})");
+
+  ASSERT_TRUE(ParseLlamaConfig(old_spelling).ok()) << ParseLlamaConfig(old_spelling).status();
+  EXPECT_EQ(ParseLlamaConfig(old_spelling)->rope_scaling.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(ParseLlamaConfig(old_spelling)->rope_scaling.factor, 4);
+  ASSERT_TRUE(ParseLlamaConfig(fifth).ok()) << ParseLlamaConfig(fifth).status();
+  EXPECT_EQ(ParseLlamaConfig(fifth)->rope_scaling.kind, RopeScaling::Kind::kDynamic);
+  EXPECT_EQ(ParseLlamaConfig(fifth)->rope_theta, 50000);
+}
+
+TEST(LlamaConfigTest, WritesWhatItReadsBack) {
+  LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+  config.nope = true;
+  config.tied = true;
+  config.eos = {2, 7};
+  config.rope_scaling = {.kind = RopeScaling::Kind::kYarn, .factor = 4, .original_length = 1024, .beta_fast = 16,
+      .beta_slow = 2, .attention_factor = 1.25};
+
+  const absl::StatusOr<LlamaConfig> again = ParseLlamaConfig(LlamaConfigJson(config, "bfloat16"));
+
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->nope);
+  EXPECT_TRUE(again->tied);
+  EXPECT_THAT(again->eos, ElementsAre(2, 7));
+  EXPECT_EQ(again->rope_scaling.original_length, 1024);
+  EXPECT_EQ(MakeRopeTable(*again, 1).frequencies, MakeRopeTable(config, 1).frequencies);
+  EXPECT_EQ(MakeRopeTable(*again, 1).magnitude, 1.25);
+}
+
+TEST(LlamaConfigTest, StaticNtkIsWrittenAsItsBase) {
+  LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+  config.rope_scaling = {.kind = RopeScaling::Kind::kNtk, .factor = 4};
+
+  const absl::StatusOr<LlamaConfig> again = ParseLlamaConfig(LlamaConfigJson(config, "float32"));
+
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->rope_scaling.kind, RopeScaling::Kind::kNone);
+  EXPECT_EQ(MakeRopeTable(*again, 1).frequencies, MakeRopeTable(config, 1).frequencies);
+}
+
+TEST(LlamaConfigTest, RefusesWhatItDoesNotComputeWithKeyAndValue) {
+  EXPECT_THAT(Refusal("[]"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(Refusal("{}"), HasSubstr("no 'hidden_size'"));
+  EXPECT_THAT(Refusal(With("model_type", "\"mistral\"")), HasSubstr("'model_type' is \"mistral\""));
+  EXPECT_THAT(Refusal(With("hidden_act", "\"gelu\"")), HasSubstr("'hidden_act' is \"gelu\", expected \"silu\""));
+  EXPECT_THAT(Refusal(With("attention_bias", "true")), HasSubstr("'attention_bias' is true"));
+  EXPECT_THAT(Refusal(With("hidden_size", "\"big\"")), HasSubstr("'hidden_size' is \"big\", expected a whole number"));
+  EXPECT_THAT(Refusal(With("num_hidden_layers", "-1")), HasSubstr("'num_hidden_layers' is -1"));
+  EXPECT_THAT(Refusal(With("vocab_size", "18446744073709551615")), HasSubstr("'vocab_size' is 18446744073709551615"));
+  EXPECT_THAT(Refusal(With("num_key_value_heads", "5")), HasSubstr("32 attention heads cannot share 5"));
+  EXPECT_THAT(Refusal(With("head_dim", "7")), HasSubstr("pairs of features"));
+  EXPECT_THAT(Refusal(With("eos_token_id", "[2, 32000]")), HasSubstr("'eos_token_id' is 32000, expected a token below 32000"));
+}
+
+TEST(LlamaConfigTest, RefusesAnUnknownScalingAndKeysThatWouldBeIgnored) {
+  EXPECT_THAT(Refusal(With("rope_scaling", R"({"rope_type": "llama3", "factor": 8})")),
+              HasSubstr("type 'llama3'; known are default, linear, dynamic and yarn"));
+  EXPECT_THAT(Refusal(With("rope_scaling", R"({"factor": 8})")), HasSubstr("no 'rope_type'"));
+  EXPECT_THAT(Refusal(With("rope_scaling", R"({"rope_type": "linear"})")), HasSubstr("no 'factor'"));
+  EXPECT_THAT(Refusal(With("rope_scaling", R"({"rope_type": "linear", "factor": 0.5})")), HasSubstr("'factor' is 0.5"));
+  EXPECT_THAT(Refusal(With("rope_scaling", R"({"rope_type": "yarn", "factor": 2, "mscale": 0.7})")), HasSubstr("a key 'mscale'"));
+  EXPECT_THAT(Refusal(With("rope_scaling", "4")), HasSubstr("'rope_scaling' is 4, expected an object"));
+}
+
+TEST(RopeTableTest, OnlyTheDynamicKindDependsOnTheLengthAndForgetsLongerInputs) {
+  LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+  const std::vector<float> plain = MakeRopeTable(config, 1).frequencies;
+  config.rope_scaling = {.kind = RopeScaling::Kind::kDynamic, .factor = 2};
+
+  EXPECT_EQ(MakeRopeTable(config, 100).frequencies, plain);
+  EXPECT_EQ(MakeRopeTable(config, 2048).frequencies, plain);
+  const std::vector<float> longer = MakeRopeTable(config, 4096).frequencies;
+  EXPECT_EQ(longer[0], 1.0f);
+  EXPECT_LT(longer[31], plain[31]);
+  EXPECT_EQ(MakeRopeTable(config, 100).frequencies, plain);
+}
+
+// The paper's figures for TinyLlama: pairs up to 8 stay, those from 21 on are interpolated.
+TEST(RopeTableTest, YarnKeepsFastPairsAndInterpolatesSlowOnes) {
+  LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+  const std::vector<float> plain = MakeRopeTable(config, 1).frequencies;
+  config.rope_scaling = {.kind = RopeScaling::Kind::kYarn, .factor = 4};
+
+  const RopeTable yarn = MakeRopeTable(config, 1);
+
+  EXPECT_EQ(yarn.frequencies[8], plain[8]);
+  EXPECT_LT(yarn.frequencies[9], plain[9]);
+  EXPECT_GT(yarn.frequencies[20], plain[20] / 4);
+  EXPECT_EQ(yarn.frequencies[21], plain[21] / 4);
+  EXPECT_DOUBLE_EQ(yarn.magnitude, 0.1 * std::log(4.0) + 1);
+}
+
+}  // namespace
+}  // namespace longreach::trainer

@@ -1,0 +1,89 @@
+// Passkey prompts, and what the paper fits to its measurements.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "worker/trainer/llama/fits.h"
+#include "worker/trainer/llama/passkey.h"
+
+namespace longreach::trainer {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(PasskeyTest, PositionsLieInTheRangeOfTheirDepthAndKeysHaveFiveDigits) {
+  const std::vector<PasskeyCell> cells = PasskeyTasks({.seed = 7, .most_tokens = 1000, .lengths = 4, .depths = 5, .tests = 3});
+
+  ASSERT_EQ(cells.size(), 20u);
+  EXPECT_EQ(cells.front().length, 1000);
+  EXPECT_EQ(cells.back().length, 250);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const int64_t interval = cells[i].length / 5, depth = static_cast<int64_t>(i) % 5;
+    for (const int64_t position : cells[i].positions) {
+      EXPECT_GE(position, depth * interval);
+      EXPECT_LT(position, (depth + 1) * interval);
+    }
+    for (const std::string& key : cells[i].keys) EXPECT_EQ(key.size(), 5u);
+  }
+}
+
+TEST(PasskeyTest, ThePromptHoldsWholeFillersAndStaysWithinItsBudget) {
+  const PasskeyCounts counts{.task = 50, .info = 33, .filler = 42, .question = 13, .key = 6};
+  for (int64_t length = 110; length < 2000; length += 37) {
+    for (int64_t position = 0; position < length; position += 91) {
+      const absl::StatusOr<PasskeyLayout> layout = LayOutPasskey(length, position, counts);
+      ASSERT_TRUE(layout.ok()) << layout.status();
+      const int64_t used = counts.task + counts.info + counts.question + counts.filler * (layout->fillers_before + layout->fillers_after);
+      EXPECT_LE(used, length - counts.key);
+      EXPECT_GT(used, length - counts.key - 2 * counts.filler);
+    }
+  }
+  EXPECT_THAT(std::string(LayOutPasskey(90, 0, counts).status().message()),
+      HasSubstr("a passkey prompt of 90 tokens has no room"));
+}
+
+TEST(PasskeyTest, RefusesTasksThatCannotBeDrawn) {
+  EXPECT_TRUE(Validate(PasskeyRule{}).ok());
+  EXPECT_FALSE(Validate(PasskeyRule{.lengths = 0}).ok());
+  EXPECT_FALSE(Validate(PasskeyRule{.most_tokens = 100, .lengths = 16, .depths = 10}).ok());
+  EXPECT_FALSE(Validate(PasskeyRule{.tests = 1 << 20}).ok());
+}
+
+TEST(PasskeyTest, TheInventorsReadTheFirstNumberOfAnAnswer) {
+  EXPECT_EQ(LandmarkAnswer(" 4711. Remember 12"), 4711);
+  EXPECT_EQ(LandmarkAnswer("none"), std::nullopt);
+  EXPECT_EQ(LandmarkAnswer("99999999999999999999999"), std::nullopt);
+  EXPECT_FALSE(LandmarkPrompt(10, 11, 1).ok());
+  EXPECT_THAT(*LandmarkPrompt(3, 1, 42), HasSubstr("there.\nT\nThe pass key is 42. Remember it. 42 is the pass key.\nTh\nWhat"));
+}
+
+TEST(FitsTest, FindTheLineAndTheGrowthThatMadeTheValues) {
+  const std::vector<double> x = {1, 2, 4}, y = {5, 3, -1};
+  const absl::StatusOr<Line> line = FitLine(x, y);
+  ASSERT_TRUE(line.ok());
+  EXPECT_DOUBLE_EQ(line->slope, -2);
+  EXPECT_DOUBLE_EQ(line->intercept, 7);
+  EXPECT_DOUBLE_EQ(line->correlation, -1);
+
+  std::vector<double> best(300, 0.9);  // What lies before the training length does not count.
+  for (size_t i = 100; i < best.size(); ++i) best[i] = 0.4 * std::log(static_cast<double>(i) / 100) + 1;
+  EXPECT_NEAR(FitScaleGrowth(best, 100)->a, 0.4, 1e-12);
+  EXPECT_NEAR(FitScaleGrowth(best, 100)->r2, 1, 1e-12);
+}
+
+TEST(FitsTest, RefuseValuesWithoutAFit) {
+  const std::vector<double> one = {1}, alike = {2, 2}, other = {1, 3};
+  EXPECT_FALSE(FitLine(one, one).ok());
+  EXPECT_FALSE(FitLine(alike, other).ok());
+  EXPECT_FALSE(FitScaleGrowth(other, 1).ok());
+}
+
+TEST(FitsTest, MovingAveragesAreCutAtTheEnds) {
+  const std::vector<double> values = {1, 2, 6, 3};
+  EXPECT_THAT(MovingAverage(values, 2), ElementsAre(1.5, 3, 11.0 / 3, 4.5));
+}
+
+}  // namespace
+}  // namespace longreach::trainer

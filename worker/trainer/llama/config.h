@@ -1,0 +1,65 @@
+// What a Hugging Face config.json says of a LLaMA-type model. Without torch; files are not trusted.
+//
+// Source: the keys that transformers 4.35 to 5 write for LlamaForCausalLM; "nope" is the NoPE authors' own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/base/status.h"
+
+namespace longreach::trainer {
+
+// How positions beyond the training length are brought back into reach of the rotation.
+struct RopeScaling {
+  enum class Kind {
+    kNone,
+    kLinear,   // Position interpolation: positions divided by the factor.
+    kNtk,      // A larger base, the same at all lengths. Has no name in Hugging Face files: written as rope_theta.
+    kDynamic,  // A base that grows with the current length, beyond max_positions.
+    kYarn,
+  };
+  Kind kind = Kind::kNone;
+  double factor = 1;
+  // YaRN. original_length 0: max_positions. attention_factor 0: 0.1 ln(factor) + 1.
+  int64_t original_length = 0;
+  double beta_fast = 32;
+  double beta_slow = 1;
+  double attention_factor = 0;
+};
+
+struct LlamaConfig {
+  int64_t hidden_dim = 0;
+  int64_t mlp_dim = 0;
+  int64_t layers = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;  // Even. heads * head_dim need not be hidden_dim.
+  int64_t vocabulary = 0;
+  int64_t max_positions = 0;  // The length it was trained at.
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000;
+  RopeScaling rope_scaling;
+  bool nope = false;  // Queries and keys are not rotated.
+  bool tied = false;  // The output matrix is the embedding.
+  std::optional<int64_t> bos;
+  std::vector<int64_t> eos;
+
+  int64_t Groups() const { return heads / kv_heads; }  // Query heads that share a key.
+};
+
+// INVALID_ARGUMENT: a size that no model has, or sizes that disagree.
+absl::Status Validate(const LlamaConfig& config);
+
+// INVALID_ARGUMENT with what is wrong and its value: a key that is missing or of another type, an architecture, activation,
+// bias or rope_scaling that this decoder does not compute.
+absl::StatusOr<LlamaConfig> ParseLlamaConfig(std::string_view json);
+
+// The same as config.json, for transformers to load. `dtype`: "float32", "bfloat16" or "float16".
+std::string LlamaConfigJson(const LlamaConfig& config, std::string_view dtype);
+
+}  // namespace longreach::trainer

@@ -1,0 +1,54 @@
+// Sliding windows of two protocols of perplexity, whose numbers do not compare, and the sums over them. Without torch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "proto/base/status.h"
+
+namespace longreach::trainer {
+
+// Tokens [begin, end) of a document are fed; the last `scored` of them are labels, each predicted from those before it.
+struct Window {
+  int64_t document = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t scored = 0;
+
+  int64_t length() const { return end - begin; }
+  // Labels that have a token before them to be predicted from; with a BOS in front all have.
+  int64_t predicted(bool bos) const { return scored == length() && !bos ? scored - 1 : scored; }
+};
+
+struct WindowRule {
+  int64_t length = 0;  // Of a window, a BOS included.
+  int64_t stride = 0;
+  bool bos = false;    // YaRN's: a BOS stands in front of each window.
+  int64_t most_scored = 0;  // The NoPE authors': no window begins once so many tokens are scored. 0: no limit.
+};
+
+// INVALID_ARGUMENT: a length below 2, or a stride that is not in [1, length].
+absl::Status Validate(const WindowRule& rule);
+
+// The NoPE authors': full windows only, at every stride while the document goes on behind it, of which the last `stride` tokens
+// are scored. What comes before the first of these, and the tail behind the last window, is never scored.
+// Source: run_ppl.py of AntNLP/nope_head_scale.
+std::vector<Window> NopeWindows(std::span<const int64_t> document_lengths, const WindowRule& rule);
+
+// YaRN's: every token is scored once; the first window of a document whole, the last one short.
+// Source: eval/perplexity.py of jquesnelle/yarn.
+std::vector<Window> YarnWindows(std::span<const int64_t> document_lengths, const WindowRule& rule);
+
+struct Perplexity {
+  int64_t windows = 0;
+  int64_t scored_tokens = 0;
+  double mean_window_loss = 0;     // Windows count alike, short ones too.
+  double perplexity = 0;           // exp() of it: what both report.
+  double token_weighted_loss = 0;  // Windows count by their labels.
+};
+
+// `losses`: of each window the mean over its predicted labels, in nats. NaN where there is no window.
+Perplexity Summarize(std::span<const Window> windows, std::span<const double> losses);
+
+}  // namespace longreach::trainer
