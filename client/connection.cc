@@ -6,7 +6,9 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "longreach/v1/worker.grpc.pb.h"
 #include "proto/access/channel.h"
+#include "proto/base/sha256.h"
 
 namespace longreach::client {
 namespace {
@@ -59,6 +61,29 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
     state = channel->GetState(/*try_to_connect=*/true);
   }
   return std::unique_ptr<Connection>(new Connection(address, channel));
+}
+
+absl::StatusOr<std::string> Connection::Download(const std::string& sha256) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(10));
+  v1::DownloadRequest request;
+  request.set_sha256(sha256);
+  const auto reader = v1::Artifacts::NewStub(channel_)->Download(&context, request);
+  std::string bytes;
+  Sha256 hash;
+  v1::DownloadResponse response;
+  while (reader->Read(&response)) {
+    if (bytes.size() + response.chunk().size() > kMaxDownloadBytes) {
+      context.TryCancel();
+      reader->Finish();
+      return absl::ResourceExhaustedError(fmt::format("artifact {:.8} has more than {} bytes", sha256, kMaxDownloadBytes));
+    }
+    hash.Update(response.chunk());
+    bytes += response.chunk();
+  }
+  if (const grpc::Status status = reader->Finish(); !status.ok()) return Translate(status);
+  if (hash.Finish() != sha256) return absl::DataLossError(fmt::format("the bytes sent for artifact {:.8} have another hash", sha256));
+  return bytes;
 }
 
 absl::Status Connection::Translate(const grpc::Status& status) const {

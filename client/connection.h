@@ -46,11 +46,15 @@ class Connection {
     }
   }
 
+  // An artifact, whole. DATA_LOSS: the bytes that came are not those. RESOURCE_EXHAUSTED: more than kMaxDownloadBytes.
+  absl::StatusOr<std::string> Download(const std::string& sha256);
+
   // As the client reports it.
   absl::Status Translate(const grpc::Status& status) const;
 
  private:
   static constexpr int kAttempts = 3;
+  static constexpr size_t kMaxDownloadBytes = size_t{1} << 30;
 
   Connection(std::string address, std::shared_ptr<grpc::Channel> channel)
       : address_(std::move(address)), channel_(std::move(channel)), stub_(v1::Longreach::NewStub(channel_)) {}

@@ -12,18 +12,19 @@
 #include "client/output/text.h"
 
 namespace longreach::client {
+namespace {
 
-absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view text) {
-  const auto error = [&path](int number) {
-    if (number == EEXIST) {
-      return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a file {} already; it was left alone", Printable(path.string())),
-                   "choose another name, or move it away");
-    }
-    return Error(absl::StatusCode::kFailedPrecondition,
-                 fmt::format("cannot write {}: {}", Printable(path.string()), std::strerror(number)));
-  };
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (fd < 0) return error(errno);
+absl::Status Refused(const std::filesystem::path& path, int number) {
+  if (number == EEXIST) {
+    return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a file {} already; it was left alone", Printable(path.string())),
+                 "choose another name, or move it away");
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot write {}: {}", Printable(path.string()), std::strerror(number)));
+}
+
+absl::Status Write(const std::filesystem::path& path, std::string_view text, mode_t mode) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0) return Refused(path, errno);
   int failed = 0;
   while (!text.empty() && failed == 0) {
     const ssize_t written = write(fd, text.data(), text.size());
@@ -34,7 +35,23 @@ absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view te
   close(fd);
   if (failed == 0) return absl::OkStatus();
   unlink(path.c_str());
-  return error(failed);
+  return Refused(path, failed);
+}
+
+}  // namespace
+
+absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view text) { return Write(path, text, S_IRUSR | S_IWUSR); }
+
+absl::Status WriteNewFileForAll(const std::filesystem::path& path, std::string_view bytes) {
+  return Write(path, bytes, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+}
+
+absl::Status CheckNewFile(const std::filesystem::path& path) {
+  struct stat found;
+  if (lstat(path.c_str(), &found) == 0) return Refused(path, EEXIST);
+  if (errno != ENOENT) return Refused(path, errno);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  return ::access(folder.c_str(), W_OK) == 0 ? absl::OkStatus() : Refused(path, errno);
 }
 
 absl::Status ReplaceFile(const std::filesystem::path& path, std::string_view text) {

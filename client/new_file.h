@@ -1,4 +1,4 @@
-// Files with secrets: their owner's alone from the first byte on, on disk when the call returns.
+// Files that must not be there yet, on disk when the call returns. Those with secrets are their owner's alone from the first byte on.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,10 @@ namespace longreach::client {
 
 // ALREADY_EXISTS: there is something of that name; it is left alone. FAILED_PRECONDITION: it cannot be written.
 absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view text);
+// The same without a secret in it: for all, but for the user's mask.
+absl::Status WriteNewFileForAll(const std::filesystem::path& path, std::string_view bytes);
+// Their refusals, before there is anything to write.
+absl::Status CheckNewFile(const std::filesystem::path& path);
 
 // The same in place of what is there, which readers see whole or not at all.
 absl::Status ReplaceFile(const std::filesystem::path& path, std::string_view text);

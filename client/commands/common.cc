@@ -6,6 +6,7 @@
 
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/spec/sweep_writer.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 
@@ -96,6 +97,23 @@ std::string WhereFlags(Session& session) {
 std::string RepeatCommand(Session& session, const v1::Job& job) {
   const std::string id = Printable(ShortId(job.id()));
   return fmt::format("longreach job {0} --spec{1} | longreach run /dev/stdin --store repeat-{0}.db", id, WhereFlags(session));
+}
+
+absl::StatusOr<v1::SweepSpec> SweepOfJob(Connection& connection, const v1::JobSpec& job, int depth) {
+  constexpr int kMaxDepth = 8;  // Inputs of inputs.
+  if (depth > kMaxDepth) return absl::InternalError("the job's inputs need each other");
+  v1::SweepSpec sweep = SweepOf(job);
+  for (const v1::JobInput& one : job.inputs()) {
+    v1::GetJobRequest request;
+    request.set_job(one.job());
+    ASSIGN_OR_RETURN(const v1::GetJobResponse source, connection.Call(&Connection::Stub::GetJob, request));
+    v1::Input& input = *sweep.add_inputs();
+    input.set_name(one.name());
+    input.set_artifact(one.artifact());
+    input.set_metric(one.metric());
+    ASSIGN_OR_RETURN(*input.mutable_from(), SweepOfJob(connection, source.spec(), depth + 1));
+  }
+  return sweep;
 }
 
 Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {

@@ -47,6 +47,9 @@ std::string ShellWord(std::string_view text);
 // What to type to run a job again, alone and in a store of its own, wherever one likes.
 std::string RepeatCommand(Session& session, const v1::Job& job);
 
+// A job as a sweep of its own without a name, with the jobs that make its inputs. `depth` is for its own use.
+absl::StatusOr<v1::SweepSpec> SweepOfJob(Connection& connection, const v1::JobSpec& job, int depth = 0);
+
 // " --store FILE" or " --scheduler ADDR" where the session was told so: what a suggested command needs.
 std::string WhereFlags(Session& session);
 

@@ -9,25 +9,7 @@
 namespace longreach::client {
 namespace {
 
-constexpr int kMaxDepth = 8;       // Inputs of inputs.
 constexpr size_t kLogLines = 10;
-
-// A job as a sweep of its own, with the jobs that make its inputs.
-absl::StatusOr<v1::SweepSpec> AsSweep(Connection& connection, const v1::JobSpec& job, int depth = 0) {
-  if (depth > kMaxDepth) return absl::InternalError("the job's inputs need each other");
-  v1::SweepSpec sweep = SweepOf(job);
-  for (const v1::JobInput& one : job.inputs()) {
-    v1::GetJobRequest request;
-    request.set_job(one.job());
-    ASSIGN_OR_RETURN(const v1::GetJobResponse source, connection.Call(&Connection::Stub::GetJob, request));
-    v1::Input& input = *sweep.add_inputs();
-    input.set_name(one.name());
-    input.set_artifact(one.artifact());
-    input.set_metric(one.metric());
-    ASSIGN_OR_RETURN(*input.mutable_from(), AsSweep(connection, source.spec(), depth + 1));
-  }
-  return sweep;
-}
 
 // Why it failed as far as its own words go, and what to type to see it fail again.
 void PrintFailure(Session& session, Connection& connection, const v1::Job& job) {
@@ -119,7 +101,7 @@ class JobCommand final : public Command {
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection->Call(&Connection::Stub::GetJob, request));
     if (spec_) {
-      ASSIGN_OR_RETURN(v1::SweepSpec sweep, AsSweep(*connection, response.spec()));
+      ASSIGN_OR_RETURN(v1::SweepSpec sweep, SweepOfJob(*connection, response.spec()));
       sweep.set_name(fmt::format("repeat-{}", ShortId(response.job().id())));
       session.out() << ToYaml(sweep);
     } else if (session.json()) {

@@ -46,7 +46,8 @@ class PlanCommand final : public Command {
         "{}: {}, {} done, {} to run\n", Printable(file.spec.name().empty() ? spec_.spec : file.spec.name()),
         Count(plan.jobs(), "job"), Thousands(plan.done()), Thousands(int64_t{plan.jobs()} - plan.done()));
     if (plan.prerequisites() > 0) {
-      out << fmt::format("  prerequisites  {} outside of the sweep\n", Count(plan.prerequisites(), "job"));
+      out << fmt::format("  prerequisites  {} outside of the sweep, {} done\n", Count(plan.prerequisites(), "job"),
+                         Thousands(plan.prerequisites_done()));
     }
     out << fmt::format("  packs          {}\n", Thousands(plan.packs()));
     out << fmt::format("  compute        {} of matrix products\n", HumanFlops(plan.flops()));

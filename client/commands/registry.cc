@@ -2,6 +2,7 @@
 #include "client/commands/command.h"
 
 #define LONGREACH_COMMANDS \
+  X(attention)             \
   X(cancel)                \
   X(certs)                 \
   X(complete)              \

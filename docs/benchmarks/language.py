@@ -2,16 +2,17 @@
 """Language modelling on this machine: Longreach beside PyTorch eager with scaled_dot_product_attention.
 
     .venv/bin/python docs/benchmarks/language.py speed [--seconds 60] [--rounds 3] [--batch 64]
-    .venv/bin/python docs/benchmarks/language.py curves --corpus FILE [--steps 300] > docs/benchmarks/language-curves.json
+    .venv/bin/python docs/benchmarks/language.py curves --folder FOLDER [--corpus FILE] [--plot docs/benchmarks/language_curves.svg]
 
 `speed` times a training step (forward, backward, clipping, Adam, dropout as in training) of the decoder of Table 1, taking
 turns, each in a process of its own, so that both meet the same machine. `curves` trains both on the same bytes with the same
-settings; their seeds differ, so curves agree in distribution only. The PyTorch side is tests/golden/language/reference.py.
+settings; initialisation and batches are drawn by different generators, so curves agree in distribution only. What is done is kept in
+FOLDER, so that it can be interrupted; the plot needs matplotlib, which may be another Python's once all runs are there. The PyTorch
+side is tests/golden/language/reference.py.
 """
 
 import argparse
 import json
-import math
 import os
 import pathlib
 import resource
@@ -26,7 +27,7 @@ ENCODINGS = ["alibi", "rope", "relative"]
 DROPOUT = 0.1
 
 
-def eager_step(config, batch, length):
+def eager_step(config, batch, length, seed=0):
     """A function that makes one update on bytes [batch, length] and returns the loss."""
     sys.path.insert(0, str(ROOT / "tests/golden/language"))
     import reference
@@ -34,7 +35,7 @@ def eager_step(config, batch, length):
     import torch.nn.functional as F
 
     settings = reference.Config(**config)
-    parameters = reference.make_parameters(settings, torch.Generator().manual_seed(0))
+    parameters = reference.make_parameters(settings, torch.Generator().manual_seed(seed))
     for value in parameters.values():
         value.requires_grad_()
     adam = torch.optim.Adam(parameters.values(), lr=config_rate(), betas=(0.9, 0.999), eps=1e-8)
@@ -97,54 +98,122 @@ def speed(options):
         print(f"{encoding:>10} {rate[0]:12.4f} {memory[0]:8.2f} GB {rate[1]:12.4f} {memory[1]:8.2f} GB {rate[0] / rate[1]:7.2f}x", flush=True)
 
 
-# Small enough for a few minutes on two cores.
-CURVE = {"layers": 4, "dim": 128, "heads": 4, "mlp": 512}
-LENGTH, BATCH = 128, 16
+# Small enough for a quarter of an hour on one core.
+CURVE = {"layers": 3, "dim": 64, "heads": 4, "mlp": 256}
+LENGTH, BATCH, BINS = 128, 16, 20
+STANDARD_ERRORS, ABSOLUTE = 3.0, 0.03
 
 
 def curves(options):
+    """Each run has a seed, a data stream and a file of its own in the folder: what is there is not made again."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    corpus = corpus_of(options)
+    os.environ["LEARNING_RATE"] = str(options.learning_rate)
+    result = {"settings": {**CURVE, "length": LENGTH, "batch": BATCH, "learning_rate": options.learning_rate, "steps": options.steps},
+              "corpus_bytes": len(corpus)}
+    for encoding in options.encodings:
+        result[encoding] = {"eager": [], "longreach": []}
+        for seed in range(options.seeds):
+            for side, make in (("eager", lambda: eager_losses(options, encoding, seed, corpus)),
+                               ("longreach", lambda: longreach_losses(options, encoding, seed))):
+                file = options.folder / f"{encoding}-{seed}-{options.steps}-{side}.json"
+                if not file.exists():
+                    losses = make()
+                    assert len(losses) == options.steps, (side, len(losses))
+                    file.write_text(json.dumps(binned(losses)))
+                result[encoding][side].append(json.loads(file.read_text()))
+            print(f"{encoding} seed {seed}: the last bin's loss {result[encoding]['longreach'][-1][-1]:.3f} here, "
+                  f"{result[encoding]['eager'][-1][-1]:.3f} there", file=sys.stderr, flush=True)
+    agreed = [compare(encoding, **result[encoding]) for encoding in options.encodings]
+    if options.plot:
+        plot(options, result)
+    sys.exit(0 if all(agreed) else 1)
+
+
+def corpus_of(options):
+    """The text, kept beside the runs: a file, or all C++ headers of this machine's compiler, joined by name."""
+    kept = options.folder / "corpus.txt"
+    if not kept.exists():
+        source = [options.corpus] if options.corpus else sorted(pathlib.Path("/usr/include/c++").glob("*/bits/*.h"))
+        kept.write_bytes(b"".join(path.read_bytes() for path in source))
+    return kept.read_bytes()
+
+
+def eager_losses(options, encoding, seed, corpus):
     import torch
 
-    corpus = options.corpus.read_bytes()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(seed)
     train = torch.frombuffer(bytearray(corpus[: len(corpus) * 9 // 10]), dtype=torch.uint8)
-    os.environ["LEARNING_RATE"] = str(options.learning_rate)
-    result = {"corpus_bytes": len(corpus), "settings": {**CURVE, "length": LENGTH, "batch": BATCH, "learning_rate": options.learning_rate}}
-    for encoding in options.encodings:
-        torch.manual_seed(0)
-        step = eager_step({"encoding": encoding, **CURVE}, BATCH, LENGTH)
-        losses = []
-        for _ in range(options.steps):
-            begins = torch.randint(0, len(train) - LENGTH + 1, (BATCH,))
-            losses.append(step(torch.stack([train[b : b + LENGTH].long() for b in begins])))
-        ours = trained_here(options, encoding)
-        result[encoding] = {"eager": smooth(losses), "longreach": smooth(ours)}
-        print(encoding, [(a["step"], round(a["loss"], 3), round(b["loss"], 3)) for a, b in
-                         zip(result[encoding]["eager"], result[encoding]["longreach"])], file=sys.stderr, flush=True)
-    print(json.dumps(result, indent=1))
+    step = eager_step({"encoding": encoding, **CURVE}, BATCH, LENGTH, seed)
+    losses = []
+    for _ in range(options.steps):
+        begins = torch.randint(0, len(train) - LENGTH + 1, (BATCH,))
+        losses.append(step(torch.stack([train[b : b + LENGTH].long() for b in begins])))
+    return losses
 
 
-def smooth(losses, points=10):
-    """Means over equal parts."""
-    size = max(1, math.ceil(len(losses) / points))
-    return [{"step": min(len(losses), i + size), "loss": statistics.fmean(losses[i : i + size])} for i in range(0, len(losses), size)]
-
-
-def trained_here(options, encoding):
+def longreach_losses(options, encoding, seed):
     """The loss of each update of one job of the real programs."""
     import sqlite3
-    import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="lr-") as folder:
-        environment = {**os.environ, "HOME": folder, "LONGREACH_DATA": f"{folder}/data"}
-        run = lambda *command: subprocess.run([str(part) for part in command], env=environment, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        run(BIN / "longreach-worker", "data", "import", "text", options.corpus.resolve(), "--name", "corpus")
-        run(BIN / "longreach", "run", "table-1", "--store", f"{folder}/store.db", "--set", f"encoding={encoding}", "--set", "seed=0",
-            "--set", "data=corpus", "--set", f"learning_rate={options.learning_rate}", "--set", f"training.steps={options.steps}",
-            "--set", f"training.batch_size={BATCH}", "--set", f"training.lengths={LENGTH}", "--set", f"evaluation.lengths={LENGTH}",
-            "--set", "evaluation.examples=16", "--set", f"model.layers={CURVE['layers']}", "--set", f"model.embedding_dim={CURVE['dim']}",
-            "--set", f"model.heads={CURVE['heads']}", "--set", f"model.mlp_dim={CURVE['mlp']}")
-        with sqlite3.connect(f"{folder}/store.db") as store:
-            return [loss for (loss,) in store.execute("SELECT loss FROM progress ORDER BY job, step")]
+    folder = options.folder.resolve()
+    environment = {**os.environ, "LONGREACH_DATA": str(folder / "data")}
+    run = lambda *command: subprocess.run([str(part) for part in command], env=environment, cwd=folder, check=True,
+                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if not (folder / "data/corpus").exists():
+        # Trained on the first nine tenths, as the other side.
+        run(BIN / "longreach-worker", "data", "import", "text", "corpus.txt", "--name", "corpus", "--split", "90,5,5")
+    settings = {"encoding": encoding, "seed": seed, "data": "corpus", "learning_rate": options.learning_rate,
+                "training.steps": options.steps, "training.batch_size": BATCH, "training.lengths": LENGTH, "training.data_seed": seed,
+                "evaluation.lengths": LENGTH, "evaluation.examples": 16, "model.layers": CURVE["layers"],
+                "model.embedding_dim": CURVE["dim"], "model.heads": CURVE["heads"], "model.mlp_dim": CURVE["mlp"], "model.dropout": DROPOUT}
+    run(BIN / "longreach", "run", "table-1", "--store", "store.db", "--threads", options.threads,
+        *(part for name, value in settings.items() for part in ("--set", f"{name}={value}")))
+    with sqlite3.connect(folder / "store.db") as store:
+        return [loss for (loss,) in store.execute(
+            "SELECT loss FROM progress JOIN jobs ON jobs.num = progress.job WHERE encoding = ? AND seed = ? AND steps = ? ORDER BY step",
+            (encoding, seed, options.steps))]
+
+
+def binned(losses):
+    size = len(losses) // BINS
+    return [statistics.fmean(losses[i : i + size]) for i in range(0, size * BINS, size)]
+
+
+def compare(encoding, eager, longreach):
+    """Bin by bin, as learning_curves.py does: the means over seeds differ by at most three standard errors, or by 0.03 nats."""
+    from learning_curves import pooled_error
+
+    good = 0
+    for i in range(BINS):
+        ours, theirs = [run[i] for run in longreach], [run[i] for run in eager]
+        difference, error = statistics.fmean(ours) - statistics.fmean(theirs), pooled_error(ours, theirs)
+        agrees = abs(difference) <= max(STANDARD_ERRORS * error, ABSOLUTE)
+        good += agrees
+        print(f"  bin {i + 1:2d}  loss {statistics.fmean(ours):.3f}  difference {difference:+.3f}  se {error:.3f}  {'ok' if agrees else 'DIFFERS'}")
+    print(f"{encoding}: {len(longreach)} seeds of ours, {len(eager)} of the other: {good} of {BINS} bins", flush=True)
+    return good >= BINS - 2
+
+
+def plot(options, result):
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    matplotlib.rcParams["svg.hashsalt"] = "longreach"  # The same bytes for the same numbers.
+    figure, axes = plt.subplots(1, len(options.encodings), figsize=(4 * len(options.encodings), 3.4), squeeze=False, sharey=True)
+    size = options.steps // BINS
+    for axis, encoding in zip(axes[0], options.encodings):
+        for side, colour, label in (("eager", "tab:orange", "PyTorch eager"), ("longreach", "tab:blue", "Longreach")):
+            for i, run in enumerate(result[encoding][side]):
+                axis.plot([size * (k + 1) for k in range(BINS)], run, color=colour, alpha=0.6, linewidth=1,
+                          label=f"{label}, {len(result[encoding][side])} seeds" if i == 0 else None)
+        axis.set_title(encoding, fontsize=10)
+        axis.set_xlabel("update")
+    axes[0][0].set_ylabel("training loss (nats a byte)")
+    axes[0][0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(options.plot, metadata={"Date": None})
 
 
 def main():
@@ -158,11 +227,14 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--encodings", type=lambda text: text.split(","), default=ENCODINGS)
     parser.add_argument("--corpus", type=pathlib.Path)
+    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--learning-rate", type=float, default=3e-4)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--plot", type=pathlib.Path)
     options = parser.parse_args()
-    if options.what == "curves" and options.corpus is None:
-        parser.error("curves needs --corpus FILE")
+    if options.what == "curves" and options.folder is None:
+        parser.error("curves needs --folder FOLDER")
     (speed if options.what == "speed" else curves)(options)
 
 

@@ -120,6 +120,7 @@ class AlgorithmicKind final : public Kind {
                       "  the released table is one of distances: set positions.randomized_by to 'distance'", settings.positions.randomized_by()));
       }
     }
+    CheckAttentionFits(settings, tapes, checks);
     CheckSomethingToDo(sweep, settings, checks);
     return checks.status();
   }

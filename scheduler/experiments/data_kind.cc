@@ -86,6 +86,7 @@ absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view pre
     for (const int length : LengthsOf(settings)) tapes.push_back({task, length, TapeOf(settings.model, length)});
   }
   for (const std::string& encoding : sweep.axes().encoding()) CheckEncodingFits(*ParseEncodingName(encoding), settings, tapes, checks);
+  CheckAttentionFits(settings, tapes, checks);
   if (settings.positions.relative_as_released()) {
     checks.Refuse("positions.relative_as_released: true: that table was released with the kind 'algorithmic' alone\n  leave it out");
   }

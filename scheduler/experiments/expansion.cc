@@ -215,6 +215,7 @@ absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
   v1::SweepSpec& own = expansion.sweep_;
   std::ranges::sort(*own.mutable_training()->mutable_lengths());
   std::ranges::sort(*own.mutable_evaluation()->mutable_lengths());
+  std::ranges::sort(*own.mutable_evaluation()->mutable_attention_lengths());
   expansion.canonical_ = CanonicalText(own, SweepDefaults(expansion.kind_->Defaults()));
   expansion.id_ = SweepIdOf(expansion.canonical_);
   return expansion;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -19,6 +20,8 @@ constexpr int kMaxLength = 1'000'000;
 // A length is one measurement row of each metric, and more than this many values belong into a series file.
 constexpr int kMaxTestLengths = 1000;
 constexpr int kMaxTrainingLengths = 100'000;
+// Values of one job's attention matrices: 256 MiB. The trainer has the same bound.
+constexpr double kMaxAttentionValues = 1 << 26;
 
 // What an encoding makes of the settings.
 bool IsKerple(std::string_view encoding) { return encoding == "log_kerple" || encoding == "power_kerple"; }
@@ -84,6 +87,11 @@ void CheckTraining(const v1::Training& training, Checks& checks) {
 
 void CheckEvaluation(const v1::Evaluation& evaluation, Checks& checks) {
   CheckLengths("evaluation.lengths", evaluation.lengths(), kMaxTestLengths, checks);
+  CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMaxTestLengths, checks);
+  for (const int length : evaluation.attention_lengths()) {
+    if (std::ranges::find(evaluation.lengths(), length) != evaluation.lengths().end()) continue;
+    checks.Refuse(fmt::format("evaluation.attention_lengths: {} is not among evaluation.lengths\n  add it there", length));
+  }
 }
 
 }  // namespace
@@ -184,6 +192,19 @@ void CheckEncodingFits(const EncodingName& encoding, const Settings& settings, s
   }
 }
 
+void CheckAttentionFits(const Settings& settings, std::span<const Tape> tapes, Checks& checks) {
+  std::map<std::string_view, double> values;  // By task.
+  for (const Tape& tape : tapes) {
+    if (std::ranges::find(settings.evaluation.attention_lengths(), tape.length) == settings.evaluation.attention_lengths().end()) continue;
+    const double tokens = static_cast<double>(tape.tokens);
+    values[tape.task] += settings.model.layers() * tokens * tokens;
+    if (values[tape.task] <= kMaxAttentionValues) continue;
+    checks.Refuse(fmt::format("evaluation.attention_lengths: {} at length {} has a tape of {} tokens, and matrices of {} layers have more than "
+                  "{:.0f} values together\n  choose shorter or fewer lengths", tape.task, tape.length, tape.tokens, settings.model.layers(),
+                  kMaxAttentionValues));
+  }
+}
+
 void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Checks& checks) {
   const bool weights = std::ranges::any_of(sweep.inputs(), [](const v1::Input& input) { return input.name() == "weights"; });
   if (settings.training.steps() == 0 && !weights) {
@@ -194,6 +215,7 @@ void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Ch
 void CompleteSettings(v1::JobSpec& job, Settings whole) {
   std::ranges::sort(*whole.training.mutable_lengths());
   std::ranges::sort(*whole.evaluation.mutable_lengths());
+  std::ranges::sort(*whole.evaluation.mutable_attention_lengths());
   const std::string& encoding = job.encoding();
   if (!IsKerple(encoding)) whole.model.clear_kerple_shared();
   if (!IsKerple(encoding) && encoding != "sandwich") whole.model.clear_break_symmetry();

@@ -84,6 +84,8 @@ struct Tape {
 };
 // Whether an encoding can be given such tapes.
 void CheckEncodingFits(const EncodingName& encoding, const Settings& settings, std::span<const Tape> tapes, Checks& checks);
+// Whether the attention matrices that are asked for are few enough.
+void CheckAttentionFits(const Settings& settings, std::span<const Tape> tapes, Checks& checks);
 // No steps and no weights: there is nothing to compute.
 void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Checks& checks);
 

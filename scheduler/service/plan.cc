@@ -47,16 +47,18 @@ class Counter {
   v1::Plan Plan(int pack_limit) const {
     v1::Plan plan;
     int64_t prerequisites = 0;
+    int64_t prerequisites_done = 0;
     int64_t done = 0;
     for (const auto& [id, is_member] : seen_) {
       if (!is_member) ++prerequisites;
-      if (is_member && done_.contains(id)) ++done;
+      if (done_.contains(id)) ++(is_member ? done : prerequisites_done);
     }
     int64_t packs = 0;
     for (const auto& [key, jobs] : open_) packs += core::PacksOf(jobs, pack_limit);
     plan.set_jobs(static_cast<int>(static_cast<int64_t>(seen_.size()) - prerequisites));
     plan.set_done(static_cast<int>(done));
     plan.set_prerequisites(static_cast<int>(prerequisites));
+    plan.set_prerequisites_done(static_cast<int>(prerequisites_done));
     plan.set_packs(static_cast<int>(packs));
     plan.set_flops(flops_);
     plan.set_checkpoint_bytes(checkpoint_bytes_);

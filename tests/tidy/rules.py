@@ -34,7 +34,7 @@ EXTERNAL = {
     "openssl/": ["proto/base", "proto/access", "tests"],
     "jpeglib.h": ["worker/data"],
     "jerror.h": ["worker/data"],
-    "png.h": ["worker/data"],
+    "png.h": ["client", "worker/data"],
     "minizip/": ["worker/data", "tests"],
     "yaml-cpp/": ["client", "tests"],
     "CLI/": ["client", "scheduler/.", "worker/.", "tests"],

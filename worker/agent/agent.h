@@ -76,6 +76,7 @@ class Agent {
     std::string kind;
     int step = 0;
     std::filesystem::path file;
+    std::string job = "";  // Whose file it is; empty: all members'.
   };
 
   Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<grpc::Channel> channel, StateFolder state, Outbox outbox,

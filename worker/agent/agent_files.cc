@@ -71,7 +71,7 @@ void Agent::BeginCheckpointUpload(const AttemptPtr& attempt) {
       });
 }
 
-// Files first, then the report: a result whose weights are nowhere would be accepted otherwise.
+// Files first, then the report: a result whose weights or series are nowhere would be accepted otherwise.
 void Agent::BeginHandIn(const AttemptPtr& attempt, std::vector<FileToHandIn> files) {
   attempt->stage = Attempt::Stage::kHandingIn;
   attempt->checkpoint_upload.request_stop();
@@ -82,15 +82,20 @@ void Agent::BeginHandIn(const AttemptPtr& attempt, std::vector<FileToHandIn> fil
     files.push_back({"log", attempt->step, file});
   }
   std::vector<std::pair<v1::UploadHeader, std::filesystem::path>> uploads;
-  for (const FileToHandIn& file : files) uploads.emplace_back(HeaderOf(*attempt, file.kind, file.step), file.file);
+  for (const FileToHandIn& file : files) {
+    v1::UploadHeader& header = uploads.emplace_back(HeaderOf(*attempt, file.kind, file.step), file.file).first;
+    if (file.job.empty()) continue;
+    header.clear_jobs();
+    header.add_jobs(file.job);
+  }
   InBackground(
       [this, uploads = std::move(uploads), stop = attempt->transfers.get_token()]() -> absl::Status {
         for (const auto& [header, file] : uploads) {
           const absl::StatusOr<std::string> sha256 = transfers_.Upload(header, file, stop);
           const absl::StatusCode code = sha256.status().code();
           if (sha256.ok()) {
-            if (header.kind() != "log") cache_.Keep(file, *sha256);
-          } else if (header.kind() == "weights" || code == absl::StatusCode::kAborted ||
+            if (header.kind() == "weights" || header.kind() == "checkpoint") cache_.Keep(file, *sha256);
+          } else if (header.kind() == "weights" || header.kind() == "series" || code == absl::StatusCode::kAborted ||
                      code == absl::StatusCode::kCancelled) {
             return sha256.status();
           } else {
@@ -110,7 +115,7 @@ void Agent::OnHandedIn(const AttemptPtr& attempt, const absl::Status& status) {
   if (!status.ok()) {
     attempt->report.Clear();
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
-    attempt->report.set_detail(fmt::format("its weights were refused: {}", std::string(status.message())));
+    attempt->report.set_detail(fmt::format("its files were refused: {}", std::string(status.message())));
   }
   Report(attempt);
 }

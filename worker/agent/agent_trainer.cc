@@ -183,6 +183,7 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
     *attempt->report.mutable_results() = finished.results();
     if (!finished.weights().empty()) files.push_back({"weights", finished.step(), finished.weights()});
+    for (const v1::SeriesFile& series : finished.series()) files.push_back({"series", finished.step(), series.path(), series.job()});
   }
   BeginHandIn(attempt, std::move(files));
   TryStart();

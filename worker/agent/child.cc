@@ -190,6 +190,11 @@ v1::PackFinished FinishedOf(const v1::StartPack& start, const trainer::PackResul
   finished.set_step(result.step);
   finished.set_weights(result.weights.string());
   finished.set_engine(result.engine);
+  for (const trainer::SeriesFile& from : result.series) {
+    v1::SeriesFile& to = *finished.add_series();
+    to.set_job(start.members(from.member).job());
+    to.set_path(from.file.string());
+  }
   for (size_t member = 0; member < result.results.size(); ++member) {
     const trainer::MemberResult& from = result.results[member];
     if (from.dropped) continue;

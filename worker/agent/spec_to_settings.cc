@@ -89,6 +89,7 @@ PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
   LONGREACH_TAKE(to, from, examples);
   LONGREACH_TAKE(to, from, dropout);
   LONGREACH_TAKE(to, from, seed);
+  to.attention_lengths.assign(from.attention_lengths().begin(), from.attention_lengths().end());
   return to;
 }
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "proto/base/text.h"
+#include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 
 namespace longreach::trainer {
@@ -23,7 +24,7 @@ double Seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Breaks off an evaluation batch; caught by EvaluateLengths().
+// Breaks off an evaluation batch or a series.
 struct Stopped {};
 
 }  // namespace
@@ -193,20 +194,47 @@ absl::StatusOr<PackResult> Session::Finish() {
     if (!member.live || lengths.empty()) continue;
     of_member.measurements = MeasurementsOf(member);
   }
+  try {
+    RETURN_IF_ERROR(WriteSeries(result));
+  } catch (const Stopped&) {
+    return StopHere();
+  }
   result.weights = request_.folder / "weights.safetensors";
-  // A result is worth waiting for: on a full disk it is tried again until there is space, or somebody wants a stop.
+  RETURN_IF_ERROR(Insist([&] {
+    return WriteWeights(result.weights, request_.settings, engine_->model().layout(), request_.members, state_);
+  }));
+  return stop_ ? StopHere() : result;
+}
+
+absl::Status Session::WriteSeries(PackResult& result) {
+  if (request_.settings.evaluation.attention_lengths.empty()) return absl::OkStatus();
+  for (size_t m = 0; m < state_.members.size(); ++m) {
+    if (!state_.members[m].live) continue;
+    const SeriesFile& series = result.series.emplace_back(
+        SeriesFile{.file = request_.folder / Text("attention-", m, ".safetensors"), .member = static_cast<int>(m)});
+    RETURN_IF_ERROR(Insist([&] {
+      return WriteAttentionSeries(series.file, request_.settings, *problem_, state_.parameters[static_cast<int64_t>(m)],
+                                  request_.members[m].job, state_.step, [this] {
+                                    Report(Progress::Phase::kEvaluating);
+                                    Poll();
+                                    if (stop_) throw Stopped();
+                                  });
+    }));
+    if (stop_) throw Stopped();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::Insist(const std::function<absl::Status()>& write) {
+  Report(Progress::Phase::kWriting);
   while (true) {
-    const absl::Status written =
-        WriteWeights(result.weights, request_.settings, engine_->model().layout(), request_.members, state_);
-    if (written.ok()) break;
+    const absl::Status written = write();
+    Report(Progress::Phase::kWriting);
     if (written.code() != absl::StatusCode::kResourceExhausted) return written;
     Poll();
-    if (stop_) return StopHere();
+    if (stop_) return absl::OkStatus();
     std::this_thread::sleep_for(kPauseOnFullDisk);
-    Report(Progress::Phase::kWriting);
   }
-  Report(Progress::Phase::kWriting);
-  return result;
 }
 
 std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -28,7 +29,11 @@ class Session {
   std::optional<std::vector<TestResult>> EvaluateLength(int length);
   absl::StatusOr<PackResult> StopHere();
   absl::StatusOr<PackResult> Finish();
+  // The attention of the members. Throws Stopped.
+  absl::Status WriteSeries(PackResult& result);
   std::vector<Measurement> MeasurementsOf(const MemberState& member) const;
+  // A result is worth waiting for: on a full disk it is tried again until there is space, or somebody wants a stop.
+  absl::Status Insist(const std::function<absl::Status()>& write);
 
   // Asks the observer: drops members, remembers a wish to stop.
   void Poll();

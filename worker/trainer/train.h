@@ -61,6 +61,7 @@ struct PackSettings {
     int examples = 500;
     bool dropout = false;
     uint32_t seed = 0;
+    std::vector<int> attention_lengths;  // Ascending, all of them among lengths.
   } evaluation;
 };
 
@@ -152,12 +153,19 @@ struct MemberResult {
   std::vector<Measurement> measurements;  // Empty when diverged or dropped.
 };
 
+// What one member measured in more numbers than measurements hold: its attention (attention_series.h).
+struct SeriesFile {
+  std::filesystem::path file;
+  int member = 0;  // Index into PackRequest::members.
+};
+
 struct PackResult {
   bool stopped = false;  // Because Poll() asked; `results` is empty then.
   int step = 0;
   std::vector<MemberResult> results;   // In the order of the members.
   std::filesystem::path
       weights;  // Final parameters of all members, safetensors with a member axis; empty when stopped.
+  std::vector<SeriesFile> series;      // Of the members that have one.
   std::string engine;                  // "libtorch" or "lanes-avx512" and its like.
 };
 

@@ -20,6 +20,8 @@ namespace {
 constexpr int kMaxLayers = 1024;
 constexpr int kMaxWidth = 1 << 16;
 constexpr int kMaxRows = 1 << 24;
+// Of one member's attention matrices: 256 MiB.
+constexpr int64_t kMaxAttentionValues = 1 << 26;
 
 template <typename T>
 absl::Status Refuse(std::string_view field, const T& value, std::string_view why) {
@@ -120,6 +122,23 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   return absl::OkStatus();
 }
 
+absl::Status ValidateAttention(const PackSettings& settings) {
+  double values = 0;
+  for (const int length : settings.evaluation.attention_lengths) {
+    if (!std::ranges::binary_search(settings.evaluation.lengths, length)) {
+      return Refuse("evaluation.attention_lengths", length, "is not among evaluation.lengths");
+    }
+    const double tape = static_cast<double>(TapeOf(settings, length));
+    values += settings.model.layers * tape * tape;
+    if (values > kMaxAttentionValues) {
+      return Refuse("evaluation.attention_lengths", length,
+                    Text("takes a tape of ", tape, " tokens: matrices of ", settings.model.layers, " layers have more than ",
+                         kMaxAttentionValues, " values together"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Validate(const PackSettings& settings) {
@@ -151,6 +170,8 @@ absl::Status Validate(const PackSettings& settings) {
   RETURN_IF_ERROR(InRange("evaluation.examples", settings.evaluation.examples, kind->needs_data ? 0 : 1,
                           static_cast<int>(Draws::kMaxSequences)));
   RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", settings.evaluation.lengths, most));
+  RETURN_IF_ERROR(ValidateLengths("evaluation.attention_lengths", settings.evaluation.attention_lengths, most));
+  RETURN_IF_ERROR(ValidateAttention(settings));
   return ValidatePositions(settings, *encoding);
 }
 

@@ -6,6 +6,7 @@
 
 #include "proto/base/text.h"
 #include "tests/golden/check/stored.h"
+#include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/engine.h"
 
@@ -21,6 +22,7 @@ using trainer::Parameter;
 using trainer::StepEngine;
 
 constexpr double kLogits = 2e-5;
+constexpr double kAttention = 2e-6;
 constexpr double kLossRelative = 1e-5;
 constexpr double kGradientRelative = 1e-4;
 constexpr double kGradientAbsolute = 1e-7;
@@ -140,6 +142,14 @@ void CheckArrangement(const SafetensorsFile& file, const SafetensorsFile& shared
   check.Require(ours.numel() == logits->numel(), "logits of another shape");
   if (ours.numel() != logits->numel()) return;
   CompareTensors(name("logits"), ours.view(logits->sizes()), *logits, kLogits, check);
+  if (!arrangement.whole_pack) {
+    // As the figure of a trained job has it: of one member, by a model of its own.
+    const std::optional<Tensor> attention = Floats(file, "attention");
+    const Tensor attended = trainer::AttentionOf(engine->model(), trainer::ViewParameters(layout, state.parameters[arrangement.member]),
+                                                 *batch, [] {});
+    check.Require(attention && attention->sizes() == attended.sizes(), "attention is missing or has another shape");
+    if (attention && attention->sizes() == attended.sizes()) CompareTensors(name("attention"), attended, *attention, kAttention, check);
+  }
   const double expected = loss->item<double>();
   const double tested = engine->Evaluate(*batch, state, [] {})[static_cast<size_t>(arrangement.member)].loss;
   check.Compare(name("test loss"), tested - expected, kLossRelative * std::abs(expected));

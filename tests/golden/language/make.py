@@ -2,7 +2,7 @@
 
     python make.py [FOLDER]
 
-Parameters, tokens and targets are drawn from a fixed seed; logits, loss and gradients come from reference.py. The models have
+Parameters, tokens and targets are drawn from a fixed seed; logits, loss, gradients and attention come from reference.py. The models have
 two blocks of width 16, and of the 256 logits of a byte every eighth is stored, so that all files together stay below 1 MB.
 Parameters that all encodings have are in MODEL_none alone.
 """
@@ -87,9 +87,14 @@ def make(folder, model, encoding, randomized):
     logits = run(config, parameters, tokens, positions)
     loss = F.cross_entropy(logits.reshape(-1, config.classes), targets.flatten())
     loss.backward()
+    attended = []
+    with torch.no_grad():
+        reference.stack(config, parameters, tokens, positions, attended=attended)
+    # Of the first sequence, for each layer the maximum over the heads.
+    attention = torch.stack([shares[0].amax(0) for shares in attended])
     if decoder:
         logits = logits[..., ::EVERY]
-    tensors = {"tokens": tokens, "targets": targets, "logits": logits, "loss": loss} | drawn
+    tensors = {"tokens": tokens, "targets": targets, "logits": logits, "loss": loss, "attention": attention} | drawn
     # Of large matrices the rows that something reads, and every eighth column.
     rows = {"embed.w": tokens.unique(), "pos.table": positions.embedding.unique() if encoding == "learned" else None}
     for name, value in parameters.items():

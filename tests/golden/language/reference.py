@@ -117,7 +117,17 @@ def split(x, heads):
     return x.view(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
 
 
-def self_attention(config, parameters, layer, h, positions, masks):
+def shares(q, k, mask, causal):
+    """What SDPA multiplies the values with: [B, H, T, T]."""
+    logits = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        logits = logits + mask
+    elif causal:
+        logits = logits.masked_fill(torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1), -math.inf)
+    return logits.softmax(-1)
+
+
+def self_attention(config, parameters, layer, h, positions, masks, attended=None):
     place = f"layer{layer}.attn."
     q, k, v = (split(h @ parameters[place + n + ".w"], config.heads) for n in "qkv")
     mask = masks.get(layer)
@@ -128,6 +138,8 @@ def self_attention(config, parameters, layer, h, positions, masks):
         if config.causal:
             mask = mask.masked_fill(masks["future"], -math.inf)
         q = q + parameters[place + "rel_content_bias"][None, :, None, :]
+    if attended is not None:
+        attended.append(shares(q, k, mask, config.causal))
     if mask is None:
         out = F.scaled_dot_product_attention(q, k, v, is_causal=config.causal)
     else:
@@ -155,8 +167,9 @@ def mlp(parameters, place, x):
     return hidden @ parameters[place + "ffn2.w"] + parameters[place + "ffn2.b"]
 
 
-def stack(config, parameters, tokens, positions, dropout=0.0, masks=None):
-    """The blocks: tokens [B, T] to [B, T, D]. Masks that no parameter is in may be made once, by make_masks()."""
+def stack(config, parameters, tokens, positions, dropout=0.0, masks=None, attended=None):
+    """The blocks: tokens [B, T] to [B, T, D]. Masks that no parameter is in may be made once, by make_masks(). A list
+    `attended` gets the shares of each layer."""
     drop = (lambda x: F.dropout(x, dropout)) if dropout > 0 else (lambda x: x)
     h = F.embedding(tokens, parameters["embed.w"]) * math.sqrt(config.dim)
     if config.encoding in ("sin_cos", "shape"):
@@ -167,7 +180,7 @@ def stack(config, parameters, tokens, positions, dropout=0.0, masks=None):
         masks = make_masks(config, parameters, positions, tokens.shape[1])
     for layer in range(config.layers):
         place = f"layer{layer}."
-        u = norm(parameters, place + "ln1", h + drop(self_attention(config, parameters, layer, h, positions, masks)))
+        u = norm(parameters, place + "ln1", h + drop(self_attention(config, parameters, layer, h, positions, masks, attended)))
         h = norm(parameters, place + "ln2", u + drop(mlp(parameters, place, u)))
     return h
 

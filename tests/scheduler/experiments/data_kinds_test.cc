@@ -145,6 +145,28 @@ TEST(DataKindsTest, ParametersOfAnotherEncodingDoNotFit) {
   EXPECT_THAT(Refused(sweep), HasSubstr("the number of the encoding's parameters"));
 }
 
+TEST(DataKindsTest, AttentionIsKeptOfTestLengthsAndWithinBounds) {
+  v1::SweepSpec sweep = Language();
+  for (const int length : {256, 1024}) sweep.mutable_evaluation()->add_lengths(length);
+  sweep.mutable_evaluation()->add_attention_lengths(1024);
+  sweep.mutable_evaluation()->add_attention_lengths(256);
+  EXPECT_EQ(JobOf(sweep).evaluation().attention_lengths(0), 256);
+  // Only where it is asked for it makes another job.
+  EXPECT_NE(Expansion::Of(sweep)->At(0).id, Expansion::Of(Language())->At(0).id);
+  sweep.mutable_evaluation()->set_attention_lengths(0, 1000);
+  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.attention_lengths: 1000 is not among evaluation.lengths"));
+  sweep.mutable_evaluation()->set_attention_lengths(0, 256);
+  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.attention_lengths: 256 is there twice"));
+  // 8 layers of 2896 x 2896 are the last that fit.
+  v1::SweepSpec long_one = Language();
+  long_one.mutable_evaluation()->add_lengths(2896);
+  long_one.mutable_evaluation()->add_attention_lengths(2896);
+  EXPECT_TRUE(Expansion::Of(long_one).ok()) << Expansion::Of(long_one).status();
+  long_one.mutable_evaluation()->set_lengths(0, 2897);
+  long_one.mutable_evaluation()->set_attention_lengths(0, 2897);
+  EXPECT_THAT(Refused(long_one), HasSubstr("at length 2897 has a tape of 2897 tokens"));
+}
+
 TEST(DataKindsTest, RefusesWhatItCannotCompute) {
   v1::SweepSpec task = Language();
   task.mutable_axes()->set_task(0, "imagenet");

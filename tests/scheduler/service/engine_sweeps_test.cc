@@ -256,6 +256,7 @@ TEST_F(EngineSweepsTest, AJobWaitsForItsInputAndGetsItWithTheLease) {
   const v1::SubmitSweepResponse submitted = Submit(WithWeights(Sweep("s", 1)));
   EXPECT_EQ(submitted.plan().jobs(), 1);
   EXPECT_EQ(submitted.plan().prerequisites(), 1);
+  EXPECT_EQ(submitted.plan().prerequisites_done(), 0);
   EXPECT_EQ(Counts("s").waiting(), 1);
   TestWorker worker = Worker("a");
   const v1::Lease maker = worker.Take();
@@ -272,6 +273,7 @@ TEST_F(EngineSweepsTest, AJobWaitsForItsInputAndGetsItWithTheLease) {
   worker.Succeed(lease);
   worker.Sync();
   EXPECT_EQ(Counts("s").succeeded(), 1);
+  EXPECT_EQ(Submit(WithWeights(Sweep("s", 1))).plan().prerequisites_done(), 1);
 }
 
 TEST_F(EngineSweepsTest, AJobWhoseInputFailsFailsWithItsName) {

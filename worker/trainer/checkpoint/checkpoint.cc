@@ -136,6 +136,13 @@ static std::string DataSettings(const PackSettings& s) {
               "\npixel_embedding=", static_cast<int>(s.model.pixel_embedding), "\n");
 }
 
+// Left out where there are none, as it was before there could be any.
+static std::string AttentionSettings(const PackSettings& s) {
+  std::vector<std::string> lengths;
+  for (const int n : s.evaluation.attention_lengths) lengths.push_back(std::to_string(n));
+  return lengths.empty() ? "" : Text("attention_lengths=", Join(lengths, ","), "\n");
+}
+
 std::string SettingsHash(const PackSettings& s) {
   std::vector<std::string> training, testing;
   for (const int n : s.training.lengths) training.push_back(std::to_string(n));
@@ -152,7 +159,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
-      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s)));
+      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), AttentionSettings(s)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members) {

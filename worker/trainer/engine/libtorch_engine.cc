@@ -379,7 +379,7 @@ class LibtorchEngine final : public StepEngine {
       const int64_t sequence = group.first + b;
       for (int64_t o = 0; o < batch.valid[static_cast<size_t>(sequence)]; ++o) {
         ++result.counted;
-        const uint8_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + o)];
+        const uint16_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + o)];
         if (best.data_ptr<int64_t>()[b * batch.outputs + o] == target) ++result.hits;
       }
     }

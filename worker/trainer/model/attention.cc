@@ -169,6 +169,49 @@ Tensor SplitHeads(const Tensor& rows, int64_t n, int64_t heads, int64_t head_dim
   return rows.view({-1, n, heads, head_dim}).transpose(1, 2);
 }
 
+// Queries, keys and values with heads in front, turned where the encoding turns them: [E B, H, .., K].
+struct Heads {
+  Tensor queries, keys, values;
+};
+
+Heads LoadHeads(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms) {
+  const std::vector<Tensor> parts = kv.split(shape.heads * shape.head_dim, -1);
+  const size_t first = parts.size() - 2;
+  Heads heads;
+  heads.queries = SplitHeads(q.defined() ? q : parts[0].contiguous(), shape.queries, shape.heads, shape.head_dim);
+  heads.keys = SplitHeads(parts[first].contiguous(), shape.tape, shape.heads, shape.head_dim);
+  heads.values = SplitHeads(parts[first + 1].contiguous(), shape.tape, shape.heads, shape.head_dim).contiguous();
+  if (terms.rotation.defined()) {
+    heads.queries = Rotate(heads.queries, terms.rotation.narrow(1, shape.tape - shape.queries, shape.queries));
+    heads.keys = Rotate(heads.keys, terms.rotation);
+  }
+  heads.queries = heads.queries.contiguous();
+  heads.keys = heads.keys.contiguous();
+  return heads;
+}
+
+int64_t QueriesAtATime(const AttentionShape& shape, const Heads& heads) {
+  return std::clamp<int64_t>(kLogitsAtATime / (heads.queries.size(0) * shape.heads * shape.tape), 1, shape.queries);
+}
+
+// Of the first `count` keys or values.
+Tensor First(const Tensor& all, int64_t count) {
+  return count == all.size(2) ? all : all.narrow(2, 0, count).contiguous();
+}
+
+// Of `count` queries from `first` on over the first keys; those that none of the queries sees are left out: [E B, H, count, seen].
+Tensor Probabilities(const AttentionShape& shape, const Heads& heads, const LayerTerms& terms, int64_t first, int64_t count) {
+  const int64_t position = shape.tape - shape.queries + first;
+  const int64_t seen = shape.causal ? position + count : shape.tape;
+  Tensor logits = AttentionLogits(heads.queries.narrow(2, first, count).contiguous(), First(heads.keys, seen), terms, shape.batch, position);
+  if (shape.causal) {
+    // Keys that some of the queries do not see.
+    const Tensor later = at::ones({count, seen}, logits.options().dtype(at::kBool)).triu(position + 1);
+    logits = logits.masked_fill(later, -std::numeric_limits<float>::infinity());
+  }
+  return at::GradMode::is_enabled() ? KeySoftmax::apply(logits) : at::softmax(logits, -1);
+}
+
 }  // namespace
 
 Tensor Rotate(const Tensor& x, const Tensor& rotation) {
@@ -203,7 +246,6 @@ Tensor AttentionLogits(const Tensor& queries, const Tensor& keys, const LayerTer
 
 Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms) {
   const int64_t width = shape.heads * shape.head_dim;
-  const int64_t first_query = shape.tape - shape.queries;
   // One member alone on the CPU: by our own loops.
   if (kv.dim() == 2 && kv.is_cpu() && kv.scalar_type() == at::kFloat) {
     const auto dense = [](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : Absent(); };
@@ -221,46 +263,31 @@ Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv,
                      nullptr);
     return out;
   }
-  Tensor queries, keys, values;
-  {
-    const std::vector<Tensor> parts = kv.split(width, -1);
-    const size_t first = parts.size() - 2;
-    queries = SplitHeads(q.defined() ? q : parts[0].contiguous(), shape.queries, shape.heads, shape.head_dim);
-    keys = SplitHeads(parts[first].contiguous(), shape.tape, shape.heads, shape.head_dim);
-    values = SplitHeads(parts[first + 1].contiguous(), shape.tape, shape.heads, shape.head_dim);
-  }
-  if (terms.rotation.defined()) {
-    queries = Rotate(queries, terms.rotation.narrow(1, first_query, shape.queries));
-    keys = Rotate(keys, terms.rotation);
-  }
-  queries = queries.contiguous();
-  keys = keys.contiguous();
-  values = values.contiguous();
-  int64_t block = shape.queries;
-  if (!at::GradMode::is_enabled()) {
-    block =
-        std::clamp<int64_t>(kLogitsAtATime / (queries.size(0) * shape.heads * shape.tape), 1, shape.queries);
-  }
+  const Heads heads = LoadHeads(shape, q, kv, terms);
+  const int64_t block = at::GradMode::is_enabled() ? shape.queries : QueriesAtATime(shape, heads);
   std::vector<Tensor> blocks;
   for (int64_t first = 0; first < shape.queries; first += block) {
-    const int64_t count = std::min(block, shape.queries - first);
-    // Keys that no query of the block sees are left out, those that some of them do not see are masked.
-    const int64_t seen = shape.causal ? first_query + first + count : shape.tape;
-    const auto some = [&](const Tensor& all) { return seen == shape.tape ? all : all.narrow(2, 0, seen).contiguous(); };
-    Tensor logits = AttentionLogits(queries.narrow(2, first, count).contiguous(), some(keys), terms, shape.batch,
-                                    first_query + first);
-    if (shape.causal) {
-      const Tensor later = at::ones({count, seen}, logits.options().dtype(at::kBool)).triu(first_query + first + 1);
-      logits = logits.masked_fill(later, -std::numeric_limits<float>::infinity());
-    }
-    blocks.push_back(at::matmul(at::GradMode::is_enabled() ? KeySoftmax::apply(logits) : at::softmax(logits, -1),
-                                some(values)));
+    const Tensor probabilities = Probabilities(shape, heads, terms, first, std::min(block, shape.queries - first));
+    blocks.push_back(at::matmul(probabilities, First(heads.values, probabilities.size(-1))));
   }
   const Tensor result = blocks.size() == 1 ? blocks[0] : at::cat(blocks, 2);  // [E B, H, queries, K].
   std::vector<int64_t> rows = kv.sizes().vec();
   rows[rows.size() - 2] = shape.batch * shape.queries;
   rows.back() = width;
   return result.transpose(1, 2).reshape(rows);
+}
+
+Tensor AttentionMaxima(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms) {
+  const torch::NoGradGuard no_grad;
+  const Heads heads = LoadHeads(shape, q, kv, terms);
+  Tensor maxima = at::zeros({shape.queries, shape.tape}, kv.options());
+  const int64_t block = QueriesAtATime(shape, heads);
+  for (int64_t first = 0; first < shape.queries; first += block) {
+    const int64_t count = std::min(block, shape.queries - first);
+    const Tensor probabilities = Probabilities(shape, heads, terms, first, count);
+    maxima.narrow(0, first, count).narrow(1, 0, probabilities.size(-1)).copy_(probabilities[0].amax(0));
+  }
+  return maxima;
 }
 
 }  // namespace longreach::trainer

@@ -35,6 +35,10 @@ struct AttentionShape {
 // at a time when no gradient is asked for.
 Tensor Attention(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms);
 
+// What each query of one sequence of one member pays to each key, maximum over the heads: [queries, T], 0 where it does not see
+// the key. Only a block of queries is there at a time.
+Tensor AttentionMaxima(const AttentionShape& shape, const Tensor& q, const Tensor& kv, const LayerTerms& terms);
+
 // The parts, for tests and golden vectors. Heads in front: [E B, H, T, K].
 Tensor Rotate(const Tensor& x, const Tensor& rotation);
 // Logits of `queries` [E B, H, queries, K], the first of which is at position first_query, for the first keys.size(2)

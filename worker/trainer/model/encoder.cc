@@ -78,8 +78,9 @@ Tensor Encoder::Hidden(const ParameterSet& parameters, const Feed& feed, int64_t
     } else {
       kv = Linear(h, at::cat({at_index(layer.q), at_index(layer.k), at_index(layer.v)}, -1));
     }
-    const Tensor attended =
-        Linear(Attention(shape, q, kv, TermsOf(parameters, feed.terms, i)), at_index(layer.o));
+    const LayerTerms terms = TermsOf(parameters, feed.terms, i);
+    if (feed.on_attention) feed.on_attention(AttentionMaxima(shape, q, kv, terms));
+    const Tensor attended = Linear(Attention(shape, q, kv, terms), at_index(layer.o));
     const Tensor u = Norm(parameters, layer.norm1, AddDropped(h, attended, feed, 1 + 2 * i));
     h = Norm(parameters, layer.norm2, AddDropped(u, Mlp(parameters, layer.mlp, u), feed, 2 + 2 * i));
   }

@@ -3,6 +3,7 @@
 // Shapes: E member of the pack (no such axis for one member alone), B sequence, T position, N = B T, D features, V tokens.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,6 +30,9 @@ struct Feed {
   PassTerms terms;
   // By dropout place, [rows, D]: 0 or 1/(1-p). Empty: no dropout.
   std::vector<Tensor> keep;
+  // Called with what each layer over the tape attends to, layer by layer, as AttentionMaxima() has it. Of one sequence and member,
+  // with an output at each token.
+  std::function<void(const Tensor&)> on_attention = nullptr;
 };
 
 // Thread-safe: a forward pass changes nothing.

@@ -1,0 +1,211 @@
+#include "client/sweep_run.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <vector>
+
+#include "client/commands/common.h"
+#include "client/output/text.h"
+#include "client/watcher.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// How often a run without running jobs asks its workers why.
+constexpr seconds kAskWorkersEvery{2};
+
+}  // namespace
+
+void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
+  app.add_option("--device", options.device, "Device of the worker: cpu or cuda [the worker's choice]")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--data-folder", options.data_folder,
+                 "Where the worker's data sets lie [LONGREACH_DATA, else ~/.local/share/longreach/data]")
+      ->type_name("DIR");
+  app.add_option("--threads", options.threads, "Threads of the worker [all cores]")->type_name("N")->check(CLI::Range(1, 4096));
+  app.add_option("--pack-limit", options.pack_limit, "The most jobs that are trained together [the worker's]")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--checkpoint-every-s", options.checkpoint_every_s, "Seconds between checkpoints [60]")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber);
+}
+
+absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
+  RETURN_IF_ERROR(Submit());
+  if (session_.embedded() != nullptr && !AllSucceeded(sweep_)) {
+    ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData());
+    if (missing.has_value()) return missing;
+    ASSIGN_OR_RETURN(Process worker, StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(),
+                                                 worker_options_));
+    worker_.emplace(std::move(worker));
+  }
+  ASSIGN_OR_RETURN(const std::optional<int> ended, Follow());
+  // Nothing is left to compute: the worker ends while the caller goes on.
+  if (!ended.has_value() && worker_.has_value()) worker_->CloseInput();
+  return ended;
+}
+
+absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
+  std::set<std::string> names;
+  if (!spec_.data().empty()) {
+    names.insert(spec_.data());
+  } else {
+    // The data set of a task that reads one goes by the task's name.
+    for (const std::string& task : spec_.axes().task()) {
+      if (catalog::FindDataTask(task) != nullptr) names.insert(task);
+    }
+  }
+  for (const std::string& name : names) {
+    std::vector<std::string> arguments = {"data", "ensure", name};
+    if (!worker_options_.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", worker_options_.data_folder});
+    if (session_.settings().quiet) arguments.emplace_back("--quiet");
+    session_.out().flush();
+    ASSIGN_OR_RETURN(const int code, RunAttached(session_.environment().binaries / "longreach-worker", arguments));
+    if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
+  }
+  return std::optional<int>();
+}
+
+absl::Status SweepRun::Submit() {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = spec_;
+  ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
+                   connection_.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+  sweep_ = response.sweep();
+  session_.Say(fmt::format(
+      "sweep {} {}: {}, {} done{}", ShortId(sweep_.id()), Printable(sweep_.name()),
+      Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
+      session_.embedded() != nullptr ? fmt::format("; store {}", Printable(session_.store())) : ""));
+  if (sweep_.state() != "paused") return absl::OkStatus();
+  // Whoever types this wants it to run.
+  v1::SteerSweepRequest resume;
+  resume.set_sweep(sweep_.id());
+  resume.set_action(v1::SteerSweepRequest::ACTION_RESUME);
+  session_.Say("it was paused and goes on now");
+  ASSIGN_OR_RETURN(sweep_, connection_.Call(&Connection::Stub::SteerSweep, resume));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<int>> SweepRun::Follow() {
+  const Environment& environment = session_.environment();
+  std::ostream silent(nullptr);
+  ProgressView view(session_.settings().quiet ? silent : *environment.err,
+                    {.terminal = environment.err_is_terminal && !session_.settings().quiet,
+                     .color = session_.settings().color_err,
+                     .width = environment.width});
+  // A scheduler of our own does not come back.
+  SweepWatcher watcher(connection_, sweep_.id(), session_.embedded() != nullptr ? seconds(0) : seconds(600));
+  v1::SweepUpdate last;
+  while (true) {
+    const SweepWatcher::Event event = watcher.Next(interrupt_, milliseconds(500));
+    switch (event.kind) {
+      case SweepWatcher::Event::Kind::kTick: break;
+      case SweepWatcher::Event::Kind::kInterrupt:
+        view.Finish();
+        return Interrupted();
+      case SweepWatcher::Event::Kind::kLost:
+        view.Say(fmt::format("lost the scheduler at {}; trying again", connection_.address()));
+        break;
+      case SweepWatcher::Event::Kind::kUpdate:
+        last = event.update;
+        sweep_ = last.sweep();
+        view.Show(last);
+        break;
+      case SweepWatcher::Event::Kind::kEnded:
+        view.Finish();
+        // The stream breaks a moment before the process is gone; its own words say more.
+        if (!event.status.ok() && session_.embedded() != nullptr) {
+          session_.embedded()->process().WaitFor(seconds(2));
+        }
+        RETURN_IF_ERROR(CheckChildren());
+        RETURN_IF_ERROR(event.status);
+        return std::optional<int>();
+    }
+    if (last.finished()) continue;
+    if (absl::Status status = CheckChildren(); !status.ok()) {
+      view.Finish();
+      return status;
+    }
+    if (worker_.has_value() && last.running().empty() && Clock::now() - workers_asked_ > kAskWorkersEvery) {
+      workers_asked_ = Clock::now();
+      if (absl::Status status = CheckWorkers(view); !status.ok()) {
+        view.Finish();
+        return status;
+      }
+    }
+  }
+}
+
+absl::Status SweepRun::CheckChildren() {
+  if (session_.embedded() != nullptr && !session_.embedded()->process().Running()) {
+    return Error(absl::StatusCode::kAborted,
+                 fmt::format("the scheduler ended: {}",
+                             LastWords(session_.embedded()->process(), "longreach-scheduler")),
+                 "what was finished is kept in the store; the same command goes on");
+  }
+  if (worker_.has_value() && !worker_->Running()) {
+    return Error(absl::StatusCode::kAborted,
+                 fmt::format("the worker ended: {}", LastWords(*worker_, "longreach-worker")),
+                 "what was finished is kept in the store; the same command goes on");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SweepRun::CheckWorkers(ProgressView& view) {
+  const absl::StatusOr<v1::ListWorkersResponse> response =
+      connection_.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), seconds(10));
+  if (!response.ok()) return absl::OkStatus();  // The stream tells about the scheduler's health.
+  bool any_useful = false;
+  bool any_put_aside = false;
+  std::string reason;
+  for (const v1::WorkerInfo& worker : response->workers()) {
+    if (worker.state() == "gone") continue;
+    if (worker.state() == "put_aside") any_put_aside = true;
+    if (worker.state() != "put_aside") any_useful = true;
+    if (!worker.reason().empty()) reason = worker.reason();
+  }
+  if (any_put_aside && !any_useful) {
+    return Error(
+        absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
+        "'longreach jobs last --store FILE' shows the jobs and their failures; the same command tries again");
+  }
+  if (!reason.empty() && reason != told_reason_) {
+    view.Say(fmt::format("the worker gets no work: {}", Printable(reason)));
+    told_reason_ = reason;
+  }
+  return absl::OkStatus();
+}
+
+void SweepRun::StopWorker() {
+  if (!worker_.has_value()) return;
+  const int before = interrupt_.count();
+  worker_->CloseInput();
+  // It ends by itself once its checkpoint is handed in; the user may cut that short.
+  const Clock::time_point end = Clock::now() + std::chrono::minutes(5);
+  while (!worker_->WaitFor(milliseconds(100)) && interrupt_.count() == before && Clock::now() < end) {
+  }
+  if (worker_->Running()) worker_->Kill();
+  worker_->WaitFor(seconds(5));
+}
+
+int SweepRun::Interrupted() {
+  if (session_.embedded() == nullptr) {
+    session_.Say(fmt::format("the sweep goes on at {}; 'longreach watch {}{}' follows it",
+                            session_.settings().scheduler, ShortId(sweep_.id()), WhereFlags(session_)));
+    return interrupt_.exit_code();
+  }
+  session_.Say("stopping after a checkpoint; Ctrl-C again stops at once");
+  StopWorker();
+  session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}", Thousands(sweep_.counts().succeeded()),
+                           Count(sweep_.jobs(), "job"), again_, WhereFlags(session_)));
+  return interrupt_.exit_code();
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,67 @@
+// A sweep's way from its submission to its end, for commands that wait for it: with a worker of this machine where the scheduler
+// is the command's own, watched where it is another.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "client/embedded.h"
+#include "client/interrupt.h"
+#include "client/output/progress.h"
+#include "client/session.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// What a worker of our own is told.
+void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
+
+class SweepRun {
+ public:
+  // `again` is the command that goes on after an interruption, but for where.
+  SweepRun(Session& session, Connection& connection, v1::SweepSpec spec, WorkerOptions worker_options, std::string again)
+      : session_(session),
+        connection_(connection),
+        spec_(std::move(spec)),
+        worker_options_(std::move(worker_options)),
+        again_(std::move(again)) {}
+  // The worker before the scheduler: it still has something to hand in.
+  ~SweepRun() { StopWorker(); }
+  SweepRun(const SweepRun&) = delete;
+
+  // Until no job of the sweep is open, the user ends it, or it cannot go on. An exit code: it is not there yet.
+  absl::StatusOr<std::optional<int>> ToItsEnd();
+
+  // As last seen.
+  const v1::Sweep& sweep() const { return sweep_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  absl::Status Submit();
+  // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.
+  absl::StatusOr<std::optional<int>> EnsureData();
+  absl::StatusOr<std::optional<int>> Follow();
+  // Why nothing can go on, if so: a child has died, or the scheduler gives our worker nothing any more.
+  absl::Status CheckChildren();
+  absl::Status CheckWorkers(ProgressView& view);
+  int Interrupted();
+  void StopWorker();
+
+  Session& session_;
+  Connection& connection_;
+  InterruptScope interrupt_;
+  v1::SweepSpec spec_;
+  WorkerOptions worker_options_;
+  std::string again_;
+
+  v1::Sweep sweep_;
+  std::optional<Process> worker_;
+  Clock::time_point workers_asked_;
+  std::string told_reason_;
+};
+
+}  // namespace longreach::client

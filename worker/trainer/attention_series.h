@@ -1,0 +1,26 @@
+// Where a trained model looks: for each layer over the tape one matrix, the maximum over its heads.
+//
+//   attention/N  F32 [layers, T, T]: what each query (row) pays to each key, at length N
+//   tokens/N     I32 [T]: the sequence, the first of the test set of that length
+//   positions/N  I32 [T], or [layers, T] where each layer draws its own: of encodings that are given positions
+// Header: kind ("attention"), job, experiment, task, encoding, heads, step.
+//
+// Always by LibTorch on the CPU, whatever engine and device trained the model.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "worker/trainer/problems/problem.h"
+
+namespace longreach::trainer {
+
+// The matrices of the first sequence of a batch, [layers, T, T]. Parameters and positions are on the CPU, without a pack axis.
+Tensor AttentionOf(const Model& model, const ParameterSet& parameters, const Batch& batch, const std::function<void()>& between);
+
+// Writes the file of one member: of its parameters, [stride]. `between` is called after each layer and may throw to break off.
+absl::Status WriteAttentionSeries(const std::filesystem::path& file, const PackSettings& settings, const Problem& problem,
+                                  const Tensor& parameters, const std::string& job, int step, const std::function<void()>& between);
+
+}  // namespace longreach::trainer
