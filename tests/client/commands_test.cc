@@ -45,8 +45,8 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
   return lines;
 }
 
-// Commands that need no scheduler.
-const std::vector<std::string> kLocal = {"certs", "complete", "completion", "data", "reference", "version"};
+// Commands that need no scheduler, or have tests of their own because they write a file.
+const std::vector<std::string> kLocal = {"attention", "certs", "complete", "completion", "data", "reference", "version"};
 
 class CommandTest : public testing::Test {
  protected:

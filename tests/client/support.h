@@ -16,6 +16,7 @@
 
 #include "client/app.h"
 #include "longreach/v1/api.grpc.pb.h"
+#include "longreach/v1/worker.grpc.pb.h"
 
 namespace longreach::client {
 
@@ -96,6 +97,9 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::Table table;
   v1::Plan plan;
   v1::CheckStoreResponse check;
+  // Of each job; and the files, by hash.
+  std::vector<v1::ArtifactInfo> artifacts;
+  std::map<std::string, std::string> files;
 
   // What was asked.
   v1::SubmitSweepRequest submitted;
@@ -110,6 +114,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
     builder.RegisterService(this);
+    builder.RegisterService(&artifacts_service_);
     server_ = builder.BuildAndStart();
   }
 
@@ -164,6 +169,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     v1::Measurement& measurement = *response->add_measurements();
     measurement.set_metric("accuracy");
     measurement.set_value(0.875);
+    response->mutable_artifacts()->Assign(artifacts.begin(), artifacts.end());
     return Answer("GetJob");
   }
   grpc::Status ExplainJob(grpc::ServerContext*, const v1::GetJobRequest*,
@@ -225,7 +231,29 @@ class FakeScheduler final : public v1::Longreach::Service {
     return Answer("GetInfo");
   }
 
+  // Chunk by chunk, as files go.
+  class ArtifactsService final : public v1::Artifacts::Service {
+   public:
+    explicit ArtifactsService(FakeScheduler& scheduler) : scheduler_(scheduler) {}
+    grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest* request,
+                          grpc::ServerWriter<v1::DownloadResponse>* writer) override {
+      const auto found = scheduler_.files.find(request->sha256());
+      if (found == scheduler_.files.end()) return {grpc::StatusCode::NOT_FOUND, "no artifact has this hash"};
+      constexpr size_t kChunk = 10;
+      for (size_t at = 0; at < found->second.size(); at += kChunk) {
+        v1::DownloadResponse response;
+        response.set_chunk(found->second.substr(at, kChunk));
+        writer->Write(response);
+      }
+      return scheduler_.Answer("Download");
+    }
+
+   private:
+    FakeScheduler& scheduler_;
+  };
+
   TempFolder folder_;
+  ArtifactsService artifacts_service_{*this};
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -61,7 +61,7 @@ struct PackSettings {
     int examples = 500;
     bool dropout = false;
     uint32_t seed = 0;
-    std::vector<int> attention_lengths;  // Ascending, all of them among lengths.
+    std::vector<int> attention_lengths = {};  // Ascending, all of them among lengths.
   } evaluation;
 };
 
