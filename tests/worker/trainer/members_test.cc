@@ -114,6 +114,23 @@ TEST_F(MembersTest, ADroppedMemberCannotGoOnFromThatCheckpoint) {
   ExpectSameMeasurements(result.results[0], expected.results[0]);
 }
 
+// A worker's trainer lives on from pack to pack, and its first may have nothing to train.
+TEST_F(MembersTest, WhatOnlyEvaluatesMayComeBeforeWhatTrains) {
+  PackSettings settings = SmallSettings("reverse_string", "none", false);
+  RecordingObserver observer;
+  const PackResult trained = Run(Request(settings, 1, "trained"), observer);  // By the lanes engine, where there is one.
+  settings.model.heads = 2;  // By LibTorch: parameters have the same shapes.
+  PackRequest evaluated = Request(settings, 1, "evaluated");
+  evaluated.settings.training.steps = 0;
+  evaluated.settings.training.lengths.clear();
+  evaluated.members[0].weights = MemberFile{trained.weights, 0};
+  EXPECT_EQ(Run(evaluated, observer).engine, "libtorch");
+
+  const PackResult result = Run(Request(settings, 1, "after"), observer);
+
+  EXPECT_EQ(result.step, 12);
+}
+
 TEST_F(MembersTest, WithoutStepsWeightsAreEvaluatedAsTheyAre) {
   const PackSettings settings = SmallSettings("reverse_string", "log_kerple", true);
   RecordingObserver observer;

@@ -64,9 +64,13 @@ class KeySoftmax : public torch::autograd::Function<KeySoftmax> {
   }
 };
 
-// A node of the graph takes no undefined tensors: this one stands for them.
+// A node of the graph takes no undefined tensors: this one stands for them. What is made in inference mode could be in no graph, and
+// the first use in a process may be a test.
 const Tensor& Absent() {
-  static const Tensor absent = at::empty({0}, at::kFloat);
+  static const Tensor absent = [] {
+    const c10::InferenceMode no_inference(false);
+    return at::empty({0}, at::kFloat);
+  }();
   return absent;
 }
 bool IsThere(const Tensor& tensor) { return tensor.defined() && tensor.numel() > 0; }
