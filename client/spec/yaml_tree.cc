@@ -82,7 +82,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   void RefuseTag(const YAML::Mark& mark, const std::string& tag) {
     // "?" and "!" are what yaml-cpp calls plain and quoted scalars without a tag.
     if (!tag.empty() && tag != "?" && tag != "!") {
-      Refuse(PlaceOf(mark), fmt::format("tag '{}' is not understood here", tag),
+      Refuse(PlaceOf(mark), fmt::format("tag '{}' is not understood here", Printable(tag)),
              "leave it out: a value has the type of its field");
     }
   }
@@ -125,7 +125,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     if (key.kind != YamlNode::Kind::kScalar) Refuse(place, "a key must be a word");
     const auto [before, is_new] = parent.lines.emplace(key.text, place.line);
     if (!is_new) {
-      Refuse(place, fmt::format("'{}' is given twice; the first is in line {}", key.text, before->second),
+      Refuse(place, fmt::format("'{}' is given twice; the first is in line {}", Printable(key.text), before->second),
              "remove one of the two");
     }
     parent.key = YamlNode::Entry{.key = key.text, .key_place = place};

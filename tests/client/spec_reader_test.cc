@@ -14,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 SweepFile Read(const std::string& text) {
   absl::StatusOr<SweepFile> file = ReadSweepFile(text, "sweep.yaml");
@@ -144,6 +145,12 @@ TEST(SpecReaderTest, RefusesAKeyGivenTwice) {
   EXPECT_EQ(Refusal("training:\n  steps: 1\n  batch_size: 2\n  steps: 3\n"),
             "error: sweep.yaml:4:3: 'steps' is given twice; the first is in line 2\n"
             "  remove one of the two\n");
+}
+
+TEST(SpecReaderTest, ErrorsHoldNothingThatATerminalObeys) {
+  EXPECT_THAT(Refusal("\"a\\e[31m\": 1\n\"a\\e[31m\": 2\n"), HasSubstr("'a\\x1b[31m' is given twice"));
+  EXPECT_THAT(Refusal("t\xE4: 1\nt\xE4: 2\n"), Not(HasSubstr("\xE4")));
+  EXPECT_THAT(Refusal("name: !<a%1b> x\n"), Not(HasSubstr("\x1b")));
 }
 
 TEST(SpecReaderTest, FollowsAliasesWithinBounds) {

@@ -25,7 +25,7 @@ evaluation: {{lengths: 9..10, examples: 16}}
 
 def submit(home, scheduler, fault):
     file = home.path / "slow.yaml"
-    file.write_text(SWEEP.format(last=fault.size(short=0, full=2, long=50), steps=fault.size(short=200, full=3_000, long=10_000)))
+    file.write_text(SWEEP.format(last=fault.size(short=0, full=2, long=50), steps=fault.size(short=200, full=10_000, long=30_000)))
     submitted = run_cli(home, "submit", file, scheduler=scheduler)
     assert submitted.code == 0, submitted
 

@@ -41,7 +41,7 @@ def replay(target, folder, changed):
     program = harness.BIN.parent / "fuzz" / f"fuzz_{target}"
     assert program.exists(), f"no {program}: build everything, as `make test` does"
     command = [program, CORPUS / target, "--changed", str(changed), "--seed", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=harness.PATIENCE_S * 2, env=_environment(folder, "unused"))
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=harness.PATIENCE_S * 2, env=_environment(folder, "unused"))
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr[-4000:]}"
     inputs = re.match(r"(\d+) inputs of the corpus and (\d+) changed ones", done.stdout)
     return int(inputs[1]) + int(inputs[2])

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,8 +18,9 @@ namespace {
 // What a server has answered, for a caller in the same process that waits for it. Only calls that block do so: callbacks, as
 // the product has them, are ordered by nothing but their own tag.
 char answers;
-// Calls of servers that have ended: a server is destroyed after them.
+// Calls of servers that have ended: a server has shut down after them, and says so with this tag.
 char ended_calls;
+std::atomic<void*> shutdown_tag;
 
 // The library's own function. A name that is not there any more would leave locks unseen: that ends the program.
 template <typename Function>
@@ -104,6 +106,7 @@ extern "C" grpc_event grpc_completion_queue_next(grpc_completion_queue* queue, g
   static auto* const next = Library<grpc_event(grpc_completion_queue*, gpr_timespec, void*)>("grpc_completion_queue_next");
   const grpc_event event = next(queue, deadline, reserved);
   if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(event.tag);
+  if (event.type == GRPC_OP_COMPLETE && event.tag == shutdown_tag) __tsan_acquire(&ended_calls);
   return event;
 }
 
@@ -121,8 +124,9 @@ extern "C" void grpc_call_unref(grpc_call* call) {
   unref(call);
 }
 
-extern "C" void grpc_server_destroy(grpc_server* server) {
-  static auto* const destroy = Library<void(grpc_server*)>("grpc_server_destroy");
-  __tsan_acquire(&ended_calls);
-  destroy(server);
+extern "C" void grpc_server_shutdown_and_notify(grpc_server* server, grpc_completion_queue* queue, void* tag) {
+  static auto* const shutdown =
+      Library<void(grpc_server*, grpc_completion_queue*, void*)>("grpc_server_shutdown_and_notify");
+  shutdown_tag = tag;
+  shutdown(server, queue, tag);
 }

@@ -25,7 +25,7 @@ class KillAt final : public Progress {
   void Step() {
     if (left_-- == 0) kill(getpid(), SIGKILL);
   }
-  int left_;
+  std::atomic<int> left_;  // Shards are made on several threads.
 };
 
 // Remembers what was done before and now.
