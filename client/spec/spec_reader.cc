@@ -158,10 +158,13 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
     return Error(absl::StatusCode::kPermissionDenied,
                  fmt::format("cannot read sweep file '{}'", Printable(path)));
   }
-  // One byte more than the reader admits, so that it can say so; the path may be a pipe or a device.
-  std::string text(YamlTree::kMaxBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
+  // Hardly more than the reader admits, so that it can say so; the path may be a pipe or a device.
+  std::string text;
+  while (file && text.size() <= YamlTree::kMaxBytes) {
+    char piece[1 << 14];
+    file.read(piece, sizeof piece);
+    text.append(piece, static_cast<size_t>(file.gcount()));
+  }
   return text;
 }
 

@@ -17,21 +17,41 @@ using longreach::fuzz::Must;
 
 namespace {
 
-// The same bytes as a file that a user names, and as --set arguments on top of it, one a line.
-void LoadAndOverride(const std::string& text) {
+// What parts an input: a sweep file, --set arguments on top of it, one a line, and what a user calls a sweep.
+constexpr std::string_view kParts = "\n%%\n";
+
+std::string_view TakePart(std::string_view& text) {
+  const size_t end = text.find(kParts);
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + kParts.size());
+  return part;
+}
+
+// `text` as a file that a user names.
+absl::StatusOr<longreach::client::SweepFile> Load(std::string_view text) {
   static const int fd = memfd_create("sweep", 0);
   static const std::string path = "/proc/self/fd/" + std::to_string(fd);
   Must(fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()), "the test's own file can be written");
-  auto loaded = longreach::client::LoadSweep(path);
-  if (loaded.ok()) (void)longreach::client::ApplyOverrides(longreach::Split(text, '\n'), loaded->spec);
+  return longreach::client::LoadSweep(path);
+}
+
+void MustBeInert(const absl::Status& status) {
+  const std::string message(status.message());
+  Must(longreach::client::Printable(message, true) == message, "an error holds nothing that a terminal obeys", message);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (longreach::fuzz::HasLongRange(text)) return 0;
-  if (text.find('\0') == std::string_view::npos) LoadAndOverride(std::string(text));
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  if (longreach::fuzz::HasLongRange(rest)) return 0;
+  const std::string_view text = TakePart(rest);
+  const std::string_view settings = TakePart(rest);
+  if (auto loaded = Load(text); loaded.ok()) {
+    MustBeInert(longreach::client::ApplyOverrides(longreach::Split(settings, '\n'), loaded->spec));
+  }
+  // A path could be any file of this machine, or a pipe without an end.
+  if (rest.find('/') == std::string_view::npos) MustBeInert(longreach::client::LoadSweep(std::string(rest)).status());
   const auto read = longreach::client::ReadSweepFile(text, "sweep.yaml");
   if (read.ok()) {
     longreach::v1::SweepSpec sent;
@@ -41,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     const std::string message(read.status().message());
     Must(message.starts_with("sweep.yaml"), "an error begins with the file's name", message);
-    Must(longreach::client::Printable(message, true) == message, "an error holds nothing that a terminal obeys", message);
+    MustBeInert(read.status());
   }
   return 0;
 }
