@@ -29,7 +29,7 @@ def test_kills_of_the_scheduler(home, fault):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     draw = random.Random(seed)
-    load = Load(steps=150)
+    load = Load(steps=1200)  # About as long as a wait, so that most kills hit somebody at work.
     scheduler = Scheduler(home)
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.05", "--pack-limit", str(limit)) for limit in (3, 4)]
     trainers = [until(lambda worker=worker: trainer_of(worker), "the trainer is there") for worker in workers]

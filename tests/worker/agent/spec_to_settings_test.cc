@@ -25,7 +25,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
             pixel_embedding: "linear" }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero" }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13 }
-    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 })pb"));
+    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ] })pb"));
 
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->experiment, "images");
@@ -61,6 +61,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->evaluation.examples, 14);
   EXPECT_TRUE(settings->evaluation.dropout);
   EXPECT_EQ(settings->evaluation.seed, 15u);
+  EXPECT_THAT(settings->evaluation.attention_lengths, ElementsAre(42));
 }
 
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
@@ -69,7 +70,7 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 5);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 4);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 5);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
