@@ -11,7 +11,7 @@ from harness import Scheduler, Worker, check_ledger, query, until
 from load import LONG, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
 
 CHECKPOINT_EVERY_S = 0.2
-MOST_LOSSES = 8
+MOST_LOSSES = 6
 
 
 def running(store, worker):
