@@ -8,10 +8,9 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, query, until
-from load import LONG, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
+from load import LONG, MOST_LOSSES, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
 
 CHECKPOINT_EVERY_S = 0.2
-MOST_LOSSES = 6
 
 
 def running(store, worker):
@@ -55,7 +54,6 @@ class Team:
         self.workers[place] = self._start(None if anew else worker.worker_name)
 
     def busy(self, store, draw):
-        # Ten losses are a job's end. On a machine that hardly lets a worker finish anything, the unlucky are spared.
         busy = [worker for worker in self.workers if is_ready(worker) and (held := running(store, worker))
                 and all(losses < MOST_LOSSES for *_, losses in held)]
         return draw.choice(busy) if busy else None
@@ -78,14 +76,10 @@ def test_kills_of_workers(home, fault):
     redone = []    # Seconds since that checkpoint.
     killed_at = {}
     trainers = 0
-    submitted = 0
 
     def something_to_lose():
         # More work comes while one waits, too: what is there may end without a chance to hit it, or be spared.
-        nonlocal submitted
-        if len(client.acknowledged) == submitted and open_jobs(scheduler.store) < 8 * SEEDS:
-            client.submit(submitted)
-            submitted += 1
+        client.top_up(lambda: open_jobs(scheduler.store) < 8 * SEEDS)
         return team.busy(scheduler.store, draw)
 
     for kill in range(kills):

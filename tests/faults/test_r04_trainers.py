@@ -57,13 +57,9 @@ def test_a_trainer_that_hangs(home, fault):
     scheduler = Scheduler(home)
     workers = [Worker(home, scheduler, "--hang-after-s", "1", "--checkpoint-every-s", "0.3", "--pack-limit", "1") for _ in range(2)]
     client = Client(load, scheduler.address)
-    submitted = 0
 
     def one_with_a_checkpoint():
-        nonlocal submitted
-        if len(client.acknowledged) == submitted and not is_open(scheduler.store):
-            client.submit(submitted)
-            submitted += 1
+        client.top_up(lambda: not is_open(scheduler.store))
         found = ((one, running(scheduler.store, one)) for one in workers)
         return next(((one, held) for one, held in found if held and held[2] > 0 and trainer_of(one)), None)
 

@@ -11,10 +11,8 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import LONG, SHORT, Client, Load, assert_nothing_lost, finish, trainer_of
+from load import LONG, MOST_LOSSES, SHORT, Client, Load, assert_nothing_lost, finish, trainer_of
 from played_worker import PlayedWorker
-
-MOST_LOSSES = 6
 
 
 def outcome_of(store, attempt):
@@ -56,14 +54,10 @@ def test_stopped_workers_wake_up_late(home, fault):
     scheduler = Scheduler(home, "--lease-term-s", "0.6", "--renew-every-s", "0.2")
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.1", "--pack-limit", "4") for _ in range(3)]
     client = Client(load, scheduler.address)
-    submitted = 0
     woken = 0
     while woken < rounds:
         # Always something for the others to take.
-        if query(scheduler.store, "SELECT count(*) FROM jobs WHERE state = 'queued'")[0][0] < 8:
-            client.submit(submitted)
-            submitted += 1
-        # Ten losses are a job's end: the unlucky are spared.
+        client.top_up(lambda: query(scheduler.store, "SELECT count(*) FROM jobs WHERE state = 'queued'")[0][0] < 8)
         busy = [worker for worker in workers
                 if (attempt := held_by(scheduler.store, worker)) and most_losses(scheduler.store, attempt) < MOST_LOSSES]
         if not busy:

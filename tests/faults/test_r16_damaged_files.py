@@ -8,7 +8,7 @@ import pytest
 import harness
 from harness import Scheduler, Worker, curves, messages, query, results, until
 from played_worker import PlayedWorker
-from storage_program import storage_faults
+from storage_program import figures_of, storage_faults
 
 
 @pytest.mark.fault("R16", aim="kill -9 at each call between write, sync and rename of an artifact: the old one or the new one")
@@ -26,7 +26,7 @@ def test_uploads_killed_at_each_call(fault):
 
 @pytest.mark.fault("R16", aim="1,000 kills at each stage of the trainer's writing of a checkpoint: the old one or the new one, whole")
 def test_checkpoints_killed_at_each_call(fault):
-    ended = storage_faults("--kills", fault.size(short=100, full=1000, long=100_000), program="checkpoint_faults")
+    ended = figures_of("checkpoint_faults", "--kills", fault.size(short=100, full=1000, long=100_000))
     assert ended["failures"] == 0 and ended["finished"] > 0
     # The file and its folder are opened, three parts written, both synced, and the file renamed.
     assert ended["calls"] == 8

@@ -20,6 +20,9 @@ SEEDS = 4  # Of a sweep, for each task and encoding.
 SHORT = 2500   # Steps of a job that takes some tenths of a second, and
 LONG = 12_000  # of one that leaves time for a good look at it.
 
+# Ten losses are a job's end. Tests that hit workers at random spare jobs that were so unlucky.
+MOST_LOSSES = 6
+
 
 class Load:
     # What was found out already: jobs with the same settings are the same in all tests.
@@ -76,6 +79,7 @@ class Client:
 
     def __init__(self, load, address):
         self.acknowledged = {}  # By part: the id that the scheduler gave its sweep.
+        self.submitted = 0
         self.refused = 0        # Calls that failed and were made again.
         self._load = load
         self._parts = queue.Queue()
@@ -85,7 +89,13 @@ class Client:
         self._thread.start()
 
     def submit(self, part):
+        self.submitted += 1
         self._parts.put(part)
+
+    def top_up(self, is_short):
+        """Submits the next part when what was submitted before is acknowledged and `is_short()` says that it is too little."""
+        if len(self.acknowledged) == self.submitted and is_short():
+            self.submit(self.submitted)
 
     def finish(self):
         """Waits until everything is acknowledged."""

@@ -36,6 +36,17 @@ void DieIf(Moment moment) {
   if (Dies(moment)) kill(getpid(), SIGKILL);
 }
 
+// Makes a file call, unless it dies of it.
+template <typename Call>
+auto Led(Call call) {
+  ++calls;
+  DieIf(Moment::kBefore);
+  const auto result = call();
+  DieIf(Moment::kMiddle);
+  DieIf(Moment::kAfter);
+  return result;
+}
+
 constexpr int kDone = 10;  // The child's exit code when the writer returned OK.
 constexpr int kRefused = 11;
 
@@ -84,39 +95,19 @@ int __wrap_open(const char* path, int flags, ...) {
   va_start(more, flags);
   const int mode = (flags & O_CREAT) != 0 ? va_arg(more, int) : 0;
   va_end(more);
-  ++calls;
-  DieIf(Moment::kBefore);
-  const int fd = __real_open(path, flags, mode);
-  DieIf(Moment::kMiddle);
-  DieIf(Moment::kAfter);
-  return fd;
+  return Led([&] { return __real_open(path, flags, mode); });
 }
 
 ssize_t __wrap_write(int fd, const void* data, size_t size) {
-  ++calls;
-  DieIf(Moment::kBefore);
-  const ssize_t written = __real_write(fd, data, Dies(Moment::kMiddle) ? size / 2 : size);
-  DieIf(Moment::kMiddle);
-  DieIf(Moment::kAfter);
-  return written;
+  return Led([&] { return __real_write(fd, data, Dies(Moment::kMiddle) ? size / 2 : size); });
 }
 
 int __wrap_fsync(int fd) {
-  ++calls;
-  DieIf(Moment::kBefore);
-  const int result = __real_fsync(fd);
-  DieIf(Moment::kMiddle);
-  DieIf(Moment::kAfter);
-  return result;
+  return Led([&] { return __real_fsync(fd); });
 }
 
 int __wrap_rename(const char* from, const char* to) {
-  ++calls;
-  DieIf(Moment::kBefore);
-  const int result = __real_rename(from, to);
-  DieIf(Moment::kMiddle);
-  DieIf(Moment::kAfter);
-  return result;
+  return Led([&] { return __real_rename(from, to); });
 }
 
 }  // extern "C"

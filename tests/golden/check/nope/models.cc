@@ -25,10 +25,7 @@ using trainer::ThreadPool;
 constexpr double kLogits = 2e-4;
 constexpr double kEntropy = 1e-4;
 constexpr double kTokenLoss = 1e-4;
-constexpr double kLoss = 1e-5;
 constexpr double kGradient = 1e-5;
-constexpr double kPerplexityRelative = 1e-5;
-constexpr int kThreads = 2;
 
 LlamaFeed FeedOf(const Tensor& tokens, ThreadPool* pool) {
   LlamaFeed feed;
@@ -57,7 +54,7 @@ void CompareValue(const std::string& what, double ours, const json& stored, doub
 // Everything that a case stores, from one pass over its input.
 void CheckPass(const NopeCase& run, const Tensor& tokens, const SafetensorsFile& stored, const json& record, FileCheck& check,
                FileCheck& manifest) {
-  ThreadPool pool(kThreads);
+  ThreadPool pool(kNopeThreads);
   std::vector<AttentionTrace> traces;
   LlamaFeed feed = FeedOf(tokens, &pool);
   feed.traces = &traces;
@@ -84,7 +81,7 @@ void CheckPass(const NopeCase& run, const Tensor& tokens, const SafetensorsFile&
   const Tensor entropy = at::stack(entropies);  // [L, B, H, T].
   if (const auto expected = Floats(stored, "logits")) CompareTensors("logits", logits, *expected, kLogits, check);
   if (const auto expected = Floats(stored, "nll")) CompareTensors("nll", token_losses, *expected, kTokenLoss, check);
-  if (const auto expected = Floats(stored, "loss")) CompareTensors("loss", at::tensor({loss}), *expected, kLoss, check);
+  if (const auto expected = Floats(stored, "loss")) CompareTensors("loss", at::tensor({loss}), *expected, kNopeLoss, check);
   if (const auto expected = Floats(stored, "entropy_nats")) CompareTensors("entropy_nats", entropy, *expected, kEntropy, check);
   if (const auto expected = Floats(stored, "mean_entropy_nats")) {
     CompareTensors("mean_entropy_nats", entropy.mean({0, 1, 2}), *expected, kEntropy, check);
@@ -105,8 +102,8 @@ void CheckPass(const NopeCase& run, const Tensor& tokens, const SafetensorsFile&
   }
   if (record.is_null()) return;
   const std::string name = record.at("name").get<std::string>();
-  CompareValue(name + " loss", loss, record.at("loss"), kLoss, manifest);
-  CompareValue(name + " ppl", std::exp(loss) / record.at("ppl").get<double>(), 1, kPerplexityRelative, manifest);
+  CompareValue(name + " loss", loss, record.at("loss"), kNopeLoss, manifest);
+  CompareValue(name + " ppl", std::exp(loss) / record.at("ppl").get<double>(), 1, kNopePerplexityRelative, manifest);
   CompareValue(name + " mean entropy", entropy.mean().item<double>(), record.at("mean_entropy_nats_all"), kEntropy, manifest);
 }
 

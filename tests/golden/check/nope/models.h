@@ -10,6 +10,11 @@
 
 namespace longreach::golden {
 
+// Of the set's README, where several parts compare by it.
+inline constexpr double kNopeLoss = 1e-5;
+inline constexpr double kNopePerplexityRelative = 1e-5;
+inline constexpr int kNopeThreads = 2;
+
 // What the manifest says of a case, made ready to run.
 struct NopeCase {
   trainer::LlamaModel model;

@@ -24,9 +24,7 @@ using trainer::Window;
 using trainer::WindowRule;
 
 // Of the set's README.
-constexpr double kLoss = 1e-5;
 constexpr double kWindowLoss = 1e-4;
-constexpr double kPerplexityRelative = 1e-5;
 constexpr double kTrajectory = 1e-4;
 // Sums of 16 log p; a margin is between two logits.
 constexpr double kScore = 1e-4;
@@ -34,12 +32,11 @@ constexpr double kMargin = 4e-4;
 constexpr double kFit = 1e-4;
 // What the set's searches with an EOS were allowed.
 constexpr int64_t kMostNewTokens = 16;
-constexpr int kThreads = 2;
 
 // The cases that runs ask for, each made once.
 class Cases {
  public:
-  explicit Cases(NopeSet& set) : set_(set), manifest_(set.Json("manifest.json")), pool_(kThreads) {}
+  explicit Cases(NopeSet& set) : set_(set), manifest_(set.Json("manifest.json")), pool_(kNopeThreads) {}
 
   // Null, and a failed requirement, if it cannot be made.
   const NopeCase* Find(const std::string& name, FileCheck& check) {
@@ -86,10 +83,10 @@ void CheckPerplexity(const json& expected, const std::vector<std::vector<int64_t
   const trainer::Perplexity ours = trainer::Summarize(windows, losses);
   check.Require(ours.windows == expected.at("windows") && ours.scored_tokens == expected.at("scored_tokens"),
                 Text(what, ": ", ours.windows, " windows score ", ours.scored_tokens, " tokens"));
-  check.Compare(what + " mean window loss", ours.mean_window_loss - expected.at("mean_window_loss").get<double>(), kLoss);
-  check.Compare(what + " ppl", ours.perplexity / expected.at("ppl").get<double>() - 1, kPerplexityRelative);
+  check.Compare(what + " mean window loss", ours.mean_window_loss - expected.at("mean_window_loss").get<double>(), kNopeLoss);
+  check.Compare(what + " ppl", ours.perplexity / expected.at("ppl").get<double>() - 1, kNopePerplexityRelative);
   check.Compare(what + " token-weighted loss", ours.token_weighted_loss - expected.at("token_weighted_loss").get<double>(),
-      kLoss);
+      kNopeLoss);
   const json rows = expected.value("rows", json::array());
   check.Require(rows.empty() || rows.size() == windows.size(), what + ": another number of rows");
   for (size_t i = 0; i < rows.size() && i < windows.size(); ++i) {
