@@ -93,8 +93,12 @@ absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256) {
   return db.One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?)", sha256);
 }
 
+absl::Status RemoveCheckpointRows(sql::Transaction& tx, int64_t job) {
+  return tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint'", job).status();
+}
+
 absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job) {
-  RETURN_IF_ERROR(tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint'", job).status());
+  RETURN_IF_ERROR(RemoveCheckpointRows(tx, job));
   return tx.Run("UPDATE jobs SET checkpoint_step = 0 WHERE num = ? AND checkpoint_step <> 0", job).status();
 }
 

@@ -43,6 +43,8 @@ absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256);
 
 // Removes the rows of a job's checkpoints (CompleteJob does).
 absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job);
+// For whoever sets the job's checkpoint_step to 0 itself.
+absl::Status RemoveCheckpointRows(sql::Transaction& tx, int64_t job);
 
 // Hashes whose last row went away in committed transactions since the rows of `unused_files` were last cleared: the table is filled
 // by a trigger, so no path forgets it. At most `limit`.

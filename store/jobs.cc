@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -15,12 +13,6 @@ namespace longreach::store {
 namespace {
 
 constexpr std::array<std::string_view, 6> kWords = {"waiting", "queued", "leased", "succeeded", "failed", "cancelled"};
-
-using RequirementKey = std::tuple<std::string, std::string, int, std::string, int, int, std::string>;
-
-RequirementKey KeyOf(const Requirement& r) {
-  return {r.experiment, r.task, r.task_revision, r.encoding, r.encoding_revision, r.model_revision, r.data};
-}
 
 // Resolves the inputs of a new job; true: all of them are there.
 absl::StatusOr<bool> ResolveInputs(sql::Transaction& tx, const NewJob& job, std::vector<int64_t>& sources) {
@@ -38,15 +30,33 @@ absl::StatusOr<bool> ResolveInputs(sql::Transaction& tx, const NewJob& job, std:
   return all_there;
 }
 
-absl::StatusOr<int64_t> InsertJob(sql::Transaction& tx, const NewJob& job, int64_t requirement) {
+struct OneJob {
+  int64_t num = 0;
+  State state = State::kQueued;
+  bool created = false;
+};
+
+absl::StatusOr<OneJob> FoundJob(sql::Transaction& tx, const NewJob& job) {
+  ASSIGN_OR_RETURN(sql::Rows rows, tx.Query("SELECT num, spec, state FROM jobs WHERE id = ?", job.id));
+  if (!rows.Next()) {
+    RETURN_IF_ERROR(rows.status());
+    return absl::InternalError(fmt::format("job {} is there and is not", job.id));
+  }
+  if (rows.Get<std::string_view>(1) != job.spec) {
+    return absl::InternalError(fmt::format("job {} is in the store with another specification", job.id));
+  }
+  return OneJob{.num = rows.Get<int64_t>(0), .state = StateOf(rows.Get<std::string_view>(2)).value_or(State::kWaiting), .created = false};
+}
+
+absl::StatusOr<OneJob> InsertOrFindJob(sql::Transaction& tx, const NewJob& job, int64_t requirement) {
   std::vector<int64_t> sources;
   ASSIGN_OR_RETURN(bool ready, ResolveInputs(tx, job, sources));
-  RETURN_IF_ERROR(tx.Run("INSERT INTO jobs(id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, "
-                         "requirement, pack_key, spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                         job.id, job.requirement.experiment, job.requirement.task, job.requirement.encoding, job.randomized,
-                         job.learning_rate, job.seed, job.steps, ready ? "queued" : "waiting", requirement, job.pack_key,
-                         job.spec)
-                      .status());
+  ASSIGN_OR_RETURN(int inserted,
+                   tx.Run("INSERT INTO jobs(id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, "
+                          "requirement, pack_key, spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+                          job.id, job.requirement.experiment, job.requirement.task, job.requirement.encoding, job.randomized,
+                          job.learning_rate, job.seed, job.steps, ready ? "queued" : "waiting", requirement, job.pack_key, job.spec));
+  if (inserted == 0) return FoundJob(tx, job);
   const int64_t num = tx.connection().LastInsertRow();
   for (size_t i = 0; i < job.inputs.size(); ++i) {
     const NewJobInput& input = job.inputs[i];
@@ -54,7 +64,7 @@ absl::StatusOr<int64_t> InsertJob(sql::Transaction& tx, const NewJob& job, int64
                            input.name, sources[i], input.artifact, input.metric)
                         .status());
   }
-  return num;
+  return OneJob{.num = num, .state = ready ? State::kQueued : State::kWaiting, .created = true};
 }
 
 absl::Status CheckResult(int64_t job, const JobResult& result) {
@@ -152,25 +162,18 @@ absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view wha
 absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const NewJob> jobs) {
   InsertedJobs result;
   result.nums.reserve(jobs.size());
-  std::map<RequirementKey, int64_t> requirements;
+  result.states.reserve(jobs.size());
+  const Requirement* last = nullptr;  // Neighbours mostly ask for the same.
+  int64_t requirement = 0;
   for (const NewJob& job : jobs) {
-    ASSIGN_OR_RETURN(sql::Rows rows, tx.Query("SELECT num, spec FROM jobs WHERE id = ?", job.id));
-    if (rows.Next()) {
-      if (rows.Get<std::string_view>(1) != job.spec) {
-        return absl::InternalError(fmt::format("job {} is in the store with another specification", job.id));
-      }
-      result.nums.push_back(rows.Get<int64_t>(0));
-      continue;
+    if (last == nullptr || !(*last == job.requirement)) {
+      ASSIGN_OR_RETURN(requirement, FindOrAddRequirement(tx, job.requirement));
+      last = &job.requirement;
     }
-    RETURN_IF_ERROR(rows.status());
-    auto requirement = requirements.find(KeyOf(job.requirement));
-    if (requirement == requirements.end()) {
-      ASSIGN_OR_RETURN(int64_t num, FindOrAddRequirement(tx, job.requirement));
-      requirement = requirements.emplace(KeyOf(job.requirement), num).first;
-    }
-    ASSIGN_OR_RETURN(int64_t num, InsertJob(tx, job, requirement->second));
-    result.nums.push_back(num);
-    ++result.created;
+    ASSIGN_OR_RETURN(const OneJob one, InsertOrFindJob(tx, job, requirement));
+    result.nums.push_back(one.num);
+    result.states.push_back(one.state);
+    if (one.created) ++result.created;
   }
   return result;
 }
@@ -226,7 +229,7 @@ absl::Status CompleteJob(sql::Transaction& tx, int64_t job, int64_t attempt, con
     }
     RETURN_IF_ERROR(status);
   }
-  return RemoveCheckpoints(tx, job);
+  return RemoveCheckpointRows(tx, job);
 }
 
 absl::Status RequeueJob(sql::Transaction& tx, int64_t job, int64_t attempt, const Requeue& requeue) {

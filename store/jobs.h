@@ -33,6 +33,7 @@ struct Requirement {
   int encoding_revision = 1;
   int model_revision = 1;
   std::string data{};  // Name of a data set; empty: none.
+  bool operator==(const Requirement&) const = default;
 };
 
 struct NewJobInput {
@@ -85,6 +86,7 @@ struct JobRow {
 
 struct InsertedJobs {
   std::vector<int64_t> nums{};  // One for each given job, in order.
+  std::vector<State> states{};    // Of each.
   int created = 0;            // How many were new.
 };
 // Adds the jobs that are not there yet and finds those that are. New ones are `waiting` when an input is not there yet,
@@ -120,6 +122,8 @@ struct LeaseGroup {
 absl::StatusOr<std::optional<LeaseGroup>> NextGroup(sql::Connection& db, int64_t requirement);
 // The wanted queued jobs of a group in line: by priority, then num; at most `limit`.
 absl::StatusOr<std::vector<JobRow>> JobsOfGroup(sql::Connection& db, const LeaseGroup& group, int limit);
+// The wanted queued jobs with this requirement in line, whatever their groups; at most `limit`.
+absl::StatusOr<std::vector<JobRow>> FirstReady(sql::Connection& db, int64_t requirement, int limit);
 // Some wanted queued job exists.
 absl::StatusOr<bool> AnyReady(sql::Connection& db);
 

@@ -46,6 +46,13 @@ absl::StatusOr<std::vector<JobRow>> JobsOfGroup(sql::Connection& db, const Lease
   return ReadJobs(std::move(rows));
 }
 
+absl::StatusOr<std::vector<JobRow>> FirstReady(sql::Connection& db, int64_t requirement, int limit) {
+  static const std::string kSql =
+      SelectJobs("WHERE j.requirement = ? AND j.state = 'queued' AND j.wanted = 1 ORDER BY j.priority DESC, j.num LIMIT ?");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, requirement, limit));
+  return ReadJobs(std::move(rows));
+}
+
 absl::StatusOr<bool> AnyReady(sql::Connection& db) {
   return db.One<bool>("SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued' AND wanted = 1)");
 }

@@ -327,6 +327,7 @@ absl::Status Merge::Sweeps() {
                           .status());
     }
     RETURN_IF_ERROR(members.status());
+    RETURN_IF_ERROR(CountMembers(ours_, sweep));
     RETURN_IF_ERROR(RefreshWanted(ours_, sweep));
     RETURN_IF_ERROR(ReviveCancelledJobs(ours_, sweep).status());
   }

@@ -56,6 +56,18 @@ absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep)
   return tx.connection().LastInsertRow();
 }
 
+absl::Status CountMembers(sql::Transaction& tx, int64_t sweep) {
+  return tx.Run("UPDATE sweeps SET jobs_waiting = c.waiting, jobs_queued = c.queued, jobs_leased = c.leased, "
+                "jobs_succeeded = c.succeeded, jobs_failed = c.failed, jobs_cancelled = c.cancelled, jobs_diverged = c.diverged "
+                "FROM (SELECT count(*) FILTER (WHERE j.state = 'waiting') AS waiting, count(*) FILTER (WHERE j.state = 'queued') AS queued, "
+                "count(*) FILTER (WHERE j.state = 'leased') AS leased, count(*) FILTER (WHERE j.state = 'succeeded') AS succeeded, "
+                "count(*) FILTER (WHERE j.state = 'failed') AS failed, count(*) FILTER (WHERE j.state = 'cancelled') AS cancelled, "
+                "ifnull(sum(j.diverged), 0) AS diverged FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "
+                "WHERE sj.sweep = ? AND sj.role = 'member') AS c WHERE sweeps.num = ?",
+                sweep, sweep)
+      .status();
+}
+
 absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> members,
                           std::span<const int64_t> prerequisites) {
   int64_t position = 0;
@@ -64,6 +76,7 @@ absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const i
                            job)
                         .status());
   }
+  RETURN_IF_ERROR(CountMembers(tx, sweep));
   position = 0;
   for (const int64_t job : prerequisites) {
     ASSIGN_OR_RETURN(bool has, tx.One<bool>("SELECT EXISTS (SELECT 1 FROM sweep_jobs WHERE job = ? AND sweep = ?)", job, sweep));
@@ -210,6 +223,34 @@ absl::StatusOr<std::vector<int64_t>> RunningAttemptsOfSweep(sql::Connection& db,
   while (rows.Next()) attempts.push_back(rows.Get<int64_t>(0));
   RETURN_IF_ERROR(rows.status());
   return attempts;
+}
+
+absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND EXISTS (SELECT 1 FROM job_inputs AS i "
+                                            "WHERE i.job = sweep_jobs.job) ORDER BY job",
+                                            sweep));
+  std::vector<int64_t> jobs;
+  while (rows.Next()) jobs.push_back(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  return jobs;
+}
+
+absl::StatusOr<std::vector<OpenJobs>> OpenJobsOfSweep(sql::Connection& db, int64_t sweep) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT min(j.num), j.spec, count(*) FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "
+                                            "WHERE sj.sweep = ? AND j.state <> 'succeeded' GROUP BY j.pack_key ORDER BY 1",
+                                            sweep));
+  std::vector<OpenJobs> open;
+  while (rows.Next()) open.push_back({.spec = rows.Get<std::string>(1), .jobs = rows.Get<int64_t>(2)});
+  RETURN_IF_ERROR(rows.status());
+  return open;
+}
+
+absl::StatusOr<Prerequisites> CountPrerequisites(sql::Connection& db, int64_t sweep) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT count(*), count(*) FILTER (WHERE j.state = 'succeeded') FROM sweep_jobs AS sj "
+                                            "JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND sj.role = 'prerequisite'",
+                                            sweep));
+  if (!rows.Next()) return rows.status();
+  return Prerequisites{.jobs = rows.Get<int64_t>(0), .succeeded = rows.Get<int64_t>(1)};
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepMembers(sql::Connection& db, int64_t sweep) {

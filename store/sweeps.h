@@ -53,6 +53,9 @@ absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep)
 absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> members,
                           std::span<const int64_t> prerequisites);
 
+// Counts a sweep's members anew: after they were added. From then on the counters follow the jobs by themselves.
+absl::Status CountMembers(sql::Transaction& tx, int64_t sweep);
+
 absl::StatusOr<std::optional<SweepRow>> FindSweep(sql::Connection& db, std::string_view id);
 absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num);
 // Newest submission first.
@@ -88,6 +91,22 @@ absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep);
 
 // Attempts that are running and have a job of this sweep which is not wanted any more (a paused sweep's).
 absl::StatusOr<std::vector<int64_t>> RunningAttemptsOfSweep(sql::Connection& db, int64_t sweep);
+
+// A sweep's jobs that need others, ascending: what makes an input comes before what needs it.
+absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep);
+
+// Jobs of a sweep, prerequisites too, that have not succeeded and could be packs together.
+struct OpenJobs {
+  std::string spec{};  // Of one of them.
+  int64_t jobs = 0;
+};
+absl::StatusOr<std::vector<OpenJobs>> OpenJobsOfSweep(sql::Connection& db, int64_t sweep);
+// What a sweep needs beside its members.
+struct Prerequisites {
+  int64_t jobs = 0;
+  int64_t succeeded = 0;
+};
+absl::StatusOr<Prerequisites> CountPrerequisites(sql::Connection& db, int64_t sweep);
 
 // Job nums of a sweep's members in order of expansion.
 absl::StatusOr<std::vector<int64_t>> SweepMembers(sql::Connection& db, int64_t sweep);

@@ -90,8 +90,8 @@ absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerSta
 }
 
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures) {
-  return ExactlyOne(tx.Run("UPDATE workers SET recent_failures = ? WHERE id = ?", recent_failures, id),
-                    fmt::format("worker {}", id));
+  // Every success clears them, and nearly always there are none: then the row stays as it is.
+  return tx.Run("UPDATE workers SET recent_failures = ? WHERE id = ? AND recent_failures <> ?", recent_failures, id, recent_failures).status();
 }
 
 absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at) {

@@ -386,7 +386,7 @@ std::string PackKeyOf(std::string_view canonical_text) {
     if (equals != std::string_view::npos && (path == "learning_rate" || path == "seed" || IsInputJob(path))) continue;
     shared += line;
   }
-  return Sha256Of(shared);
+  return Sha256Of(shared).substr(0, kPackKeyDigits);
 }
 
 absl::Status RefuseUnknownFields(const Message& message) {

@@ -35,6 +35,7 @@ SweepId SweepIdOf(std::string_view canonical_text);
 
 // Equal for jobs that can be trained as one pack: they differ only in learning rate, seed and which jobs their inputs
 // come from.
+inline constexpr size_t kPackKeyDigits = 32;  // Of a SHA-256: enough for all packs that there will ever be.
 std::string PackKeyOf(std::string_view canonical_text);
 
 // INVALID_ARGUMENT when the message, or one inside it, holds fields that this program does not know (those of a newer

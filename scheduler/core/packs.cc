@@ -39,17 +39,17 @@ std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
   return fmt::format("has no data set '{}'; 'longreach data import' or 'longreach data ensure' on its machine brings it", needs.data);
 }
 
+bool ComesBefore(const GroupHead& a, const GroupHead& b) { return a.priority != b.priority ? a.priority > b.priority : a.first < b.first; }
+
 std::optional<size_t> NextInLine(std::span<const GroupHead> groups) {
   if (groups.empty()) return std::nullopt;
-  const auto first = std::ranges::min_element(groups, [](const GroupHead& a, const GroupHead& b) {
-    return a.priority != b.priority ? a.priority > b.priority : a.first < b.first;
-  });
+  const auto first = std::ranges::min_element(groups, ComesBefore);
   return static_cast<size_t>(first - groups.begin());
 }
 
 int PackLimit(const v1::Abilities& abilities) { return std::clamp(abilities.pack_limit(), 1, kMaxPackLimit); }
 
-int NewLeases(int free_slots, int unconfirmed) { return std::max(0, std::clamp(free_slots, 0, kMaxSlots) - unconfirmed); }
+int NewLeases(int free_slots, int unconfirmed, int most) { return std::max(0, std::clamp(free_slots, 0, most) - unconfirmed); }
 
 std::vector<int64_t> SplitGroups(Attempt attempt, size_t members) {
   std::vector<int64_t> groups(members, 2 * attempt.value + 1);

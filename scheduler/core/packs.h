@@ -32,6 +32,8 @@ struct GroupHead {
   int priority = 0;
   int64_t first = 0;  // Number of the job: the order of submission.
 };
+// Whether the turn of `a` comes before that of `b`: higher priority, then submitted first.
+bool ComesBefore(const GroupHead& a, const GroupHead& b);
 // The index of the group whose turn it is: highest priority, then submitted first. Nothing when there is none.
 std::optional<size_t> NextInLine(std::span<const GroupHead> groups);
 
@@ -41,7 +43,9 @@ int PackLimit(const v1::Abilities& abilities);
 
 // How many more attempts a worker gets now: what it could take, less those it was given and has not confirmed yet.
 inline constexpr int kMaxSlots = 64;
-int NewLeases(int free_slots, int unconfirmed);
+// Of attempts that compute nothing.
+inline constexpr int kMaxNoopSlots = 256;
+int NewLeases(int free_slots, int unconfirmed, int most = kMaxSlots);
 
 // After a failed attempt with several members, of which `members` are left: their split groups, in order. The first
 // half gets one group and the rest another, so that they lease apart from then on and only the culprit keeps failing.

@@ -41,6 +41,8 @@ class Expansion {
   const Kind& kind() const { return *kind_; }
 
   int64_t size() const { return size_; }
+  // Its jobs need others.
+  bool has_inputs() const { return !sweep_.inputs().empty(); }
   // In order of task, encoding, learning_rate, seed: the last changes fastest. `index` is below size(). Going up one by one is
   // cheap: what neighbours share is kept. Not for several threads at once.
   ExpandedJob At(int64_t index);

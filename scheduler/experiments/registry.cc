@@ -10,7 +10,8 @@ namespace longreach::experiments {
 #define LONGREACH_EXPERIMENTS(X) \
   X(Algorithmic)                 \
   X(Images)                      \
-  X(Language)
+  X(Language)                    \
+  X(Noop)
 
 #define X(function) const Kind& function();
 LONGREACH_EXPERIMENTS(X)

@@ -43,6 +43,9 @@ class Kind {
   virtual absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
                                      std::string_view prefix) const = 0;
 
+  // Its jobs need no trainer: a worker's agent answers them itself, each as a pack of its own.
+  virtual bool ComputesNothing() const { return false; }
+
   // Of a complete job.
   virtual Cost CostOf(const v1::JobSpec& job) const = 0;
 };

@@ -63,7 +63,7 @@ std::string ShapeOf(const v1::SynchronizeRequest& request) {
   std::vector<uint64_t> held;
   for (const v1::HeldAttempt& attempt : request.held()) held.push_back(attempt.attempt());
   std::ranges::sort(held);
-  std::string shape = fmt::format("{} {} {}", request.incarnation(), request.free_slots(), request.leaving());
+  std::string shape = fmt::format("{} {} {} {}", request.incarnation(), request.free_slots(), request.free_noop_slots(), request.leaving());
   for (const uint64_t attempt : held) shape += fmt::format(" {}", attempt);
   shape += '\n';
   request.abilities().AppendToString(&shape);
@@ -76,6 +76,10 @@ bool IsPhase(std::string_view phase) {
 
 bool HasPoints(const v1::SynchronizeRequest& request) {
   return std::ranges::any_of(request.held(), [](const v1::HeldAttempt& held) { return !held.points().empty(); });
+}
+
+bool CouldTakeWork(const v1::SynchronizeRequest& request) {
+  return (request.free_slots() > 0 || request.free_noop_slots() > 0) && !request.leaving();
 }
 
 absl::Status Overtaken() { return absl::AbortedError("a newer call of this worker was seen"); }
@@ -124,7 +128,7 @@ absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overta
   worker.called_at = now;
   worker.broken = false;
   memory.broken.erase(request.worker());
-  worker.asks = request.free_slots() > 0 && !request.leaving();
+  worker.asks = CouldTakeWork(request);
   if (worker.asks) {
     for (const auto& [id, free_at] : memory.broken) {
       if (free_at > now) continue;
@@ -323,7 +327,7 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
     ++memory.epoch;
     forget_leasing_ = true;
     for (auto& [id, worker] : memory.workers) {
-      if (!worker.held || worker.held->request.free_slots() <= 0 || worker.held->request.leaving()) continue;
+      if (!worker.held || !CouldTakeWork(worker.held->request)) continue;
       woken.push_back(Release(id, worker, memory));
     }
   }

@@ -78,6 +78,8 @@ absl::Status Accept(sql::Transaction& tx, const store::JobRow& job, int64_t atte
   for (const v1::Measurement& m : result.measurements()) {
     row.measurements.push_back({.metric = m.metric(), .length = m.length(), .slice = m.slice(), .value = m.value()});
   }
+  // A single measurement cannot be there twice, so either all is written or nothing.
+  if (row.measurements.size() <= 1) return store::CompleteJob(tx, job.num, attempt, row);
   ASSIGN_OR_RETURN(sql::Savepoint savepoint, sql::Savepoint::Begin(tx));
   RETURN_IF_ERROR(store::CompleteJob(tx, job.num, attempt, row));
   return savepoint.Release();

@@ -45,6 +45,20 @@ struct EngineOptions {
   size_t max_workers = 10'000;
 };
 
+// What workers can do, as the store keeps it: a text that is made when it changes, and not with every call.
+class AbilitiesJson {
+ public:
+  absl::StatusOr<std::string> Of(const std::string& worker, const v1::Abilities& abilities);
+
+ private:
+  static constexpr size_t kMost = 20'000;  // Then it begins anew.
+  struct Text {
+    std::string bytes;  // The message that it was made of.
+    std::string json;
+  };
+  std::map<std::string, Text> texts_;
+};
+
 class Engine {
  public:
   template <typename Reply>
@@ -186,7 +200,8 @@ class Engine {
   const std::function<void()> wake_;
   LiveBoard board_;
   Synchronized<Memory> memory_;
-  Leasing leasing_;                         // Used within events only.
+  Leasing leasing_;                         // Used within events only, as is
+  AbilitiesJson abilities_json_;
   std::atomic<bool> forget_leasing_ = false;  // What it saw may have been taken back, or there is more now.
 };
 

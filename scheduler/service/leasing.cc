@@ -1,11 +1,16 @@
 #include "scheduler/service/leasing.h"
 
+#include <algorithm>
+#include <span>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "proto/types/words.h"
 #include "scheduler/core/job_life.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/experiments/registry.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/needs.h"
 #include "store/artifacts.h"
@@ -23,10 +28,10 @@ v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   return ref;
 }
 
-absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow& job) {
+absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow& job, SpecReader& specs) {
   v1::LeasedJob leased;
   leased.set_id(job.id);
-  ASSIGN_OR_RETURN(*leased.mutable_spec(), experiments::ReadJob(job.spec));
+  ASSIGN_OR_RETURN(*leased.mutable_spec(), specs.Read(job));
   if (job.checkpoint_step > 0) {
     ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> checkpoints, store::CheckpointsOf(db, job.num));
     if (!checkpoints.empty()) *leased.mutable_checkpoint() = RefOf(checkpoints[0]);
@@ -39,80 +44,173 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
   return leased;
 }
 
-// Jobs that can be trained as they are; the others fail here and now instead of in the hands of every worker in turn.
-absl::StatusOr<std::vector<store::JobRow>> Usable(sql::Transaction& tx, std::vector<store::JobRow> jobs, Effects& effects) {
-  std::vector<store::JobRow> usable;
+// Jobs that can be trained as they are, and what the worker is sent of each; the others fail here and now instead of in the
+// hands of every worker in turn.
+struct Usable {
+  std::vector<store::JobRow> jobs;
+  std::vector<v1::LeasedJob> leased;
+};
+
+absl::StatusOr<Usable> UsableOf(sql::Transaction& tx, std::vector<store::JobRow> jobs, SpecReader& specs, Effects& effects) {
+  Usable usable;
   for (store::JobRow& job : jobs) {
-    const absl::Status built = BuildJob(tx, job).status();
+    absl::StatusOr<v1::LeasedJob> built = BuildJob(tx, job, specs);
     if (built.ok()) {
-      usable.push_back(std::move(job));
+      usable.jobs.push_back(std::move(job));
+      usable.leased.push_back(*std::move(built));
       continue;
     }
-    if (built.code() != absl::StatusCode::kNotFound && built.code() != absl::StatusCode::kInvalidArgument) return built;
-    RETURN_IF_ERROR(store::FailUnstartedJob(tx, job.num, std::string_view(built.message().data(), built.message().size())));
+    const absl::Status& why = built.status();
+    if (why.code() != absl::StatusCode::kNotFound && why.code() != absl::StatusCode::kInvalidArgument) return why;
+    RETURN_IF_ERROR(store::FailUnstartedJob(tx, job.num, std::string_view(why.message().data(), why.message().size())));
     RETURN_IF_ERROR(SettleDependants(tx, job.num, effects));
   }
   return usable;
 }
 
-}  // namespace
-
-absl::StatusOr<std::optional<store::LeaseGroup>> Leasing::NextGroup(sql::Connection& db, const v1::Abilities& abilities) {
-  ASSIGN_OR_RETURN(std::vector<store::RequirementRow> requirements, store::Requirements(db));
-  std::vector<store::LeaseGroup> groups;
-  std::vector<core::GroupHead> heads;
-  for (const store::RequirementRow& row : requirements) {
-    if (empty_.contains(row.num)) continue;
-    ASSIGN_OR_RETURN(core::Needs needs, NeedsOf(db, row.requirement));
-    if (!core::WhyUnable(needs, abilities).empty()) continue;
-    ASSIGN_OR_RETURN(std::optional<store::LeaseGroup> group, store::NextGroup(db, row.num));
-    if (!group) {
-      empty_.insert(row.num);
-      continue;
-    }
-    heads.push_back({.priority = group->priority, .first = group->first});
-    groups.push_back(*std::move(group));
-  }
-  const std::optional<size_t> next = core::NextInLine(heads);
-  if (!next) return std::nullopt;
-  return groups[*next];
+absl::Status AddData(sql::Connection& db, const std::string& name, v1::Lease& lease) {
+  if (name.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::optional<store::DataSetRow> data_set, store::FindDataSet(db, name));
+  if (!data_set) return absl::InternalError(fmt::format("a lease for the data set '{}', which the store does not know", name));
+  lease.mutable_data()->set_name(data_set->name);
+  lease.mutable_data()->set_sha256(data_set->sha256);
+  lease.mutable_data()->set_bytes(data_set->bytes);
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<v1::Lease>> Leasing::LeaseNext(sql::Transaction& tx, const store::WorkerRow& worker,
-                                                            const v1::Abilities& abilities, WallTime now, Effects& effects) {
-  while (true) {
-    ASSIGN_OR_RETURN(std::optional<store::LeaseGroup> group, NextGroup(tx, abilities));
-    if (!group) return std::nullopt;
-    ASSIGN_OR_RETURN(std::vector<store::JobRow> ready, store::JobsOfGroup(tx, *group, core::PackLimit(abilities)));
-    if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", group->first));
-    ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, Usable(tx, std::move(ready), effects));
-    if (jobs.empty()) continue;  // All of them have failed, so the next look finds others.
-    std::vector<int64_t> nums;
-    for (const store::JobRow& job : jobs) {
-      ASSIGN_OR_RETURN(core::Life before, LifeOf(job, worker.id));
-      RETURN_IF_ERROR(core::Grant(before, Attempt{}, WorkerId{worker.id}).status());  // Its number is the store's to give.
-      nums.push_back(job.num);
+// Leases jobs that were found usable, as one pack.
+absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std::span<const store::JobRow> jobs,
+                       std::span<v1::LeasedJob> leased, WallTime now, v1::SynchronizeResponse& response, Effects& effects) {
+  std::vector<int64_t> nums;
+  for (const store::JobRow& job : jobs) {
+    ASSIGN_OR_RETURN(core::Life before, LifeOf(job, worker.id));
+    RETURN_IF_ERROR(core::Grant(before, Attempt{}, WorkerId{worker.id}).status());  // Its number is the store's to give.
+    nums.push_back(job.num);
+  }
+  const store::JobRow& first = jobs[0];
+  ASSIGN_OR_RETURN(int64_t attempt, store::StartAttempt(tx,
+                                                        {.worker = worker.id,
+                                                         .incarnation = worker.incarnation,
+                                                         .started_at = now,
+                                                         .build = worker.build,
+                                                         .device = worker.device,
+                                                         .threads = worker.threads,
+                                                         .start_step = first.checkpoint_step},
+                                                        nums));
+  v1::Lease& lease = *response.add_leases();
+  lease.set_attempt(static_cast<uint64_t>(attempt));
+  for (v1::LeasedJob& job : leased) *lease.add_jobs() = std::move(job);
+  RETURN_IF_ERROR(AddData(tx, first.requirement.data, lease));
+  effects.started.push_back({.attempt = attempt,
+                             .live = {.worker = worker.id,
+                                      .worker_name = worker.name,
+                                      .task = first.requirement.task,
+                                      .encoding = ToText({first.requirement.encoding, first.randomized}),
+                                      .members = static_cast<int>(jobs.size()),
+                                      .step = first.checkpoint_step,
+                                      .steps = first.steps,
+                                      .phase = "starting"}});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::JobSpec> SpecReader::Read(const store::JobRow& job) {
+  std::string shared;
+  for (size_t at = 0; at < job.spec.size();) {
+    const size_t end = std::min(job.spec.find('\n', at), job.spec.size() - 1) + 1;
+    const std::string_view line = std::string_view(job.spec).substr(at, end - at);
+    if (!line.starts_with("learning_rate=") && !line.starts_with("seed=")) shared += line;
+    at = end;
+  }
+  if (shared.empty() || shared != shared_) {
+    ASSIGN_OR_RETURN(spec_, experiments::ReadJob(job.spec));
+    shared_ = std::move(shared);
+  }
+  spec_.set_learning_rate(job.learning_rate);
+  spec_.set_seed(job.seed);
+  return spec_;
+}
+
+absl::StatusOr<std::vector<Leasing::Work*>> Leasing::WorksFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities) {
+  if (!works_) {
+    ASSIGN_OR_RETURN(std::vector<store::RequirementRow> rows, store::Requirements(db));
+    works_.emplace();
+    for (store::RequirementRow& row : rows) {
+      const experiments::Kind* kind = experiments::FindKind(row.requirement.experiment);
+      works_->push_back({.row = std::move(row), .noop = kind != nullptr && kind->ComputesNothing()});
     }
-    ASSIGN_OR_RETURN(int64_t attempt, store::StartAttempt(tx,
-                                                          {.worker = worker.id,
-                                                           .incarnation = worker.incarnation,
-                                                           .started_at = now,
-                                                           .build = worker.build,
-                                                           .device = worker.device,
-                                                           .threads = worker.threads,
-                                                           .start_step = group->checkpoint_step},
-                                                          nums));
-    ASSIGN_OR_RETURN(v1::Lease lease, BuildLease(tx, attempt));
-    effects.started.push_back({.attempt = attempt,
-                               .live = {.worker = worker.id,
-                                        .worker_name = worker.name,
-                                        .task = jobs[0].requirement.task,
-                                        .encoding = ToText({jobs[0].requirement.encoding, jobs[0].randomized}),
-                                        .members = static_cast<int>(jobs.size()),
-                                        .step = group->checkpoint_step,
-                                        .steps = jobs[0].steps,
-                                        .phase = "starting"}});
-    return lease;
+  }
+  auto able = able_.find(worker);
+  if (able == able_.end()) {
+    std::vector<size_t> indexes;
+    for (size_t i = 0; i < works_->size(); ++i) {
+      ASSIGN_OR_RETURN(core::Needs needs, NeedsOf(db, (*works_)[i].row.requirement));
+      if (core::WhyUnable(needs, abilities).empty()) indexes.push_back(i);
+    }
+    able = able_.emplace(worker, std::move(indexes)).first;
+  }
+  std::vector<Work*> works;
+  for (const size_t i : able->second) {
+    Work& work = (*works_)[i];
+    if (!work.head || *work.head) works.push_back(&work);  // Else nothing is ready.
+  }
+  return works;
+}
+
+absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vector<Work*>& works, const Room& room) {
+  const Work* sure = nullptr;  // Looked at just now.
+  while (true) {
+    std::vector<Work*> ready;
+    std::vector<core::GroupHead> heads;
+    for (Work* work : works) {
+      if ((work->noop ? room.noops : room.packs) == 0) continue;
+      if (!work->head) {
+        ASSIGN_OR_RETURN(work->head, store::NextGroup(db, work->row.num));
+      }
+      if (!*work->head) continue;
+      ready.push_back(work);
+      heads.push_back({.priority = (*work->head)->priority, .first = (*work->head)->first});
+    }
+    const std::optional<size_t> next = core::NextInLine(heads);
+    if (!next) return Turn{};
+    Work* const work = ready[*next];
+    if (work == sure) {
+      heads.erase(heads.begin() + static_cast<std::ptrdiff_t>(*next));
+      const std::optional<size_t> then = core::NextInLine(heads);
+      return Turn{.work = work, .before = then ? std::optional(heads[*then]) : std::nullopt};
+    }
+    ASSIGN_OR_RETURN(work->head, store::NextGroup(db, work->row.num));
+    sure = work;
+  }
+}
+
+absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
+                            v1::SynchronizeResponse& response, Effects& effects) {
+  if (room.packs == 0 && room.noops == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Work*> works, WorksFor(tx, worker.id, abilities));
+  while (true) {
+    ASSIGN_OR_RETURN(const Turn turn, Next(tx, works, room));
+    if (turn.work == nullptr) return absl::OkStatus();
+    const store::LeaseGroup group = **turn.work->head;
+    turn.work->head.reset();  // It goes now.
+    std::vector<store::JobRow> ready;
+    if (turn.work->noop) {
+      ASSIGN_OR_RETURN(ready, store::FirstReady(tx, turn.work->row.num, room.noops));
+      if (turn.before) std::erase_if(ready, [&](const store::JobRow& job) { return core::ComesBefore(*turn.before, {job.priority, job.num}); });
+    } else {
+      ASSIGN_OR_RETURN(ready, store::JobsOfGroup(tx, group, core::PackLimit(abilities)));
+    }
+    if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", group.first));
+    ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), specs_, effects));
+    const size_t count = usable.jobs.size();
+    if (count == 0) continue;  // All of them have failed, so the next look finds others.
+    const size_t pack = turn.work->noop ? 1 : count;
+    for (size_t at = 0; at < count; at += pack) {
+      RETURN_IF_ERROR(LeasePack(tx, worker, std::span(usable.jobs).subspan(at, pack), std::span(usable.leased).subspan(at, pack), now,
+                                response, effects));
+      --(turn.work->noop ? room.noops : room.packs);
+    }
   }
 }
 
@@ -120,15 +218,11 @@ absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt) {
   v1::Lease lease;
   lease.set_attempt(static_cast<uint64_t>(attempt));
   ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(db, attempt));
+  SpecReader specs;
   for (const store::JobRow& job : jobs) {
-    ASSIGN_OR_RETURN(*lease.add_jobs(), BuildJob(db, job));
+    ASSIGN_OR_RETURN(*lease.add_jobs(), BuildJob(db, job, specs));
   }
-  if (jobs.empty() || jobs[0].requirement.data.empty()) return lease;
-  ASSIGN_OR_RETURN(std::optional<store::DataSetRow> data_set, store::FindDataSet(db, jobs[0].requirement.data));
-  if (!data_set) return absl::InternalError(fmt::format("a lease for the data set '{}', which the store does not know", jobs[0].requirement.data));
-  lease.mutable_data()->set_name(data_set->name);
-  lease.mutable_data()->set_sha256(data_set->sha256);
-  lease.mutable_data()->set_bytes(data_set->bytes);
+  if (!jobs.empty()) RETURN_IF_ERROR(AddData(db, jobs[0].requirement.data, lease));
   return lease;
 }
 

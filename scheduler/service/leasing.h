@@ -1,34 +1,71 @@
 // Finding work for a worker, and the leases that it is sent.
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <vector>
 
 #include "longreach/v1/worker.pb.h"
 #include "proto/base/status.h"
+#include "scheduler/core/packs.h"
 #include "scheduler/service/effects.h"
 #include "store/attempts.h"
+#include "store/jobs.h"
 #include "store/workers.h"
 
 namespace longreach::service {
 
+// Reads jobs' specifications. Neighbours differ in learning rate and seed, which are columns too, so what they share is read once.
+class SpecReader {
+ public:
+  absl::StatusOr<v1::JobSpec> Read(const store::JobRow& job);
+
+ private:
+  std::string shared_;  // The text of the last one, without the lines of the two.
+  v1::JobSpec spec_;
+};
+
 // Gives jobs to workers. One object lives as long as the engine and is used within its events only.
 class Leasing {
  public:
-  // Leases the pack whose turn it is, of those that the worker can train; nothing when there is none. Jobs whose inputs
-  // turn out to be gone for good fail on the way.
-  absl::StatusOr<std::optional<v1::Lease>> LeaseNext(sql::Transaction& tx, const store::WorkerRow& worker,
-                                                     const v1::Abilities& abilities, WallTime now, Effects& effects);
+  // How many more attempts a worker gets: packs for its trainer, and jobs that need none, each as a pack of its own.
+  struct Room {
+    int packs = 0;
+    int noops = 0;
+  };
+  // Leases the packs whose turn it is, of those that the worker can train. Jobs whose inputs turn out to be gone for good fail
+  // on the way.
+  absl::Status Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
+                     v1::SynchronizeResponse& response, Effects& effects);
 
-  // Something may have become ready, or an event was taken back: nothing that was seen before counts.
-  void Forget() { empty_.clear(); }
+  // Something may have become ready, a worker can do other things, or an event was taken back: nothing that was seen before counts.
+  void Forget() {
+    works_.reset();
+    able_.clear();
+  }
 
  private:
-  absl::StatusOr<std::optional<store::LeaseGroup>> NextGroup(sql::Connection& db, const v1::Abilities& abilities);
+  // One kind of work.
+  struct Work {
+    store::RequirementRow row;
+    bool noop = false;
+    // Its first job in line, as it was seen; not seen: nullopt in an optional that is there.
+    std::optional<std::optional<store::LeaseGroup>> head = {};
+  };
+  struct Turn {
+    Work* work = nullptr;                   // nullptr: there is nothing to lease.
+    std::optional<core::GroupHead> before;  // Its jobs come before this one, which is another's.
+  };
+  absl::StatusOr<std::vector<Work*>> WorksFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities);
+  static absl::StatusOr<Turn> Next(sql::Connection& db, const std::vector<Work*>& works, const Room& room);
 
-  // Kinds of work without a ready job, as far as is known: they need not be asked again.
-  std::set<int64_t> empty_;
+  // What was seen. A head may have gone since, so it is looked at again before it counts; that an earlier one has come is for
+  // Forget() to say.
+  std::optional<std::vector<Work>> works_;
+  // Which of them each worker can do, until its abilities change: then Forget() is called, too.
+  std::map<std::string, std::vector<size_t>> able_;
+  SpecReader specs_;
 };
 
 // The lease of a running attempt as it is sent, and sent again until the worker holds it. NOT_FOUND: an input is gone.

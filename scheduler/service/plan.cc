@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <unordered_map>
-#include <unordered_set>
+#include <optional>
+#include <vector>
 
 #include "proto/types/canonical.h"
 #include "scheduler/core/packs.h"
@@ -19,64 +18,6 @@ namespace {
 // Attempts that the estimate looks back at.
 constexpr int kLookBack = 200;
 
-// Counts jobs, each once, whatever role it has.
-class Counter {
- public:
-  explicit Counter(sql::Connection& db) : db_(db) {}
-
-  absl::Status Add(const experiments::ExpandedJob& job, bool member) {
-    for (const experiments::ExpandedJob& maker : job.prerequisites) RETURN_IF_ERROR(Add(maker, false));
-    bool& is_member = seen_.try_emplace(job.id.value, false).first->second;
-    const bool counted = !counted_.insert(job.id.value).second;
-    is_member |= member;
-    if (counted) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::optional<store::State> state, store::FindJobState(db_, job.id.value));
-    if (state == store::State::kSucceeded) {
-      done_.insert(job.id.value);
-      return absl::OkStatus();
-    }
-    // Jobs that could be one pack cost the same.
-    if (job.pack_key != cost_of_) cost_ = experiments::FindKind(job.spec.experiment())->CostOf(job.spec);
-    cost_of_ = job.pack_key;
-    flops_ += cost_.flops;
-    checkpoint_bytes_ += cost_.checkpoint_bytes;
-    ++open_[job.pack_key];
-    return absl::OkStatus();
-  }
-
-  v1::Plan Plan(int pack_limit) const {
-    v1::Plan plan;
-    int64_t prerequisites = 0;
-    int64_t prerequisites_done = 0;
-    int64_t done = 0;
-    for (const auto& [id, is_member] : seen_) {
-      if (!is_member) ++prerequisites;
-      if (done_.contains(id)) ++(is_member ? done : prerequisites_done);
-    }
-    int64_t packs = 0;
-    for (const auto& [key, jobs] : open_) packs += core::PacksOf(jobs, pack_limit);
-    plan.set_jobs(static_cast<int>(static_cast<int64_t>(seen_.size()) - prerequisites));
-    plan.set_done(static_cast<int>(done));
-    plan.set_prerequisites(static_cast<int>(prerequisites));
-    plan.set_prerequisites_done(static_cast<int>(prerequisites_done));
-    plan.set_packs(static_cast<int>(packs));
-    plan.set_flops(flops_);
-    plan.set_checkpoint_bytes(checkpoint_bytes_);
-    return plan;
-  }
-
- private:
-  sql::Connection& db_;
-  std::unordered_map<std::string, bool> seen_;  // Whether it is a member.
-  std::unordered_set<std::string> counted_;
-  std::unordered_set<std::string> done_;
-  std::unordered_map<std::string, int64_t> open_;  // Jobs by pack key.
-  std::string cost_of_;  // Pack key of the job that cost_ is of.
-  experiments::Cost cost_;
-  double flops_ = 0;
-  double checkpoint_bytes_ = 0;
-};
-
 // Rates of finished attempts, newest first, by worker.
 struct Rates {
   std::vector<double> all;
@@ -90,18 +31,70 @@ absl::StatusOr<Rates> MeasuredRates(sql::Connection& db) {
     const absl::StatusOr<v1::JobSpec> job = experiments::ReadJob(attempt.spec);
     if (!job.ok()) continue;  // Of a kind that this program does not know.
     const double rate = experiments::FindKind(job->experiment())->CostOf(*job).flops * attempt.members / attempt.seconds;
+    if (rate <= 0) continue;  // It computed nothing, so its time says nothing.
     rates.all.push_back(rate);
     rates.of_worker[attempt.worker].push_back(rate);
   }
   return rates;
 }
 
+absl::Status AddWithPrerequisites(sql::Connection& db, const experiments::ExpandedJob& job, bool member, PlanCounter& counter) {
+  for (const experiments::ExpandedJob& maker : job.prerequisites) RETURN_IF_ERROR(AddWithPrerequisites(db, maker, false, counter));
+  ASSIGN_OR_RETURN(std::optional<store::State> state, store::FindJobState(db, job.id.value));
+  counter.Add(job, member, state == store::State::kSucceeded);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live) {
-  Counter counter(db);
-  for (int64_t i = 0; i < sweep.size(); ++i) RETURN_IF_ERROR(counter.Add(sweep.At(i), true));
+void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, int64_t jobs) {
+  // Jobs that could be one pack cost the same.
+  if (pack_key != cost_of_) {
+    const experiments::Kind* kind = experiments::FindKind(spec.experiment());
+    cost_ = kind->CostOf(spec);
+    needs_trainer_ = !kind->ComputesNothing();
+    cost_of_ = pack_key;
+  }
+  flops_ += cost_.flops * static_cast<double>(jobs);
+  checkpoint_bytes_ += cost_.checkpoint_bytes * static_cast<double>(jobs);
+  (needs_trainer_ ? open_[pack_key] : alone_) += jobs;
+}
 
+void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, bool succeeded) {
+  if (!distinct_) {
+    const auto [role, is_new] = seen_.try_emplace(job.id.value, Role{.member = member, .succeeded = succeeded});
+    if (!is_new) {
+      if (!member || role->second.member) return;
+      // It was counted as what another job needs.
+      role->second.member = true;
+      --prerequisites_;
+      ++members_;
+      if (!role->second.succeeded) return;
+      --prerequisites_done_;
+      ++members_done_;
+      return;
+    }
+  }
+  ++(member ? members_ : prerequisites_);
+  if (!succeeded) return AddOpen(job.spec, job.pack_key, 1);
+  ++(member ? members_done_ : prerequisites_done_);
+}
+
+v1::Plan PlanCounter::Plan(int pack_limit) const {
+  int64_t packs = alone_;
+  for (const auto& [key, jobs] : open_) packs += core::PacksOf(jobs, pack_limit);
+  v1::Plan plan;
+  plan.set_jobs(static_cast<int>(members_));
+  plan.set_done(static_cast<int>(members_done_));
+  plan.set_prerequisites(static_cast<int>(prerequisites_));
+  plan.set_prerequisites_done(static_cast<int>(prerequisites_done_));
+  plan.set_packs(static_cast<int>(packs));
+  plan.set_flops(flops_);
+  plan.set_checkpoint_bytes(checkpoint_bytes_);
+  return plan;
+}
+
+absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& counter, const LiveBoard::State& live) {
   ASSIGN_OR_RETURN(Rates rates, MeasuredRates(db));
   int pack_limit = 0;
   std::vector<double> worker_rates;
@@ -121,6 +114,27 @@ absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& s
   plan.set_hours_low(estimate.hours_low);
   plan.set_hours_high(estimate.hours_high);
   return plan;
+}
+
+absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live) {
+  PlanCounter counter(!sweep.has_inputs());
+  for (int64_t i = 0; i < sweep.size(); ++i) RETURN_IF_ERROR(AddWithPrerequisites(db, sweep.At(i), true, counter));
+  return Estimated(db, counter, live);
+}
+
+absl::StatusOr<v1::Plan> PlanOfSweep(sql::Connection& db, const store::SweepRow& sweep, const LiveBoard::State& live) {
+  PlanCounter counter(true);
+  counter.members_ = sweep.counts.jobs();
+  counter.members_done_ = sweep.counts.succeeded;
+  ASSIGN_OR_RETURN(const store::Prerequisites prerequisites, store::CountPrerequisites(db, sweep.num));
+  counter.prerequisites_ = prerequisites.jobs;
+  counter.prerequisites_done_ = prerequisites.succeeded;
+  ASSIGN_OR_RETURN(const std::vector<store::OpenJobs> open, store::OpenJobsOfSweep(db, sweep.num));
+  for (const store::OpenJobs& jobs : open) {
+    ASSIGN_OR_RETURN(const v1::JobSpec spec, experiments::ReadJob(jobs.spec));
+    counter.AddOpen(spec, PackKeyOf(jobs.spec), jobs.jobs);
+  }
+  return Estimated(db, counter, live);
 }
 
 }  // namespace longreach::service

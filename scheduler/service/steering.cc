@@ -18,7 +18,7 @@ namespace longreach::service {
 namespace {
 
 // Jobs in one event: a large sweep is written in many, and workers' calls go in between.
-constexpr int64_t kJobsInEvent = 2000;
+constexpr int64_t kJobsInEvent = 1000;
 
 store::NewJob ToNewJob(const experiments::ExpandedJob& job) {
   store::NewJob row;
@@ -45,36 +45,42 @@ store::NewJob ToNewJob(const experiments::ExpandedJob& job) {
 // Jobs in the order in which they can be written: what makes an input comes before what needs it.
 class Batch {
  public:
-  void Add(const experiments::ExpandedJob& job, bool member) {
-    for (const experiments::ExpandedJob& maker : job.prerequisites) Add(maker, false);
+  explicit Batch(bool distinct) : counter_(distinct) {}
+
+  void Add(experiments::ExpandedJob job, bool member) {
+    for (experiments::ExpandedJob& maker : job.prerequisites) Add(std::move(maker), false);
     // A prerequisite of many members is written once; members are different by themselves.
     if (!member && !makers_.insert(job.id.value).second) return;
-    jobs_.push_back(ToNewJob(job));
-    is_member_.push_back(member);
+    rows_.push_back(ToNewJob(job));
+    jobs_.push_back({std::move(job), member});
   }
 
   absl::Status Insert(sql::Transaction& tx) {
-    ASSIGN_OR_RETURN(store::InsertedJobs inserted, store::InsertJobs(tx, jobs_));
-    nums_ = std::move(inserted.nums);
+    ASSIGN_OR_RETURN(inserted_, store::InsertJobs(tx, rows_));
     return absl::OkStatus();
   }
 
   // After the event is on disk.
   void Move(std::vector<int64_t>& members, std::vector<int64_t>& prerequisites, std::vector<int64_t>& with_inputs) {
-    for (size_t i = 0; i < nums_.size(); ++i) {
-      (is_member_[i] ? members : prerequisites).push_back(nums_[i]);
-      if (!jobs_[i].inputs.empty()) with_inputs.push_back(nums_[i]);
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      const auto& [job, member] = jobs_[i];
+      const int64_t num = inserted_.nums[i];
+      (member ? members : prerequisites).push_back(num);
+      if (!rows_[i].inputs.empty()) with_inputs.push_back(num);
+      counter_.Add(job, member, inserted_.states[i] == store::State::kSucceeded);
     }
     jobs_.clear();
-    is_member_.clear();
-    nums_.clear();
+    rows_.clear();
   }
 
+  const PlanCounter& counter() const { return counter_; }
+
  private:
-  std::vector<store::NewJob> jobs_;
-  std::vector<bool> is_member_;
-  std::vector<int64_t> nums_;
+  std::vector<std::pair<experiments::ExpandedJob, bool>> jobs_;  // And whether it is a member.
+  std::vector<store::NewJob> rows_;
+  store::InsertedJobs inserted_;
   std::unordered_set<std::string> makers_;
+  PlanCounter counter_;
 };
 
 // All workers that train something of a sweep that it does not want now.
@@ -136,7 +142,7 @@ void Engine::SubmitSteering(std::function<absl::Status(sql::Transaction&, Effect
                [this, effects, apply = std::move(apply)](sql::Transaction& tx) {
                  if (forget_leasing_.exchange(false)) leasing_.Forget();
                  RETURN_IF_ERROR(apply(tx, *effects));
-                 if (effects->work) leasing_.Forget();
+                 leasing_.Forget();  // Jobs may have become ready, or others more urgent.
                  return absl::OkStatus();
                },
            .done =
@@ -157,20 +163,31 @@ absl::Status Engine::RunEvent(std::function<absl::Status(sql::Transaction&, Effe
 absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store) {
   ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec()));
   v1::SubmitSweepResponse response;
+  bool known = false;
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-    ASSIGN_OR_RETURN(*response.mutable_plan(), MakePlan(snapshot, sweep, board_.Read()));
+    ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(snapshot, sweep.id().value));
+    known = row.has_value();  // Then so are all of its jobs: a sweep comes after them, and neither ever goes.
+    if (known) {
+      ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, *row, board_.Read()));
+    } else if (request.dry_run()) {
+      ASSIGN_OR_RETURN(*response.mutable_plan(), MakePlan(snapshot, sweep, board_.Read()));
+    }
   }
   if (request.dry_run()) return response;
 
-  Batch batch;
+  Batch batch(!sweep.has_inputs());
   std::vector<int64_t> members, prerequisites, with_inputs;
-  for (int64_t i = 0; i < sweep.size(); ++i) {
+  for (int64_t i = 0; i < sweep.size() && !known; ++i) {
     batch.Add(sweep.At(i), true);
     if ((i + 1) % kJobsInEvent != 0 && i + 1 != sweep.size()) continue;
     // Until the sweep itself is there, its jobs are wanted by nobody.
     RETURN_IF_ERROR(RunEvent([&batch](sql::Transaction& tx, Effects&) { return batch.Insert(tx); }));
     batch.Move(members, prerequisites, with_inputs);
+  }
+  if (!known) {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+    ASSIGN_OR_RETURN(*response.mutable_plan(), Estimated(snapshot, batch.counter(), board_.Read()));
   }
   const auto apply = [&](sql::Transaction& tx, Effects& effects) -> absl::Status {
     const WallTime now = clock_.Wall();
@@ -182,6 +199,9 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
       RETURN_IF_ERROR(store::SetSweepState(tx, num, core::Submit(before->state)));
       RETURN_IF_ERROR(store::SetSweepAsked(tx, num, now));
       if (request.has_priority()) RETURN_IF_ERROR(store::SetSweepPriority(tx, num, request.priority()));
+      if (sweep.has_inputs()) {
+        ASSIGN_OR_RETURN(with_inputs, store::SweepJobsWithInputs(tx, num));
+      }
     } else {
       ASSIGN_OR_RETURN(num, store::InsertSweep(tx, {.id = sweep.id().value,
                                                     .name = sweep.name(),
@@ -190,8 +210,10 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
                                                     .submitted_at = now}));
       RETURN_IF_ERROR(store::AddSweepJobs(tx, num, members, prerequisites));
     }
-    RETURN_IF_ERROR(store::RefreshWanted(tx, num));
-    RETURN_IF_ERROR(store::ReviveCancelledJobs(tx, num).status());
+    // A live sweep's jobs are wanted, and none of them is cancelled.
+    const bool was_live = before && before->state == SweepState::kLive;
+    if (!was_live || request.has_priority()) RETURN_IF_ERROR(store::RefreshWanted(tx, num));
+    if (!was_live) RETURN_IF_ERROR(store::ReviveCancelledJobs(tx, num).status());
     for (const int64_t job : with_inputs) RETURN_IF_ERROR(SettleInputs(tx, job, effects));
     effects.work = true;
     // Another sweep's pause may have told packs to stop whose jobs are wanted again.

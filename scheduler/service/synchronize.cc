@@ -6,6 +6,7 @@
 
 #include "proto/types/time.h"
 #include "scheduler/core/packs.h"
+#include "scheduler/experiments/registry.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "store/workers.h"
@@ -13,23 +14,13 @@
 namespace longreach::service {
 namespace {
 
-absl::StatusOr<std::string> ToJson(const v1::Abilities& abilities) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  if (!google::protobuf::util::MessageToJsonString(abilities, &json, options).ok()) {
-    return absl::InvalidArgumentError("abilities: cannot be written as JSON");
-  }
-  return json;
-}
-
 // The worker's row, brought up to date. ABORTED: a newer incarnation was here.
-absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::SynchronizeRequest& request, WallTime now) {
+absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::SynchronizeRequest& request, std::string json, WallTime now,
+                                           Leasing& leasing) {
   ASSIGN_OR_RETURN(std::optional<store::WorkerRow> before, store::FindWorker(tx, request.worker()));
   if (before && before->incarnation > request.incarnation()) {
     return absl::AbortedError("a newer incarnation of this worker took over: this one must stop");
   }
-  ASSIGN_OR_RETURN(std::string json, ToJson(request.abilities()));
   const bool restarted = before && before->incarnation != request.incarnation();
   if (before && !restarted && before->abilities == json) return *before;
 
@@ -52,6 +43,7 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
   row.pack_limit = core::PackLimit(abilities);
   row.seen_at = now;
   RETURN_IF_ERROR(store::PutWorker(tx, row));
+  leasing.Forget();
   // The first bytes that anybody announces under a name are what the name means; others' are not used.
   for (const v1::DataSet& data : abilities.data_sets()) {
     store::DataSetRow data_row;
@@ -81,8 +73,17 @@ absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& req
   return absl::OkStatus();
 }
 
+bool AnyFailed(const v1::SynchronizeRequest& request) {
+  return std::ranges::any_of(request.finished(), [](const v1::AttemptReport& report) { return *FromProto(report.outcome()) == Outcome::kFailed; });
+}
+
 bool AllWanted(const std::vector<store::JobRow>& jobs) {
   return std::ranges::all_of(jobs, [](const store::JobRow& job) { return job.wanted; });
+}
+
+bool NeedsNoTrainer(const std::vector<store::JobRow>& jobs) {
+  const experiments::Kind* kind = jobs.empty() ? nullptr : experiments::FindKind(jobs[0].requirement.experiment);
+  return kind != nullptr && kind->ComputesNothing();
 }
 
 // What should become of an attempt that the worker holds and that is running.
@@ -112,6 +113,21 @@ std::string ToldBy(const v1::SynchronizeResponse& response) {
 
 }  // namespace
 
+absl::StatusOr<std::string> AbilitiesJson::Of(const std::string& worker, const v1::Abilities& abilities) {
+  const std::string bytes = abilities.SerializeAsString();
+  const auto known = texts_.find(worker);
+  if (known != texts_.end() && known->second.bytes == bytes) return known->second.json;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(abilities, &json, options).ok()) {
+    return absl::InvalidArgumentError("abilities: cannot be written as JSON");
+  }
+  if (texts_.size() >= kMost) texts_.clear();
+  texts_.insert_or_assign(worker, Text{.bytes = bytes, .json = json});
+  return json;
+}
+
 absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& request, Decision& decision) {
   const WallTime now = clock_.Wall();
   v1::SynchronizeResponse& response = decision.response;
@@ -119,11 +135,13 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   *response.mutable_lease_term() = ToDuration(options_.lease_term);
   *response.mutable_renew_every() = ToDuration(options_.renew_every);
 
-  RETURN_IF_ERROR(Register(tx, request, now).status());
+  ASSIGN_OR_RETURN(std::string json, abilities_json_.Of(request.worker(), request.abilities()));
+  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, Register(tx, request, std::move(json), now, leasing_));
   RETURN_IF_ERROR(TakeReports(tx, request, now, response, effects));
-  // Its own reports may have put it aside.
-  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, store::FindWorker(tx, request.worker()));
-  if (!worker) return absl::InternalError("a worker's row is gone");
+  if (AnyFailed(request)) {  // Its own reports may have put it aside.
+    ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));
+    if (!worker) return absl::InternalError("a worker's row is gone");
+  }
   const bool active = worker->state == store::WorkerState::kActive && !request.leaving();
   const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;
   if (worker->state != store::WorkerState::kActive) response.set_refused(worker->reason);
@@ -132,6 +150,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   for (const v1::HeldAttempt& attempt : request.held()) held.emplace(static_cast<int64_t>(attempt.attempt()), &attempt);
   std::set<int64_t> running;
   int unconfirmed = 0;
+  int unconfirmed_noops = 0;
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::UnfinishedAttempts(tx, request.worker()));
   for (const store::AttemptRow& attempt : attempts) {
     if (const auto told = held.find(attempt.id); told != held.end()) {
@@ -147,7 +166,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt.id));
     const absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt.id);
     if (active && AllWanted(jobs) && lease.ok()) {
-      ++unconfirmed;
+      ++(NeedsNoTrainer(jobs) ? unconfirmed_noops : unconfirmed);
       *response.add_leases() = *lease;
       continue;
     }
@@ -162,12 +181,12 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   }
 
   if (effects.work) leasing_.Forget();
-  const int wanted = active ? core::NewLeases(request.free_slots(), unconfirmed) : 0;
-  for (int i = 0; i < wanted; ++i) {
-    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, leasing_.LeaseNext(tx, *worker, request.abilities(), now, effects));
-    if (!lease) break;
-    *response.add_leases() = *std::move(lease);
+  Leasing::Room room;
+  if (active) {
+    room.packs = core::NewLeases(request.free_slots(), unconfirmed);
+    room.noops = core::NewLeases(request.free_noop_slots(), unconfirmed_noops, core::kMaxNoopSlots);
   }
+  RETURN_IF_ERROR(leasing_.Lease(tx, *worker, request.abilities(), room, now, response, effects));
   decision.told = ToldBy(response);
   return absl::OkStatus();
 }

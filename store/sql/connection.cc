@@ -1,5 +1,8 @@
 #include "store/sql/connection.h"
 
+#include <array>
+#include <functional>
+
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -10,8 +13,21 @@ struct Handle {
   sqlite3* database = nullptr;
   std::filesystem::path file;
   // Idle statements by their text. Nodes of a map stay where they are, so Rows may point at its lists.
-  std::map<std::string, std::vector<sqlite3_stmt*>, std::less<>> idle;
+  using Idle = std::map<std::string, std::vector<sqlite3_stmt*>, std::less<>>;
+  Idle idle;
+  // Where the texts that were asked for last are in it, by where they lie in memory: most are literals, and looking through the
+  // map takes as long as some statements do.
+  std::array<Idle::iterator, 256> recent;
 
+  Handle() { recent.fill(idle.end()); }
+  Idle::iterator Find(std::string_view sql) {
+    Idle::iterator& place = recent[(std::hash<const char*>()(sql.data()) >> 3) % recent.size()];
+    if (place == idle.end() || place->first != sql) {
+      place = idle.find(sql);
+      if (place == idle.end()) place = idle.emplace(std::string(sql), std::vector<sqlite3_stmt*>()).first;
+    }
+    return place;
+  }
   ~Handle() {
     for (const auto& [text, statements] : idle) {
       for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);
@@ -126,6 +142,10 @@ absl::StatusOr<Connection> Connection::Open(const std::filesystem::path& file, M
     case Mode::kReadWrite: flags |= SQLITE_OPEN_READWRITE; break;
     case Mode::kReadWriteCreate: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE; break;
   }
+  // Nobody asks how much memory SQLite has, and counting it takes a lock of the whole process with every allocation. Of no effect,
+  // and no harm, once SQLite has begun.
+  static const int not_counted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  (void)not_counted;
   auto handle = std::make_unique<internal::Handle>();
   handle->file = file;
   const std::string what = fmt::format("cannot open '{}'", file.string());
@@ -145,9 +165,7 @@ absl::StatusOr<Connection> Connection::Open(const std::filesystem::path& file, M
 }
 
 absl::StatusOr<internal::Prepared> Connection::Prepare(std::string_view sql, int parameters) {
-  auto found = handle_->idle.find(sql);
-  if (found == handle_->idle.end()) found = handle_->idle.emplace(std::string(sql), std::vector<sqlite3_stmt*>()).first;
-  std::vector<sqlite3_stmt*>& home = found->second;
+  std::vector<sqlite3_stmt*>& home = handle_->Find(sql)->second;
   sqlite3_stmt* statement = nullptr;
   if (!home.empty()) {
     statement = home.back();

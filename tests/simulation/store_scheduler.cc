@@ -142,7 +142,8 @@ class StoreScheduler final : public Scheduler {
     v1::SubmitSweepRequest request;
     request.mutable_spec()->CopyFrom(universe_.sweeps[static_cast<size_t>(sweep)].spec);
     if (priority) request.set_priority(*priority);
-    submitting_ = 1;
+    // The jobs of a sweep that is there are not added again.
+    submitting_ = model_.sweeps()[static_cast<size_t>(sweep)].state == Model::SweepState::kAbsent ? 1 : 2;
     submitted_ = sweep;
     submitted_priority_ = priority;
     const absl::StatusOr<v1::SubmitSweepResponse> response = engine_->SubmitSweep(request, *store_);

@@ -138,6 +138,8 @@ TEST(StoreTest, FindingWorkNeverScansTheJobs) {
         "AND wanted = 1 ORDER BY priority DESC, num LIMIT 1",
         "SELECT j.num FROM jobs AS j WHERE j.pack_key = 'x' AND j.checkpoint_step = 0 AND j.split_group = 0 "
         "AND j.state = 'queued' AND j.wanted = 1 ORDER BY j.priority DESC, j.num LIMIT 9",
+        "SELECT j.num, r.task FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement WHERE j.requirement = 1 "
+        "AND j.state = 'queued' AND j.wanted = 1 ORDER BY j.priority DESC, j.num LIMIT 256",
         "SELECT 1 FROM jobs WHERE attempt = 7 AND state = 'leased'"}) {
     ASSERT_OK_AND_ASSIGN(sql::Rows rows, test.db().Query("EXPLAIN QUERY PLAN " + query));
     while (rows.Next()) {

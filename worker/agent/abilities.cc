@@ -4,6 +4,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/catalog/catalog.h"
+#include "worker/agent/noop.h"
 
 namespace longreach::agent {
 
@@ -16,6 +17,7 @@ v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& na
   abilities.set_memory_bytes(trainer.memory_bytes());
   abilities.set_pack_limit(pack_limit);
   *abilities.mutable_experiments() = trainer.experiments();
+  abilities.add_experiments(std::string(kNoop));  // Needs no trainer.
   for (const catalog::Task& task : catalog::Tasks()) {
     v1::Ability& ability = *abilities.add_tasks();
     ability.set_name(std::string(task.name));

@@ -10,6 +10,7 @@
 #include "worker/agent/abilities.h"
 #include "worker/agent/files.h"
 #include "worker/agent/log.h"
+#include "worker/agent/noop.h"
 
 namespace longreach::agent {
 namespace {
@@ -82,6 +83,9 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   }
   for (const auto& [number, attempt] : attempts_) *request.add_held() = HeldOf(*attempt);
   request.set_free_slots(FreeSlots());
+  // More of them only when all that were done go with this call.
+  const bool owes_more = outbox_.reports().size() > kReportsPerCall;
+  request.set_free_noop_slots(leaving_ || owes_more ? 0 : kNoopsAtOnce);
   size_t bytes = 0;
   for (const auto& [number, report] : outbox_.reports()) {
     bytes += report.ByteSizeLong();
@@ -123,7 +127,12 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
     outbox_.Remove(attempt);
   }
   for (const v1::Directive& directive : response.directives()) changed |= Follow(directive);
-  for (const v1::Lease& lease : response.leases()) changed |= Take(lease);
+  std::vector<v1::AttemptReport> noops;
+  for (const v1::Lease& lease : response.leases()) {
+    if (!IsNoop(lease)) changed |= Take(lease);
+    else if (!leaving_ && !outbox_.reports().contains(lease.attempt())) noops.push_back(NoopReport(lease));
+  }
+  changed |= ReportNoops(std::move(noops));
   if (response.refused() != refused_) {
     refused_ = response.refused();
     if (!refused_.empty()) LogWarning(fmt::format("the scheduler gives no work: {}", refused_));
@@ -175,6 +184,16 @@ bool Agent::Take(const v1::Lease& lease) {
   LogInfo(fmt::format("attempt {}: taken, {}", attempt->number(), Described(lease)));
   attempts_[attempt->number()] = attempt;
   BeginFetch(attempt);
+  return true;
+}
+
+bool Agent::ReportNoops(std::vector<v1::AttemptReport> reports) {
+  if (reports.empty()) return false;
+  const size_t count = reports.size();
+  if (const absl::Status written = outbox_.AddAll(std::move(reports)); !written.ok()) {
+    LogWarning(fmt::format("the reports of {} no-op job(s) are in memory only: {}", count, std::string(written.message())));
+  }
+  LogInfo(fmt::format("{} no-op job(s) done", count));
   return true;
 }
 

@@ -87,6 +87,7 @@ class Agent {
   bool OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
   bool Follow(const v1::Directive& directive);
   bool Take(const v1::Lease& lease);
+  bool ReportNoops(std::vector<v1::AttemptReport> reports);
   int FreeSlots() const;
   bool Holds(const AttemptPtr& attempt) const;
   void Stop(const AttemptPtr& attempt);

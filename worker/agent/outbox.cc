@@ -11,6 +11,11 @@
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
+namespace {
+
+constexpr std::string_view kSharedPrefix = "from-";
+
+}  // namespace
 
 absl::StatusOr<Outbox> Outbox::Open(const std::filesystem::path& folder) {
   RETURN_IF_ERROR(MakeFolder(folder));
@@ -23,6 +28,7 @@ absl::StatusOr<Outbox> Outbox::Open(const std::filesystem::path& folder) {
   if (error) return absl::InternalError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
   for (const std::filesystem::path& file : files) {
     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file));
+    if (outbox.ReadShared(file, bytes)) continue;
     const std::optional<int64_t> attempt = ParseInteger(file.stem().string());
     v1::AttemptReport report;
     if (!attempt.has_value() || !report.ParseFromString(bytes) ||
@@ -38,6 +44,32 @@ absl::StatusOr<Outbox> Outbox::Open(const std::filesystem::path& folder) {
   return outbox;
 }
 
+// Such a file has the form of a call that hands its reports in, and the name of its first attempt.
+bool Outbox::ReadShared(const std::filesystem::path& file, const std::string& bytes) {
+  v1::SynchronizeRequest reports;
+  if (!file.stem().string().starts_with(kSharedPrefix) || !reports.ParseFromString(bytes) || reports.finished().empty()) return false;
+  if (file != SharedFileOf(reports.finished(0).attempt())) return false;
+  const auto shared = std::make_shared<Shared>(Shared{.file = file, .left = static_cast<size_t>(reports.finished_size())});
+  for (v1::AttemptReport& report : *reports.mutable_finished()) {
+    shared_[report.attempt()] = shared;
+    reports_[report.attempt()] = std::move(report);
+  }
+  return true;
+}
+
+absl::Status Outbox::AddAll(std::vector<v1::AttemptReport> reports) {
+  if (reports.empty()) return absl::OkStatus();
+  v1::SynchronizeRequest together;
+  const auto shared =
+      std::make_shared<Shared>(Shared{.file = SharedFileOf(reports.front().attempt()), .left = reports.size()});
+  for (v1::AttemptReport& report : reports) {
+    *together.add_finished() = report;
+    shared_[report.attempt()] = shared;
+    reports_[report.attempt()] = std::move(report);
+  }
+  return WriteFileSynced(shared->file, together.SerializeAsString());
+}
+
 absl::Status Outbox::Add(const v1::AttemptReport& report) {
   reports_[report.attempt()] = report;
   return WriteFileSynced(FileOf(report.attempt()), report.SerializeAsString());
@@ -46,8 +78,16 @@ absl::Status Outbox::Add(const v1::AttemptReport& report) {
 void Outbox::Remove(uint64_t attempt) {
   if (reports_.erase(attempt) == 0) return;
   std::error_code ignored;  // A report that comes back after a restart is acknowledged again.
-  std::filesystem::remove(FileOf(attempt), ignored);
+  const auto found = shared_.find(attempt);
+  if (found == shared_.end()) {
+    std::filesystem::remove(FileOf(attempt), ignored);
+    return;
+  }
+  if (--found->second->left == 0) std::filesystem::remove(found->second->file, ignored);
+  shared_.erase(found);
 }
+
+std::filesystem::path Outbox::SharedFileOf(uint64_t first) const { return folder_ / fmt::format("{}{}.pb", kSharedPrefix, first); }
 
 std::filesystem::path Outbox::FileOf(uint64_t attempt) const { return folder_ / fmt::format("{}.pb", attempt); }
 

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "longreach/v1/worker.pb.h"
 #include "proto/base/status.h"
@@ -18,6 +21,8 @@ class Outbox {
 
   // After OK the report is on disk. RESOURCE_EXHAUSTED when the disk is full: the report is kept in memory all the same.
   absl::Status Add(const v1::AttemptReport& report);
+  // The same of several at the price of one: they share a file until the last of them is forgotten.
+  absl::Status AddAll(std::vector<v1::AttemptReport> reports);
   // Forgets a report; of no effect when there is none.
   void Remove(uint64_t attempt);
 
@@ -27,9 +32,18 @@ class Outbox {
  private:
   explicit Outbox(std::filesystem::path folder) : folder_(std::move(folder)) {}
   std::filesystem::path FileOf(uint64_t attempt) const;
+  std::filesystem::path SharedFileOf(uint64_t first) const;
+  // Reads a file of several; false: it is none.
+  bool ReadShared(const std::filesystem::path& file, const std::string& bytes);
 
   std::filesystem::path folder_;
   std::map<uint64_t, v1::AttemptReport> reports_;
+  // A file of several reports, and how many of them are not forgotten.
+  struct Shared {
+    std::filesystem::path file;
+    size_t left = 0;
+  };
+  std::map<uint64_t, std::shared_ptr<Shared>> shared_;  // By attempt; a report that is not here has its own file.
 };
 
 }  // namespace longreach::agent

@@ -70,6 +70,9 @@ TEST(NextInLineTest, GoesByPriorityThenBySubmission) {
   EXPECT_FALSE(NextInLine({}).has_value());
   const GroupHead groups[] = {{.priority = 0, .first = 1}, {.priority = 5, .first = 9}, {.priority = 5, .first = 3}, {.priority = -1, .first = 0}};
   EXPECT_EQ(NextInLine(groups), 2u);
+  EXPECT_TRUE(ComesBefore(groups[2], groups[1]));
+  EXPECT_FALSE(ComesBefore(groups[1], groups[2]));
+  EXPECT_FALSE(ComesBefore(groups[1], groups[1]));
 }
 
 TEST(LimitsTest, WhatAWorkerClaimsIsBounded) {
@@ -81,6 +84,8 @@ TEST(LimitsTest, WhatAWorkerClaimsIsBounded) {
   EXPECT_EQ(PackLimit(abilities), kMaxPackLimit);
 
   EXPECT_EQ(NewLeases(2, 0), 2);
+  EXPECT_EQ(NewLeases(1'000'000, 0), kMaxSlots);
+  EXPECT_EQ(NewLeases(1'000'000, 6, kMaxNoopSlots), 250);
   EXPECT_EQ(NewLeases(2, 1), 1);
   EXPECT_EQ(NewLeases(1, 3), 0);
   EXPECT_EQ(NewLeases(-4, 0), 0);

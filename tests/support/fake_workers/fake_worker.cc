@@ -11,6 +11,7 @@
 #include "proto/catalog/catalog.h"
 #include "tests/support/fake_workers/results.h"
 #include "tests/support/fake_workers/upload.h"
+#include "worker/agent/noop.h"
 
 namespace longreach::fake {
 namespace {
@@ -28,7 +29,7 @@ v1::Abilities AllAbilities(const Options& options, const std::string& name) {
   abilities.set_threads(1);
   abilities.set_memory_bytes(1 << 30);
   abilities.set_pack_limit(options.pack_limit);
-  abilities.add_experiments("algorithmic");
+  abilities.add_experiments(options.noop ? "noop" : "algorithmic");
   for (const catalog::Task& task : catalog::Tasks()) {
     v1::Ability& ability = *abilities.add_tasks();
     ability.set_name(std::string(task.name));
@@ -138,7 +139,9 @@ void FakeWorker::CallNow() {
     if (request.finished_size() == kReportsPerCall) break;
     *request.add_finished() = report;
   }
-  request.set_free_slots(leaving_ ? 0 : std::max(0, options_.slots - static_cast<int>(held_.size())));
+  const int free = leaving_ ? 0 : std::max(0, options_.slots - static_cast<int>(held_.size()));
+  if (options_.noop) request.set_free_noop_slots(free);
+  else request.set_free_slots(free);
   request.set_leaving(leaving_ && held_.empty());
   request.set_may_wait(!leaving_);
   ++tally_.calls;
@@ -267,6 +270,7 @@ void FakeWorker::Finish(uint64_t attempt) {
 }
 
 void FakeWorker::Succeed(uint64_t attempt) {
+  if (options_.noop) return Report(attempt, agent::NoopReport(held_.at(attempt).lease));
   v1::AttemptReport report;
   report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
   for (const v1::LeasedJob& job : held_.at(attempt).lease.jobs()) *report.add_results() = ResultOf(job.id(), options_.lengths);

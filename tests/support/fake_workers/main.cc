@@ -37,6 +37,7 @@ int Main(int argc, char** argv) {
   app.add_option("--workers", options.workers)->check(CLI::Range(1, 100'000))->capture_default_str();
   app.add_option("--slots", options.slots, "Attempts that a worker holds at a time")->check(CLI::Range(1, 500))->capture_default_str();
   app.add_option("--pack-limit", options.pack_limit)->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_flag("--noop", options.noop, "Take jobs of the experiment kind 'noop', and no others");
   app.add_option("--connections", options.connections, "A number, 'shared' (one for all) or 'own' (one for each)")
       ->transform(CLI::Validator(ReadConnections, "own|shared|N"))->capture_default_str();
   app.add_option("--train-s", options.train_s, "Mean time that an attempt takes")->check(CLI::NonNegativeNumber)->capture_default_str();

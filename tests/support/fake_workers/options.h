@@ -16,6 +16,7 @@ struct Options {
   int workers = 100;
   int slots = 1;
   int pack_limit = 1;
+  bool noop = false;  // Takes jobs of the kind "noop", and no others.
   int connections = 1;  // That the workers share; 0: each has its own.
   // How long an attempt "trains": drawn between half of it and one and a half; 0: not at all.
   double train_s = 0;

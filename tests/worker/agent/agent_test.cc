@@ -56,9 +56,32 @@ TEST_F(AgentTest, SaysWhatItCanDo) {
   EXPECT_EQ(call.abilities().threads(), 1);
   EXPECT_EQ(call.abilities().pack_limit(), 16);
   EXPECT_GT(call.abilities().memory_bytes(), 0);
-  EXPECT_THAT(call.abilities().experiments(), ElementsAre("algorithmic", "images", "language"));
+  EXPECT_THAT(call.abilities().experiments(), ElementsAre("algorithmic", "images", "language", "noop"));
   EXPECT_THAT(call.abilities().tasks(), SizeIs(catalog::Tasks().size() + catalog::DataTasks().size()));
   EXPECT_THAT(call.abilities().encodings(), SizeIs(catalog::Encodings().size()));
+}
+
+TEST_F(AgentTest, AnswersNoopJobsItselfWhileItTrains) {
+  AgentUnderTest agent(Options());
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+  v1::Lease noop = LeaseOf(8, 0, /*jobs=*/1, /*first=*/0);
+  noop.mutable_jobs(0)->set_id("400000000000" + std::string(52, 'f'));
+  noop.mutable_jobs(0)->mutable_spec()->set_experiment("noop");
+
+  scheduler_.Offer(noop);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(8);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << report.detail();
+  EXPECT_EQ(report.engine(), "noop");
+  ASSERT_THAT(report.results(), SizeIs(1));
+  ASSERT_THAT(report.results(0).measurements(), SizeIs(1));
+  EXPECT_EQ(report.results(0).measurements(0).metric(), "echo");
+  EXPECT_EQ(report.results(0).measurements(0).value(), 0.25);
+  const Seen seen = scheduler_.WaitFor("room for more beside the training", [](const Seen& now) {
+    return now.Held(7) != nullptr && now.last.finished().empty() && now.last.free_noop_slots() == 256;
+  });
+  EXPECT_EQ(seen.last.free_slots(), 0);
 }
 
 TEST_F(AgentTest, TrainsALeaseAndHandsEverythingIn) {

@@ -130,8 +130,10 @@ bool FakeScheduler::Answer(const v1::SynchronizeRequest& request, v1::Synchroniz
     if (!leases_.contains(attempt.attempt())) directive.set_action(v1::Directive::ACTION_DROP);
     news |= directive.action() != v1::Directive::ACTION_CONTINUE || !directive.dropped_jobs().empty();
   }
-  int slots = request.free_slots();
+  int trained = request.free_slots();
+  int noops = request.free_noop_slots();
   for (const auto& [number, lease] : leases_) {
+    int& slots = lease.jobs(0).spec().experiment() == "noop" ? noops : trained;
     if (slots == 0 || confirmed_.contains(number)) continue;
     *response->add_leases() = lease;
     --slots;
@@ -156,6 +158,7 @@ grpc::Status FakeScheduler::Synchronize(grpc::ServerContext* context, const v1::
   for (const v1::AttemptReport& report : request->finished()) {
     if (!seen_.reports.contains(report.attempt())) seen_.events.push_back(fmt::format("report {}", report.attempt()));
     seen_.reports[report.attempt()] = report;
+    confirmed_.insert(report.attempt());  // A no-op job is never held.
   }
   changed_.notify_all();
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);

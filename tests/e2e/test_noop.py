@@ -1,0 +1,68 @@
+"""Jobs that compute nothing: they go the way of all others, each as an attempt of its own, and each has its own result."""
+import harness
+from harness import Scheduler, Worker, check_ledger, query, run_cli, until
+
+
+def submit(home, scheduler, jobs):
+    assert jobs % 4 == 0, jobs
+    submitted = run_cli(home, "submit", "noop", "--set", f"seed=0..{jobs // 4 - 1}", scheduler=scheduler)
+    assert submitted.code == 0, submitted
+
+
+def assert_each_once(store, jobs):
+    """Every job has an attempt of its own with one measurement, which is made of its id."""
+    rows = query(store, "SELECT j.id, j.state, a.members, a.outcome, m.metric, m.length, m.value FROM jobs AS j "
+                        "JOIN attempts AS a ON a.id = j.attempt JOIN measurements AS m ON m.job = j.num")
+    assert len(rows) == jobs == query(store, "SELECT count(*) FROM jobs")[0][0]
+    assert {row[1:6] for row in rows} == {("succeeded", 1, "succeeded", "echo", 0)}
+    assert all(value == int(job[:12], 16) / 2**48 for job, *_, value in rows)
+
+
+@harness.needs_worker
+def test_a_worker_answers_them_without_its_trainer(home, scheduler):
+    worker = Worker(home, scheduler)
+    submit(home, scheduler, 1000)
+    assert run_cli(home, "wait", "noop", scheduler=scheduler).code == 0
+    table = run_cli(home, "results", "noop", "-o", "json", scheduler=scheduler)
+    assert table.code == 0, table
+    assert len(table.json()["cells"]) == 4, table
+    assert worker.stop() == 0
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    assert_each_once(scheduler.store, 1000)
+    assert query(scheduler.store, "SELECT count(*) FROM attempts WHERE engine = 'noop' AND outcome = 'succeeded'") == [(1000,)]
+
+
+@harness.needs_worker
+def test_many_go_with_one_call(home, scheduler):
+    submit(home, scheduler, 2048)
+    worker = Worker(home, scheduler)
+    assert run_cli(home, "wait", "noop", scheduler=scheduler).code == 0
+    assert worker.stop() == 0
+    # Leases that one call was given have the same time.
+    together = query(scheduler.store, "SELECT count(*) FROM attempts GROUP BY started_at")
+    assert [count for (count,) in together] == [256] * 8
+
+
+@harness.needs_worker
+def test_each_is_done_once_although_the_scheduler_is_killed(home):
+    """As in the benchmark, with kill -9 in the middle of it: what was acknowledged is there, and nothing counts twice."""
+    jobs = 12_000
+    scheduler = Scheduler(home)
+    submit(home, scheduler, jobs)
+    workers = [Worker(home, scheduler) for _ in range(2)]
+    for share in (0.1, 0.4, 0.7):
+        until(lambda: query(scheduler.store, "SELECT jobs_succeeded FROM sweeps")[0][0] >= share * jobs, "a part of the work is done")
+        scheduler.kill()
+        scheduler = scheduler.again()
+    assert run_cli(home, "wait", "noop", scheduler=scheduler).code == 0
+    assert [worker.stop() for worker in workers] == [0, 0]
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+    assert_each_once(scheduler.store, jobs)
+
+
+def test_settings_are_refused(home, scheduler):
+    refused = run_cli(home, "submit", "noop", "--set", "training.steps=5", scheduler=scheduler)
+    assert refused.code != 0
+    assert "training: a no-op job computes nothing and has no settings" in refused.err, refused
