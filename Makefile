@@ -19,7 +19,7 @@ QUICKSTART := build/quickstart/quickstart.db
 CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
   -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
 
-.PHONY: help setup setup-tests setup-faults build quickstart test sanitize faults clean
+.PHONY: help setup setup-tests setup-faults build quickstart test sanitize faults bench-scheduler clean
 
 help:  ## Print this.
 	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
@@ -79,6 +79,14 @@ faults: setup-faults  ## Set up, build, run the fault tests; FAULTS=short|full|l
 	  cmake --preset $${folder%%:*} && ninja -C build/$${folder%%:*} -j$(JOBS) $${folder#*:} || exit 1; \
 	done
 	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -q -n 2 --dist worksteal tests/faults
+
+BENCH ?= full
+bench-scheduler: setup-tests  ## Set up, build, measure the scheduler (half an hour); BENCH=short for a look.
+	@echo "build: the programs, $(JOBS) at a time"
+	@$(CONFIGURE)
+	@ninja -C $(BUILD) -j$(JOBS) bin/longreach bin/longreach-scheduler bin/fake-workers bin/bench-limits \
+	  $(if $(filter ON,$(LONGREACH_TRAINER)),bin/longreach-worker)
+	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/scheduler.py --form $(BENCH) --json build/bench/scheduler.json
 
 clean:  ## Remove the build folder, and with it the quickstart's store. LibTorch in .venv stays.
 	rm -rf build

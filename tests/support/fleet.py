@@ -2,7 +2,7 @@
 import json
 import pathlib
 
-from harness import BIN, Process, query
+from harness import BIN, PATIENCE_S, Process, query
 
 
 class FakeWorkers(Process):
@@ -11,9 +11,9 @@ class FakeWorkers(Process):
     def __init__(self, home, scheduler, *arguments, name="fake"):
         super().__init__(home, name, [BIN / "fake-workers", "--scheduler", scheduler.address, "--name", name, *arguments])
 
-    def figures(self):
+    def figures(self, patience_s=PATIENCE_S):
         """Waits for its end; what it has counted."""
-        line = self.next_line()
+        line = self.next_line(patience_s)
         assert line is not None, f"fake-workers ended with {self.wait()}\n{self.log()}"
         assert self.wait() == 0, self.log()
         return json.loads(line)

@@ -96,9 +96,9 @@ class Process:
             self._new_lines.put(line.rstrip("\n"))
         self._new_lines.put(None)
 
-    def next_line(self):
+    def next_line(self, patience_s=PATIENCE_S):
         """The next line of standard output; None at its end."""
-        line = self._new_lines.get(timeout=PATIENCE_S)
+        line = self._new_lines.get(timeout=patience_s)
         if line is not None:
             self.lines.append(line)
         return line
