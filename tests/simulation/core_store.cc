@@ -8,7 +8,7 @@ namespace longreach::simulation {
 namespace {
 
 core::Needs NeedsOf(const Job& job) {
-  return {.experiment = "algorithmic", .task = job.task, .encoding = job.encoding};
+  return {.experiment = job.noop ? "noop" : "algorithmic", .task = job.task, .encoding = job.encoding};
 }
 
 }  // namespace
@@ -216,12 +216,13 @@ v1::Lease CoreStore::LeaseOf(int64_t attempt) const {
   return lease;
 }
 
-absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::SynchronizeRequest& request) {
+absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::SynchronizeRequest& request, Room& room) {
   while (true) {
     std::vector<int> ready;
     std::vector<core::GroupHead> heads;
     for (int job = 0; job < static_cast<int>(jobs.size()); ++job) {
       if (!At(job).there || !std::holds_alternative<Queued>(At(job).life.state)) continue;
+      if ((Spec(job).noop ? room.noops : room.packs) == 0) continue;
       const core::Demand demand = DemandOf(job);
       if (!demand.wanted || !core::WhyUnable(NeedsOf(Spec(job)), request.abilities()).empty()) continue;
       ready.push_back(job);
@@ -231,7 +232,8 @@ absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::Synchron
     if (!next) return std::nullopt;
     const int head = ready[*next];
     std::vector<int> pack;
-    while (!ready.empty() && static_cast<int>(pack.size()) < core::PackLimit(request.abilities())) {
+    const int most = Spec(head).noop ? 1 : core::PackLimit(request.abilities());
+    while (!ready.empty() && static_cast<int>(pack.size()) < most) {
       const std::optional<size_t> at = core::NextInLine(heads);
       const int job = ready[*at];
       ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(*at));
@@ -243,6 +245,7 @@ absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::Synchron
     for (const int job : pack) RETURN_IF_ERROR(Settle(job));
     std::erase_if(pack, [this](int job) { return !std::holds_alternative<Queued>(At(job).life.state); });
     if (pack.empty()) continue;
+    --(Spec(pack[0]).noop ? room.noops : room.packs);
     AttemptRow& row = attempts.emplace_back();
     const Attempt attempt{static_cast<int64_t>(attempts.size())};
     row.worker = request.worker();
@@ -273,6 +276,7 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
   const bool active = worker.state == "active" && !request.leaving();
   if (worker.state != "active") response.set_refused(worker.state);
   int unconfirmed = 0;
+  int unconfirmed_noops = 0;
   for (int64_t id = 1; id <= static_cast<int64_t>(attempts.size()); ++id) {
     if (AttemptAt(id).worker != request.worker() || AttemptAt(id).outcome) continue;
     const std::vector<int> own = Own(id);
@@ -289,7 +293,7 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
       RETURN_IF_ERROR(Release(id, Outcome::kLost, "started anew"));
     } else if (active && all_wanted) {
       *response.add_leases() = LeaseOf(id);
-      ++unconfirmed;
+      ++(Spec(own[0]).noop ? unconfirmed_noops : unconfirmed);
     } else {
       RETURN_IF_ERROR(Release(id, Outcome::kGivenBack, ""));
     }
@@ -300,9 +304,13 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
     directive.set_attempt(held.attempt());
     directive.set_action(v1::Directive::ACTION_DROP);
   }
-  const int wanted = active ? core::NewLeases(request.free_slots(), unconfirmed) : 0;
-  for (int i = 0; i < wanted; ++i) {
-    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, LeaseNext(request));
+  Room room;
+  if (active) {
+    room = {.packs = core::NewLeases(request.free_slots(), unconfirmed),
+            .noops = core::NewLeases(request.free_noop_slots(), unconfirmed_noops, core::kMaxNoopSlots)};
+  }
+  while (true) {
+    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, LeaseNext(request, room));
     if (!lease) break;
     *response.add_leases() = *std::move(lease);
   }

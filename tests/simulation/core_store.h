@@ -81,7 +81,12 @@ class CoreStore {
   absl::Status Release(int64_t attempt, Outcome outcome, const std::string& reason);
   absl::Status Report(const v1::AttemptReport& report, WorkerRow& worker);
   v1::Lease LeaseOf(int64_t attempt) const;
-  absl::StatusOr<std::optional<v1::Lease>> LeaseNext(const v1::SynchronizeRequest& request);
+  // How many more attempts a worker gets, as in the model.
+  struct Room {
+    int packs = 0;
+    int noops = 0;
+  };
+  absl::StatusOr<std::optional<v1::Lease>> LeaseNext(const v1::SynchronizeRequest& request, Room& room);
 
   int64_t last_num_ = 0;
 };

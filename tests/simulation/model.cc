@@ -259,11 +259,13 @@ v1::Lease Model::LeaseOf(int64_t id) const {
   return lease;
 }
 
-// Highest priority first, then order of submission; with it go those that can be trained together with the first in line.
-std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request) {
+// Highest priority first, then order of submission; with it go those that can be trained together with the first in line. What computes
+// nothing goes alone.
+std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request, Room& room) {
   while (true) {
     std::vector<int> ready;
     for (int job = 0; job < static_cast<int>(jobs_.size()); ++job) {
+      if ((Spec(job).noop ? room.noops : room.packs) <= 0) continue;
       if (At(job).state == JobState::kQueued && IsWanted(job) && CanDo(request.abilities(), Spec(job))) ready.push_back(job);
     }
     if (ready.empty()) return std::nullopt;
@@ -271,15 +273,17 @@ std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request)
       return PriorityOf(a) != PriorityOf(b) ? PriorityOf(a) > PriorityOf(b) : At(a).order < At(b).order;
     });
     const JobLife& head = At(ready[0]);
+    const int most = Spec(ready[0]).noop ? 1 : request.abilities().pack_limit();
     std::vector<int> pack;
     for (const int job : ready) {
       const bool together = Spec(job).pack_key == Spec(ready[0]).pack_key && At(job).checkpoint == head.checkpoint && At(job).apart == head.apart;
-      if (together && static_cast<int>(pack.size()) < request.abilities().pack_limit()) pack.push_back(job);
+      if (together && static_cast<int>(pack.size()) < most) pack.push_back(job);
     }
     // What an input never came for fails now instead of in the hands of every worker in turn.
     for (const int job : pack) Settle(job);
     std::erase_if(pack, [this](int job) { return At(job).state != JobState::kQueued; });
     if (pack.empty()) continue;
+    --(Spec(pack[0]).noop ? room.noops : room.packs);
     outcomes_.emplace_back();
     const int64_t id = static_cast<int64_t>(outcomes_.size());
     Attempt& attempt = running_[id];
@@ -317,7 +321,8 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
   std::set<int64_t> held;
   for (const v1::HeldAttempt& attempt : request.held()) held.insert(static_cast<int64_t>(attempt.attempt()));
   std::set<int64_t> followed;
-  int unconfirmed = 0;
+  Room room;
+  if (active) room = {.packs = request.free_slots(), .noops = request.free_noop_slots()};
   const std::map<int64_t, Attempt> before = running_;
   for (const auto& [id, attempt] : before) {
     if (attempt.worker != request.worker()) continue;
@@ -334,7 +339,7 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
       Lose(id);
     } else if (active && AllWanted(attempt)) {
       *response.add_leases() = LeaseOf(id);
-      ++unconfirmed;
+      --(Spec(attempt.members[0].job).noop ? room.noops : room.packs);
     } else {
       GiveBack(id);
     }
@@ -345,11 +350,7 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
     directive.set_attempt(attempt.attempt());
     directive.set_action(v1::Directive::ACTION_DROP);
   }
-  for (int i = unconfirmed; active && i < request.free_slots(); ++i) {
-    const std::optional<v1::Lease> lease = LeaseNext(request);
-    if (!lease) break;
-    *response.add_leases() = *lease;
-  }
+  while (const std::optional<v1::Lease> lease = LeaseNext(request, room)) *response.add_leases() = *lease;
   return response;
 }
 

@@ -109,7 +109,12 @@ class Model {
   void GiveBack(int64_t attempt);
   void Lose(int64_t attempt);
   bool AllWanted(const Attempt& attempt) const;
-  std::optional<v1::Lease> LeaseNext(const v1::SynchronizeRequest& request);
+  // How many more attempts a worker gets: of jobs that are trained, and of jobs that compute nothing.
+  struct Room {
+    int packs = 0;
+    int noops = 0;
+  };
+  std::optional<v1::Lease> LeaseNext(const v1::SynchronizeRequest& request, Room& room);
   v1::Lease LeaseOf(int64_t attempt) const;
 
   const Universe* universe_;

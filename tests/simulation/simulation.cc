@@ -75,7 +75,7 @@ class Simulation {
     abilities.set_device("none");
     abilities.set_threads(1);
     abilities.set_pack_limit(world_.dice.Between(1, 4));
-    abilities.add_experiments("algorithmic");
+    for (const char* experiment : {"algorithmic", "noop"}) abilities.add_experiments(experiment);
     abilities.set_model_revision(1);
     std::set<std::string> tasks, encodings;
     for (const Job& job : universe_.jobs) {
@@ -360,6 +360,7 @@ std::vector<std::string> Listed(Kind kind) {
       "hazard: crash while answering",
       "hazard: store full",
       "lease taken",
+      "no-op job taken",
       "outcome: dropped",
       "outcome: failed",
       "outcome: given_back",

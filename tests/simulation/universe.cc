@@ -48,6 +48,17 @@ v1::SweepSpec WithWeights(v1::SweepSpec spec, const v1::SweepSpec& from) {
   return spec;
 }
 
+v1::SweepSpec Noops(const std::string& name, const std::string& task, int seeds) {
+  v1::SweepSpec spec;
+  spec.set_name(name);
+  spec.set_experiment("noop");
+  spec.mutable_axes()->add_task(task);
+  for (const char* encoding : {"none", "rope"}) spec.mutable_axes()->add_encoding(encoding);
+  spec.mutable_axes()->add_learning_rate(1e-3);
+  for (int seed = 0; seed < seeds; ++seed) spec.mutable_axes()->add_seed(static_cast<uint32_t>(seed));
+  return spec;
+}
+
 class Maker {
  public:
   void Add(const v1::SweepSpec& spec) {
@@ -92,7 +103,10 @@ class Maker {
       job.seed = expanded.spec.seed();
       job.steps = expanded.spec.training().steps();
       job.sources = std::move(sources);
+      job.noop = expanded.spec.experiment() == "noop";
       job.fate = FateOf(job.id);
+      // There is no trainer that it could crash, and nothing of it to hand in.
+      if (job.noop && job.fate != Fate::kNonsense) job.fate = Fate::kPlain;
       universe_.jobs.push_back(std::move(job));
     }
     if (std::ranges::find(sweep.order, found->second) == sweep.order.end()) sweep.order.push_back(found->second);
@@ -102,7 +116,8 @@ class Maker {
   Universe universe_;
 };
 
-// Four sweeps: the second shares jobs with the first, the third goes on from weights of the first, the fourth from the third's.
+// Five sweeps: the second shares jobs with the first, the third goes on from weights of the first, the fourth from the third's, and
+// the fifth computes nothing.
 Universe Make(int index) {
   const std::array<std::string, 3> tasks = {"even_pairs", "parity_check", "cycle_navigation"};
   const std::string& one = tasks[static_cast<size_t>(index % 3)];
@@ -115,7 +130,7 @@ Universe Make(int index) {
   v1::SweepSpec twice = WithWeights(Spec("twice", {one}, {"none"}, {1e-3}, 2, 60), tuned);
   *twice.mutable_inputs(0)->mutable_from()->mutable_inputs() = tuned.inputs();
   Maker maker;
-  for (const v1::SweepSpec& spec : {wide, deep, tuned, twice}) maker.Add(spec);
+  for (const v1::SweepSpec& spec : {wide, deep, tuned, twice, Noops("echoes", one, 4 + index)}) maker.Add(spec);
   return maker.Take();
 }
 
@@ -149,6 +164,12 @@ v1::MemberResult ResultOf(const Job& job) {
   if (job.fate == Fate::kDiverges) {
     result.set_diverged(true);
     result.set_diverged_at(7);
+    return result;
+  }
+  if (job.noop) {
+    v1::Measurement& echo = *result.add_measurements();
+    echo.set_metric(job.fate == Fate::kNonsense ? "no_such_metric" : "echo");
+    echo.set_value(AccuracyOf(job, 0));
     return result;
   }
   for (const int length : {0, 50}) {

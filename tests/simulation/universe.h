@@ -27,6 +27,7 @@ struct Job {
   double learning_rate = 0;
   uint32_t seed = 0;
   int steps = 0;
+  bool noop = false;            // It computes nothing: leased alone, beside what is trained, and reported at once.
   std::vector<int> sources;     // Jobs whose weights it needs.
   std::vector<int> dependants;  // Jobs that need its weights.
   uint32_t sweeps = 0;          // Bit i: sweep i has it, as a member or a prerequisite.

@@ -15,6 +15,7 @@ constexpr double kTick_s = 4;
 constexpr int kStepsInTick = 9;
 constexpr int kStepsInCalmTick = 40;  // Without faults there is less to see.
 constexpr int kCheckpointEvery = 20;
+constexpr int kNoops = 3;  // Fewer than there are, so that they are leased in several parts.
 
 }  // namespace
 
@@ -63,6 +64,7 @@ void WorkerProcess::Call() {
   for (const auto& [attempt, report] : outbox_) *request->add_finished() = report;
   const bool ready = !leaving_ && !(!habits_.calm && dice.Chance(habits_.not_ready));
   request->set_free_slots(ready ? std::max(0, machine_.slots - static_cast<int>(held_.size())) : 0);
+  request->set_free_noop_slots(ready ? kNoops : 0);
   request->set_leaving(leaving_ && held_.empty());
   request->set_may_wait(!leaving_ && (held_.empty() || dice.Chance(0.5)));
   in_flight_ = sequence_;
@@ -181,6 +183,7 @@ bool WorkerProcess::Follow(const v1::SynchronizeRequest& sent, const v1::Synchro
 bool WorkerProcess::Take(const v1::Lease& lease) {
   if (lease.jobs().empty()) world().Violation(fmt::format("attempt {} is leased without jobs", lease.attempt()));
   if (held_.contains(lease.attempt()) || outbox_.contains(lease.attempt())) return false;
+  if (IsNoop(lease)) return Echo(lease);
   if (leaving_ || static_cast<int>(held_.size()) >= machine_.slots) return false;
   Held& held = held_[lease.attempt()];
   held.lease = lease;
@@ -203,6 +206,21 @@ bool WorkerProcess::Take(const v1::Lease& lease) {
     }
   }
   Fetch(lease.attempt(), true);
+  return true;
+}
+
+bool WorkerProcess::IsNoop(const v1::Lease& lease) const {
+  return !lease.jobs().empty() && cluster_.universe.jobs[static_cast<size_t>(cluster_.universe.Find(lease.jobs(0).id()))].noop;
+}
+
+// It is done by being taken.
+bool WorkerProcess::Echo(const v1::Lease& lease) {
+  if (leaving_) return false;
+  if (lease.jobs_size() != 1) world().Violation(fmt::format("attempt {} of no-op jobs has {} members", lease.attempt(), lease.jobs_size()));
+  world().Count("no-op job taken");
+  Held& held = held_[lease.attempt()];
+  held.jobs.push_back(cluster_.universe.Find(lease.jobs(0).id()));
+  Report(lease.attempt(), v1::AttemptReport::OUTCOME_SUCCEEDED, "");
   return true;
 }
 

@@ -75,6 +75,8 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   void OnAnswer(const v1::SynchronizeRequest& sent, const absl::StatusOr<v1::SynchronizeResponse>& answer);
   bool Follow(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
   bool Take(const v1::Lease& lease);
+  bool IsNoop(const v1::Lease& lease) const;
+  bool Echo(const v1::Lease& lease);
   void Fetch(uint64_t attempt, bool newest);
   void CheckFile(const v1::ArtifactRef& ref, std::string_view kind, const std::string& job, const absl::StatusOr<std::string>& bytes);
   void Train(uint64_t attempt);

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
@@ -74,6 +76,15 @@ struct Prepared {
   std::string results;  // In the end, when nothing fails.
 };
 
+// A store as an older version of the schema wrote it.
+absl::Status WriteStoreOf(int schema, const std::filesystem::path& file) {
+  std::ifstream text(fmt::format("{}/{:03}.sql", LONGREACH_SCHEMAS, schema));
+  if (!text) return absl::NotFoundError(fmt::format("there is no store of schema {} in {}", schema, LONGREACH_SCHEMAS));
+  ASSIGN_OR_RETURN(sql::Connection db, sql::Connection::Open(file, sql::Mode::kReadWriteCreate));
+  RETURN_IF_ERROR(db.Execute("PRAGMA foreign_keys = OFF"));  // Its tables come in the order of their names.
+  return db.Execute(std::string(std::istreambuf_iterator<char>(text), {}));
+}
+
 class Loop {
  public:
   explicit Loop(const LoopOptions& options) : options_(options) {}
@@ -113,6 +124,7 @@ class Loop {
       std::filesystem::remove_all(folder);
       std::filesystem::create_directory(folder);
       Rig rig(folder);
+      if (scenario.schema > 0) Expect(WriteStoreOf(scenario.schema, rig.file()));
       if (scenario.prepare) {
         Expect(rig.Open());
         Expect(scenario.prepare(rig));

@@ -82,6 +82,12 @@ absl::Status Retry(Rig& rig) { return rig.Steer("one", v1::SteerSweepRequest::AC
 
 absl::Status Reopen(Rig& rig) { return rig.Open(); }
 
+// What another worker held is free after that.
+absl::Status OpenAndExpire(Rig& rig) {
+  RETURN_IF_ERROR(rig.Open());
+  return rig.Advance(seconds(20));
+}
+
 const std::vector<Scenario>& All() {
   static const std::vector<Scenario> all = {
       {.name = "new-store", .prepare = {}, .act = Reopen, .opens = true},
@@ -146,6 +152,7 @@ const std::vector<Scenario>& All() {
              return SubmitShared(rig);
            },
        .after_kill = SubmitShared},
+      {.name = "upgrade-from-1", .prepare = {}, .act = OpenAndExpire, .opens = true, .schema = 1},
       {.name = "migrate", .prepare = Finished, .act = [](Rig& rig) { return rig.OpenLater(); }, .opens = true},
   };
   return all;

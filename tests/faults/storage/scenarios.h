@@ -19,6 +19,8 @@ struct Scenario {
   std::function<absl::Status(Rig&)> after_kill = {};
   // The store is opened by `act`, with faults, and not before.
   bool opens = false;
+  // The store was written by this older version of the schema: as schemas/<version>.sql has it, instead of by `prepare`. 0: by ours.
+  int schema = 0;
   // The files are copied while the store is open, as kill -9 leaves them.
   bool killed = false;
 };
