@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (longreach::fuzz::HasLongRange(text)) return 0;
   if (const auto job = longreach::ParseCanonicalJob(text); job.ok()) {
     MustBeWrittenTheSame<longreach::v1::JobSpec>(*job, longreach::ParseCanonicalJob);
-    Must(longreach::PackKeyOf(text).size() == 64, "every job has a pack key");
+    Must(longreach::PackKeyOf(text).size() == longreach::kPackKeyDigits, "every job has a pack key");
     Must(longreach::JobIdOf(text).value.size() == 64, "every job has an id");
   }
   if (const auto sweep = longreach::ParseCanonicalSweep(text); sweep.ok()) {
