@@ -8,6 +8,7 @@
 #include "client/commands/common.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
+#include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::client {
@@ -18,6 +19,19 @@ using std::chrono::seconds;
 
 // How often a run without running jobs asks its workers why.
 constexpr seconds kAskWorkersEvery{2};
+// A worker of our own sees new data within seconds. What it still cannot do at the fourth question, seconds apart, it never will.
+constexpr int kStuckAtLast = 4;
+
+// What the user said of the worker, for a command that goes on with the same.
+std::string FlagsOf(const WorkerOptions& options) {
+  std::string flags;
+  if (!options.device.empty()) flags += " --device " + options.device;
+  if (!options.data_folder.empty()) flags += " --data-folder " + ShellWord(options.data_folder);
+  if (options.threads > 0) flags += fmt::format(" --threads {}", options.threads);
+  if (options.pack_limit > 0) flags += fmt::format(" --pack-limit {}", options.pack_limit);
+  if (options.checkpoint_every_s > 0) flags += " --checkpoint-every-s " + ShortestNumber(options.checkpoint_every_s);
+  return flags;
+}
 
 }  // namespace
 
@@ -140,6 +154,10 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         return status;
       }
     }
+    if (absl::Status status = CheckStuck(last, view); !status.ok()) {
+      view.Finish();
+      return status;
+    }
   }
 }
 
@@ -183,6 +201,14 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
   return absl::OkStatus();
 }
 
+absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& view) {
+  if (stuck_.Ask(last)) view.Say(stuck_.reason());
+  if (!worker_.has_value() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
+  return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()),
+               fmt::format("'longreach version' and 'longreach-worker --version' say which builds these are; everything is kept, and "
+                           "the same command goes on"));
+}
+
 void SweepRun::StopWorker() {
   if (!worker_.has_value()) return;
   const int before = interrupt_.count();
@@ -203,8 +229,8 @@ int SweepRun::Interrupted() {
   }
   session_.Say("stopping after a checkpoint; Ctrl-C again stops at once");
   StopWorker();
-  session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}", Thousands(sweep_.counts().succeeded()),
-                           Count(sweep_.jobs(), "job"), again_, WhereFlags(session_)));
+  session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}{}", Thousands(sweep_.counts().succeeded()),
+                           Count(sweep_.jobs(), "job"), again_, FlagsOf(worker_options_), WhereFlags(session_)));
   return interrupt_.exit_code();
 }
 

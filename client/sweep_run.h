@@ -12,6 +12,7 @@
 #include "client/interrupt.h"
 #include "client/output/progress.h"
 #include "client/session.h"
+#include "client/stuck.h"
 #include "longreach/v1/api.pb.h"
 
 namespace longreach::client {
@@ -27,7 +28,8 @@ class SweepRun {
         connection_(connection),
         spec_(std::move(spec)),
         worker_options_(std::move(worker_options)),
-        again_(std::move(again)) {}
+        again_(std::move(again)),
+        stuck_(connection) {}
   // The worker before the scheduler: it still has something to hand in.
   ~SweepRun() { StopWorker(); }
   SweepRun(const SweepRun&) = delete;
@@ -48,6 +50,7 @@ class SweepRun {
   // Why nothing can go on, if so: a child has died, or the scheduler gives our worker nothing any more.
   absl::Status CheckChildren();
   absl::Status CheckWorkers(ProgressView& view);
+  absl::Status CheckStuck(const v1::SweepUpdate& last, ProgressView& view);
   int Interrupted();
   void StopWorker();
 
@@ -62,6 +65,7 @@ class SweepRun {
   std::optional<Process> worker_;
   Clock::time_point workers_asked_;
   std::string told_reason_;
+  StuckWatch stuck_;
 };
 
 }  // namespace longreach::client

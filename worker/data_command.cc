@@ -139,8 +139,9 @@ struct DataCommand::Options {
 };
 
 CLI::Option* AddDataFolder(CLI::App& app, std::filesystem::path& folder) {
-  return app.add_option("--data-folder", folder, "Where this machine's data sets lie")
-      ->type_name("DIR")->envname("LONGREACH_DATA")->capture_default_str();
+  // The default has looked at LONGREACH_DATA. CLI11's own look would set the variable once more for each command that was not
+  // given, and so over what was.
+  return app.add_option("--data-folder", folder, "Where this machine's data sets lie [LONGREACH_DATA]")->type_name("DIR")->capture_default_str();
 }
 
 DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) {

@@ -6,6 +6,7 @@
 #include "client/output/json.h"
 #include "client/output/progress.h"
 #include "client/output/text.h"
+#include "client/stuck.h"
 #include "client/watcher.h"
 
 namespace longreach::client {
@@ -34,8 +35,11 @@ class Watch final : public Command {
                                       .width = environment.width});
     SweepWatcher watcher(*connection, sweep_, std::chrono::minutes(10));
     v1::SweepUpdate last;
+    StuckWatch stuck(*connection);
     while (true) {
-      const SweepWatcher::Event event = watcher.Next(interrupt, std::chrono::minutes(1));
+      // What is said to people; a program reads the updates.
+      if (!session.json() && stuck.Ask(last)) view.Say(stuck.reason());
+      const SweepWatcher::Event event = watcher.Next(interrupt, std::chrono::seconds(2));
       switch (event.kind) {
         case SweepWatcher::Event::Kind::kTick: break;
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();

@@ -393,7 +393,7 @@ absl::Status RefuseUnknownFields(const Message& message) {
   const Reflection& at = *message.GetReflection();
   if (const auto& unknown = at.GetUnknownFields(message); unknown.field_count() > 0) {
     return absl::InvalidArgumentError(
-        fmt::format("{} holds field number {}, which this version does not know; update the scheduler, or use a client of its version",
+        fmt::format("{} holds field number {}, which this version does not know",
                     message.GetDescriptor()->name(), unknown.field(0).number()));
   }
   std::vector<const FieldDescriptor*> fields;

@@ -38,8 +38,8 @@ SweepId SweepIdOf(std::string_view canonical_text);
 inline constexpr size_t kPackKeyDigits = 32;  // Of a SHA-256: enough for all packs that there will ever be.
 std::string PackKeyOf(std::string_view canonical_text);
 
-// INVALID_ARGUMENT when the message, or one inside it, holds fields that this program does not know (those of a newer
-// client): to leave them out in silence would compute something else than was asked for.
+// INVALID_ARGUMENT when the message, or one inside it, holds fields that this program does not know (those of a newer client or
+// scheduler): to leave them out in silence would compute something else than was asked for.
 absl::Status RefuseUnknownFields(const google::protobuf::Message& message);
 
 }  // namespace longreach

@@ -26,8 +26,12 @@ void ExplainDemand(const JobFacts& facts, Sentences& out) {
                                   : "No live sweep wants it; submitting its sweep again does.");
 }
 
+bool IsThere(const WorkerFact& worker) { return worker.state != "gone"; }
+
+bool IsAble(const WorkerFact& worker) { return worker.state == "active" && worker.why_unable.empty(); }
+
 void ExplainWorkers(const JobFacts& facts, Sentences& out) {
-  const auto there = std::ranges::count_if(facts.workers, [](const WorkerFact& worker) { return worker.state != "gone"; });
+  const auto there = std::ranges::count_if(facts.workers, IsThere);
   if (there == 0) {
     out.push_back("There is no worker; start one with 'longreach-worker run'.");
     return;
@@ -36,7 +40,7 @@ void ExplainWorkers(const JobFacts& facts, Sentences& out) {
   int busy = 0;
   Sentences others;
   for (const WorkerFact& worker : facts.workers) {
-    if (worker.state == "gone") continue;
+    if (!IsThere(worker)) continue;
     if (!worker.why_unable.empty()) {
       others.push_back(fmt::format("Worker '{}' {}.", worker.name, worker.why_unable));
     } else if (worker.state != "active") {
@@ -104,6 +108,11 @@ std::vector<std::string> Explain(const JobFacts& facts) {
   }
   ExplainHistory(facts, out);
   return out;
+}
+
+bool IsStuck(const JobFacts& facts) {
+  return std::holds_alternative<Queued>(facts.state) && facts.demand.wanted && std::ranges::any_of(facts.workers, IsThere) &&
+         std::ranges::none_of(facts.workers, IsAble);
 }
 
 }  // namespace longreach::core

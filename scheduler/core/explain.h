@@ -49,4 +49,7 @@ struct JobFacts {
 // One fact each, the most important first; never empty.
 std::vector<std::string> Explain(const JobFacts& facts);
 
+// It is ready and wanted, and of the workers that are there, at least one, none can take it.
+bool IsStuck(const JobFacts& facts);
+
 }  // namespace longreach::core

@@ -18,9 +18,8 @@ std::string Missing(std::string_view what, const std::string& name, int revision
   return fmt::format("has no {} '{}'", what, name);
 }
 
-}  // namespace
-
-std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
+// What the worker's program cannot do; empty: it can.
+std::string WhyProgramUnable(const Needs& needs, const v1::Abilities& abilities) {
   if (std::ranges::find(abilities.experiments(), needs.experiment) == abilities.experiments().end()) {
     return fmt::format("has no experiment kind '{}'", needs.experiment);
   }
@@ -28,6 +27,15 @@ std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
   if (std::string why = Missing("encoding", needs.encoding, needs.encoding_revision, abilities.encodings()); !why.empty()) return why;
   if (abilities.model_revision() != needs.model_revision) {
     return fmt::format("has revision {} of the model, and revision {} is needed", abilities.model_revision(), needs.model_revision);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
+  if (std::string why = WhyProgramUnable(needs, abilities); !why.empty()) {
+    return abilities.build().empty() ? why : fmt::format("{}; its build is {}", why, abilities.build());
   }
   if (needs.data.empty()) return "";
   for (const v1::DataSet& data : abilities.data_sets()) {

@@ -203,7 +203,10 @@ v1::SweepSpec SweepDefaults(const v1::JobSpec& job) {
 }  // namespace
 
 absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
-  RETURN_IF_ERROR(RefuseUnknownFields(sweep));
+  if (const absl::Status known = RefuseUnknownFields(sweep); !known.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}; update the scheduler, or use a client of its version", std::string_view(known.message().data(), known.message().size())));
+  }
   RETURN_IF_ERROR(CheckName(sweep.name()));
   Expansion expansion;
   ASSIGN_OR_RETURN(expansion.kind_, KindOf(sweep.experiment(), ""));

@@ -91,6 +91,9 @@ class FakeScheduler final : public v1::Longreach::Service {
   // WatchSweep stays open behind its updates until the client leaves.
   std::atomic<bool> watch_stays_open = false;
 
+  // No worker can take any job.
+  bool stuck = false;
+
   v1::Sweep sweep;
   v1::ListJobsResponse jobs;
   v1::ListWorkersResponse workers;
@@ -108,6 +111,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::SteerWorkerRequest steered_worker;
   v1::ListJobsRequest jobs_request;
   std::atomic<int> calls{0};
+  std::atomic<int> explained{0};
 
  private:
   void Start() {
@@ -175,7 +179,10 @@ class FakeScheduler final : public v1::Longreach::Service {
   grpc::Status ExplainJob(grpc::ServerContext*, const v1::GetJobRequest*,
                           v1::ExplainJobResponse* response) override {
     *response->mutable_job() = jobs.jobs(0);
+    response->add_reasons("It is ready, and first in line.");
     response->add_reasons("no worker has task even_pairs");
+    response->set_stuck(stuck);
+    ++explained;
     return Answer("ExplainJob");
   }
   grpc::Status GetLog(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetLogResponse* response) override {

@@ -39,12 +39,17 @@ class WatchTest : public testing::Test {
 
   // Runs a command against a sweep that never ends, and interrupts it once the scheduler has been asked.
   Outcome RunAndInterrupt(const std::vector<std::string>& arguments, int signal) {
+    return RunAndInterrupt(arguments, signal, scheduler_.calls);
+  }
+
+  // The same, once a certain thing has been asked.
+  Outcome RunAndInterrupt(const std::vector<std::string>& arguments, int signal, std::atomic<int>& asked) {
     scheduler_.watch_stays_open = true;
-    scheduler_.calls = 0;
+    asked = 0;
     // Without the client's handler the signal would end this test; it is in place once WatchSweep was called.
     std::atomic<bool> ended{false};
     std::thread sender([&] {
-      while (scheduler_.calls == 0 && !ended) std::this_thread::yield();
+      while (asked == 0 && !ended) std::this_thread::yield();
       if (!ended) raise(signal);
     });
     const Outcome outcome = Run(arguments);
@@ -88,6 +93,19 @@ TEST_F(WatchTest, WaitGivesUpAfterItsTime) {
 TEST_F(WatchTest, AnInterruptLeavesTheSweepAlone) {
   EXPECT_EQ(RunAndInterrupt({"watch"}, SIGINT).code, kInterrupted);
   EXPECT_EQ(RunAndInterrupt({"wait", "last"}, SIGTERM).code, 128 + SIGTERM);
+}
+
+TEST_F(WatchTest, WhoWaitsIsToldWhyNothingRuns) {
+  scheduler_.stuck = true;
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = scheduler_.sweep;
+  update.mutable_sweep()->mutable_counts()->set_queued(1);
+  scheduler_.updates.push_back(update);
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"watch"}, {"run", "table-b1"}}) {
+    const Outcome outcome = RunAndInterrupt(command, SIGINT, scheduler_.explained);
+    EXPECT_EQ(outcome.code, kInterrupted);
+    EXPECT_THAT(outcome.out + outcome.err, HasSubstr("job bbbbbbbb does not begin. no worker has task even_pairs\n"));
+  }
 }
 
 TEST_F(WatchTest, RunOnANamedSchedulerSubmitsWatchesAndPrintsTheTable) {

@@ -134,3 +134,28 @@ def test_a_running_worker_announces_what_is_imported_and_keeps_to_the_first_byte
     assert data(home, "import", "text", "b.txt", "--name", "later").code == 0
     until(lambda: len(known()) == 2, "the scheduler knows of the later one")
     assert {entry["name"]: entry["sha256"] for entry in known()}["novels"] == first != listed(home)["novels"]["sha256"]
+
+
+def test_the_flag_counts_more_than_the_variable(home):
+    write(home.path / "a.txt", "a" * 1000)
+    for folder, command in (("here", ""), ("there", "--data-folder there")):
+        done = run(home, "sh", "-c", f"LONGREACH_DATA=here {shlex.quote(str(BIN / 'longreach'))} data import text a.txt --name a {command}")
+        assert done.code == 0 and (home.path / folder / "a/corpus.bin").exists(), done
+
+
+def test_a_run_whose_worker_has_other_bytes_ends_and_says_so(home):
+    for folder in ("first", "second"):
+        write(home.path / f"{folder}.txt", f"{folder} words " * 100)
+        assert data(home, "import", "text", f"{folder}.txt", "--name", "words", "--data-folder", folder).code == 0
+    small = ["model.layers=1", "model.embedding_dim=16", "model.heads=2", "model.mlp_dim=16", "training.steps=1", "training.batch_size=1",
+             "training.lengths=4", "evaluation.lengths=4", "evaluation.examples=1", "data=words", "encoding=none"]
+    command = ["run", "table-1", *(word for setting in small for word in ("--set", setting))]
+    first = run_cli(home, *command, "--set", "seed=0", "--data-folder", "first")
+    assert first.code == 0, first
+
+    second = run_cli(home, *command, "--set", "seed=1", "--data-folder", "second")
+
+    assert second.code == 1 and "nothing can go on: job " in second.err and "has other bytes under the data set 'words'" in second.err, second
+    # With the first bytes it goes on.
+    third = run_cli(home, *command, "--set", "seed=1", "--data-folder", "first")
+    assert third.code == 0, third

@@ -1,11 +1,13 @@
 """Programs that are not ours: grpcurl, which knows only what reflection tells it, and Python's gRPC."""
 import json
+import signal
 
 import grpc
 import pytest
 
 import harness
-from harness import grpcurl, messages
+from harness import BIN, Process, grpcurl, messages, run_cli
+from played_worker import PlayedWorker
 
 
 def small_sweep(**training):
@@ -119,6 +121,23 @@ def test_a_worker_of_another_protocol_is_told_which_one_is_spoken(scheduler):
             protocol=2, worker="11111111-2222-4333-8444-555555555555", incarnation=1, sequence=1))
     assert refusal.value.code() == grpc.StatusCode.FAILED_PRECONDITION
     assert "1" in refusal.value.details() and "2" in refusal.value.details()
+
+
+def test_what_a_worker_of_another_build_lacks_is_said_to_who_waits(home, scheduler):
+    submitted = run_cli(home, "submit", "table-3", "--set", "encoding=none", "--set", "seed=0", scheduler=scheduler)
+    assert submitted.code == 0, submitted
+    worker = PlayedWorker(scheduler)  # It knows no experiment kind but 'algorithmic'.
+    assert worker.take() is None
+
+    job = run_cli(home, "jobs", "table-3", "-q", scheduler=scheduler).out.split()[0]
+    explained = run_cli(home, "explain", job, "-o", "json", scheduler=scheduler).json()
+    assert explained["stuck"] is True
+    assert any("has no experiment kind 'images'; its build is played" in reason for reason in explained["reasons"]), explained
+    watching = Process(home, "watch", [BIN / "longreach", "watch", "table-3", "--scheduler", scheduler.address])
+    while "its build is played" not in (line := watching.next_line()):
+        assert line is not None
+    watching.signal(signal.SIGINT)
+    assert watching.wait() == 130
 
 
 def test_every_call_has_a_role():

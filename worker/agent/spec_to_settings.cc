@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
+#include <string_view>
 #include <vector>
+
+#include "proto/base/build_info.h"
+#include "proto/types/canonical.h"
 
 namespace longreach::agent {
 namespace {
@@ -106,6 +110,10 @@ v1::JobSpec Shared(v1::JobSpec spec) {
 }  // namespace
 
 absl::StatusOr<PackSettings> SettingsOf(const v1::JobSpec& spec) {
+  if (const absl::Status known = RefuseUnknownFields(spec); !known.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{} ({}); it comes from a newer scheduler: update this worker",
+                                                  std::string_view(known.message().data(), known.message().size()), BuildDescription()));
+  }
   PackSettings settings;
   settings.experiment = spec.experiment();
   settings.task = spec.task();
@@ -143,7 +151,6 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
     request.members.push_back(std::move(to));
   }
   request.folder = start.folder();
-  request.data = {.folder = start.data_folder(), .sha256 = start.data_sha256()};
   request.threads = start.threads();
   request.cuda = start.cuda();
   request.checkpoint_every_s = start.checkpoint_every_s();

@@ -27,6 +27,18 @@ TEST(ExplainTest, AQueuedJobNamesWhyEachWorkerCannotTakeIt) {
                                    "Worker 'a' has no task 'x'.", "Worker 'b' gets no work: drained."));
 }
 
+TEST(ExplainTest, AReadyJobIsStuckWhenNoneOfTheWorkersThatAreThereCanTakeIt) {
+  const WorkerFact unable{.name = "a", .state = "active", .why_unable = "has no task 'x'"};
+  const WorkerFact drained{.name = "b", .state = "draining"};
+  const WorkerFact busy{.name = "c", .state = "active", .running = 1};
+  const WorkerFact gone{.name = "d", .state = "gone"};
+  EXPECT_TRUE(IsStuck({.state = Queued{}, .demand = kWanted, .workers = {unable, drained, gone}}));
+  EXPECT_FALSE(IsStuck({.state = Queued{}, .demand = kWanted, .workers = {unable, busy}}));
+  EXPECT_FALSE(IsStuck({.state = Queued{}, .demand = kWanted, .workers = {gone}}));
+  EXPECT_FALSE(IsStuck({.state = Queued{}, .demand = {.held = true}, .workers = {unable}}));
+  EXPECT_FALSE(IsStuck({.state = Waiting{}, .demand = kWanted, .workers = {unable}}));
+}
+
 TEST(ExplainTest, BusyAndIdleWorkersDiffer) {
   EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = "active", .running = 1}}}),
               Contains("The worker that can take it is busy."));

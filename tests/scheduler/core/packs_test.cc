@@ -55,6 +55,17 @@ TEST(AbilitiesTest, AWorkerNeedsEverythingThatTheWorkAsksFor) {
   EXPECT_THAT(WhyUnable(needs, Able()), HasSubstr("revision 2 is needed"));
 }
 
+TEST(AbilitiesTest, AWorkerOfAnotherBuildIsNamedWithItsBuild) {
+  v1::Abilities abilities = Able();
+  abilities.set_build("0.0.9 (abc)");
+  Needs needs = Work();
+  needs.experiment = "language";
+  EXPECT_EQ(WhyUnable(needs, abilities), "has no experiment kind 'language'; its build is 0.0.9 (abc)");
+  needs = Work();
+  needs.data = "novels";
+  EXPECT_THAT(WhyUnable(needs, abilities), testing::Not(HasSubstr("build")));
+}
+
 TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
   Needs needs = Work();
   needs.data = "enwik8";

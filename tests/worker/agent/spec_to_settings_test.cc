@@ -1,6 +1,7 @@
 #include "worker/agent/spec_to_settings.h"
 
 #include <google/protobuf/text_format.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,18 @@ v1::JobSpec SpecOf(const std::string& text) {
   v1::JobSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   return spec;
+}
+
+TEST(SpecToSettingsTest, RefusesAFieldOfANewerScheduler) {
+  v1::JobSpec spec = SpecOf("evaluation { examples: 3 }");
+  v1::Evaluation* evaluation = spec.mutable_evaluation();
+  evaluation->GetReflection()->MutableUnknownFields(evaluation)->AddVarint(99, 1);
+
+  const absl::Status refused = SettingsOf(spec).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("Evaluation holds field number 99"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("update this worker"));
 }
 
 TEST(SpecToSettingsTest, CarriesEveryField) {

@@ -1,0 +1,55 @@
+#include "client/stuck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr std::chrono::seconds kBetween{2};
+constexpr std::chrono::seconds kPatience{10};
+// Of a large cluster the first few say enough; `explain` has all of them.
+constexpr int kMostReasons = 4;
+
+}  // namespace
+
+bool StuckWatch::Ask(const v1::SweepUpdate& last) {
+  if (last.finished() || !last.running().empty() || last.sweep().counts().queued() == 0) {
+    reason_.clear();
+    times_ = 0;
+    return false;
+  }
+  if (Clock::now() - asked_ < kBetween) return false;
+  asked_ = Clock::now();
+  reason_.clear();
+  Look(last);
+  times_ = reason_.empty() ? 0 : times_ + 1;
+  if (reason_.empty() || reason_ == told_) return false;
+  told_ = reason_;
+  return true;
+}
+
+void StuckWatch::Look(const v1::SweepUpdate& last) {
+  v1::ListJobsRequest list;
+  list.set_sweep(last.sweep().id());
+  list.set_state("queued");
+  list.set_limit(1);
+  const absl::StatusOr<v1::ListJobsResponse> queued = connection_.Call(&Connection::Stub::ListJobs, list, kPatience);
+  if (!queued.ok() || queued->jobs().empty()) return;  // The stream of updates tells about the scheduler's health.
+  v1::GetJobRequest explain;
+  explain.set_job(queued->jobs(0).id());
+  const absl::StatusOr<v1::ExplainJobResponse> why = connection_.Call(&Connection::Stub::ExplainJob, explain, kPatience);
+  if (!why.ok() || !why->stuck()) return;
+  job_ = why->job().id();
+  std::vector<std::string> reasons;
+  // The first says that it is ready.
+  for (int i = 1; i < std::min(why->reasons_size(), 1 + kMostReasons); ++i) reasons.push_back(Printable(why->reasons(i)));
+  reason_ = fmt::format("job {} does not begin. {}", ShortId(job_), Join(reasons, " "));
+}
+
+}  // namespace longreach::client

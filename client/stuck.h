@@ -1,0 +1,41 @@
+// Why a sweep stands still although jobs of it are ready: of the workers that are there none can take them. Asked now and then by
+// commands that wait, so that nobody waits in silence for what will not come.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "client/connection.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+class StuckWatch {
+ public:
+  explicit StuckWatch(Connection& connection) : connection_(connection) {}
+
+  // Asks the scheduler when nothing of the sweep runs and it was not asked just before. True: there is a reason that was not
+  // told yet.
+  bool Ask(const v1::SweepUpdate& last);
+
+  // One line: which job, and what each worker lacks. Empty: something runs, or a worker can take it, or there is none.
+  const std::string& reason() const { return reason_; }
+  // The job that it names.
+  const std::string& job() const { return job_; }
+  // Since when there has been one without a break, in questions asked.
+  int times() const { return times_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void Look(const v1::SweepUpdate& last);
+
+  Connection& connection_;
+  Clock::time_point asked_;
+  std::string reason_;
+  std::string told_;
+  std::string job_;
+  int times_ = 0;
+};
+
+}  // namespace longreach::client
