@@ -51,6 +51,8 @@ class PlanCommand final : public Command {
     }
     out << fmt::format("  packs          {}\n", Thousands(plan.packs()));
     out << fmt::format("  compute        {} of matrix products\n", HumanFlops(plan.flops()));
+    out << fmt::format("  memory         {} for parameters, gradients and Adam of the largest pack, beside activations\n",
+                       HumanBytes(plan.pack_memory_bytes()));
     out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));
     out << fmt::format("  time           {}\n", TimeText(plan));
     session.Say(fmt::format(

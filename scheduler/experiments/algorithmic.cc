@@ -166,6 +166,7 @@ class AlgorithmicKind final : public Kind {
     const double parameters = d * (task->input_vocabulary + 1) + BlockParameters(model) + (d + 1) * task->output_vocabulary +
                               static_cast<double>(EncodingParameters(job));
     cost.checkpoint_bytes = kCheckpointBytes * parameters;
+    cost.memory_bytes = kMemoryBytes * parameters;
     return cost;
   }
 };

@@ -121,7 +121,9 @@ Cost DataKind::CostOf(const v1::JobSpec& job) const {
     const double wanted = job.evaluation().examples();
     cost.flops += (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
   }
-  cost.checkpoint_bytes = kCheckpointBytes * (Parameters(model) + static_cast<double>(EncodingParameters(job)));
+  const double parameters = Parameters(model) + static_cast<double>(EncodingParameters(job));
+  cost.checkpoint_bytes = kCheckpointBytes * parameters;
+  cost.memory_bytes = kMemoryBytes * parameters;
   return cost;
 }
 

@@ -15,6 +15,7 @@ namespace longreach::experiments {
 struct Cost {
   double flops = 0;             // Of matrix products, training and evaluation together.
   double checkpoint_bytes = 0;  // Of one member.
+  double memory_bytes = 0;      // That one member adds to its pack: parameters, gradients, Adam's moments.
 };
 
 class Kind {

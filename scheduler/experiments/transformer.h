@@ -18,6 +18,8 @@ namespace longreach::experiments {
 inline constexpr int kMaxSize = 1'000'000;
 // float32: a parameter and Adam's two moments.
 inline constexpr double kCheckpointBytes = 4 * 3;
+// In memory there is its gradient too.
+inline constexpr double kMemoryBytes = 4 * 4;
 
 std::vector<std::string> Names(auto entries) {
   std::vector<std::string> names;

@@ -57,7 +57,13 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
   }
   flops_ += cost_.flops * static_cast<double>(jobs);
   checkpoint_bytes_ += cost_.checkpoint_bytes * static_cast<double>(jobs);
-  (needs_trainer_ ? open_[pack_key] : alone_) += jobs;
+  if (!needs_trainer_) {
+    alone_ += jobs;
+    return;
+  }
+  Open& open = open_[pack_key];
+  open.jobs += jobs;
+  open.memory_bytes = cost_.memory_bytes;
 }
 
 void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, bool succeeded) {
@@ -82,7 +88,11 @@ void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, bool suc
 
 v1::Plan PlanCounter::Plan(int pack_limit) const {
   int64_t packs = alone_;
-  for (const auto& [key, jobs] : open_) packs += core::PacksOf(jobs, pack_limit);
+  double memory_bytes = 0;
+  for (const auto& [key, open] : open_) {
+    packs += core::PacksOf(open.jobs, pack_limit);
+    memory_bytes = std::max(memory_bytes, open.memory_bytes * static_cast<double>(std::min<int64_t>(open.jobs, pack_limit)));
+  }
   v1::Plan plan;
   plan.set_jobs(static_cast<int>(members_));
   plan.set_done(static_cast<int>(members_done_));
@@ -91,6 +101,7 @@ v1::Plan PlanCounter::Plan(int pack_limit) const {
   plan.set_packs(static_cast<int>(packs));
   plan.set_flops(flops_);
   plan.set_checkpoint_bytes(checkpoint_bytes_);
+  plan.set_pack_memory_bytes(memory_bytes);
   return plan;
 }
 

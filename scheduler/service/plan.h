@@ -39,8 +39,13 @@ class PlanCounter {
     bool member = false;
     bool succeeded = false;
   };
+  // Jobs that may be trained together.
+  struct Open {
+    int64_t jobs = 0;
+    double memory_bytes = 0;  // Of each.
+  };
   std::unordered_map<std::string, Role> seen_;
-  std::unordered_map<std::string, int64_t> open_;  // Jobs by pack key.
+  std::unordered_map<std::string, Open> open_;     // By pack key.
   int64_t alone_ = 0;                              // Jobs that need no trainer.
   std::string cost_of_;                            // Pack key of the job that cost_ is of.
   experiments::Cost cost_;

@@ -243,7 +243,7 @@ TEST_F(CommandTest, PlanAsksForADryRunAndHasItsNumbersAtTheTop) {
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["jobs"], 945);
   for (const char* key :
-       {"done", "prerequisites", "prerequisites_done", "packs", "flops", "checkpoint_bytes", "hours", "hours_low", "hours_high"}) {
+       {"done", "prerequisites", "prerequisites_done", "packs", "flops", "pack_memory_bytes", "checkpoint_bytes", "hours", "hours_low", "hours_high"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
 }

@@ -194,6 +194,7 @@ TEST(DataKindsTest, CostsAreThoseOfTheirShapes) {
   Expansion words = *Expansion::Of(Language());
   const Cost cost = words.kind().CostOf(words.At(0).spec);
   EXPECT_DOUBLE_EQ(cost.checkpoint_bytes, 12.0 * (8 * 788'736 + 256 * 257 + 257 * 256));
+  EXPECT_DOUBLE_EQ(cost.memory_bytes, 16.0 * (8 * 788'736 + 256 * 257 + 257 * 256));
   // A forward pass of 256 bytes: 8 (256 (8 d^2 + 4 d m) + 4 d 256^2 / 2) + 256 2 d 513; an update is 64 of them, thrice.
   const double forward = 8.0 * (256 * (8 * 65'536 + 4 * 256 * 1024) + 2 * 256 * 65'536) + 256 * 2 * 256 * 513.0;
   v1::SweepSpec one = Language();

@@ -60,6 +60,8 @@ TEST_F(EngineSweepsTest, ADryRunChangesNothingAndCountsWhatIsThere) {
   EXPECT_EQ(response->plan().jobs(), 12);
   EXPECT_EQ(response->plan().done(), 2);
   EXPECT_EQ(response->plan().packs(), 2);  // 10 open jobs in packs of 9: no worker is at hand.
+  // Ten jobs' checkpoints have three numbers for each parameter, the memory of nine has four.
+  EXPECT_DOUBLE_EQ(response->plan().pack_memory_bytes(), response->plan().checkpoint_bytes() / 10 / 3 * 4 * 9);
   EXPECT_GT(response->plan().flops(), 0);
   EXPECT_FALSE(response->has_sweep());
   EXPECT_EQ(store::ListSweeps(store_->writer_connection())->size(), 1u);
