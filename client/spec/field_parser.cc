@@ -222,6 +222,25 @@ std::string SuggestPath(std::string_view path, const Descriptor& root) {
   return DidYouMean(path, paths);
 }
 
+absl::Status NeedsAField(std::string_view path, const Descriptor& group) {
+  return UsageError(fmt::format("'{}' is a group of fields", Printable(path)), fmt::format("set one of them: {}", Join(FieldNames(group), ", ")));
+}
+
+// The element of a list of groups that goes by `name`. One that is not there is not made: what it takes can only be said in a file.
+absl::StatusOr<Message*> FindNamed(Message& message, const FieldDescriptor& list, const std::string& name) {
+  std::vector<std::string> known;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, &list); ++i) {
+    Message* element = message.GetReflection()->MutableRepeatedMessage(&message, &list, i);
+    known.push_back(element->GetReflection()->GetString(*element, list.message_type()->FindFieldByName("name")));
+    if (!name.empty() && known.back() == name) return element;
+  }
+  if (known.empty()) {
+    return UsageError(fmt::format("this sweep has no {}", list.name()), "they can only be written in a sweep file; --set changes those that are there");
+  }
+  return UsageError(name.empty() ? fmt::format("'{}' is a list of groups", list.name()) : fmt::format("unknown {} '{}'", list.name(), Printable(name)),
+                    fmt::format("'{0}' has: {1}; its fields are set as {0}.{2}.FIELD", list.name(), Join(known, ", "), known.front()));
+}
+
 }  // namespace
 
 absl::Status ParseIntoField(std::string_view text, const FieldDescriptor& field, Message& message) {
@@ -262,12 +281,18 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
       return FieldRef{message, field};
     }
     if (field->is_repeated()) {
-      return UsageError(fmt::format("'{}' is a list of groups", field->name()),
-                        "it can only be written in a sweep file");
+      ASSIGN_OR_RETURN(message, FindNamed(*message, *field, is_last ? "" : names[i + 1]));
+      if (++i + 1 == names.size()) return NeedsAField(path, *message->GetDescriptor());
+      // What makes an input is a sweep of its own, whose axes go by their bare names too.
+      if (names[i + 1] == "from" && i + 2 < names.size()) {
+        const FieldDescriptor* from = message->GetDescriptor()->FindFieldByName("from");
+        const std::vector<std::string> rest(names.begin() + static_cast<std::ptrdiff_t>(i) + 2, names.end());
+        return FindField(Join(rest, "."), *message->GetReflection()->MutableMessage(message, from));
+      }
+      continue;
     }
     if (is_last) {
-      return UsageError(fmt::format("'{}' is a group of fields", Printable(path)),
-                        fmt::format("set one of them: {}", Join(FieldNames(*field->message_type()), ", ")));
+      return NeedsAField(path, *field->message_type());
     }
     message = message->GetReflection()->MutableMessage(message, field);
   }

@@ -24,13 +24,14 @@ inline constexpr int64_t kMaxListElements = 10'000'000;
 absl::Status ParseIntoField(std::string_view text, const google::protobuf::FieldDescriptor& field,
                             google::protobuf::Message& message);
 
-// A field reached by a path of names ("training.steps") from `root`; the messages on the way are created.
+// A field reached by a path of names ("training.steps", "inputs.weights.from.encoding") from `root`; the messages on the way are
+// created, but for elements of a list (`inputs`), which go by their names and have to be there.
 struct FieldRef {
   google::protobuf::Message* message = nullptr;
   const google::protobuf::FieldDescriptor* field = nullptr;
 };
 
-// INVALID_ARGUMENT: no such field (with a suggestion), or one that text cannot set (a group, or `inputs`).
+// INVALID_ARGUMENT: no such field (with a suggestion), or one that text cannot set (a group).
 absl::StatusOr<FieldRef> FindField(std::string_view path, google::protobuf::Message& root);
 
 // Paths of all fields that text can set, axes by their bare names first.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -233,7 +234,7 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {
 }
 
 absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::SweepSpec& spec) {
-  std::set<std::string> seen;
+  std::set<std::pair<const Message*, const FieldDescriptor*>> seen;
   for (const std::string& argument : overrides) {
     const size_t equals = argument.find('=');
     const std::string path(Trim(std::string_view(argument).substr(0, equals)));
@@ -247,7 +248,7 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::Sweep
     };
     const absl::StatusOr<FieldRef> ref = FindField(path, spec);
     if (!ref.ok()) return at(ref.status());
-    if (!seen.insert(ref->field->full_name()).second) {
+    if (!seen.insert({ref->message, ref->field}).second) {
       return at(UsageError("given twice", ref->field->is_repeated() ? "write all values with ',' between them"
                                                                     : "remove one of the two"));
     }

@@ -48,6 +48,39 @@ TEST(OverrideTest, ReplacesAxesByTheirBareNamesAndFieldsByTheirPaths) {
   EXPECT_TRUE(spec.model().kerple_shared());
 }
 
+TEST(OverrideTest, AnInputGoesByItsNameAndWhatMakesItIsASweep) {
+  v1::SweepSpec spec = LoadSweep("table-2")->spec;
+
+  const absl::Status status = ApplyOverrides({"inputs.weights.from.encoding=alibi", "inputs.weights.from.axes.seed=7", "seed=1,2",
+                                              "inputs.weights.from.training.steps=5", "training.steps=6", "inputs.weights.artifact=checkpoint"},
+                                             spec);
+
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(spec.inputs_size(), 1);
+  EXPECT_THAT(spec.inputs(0).from().axes().encoding(), ElementsAre("alibi"));
+  EXPECT_THAT(spec.inputs(0).from().axes().seed(), ElementsAre(7u));
+  EXPECT_THAT(spec.axes().seed(), ElementsAre(1u, 2u));
+  EXPECT_EQ(spec.inputs(0).from().training().steps(), 5);
+  EXPECT_EQ(spec.training().steps(), 6);
+  EXPECT_EQ(spec.inputs(0).artifact(), "checkpoint");
+}
+
+TEST(OverrideTest, AnInputThatIsNotThereIsNotMade) {
+  const auto refusal = [](const std::string& override_text) {
+    v1::SweepSpec spec = LoadSweep("table-2")->spec;
+    return FormatError(ApplyOverrides({override_text}, spec));
+  };
+  EXPECT_THAT(refusal("inputs=x"), HasSubstr("'inputs' has: weights; its fields are set as inputs.weights.FIELD"));
+  EXPECT_THAT(refusal("inputs.=x"), HasSubstr("'inputs' has: weights"));
+  EXPECT_THAT(refusal("inputs.scale.from.seed=1"), HasSubstr("unknown inputs 'scale'"));
+  EXPECT_THAT(refusal("inputs.weights=x"), HasSubstr("set one of them: name, from, artifact, metric"));
+  EXPECT_THAT(refusal("inputs.weights.from=x"), HasSubstr("is a group of fields"));
+  EXPECT_THAT(refusal("inputs.weights.from.encodng=alibi"), HasSubstr("--set inputs.weights.from.encodng: unknown field 'encodng'"));
+  EXPECT_THAT(refusal("inputs.weights.from.encoding=alibo"), HasSubstr("did you mean 'alibi'?"));
+  v1::SweepSpec spec = LoadSweep("table-2")->spec;
+  EXPECT_THAT(FormatError(ApplyOverrides({"inputs.weights.from.seed=1", "inputs.weights.from.axes.seed=2"}, spec)), HasSubstr("given twice"));
+}
+
 TEST(OverrideTest, SpeaksOfTheArgumentTheValueAndTheNextStep) {
   EXPECT_EQ(Refusal({"encoding=roep"}),
             "error: --set encoding: unknown encoding 'roep'\n"
@@ -66,7 +99,7 @@ TEST(OverrideTest, SuggestsThePathThatWasMeant) {
   EXPECT_THAT(Refusal({"trainig.steps=5"}), HasSubstr("did you mean 'training.steps'?"));
   EXPECT_THAT(Refusal({"training=5"}),
               HasSubstr("'training' is a group of fields\n  set one of them: steps, "));
-  EXPECT_THAT(Refusal({"inputs.name=5"}), HasSubstr("it can only be written in a sweep file"));
+  EXPECT_THAT(Refusal({"inputs.name=5"}), HasSubstr("can only be written in a sweep file"));
   EXPECT_THAT(Refusal({"training.steps.x=5"}), HasSubstr("unknown field 'training.steps.x'"));
   EXPECT_THAT(Refusal({"training.=5"}), HasSubstr("unknown field"));
 }

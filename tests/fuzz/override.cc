@@ -12,12 +12,12 @@
 
 using longreach::fuzz::Must;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const auto preset = longreach::client::LoadSweep("quickstart");
+namespace {
+
+void Apply(const char* name, std::string_view text) {
+  const auto preset = longreach::client::LoadSweep(name);
   Must(preset.ok(), "the preset can be read");
   longreach::v1::SweepSpec spec = preset->spec;
-  const std::string text(reinterpret_cast<const char*>(data), size);
-  if (longreach::fuzz::HasLongRange(text)) return 0;
   const absl::Status applied = longreach::client::ApplyOverrides(longreach::Split(text, '\n'), spec);
   if (applied.ok()) {
     longreach::v1::SweepSpec sent;
@@ -27,5 +27,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(message.starts_with("--set "), "an error begins with the option", message);
     Must(longreach::client::Printable(message, true) == message, "an error holds nothing that a terminal obeys", message);
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  if (longreach::fuzz::HasLongRange(text)) return 0;
+  Apply("quickstart", text);
+  Apply("table-2", text);  // It has an input.
   return 0;
 }
