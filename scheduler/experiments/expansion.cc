@@ -9,6 +9,7 @@
 #include "proto/base/text.h"
 #include "proto/types/canonical.h"
 #include "proto/types/words.h"
+#include "scheduler/experiments/lengths.h"
 
 namespace longreach::experiments {
 namespace {
@@ -214,11 +215,8 @@ absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
   ASSIGN_OR_RETURN(expansion.size_, CountJobs(sweep.axes()));
   RETURN_IF_ERROR(ValidateSettings(sweep, *expansion.kind_, "", 0));
   expansion.sweep_ = sweep;
-  // Lengths are sets: their order makes no other sweep.
   v1::SweepSpec& own = expansion.sweep_;
-  std::ranges::sort(*own.mutable_training()->mutable_lengths());
-  std::ranges::sort(*own.mutable_evaluation()->mutable_lengths());
-  std::ranges::sort(*own.mutable_evaluation()->mutable_attention_lengths());
+  PutLengthsInOrder(*own.mutable_training(), *own.mutable_evaluation());
   expansion.canonical_ = CanonicalText(own, SweepDefaults(expansion.kind_->Defaults()));
   expansion.id_ = SweepIdOf(expansion.canonical_);
   return expansion;

@@ -11,6 +11,8 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/limits.h"
+#include "scheduler/experiments/lengths.h"
 #include "scheduler/experiments/registry.h"
 
 namespace longreach::experiments {
@@ -20,8 +22,6 @@ constexpr int kMaxLength = 1'000'000;
 // A length is one measurement row of each metric, and more than this many values belong into a series file.
 constexpr int kMaxTestLengths = 1000;
 constexpr int kMaxTrainingLengths = 100'000;
-// Values of one job's attention matrices: 256 MiB. The trainer has the same bound.
-constexpr double kMaxAttentionValues = 1 << 26;
 
 // What an encoding makes of the settings.
 bool IsKerple(std::string_view encoding) { return encoding == "log_kerple" || encoding == "power_kerple"; }
@@ -198,10 +198,10 @@ void CheckAttentionFits(const Settings& settings, std::span<const Tape> tapes, C
     if (std::ranges::find(settings.evaluation.attention_lengths(), tape.length) == settings.evaluation.attention_lengths().end()) continue;
     const double tokens = static_cast<double>(tape.tokens);
     values[tape.task] += settings.model.layers() * tokens * tokens;
-    if (values[tape.task] <= kMaxAttentionValues) continue;
+    if (values[tape.task] <= static_cast<double>(catalog::kMaxAttentionValues)) continue;
     checks.Refuse(fmt::format("evaluation.attention_lengths: {} at length {} has a tape of {} tokens, and matrices of {} layers have more than "
-                  "{:.0f} values together\n  choose shorter or fewer lengths", tape.task, tape.length, tape.tokens, settings.model.layers(),
-                  kMaxAttentionValues));
+                  "{} values together\n  choose shorter or fewer lengths", tape.task, tape.length, tape.tokens, settings.model.layers(),
+                  catalog::kMaxAttentionValues));
   }
 }
 
@@ -213,9 +213,7 @@ void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Ch
 }
 
 void CompleteSettings(v1::JobSpec& job, Settings whole) {
-  std::ranges::sort(*whole.training.mutable_lengths());
-  std::ranges::sort(*whole.evaluation.mutable_lengths());
-  std::ranges::sort(*whole.evaluation.mutable_attention_lengths());
+  PutLengthsInOrder(whole.training, whole.evaluation);
   const std::string& encoding = job.encoding();
   if (!IsKerple(encoding)) whole.model.clear_kerple_shared();
   if (!IsKerple(encoding) && encoding != "sandwich") whole.model.clear_break_symmetry();

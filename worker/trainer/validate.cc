@@ -6,6 +6,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/limits.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/random/random_stream.h"
 #include "worker/trainer/tasks/support/task.h"
@@ -20,8 +21,6 @@ namespace {
 constexpr int kMaxLayers = 1024;
 constexpr int kMaxWidth = 1 << 16;
 constexpr int kMaxRows = 1 << 24;
-// Of one member's attention matrices: 256 MiB.
-constexpr int64_t kMaxAttentionValues = 1 << 26;
 
 template <typename T>
 absl::Status Refuse(std::string_view field, const T& value, std::string_view why) {
@@ -130,10 +129,10 @@ absl::Status ValidateAttention(const PackSettings& settings) {
     }
     const double tape = static_cast<double>(TapeOf(settings, length));
     values += settings.model.layers * tape * tape;
-    if (values > kMaxAttentionValues) {
+    if (values > static_cast<double>(catalog::kMaxAttentionValues)) {
       return Refuse("evaluation.attention_lengths", length,
                     Text("takes a tape of ", tape, " tokens: matrices of ", settings.model.layers, " layers have more than ",
-                         kMaxAttentionValues, " values together"));
+                         catalog::kMaxAttentionValues, " values together"));
     }
   }
   return absl::OkStatus();
