@@ -86,7 +86,7 @@ TEST(AttentionSeriesTest, RefusesWhatDoesNotFitTogether) {
     return std::string(series.status().message());
   };
   EXPECT_THAT(refused(Header(1, 2, 8), payload), HasSubstr("no attention matrices of length 7"));
-  EXPECT_THAT(refused(Header(1, 2, 7), payload.substr(1)), HasSubstr("size is not that of its shape"));
+  EXPECT_THAT(refused(Header(1, 2, 7), payload.substr(1)), HasSubstr("lies outside of the file"));
   EXPECT_THAT(refused(Header(1, 2, 7), Payload(1, 2, [](int, int, int) { return 2.0f; })), HasSubstr("is no share"));
   EXPECT_THAT(refused(Header(1, 2, 7), Payload(1, 2, [](int, int, int) { return std::nanf(""); })), HasSubstr("is no share"));
   for (const auto& [key, value] : std::vector<std::pair<std::string, nlohmann::json>>{{"shape", {1, 2, 3}},

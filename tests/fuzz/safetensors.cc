@@ -9,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "client/figure/attention_series.h"
 #include "tests/fuzz/must.h"
 #include "worker/trainer/checkpoint/member_checkpoint.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 
+using longreach::client::AttentionSeries;
 using longreach::fuzz::Must;
 using longreach::trainer::MemberCheckpoint;
 using longreach::trainer::SafetensorsFile;
@@ -42,9 +44,19 @@ void MustBeWrittenTheSame(const SafetensorsFile& file) {
   Must(again->metadata() == file.metadata() && again->entries().size() == file.entries().size(), "it is the same");
 }
 
+// As the matrices that a figure is drawn of: refused, or each is a share.
+void MayBeAttention(std::string_view bytes, int length) {
+  const absl::StatusOr<AttentionSeries> series = AttentionSeries::Parse(std::string(bytes), length);
+  if (!series.ok()) return;
+  Must(series->layers() > 0 && series->tape() > 0, "there are matrices");
+  const float last = series->At(series->layers() - 1, series->tape() - 1, series->tape() - 1);
+  Must(last >= 0 && last <= 1.001f, "they are shares");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  for (const int length : {0, 7}) MayBeAttention({reinterpret_cast<const char*>(data), size}, length);
   const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(FileOf(data, size));
   if (!file.ok()) {
     Must(file.status().code() == absl::StatusCode::kDataLoss, "a damaged file is DATA_LOSS", file.status().message());

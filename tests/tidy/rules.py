@@ -38,7 +38,7 @@ EXTERNAL = {
     "minizip/": ["worker/data", "tests"],
     "yaml-cpp/": ["client", "tests"],
     "CLI/": ["client", "scheduler/.", "worker/.", "tests"],
-    "nlohmann/": ["client", "worker/trainer", "worker/data", "worker/agent", "worker/.", "tests"],
+    "nlohmann/": ["proto/base", "client", "worker/trainer", "worker/data", "worker/agent", "worker/.", "tests"],
     "boost/": ["client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],
     "grpc/": ["proto/access", "client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests", "tests/support/tsan"],
     "grpcpp/": ["proto/access", "client", "scheduler/service", "scheduler/.", "worker/agent", "worker/.", "tests"],

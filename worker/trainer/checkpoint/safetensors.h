@@ -1,6 +1,4 @@
-// The safetensors format: a header of JSON, then the tensors' bytes. Files are not trusted: a header that
-// does not fit its file is refused with what is wrong. Source: github.com/huggingface/safetensors, README,
-// section Format.
+// Files of tensors in the safetensors format (proto/base/safetensors.h): reading what lies behind the header, and writing.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/base/safetensors.h"
 #include "proto/base/status.h"
 #include "worker/data/mapped_file.h"
 
 namespace longreach::trainer {
-
-struct SafetensorsEntry {
-  std::string dtype;  // "F32", "F64", "I32", ...
-  std::vector<int64_t> shape;
-  uint64_t begin = 0;  // In bytes of the payload.
-  uint64_t end = 0;
-
-  int64_t count() const;
-};
 
 class SafetensorsFile {
  public:
@@ -34,13 +24,13 @@ class SafetensorsFile {
   // changed meanwhile.
   static absl::StatusOr<SafetensorsFile> Map(const std::filesystem::path& file);
 
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  std::string Metadata(const std::string& key) const;  // "" when there is none.
-  const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
-  const SafetensorsEntry* Find(const std::string& name) const;
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+  std::string Metadata(const std::string& key) const { return header_.Metadata(key); }  // "" when there is none.
+  const std::map<std::string, SafetensorsEntry>& entries() const { return header_.entries; }
+  const SafetensorsEntry* Find(const std::string& name) const { return header_.Find(name); }
 
   // All tensors' bytes.
-  std::string_view payload() const { return bytes().substr(payload_begin_); }
+  std::string_view payload() const { return bytes().substr(header_.payload_begin); }
   // The values of a tensor, copied. INVALID_ARGUMENT: no such tensor, or of another type.
   absl::StatusOr<std::vector<float>> Floats(const std::string& name) const;      // F32.
   absl::StatusOr<std::vector<double>> Doubles(const std::string& name) const;    // F64.
@@ -49,15 +39,10 @@ class SafetensorsFile {
 
  private:
   std::string_view bytes() const;
-  // Of the bytes that are there.
-  absl::Status Parse();
-  absl::Status ParseHeader(std::string_view header);
 
   std::string bytes_;
   std::shared_ptr<const data::MappedFile> mapped_;  // In place of bytes_.
-  size_t payload_begin_ = 0;
-  std::map<std::string, std::string> metadata_;
-  std::map<std::string, SafetensorsEntry> entries_;
+  SafetensorsHeader header_;
 };
 
 struct SafetensorsPart {
