@@ -1,6 +1,5 @@
 #include "worker/trainer/attention_series.h"
 
-#include <map>
 #include <string_view>
 #include <vector>
 
@@ -47,14 +46,23 @@ Tensor AttentionOf(const Model& model, const ParameterSet& parameters, const Bat
   return at::stack(layers);
 }
 
-absl::Status WriteAttentionSeries(const std::filesystem::path& file, const PackSettings& settings, const Problem& problem,
-                                  const Tensor& parameters, const std::string& job, int step, const std::function<void()>& between) {
+AttentionSeries ComputeAttentionSeries(const PackSettings& settings, const Problem& problem, const Tensor& parameters, const std::string& job,
+                                       int step, const std::function<void()>& between) {
   const c10::InferenceMode inference;
   const std::unique_ptr<Model> model = MakeModel(settings, at::kCPU);
   // A copy: to clamp is a change.
   ParameterSet set = ViewParameters(model->layout(), parameters.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
   model->encoding().Clamp(set);
-  std::map<std::string, Tensor> tensors;
+  AttentionSeries series;
+  series.header = {{"format", "longreach"},
+                   {"kind", "attention"},
+                   {"job", job},
+                   {"experiment", settings.experiment},
+                   {"task", settings.task},
+                   {"encoding", settings.encoding + (settings.randomized ? ":randomized" : "")},
+                   {"heads", std::to_string(settings.model.heads)},
+                   {"step", std::to_string(step)}};
+  std::map<std::string, Tensor>& tensors = series.tensors;
   for (const int length : settings.evaluation.attention_lengths) {
     const Batch batch = problem.TestBatch(model->encoding().Use(), length, 0);
     Tensor tokens = at::empty({batch.tape}, at::kInt);
@@ -63,23 +71,18 @@ absl::Status WriteAttentionSeries(const std::filesystem::path& file, const PackS
     tensors[Text("tokens/", length)] = tokens;
     if (const Tensor given = Given(OfFirst(batch.positions)); given.defined()) tensors[Text("positions/", length)] = given;
   }
+  return series;
+}
+
+absl::Status WriteAttentionSeries(const std::filesystem::path& file, const AttentionSeries& series) {
   std::vector<SafetensorsPart> parts;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : series.tensors) {
     parts.push_back({.name = name,
                      .dtype = tensor.scalar_type() == at::kFloat ? "F32" : "I32",
                      .shape = tensor.sizes().vec(),
                      .bytes = BytesOf(tensor)});
   }
-  return WriteSafetensors(file,
-                          {{"format", "longreach"},
-                           {"kind", "attention"},
-                           {"job", job},
-                           {"experiment", settings.experiment},
-                           {"task", settings.task},
-                           {"encoding", settings.encoding + (settings.randomized ? ":randomized" : "")},
-                           {"heads", std::to_string(settings.model.heads)},
-                           {"step", std::to_string(step)}},
-                          parts);
+  return WriteSafetensors(file, series.header, parts);
 }
 
 }  // namespace longreach::trainer

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "worker/trainer/problems/problem.h"
@@ -19,8 +20,17 @@ namespace longreach::trainer {
 // The matrices of the first sequence of a batch, [layers, T, T]. Parameters and positions are on the CPU, without a pack axis.
 Tensor AttentionOf(const Model& model, const ParameterSet& parameters, const Batch& batch, const std::function<void()>& between);
 
-// Writes the file of one member: of its parameters, [stride]. `between` is called after each layer and may throw to break off.
-absl::Status WriteAttentionSeries(const std::filesystem::path& file, const PackSettings& settings, const Problem& problem,
-                                  const Tensor& parameters, const std::string& job, int step, const std::function<void()>& between);
+// What the file of one member holds.
+struct AttentionSeries {
+  std::map<std::string, std::string> header;
+  std::map<std::string, Tensor> tensors;
+};
+
+// Computes it from the member's parameters, [stride]. `between` is called after each layer and may throw to break off.
+AttentionSeries ComputeAttentionSeries(const PackSettings& settings, const Problem& problem, const Tensor& parameters, const std::string& job,
+                                       int step, const std::function<void()>& between);
+
+// Apart from computing, because a full disk may ask for it again and again.
+absl::Status WriteAttentionSeries(const std::filesystem::path& file, const AttentionSeries& series);
 
 }  // namespace longreach::trainer

@@ -212,14 +212,13 @@ absl::Status Session::WriteSeries(PackResult& result) {
     if (!state_.members[m].live) continue;
     const SeriesFile& series = result.series.emplace_back(
         SeriesFile{.file = request_.folder / Text("attention-", m, ".safetensors"), .member = static_cast<int>(m)});
-    RETURN_IF_ERROR(Insist([&] {
-      return WriteAttentionSeries(series.file, request_.settings, *problem_, state_.parameters[static_cast<int64_t>(m)],
-                                  request_.members[m].job, state_.step, [this] {
-                                    Report(Progress::Phase::kEvaluating);
-                                    Poll();
-                                    if (stop_) throw Stopped();
-                                  });
-    }));
+    const AttentionSeries matrices = ComputeAttentionSeries(request_.settings, *problem_, state_.parameters[static_cast<int64_t>(m)],
+                                                            request_.members[m].job, state_.step, [this] {
+                                                              Report(Progress::Phase::kEvaluating);
+                                                              Poll();
+                                                              if (stop_) throw Stopped();
+                                                            });
+    RETURN_IF_ERROR(Insist([&] { return WriteAttentionSeries(series.file, matrices); }));
     if (stop_) throw Stopped();
   }
   return absl::OkStatus();
