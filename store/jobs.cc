@@ -48,14 +48,15 @@ absl::StatusOr<OneJob> FoundJob(sql::Transaction& tx, const NewJob& job) {
   return OneJob{.num = rows.Get<int64_t>(0), .state = StateOf(rows.Get<std::string_view>(2)).value_or(State::kWaiting), .created = false};
 }
 
-absl::StatusOr<OneJob> InsertOrFindJob(sql::Transaction& tx, const NewJob& job, int64_t requirement) {
+absl::StatusOr<OneJob> InsertOrFindJob(sql::Transaction& tx, const NewJob& job, int64_t requirement, Demand demand) {
   std::vector<int64_t> sources;
   ASSIGN_OR_RETURN(bool ready, ResolveInputs(tx, job, sources));
   ASSIGN_OR_RETURN(int inserted,
                    tx.Run("INSERT INTO jobs(id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, "
-                          "requirement, pack_key, spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+                          "requirement, pack_key, spec, wanted, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
                           job.id, job.requirement.experiment, job.requirement.task, job.requirement.encoding, job.randomized,
-                          job.learning_rate, job.seed, job.steps, ready ? "queued" : "waiting", requirement, job.pack_key, job.spec));
+                          job.learning_rate, job.seed, job.steps, ready ? "queued" : "waiting", requirement, job.pack_key, job.spec,
+                          demand.wanted, demand.priority));
   if (inserted == 0) return FoundJob(tx, job);
   const int64_t num = tx.connection().LastInsertRow();
   for (size_t i = 0; i < job.inputs.size(); ++i) {
@@ -159,7 +160,7 @@ absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view wha
   return absl::OkStatus();
 }
 
-absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const NewJob> jobs) {
+absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const NewJob> jobs, Demand demand) {
   InsertedJobs result;
   result.nums.reserve(jobs.size());
   result.states.reserve(jobs.size());
@@ -170,10 +171,10 @@ absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const Ne
       ASSIGN_OR_RETURN(requirement, FindOrAddRequirement(tx, job.requirement));
       last = &job.requirement;
     }
-    ASSIGN_OR_RETURN(const OneJob one, InsertOrFindJob(tx, job, requirement));
+    ASSIGN_OR_RETURN(const OneJob one, InsertOrFindJob(tx, job, requirement, demand));
     result.nums.push_back(one.num);
     result.states.push_back(one.state);
-    if (one.created) ++result.created;
+    if (!one.created) result.found.push_back(one.num);
   }
   return result;
 }

@@ -87,12 +87,17 @@ struct JobRow {
 struct InsertedJobs {
   std::vector<int64_t> nums{};  // One for each given job, in order.
   std::vector<State> states{};    // Of each.
-  int created = 0;            // How many were new.
+  std::vector<int64_t> found{};   // Those that were there before.
 };
-// Adds the jobs that are not there yet and finds those that are. New ones are `waiting` when an input is not there yet,
-// else `queued`; they are wanted by nobody until a sweep has them (AddSweepJobs, then RefreshWanted).
+// What the sweep asks for that brings new jobs.
+struct Demand {
+  bool wanted = false;
+  int priority = 0;
+};
+// Adds the jobs that are not there yet and finds those that are. New ones are `waiting` when an input is not there yet, else `queued`, and
+// wanted as `demand` says; the sweep must have them at the end of the same transaction (AddSweepJobs).
 // INTERNAL: an input's source is unknown (sources come before the jobs that need them), or another spec under the id.
-absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const NewJob> jobs);
+absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const NewJob> jobs, Demand demand = {});
 
 // ---- Reading. Nothing or NOT_FOUND as the type says.
 

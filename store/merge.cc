@@ -306,17 +306,24 @@ absl::Status Merge::AttemptMembers() {
 }
 
 absl::Status Merge::Sweeps() {
-  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec "
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come, "
+                                                 "(SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member') "
                                                  "FROM sweeps ORDER BY num"));
   while (rows.Next()) {
     const auto num = rows.Get<int64_t>(0);
     const auto id = rows.Get<std::string>(1);
     ASSIGN_OR_RETURN(std::optional<SweepRow> own, FindSweep(ours_, id));
     if (own.has_value()) continue;
-    RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?)",
+    if (rows.Get<int64_t>(8) > 0) {
+      return absl::FailedPreconditionError(
+          fmt::format("the sweep '{}' over there was not submitted to its end: {} of its jobs are to come; start a scheduler on that store, "
+                      "which goes on with it, or submit the sweep there again; nothing was merged",
+                      rows.Get<std::string>(2), rows.Get<int64_t>(8)));
+    }
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                               id, rows.Get<std::string>(2), rows.Get<int64_t>(3), rows.Get<int64_t>(4), rows.Get<int64_t>(5),
-                              rows.Get<std::string>(6), rows.Get<std::string>(7))
+                              rows.Get<std::string>(6), rows.Get<std::string>(7), rows.Get<int64_t>(9))
                         .status());
     const int64_t sweep = ours_.connection().LastInsertRow();
     ASSIGN_OR_RETURN(sql::Rows members,
@@ -327,7 +334,7 @@ absl::Status Merge::Sweeps() {
                           .status());
     }
     RETURN_IF_ERROR(members.status());
-    RETURN_IF_ERROR(CountMembers(ours_, sweep));
+    RETURN_IF_ERROR(CountMembers(ours_, sweep, 0));
     RETURN_IF_ERROR(RefreshWanted(ours_, sweep));
     RETURN_IF_ERROR(ReviveCancelledJobs(ours_, sweep).status());
   }

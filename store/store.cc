@@ -91,7 +91,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
     return absl::FailedPreconditionError(fmt::format(
         "'{}' cannot be put into WAL mode (SQLite says '{}'); the store must lie on a local file system", file, mode));
   }
-  // Most of what a group of events reads and writes is in this cache, and a checkpoint comes once for many groups.
+  // Most of what a group of events reads and writes is in this cache, and a checkpoint comes once for many groups; a
+  // scheduler has a LogKeeper for it.
   RETURN_IF_ERROR(store->writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
   if (!store->temporary_folder_.empty()) RETURN_IF_ERROR(store->writer_->Execute("PRAGMA synchronous = OFF"));
 

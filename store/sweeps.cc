@@ -11,12 +11,13 @@ namespace {
 
 std::string SelectSweeps(std::string_view rest) {
   return "SELECT num, id, name, spec, priority, state, submitted_at, asked_at, jobs_waiting, jobs_queued, jobs_leased, "
-         "jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged FROM sweeps " +
+         "jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged, jobs_to_come FROM sweeps " +
          std::string(rest);
 }
 
 SweepRow ReadSweep(const sql::Rows& rows) {
-  return {.num = rows.Get<int64_t>(0),
+  SweepRow sweep{
+          .num = rows.Get<int64_t>(0),
           .id = rows.Get<std::string>(1),
           .name = rows.Get<std::string>(2),
           .spec = rows.Get<std::string>(3),
@@ -30,7 +31,10 @@ SweepRow ReadSweep(const sql::Rows& rows) {
                      .succeeded = rows.Get<int>(11),
                      .failed = rows.Get<int>(12),
                      .cancelled = rows.Get<int>(13),
-                     .diverged = rows.Get<int>(14)}};
+                     .diverged = rows.Get<int>(14)},
+          .to_come = rows.Get<int64_t>(15)};
+  (sweep.state == SweepState::kCancelled ? sweep.counts.cancelled : sweep.counts.waiting) += static_cast<int>(sweep.to_come);
+  return sweep;
 }
 
 absl::StatusOr<std::vector<SweepRow>> ReadSweeps(sql::Rows rows) {
@@ -49,34 +53,36 @@ absl::StatusOr<std::optional<SweepRow>> ReadFirst(sql::Rows rows) {
 }  // namespace
 
 absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep) {
-  RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec) "
-                         "VALUES (?, ?, ?, ?, ?, 'live', ?)",
-                         sweep.id, sweep.name, sweep.submitted_at, sweep.submitted_at, sweep.priority, sweep.spec)
+  RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) "
+                         "VALUES (?, ?, ?, ?, ?, 'live', ?, ?)",
+                         sweep.id, sweep.name, sweep.submitted_at, sweep.submitted_at, sweep.priority, sweep.spec, sweep.jobs)
                       .status());
   return tx.connection().LastInsertRow();
 }
 
-absl::Status CountMembers(sql::Transaction& tx, int64_t sweep) {
-  return tx.Run("UPDATE sweeps SET jobs_waiting = c.waiting, jobs_queued = c.queued, jobs_leased = c.leased, "
-                "jobs_succeeded = c.succeeded, jobs_failed = c.failed, jobs_cancelled = c.cancelled, jobs_diverged = c.diverged "
-                "FROM (SELECT count(*) FILTER (WHERE j.state = 'waiting') AS waiting, count(*) FILTER (WHERE j.state = 'queued') AS queued, "
+absl::Status CountMembers(sql::Transaction& tx, int64_t sweep, int64_t first) {
+  return tx.Run("UPDATE sweeps SET jobs_to_come = jobs_to_come - c.jobs, jobs_waiting = jobs_waiting + c.waiting, "
+                "jobs_queued = jobs_queued + c.queued, jobs_leased = jobs_leased + c.leased, jobs_succeeded = jobs_succeeded + c.succeeded, "
+                "jobs_failed = jobs_failed + c.failed, jobs_cancelled = jobs_cancelled + c.cancelled, jobs_diverged = jobs_diverged + c.diverged "
+                "FROM (SELECT count(*) AS jobs, count(*) FILTER (WHERE j.state = 'waiting') AS waiting, count(*) FILTER (WHERE j.state = 'queued') AS queued, "
                 "count(*) FILTER (WHERE j.state = 'leased') AS leased, count(*) FILTER (WHERE j.state = 'succeeded') AS succeeded, "
                 "count(*) FILTER (WHERE j.state = 'failed') AS failed, count(*) FILTER (WHERE j.state = 'cancelled') AS cancelled, "
                 "ifnull(sum(j.diverged), 0) AS diverged FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "
-                "WHERE sj.sweep = ? AND sj.role = 'member') AS c WHERE sweeps.num = ?",
-                sweep, sweep)
+                "WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position >= ?) AS c WHERE sweeps.num = ?",
+                sweep, first, sweep)
       .status();
 }
 
 absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> members,
                           std::span<const int64_t> prerequisites) {
-  int64_t position = 0;
+  ASSIGN_OR_RETURN(const SweepRow before, GetSweep(tx, sweep));
+  int64_t position = before.there();
   for (const int64_t job : members) {
     RETURN_IF_ERROR(tx.Run("INSERT INTO sweep_jobs(sweep, role, position, job) VALUES (?, 'member', ?, ?)", sweep, position++,
                            job)
                         .status());
   }
-  RETURN_IF_ERROR(CountMembers(tx, sweep));
+  RETURN_IF_ERROR(CountMembers(tx, sweep, before.there()));
   position = 0;
   for (const int64_t job : prerequisites) {
     ASSIGN_OR_RETURN(bool has, tx.One<bool>("SELECT EXISTS (SELECT 1 FROM sweep_jobs WHERE job = ? AND sweep = ?)", job, sweep));
@@ -106,6 +112,14 @@ absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db) {
   static const std::string kSql = SelectSweeps("ORDER BY asked_at DESC, num DESC");
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql));
   return ReadSweeps(std::move(rows));
+}
+
+absl::StatusOr<std::vector<int64_t>> SweepsWithJobsToCome(sql::Connection& db) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT num FROM sweeps WHERE jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num"));
+  std::vector<int64_t> sweeps;
+  while (rows.Next()) sweeps.push_back(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  return sweeps;
 }
 
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job) {
@@ -170,6 +184,20 @@ absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep) {
                 "WHERE jobs.num = w.job AND jobs.state <> 'succeeded' "
                 "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
                 sweep)
+      .status();
+}
+
+absl::Status SettleJob(sql::Transaction& tx, int64_t job) {
+  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT count(s.num) > 0 AS wanted, "
+                         "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep "
+                         "WHERE sj.job = ? AND s.state = 'live') AS w WHERE jobs.num = ? AND jobs.state <> 'succeeded' "
+                         "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
+                         job, job)
+                      .status());
+  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE num = ? AND state = 'cancelled' AND EXISTS (SELECT 1 FROM sweep_jobs AS sj "
+                "JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state IN ('live', 'paused'))",
+                job)
       .status();
 }
 

@@ -13,7 +13,8 @@
 
 namespace longreach::store {
 
-// Of the sweep's members; prerequisites are not counted. Kept by triggers.
+// Of the sweep's members; prerequisites are not counted. Kept by triggers. Members that are still to come count as waiting, or as
+// cancelled with their sweep.
 struct Counts {
   int waiting = 0;
   int queued = 0;
@@ -32,6 +33,7 @@ struct NewSweep {
   std::string spec{};  // Canonical text.
   int priority = 0;
   WallTime submitted_at{};
+  int64_t jobs = 0;  // Members that AddSweepJobs will give it.
 };
 
 struct SweepRow {
@@ -44,17 +46,22 @@ struct SweepRow {
   WallTime submitted_at{};
   WallTime asked_at{};  // When it was last submitted (again): "last" is the newest of these.
   Counts counts{};
+  int64_t to_come = 0;  // Members that are not there yet.
+  int64_t there() const { return counts.jobs() - to_come; }
 };
 
 // Adds a live sweep; its num. ALREADY_EXISTS: there is one of this id.
 absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep);
-// Gives a sweep its jobs, in order of expansion; prerequisites are jobs outside that the members need. A job that is
-// both is a member. Once per sweep. Call RefreshWanted afterwards.
+// Gives a sweep the next of its jobs, in order of expansion; prerequisites are jobs outside that the members need. A job that is
+// both is a member, so a sweep with prerequisites gets all its jobs at once. Jobs that were there before must be settled afterwards
+// (SettleJob, or RefreshWanted and ReviveCancelledJobs for all).
 absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const int64_t> members,
                           std::span<const int64_t> prerequisites);
 
-// Counts a sweep's members anew: after they were added. From then on the counters follow the jobs by themselves.
-absl::Status CountMembers(sql::Transaction& tx, int64_t sweep);
+// Counts the members of a sweep from this position on, which were to come until now. From then on the counters follow the jobs by themselves.
+absl::Status CountMembers(sql::Transaction& tx, int64_t sweep, int64_t first);
+// Sweeps of which jobs are to come, but for cancelled ones; ascending.
+absl::StatusOr<std::vector<int64_t>> SweepsWithJobsToCome(sql::Connection& db);
 
 absl::StatusOr<std::optional<SweepRow>> FindSweep(sql::Connection& db, std::string_view id);
 absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num);
@@ -74,6 +81,8 @@ absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at);
 // Computes `wanted` and `priority` anew for all unfinished jobs of a sweep, members and prerequisites: a job is wanted
 // while a live sweep has it, with the highest priority among those.
 absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep);
+// The same of one job, which a sweep has got; and if a live or paused sweep has it, it is cancelled no more.
+absl::Status SettleJob(sql::Transaction& tx, int64_t job);
 
 struct DroppedJob {
   int64_t job = 0;

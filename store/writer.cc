@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <future>
-#include <iterator>
 #include <memory>
 
 namespace longreach::store {
@@ -63,10 +62,10 @@ void Writer::Submit(Event event) {
     auto queue = queue_.Lock();
     if (queue->stopping) {
       refused = absl::UnavailableError("the scheduler is shutting down; try again later");
-    } else if (queue->events.size() >= options_.queue_limit) {
+    } else if (queue->events.size() + queue->bulk.size() >= options_.queue_limit) {
       refused = absl::ResourceExhaustedError("too many calls are waiting for the store; try again later");
     } else {
-      queue->events.push_back(std::move(event));
+      (event.bulk ? queue->bulk : queue->events).push_back(std::move(event));
     }
   }
   if (!refused.ok()) {
@@ -95,6 +94,20 @@ void Writer::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+std::vector<Event> Writer::TakeGroup(Queue& queue) const {
+  std::vector<Event> group;
+  const auto take = [&group](std::deque<Event>& events, size_t most) {
+    for (; most > 0 && !events.empty(); --most) {
+      group.push_back(std::move(events.front()));
+      events.pop_front();
+    }
+  };
+  const size_t bulk = queue.events.empty() ? options_.bulk_limit : 1;
+  take(queue.events, options_.group_limit);
+  take(queue.bulk, bulk);
+  return group;
+}
+
 void Writer::Loop() {
   SteadyTime not_before{};  // A deadline whose group could not be written (disk full) comes again, but not at once.
   while (true) {
@@ -104,18 +117,15 @@ void Writer::Loop() {
     bool last = false;
     {
       auto queue = queue_.Lock();
-      const auto has_news = [&queue] { return !queue->events.empty() || queue->woken || queue->stopping; };
+      const auto has_news = [&queue] { return !queue->empty() || queue->woken || queue->stopping; };
       if (deadline.has_value()) {
         changed_.wait_until(queue.lock(), *deadline, has_news);
       } else {
         changed_.wait(queue.lock(), has_news);
       }
       queue->woken = false;
-      const size_t taken = std::min(options_.group_limit, queue->events.size());
-      group.assign(std::make_move_iterator(queue->events.begin()),
-                   std::make_move_iterator(queue->events.begin() + static_cast<std::ptrdiff_t>(taken)));
-      queue->events.erase(queue->events.begin(), queue->events.begin() + static_cast<std::ptrdiff_t>(taken));
-      last = queue->stopping && queue->events.empty();
+      group = TakeGroup(*queue);
+      last = queue->stopping && queue->empty();
     }
     const SteadyTime now = clock_.Steady();
     if (!last && options_.at_deadline && deadline.has_value() && now >= *deadline) group.push_back(options_.at_deadline(now));

@@ -27,6 +27,8 @@ struct Event {
   std::function<void(const absl::Status&)> done{};
   // Whose it is, for those who watch or replay events: "WORKER/INCARNATION/SEQUENCE" of a worker's call; else empty.
   std::string origin{};
+  // One of many that belong together and take long: while others wait, a group has one of these at most. They keep their own order.
+  bool bulk = false;
 };
 
 // Runs a group of events in one transaction and calls all their `done`s. When the commit or anything that concerns the whole
@@ -38,6 +40,8 @@ absl::Status RunGroup(sql::Connection& connection, std::span<Event> events);
 struct WriterOptions {
   // At most this many events in a transaction.
   size_t group_limit = 256;
+  // At most this many bulk events, when nothing else waits.
+  size_t bulk_limit = 8;
   // At most this many wait; a further one is refused with RESOURCE_EXHAUSTED.
   size_t queue_limit = 65'536;
   // When the writer must wake at the latest; nothing: only for events. Called on the writer's thread after each group.
@@ -66,16 +70,20 @@ class Writer {
   void Stop();
 
  private:
+  struct Queue {
+    std::deque<Event> events;
+    std::deque<Event> bulk;
+    bool empty() const { return events.empty() && bulk.empty(); }
+    bool woken = false;
+    bool stopping = false;
+  };
   void Loop();
+  // The next events to be run together.
+  std::vector<Event> TakeGroup(Queue& queue) const;
 
   sql::Connection& connection_;
   const Clock& clock_;
   const WriterOptions options_;
-  struct Queue {
-    std::deque<Event> events;
-    bool woken = false;
-    bool stopping = false;
-  };
   Synchronized<Queue> queue_;
   std::condition_variable changed_;
   std::thread thread_;

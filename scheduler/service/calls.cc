@@ -91,6 +91,7 @@ Engine::Engine(const Clock& clock, const EngineOptions& options, std::function<v
 
 absl::Status Engine::Restore(sql::Connection& db) {
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> running, store::UnfinishedAttempts(db));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> unfinished, store::SweepsWithJobsToCome(db));
   Effects effects;
   for (const store::AttemptRow& attempt : running) {
     ASSIGN_OR_RETURN(LiveAttempt live, LiveAttemptOf(db, attempt));
@@ -99,6 +100,7 @@ absl::Status Engine::Restore(sql::Connection& db) {
   Carry(effects);
   auto memory = memory_.Lock();
   for (const auto& [id, worker] : memory->workers) memory->gone.insert(id);  // Until they call.
+  for (const int64_t sweep : unfinished) memory->unfinished.Set(sweep, clock_.Steady());
   return absl::OkStatus();
 }
 

@@ -11,6 +11,9 @@
 namespace longreach::service {
 namespace {
 
+// After a slice of a sweep that could not be written.
+constexpr std::chrono::seconds kTryAgainAfter{1};
+
 double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
@@ -70,7 +73,7 @@ absl::Status Engine::WriteGathered(sql::Transaction& tx, const Gathered& gathere
 std::optional<SteadyTime> Engine::NextDeadline() {
   auto memory = memory_.Lock();
   std::optional<SteadyTime> next = memory->write_at;
-  for (const std::optional<SteadyTime>& at : {memory->leases.Next(), memory->silences.Next(), memory->holds.Next()}) {
+  for (const std::optional<SteadyTime>& at : {memory->leases.Next(), memory->silences.Next(), memory->holds.Next(), memory->unfinished.Next()}) {
     if (at && (!next || *at < *next)) next = at;
   }
   return next;
@@ -110,6 +113,8 @@ store::Event Engine::AtDeadline(SteadyTime now) {
   struct Work {
     Gathered gathered;
     Effects effects;
+    std::optional<int64_t> unfinished = {};  // The sweep that got some of its jobs,
+    std::optional<SteadyTime> more_at = {};  // and when it gets more.
   };
   auto work = std::make_shared<Work>();
   const auto apply = [this, work, now](sql::Transaction& tx) -> absl::Status {
@@ -118,6 +123,7 @@ store::Event Engine::AtDeadline(SteadyTime now) {
       auto memory = memory_.Lock();
       lost = TakeLost(now, *memory);
       if (memory->write_at && *memory->write_at <= now) work->gathered = TakeGathered(*memory);
+      if (const std::vector<int64_t> due = memory->unfinished.Due(now); !due.empty()) work->unfinished = due[0];
     }
     const WallTime wall = clock_.Wall();
     RETURN_IF_ERROR(WriteGathered(tx, work->gathered, wall));
@@ -133,7 +139,13 @@ store::Event Engine::AtDeadline(SteadyTime now) {
                     : fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, Seconds(options_.lease_term));
       RETURN_IF_ERROR(EndLost(tx, *attempt, why, wall, work->effects));
     }
-    return absl::OkStatus();
+    if (!work->unfinished) return absl::OkStatus();
+    // Leases end whether or not there is room for more jobs.
+    ASSIGN_OR_RETURN(sql::Savepoint slice, sql::Savepoint::Begin(tx));
+    const absl::StatusOr<bool> more = AddNextSlice(tx, *work->unfinished, work->effects);
+    if (!more.ok()) work->more_at = now + kTryAgainAfter;
+    else if (*more) work->more_at = now;
+    return more.ok() ? slice.Release() : slice.RollBack();
   };
   const auto done = [this, work, now](const absl::Status& status) {
     std::vector<std::pair<CallPtr, v1::SynchronizeResponse>> held;
@@ -145,7 +157,10 @@ store::Event Engine::AtDeadline(SteadyTime now) {
       } else {
         forget_leasing_ = true;
         PutBack(std::move(work->gathered), *memory);
+        work->more_at = now + kTryAgainAfter;
       }
+      if (work->unfinished && work->more_at) memory->unfinished.Set(*work->unfinished, *work->more_at);
+      else if (work->unfinished) memory->unfinished.Remove(*work->unfinished);
       // Nobody waits longer than was said. If nothing could be written, then what a call told is not on disk.
       for (const std::string& id : memory->holds.Due(now)) {
         WorkerMemory& worker = memory->workers[id];

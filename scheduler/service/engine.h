@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
 #include "scheduler/core/deadlines.h"
+#include "scheduler/experiments/expansion.h"
 #include "scheduler/service/effects.h"
 #include "scheduler/service/leasing.h"
 #include "scheduler/service/live_board.h"
@@ -41,6 +43,10 @@ struct EngineOptions {
   std::chrono::microseconds hold = std::chrono::seconds(5);
   // Seen-times, steps and loss curves are written this often.
   std::chrono::microseconds write_every = std::chrono::seconds(3);
+  // Of a sweep without inputs, so many jobs are written with one event: a few milliseconds.
+  int64_t jobs_in_slice = 250;
+  // So many such events wait for the writer at a time.
+  size_t slices_in_flight = 8;
   // More workers than this are refused.
   size_t max_workers = 10'000;
 };
@@ -78,8 +84,9 @@ class Engine {
   // or a network that fails under all workers costs nobody its work.
   void Forget(const std::string& worker, uint64_t incarnation, uint64_t sequence);
 
-  // Makes sure that all jobs of a sweep are in the store and wanted. Blocks its thread until it is on disk; a large sweep goes in
-  // several events, so that workers do not wait for it.
+  // Makes sure that all jobs of a sweep are in the store and wanted. Blocks its thread until they are on disk; a large sweep goes in
+  // several events, so that workers do not wait for it, and its first jobs can be trained while the others come. When that breaks off, the
+  // sweep is there, the engine goes on by itself, and so does whoever submits it again.
   absl::StatusOr<v1::SubmitSweepResponse> SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store);
   void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer);
   void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer);
@@ -146,6 +153,7 @@ class Engine {
     std::set<std::string> gone;             // Workers that do, and are remembered as long as something of theirs is open.
     core::Deadlines<std::string> holds;     // When a held call is answered.
     std::map<std::string, SteadyTime> broken;  // Workers with attempts whose newest call broke off: when these are free for others.
+    core::Deadlines<int64_t> unfinished;    // Sweeps of which jobs are to come and nobody adds them: when the next slice is.
     std::optional<SteadyTime> write_at;
     uint64_t epoch = 0;                     // Grows when there may be new work.
     bool stopping = false;
@@ -170,9 +178,16 @@ class Engine {
   static CallPtr Release(const std::string& id, WorkerMemory& worker, Memory& memory);
   // For a worker whose newest call broke off.
   void Shorten(const std::string& id, WorkerMemory& worker, Memory& memory) const;
-  absl::Status RunEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply);
   std::vector<CallPtr> CarryLocked(const Effects& effects, Memory& memory);
-  void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done);
+  void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
+                      bool bulk = false);
+
+  // submission.cc: how jobs come.
+  std::future<absl::Status> StartEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply, bool bulk);
+  // Nobody else adds the rest of this sweep's jobs.
+  void GoOnWith(int64_t sweep);
+  // Within an event: adds some of them. Whether there are more.
+  absl::StatusOr<bool> AddNextSlice(sql::Transaction& tx, int64_t sweep, Effects& effects);
 
   // deadlines.cc: what memory holds on its way to the store.
   struct Gathered {
@@ -202,6 +217,8 @@ class Engine {
   Synchronized<Memory> memory_;
   Leasing leasing_;                         // Used within events only, as is
   AbilitiesJson abilities_json_;
+  // The sweep that it goes on with by itself.
+  std::optional<std::pair<int64_t, experiments::Expansion>> going_on_;
   std::atomic<bool> forget_leasing_ = false;  // What it saw may have been taken back, or there is more now.
 };
 

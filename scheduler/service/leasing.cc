@@ -37,6 +37,7 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
     if (!checkpoints.empty()) *leased.mutable_checkpoint() = RefOf(checkpoints[0]);
     if (checkpoints.size() > 1) *leased.mutable_checkpoint_before() = RefOf(checkpoints[1]);
   }
+  if (leased.spec().inputs().empty()) return leased;
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
   for (const store::JobInputRow& input : inputs) {
     ASSIGN_OR_RETURN(*leased.add_inputs(), ResolveInput(db, input));

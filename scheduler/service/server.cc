@@ -15,6 +15,7 @@
 #include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
 #include "scheduler/service/worker_handlers.h"
+#include "store/log_keeper.h"
 #include "store/store.h"
 #include "store/writer.h"
 
@@ -92,6 +93,7 @@ struct Server::Parts {
   std::unique_ptr<TokenFile> tokens;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<store::LogKeeper> log_keeper;
   std::unique_ptr<store::Writer> writer;  // Its thread asks the engine.
   std::unique_ptr<Workforce> workforce;
   std::unique_ptr<ClientHandlers> client;
@@ -125,11 +127,15 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
       clock, options.engine, [p](store::Event event) { p->writer->Submit(std::move(event)); }, [p] { p->writer->Wake(); });
   RETURN_IF_ERROR(p->engine->Restore(p->store->writer_connection()));
   RETURN_IF_ERROR(store::RemoveUnnamedFiles(p->store->writer_connection(), p->store->artifacts()).status());
+  ASSIGN_OR_RETURN(p->log_keeper, store::LogKeeper::Start(p->store->writer_connection()));
   store::WriterOptions writing;
   writing.next_deadline = [p] { return p->engine->NextDeadline(); };
   writing.at_deadline = [p](SteadyTime now) { return p->engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
-  writing.after_group = [p](sql::Connection& db) { (void)store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo); };
+  writing.after_group = [p](sql::Connection& db) {
+    (void)store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo);
+    p->log_keeper->AfterGroup();
+  };
   p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
   p->workforce = std::make_unique<Workforce>(kThreads);
   p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer, *p->workforce);

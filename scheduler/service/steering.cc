@@ -1,87 +1,16 @@
-// What clients change (engine.h): submitting and steering sweeps, steering workers, and rows for uploaded files.
-#include <future>
-#include <unordered_set>
-
+// What clients change (engine.h): steering sweeps and workers, and rows for uploaded files. What they submit is in submission.cc.
 #include <fmt/format.h>
 
 #include "scheduler/core/health.h"
 #include "scheduler/core/sweep_life.h"
-#include "scheduler/experiments/expansion.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
-#include "scheduler/service/plan.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "store/artifacts.h"
 
 namespace longreach::service {
 namespace {
-
-// Jobs in one event: a large sweep is written in many, and workers' calls go in between.
-constexpr int64_t kJobsInEvent = 1000;
-
-store::NewJob ToNewJob(const experiments::ExpandedJob& job) {
-  store::NewJob row;
-  row.id = job.id.value;
-  row.spec = job.canonical;
-  row.requirement.experiment = job.spec.experiment();
-  row.requirement.task = job.spec.task();
-  row.requirement.task_revision = job.spec.revisions().task();
-  row.requirement.encoding = job.spec.encoding();
-  row.requirement.encoding_revision = job.spec.revisions().encoding();
-  row.requirement.model_revision = job.spec.revisions().model();
-  row.requirement.data = job.spec.data();
-  row.randomized = job.spec.randomized();
-  row.learning_rate = job.spec.learning_rate();
-  row.seed = job.spec.seed();
-  row.steps = job.spec.training().steps();
-  row.pack_key = job.pack_key;
-  for (const v1::JobInput& input : job.spec.inputs()) {
-    row.inputs.push_back({.name = input.name(), .source = input.job(), .artifact = input.artifact(), .metric = input.metric()});
-  }
-  return row;
-}
-
-// Jobs in the order in which they can be written: what makes an input comes before what needs it.
-class Batch {
- public:
-  explicit Batch(bool distinct) : counter_(distinct) {}
-
-  void Add(experiments::ExpandedJob job, bool member) {
-    for (experiments::ExpandedJob& maker : job.prerequisites) Add(std::move(maker), false);
-    // A prerequisite of many members is written once; members are different by themselves.
-    if (!member && !makers_.insert(job.id.value).second) return;
-    rows_.push_back(ToNewJob(job));
-    jobs_.push_back({std::move(job), member});
-  }
-
-  absl::Status Insert(sql::Transaction& tx) {
-    ASSIGN_OR_RETURN(inserted_, store::InsertJobs(tx, rows_));
-    return absl::OkStatus();
-  }
-
-  // After the event is on disk.
-  void Move(std::vector<int64_t>& members, std::vector<int64_t>& prerequisites, std::vector<int64_t>& with_inputs) {
-    for (size_t i = 0; i < jobs_.size(); ++i) {
-      const auto& [job, member] = jobs_[i];
-      const int64_t num = inserted_.nums[i];
-      (member ? members : prerequisites).push_back(num);
-      if (!rows_[i].inputs.empty()) with_inputs.push_back(num);
-      counter_.Add(job, member, inserted_.states[i] == store::State::kSucceeded);
-    }
-    jobs_.clear();
-    rows_.clear();
-  }
-
-  const PlanCounter& counter() const { return counter_; }
-
- private:
-  std::vector<std::pair<experiments::ExpandedJob, bool>> jobs_;  // And whether it is a member.
-  std::vector<store::NewJob> rows_;
-  store::InsertedJobs inserted_;
-  std::unordered_set<std::string> makers_;
-  PlanCounter counter_;
-};
 
 // All workers that train something of a sweep that it does not want now.
 absl::Status NoteStopped(sql::Connection& db, int64_t sweep, Effects& effects) {
@@ -136,7 +65,8 @@ absl::Status Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1:
 
 }  // namespace
 
-void Engine::SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done) {
+void Engine::SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
+                            bool bulk) {
   auto effects = std::make_shared<Effects>();
   submit_({.apply =
                [this, effects, apply = std::move(apply)](sql::Transaction& tx) {
@@ -150,81 +80,8 @@ void Engine::SubmitSteering(std::function<absl::Status(sql::Transaction&, Effect
                  if (status.ok()) Carry(*effects);
                  else forget_leasing_ = true;
                  done(status);
-               }});
-}
-
-absl::Status Engine::RunEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply) {
-  std::promise<absl::Status> promise;
-  std::future<absl::Status> answer = promise.get_future();
-  SubmitSteering(std::move(apply), [&promise](const absl::Status& status) { promise.set_value(status); });
-  return answer.get();
-}
-
-absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store) {
-  ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec()));
-  v1::SubmitSweepResponse response;
-  bool known = false;
-  {
-    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-    ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(snapshot, sweep.id().value));
-    known = row.has_value();  // Then so are all of its jobs: a sweep comes after them, and neither ever goes.
-    if (known) {
-      ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, *row, board_.Read()));
-    } else if (request.dry_run()) {
-      ASSIGN_OR_RETURN(*response.mutable_plan(), MakePlan(snapshot, sweep, board_.Read()));
-    }
-  }
-  if (request.dry_run()) return response;
-
-  Batch batch(!sweep.has_inputs());
-  std::vector<int64_t> members, prerequisites, with_inputs;
-  for (int64_t i = 0; i < sweep.size() && !known; ++i) {
-    batch.Add(sweep.At(i), true);
-    if ((i + 1) % kJobsInEvent != 0 && i + 1 != sweep.size()) continue;
-    // Until the sweep itself is there, its jobs are wanted by nobody.
-    RETURN_IF_ERROR(RunEvent([&batch](sql::Transaction& tx, Effects&) { return batch.Insert(tx); }));
-    batch.Move(members, prerequisites, with_inputs);
-  }
-  if (!known) {
-    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-    ASSIGN_OR_RETURN(*response.mutable_plan(), Estimated(snapshot, batch.counter(), board_.Read()));
-  }
-  const auto apply = [&](sql::Transaction& tx, Effects& effects) -> absl::Status {
-    const WallTime now = clock_.Wall();
-    ASSIGN_OR_RETURN(std::optional<store::SweepRow> before, store::FindSweep(tx, sweep.id().value));
-    response.set_created(!before.has_value());
-    int64_t num = 0;
-    if (before) {
-      num = before->num;
-      RETURN_IF_ERROR(store::SetSweepState(tx, num, core::Submit(before->state)));
-      RETURN_IF_ERROR(store::SetSweepAsked(tx, num, now));
-      if (request.has_priority()) RETURN_IF_ERROR(store::SetSweepPriority(tx, num, request.priority()));
-      if (sweep.has_inputs()) {
-        ASSIGN_OR_RETURN(with_inputs, store::SweepJobsWithInputs(tx, num));
-      }
-    } else {
-      ASSIGN_OR_RETURN(num, store::InsertSweep(tx, {.id = sweep.id().value,
-                                                    .name = sweep.name(),
-                                                    .spec = sweep.canonical(),
-                                                    .priority = request.priority(),
-                                                    .submitted_at = now}));
-      RETURN_IF_ERROR(store::AddSweepJobs(tx, num, members, prerequisites));
-    }
-    // A live sweep's jobs are wanted, and none of them is cancelled.
-    const bool was_live = before && before->state == SweepState::kLive;
-    if (!was_live || request.has_priority()) RETURN_IF_ERROR(store::RefreshWanted(tx, num));
-    if (!was_live) RETURN_IF_ERROR(store::ReviveCancelledJobs(tx, num).status());
-    for (const int64_t job : with_inputs) RETURN_IF_ERROR(SettleInputs(tx, job, effects));
-    effects.work = true;
-    // Another sweep's pause may have told packs to stop whose jobs are wanted again.
-    ASSIGN_OR_RETURN(std::vector<store::AttemptRow> running, store::UnfinishedAttempts(tx));
-    for (const store::AttemptRow& attempt : running) effects.workers.insert(attempt.worker);
-    ASSIGN_OR_RETURN(store::SweepRow after, store::GetSweep(tx, num));
-    ASSIGN_OR_RETURN(*response.mutable_sweep(), ToSweep(after));
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(RunEvent(apply));
-  return response;
+               },
+           .bulk = bulk});
 }
 
 void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer) {

@@ -118,13 +118,15 @@ def limits(size):
 
 def throughput(size, workers):
     """Real workers with their trainers at rest; without a trainer in the build, played ones. From the first lease to the last result,
-    as the store has them."""
+    as the store has them. The sweep is held until all of it and all workers are there."""
     with a_scheduler() as (home, scheduler):
+        cli(home, scheduler, *noop_sweep("throughput", size["jobs"]))
+        cli(home, scheduler, "pause", "throughput")
         if HAS_WORKER:
             for _ in range(workers):
                 Worker(home, scheduler)
             wait_for_workers(scheduler, workers)
-        cli(home, scheduler, *noop_sweep("throughput", size["jobs"]))
+        cli(home, scheduler, "resume", "throughput")
         before = cpu_s(scheduler)
         if not HAS_WORKER:
             FakeWorkers(home, scheduler, "--noop", "--slots", "256", "--workers", workers, "--connections", "own", "--until-idle").figures(PATIENCE_S)

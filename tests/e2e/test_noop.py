@@ -1,6 +1,9 @@
 """Jobs that compute nothing: they go the way of all others, each as an attempt of its own, and each has its own result."""
+import grpc
+import pytest
+
 import harness
-from harness import Scheduler, Worker, check_ledger, query, run_cli, until
+from harness import Scheduler, Worker, check_ledger, messages, query, run_cli, until
 
 
 def submit(home, scheduler, jobs):
@@ -60,6 +63,34 @@ def test_each_is_done_once_although_the_scheduler_is_killed(home):
     scheduler.stop()
     check_ledger(home, scheduler.store)
     assert_each_once(scheduler.store, jobs)
+
+
+def test_a_large_sweep_is_gone_on_with_after_a_kill(home):
+    """It is killed while the jobs come: what is there is sound, the rest comes by itself, and submitting again finds all of it."""
+    jobs = 60_000
+    scheduler = Scheduler(home)
+    spec, api = messages("spec"), messages("api")
+    request = api.SubmitSweepRequest(spec=spec.SweepSpec(
+        name="large", experiment="noop",
+        axes=spec.Axes(task=["even_pairs"], encoding=["none"], learning_rate=[1e-4], seed=range(jobs))))
+    call = scheduler.api().SubmitSweep.future(request, timeout=60)
+    until(lambda: query(scheduler.store, "SELECT jobs_to_come FROM sweeps"), "the sweep is there")
+    scheduler.kill()
+    with pytest.raises(grpc.RpcError):
+        call.result()
+    there = query(scheduler.store, "SELECT count(*) FROM jobs")[0][0]
+    assert 0 < there < jobs
+    assert query(scheduler.store, "SELECT jobs_queued, jobs_to_come FROM sweeps") == [(there, jobs - there)]
+
+    scheduler = scheduler.again()
+    assert scheduler.api().ListSweeps(api.ListSweepsRequest(), timeout=60).sweeps[0].jobs == jobs
+    until(lambda: query(scheduler.store, "SELECT jobs_to_come FROM sweeps") == [(0,)], "all jobs have come")
+
+    again = scheduler.api().SubmitSweep(request, timeout=60)
+    assert not again.created and again.sweep.counts.queued == jobs
+    assert query(scheduler.store, "SELECT count(*) FROM jobs") == [(jobs,)]
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
 
 
 def test_settings_are_refused(home, scheduler):

@@ -41,10 +41,17 @@ class CoreScheduler final : public Scheduler {
   }
   void Forget(const v1::SynchronizeRequest&) override {}
   void Submit(int sweep, std::optional<int> priority, Answer answer) override {
-    QueueChange("insert", [=](CoreStore& store) { return store.InsertJobs(sweep); },
-                [=](Model& model) { return model.InsertJobs(sweep), absl::OkStatus(); }, [](const absl::Status&) {});
-    QueueChange("submit", [=](CoreStore& store) { return store.Submit(sweep, priority); },
-                [=](Model& model) { return model.Submit(sweep, priority); }, std::move(answer));
+    QueueChange("submit",
+                [=](CoreStore& store) -> absl::Status {
+                  RETURN_IF_ERROR(store.InsertJobs(sweep));
+                  return store.Submit(sweep, priority);
+                },
+                [=](Model& model) -> absl::Status {
+                  RETURN_IF_ERROR(model.Submit(sweep, priority));
+                  model.AddJobs(sweep, model.ToCome(sweep));
+                  return absl::OkStatus();
+                },
+                std::move(answer));
   }
   void SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority, Answer answer) override {
     QueueChange("steer", [=](CoreStore& store) { return store.SteerSweep(sweep, action, priority); },

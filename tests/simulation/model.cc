@@ -19,7 +19,18 @@ bool CanDo(const v1::Abilities& abilities, const Job& job) {
 
 }  // namespace
 
-bool Model::Has(int sweep, int job) const { return (Spec(job).sweeps >> sweep & 1) != 0; }
+bool Model::Has(int sweep, int job) const {
+  const std::span<const int> there = There(sweep);
+  return (Spec(job).sweeps >> sweep & 1) != 0 && std::ranges::find(there, job) != there.end();
+}
+
+std::span<const int> Model::There(int sweep) const {
+  return std::span(universe_->sweeps[static_cast<size_t>(sweep)].order).first(static_cast<size_t>(sweeps_[static_cast<size_t>(sweep)].there));
+}
+
+int Model::ToCome(int sweep) const {
+  return static_cast<int>(universe_->sweeps[static_cast<size_t>(sweep)].order.size()) - sweeps_[static_cast<size_t>(sweep)].there;
+}
 
 bool Model::HasAny(int job, std::initializer_list<SweepState> states) const {
   for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) {
@@ -96,11 +107,18 @@ void Model::Expire(const std::vector<int64_t>& attempts) {
   for (const int64_t attempt : attempts) Lose(attempt);
 }
 
-void Model::InsertJobs(int sweep) {
-  for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].order) {
-    if (At(job).state != JobState::kAbsent) continue;
-    At(job).order = ++last_order_;
-    At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
+void Model::AddJobs(int sweep, int count) {
+  SweepLife& life = sweeps_[static_cast<size_t>(sweep)];
+  const std::vector<int>& order = universe_->sweeps[static_cast<size_t>(sweep)].order;
+  const int before = std::exchange(life.there, life.there + std::min(count, ToCome(sweep)));
+  for (int i = before; i < life.there; ++i) {
+    JobLife& job = At(order[static_cast<size_t>(i)]);
+    if (job.state == JobState::kAbsent) job.order = ++last_order_;
+    if (job.state != JobState::kAbsent && job.state != JobState::kCancelled) continue;
+    job.state = InputsThere(order[static_cast<size_t>(i)]) ? JobState::kQueued : JobState::kWaiting;
+  }
+  for (int i = before; i < life.there; ++i) {
+    if (!Spec(order[static_cast<size_t>(i)]).sources.empty()) Settle(order[static_cast<size_t>(i)]);
   }
 }
 
@@ -108,11 +126,10 @@ absl::Status Model::Submit(int sweep, std::optional<int> priority) {
   SweepLife& life = sweeps_[static_cast<size_t>(sweep)];
   life.state = SweepState::kLive;
   if (priority) life.priority = *priority;
-  const std::vector<int>& order = universe_->sweeps[static_cast<size_t>(sweep)].order;
-  for (const int job : order) {
+  for (const int job : There(sweep)) {
     if (At(job).state == JobState::kCancelled) At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
   }
-  for (const int job : order) {
+  for (const int job : There(sweep)) {
     if (!Spec(job).sources.empty()) Settle(job);
   }
   return absl::OkStatus();
@@ -133,7 +150,7 @@ absl::Status Model::SteerSweep(int sweep, v1::SteerSweepRequest::Action action, 
       break;
     case v1::SteerSweepRequest::ACTION_CANCEL: {
       life.state = SweepState::kCancelled;
-      for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].order) {
+      for (const int job : There(sweep)) {
         const JobState state = At(job).state;
         if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
         if (HasAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
@@ -153,7 +170,7 @@ absl::Status Model::SteerSweep(int sweep, v1::SteerSweepRequest::Action action, 
     case v1::SteerSweepRequest::ACTION_RETRY: {
       if (cancelled) return absl::FailedPreconditionError("cancelled");
       std::vector<int> failed;
-      for (const int job : universe_->sweeps[static_cast<size_t>(sweep)].order) {
+      for (const int job : There(sweep)) {
         if (At(job).state == JobState::kFailed) failed.push_back(job);
       }
       for (const int job : failed) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,7 @@ class Model {
   struct SweepLife {
     SweepState state = SweepState::kAbsent;
     int priority = 0;
+    int there = 0;  // Its jobs that have come, the first of Sweep::order.
     bool operator==(const SweepLife&) const = default;
   };
   struct Member {
@@ -70,8 +72,9 @@ class Model {
       : universe_(&universe), jobs_(universe.jobs.size()), sweeps_(universe.sweeps.size()) {}
 
   // The events. Each returns what the scheduler has to answer; when that is an error, nothing has changed.
-  void InsertJobs(int sweep);
   absl::Status Submit(int sweep, std::optional<int> priority);
+  // The next jobs of a sweep come.
+  void AddJobs(int sweep, int count);
   absl::Status SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority);
   absl::Status SteerWorker(const std::string& worker, bool drain);
   absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request);
@@ -83,6 +86,9 @@ class Model {
   const std::vector<JobLife>& jobs() const { return jobs_; }
   const std::vector<SweepLife>& sweeps() const { return sweeps_; }
   const std::map<int64_t, Attempt>& running() const { return running_; }
+  // A sweep has a job of its own from when it has come.
+  bool Has(int sweep, int job) const;
+  int ToCome(int sweep) const;
   // Of attempt 1, 2, ...; empty: it runs.
   const std::vector<std::string_view>& outcomes() const { return outcomes_; }
   const std::map<std::string, Worker>& workers() const { return workers_; }
@@ -96,7 +102,7 @@ class Model {
   JobLife& At(int job) { return jobs_[static_cast<size_t>(job)]; }
   const JobLife& At(int job) const { return jobs_[static_cast<size_t>(job)]; }
   const Job& Spec(int job) const { return universe_->jobs[static_cast<size_t>(job)]; }
-  bool Has(int sweep, int job) const;
+  std::span<const int> There(int sweep) const;
   bool HasAny(int job, std::initializer_list<SweepState> states) const;
   bool InputsThere(int job) const;
   std::vector<int> OwnJobs(const Attempt& attempt) const;

@@ -359,6 +359,7 @@ std::vector<std::string> Listed(Kind kind) {
       "hazard: crash before commit",
       "hazard: crash while answering",
       "hazard: store full",
+      "jobs came after their submission broke off",
       "lease taken",
       "no-op job taken",
       "outcome: dropped",
@@ -397,9 +398,10 @@ std::vector<std::string> Listed(Kind kind) {
       "user: undo drain",
       "went on from a checkpoint",
   };
-  // The core alone keeps no files and does not look at connections.
+  // The core alone keeps no files, does not look at connections, and takes a sweep at once.
   if (kind == Kind::kCore) {
     std::erase(listed, "fault: newest checkpoint cannot be read");
+    std::erase(listed, "jobs came after their submission broke off");
     std::erase(listed, "refusal: lease ended with a broken call");
     std::erase(listed, "went on from a checkpoint");
   }

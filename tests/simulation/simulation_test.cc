@@ -152,7 +152,7 @@ class CompareTest : public testing::Test {
 TEST_F(CompareTest, NothingIsAsTheModelOfNothing) { EXPECT_EQ(Compare(), ""); }
 
 TEST_F(CompareTest, AMissingJobIsSeen) {
-  model_.InsertJobs(0);
+  model_.AddJobs(0, 1);
   EXPECT_THAT(Compare(), HasSubstr("the store has 0 jobs, the model"));
 }
 

@@ -24,6 +24,7 @@ namespace {
 
 constexpr Duration kPauseAfterFailure = seconds(1);  // As the writer does.
 constexpr int kFilesInGo = 16;                       // As the server does.
+constexpr int kJobsInSlice = 5;                      // So that most sweeps come in several slices.
 
 // A worker whose call broke off has this long to come back.
 constexpr Duration kComeBackWithin = seconds(1);
@@ -55,6 +56,8 @@ std::string Label(const v1::SynchronizeRequest& request) {
 
 service::EngineOptions OptionsOf(std::string_view plant) {
   service::EngineOptions options;
+  options.jobs_in_slice = kJobsInSlice;
+  options.slices_in_flight = 1;  // Which of several fail with the first is no matter of the model.
   if (plant == kShortLease) options.lease_term = seconds(14);
   return options;
 }
@@ -142,8 +145,7 @@ class StoreScheduler final : public Scheduler {
     v1::SubmitSweepRequest request;
     request.mutable_spec()->CopyFrom(universe_.sweeps[static_cast<size_t>(sweep)].spec);
     if (priority) request.set_priority(*priority);
-    // The jobs of a sweep that is there are not added again.
-    submitting_ = model_.sweeps()[static_cast<size_t>(sweep)].state == Model::SweepState::kAbsent ? 1 : 2;
+    submitting_ = 1;
     submitted_ = sweep;
     submitted_priority_ = priority;
     const absl::StatusOr<v1::SubmitSweepResponse> response = engine_->SubmitSweep(request, *store_);
@@ -251,15 +253,13 @@ class StoreScheduler final : public Scheduler {
       op->what = "call " + event.origin;
       op->apply = [call = calls_[event.origin]](Model& model) { return model.Synchronize(*call); };
     } else if (submitting_ > 0) {
-      const int sweep = submitted_;
-      if (submitting_++ == 1) {
-        Expect(fmt::format("insert {}", sweep), [sweep](Model& model) {
-          model.InsertJobs(sweep);
-          return absl::OkStatus();
-        });
-      } else {
-        Expect(fmt::format("submit {}", sweep), [=, priority = submitted_priority_](Model& model) { return model.Submit(sweep, priority); });
-      }
+      const bool begins = submitting_++ == 1;
+      Expect(fmt::format("{} {}", begins ? "submit" : "slice of", submitted_), [this, begins, sweep = submitted_, priority = submitted_priority_](Model& model) {
+        const absl::Status status = begins ? model.Submit(sweep, priority) : absl::OkStatus();
+        const bool has_inputs = !universe_.sweeps[static_cast<size_t>(sweep)].spec.inputs().empty();
+        model.AddJobs(sweep, has_inputs ? model.ToCome(sweep) : kJobsInSlice);
+        return status;
+      });
       op = std::move(next_op_);
     } else {
       op = std::move(next_op_);
@@ -287,6 +287,15 @@ class StoreScheduler final : public Scheduler {
         CheckLease(id, attempt, is_lost.value_or(0) != 0, now);
       }
       model.Expire(lost);
+      // So is when it goes on with a sweep whose submission broke off; not how.
+      for (size_t sweep = 0; sweep < universe_.sweeps.size(); ++sweep) {
+        const absl::StatusOr<int> to_come =
+            db().One<int>("SELECT ifnull(sum(jobs_to_come), 0) FROM sweeps WHERE id = ?", universe_.sweeps[sweep].id);
+        const int before = model.ToCome(static_cast<int>(sweep));
+        if (model.sweeps()[sweep].state == Model::SweepState::kAbsent || to_come.value_or(before) == before) continue;
+        world_.Count("jobs came after their submission broke off");
+        model.AddJobs(static_cast<int>(sweep), kJobsInSlice);
+      }
       return absl::OkStatus();
     });
     return {.event = engine_->AtDeadline(now), .op = std::move(next_op_)};

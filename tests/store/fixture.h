@@ -70,7 +70,7 @@ struct TestStore {
       ASSIGN_OR_RETURN(InsertedJobs inserted, InsertJobs(tx, jobs));
       const std::string spec = "longreach-sweep/1\nname=" + name + "\n";
       ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of(spec), .name = name, .spec = spec, .priority = priority,
-                                                       .submitted_at = At(at)}));
+                                                       .submitted_at = At(at), .jobs = std::ssize(jobs)}));
       RETURN_IF_ERROR(AddSweepJobs(tx, sweep, inserted.nums, {}));
       RETURN_IF_ERROR(RefreshWanted(tx, sweep));
       RETURN_IF_ERROR(ReviveCancelledJobs(tx, sweep).status());

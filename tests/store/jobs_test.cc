@@ -28,7 +28,7 @@ TEST_F(JobsTest, AJobThatIsThereIsFoundAndNotAddedAgain) {
     return absl::OkStatus();
   }));
 
-  EXPECT_EQ(again.created, 2);
+  EXPECT_EQ(again.found, first);
   EXPECT_EQ(std::vector<int64_t>(again.nums.begin(), again.nums.begin() + 3), first);
 }
 

@@ -249,6 +249,21 @@ TEST_F(MergeTest, OtherBytesUnderADataSetsNameAreRefusedAndNothingIsWritten) {
   EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM workers"), 1);
 }
 
+TEST_F(MergeTest, AStoreWithASweepThatIsNotThereToItsEndIsRefused) {
+  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(2), {.wanted = true}));
+    ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "large", .spec = "s", .jobs = 5}));
+    return AddSweepJobs(tx, sweep, jobs.nums, {});
+  }));
+  EXPECT_THAT(theirs_->Violations(), IsEmpty());
+
+  const absl::Status status = Merge().status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the sweep 'large' over there was not submitted to its end: 3 of its jobs are to come"));
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+}
+
 TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "held";
   EXPECT_EQ(MergeSource::Open(folder_ / "ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "ourselves";

@@ -145,7 +145,7 @@ TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
     ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(3)));
     nums = jobs.nums;
-    ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "s", .spec = "s", .priority = 0}));
+    ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "s", .spec = "s", .priority = 0, .jobs = 2}));
     // The last is both: a member.
     RETURN_IF_ERROR(AddSweepJobs(tx, sweep, std::vector<int64_t>{nums[1], nums[2]}, std::vector<int64_t>{nums[0], nums[2]}));
     return RefreshWanted(tx, sweep);
@@ -155,6 +155,34 @@ TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
   EXPECT_EQ(test_.SweepCounts(1).jobs(), 2);
   EXPECT_THAT(*SweepMembers(test_.db(), 1), ElementsAre(nums[1], nums[2]));
   EXPECT_EQ(SweepsOfJob(test_.db(), nums[0])->size(), 1u);
+}
+
+TEST_F(SweepsTest, JobsThatAreToComeCountAsWaitingOrAsCancelledWithTheirSweep) {
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    const std::vector<NewJob> all = MakePack(5);
+    ASSIGN_OR_RETURN(InsertedJobs first, InsertJobs(tx, std::span(all).first(2), {.wanted = true}));
+    ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "s", .spec = "s", .jobs = 5}));
+    return AddSweepJobs(tx, sweep, first.nums, {});
+  }));
+  EXPECT_EQ(test_.SweepCounts(1).queued, 2);
+  EXPECT_EQ(test_.SweepCounts(1).waiting, 3);
+  EXPECT_THAT(*SweepsWithJobsToCome(test_.db()), ElementsAre(1));
+
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 1, SweepState::kCancelled); }));
+  EXPECT_EQ(test_.SweepCounts(1).cancelled, 3);
+  EXPECT_THAT(*SweepsWithJobsToCome(test_.db()), IsEmpty());
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 1, SweepState::kLive); }));
+
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) -> absl::Status {
+    const std::vector<NewJob> all = MakePack(5);
+    ASSIGN_OR_RETURN(InsertedJobs rest, InsertJobs(tx, std::span(all).subspan(2), {.wanted = true}));
+    EXPECT_THAT(rest.found, IsEmpty());
+    return AddSweepJobs(tx, 1, rest.nums, {});
+  }));
+  EXPECT_EQ(test_.SweepCounts(1).queued, 5);
+  EXPECT_EQ(test_.SweepCounts(1).waiting, 0);
+  EXPECT_THAT(*SweepMembers(test_.db(), 1), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
 TEST_F(SweepsTest, ASweepIsFoundByIdByItsBeginningByNameAndAsTheLast) {

@@ -44,6 +44,34 @@ TEST_F(WriterTest, AGroupIsAnsweredOnlyAfterAllOfItIsCommitted) {
   EXPECT_THAT(seen_, ElementsAre("a,b,c", "a,b,c", "a,b,c"));
 }
 
+TEST_F(WriterTest, BulkEventsGoOneByOneWhileOthersWaitAndTogetherElse) {
+  std::vector<size_t> groups;
+  std::promise<void> begun, all_there;
+  {
+    SystemClock clock;
+    Writer writer(test_.db(), clock, {.bulk_limit = 3, .after_group = [&](sql::Connection&) { groups.push_back(answers_.size()); }});
+    Event first = Note("first");
+    first.apply = [&](sql::Transaction&) {
+      begun.set_value();
+      all_there.get_future().wait();
+      return absl::OkStatus();
+    };
+    writer.Submit(std::move(first));
+    begun.get_future().wait();
+    for (const char* text : {"a", "b", "c", "d", "e"}) {
+      Event bulk = Note(text);
+      bulk.bulk = true;
+      writer.Submit(std::move(bulk));
+    }
+    writer.Submit(Note("call"));
+    all_there.set_value();
+  }
+
+  EXPECT_THAT(answers_, ElementsAre("first: OK", "call: OK", "a: OK", "b: OK", "c: OK", "d: OK", "e: OK"));
+  EXPECT_EQ(Notes(), "call,a,b,c,d,e");
+  EXPECT_THAT(groups, ElementsAre(1, 3, 6, 7)) << "a goes with the call, then three together";
+}
+
 TEST_F(WriterTest, AnEventThatFailsTakesBackOnlyItself) {
   std::vector<Event> group = {Note("a"), Note("b", absl::AbortedError("no")), Note("c")};
 

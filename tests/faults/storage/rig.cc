@@ -54,8 +54,10 @@ absl::Status Rig::Open() {
   if (options_.checkpoint_pages > 0) {
     RETURN_IF_ERROR(store_->writer_connection().Execute(fmt::format("PRAGMA wal_autocheckpoint = {}", options_.checkpoint_pages)));
   }
+  service::EngineOptions options;
+  options.jobs_in_slice = 4;  // Sweeps come in several slices.
   auto engine = std::make_unique<service::Engine>(
-      outside_.clock, service::EngineOptions{}, [this](store::Event event) { Run(std::move(event)); }, [] {});
+      outside_.clock, options, [this](store::Event event) { Run(std::move(event)); }, [] {});
   RETURN_IF_ERROR(engine->Restore(store_->writer_connection()));
   RETURN_IF_ERROR(store::RemoveUnnamedFiles(store_->writer_connection(), store_->artifacts()).status());
   engine_ = std::move(engine);

@@ -68,7 +68,7 @@ QueryFixture::Made QueryFixture::AddSweep(const v1::SweepSpec& spec, int priorit
     made.jobs = inserted.nums;
     made.id = expansion.id().value;
     ASSIGN_OR_RETURN(made.num, store::InsertSweep(tx, {.id = made.id, .name = spec.name(), .spec = expansion.canonical(),
-                                                       .priority = priority, .submitted_at = now_}));
+                                                       .priority = priority, .submitted_at = now_, .jobs = std::ssize(made.jobs)}));
     RETURN_IF_ERROR(store::AddSweepJobs(tx, made.num, made.jobs, {}));
     return store::RefreshWanted(tx, made.num);
   });

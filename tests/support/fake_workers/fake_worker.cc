@@ -173,7 +173,8 @@ void FakeWorker::OnAnswer(const Call& call) {
   const auto now = std::chrono::steady_clock::now();
   backoff_.Reset();
   const v1::SynchronizeResponse& response = call.response;
-  if (!call.request.finished().empty()) tally_.report.Add(now - call.sent_at);
+  // When a fleet ends, all of it reports at once.
+  if (!call.request.finished().empty() && !leaving_) tally_.report.Add(now - call.sent_at);
   lease_term_ = std::chrono::duration<double>(static_cast<double>(response.lease_term().seconds()) + response.lease_term().nanos() * 1e-9);
   bool changed = !response.leases().empty();
   for (const uint64_t attempt : response.acknowledged()) {

@@ -52,7 +52,7 @@ struct Tally {
   int64_t uploads = 0;
   int64_t overtaken = 0;
   std::map<int, int64_t> errors;  // By gRPC's code.
-  Latencies report;               // A call that carried a report, until its answer.
+  Latencies report;               // A call that carried a report, until its answer; not of a worker that leaves.
   Latencies assign;               // From the moment a slot became free until its next lease.
   std::chrono::steady_clock::time_point first_lease{};
   std::chrono::steady_clock::time_point last_acknowledged{};

@@ -1,0 +1,172 @@
+// Large sweeps: their jobs come in slices, others go in between, and what breaks off is gone on with.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/service/engine_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::HasSubstr;
+using Steering = v1::SteerSweepRequest;
+
+class EngineSubmissionTest : public EngineFixture {
+ protected:
+  EngineSubmissionTest() {
+    options_.jobs_in_slice = 2;
+    RestartScheduler();
+  }
+  TestWorker Worker(const std::string& id) {
+    current_ = engine_.get();
+    return TestWorker(&current_, id);
+  }
+  absl::StatusOr<v1::SubmitSweepResponse> TrySubmit(const v1::SweepSpec& spec) {
+    v1::SubmitSweepRequest request;
+    *request.mutable_spec() = spec;
+    return engine_->SubmitSweep(request, *store_);
+  }
+  // Before the second slice is written.
+  void BetweenSlices(std::function<void()> happens) {
+    during_event_ = [this, happens = std::move(happens)] { during_event_ = happens; };
+  }
+  absl::Status BreakOff(const v1::SweepSpec& spec) {
+    BetweenSlices([this] { disk_full_ = true; });
+    const absl::Status status = TrySubmit(spec).status();
+    disk_full_ = false;
+    return status;
+  }
+  int64_t ToCome(const std::string& sweep) { return store::ResolveSweep(store_->writer_connection(), sweep)->to_come; }
+
+  Engine* current_ = nullptr;
+};
+
+TEST_F(EngineSubmissionTest, TheFirstJobsAreLeasedWhileOthersAreToCome) {
+  TestWorker worker = Worker("a");
+  v1::Lease lease;
+  BetweenSlices([&] {
+    EXPECT_EQ(Counts("s").queued(), 2);
+    EXPECT_EQ(Counts("s").waiting(), 3);  // Those to come.
+    lease = worker.Take();
+  });
+
+  const v1::SubmitSweepResponse submitted = Submit(Sweep("s", 5));
+
+  EXPECT_EQ(lease.jobs_size(), 2);
+  EXPECT_TRUE(submitted.created());
+  EXPECT_EQ(submitted.plan().jobs(), 5);
+  EXPECT_EQ(submitted.sweep().jobs(), 5);
+  EXPECT_EQ(submitted.sweep().counts().leased(), 2);
+  EXPECT_EQ(submitted.sweep().counts().queued(), 3);
+  EXPECT_EQ(ToCome("s"), 0);
+}
+
+TEST_F(EngineSubmissionTest, WhatBrokeOffIsGoneOnWithAfterAStart) {
+  EXPECT_EQ(BreakOff(Sweep("s", 5)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ToCome("s"), 3);
+
+  RestartScheduler();
+  RunDeadlines();
+
+  EXPECT_EQ(ToCome("s"), 0);
+  EXPECT_EQ(Counts("s").queued(), 5);
+  EXPECT_EQ(engine_->NextDeadline(), std::nullopt);
+  EXPECT_FALSE(Submit(Sweep("s", 5)).created()) << "the same jobs";
+  EXPECT_EQ(Counts("s").queued(), 5);
+}
+
+TEST_F(EngineSubmissionTest, WhatBrokeOffIsGoneOnWithAsSoonAsThereIsRoom) {
+  EXPECT_FALSE(BreakOff(Sweep("s", 7)).ok());
+  disk_full_ = true;
+  RunDeadlines();
+  EXPECT_EQ(ToCome("s"), 5);
+  disk_full_ = false;
+
+  Advance(std::chrono::seconds(1));
+
+  EXPECT_EQ(ToCome("s"), 0);
+  EXPECT_EQ(Counts("s").queued(), 7);
+}
+
+TEST_F(EngineSubmissionTest, SubmittingAgainGoesOnWhereItBrokeOff) {
+  EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
+
+  const v1::SubmitSweepResponse again = Submit(Sweep("s", 5));
+
+  EXPECT_FALSE(again.created());
+  EXPECT_EQ(again.plan().jobs(), 5);
+  EXPECT_EQ(again.plan().packs(), 1);
+  EXPECT_EQ(again.sweep().counts().queued(), 5);
+  RunDeadlines();
+  EXPECT_EQ(Counts("s").queued(), 5);
+}
+
+TEST_F(EngineSubmissionTest, TwoCallersOfTheSameSweepAddEachJobOnce) {
+  BetweenSlices([&] { EXPECT_FALSE(Submit(Sweep("s", 9)).created()); });
+
+  EXPECT_TRUE(Submit(Sweep("s", 9)).created());
+
+  EXPECT_EQ(Counts("s").queued(), 9);
+}
+
+TEST_F(EngineSubmissionTest, ASweepThatIsCancelledWhileItsJobsComeGetsNoMore) {
+  BetweenSlices([&] { ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok()); });
+
+  const absl::Status status = TrySubmit(Sweep("s", 5)).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'s' was cancelled while its jobs came, and 3 of them are to come"));
+  RunDeadlines();
+  EXPECT_EQ(ToCome("s"), 3);
+  EXPECT_EQ(Counts("s").cancelled(), 5);
+  EXPECT_EQ(Submit(Sweep("s", 5)).sweep().counts().queued(), 5);
+}
+
+TEST_F(EngineSubmissionTest, JobsOfAPausedSweepComeAndAreWantedOnceItGoesOn) {
+  BetweenSlices([&] { ASSERT_TRUE(Steer("s", Steering::ACTION_PAUSE).ok()); });
+  Submit(Sweep("s", 5));
+  TestWorker worker = Worker("a");
+  EXPECT_EQ(worker.Sync().leases_size(), 0);
+
+  ASSERT_TRUE(Steer("s", Steering::ACTION_RESUME).ok());
+
+  EXPECT_EQ(worker.Take().jobs_size(), 5);
+}
+
+TEST_F(EngineSubmissionTest, APriorityGivenInBetweenHoldsForAllJobs) {
+  BetweenSlices([&] { ASSERT_TRUE(Steer("s", Steering::ACTION_SET_PRIORITY, 7).ok()); });
+
+  Submit(Sweep("s", 5), 2);
+
+  const absl::StatusOr<int> with_it = store_->writer_connection().One<int>("SELECT count(*) FROM jobs WHERE priority = 7");
+  EXPECT_EQ(*with_it, 5);
+}
+
+TEST_F(EngineSubmissionTest, JobsOfACancelledSweepAreRevivedByASweepThatSharesThem) {
+  Submit(Sweep("before", 3));
+  ASSERT_TRUE(Steer("before", Steering::ACTION_CANCEL).ok());
+
+  Submit(Sweep("s", 5));
+
+  EXPECT_EQ(Counts("s").queued(), 5);
+  EXPECT_EQ(Counts("before").queued(), 3);
+}
+
+TEST_F(EngineSubmissionTest, ASweepWithInputsComesAtOnce) {
+  v1::SweepSpec spec = Sweep("s", 5);
+  spec.mutable_training()->set_steps(0);
+  v1::Input* input = spec.add_inputs();
+  input->set_name("weights");
+  input->set_artifact("weights");
+  input->mutable_from()->mutable_training()->set_steps(50);
+  const int before = events_;
+
+  const v1::SubmitSweepResponse submitted = Submit(spec);
+
+  EXPECT_EQ(events_ - before, 1);
+  EXPECT_EQ(submitted.plan().jobs(), 5);
+  EXPECT_EQ(submitted.plan().prerequisites(), 5);
+  EXPECT_EQ(Counts("s").waiting(), 5);
+}
+
+}  // namespace
+}  // namespace longreach::service
