@@ -77,22 +77,23 @@ namespace {
 
 // What is read of a job `j`. The whole primary key of measurements is bound, so that its other lengths are never looked at.
 constexpr std::string_view kMeasuredColumns =
-    "SELECT j.task, j.encoding, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, ifnull(a.build, '') ";
+    "j.task, j.encoding, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, ifnull(a.build, '')";
 constexpr std::string_view kMeasuredJoins =
     "LEFT JOIN attempts AS a ON a.id = j.attempt "
     "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = ? AND m.slice = ? ";
 
 absl::Status ReadMeasured(sql::Rows rows, const std::function<void(const MeasuredJob&)>& use) {
   while (rows.Next()) {
-    use({.task = rows.Get<std::string>(0),
-         .encoding = rows.Get<std::string>(1),
-         .randomized = rows.Get<bool>(2),
-         .learning_rate = rows.Get<double>(3),
-         .seed = rows.Get<uint32_t>(4),
-         .state = StateOf(rows.Get<std::string>(5)).value_or(State::kFailed),
-         .diverged = rows.Get<bool>(6),
-         .value = rows.Get<std::optional<double>>(7),
-         .build = rows.Get<std::string>(8)});
+    use({.position = rows.Get<int64_t>(0),
+         .task = rows.Get<std::string>(1),
+         .encoding = rows.Get<std::string>(2),
+         .randomized = rows.Get<bool>(3),
+         .learning_rate = rows.Get<double>(4),
+         .seed = rows.Get<uint32_t>(5),
+         .state = StateOf(rows.Get<std::string>(6)).value_or(State::kFailed),
+         .diverged = rows.Get<bool>(7),
+         .value = rows.Get<std::optional<double>>(8),
+         .build = rows.Get<std::string>(9)});
   }
   return rows.status();
 }
@@ -102,7 +103,7 @@ absl::Status ReadMeasured(sql::Rows rows, const std::function<void(const Measure
 absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
                                    std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
   static const std::string kSql =
-      fmt::format("{} FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job {} "
+      fmt::format("SELECT sj.position, {} FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job {} "
                   "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
                   kMeasuredColumns, kMeasuredJoins);
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, metric, length, slice, sweep));
@@ -112,7 +113,7 @@ absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::stri
 absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::string_view input, std::string_view metric,
                                   int length, std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
   static const std::string kSql =
-      fmt::format("{} FROM (SELECT DISTINCT ji.source AS num FROM sweep_jobs AS sj CROSS JOIN job_inputs AS ji ON ji.job = sj.job "
+      fmt::format("SELECT -1, {} FROM (SELECT DISTINCT ji.source AS num FROM sweep_jobs AS sj CROSS JOIN job_inputs AS ji ON ji.job = sj.job "
                   "WHERE ji.name = ? AND sj.sweep = ? AND sj.role = 'member') AS maker CROSS JOIN jobs AS j ON j.num = maker.num {} "
                   "ORDER BY j.num",
                   kMeasuredColumns, kMeasuredJoins);

@@ -51,6 +51,7 @@ absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, st
 
 // A job of a sweep with one of its measurements.
 struct MeasuredJob {
+  int64_t position = -1;  // Of a member: in its sweep's order of expansion.
   std::string task{};
   std::string encoding{};
   bool randomized = false;

@@ -231,7 +231,7 @@ void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {
   if (table.aggregate().empty()) table.set_aggregate("max");
   if (!table.title().empty()) return;
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
-  const std::string unit = metric == nullptr ? "" : fmt::format(" ({})", metric->unit);
+  const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
   const std::string lengths =
       table.length() == 0 ? "over all test lengths" : fmt::format("at length {}", table.length());
   const std::string slice = table.slice().empty() ? "" : fmt::format(", {}", table.slice());

@@ -20,7 +20,8 @@ class Results final : public Command {
         .summary = "Print the table of a sweep: measured, and beside it published",
         .details =
             "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, accuracy over\n"
-            "all test lengths, maximum over learning rates and seeds. Axes are task, encoding, learning_rate and seed.\n"
+            "all test lengths, maximum over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
+            "system; rows or columns may also be the lengths of the tests (length).\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
         .examples =
@@ -77,7 +78,7 @@ class Results final : public Command {
   }
 
   absl::Status CheckChoices() const {
-    const std::vector<std::string> axes = {"task", "encoding", "learning_rate", "seed"};
+    const std::vector<std::string> axes = {"task", "encoding", "learning_rate", "seed", "system", "length"};
     RETURN_IF_ERROR(CheckChoice("--rows", rows_, axes));
     RETURN_IF_ERROR(CheckChoice("--columns", columns_, axes));
     RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate_, {"max", "min", "mean", "median"}));

@@ -98,6 +98,8 @@ class AlgorithmicKind final : public Kind {
     }
     const Settings settings = WholeSettings(sweep, DefaultJob());
     CheckSettings(settings, checks);
+    CheckNoImages(settings, Name(), checks);
+    CheckNoLlama(settings, Name(), checks);
     checks.Range("evaluation.examples", settings.evaluation.examples(), 1, kMaxSize);
     RETURN_IF_ERROR(checks.status());
 

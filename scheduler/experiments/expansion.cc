@@ -166,6 +166,7 @@ absl::Status ValidateInputs(const v1::SweepSpec& sweep, const Kind& kind, std::s
     if (input.artifact().empty() == input.metric().empty()) {
       return Refuse(prefix, field, "exactly one of 'artifact' and 'metric' says what is taken from the other job");
     }
+    if (!input.from().systems().empty()) return Refuse(prefix, field, "from.systems: an input comes from one job\n  leave them out");
     if (depth >= kMaxInputDepth) return Refuse(prefix, field, fmt::format("inputs are nested deeper than {}", kMaxInputDepth));
     const std::string inner = fmt::format("{}{}.from.", prefix, field);
     RETURN_IF_ERROR(CheckAxes(input.from().axes(), inner, false));
@@ -209,17 +210,25 @@ absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
         fmt::format("{}; update the scheduler, or use a client of its version", std::string_view(known.message().data(), known.message().size())));
   }
   RETURN_IF_ERROR(CheckName(sweep.name()));
+  if (!sweep.systems().empty()) return OfSystems(sweep);
   Expansion expansion;
   ASSIGN_OR_RETURN(expansion.kind_, KindOf(sweep.experiment(), ""));
   RETURN_IF_ERROR(CheckAxes(sweep.axes(), "", true));
   ASSIGN_OR_RETURN(expansion.size_, CountJobs(sweep.axes()));
   RETURN_IF_ERROR(ValidateSettings(sweep, *expansion.kind_, "", 0));
-  expansion.sweep_ = sweep;
-  v1::SweepSpec& own = expansion.sweep_;
-  PutLengthsInOrder(*own.mutable_training(), *own.mutable_evaluation());
-  expansion.canonical_ = CanonicalText(own, SweepDefaults(expansion.kind_->Defaults()));
-  expansion.id_ = SweepIdOf(expansion.canonical_);
+  expansion.SetSweep(sweep);
   return expansion;
+}
+
+void Expansion::SetSweep(const v1::SweepSpec& sweep) {
+  sweep_ = sweep;
+  PutLengthsInOrder(*sweep_.mutable_training(), *sweep_.mutable_evaluation());
+  canonical_ = CanonicalText(sweep_, SweepDefaults(kind_->Defaults()));
+  id_ = SweepIdOf(canonical_);
+}
+
+bool Expansion::has_inputs() const {
+  return !sweep_.inputs().empty() || std::ranges::any_of(systems_, [](const Expansion& system) { return system.has_inputs(); });
 }
 
 void Expansion::Share(int64_t index, const std::string& task, const std::string& encoding) {
@@ -238,6 +247,10 @@ void Expansion::Share(int64_t index, const std::string& task, const std::string&
 }
 
 ExpandedJob Expansion::At(int64_t index) {
+  for (Expansion& system : systems_) {
+    if (index < system.size()) return system.At(index);
+    index -= system.size();
+  }
   const v1::Axes& axes = sweep_.axes();
   const auto take = [&index](int size) {
     const int at = static_cast<int>(index % size);

@@ -15,6 +15,8 @@
 namespace longreach::experiments {
 
 inline constexpr int64_t kMaxJobs = 10'000'000;
+// Of a sweep with systems, whose jobs are all held against each other.
+inline constexpr int64_t kMaxJobsOfSystems = 100'000;
 
 // One job, ready to be stored.
 struct ExpandedJob {
@@ -42,13 +44,16 @@ class Expansion {
 
   int64_t size() const { return size_; }
   // Its jobs need others.
-  bool has_inputs() const { return !sweep_.inputs().empty(); }
-  // In order of task, encoding, learning_rate, seed: the last changes fastest. `index` is below size(). Going up one by one is
+  bool has_inputs() const;
+  // In order of system, task, encoding, learning_rate, seed: the last changes fastest. `index` is below size(). Going up one by one is
   // cheap: what neighbours share is kept. Not for several threads at once.
   ExpandedJob At(int64_t index);
 
  private:
   Expansion() = default;
+  static absl::StatusOr<Expansion> OfSystems(const v1::SweepSpec& sweep);
+  // After kind_.
+  void SetSweep(const v1::SweepSpec& sweep);
 
   v1::SweepSpec sweep_;
   const Kind* kind_ = nullptr;
@@ -67,7 +72,19 @@ class Expansion {
   };
   Shared shared_ = {};
   void Share(int64_t index, const std::string& task, const std::string& encoding);
+
+  std::vector<Expansion> systems_;  // In their order; a sweep without systems is expanded itself.
 };
+
+// A sweep as one of its systems has it: the system's part in place of the sweep's own, and no systems.
+v1::SweepSpec SweepOfSystem(const v1::SweepSpec& sweep, const v1::System& system);
+
+// The systems of a sweep that was found to be possible, in order of expansion: whose jobs end before which index.
+struct SystemRange {
+  std::string name;
+  int64_t end = 0;
+};
+std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep);
 
 // A job's complete specification from its canonical text, as the store keeps it.
 // INVALID_ARGUMENT: the text is not canonical, or its experiment kind is not known here.

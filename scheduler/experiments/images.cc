@@ -58,6 +58,7 @@ class ImagesKind final : public DataKind {
 
  protected:
   void CheckOwn(const Settings& settings, Checks& checks) const override {
+    CheckNoLlama(settings, Name(), checks);
     const v1::Model& model = settings.model;
     checks.Range("model.decoder_layers", model.decoder_layers(), 1, 1000);
     checks.Range("model.classes", model.classes(), 1, 65'536);

@@ -11,6 +11,7 @@ namespace longreach::experiments {
   X(Algorithmic)                 \
   X(Images)                      \
   X(Language)                    \
+  X(Llama)                       \
   X(Noop)
 
 #define X(function) const Kind& function();

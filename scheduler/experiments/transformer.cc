@@ -122,6 +122,23 @@ void CheckNoImages(const Settings& settings, std::string_view kind, Checks& chec
   }
 }
 
+void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& checks) {
+  const auto& [model, positions, training, evaluation] = settings;
+  for (const auto& [field, is_set] :
+       {std::pair("model.kv_heads", model.has_kv_heads()), std::pair("model.rope_theta", model.has_rope_theta()),
+        std::pair("model.attention_scale", model.has_attention_scale()), std::pair("positions.rope_scaling", positions.has_rope_scaling()),
+        std::pair("positions.rope_factor", positions.has_rope_factor()),
+        std::pair("positions.original_length", positions.has_original_length()),
+        std::pair("training.warmup_steps", training.has_warmup_steps()), std::pair("training.final_rate", training.has_final_rate()),
+        std::pair("training.weight_decay", training.has_weight_decay()), std::pair("training.trainable", training.has_trainable()),
+        std::pair("training.scale_bound", training.has_scale_bound()),
+        std::pair("training.scale_lower_bound", training.has_scale_lower_bound()), std::pair("evaluation.stride", evaluation.has_stride()),
+        std::pair("evaluation.position_bins", evaluation.has_position_bins()),
+        std::pair("evaluation.attention_scales", !evaluation.attention_scales().empty())}) {
+    if (is_set) checks.Refuse(fmt::format("{}: is a setting of the kind 'llama', not of '{}'\n  leave it out", field, kind));
+  }
+}
+
 absl::Status CheckEncodings(const v1::Axes& axes, std::string_view prefix) {
   const std::string field = fmt::format("{}axes.encoding", prefix);
   for (const std::string& value : axes.encoding()) {

@@ -73,6 +73,8 @@ class Checks {
 // one are refused by CheckNoImages().
 void CheckSettings(const Settings& settings, Checks& checks);
 void CheckNoImages(const Settings& settings, std::string_view kind, Checks& checks);
+// The same of settings that the kind "llama" alone has.
+void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& checks);
 absl::Status CheckEncodings(const v1::Axes& axes, std::string_view prefix);
 
 // Lengths of tests and, where there are steps to train, of training; ascending.

@@ -1,8 +1,10 @@
 #include "scheduler/service/query_table.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "proto/types/words.h"
+#include "scheduler/experiments/expansion.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/results_table.h"
@@ -12,9 +14,15 @@
 namespace longreach::service {
 namespace {
 
-// The members of a sweep, or the makers of one of their inputs, at each of the lengths.
+// The members of a sweep, or the makers of one of their inputs, at each of the lengths. Which system a job is of only members
+// have.
 absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& input, const v1::TableSpec& spec,
-                      const std::vector<int>& lengths, const std::function<void(const TableJob&)>& use) {
+                      const std::vector<int>& lengths, const std::vector<experiments::SystemRange>& systems,
+                      const std::function<void(const TableJob&)>& use) {
+  const auto system_at = [&systems](int64_t position) {
+    const auto found = std::ranges::find_if(systems, [position](const auto& range) { return position < range.end; });
+    return position < 0 || found == systems.end() ? std::string() : found->name;
+  };
   for (const int length : lengths) {
     const auto add = [&](const store::MeasuredJob& job) {
       use({.task = job.task,
@@ -26,7 +34,8 @@ absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& inp
            .value = job.value,
            .build = job.build,
            .length = length,
-           .again = length != lengths.front()});
+           .again = length != lengths.front(),
+           .system = system_at(job.position)});
     };
     RETURN_IF_ERROR(input.empty()
                         ? store::ForEachMeasuredMember(db, sweep, spec.metric(), length, spec.slice(), add)
@@ -46,10 +55,11 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   if (table.ByLength()) {
     ASSIGN_OR_RETURN(lengths, TestLengthsOfSweep(sweep.spec));
   }
-  RETURN_IF_ERROR(ReadJobs(db, sweep.num, "", spec, lengths, [&table](const TableJob& job) { table.Add(job); }));
+  ASSIGN_OR_RETURN(const std::vector<experiments::SystemRange> systems, SystemsOfSweep(sweep.spec));
+  RETURN_IF_ERROR(ReadJobs(db, sweep.num, "", spec, lengths, systems, [&table](const TableJob& job) { table.Add(job); }));
   for (int column = 0; column < spec.extra_columns_size(); ++column) {
     if (!spec.extra_columns(column).input().empty()) {
-      RETURN_IF_ERROR(ReadJobs(db, sweep.num, spec.extra_columns(column).input(), spec, lengths,
+      RETURN_IF_ERROR(ReadJobs(db, sweep.num, spec.extra_columns(column).input(), spec, lengths, {},
                                [&table, column](const TableJob& job) { table.AddExtra(column, job); }));
       continue;
     }
@@ -61,7 +71,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     }
     ASSIGN_OR_RETURN(std::optional<store::SweepRow> other, store::FindSweep(db, named.front()));
     if (!other.has_value()) return absl::InternalError("a sweep went away within a snapshot");
-    RETURN_IF_ERROR(ReadJobs(db, other->num, "", spec, lengths,
+    RETURN_IF_ERROR(ReadJobs(db, other->num, "", spec, lengths, {},
                              [&table, column](const TableJob& job) { table.AddExtra(column, job); }));
   }
   v1::Table built = table.Build();

@@ -1,6 +1,7 @@
 #include "scheduler/service/replies.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -141,12 +142,23 @@ absl::StatusOr<std::vector<int>> TestLengthsOfSweep(std::string_view canonical) 
   absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(canonical);
   if (!spec.ok()) return Unreadable("a sweep's specification", spec.status());
   const experiments::Kind* kind = experiments::FindKind(spec->experiment());
-  const bool own = !spec->evaluation().lengths().empty();
-  if (!own && kind == nullptr) return absl::DataLossError(fmt::format("unknown experiment kind '{}'", spec->experiment()));
-  const auto& lengths = own ? spec->evaluation().lengths() : kind->Defaults().evaluation().lengths();
-  std::vector<int> ascending(lengths.begin(), lengths.end());
-  std::ranges::sort(ascending);
-  return ascending;
+  if (kind == nullptr) return absl::DataLossError(fmt::format("unknown experiment kind '{}'", spec->experiment()));
+  std::vector<v1::SweepSpec> sweeps;
+  for (const v1::System& system : spec->systems()) sweeps.push_back(experiments::SweepOfSystem(*spec, system));
+  if (sweeps.empty()) sweeps.push_back(*spec);
+  std::set<int> lengths;
+  for (const v1::SweepSpec& sweep : sweeps) {
+    const auto& own = sweep.evaluation().lengths();
+    const auto& of_sweep = own.empty() ? kind->Defaults().evaluation().lengths() : own;
+    lengths.insert(of_sweep.begin(), of_sweep.end());
+  }
+  return std::vector<int>(lengths.begin(), lengths.end());
+}
+
+absl::StatusOr<std::vector<experiments::SystemRange>> SystemsOfSweep(std::string_view canonical) {
+  absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(canonical);
+  if (!spec.ok()) return Unreadable("a sweep's specification", spec.status());
+  return experiments::SystemRanges(*spec);
 }
 
 }  // namespace longreach::service

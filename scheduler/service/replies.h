@@ -6,6 +6,7 @@
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
+#include "scheduler/experiments/expansion.h"
 #include "scheduler/service/live_board.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
@@ -28,5 +29,7 @@ absl::StatusOr<std::string> MainMetricOfJob(std::string_view canonical);
 absl::StatusOr<std::string> MainMetricOfSweep(std::string_view canonical);
 // The lengths at which the jobs of a sweep are tested, ascending.
 absl::StatusOr<std::vector<int>> TestLengthsOfSweep(std::string_view canonical);
+// Which of its jobs belong to which of its systems.
+absl::StatusOr<std::vector<experiments::SystemRange>> SystemsOfSweep(std::string_view canonical);
 
 }  // namespace longreach::service

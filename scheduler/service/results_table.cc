@@ -13,7 +13,7 @@
 namespace longreach::service {
 namespace {
 
-const std::vector<std::string> kJobColumns = {"encoding", "learning_rate", "length", "seed", "task"};
+const std::vector<std::string> kJobColumns = {"encoding", "learning_rate", "length", "seed", "system", "task"};
 const std::vector<std::string> kAggregates = {"max", "mean", "median", "min"};
 // Notes name at most this many cells.
 constexpr size_t kCellsNamed = 5;
@@ -50,6 +50,7 @@ std::vector<std::string> NamesOf(std::span<const Entry> entries) {
 std::string KeyOf(const TableJob& job, std::string_view column) {
   if (column == "task") return job.task;
   if (column == "encoding") return job.encoding;
+  if (column == "system") return job.system;
   if (column == "learning_rate") return ShortestNumber(job.learning_rate);
   if (column == "length") return std::to_string(job.length);
   return std::to_string(job.seed);

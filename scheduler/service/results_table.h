@@ -34,6 +34,7 @@ struct TableJob {
   int length = 0;     // Of the value: looked at where lengths are an axis.
   // The same job came before, at another length: it is not counted twice.
   bool again = false;
+  std::string system = {};  // Empty where its sweep has none.
 };
 
 class ResultsTable {

@@ -81,6 +81,7 @@ absl::StatusOr<v1::StartPack> Fetch(const v1::Lease& lease, const std::filesyste
     member.set_job(job.id());
     *member.mutable_spec() = job.spec();
     for (const v1::ResolvedInput& input : job.inputs()) {
+      if (input.name() == "attention_scale" && input.has_metric()) member.set_attention_scale(input.metric());
       if (input.name() != "weights" || !input.has_artifact()) continue;
       absl::StatusOr<v1::MemberPath> path = fetcher.Get(input.artifact());
       if (!path.ok()) {

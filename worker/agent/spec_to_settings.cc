@@ -19,6 +19,21 @@ using trainer::PackSettings;
 #define LONGREACH_TAKE(to, from, field) \
   if ((from).has_##field()) (to).field = (from).field()
 
+// The value that goes by this word.
+template <typename Value>
+absl::Status TakeWord(std::string_view field, const std::string& word, std::initializer_list<std::pair<std::string_view, Value>> known,
+                      Value& to) {
+  std::string words;
+  for (const auto& [name, value] : known) {
+    if (name == word) {
+      to = value;
+      return absl::OkStatus();
+    }
+    words += fmt::format("{}'{}'", words.empty() ? "" : ", ", name);
+  }
+  return absl::InvalidArgumentError(fmt::format("{} is '{}'; it is one of {}", field, word, words));
+}
+
 absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   PackSettings::Model to;
   LONGREACH_TAKE(to, from, layers);
@@ -34,6 +49,9 @@ absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   LONGREACH_TAKE(to, from, classes);
   LONGREACH_TAKE(to, from, row_delimiter);
   LONGREACH_TAKE(to, from, count_delimiters);
+  LONGREACH_TAKE(to, from, kv_heads);
+  LONGREACH_TAKE(to, from, rope_theta);
+  LONGREACH_TAKE(to, from, attention_scale);
   if (from.has_pixel_embedding()) {
     if (from.pixel_embedding() == "lookup") {
       to.pixel_embedding = PackSettings::Model::PixelEmbedding::kLookup;
@@ -52,6 +70,9 @@ absl::StatusOr<PackSettings::Positions> PositionsOf(const v1::Positions& from) {
   LONGREACH_TAKE(to, from, max_position);
   LONGREACH_TAKE(to, from, relative_as_released);
   LONGREACH_TAKE(to, from, shift_max);
+  LONGREACH_TAKE(to, from, rope_scaling);
+  LONGREACH_TAKE(to, from, rope_factor);
+  LONGREACH_TAKE(to, from, original_length);
   if (from.has_randomized_by()) {
     if (from.randomized_by() == "distance") {
       to.randomized_by = PackSettings::Positions::RandomizedBy::kDistance;
@@ -77,13 +98,30 @@ absl::StatusOr<PackSettings::Positions> PositionsOf(const v1::Positions& from) {
   return to;
 }
 
-PackSettings::Training TrainingOf(const v1::Training& from) {
+absl::StatusOr<PackSettings::Training> TrainingOf(const v1::Training& from) {
+  using Training = PackSettings::Training;
   PackSettings::Training to;
   LONGREACH_TAKE(to, from, steps);
   LONGREACH_TAKE(to, from, batch_size);
   to.lengths.assign(from.lengths().begin(), from.lengths().end());
   LONGREACH_TAKE(to, from, clip_norm);
   LONGREACH_TAKE(to, from, data_seed);
+  LONGREACH_TAKE(to, from, warmup_steps);
+  LONGREACH_TAKE(to, from, final_rate);
+  LONGREACH_TAKE(to, from, weight_decay);
+  LONGREACH_TAKE(to, from, scale_lower_bound);
+  if (from.has_trainable()) {
+    RETURN_IF_ERROR(TakeWord<Training::Trainable>("training.trainable", from.trainable(),
+                                                  {{"all", Training::Trainable::kAll}, {"head_scales", Training::Trainable::kHeadScales}},
+                                                  to.trainable));
+  }
+  if (from.has_scale_bound()) {
+    RETURN_IF_ERROR(TakeWord<Training::ScaleBound>("training.scale_bound", from.scale_bound(),
+                                                   {{"clamp", Training::ScaleBound::kClamp},
+                                                    {"none", Training::ScaleBound::kNone},
+                                                    {"relu", Training::ScaleBound::kRelu}},
+                                                   to.scale_bound));
+  }
   return to;
 }
 
@@ -94,6 +132,9 @@ PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
   LONGREACH_TAKE(to, from, dropout);
   LONGREACH_TAKE(to, from, seed);
   to.attention_lengths.assign(from.attention_lengths().begin(), from.attention_lengths().end());
+  LONGREACH_TAKE(to, from, stride);
+  LONGREACH_TAKE(to, from, position_bins);
+  to.attention_scales.assign(from.attention_scales().begin(), from.attention_scales().end());
   return to;
 }
 
@@ -122,7 +163,7 @@ absl::StatusOr<PackSettings> SettingsOf(const v1::JobSpec& spec) {
   settings.data = spec.data();
   ASSIGN_OR_RETURN(settings.model, ModelOf(spec.model()));
   ASSIGN_OR_RETURN(settings.positions, PositionsOf(spec.positions()));
-  settings.training = TrainingOf(spec.training());
+  ASSIGN_OR_RETURN(settings.training, TrainingOf(spec.training()));
   settings.evaluation = EvaluationOf(spec.evaluation());
   return settings;
 }
@@ -147,6 +188,7 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
     for (const v1::MemberPath& checkpoint : from.checkpoints()) {
       to.checkpoints.push_back({checkpoint.path(), checkpoint.member()});
     }
+    if (from.has_attention_scale()) to.attention_scale = from.attention_scale();
     if (from.has_weights()) to.weights = trainer::MemberFile{from.weights().path(), from.weights().member()};
     request.members.push_back(std::move(to));
   }

@@ -8,6 +8,9 @@
 #include "proto/base/text.h"
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/llama/head_scales.h"
+#include "worker/trainer/llama/memory.h"
+#include "worker/trainer/llama/study.h"
 
 namespace longreach::trainer {
 
@@ -57,11 +60,17 @@ absl::StatusOr<PackResult> Session::StopHere() {
 
 absl::Status Session::Prepare() {
   const auto log = [](const std::string& line) { std::cerr << line << std::endl; };
+  if (request_.settings.experiment == "llama") {
+    const int threads = request_.threads > 0 ? request_.threads : AvailableThreads();
+    RETURN_IF_ERROR(CheckMemory(request_.settings, static_cast<int>(request_.members.size()), threads,
+                                DescribeMachine(request_.cuda).memory_bytes));
+  }
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
   engine_ = MakeEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda}, log);
   const ParameterLayout& layout = engine_->model().layout();
   state_ = InitialState(layout, request_.members);
   RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_));
+  if (request_.settings.experiment == "llama") SetAttentionScales(request_.settings, layout, request_.members, state_);
   RestoreCheckpoints(request_.settings, layout, request_.members, state_, log);
   state_.parameters = state_.parameters.to(engine_->device());
   state_.moment1 = state_.moment1.to(engine_->device());
@@ -72,8 +81,6 @@ absl::Status Session::Prepare() {
 
 absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
-  std::vector<double> learning_rates;
-  for (const Member& member : request_.members) learning_rates.push_back(member.learning_rate);
   const PositionUse use = engine_->model().encoding().Use();
   speed_since_ = Clock::now();
   while (state_.step < settings.training.steps) {
@@ -81,12 +88,29 @@ absl::Status Session::TrainSteps() {
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
     const Batch batch = problem_->TrainingBatch(use, static_cast<uint64_t>(state_.step));
     const std::vector<double> losses = engine_->Gradients(batch, state_);
-    const std::vector<StepResult> results = engine_->Update(losses, learning_rates, state_);
+    const std::vector<StepResult> results = engine_->Update(losses, LearningRates(), state_);
     MeasureSpeed();
     Report(Progress::Phase::kTraining, AddLosses(results));
     CheckpointIfDue();
   }
   return absl::OkStatus();
+}
+
+std::vector<double> Session::LearningRates() const {
+  const PackSettings::Training& training = request_.settings.training;
+  std::vector<double> rates;
+  for (const Member& member : request_.members) {
+    if (request_.settings.experiment != "llama") {
+      rates.push_back(member.learning_rate);
+      continue;
+    }
+    rates.push_back(LearningRateAt({.learning_rate = member.learning_rate,
+                                    .steps = training.steps,
+                                    .warmup_steps = training.warmup_steps,
+                                    .final_share = training.final_rate},
+                                   state_.step));
+  }
+  return rates;
 }
 
 std::vector<LossPoint> Session::AddLosses(const std::vector<StepResult>& results) {
@@ -195,6 +219,7 @@ absl::StatusOr<PackResult> Session::Finish() {
     of_member.measurements = MeasurementsOf(member);
   }
   try {
+    RETURN_IF_ERROR(Study(result));
     RETURN_IF_ERROR(WriteSeries(result));
   } catch (const Stopped&) {
     return StopHere();
@@ -204,6 +229,22 @@ absl::StatusOr<PackResult> Session::Finish() {
     return WriteWeights(result.weights, request_.settings, engine_->model().layout(), request_.members, state_);
   }));
   return stop_ ? StopHere() : result;
+}
+
+absl::Status Session::Study(PackResult& result) {
+  if (request_.settings.experiment != "llama") return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<LlamaStudy> study, LlamaStudy::Of(request_.settings, request_.data, engine_->threads()));
+  for (size_t m = 0; m < state_.members.size(); ++m) {
+    if (!state_.members[m].live) continue;
+    const std::vector<Measurement> measured = study->Measure(state_.parameters[static_cast<int64_t>(m)], [this] {
+      Report(Progress::Phase::kEvaluating);
+      Poll();
+      if (stop_) throw Stopped();
+    });
+    std::vector<Measurement>& all = result.results[m].measurements;
+    all.insert(all.end(), measured.begin(), measured.end());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Session::WriteSeries(PackResult& result) {

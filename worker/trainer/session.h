@@ -29,6 +29,10 @@ class Session {
   std::optional<std::vector<TestResult>> EvaluateLength(int length);
   absl::StatusOr<PackResult> StopHere();
   absl::StatusOr<PackResult> Finish();
+  // Each member's learning rate of the next update.
+  std::vector<double> LearningRates() const;
+  // What a LLaMA decoder is asked beyond the losses of its windows, into the results. Throws Stopped.
+  absl::Status Study(PackResult& result);
   // The attention of the members. Throws Stopped.
   absl::Status WriteSeries(PackResult& result);
   std::vector<Measurement> MeasurementsOf(const MemberState& member) const;

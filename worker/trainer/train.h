@@ -38,6 +38,9 @@ struct PackSettings {
     bool row_delimiter = true;
     bool count_delimiters = true;
     enum class PixelEmbedding { kLookup, kLinear } pixel_embedding = PixelEmbedding::kLookup;
+    int kv_heads = 1;
+    double rope_theta = 10'000;
+    double attention_scale = 1;
   } model;
 
   struct Positions {
@@ -46,6 +49,9 @@ struct PackSettings {
     bool relative_as_released = false;
     int shift_max = 0;  // 0: L - T.
     enum class ShiftAtTest { kRandom, kFixed, kZero } shift_at_test = ShiftAtTest::kRandom;
+    std::string rope_scaling = "none";
+    double rope_factor = 1;
+    int original_length = 0;
   } positions;
 
   struct Training {
@@ -54,6 +60,12 @@ struct PackSettings {
     std::vector<int> lengths;  // Ascending, never empty unless steps is 0.
     double clip_norm = 1.0;
     uint32_t data_seed = 0;
+    int warmup_steps = 2000;
+    double final_rate = 0.1;
+    double weight_decay = 0.1;
+    enum class Trainable { kAll, kHeadScales } trainable = Trainable::kAll;
+    enum class ScaleBound { kNone, kRelu, kClamp } scale_bound = ScaleBound::kClamp;
+    double scale_lower_bound = 1;
   } training;
 
   struct Evaluation {
@@ -62,6 +74,9 @@ struct PackSettings {
     bool dropout = false;
     uint32_t seed = 0;
     std::vector<int> attention_lengths = {};  // Ascending, all of them among lengths.
+    int stride = 0;
+    int position_bins = 0;
+    std::vector<double> attention_scales = {};  // Ascending.
   } evaluation;
 };
 
@@ -87,6 +102,8 @@ struct Member {
   std::vector<MemberFile> checkpoints;
   // Initial parameters from another job's "weights" artifact, instead of drawing them.
   std::optional<MemberFile> weights;
+  // The scale of attention that another job measured, in place of model.attention_scale.
+  std::optional<double> attention_scale;
 };
 
 struct PackRequest {
@@ -214,7 +231,8 @@ absl::StatusOr<BenchResult> Bench(const BenchRequest& request);
 
 // FLOP of the matrix products of one update of one member at a requested length with tape T (backward counted as twice
 // forward, 2 FLOP per multiply-add). Algorithmic: 3 B [T (2 d (V_in+1) + layers (8 d^2 + 4 d mlp) + 2 d V_out) +
-// 4 layers d T^2]. Language: the same, half of the last term. Images: the encoder's, and its decoder's.
+// 4 layers d T^2]. Language: the same, half of the last term. LLaMA: three matrices in the MLP, and fewer keys than queries.
+// Images: the encoder's, and its decoder's.
 double MatmulFlops(const PackSettings& settings, int length);
 
 }  // namespace longreach::trainer

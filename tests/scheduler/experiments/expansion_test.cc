@@ -146,7 +146,7 @@ TEST(ExpansionTest, RefusesEmptyAxesAndDuplicates) {
 TEST(ExpansionTest, RefusesUnknownKindsAndFieldsOfTheFuture) {
   v1::SweepSpec sweep = Sweep();
   sweep.set_experiment("algoritmic");
-  EXPECT_EQ(Refusal(sweep), "experiment: unknown experiment kind 'algoritmic'\n  did you mean 'algorithmic'? known: algorithmic, images, language, noop");
+  EXPECT_EQ(Refusal(sweep), "experiment: unknown experiment kind 'algoritmic'\n  did you mean 'algorithmic'? known: algorithmic, images, language, llama, noop");
 
   sweep = Sweep();
   sweep.mutable_model()->GetReflection()->MutableUnknownFields(sweep.mutable_model())->AddVarint(77, 1);

@@ -184,7 +184,7 @@ TEST_F(QueryTableTest, RefusesWhatIsNotThere) {
   request.set_sweep("t-unknown");
   EXPECT_EQ(GetTable(snapshot.db(), request).status().code(), absl::StatusCode::kNotFound);
   request.set_sweep("s");
-  request.mutable_table()->set_metric("perplexity");
+  request.mutable_table()->set_metric("happiness");
   EXPECT_EQ(GetTable(snapshot.db(), request).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

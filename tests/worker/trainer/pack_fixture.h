@@ -75,7 +75,8 @@ class PackTest : public testing::Test {
                                  .learning_rate = 1e-3 * (m + 1),
                                  .seed = static_cast<uint32_t>(m),
                                  .checkpoints = {},
-                                 .weights = {}});
+                                 .weights = {},
+                                 .attention_scale = {}});
     }
     request.folder = Folder(folder);
     request.threads = 2;

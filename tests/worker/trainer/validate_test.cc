@@ -93,7 +93,7 @@ TEST(DescribeMachineTest, SaysWhatThereIs) {
   EXPECT_FALSE(capabilities.device.empty());
   EXPECT_GE(capabilities.threads, 1);
   EXPECT_GT(capabilities.memory_bytes, 1e8);
-  EXPECT_THAT(capabilities.experiments, testing::ElementsAre("algorithmic", "images", "language"));
+  EXPECT_THAT(capabilities.experiments, testing::ElementsAre("algorithmic", "images", "language", "llama"));
 }
 
 TEST(BenchTest, CountsFlopByTheFormula) {

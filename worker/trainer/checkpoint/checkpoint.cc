@@ -136,6 +136,21 @@ static std::string DataSettings(const PackSettings& s) {
               "\npixel_embedding=", static_cast<int>(s.model.pixel_embedding), "\n");
 }
 
+// Of LLaMA decoders.
+static std::string LlamaSettings(const PackSettings& s) {
+  if (s.experiment != "llama") return "";
+  std::vector<std::string> scales;
+  for (const double scale : s.evaluation.attention_scales) scales.push_back(ShortestNumber(scale));
+  return Text("kv_heads=", s.model.kv_heads, "\nrope_theta=", ShortestNumber(s.model.rope_theta),
+              "\nattention_scale=", ShortestNumber(s.model.attention_scale), "\nrope_scaling=", s.positions.rope_scaling,
+              "\nrope_factor=", ShortestNumber(s.positions.rope_factor), "\noriginal_length=", s.positions.original_length,
+              "\nwarmup_steps=", s.training.warmup_steps, "\nfinal_rate=", ShortestNumber(s.training.final_rate),
+              "\nweight_decay=", ShortestNumber(s.training.weight_decay), "\ntrainable=", static_cast<int>(s.training.trainable),
+              "\nscale_bound=", static_cast<int>(s.training.scale_bound),
+              "\nscale_lower_bound=", ShortestNumber(s.training.scale_lower_bound), "\nstride=", s.evaluation.stride,
+              "\nposition_bins=", s.evaluation.position_bins, "\nattention_scales=", Join(scales, ","), "\n");
+}
+
 // Left out where there are none, as it was before there could be any.
 static std::string AttentionSettings(const PackSettings& s) {
   std::vector<std::string> lengths;
@@ -159,7 +174,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
-      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), AttentionSettings(s)));
+      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members) {

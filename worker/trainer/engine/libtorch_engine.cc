@@ -71,7 +71,13 @@ class LibtorchEngine final : public StepEngine {
         device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         whole_pack_(options.cuda || options.whole_pack),
         pool_(options.threads),
-        model_(MakeModel(settings, device_)) {}
+        model_(MakeModel(settings, device_)),
+        rule_(model_->Rule()) {
+    for (size_t i = 0; i < model_->layout().parameters().size(); ++i) {
+      const int64_t offset = model_->layout().parameters()[i].offset;
+      if (rule_.first <= offset && offset < rule_.last) trained_.push_back(i);
+    }
+  }
 
   std::string Name() const override { return "libtorch"; }
   const Model& model() const override { return *model_; }
@@ -90,12 +96,10 @@ class LibtorchEngine final : public StepEngine {
   std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates,
                                  PackState& state) override {
     if (device_.is_cpu()) {
-      return UpdateOnCpu(pool_, gradients_, losses, learning_rates, settings_.training.clip_norm, state);
+      return UpdateOnCpu(pool_, gradients_, losses, learning_rates, rule_, state);
     }
     std::vector<StepResult> results;
-    ApplyOnDevice(
-        MakeSteps(losses, NormsOnDevice(), learning_rates, settings_.training.clip_norm, state, results),
-        state);
+    ApplyOnDevice(MakeSteps(losses, NormsOnDevice(), learning_rates, rule_, state, results), state);
     ++state.step;
     return results;
   }
@@ -223,7 +227,8 @@ class LibtorchEngine final : public StepEngine {
     unit.gradient = gradient;
     unit.leaves = ViewParameters(model_->layout(), parameters);
     unit.gradients = ViewParameters(model_->layout(), gradient);
-    for (Tensor& leaf : unit.leaves) leaf = leaf.detach().requires_grad_(true);
+    for (Tensor& leaf : unit.leaves) leaf = leaf.detach();
+    for (const size_t i : trained_) unit.leaves[i].requires_grad_(true);
   }
 
   std::vector<double> UnitGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
@@ -289,11 +294,11 @@ class LibtorchEngine final : public StepEngine {
                           (1.0 / static_cast<double>(batch.size * batch.outputs));
     // Of parameters that have no part in it (queries of a decoder of one token) there is none.
     const torch::autograd::variable_list gradients =
-        torch::autograd::grad({losses.sum()}, unit.leaves, {}, std::nullopt, false, /*allow_unused=*/true);
+        torch::autograd::grad({losses.sum()}, TrainedOf(unit.leaves), {}, std::nullopt, false, /*allow_unused=*/true);
     {
       const torch::NoGradGuard no_grad;
       for (size_t i = 0; i < gradients.size(); ++i) {
-        Tensor& buffer = unit.gradients[i];
+        Tensor& buffer = unit.gradients[trained_[i]];
         if (!gradients[i].defined()) {
           if (!add) buffer.zero_();
         } else if (add) {
@@ -305,6 +310,12 @@ class LibtorchEngine final : public StepEngine {
     }
     const Tensor values = losses.detach().to(at::kCPU, at::kDouble).contiguous();
     return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+  }
+
+  torch::autograd::variable_list TrainedOf(const ParameterSet& leaves) const {
+    torch::autograd::variable_list trained;
+    for (const size_t i : trained_) trained.push_back(leaves[i]);
+    return trained;
   }
 
   std::vector<double> NormsOnDevice() const {
@@ -329,10 +340,20 @@ class LibtorchEngine final : public StepEngine {
     numbers = numbers.to(device_);
     const Tensor live = numbers[4] > 0;
     const Tensor g = gradients_ * numbers[0];
+    const double beta2 = rule_.adamw ? kBeta2OfAdamW : kBeta2;
     const Tensor m1 = state.moment1 * kBeta1 + g * (1 - kBeta1);
-    const Tensor m2 = state.moment2 * kBeta2 + g.square() * (1 - kBeta2);
-    const Tensor next =
-        state.parameters - numbers[1] * ((m1 * numbers[2]) / ((m2 * numbers[3]).sqrt() + kEpsilon));
+    const Tensor m2 = state.moment2 * beta2 + g.square() * (1 - beta2);
+    const Tensor way = numbers[1] * ((m1 * numbers[2]) / ((m2 * numbers[3]).sqrt() + kEpsilon));
+    if (rule_.adamw) {
+      const int64_t first = rule_.first, count = std::min(rule_.last, Stride()) - first;
+      const Tensor old = state.parameters.narrow(1, first, count);
+      const Tensor next = (old * (1 - numbers[1] * rule_.weight_decay) - way.narrow(1, first, count)).clamp_min(rule_.lower_bound);
+      state.moment1.copy_(at::where(live, m1, state.moment1));
+      state.moment2.copy_(at::where(live, m2, state.moment2));
+      old.copy_(at::where(live, next, old));
+      return;
+    }
+    const Tensor next = state.parameters - way;
     state.moment1.copy_(at::where(live, m1, state.moment1));
     state.moment2.copy_(at::where(live, m2, state.moment2));
     state.parameters.copy_(at::where(live, next, state.parameters));
@@ -390,6 +411,8 @@ class LibtorchEngine final : public StepEngine {
   bool whole_pack_;
   ThreadPool pool_;
   std::unique_ptr<Model> model_;
+  UpdateRule rule_;
+  std::vector<size_t> trained_;  // By index.
 
   const void* bound_parameters_ = nullptr;
   int64_t bound_members_ = 0;

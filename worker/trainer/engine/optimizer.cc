@@ -1,5 +1,6 @@
 #include "worker/trainer/engine/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "worker/trainer/instruction_sets.h"
@@ -46,6 +47,27 @@ LONGREACH_CLONES void ApplyAdamRaw(const AdamStep& step, const float* __restrict
   }
 }
 
+LONGREACH_CLONES void ApplyAdamWRaw(const AdamStep& step, float decay, const float* __restrict gradient,
+                                    float* __restrict moment1, float* __restrict moment2,
+                                    float* __restrict parameters, size_t n) {
+  constexpr float kB1 = static_cast<float>(kBeta1), kB2 = static_cast<float>(kBeta2OfAdamW);
+  constexpr float kRest1 = static_cast<float>(1 - kBeta1), kRest2 = static_cast<float>(1 - kBeta2OfAdamW);
+  constexpr float kEps = static_cast<float>(kEpsilon);
+  const float clip = step.clip, rate = step.learning_rate, c1 = step.correction1, c2 = step.correction2;
+  const float kept = 1 - rate * decay;
+  for (size_t i = 0; i < n; ++i) {
+    const float g = gradient[i] * clip;
+    const float m = kB1 * moment1[i] + kRest1 * g;
+    const float v = kB2 * moment2[i] + kRest2 * (g * g);
+    moment1[i] = m;
+    moment2[i] = v;
+    parameters[i] = parameters[i] * kept - rate * ((m * c1) / (std::sqrt(v * c2) + kEps));
+  }
+}
+
+// What clip_grad_norm_ adds to the norm.
+constexpr double kClipEpsilon = 1e-6;
+
 }  // namespace
 
 void AddTo(std::span<float> gradient, std::span<const float> other) {
@@ -63,6 +85,18 @@ AdamStep MakeAdamStep(double norm, double max_norm, double learning_rate, int up
           .learning_rate = static_cast<float>(learning_rate),
           .correction1 = static_cast<float>(1 / (1 - std::pow(kBeta1, updates))),
           .correction2 = static_cast<float>(1 / (1 - std::pow(kBeta2, updates)))};
+}
+
+AdamStep MakeAdamWStep(double norm, double max_norm, double learning_rate, int updates) {
+  AdamStep step = MakeAdamStep(norm, max_norm, learning_rate, updates);
+  step.clip = static_cast<float>(std::min(max_norm / (norm + kClipEpsilon), 1.0));
+  step.correction2 = static_cast<float>(1 / (1 - std::pow(kBeta2OfAdamW, updates)));
+  return step;
+}
+
+void ApplyAdamW(const AdamStep& step, float decay, std::span<const float> gradient, std::span<float> moment1,
+                std::span<float> moment2, std::span<float> parameters) {
+  ApplyAdamWRaw(step, decay, gradient.data(), moment1.data(), moment2.data(), parameters.data(), parameters.size());
 }
 
 void ApplyAdam(const AdamStep& step, std::span<const float> gradient, std::span<float> moment1,

@@ -17,7 +17,7 @@ std::span<float> Chunk(const Tensor& flat, int64_t chunks, int64_t item) {
 }  // namespace
 
 std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::vector<double>& norms,
-                                const std::vector<double>& learning_rates, double clip_norm, PackState& state,
+                                const std::vector<double>& learning_rates, const UpdateRule& rule, PackState& state,
                                 std::vector<StepResult>& results) {
   std::vector<AdamStep> steps(state.members.size());
   results.assign(state.members.size(), {});
@@ -31,14 +31,15 @@ std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::ve
       continue;
     }
     results[m] = {.loss = losses[m], .gradient_norm = norms[m]};
-    steps[m] = MakeAdamStep(norms[m], clip_norm, learning_rates[m], state.step + 1);
+    steps[m] = rule.adamw ? MakeAdamWStep(norms[m], rule.clip_norm, learning_rates[m], state.step + 1)
+                          : MakeAdamStep(norms[m], rule.clip_norm, learning_rates[m], state.step + 1);
   }
   return steps;
 }
 
 std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& losses,
-                                    const std::vector<double>& learning_rates, double clip_norm,
+                                    const std::vector<double>& learning_rates, const UpdateRule& rule,
                                     PackState& state) {
   const int64_t chunks = (gradients.size(1) + kChunk - 1) / kChunk, items = state.size() * chunks;
   const auto live = [&](int64_t item) { return state.members[static_cast<size_t>(item / chunks)].live; };
@@ -50,12 +51,26 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
   for (size_t i = 0; i < squares.size(); ++i) norms[i / static_cast<size_t>(chunks)] += squares[i];
   for (double& norm : norms) norm = std::sqrt(norm);
   std::vector<StepResult> results;
-  const std::vector<AdamStep> steps = MakeSteps(losses, norms, learning_rates, clip_norm, state, results);
+  const std::vector<AdamStep> steps = MakeSteps(losses, norms, learning_rates, rule, state, results);
   pool.Run(items, [&](int64_t item) {
     if (!live(item)) return;
-    ApplyAdam(steps[static_cast<size_t>(item / chunks)], Chunk(gradients, chunks, item),
-              Chunk(state.moment1, chunks, item), Chunk(state.moment2, chunks, item),
-              Chunk(state.parameters, chunks, item));
+    const AdamStep& step = steps[static_cast<size_t>(item / chunks)];
+    if (!rule.adamw) {
+      ApplyAdam(step, Chunk(gradients, chunks, item), Chunk(state.moment1, chunks, item), Chunk(state.moment2, chunks, item),
+                Chunk(state.parameters, chunks, item));
+      return;
+    }
+    // The part of the chunk that is trained.
+    const int64_t begin = item % chunks * kChunk, end = std::min(begin + kChunk, gradients.size(1));
+    const int64_t first = std::clamp(rule.first, begin, end), last = std::clamp(rule.last, begin, end);
+    if (first >= last) return;
+    const auto trained = [&](const Tensor& flat) {
+      return Chunk(flat, chunks, item).subspan(static_cast<size_t>(first - begin), static_cast<size_t>(last - first));
+    };
+    const std::span<float> parameters = trained(state.parameters);
+    ApplyAdamW(step, static_cast<float>(rule.weight_decay), trained(gradients), trained(state.moment1), trained(state.moment2),
+               parameters);
+    for (float& parameter : parameters) parameter = std::max(parameter, rule.lower_bound);
   });
   ++state.step;
   return results;

@@ -6,20 +6,21 @@
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/engine/update_rule.h"
 
 namespace longreach::trainer {
 
 // The step of each live member, from its loss and the norm of its gradient. A member of which one is not
 // finite is marked as diverged instead.
 std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::vector<double>& norms,
-                                const std::vector<double>& learning_rates, double clip_norm, PackState& state,
+                                const std::vector<double>& learning_rates, const UpdateRule& rule, PackState& state,
                                 std::vector<StepResult>& results);
 
 // StepEngine::Update() for gradients [E, stride] in memory. Bits do not depend on the threads: sums go over
 // fixed chunks.
 std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& losses,
-                                    const std::vector<double>& learning_rates, double clip_norm,
+                                    const std::vector<double>& learning_rates, const UpdateRule& rule,
                                     PackState& state);
 
 }  // namespace longreach::trainer

@@ -110,7 +110,7 @@ class LanesEngine final : public StepEngine {
   }
 
   std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) override {
-    return UpdateOnCpu(pool_, gradients_, losses, learning_rates, settings_.training.clip_norm, state);
+    return UpdateOnCpu(pool_, gradients_, losses, learning_rates, {.clip_norm = settings_.training.clip_norm}, state);
   }
 
   Tensor Logits(const Batch& batch, PackState& state) override {

@@ -6,6 +6,7 @@
 #include "worker/trainer/model/attention.h"
 #include "worker/trainer/model/encoder.h"
 #include "worker/trainer/model/encoder_decoder.h"
+#include "worker/trainer/model/llama_model.h"
 #include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
@@ -35,6 +36,7 @@ EncodingConfig ConfigOf(const PackSettings& settings, at::Device device) {
 
 Model::Model(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device)
     : layers_(settings.model.layers),
+      clip_norm_(settings.training.clip_norm),
       dim_(settings.model.embedding_dim),
       heads_(settings.model.heads),
       input_vocabulary_(input_vocabulary),
@@ -103,6 +105,7 @@ LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms
 }
 
 std::unique_ptr<Model> MakeModel(const PackSettings& settings, at::Device device) {
+  if (settings.experiment == "llama") return std::make_unique<LlamaModel>(settings, device);
   if (settings.experiment == "images") return std::make_unique<EncoderDecoder>(settings, device);
   if (const catalog::Task* task = catalog::FindTask(settings.task)) {
     return std::make_unique<Encoder>(settings, task->input_vocabulary, task->output_vocabulary, device);

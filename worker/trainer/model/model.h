@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "worker/trainer/engine/update_rule.h"
 #include "worker/trainer/model/attention.h"
 #include "worker/trainer/train.h"
 
@@ -58,6 +59,9 @@ class Model {
   // Logits of the outputs: [.., B outputs, V_out].
   virtual Tensor Forward(const ParameterSet& parameters, const Feed& feed) const = 0;
 
+  // How parameters are updated, and which.
+  virtual UpdateRule Rule() const { return {.clip_norm = clip_norm_}; }
+
   // Dropout happens at numbered places; a place sees the last rows of a sequence.
   virtual int DropoutPlaces() const = 0;
   virtual bool DropsOut(int place) const = 0;
@@ -74,6 +78,7 @@ class Model {
   Tensor Embed(const ParameterSet& parameters, const Tensor& tokens, int embedding) const;
 
   int layers_;
+  double clip_norm_;
   int64_t dim_;
   int64_t heads_;
   int input_vocabulary_;

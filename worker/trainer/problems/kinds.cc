@@ -73,6 +73,61 @@ double LanguageFlops(const PackSettings& settings, int length) {
   return Blocks(settings.model, settings.model.layers, tape, tape * tape / 2) + tape * 2 * d * (257 + 256);
 }
 
+// Bytes again, by a decoder of other blocks.
+absl::Status ValidateLlama(const PackSettings& settings) {
+  RETURN_IF_ERROR(ValidateDataTask(settings));
+  const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
+  const PackSettings::Model& model = settings.model;
+  if (settings.encoding != "rope" && settings.encoding != "none") {
+    return refuse("encoding: '", settings.encoding, "' does not go with experiment 'llama', whose positions are 'rope' or 'none'");
+  }
+  if (settings.randomized) return refuse("encoding: '", settings.encoding, ":randomized' does not go with experiment 'llama'");
+  if (model.kv_heads < 1 || model.heads < 1 || model.heads % model.kv_heads != 0) {
+    return refuse("model.kv_heads: ", model.kv_heads, " does not divide model.heads ", model.heads);
+  }
+  if (model.embedding_dim / model.heads % 2 != 0) {
+    return refuse("model.heads: ", model.heads, " gives heads of an odd size");
+  }
+  if (model.dropout != 0 || settings.evaluation.dropout) return refuse("model.dropout: a LLaMA decoder has none");
+  for (const auto& [field, value] : {std::pair("model.rope_theta", model.rope_theta), std::pair("model.attention_scale", model.attention_scale)}) {
+    if (!(value > 0) || !std::isfinite(value)) return refuse(field, ": ", ShortestNumber(value), " is not a positive number");
+  }
+  const PackSettings::Positions& positions = settings.positions;
+  const std::vector<std::string> scalings = {"dynamic", "linear", "none", "ntk", "yarn"};
+  if (std::ranges::find(scalings, positions.rope_scaling) == scalings.end()) {
+    return refuse("positions.rope_scaling: unknown name '", positions.rope_scaling, "'; known are ", Join(scalings, ", "));
+  }
+  if (!(positions.rope_factor >= 1) || !std::isfinite(positions.rope_factor)) {
+    return refuse("positions.rope_factor: ", ShortestNumber(positions.rope_factor), " is not a number from 1 on");
+  }
+  if ((positions.rope_scaling == "dynamic" || positions.rope_scaling == "yarn") && positions.original_length < 1) {
+    return refuse("positions.original_length: ", positions.original_length, " is no training length, which '", positions.rope_scaling, "' needs");
+  }
+  const PackSettings::Training& training = settings.training;
+  if (training.steps > 0 && (training.warmup_steps < 0 || training.warmup_steps >= training.steps)) {
+    return refuse("training.warmup_steps: ", training.warmup_steps, " do not fit into training.steps ", training.steps);
+  }
+  const PackSettings::Evaluation& tests = settings.evaluation;
+  if (tests.stride < 0 || (!tests.lengths.empty() && tests.stride >= tests.lengths.front())) {
+    return refuse("evaluation.stride: ", tests.stride, " bytes of a window of ", tests.lengths.front(), " cannot be scored");
+  }
+  if (tests.position_bins < 0 || (tests.position_bins > 0 && (tests.lengths.empty() || tests.lengths.back() % tests.position_bins != 0))) {
+    return refuse("evaluation.position_bins: ", tests.position_bins, " bins do not divide the longest of evaluation.lengths");
+  }
+  if (!tests.attention_scales.empty() && tests.position_bins == 0) {
+    return refuse("evaluation.attention_scales: need evaluation.position_bins, in which the best one is found");
+  }
+  if (!tests.attention_lengths.empty()) return refuse("evaluation.attention_lengths: experiment 'llama' keeps no attention matrices");
+  return absl::OkStatus();
+}
+
+double LlamaFlops(const PackSettings& settings, int length) {
+  const PackSettings::Model& model = settings.model;
+  const double d = model.embedding_dim, tape = length;
+  const double block = 2 * d * d + 2 * d * d * model.kv_heads / model.heads + 3 * d * model.mlp_dim;
+  return model.layers * (tape * 2 * block + 2 * d * tape * tape) + tape * 2 * d * 256;
+}
+
 // Pixels, then one class.
 int64_t ImagesTape(const PackSettings& settings, int length) {
   const absl::StatusOr<ImageShape> shape = ImageShapeOf(settings.model, length);
@@ -104,6 +159,7 @@ constexpr ExperimentKind kKinds[] = {
     {"algorithmic", false, false, AlgorithmicTape, ValidateAlgorithmic, AlgorithmicFlops},
     {"images", false, true, ImagesTape, ValidateImages, ImagesFlops},
     {"language", true, true, LanguageTape, ValidateDataTask, LanguageFlops},
+    {"llama", true, true, LanguageTape, ValidateLlama, LlamaFlops},
 };
 
 }  // namespace

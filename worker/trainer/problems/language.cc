@@ -4,11 +4,9 @@
 // are the same for all jobs.
 #include <algorithm>
 #include <numbers>
-#include <optional>
 
-#include "proto/base/text.h"
-#include "worker/data/text_corpus.h"
 #include "worker/trainer/problems/problem.h"
+#include "worker/trainer/problems/text_splits.h"
 #include "worker/trainer/random/random_stream.h"
 #include "worker/trainer/random/sampling.h"
 
@@ -19,39 +17,11 @@ namespace {
 constexpr uint16_t kBegin = 256;
 // Bytes of a test part: each has positions of its own, as each batch of training has.
 constexpr int64_t kTestBytesAtATime = 1 << 16;
-constexpr int64_t kStandInBytes = 1 << 22;
 
 class Language final : public Problem {
  public:
-  Language(const PackSettings& settings, std::optional<data::TextCorpus> corpus)
-      : settings_(settings), corpus_(std::move(corpus)) {
-    if (corpus_) {
-      train_ = corpus_->train();
-      test_ = corpus_->test();
-      return;
-    }
-    std::vector<uint32_t> words(kStandInBytes);
-    FillWords({.key = 0, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = 0}, 0, words);
-    for (const uint32_t word : words) stand_in_.push_back(static_cast<uint8_t>(word));
-    train_ = test_ = stand_in_;
-  }
-
-  absl::Status Check() const {
-    for (const auto& [field, split, bytes, lengths] :
-         {std::tuple("training.lengths", "training", train_.size(), &settings_.training.lengths),
-          std::tuple("evaluation.lengths", "test", test_.size(), &settings_.evaluation.lengths)}) {
-      for (const int length : *lengths) {
-        if (static_cast<size_t>(length) <= bytes) continue;
-        return absl::InvalidArgumentError(Text(field, ": ", length, " bytes are more than the ", bytes, " of the ", split,
-                                               " split of '", settings_.data, "'"));
-      }
-    }
-    // Where a window begins is drawn from one word.
-    if (train_.size() > std::numeric_limits<uint32_t>::max()) {
-      return absl::InvalidArgumentError(Text("data: '", settings_.data, "' has ", train_.size(), " bytes to train on; at most 4 GiB"));
-    }
-    return absl::OkStatus();
-  }
+  Language(const PackSettings& settings, TextSplits splits)
+      : settings_(settings), splits_(std::move(splits)), train_(splits_.train()), test_(splits_.test()) {}
 
   Batch TrainingBatch(PositionUse use, uint64_t step) const override {
     const PackSettings::Training& training = settings_.training;
@@ -114,21 +84,15 @@ class Language final : public Problem {
   }
 
   PackSettings settings_;
-  std::optional<data::TextCorpus> corpus_;
-  std::vector<uint8_t> stand_in_;
+  TextSplits splits_;
   std::span<const uint8_t> train_, test_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Problem>> MakeLanguage(const PackSettings& settings, const DataSource* data) {
-  std::optional<data::TextCorpus> corpus;
-  if (data != nullptr) {
-    ASSIGN_OR_RETURN(corpus, data::TextCorpus::Open(data->folder, settings.data, data->sha256));
-  }
-  auto problem = std::make_unique<Language>(settings, std::move(corpus));
-  RETURN_IF_ERROR(problem->Check());
-  return problem;
+  ASSIGN_OR_RETURN(TextSplits splits, TextSplits::Open(settings, data, 0));
+  return std::make_unique<Language>(settings, std::move(splits));
 }
 
 }  // namespace longreach::trainer

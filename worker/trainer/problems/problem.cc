@@ -8,6 +8,7 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<Problem>> Make(const PackSettings& settings, const DataSource* data) {
   if (settings.experiment == "language") return MakeLanguage(settings, data);
+  if (settings.experiment == "llama") return MakeLlama(settings, data);
   if (settings.experiment == "images") return MakeImages(settings, data);
   return MakeAlgorithmic(settings);
 }

@@ -1,0 +1,272 @@
+// The experiment kind "llama": a LLaMA decoder over bytes, with rotary positions (rope) or none (none, "NoPE"), pretrained, tuned
+// or only evaluated beyond its training length. docs/models.md says what it computes. Defaults are those of TinyLlama-120M.
+// Source: arXiv:2404.12224; lit_gpt/config.py of jzhang38/TinyLlama.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "scheduler/experiments/data_kind.h"
+
+namespace longreach::experiments {
+
+const Kind& Llama();
+
+namespace {
+
+constexpr double kBytes = 256;
+// The last twentieth of enwik8.
+constexpr double kTestBytes = 5e6;
+// Values of one metric in the store.
+constexpr int kMaxValues = 1000;
+
+v1::JobSpec MakeDefaults() {
+  v1::JobSpec job = DataDefaults();
+  v1::Model& model = *job.mutable_model();
+  model.set_layers(12);
+  model.set_embedding_dim(768);
+  model.set_heads(12);
+  model.set_mlp_dim(2048);
+  model.set_dropout(0);
+  model.set_kv_heads(1);
+  model.set_rope_theta(10'000);
+  model.set_attention_scale(1);
+  v1::Positions& positions = *job.mutable_positions();
+  positions.set_rope_scaling("none");
+  positions.set_rope_factor(1);
+  positions.set_original_length(0);
+  v1::Training& training = *job.mutable_training();
+  training.set_steps(50'000);
+  training.set_batch_size(1024);
+  training.add_lengths(2048);
+  training.set_warmup_steps(2000);
+  training.set_final_rate(0.1);
+  training.set_weight_decay(0.1);
+  training.set_trainable("all");
+  training.set_scale_bound("clamp");
+  training.set_scale_lower_bound(1);
+  v1::Evaluation& evaluation = *job.mutable_evaluation();
+  for (const int length : {2048, 4096, 8192, 16'384}) evaluation.add_lengths(length);
+  evaluation.set_stride(0);
+  evaluation.set_position_bins(0);
+  return job;
+}
+
+void CheckWord(std::string_view field, const std::string& value, const std::vector<std::string>& known, Checks& checks) {
+  if (std::ranges::find(known, value) != known.end()) return;
+  const absl::Status unknown = UnknownWord(field, "word", value, known, fmt::format("known: {}", Join(known, ", ")));
+  checks.Refuse(std::string(unknown.message().data(), unknown.message().size()));
+}
+
+bool NeedsOriginalLength(const v1::Positions& positions) {
+  return positions.rope_scaling() == "dynamic" || positions.rope_scaling() == "yarn";
+}
+
+void CheckScaling(const v1::Positions& positions, Checks& checks) {
+  CheckWord("positions.rope_scaling", positions.rope_scaling(), {"dynamic", "linear", "none", "ntk", "yarn"}, checks);
+  const bool scaled = positions.rope_scaling() != "none";
+  if (!std::isfinite(positions.rope_factor()) || (scaled && positions.rope_factor() <= 1) || (!scaled && positions.rope_factor() != 1)) {
+    checks.Refuse(fmt::format("positions.rope_factor: {} does not go with positions.rope_scaling '{}'\n  {}",
+                              ShortestNumber(positions.rope_factor()), positions.rope_scaling(),
+                              scaled ? "set a factor above 1" : "leave the factor out, or set positions.rope_scaling"));
+  }
+  checks.Range("positions.original_length", positions.original_length(), 0, kMaxSize);
+  if (NeedsOriginalLength(positions) && positions.original_length() == 0) {
+    checks.Refuse(fmt::format("positions.original_length: '{}' needs the length that the model was trained at\n  set it",
+                              positions.rope_scaling()));
+  }
+}
+
+void CheckTuning(const v1::Training& training, Checks& checks) {
+  CheckWord("training.trainable", training.trainable(), {"all", "head_scales"}, checks);
+  CheckWord("training.scale_bound", training.scale_bound(), {"clamp", "none", "relu"}, checks);
+  if (!std::isfinite(training.scale_lower_bound())) checks.Refuse("training.scale_lower_bound: is not a finite number");
+  if (!(training.final_rate() >= 0 && training.final_rate() <= 1)) {
+    checks.Refuse(fmt::format("training.final_rate: {} is not in [0, 1]", ShortestNumber(training.final_rate())));
+  }
+  if (!(training.weight_decay() >= 0 && training.weight_decay() < 1)) {
+    checks.Refuse(fmt::format("training.weight_decay: {} is not in [0, 1)", ShortestNumber(training.weight_decay())));
+  }
+  if (training.warmup_steps() < 0) checks.Refuse(fmt::format("training.warmup_steps: {} is below 0", training.warmup_steps()));
+  if (training.steps() > 0 && training.warmup_steps() >= training.steps()) {
+    checks.Refuse(fmt::format("training.warmup_steps: {} do not fit into training.steps, {}\n  set fewer", training.warmup_steps(),
+                              training.steps()));
+  }
+}
+
+void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
+  const auto& scales = evaluation.attention_scales();
+  if (int64_t{scales.size()} * evaluation.position_bins() > kMaxValues) {
+    checks.Refuse(fmt::format("evaluation.attention_scales: {} scales in {} position_bins are more than {} losses\n  set fewer", scales.size(),
+                              evaluation.position_bins(), kMaxValues));
+  }
+  if (!scales.empty() && evaluation.position_bins() == 0) {
+    checks.Refuse("evaluation.attention_scales: the best one is that of the least loss in a bin of positions\n  set evaluation.position_bins");
+  }
+  for (int i = 0; i < scales.size(); ++i) {
+    if (!std::isfinite(scales[i]) || scales[i] <= 0) {
+      checks.Refuse(fmt::format("evaluation.attention_scales: {} is not a finite number above 0", ShortestNumber(scales[i])));
+    }
+    if (i > 0 && scales[i] <= scales[i - 1]) {
+      checks.Refuse(fmt::format("evaluation.attention_scales: {} does not follow {}\n  write them in ascending order", ShortestNumber(scales[i]),
+                                ShortestNumber(scales[i - 1])));
+    }
+  }
+}
+
+void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
+  const auto& lengths = evaluation.lengths();
+  const int shortest = lengths.empty() ? 0 : *std::ranges::min_element(lengths);
+  const int longest = lengths.empty() ? 0 : *std::ranges::max_element(lengths);
+  checks.Range("evaluation.stride", evaluation.stride(), 0, kMaxSize);
+  if (evaluation.stride() >= shortest) {
+    checks.Refuse(fmt::format("evaluation.stride: {} bytes of a window of {} cannot be scored: the first has none before it\n"
+                              "  set fewer than the shortest of evaluation.lengths", evaluation.stride(), shortest));
+  }
+  checks.Range("evaluation.position_bins", evaluation.position_bins(), 0, kMaxValues);
+  if (evaluation.position_bins() > 0 && longest % evaluation.position_bins() != 0) {
+    checks.Refuse(fmt::format("evaluation.position_bins: {} bins do not divide the longest of evaluation.lengths, {}",
+                              evaluation.position_bins(), longest));
+  }
+  CheckScales(evaluation, checks);
+  if (evaluation.dropout()) checks.Refuse("evaluation.dropout: true: this model has none\n  leave it out");
+  if (!evaluation.attention_lengths().empty()) {
+    checks.Refuse("evaluation.attention_lengths: this kind keeps no attention matrices\n  evaluation.position_bins measures their entropies");
+  }
+}
+
+bool HasInput(const v1::SweepSpec& sweep, std::string_view name) {
+  return std::ranges::any_of(sweep.inputs(), [name](const v1::Input& input) { return input.name() == name; });
+}
+
+class LlamaKind final : public DataKind {
+ public:
+  std::string_view Name() const override { return "llama"; }
+  std::string_view MainMetric() const override { return "perplexity"; }
+  const v1::JobSpec& Defaults() const override {
+    static const v1::JobSpec defaults = MakeDefaults();
+    return defaults;
+  }
+
+  absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override {
+    RETURN_IF_ERROR(DataKind::Validate(sweep, prefix));
+    Checks checks(prefix);
+    if (sweep.training().trainable() == "head_scales" && !HasInput(sweep, "weights")) {
+      checks.Refuse("training.trainable: 'head_scales' leaves all weights as they are drawn\n  give an input 'weights'");
+    }
+    if (HasInput(sweep, "attention_scale") && sweep.model().has_attention_scale()) {
+      checks.Refuse("model.attention_scale: is given, and the input 'attention_scale' measures it\n  leave one of the two out");
+    }
+    for (const std::string& encoding : sweep.axes().encoding()) {
+      if (encoding != "rope" && encoding != "none") {
+        checks.Refuse(fmt::format("axes.encoding: '{}': this model has rotary positions or none\n  known: none, rope", encoding));
+      }
+      if (encoding == "none" && sweep.positions().has_rope_scaling() && sweep.positions().rope_scaling() != "none") {
+        checks.Refuse(fmt::format("positions.rope_scaling: '{}' scales rotations, and the encoding 'none' has none\n  leave it out",
+                                  sweep.positions().rope_scaling()));
+      }
+    }
+    return checks.status();
+  }
+
+  void Complete(v1::JobSpec& job) const override {
+    DataKind::Complete(job);
+    v1::Positions& positions = *job.mutable_positions();
+    if (job.encoding() != "rope") {
+      job.mutable_model()->clear_rope_theta();
+      positions.clear_rope_scaling();
+    }
+    if (!positions.has_rope_scaling() || positions.rope_scaling() == "none") positions.clear_rope_factor();
+    // The growth of the best scale is measured from there.
+    const bool searches = !job.evaluation().attention_scales().empty() && job.training().steps() == 0;
+    if (!NeedsOriginalLength(positions) && !searches) positions.clear_original_length();
+    v1::Training& training = *job.mutable_training();
+    if (training.steps() == 0) {
+      training.clear_warmup_steps();
+      training.clear_final_rate();
+      training.clear_weight_decay();
+      training.clear_trainable();
+    }
+    // A bound inside of the forward pass is part of the model, trained or not.
+    if (training.trainable() != "head_scales" && training.scale_bound() != "relu") training.clear_scale_bound();
+    if (training.trainable() != "head_scales" || training.scale_bound() != "clamp") training.clear_scale_lower_bound();
+  }
+
+  absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
+                             std::string_view prefix) const override {
+    const std::string field = fmt::format("{}inputs.{}", prefix, input.name());
+    if (input.name() == "attention_scale") return ValidateScale(input, maker, field);
+    if (input.name() != "weights") {
+      return UnknownWord(field, "input", input.name(), {"attention_scale", "weights"},
+                         "this kind knows 'weights', initial parameters, and 'attention_scale', a measured factor of the logits");
+    }
+    RETURN_IF_ERROR(CheckWeightsInput(input, maker, job, prefix));
+    Checks checks("");
+    CheckSame(input, "model.kv_heads", maker.model().kv_heads(), job.model().kv_heads(), prefix, checks);
+    return checks.status();
+  }
+
+ protected:
+  void CheckOwn(const Settings& settings, Checks& checks) const override {
+    CheckNoImages(settings, Name(), checks);
+    const v1::Model& model = settings.model;
+    checks.Range("model.kv_heads", model.kv_heads(), 1, kMaxSize);
+    if (model.kv_heads() > 0 && model.heads() % model.kv_heads() != 0) {
+      checks.Refuse(fmt::format("model.kv_heads: {} does not divide model.heads, {}\n  set one of them so that it does", model.kv_heads(),
+                                model.heads()));
+    }
+    if (model.heads() > 0 && model.embedding_dim() / model.heads() % 2 != 0) {
+      checks.Refuse(fmt::format("model.heads: {} heads of {} dimensions each; an even number is needed", model.heads(),
+                                model.embedding_dim() / model.heads()));
+    }
+    for (const auto& [field, value, least] : {std::tuple("model.rope_theta", model.rope_theta(), 1.0),
+                                              std::tuple("model.attention_scale", model.attention_scale(), 0.0)}) {
+      if (!std::isfinite(value) || value <= least) {
+        checks.Refuse(fmt::format("{}: {} is not a finite number above {}", field, ShortestNumber(value), least));
+      }
+    }
+    if (model.dropout() != 0) checks.Refuse("model.dropout: this model has none\n  leave it out");
+    if (model.break_symmetry()) checks.Refuse("model.break_symmetry: true: this model looks back only\n  leave it out");
+    CheckScaling(settings.positions, checks);
+    CheckTuning(settings.training, checks);
+    CheckTests(settings.evaluation, checks);
+  }
+  int64_t TapeOf(const v1::Model&, int length) const override { return length; }
+  double ForwardFlops(const v1::Model& model, int length) const override {
+    const double d = model.embedding_dim(), tape = length;
+    return model.layers() * (tape * 2 * BlockMatrices(model) + 2 * d * tape * tape) + tape * 2 * d * kBytes;
+  }
+  double Parameters(const v1::Model& model) const override {
+    const double d = model.embedding_dim();
+    return model.layers() * (BlockMatrices(model) + 2 * d + model.heads()) + 2 * d * kBytes + d;
+  }
+  double TestExamples(int length) const override { return std::floor(kTestBytes / length); }
+
+ private:
+  // Queries and outputs, keys and values, the three matrices of the MLP.
+  static double BlockMatrices(const v1::Model& model) {
+    const double d = model.embedding_dim();
+    return 2 * d * d + 2 * d * d * model.kv_heads() / model.heads() + 3 * d * model.mlp_dim();
+  }
+
+  absl::Status ValidateScale(const v1::Input& input, const v1::JobSpec& maker, std::string_view field) const {
+    if (input.metric() != "best_attention_scale") {
+      return absl::InvalidArgumentError(fmt::format("{}.metric: '{}' is no scale of attention\n  set it to 'best_attention_scale'", field,
+                                                    input.metric().empty() ? input.artifact() : input.metric()));
+    }
+    if (maker.experiment() != Name() || maker.evaluation().attention_scales().empty()) {
+      return absl::InvalidArgumentError(fmt::format("{}.from.evaluation.attention_scales: that job tries no scales\n  set them", field));
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+const Kind& Llama() {
+  static const LlamaKind kind;
+  return kind;
+}
+
+}  // namespace longreach::experiments

@@ -1,0 +1,148 @@
+// Sweeps with systems: each is expanded as a sweep of its own.
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "proto/types/canonical.h"
+#include "scheduler/experiments/expansion.h"
+
+namespace longreach::experiments {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// The values of `own` over `whole`, field by field; a list takes the place of the list.
+void Overlay(const Message& own, Message& whole) {
+  const google::protobuf::Reflection& at = *own.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  at.ListFields(own, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->is_repeated()) at.ClearField(&whole, field);
+  }
+  for (const FieldDescriptor* field : fields) {
+    if (!field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      Overlay(at.GetMessage(own, field), *at.MutableMessage(&whole, field));
+    }
+  }
+  // What is left are single values and lists that are empty now.
+  std::unique_ptr<Message> flat(own.New());
+  flat->CopyFrom(own);
+  for (const FieldDescriptor* field : fields) {
+    if (!field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) at.ClearField(flat.get(), field);
+  }
+  whole.MergeFrom(*flat);
+}
+
+// What the job behind an input leaves out, said in the sweep's own words: else it would be the system's.
+void FillFrom(const v1::SweepSpec& sweep, const v1::Axes& set_by_system, v1::SweepSpec& from) {
+  // Also where the sweep has none: the group is there then, and empty.
+  if (!from.has_model()) *from.mutable_model() = sweep.model();
+  if (!from.has_positions()) *from.mutable_positions() = sweep.positions();
+  if (!from.has_training()) *from.mutable_training() = sweep.training();
+  if (!from.has_evaluation()) *from.mutable_evaluation() = sweep.evaluation();
+  const google::protobuf::Reflection& at = *set_by_system.GetReflection();
+  std::vector<const FieldDescriptor*> axes;
+  at.ListFields(set_by_system, &axes);
+  for (const FieldDescriptor* axis : axes) {
+    if (at.FieldSize(sweep.axes(), axis) != 1 || at.FieldSize(from.axes(), axis) > 0) continue;
+    v1::Axes one = sweep.axes();
+    std::vector<const FieldDescriptor*> others;
+    at.ListFields(one, &others);
+    for (const FieldDescriptor* other : others) {
+      if (other != axis) at.ClearField(&one, other);
+    }
+    from.mutable_axes()->MergeFrom(one);
+  }
+  for (v1::Input& input : *from.mutable_inputs()) FillFrom(sweep, set_by_system, *input.mutable_from());
+}
+
+std::vector<const v1::System*> InOrder(const v1::SweepSpec& sweep) {
+  std::vector<const v1::System*> systems;
+  for (const v1::System& system : sweep.systems()) systems.push_back(&system);
+  std::ranges::sort(systems, {}, [](const v1::System* system) -> const std::string& { return system->name(); });
+  return systems;
+}
+
+absl::Status CheckSystem(const v1::System& system) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+  };
+  if (system.name().empty() || system.name().size() > 64 || !std::ranges::all_of(system.name(), is_word)) {
+    return absl::InvalidArgumentError(
+        fmt::format("systems.name: '{}' is not a word of letters, digits, '-', '_' and '.'", system.name()));
+  }
+  const v1::SweepSpec& with = system.with();
+  for (const auto& [field, is_set] : {std::pair("name", !with.name().empty()), std::pair("experiment", !with.experiment().empty()),
+                                      std::pair("systems", !with.systems().empty())}) {
+    if (!is_set) continue;
+    return absl::InvalidArgumentError(fmt::format("systems.{}.with.{}: belongs to the sweep, not to a system\n  take it out", system.name(), field));
+  }
+  return absl::OkStatus();
+}
+
+// Two systems with the same job would be one row of a table in two places.
+absl::Status CheckDistinct(std::vector<Expansion>& expansions, const std::vector<const v1::System*>& systems) {
+  std::unordered_map<std::string, size_t> seen;
+  for (size_t s = 0; s < systems.size(); ++s) {
+    for (int64_t i = 0; i < expansions[s].size(); ++i) {
+      const auto [found, added] = seen.emplace(expansions[s].At(i).id.value, s);
+      if (added) continue;
+      return absl::InvalidArgumentError(
+          fmt::format("systems.{}: has a job that the system '{}' has too, in all its settings\n  take one of the two out, or let them differ",
+                      systems[s]->name(), systems[found->second]->name()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+v1::SweepSpec SweepOfSystem(const v1::SweepSpec& sweep, const v1::System& system) {
+  v1::SweepSpec whole = sweep;
+  whole.clear_systems();
+  Overlay(system.with(), whole);
+  for (v1::Input& input : *whole.mutable_inputs()) FillFrom(sweep, system.with().axes(), *input.mutable_from());
+  return whole;
+}
+
+std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep) {
+  std::vector<SystemRange> ranges;
+  int64_t end = 0;
+  for (const v1::System* system : InOrder(sweep)) {
+    v1::SweepSpec of_system = sweep;
+    Overlay(system->with(), of_system);
+    const v1::Axes& axes = of_system.axes();
+    end += int64_t{1} * axes.task_size() * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+    ranges.push_back({.name = system->name(), .end = end});
+  }
+  return ranges;
+}
+
+absl::StatusOr<Expansion> Expansion::OfSystems(const v1::SweepSpec& sweep) {
+  Expansion expansion;
+  std::string before;
+  const std::vector<const v1::System*> systems = InOrder(sweep);
+  for (const v1::System* system : systems) {
+    RETURN_IF_ERROR(CheckSystem(*system));
+    if (system->name() == before) return absl::InvalidArgumentError(fmt::format("systems.{}: this system is there twice", before));
+    before = system->name();
+    absl::StatusOr<Expansion> part = Of(SweepOfSystem(sweep, *system));
+    if (!part.ok()) {
+      return absl::Status(part.status().code(), fmt::format("systems.{}: {}", system->name(), std::string(part.status().message())));
+    }
+    expansion.size_ += part->size();
+    if (expansion.size_ > kMaxJobsOfSystems) {
+      return absl::ResourceExhaustedError(
+          fmt::format("systems: more than {} jobs together; split the sweep", kMaxJobsOfSystems));
+    }
+    expansion.systems_.push_back(*std::move(part));
+  }
+  RETURN_IF_ERROR(CheckDistinct(expansion.systems_, systems));
+  expansion.kind_ = expansion.systems_.front().kind_;
+  expansion.SetSweep(sweep);
+  return expansion;
+}
+
+}  // namespace longreach::experiments

@@ -1,0 +1,156 @@
+"""Jobs of LLaMA decoders in one sweep of systems: pretrained once, everything else begins with those weights or with what was
+measured of them; an interrupted run ends with the bits of an undisturbed one."""
+import json
+
+import pytest
+
+import harness
+from harness import BIN, Scheduler, Worker, query, results, run_cli, until
+
+pytestmark = harness.needs_worker
+
+WORDS = "the length of a tape is not its end ".split(" ")
+SWEEP = """
+name: tiny
+experiment: llama
+data: words
+axes: {task: bytes, learning_rate: 1e-2, seed: 0..1}
+model: {layers: 2, embedding_dim: 16, heads: 2, kv_heads: 1, mlp_dim: 24}
+training: {steps: 60, batch_size: 4, lengths: 16, warmup_steps: 3}
+evaluation: {lengths: [16, 32, 64], stride: 8, examples: 6, position_bins: 8}
+systems:
+  - name: rope
+    with: {axes: {encoding: rope}}
+  - name: nope
+    with: {axes: {encoding: none}}
+  - name: yarn
+    with:
+      axes: {encoding: rope}
+      positions: {rope_scaling: yarn, rope_factor: 4, original_length: 16}
+      training: {steps: 0}
+      inputs: &weights [{name: weights, artifact: weights}]
+  - name: yarn-tuned
+    with:
+      axes: {encoding: rope, learning_rate: 1e-3}
+      positions: {rope_scaling: yarn, rope_factor: 4, original_length: 16}
+      training: {steps: 8, lengths: 64}
+      inputs: *weights
+  - name: heads
+    with:
+      axes: {encoding: none, learning_rate: 0.1}
+      training: {trainable: head_scales, steps: 8, lengths: 32, weight_decay: 0}
+      inputs:
+        - {name: weights, artifact: weights}
+        - name: attention_scale
+          metric: best_attention_scale
+          from:
+            positions: {original_length: 16}
+            training: {steps: 0}
+            evaluation: {lengths: 32, examples: 6, position_bins: 4, attention_scales: [1, 1.25, 1.5, 2]}
+            inputs: *weights
+table: {rows: system, columns: length, metric: perplexity, aggregate: mean, row_order: [rope, nope]}
+"""
+SYSTEMS = ["rope", "nope", "heads", "yarn", "yarn-tuned"]
+# Of two seeds: five systems, and the search of a scale.
+JOBS = 12
+
+
+@pytest.fixture(scope="module")
+def home():
+    with harness.Home() as home:
+        text = home.path / "text"
+        text.write_text(" ".join(WORDS[(i * i + i // 7) % len(WORDS)] for i in range(4000)))
+        ended = harness.run(home, BIN / "longreach-worker", "data", "import", "text", text, "--name", "words")
+        assert ended.code == 0, ended
+        (home.path / "tiny.yaml").write_text(SWEEP)
+        yield home
+
+
+@pytest.fixture(scope="module")
+def undisturbed(home):
+    ended = run_cli(home, "run", home.path / "tiny.yaml", "--store", home.path / "plain.db", "--threads", "1")
+    assert ended.code == 0, ended
+    return home.path / "plain.db"
+
+
+def test_the_table_has_a_row_for_each_system(home, undisturbed):
+    ended = run_cli(home, "results", "tiny", "--store", undisturbed, "--rows", "system", "--columns", "length", "--aggregate", "mean", "-o", "json")
+    assert ended.code == 0, ended
+    table = json.loads(ended.out)
+    assert [row["key"] for row in table["rows"]] == sorted(SYSTEMS)
+    assert [column["key"] for column in table["columns"]] == ["16", "32", "64"]
+    cells = [cell["measured"] for cell in table["cells"]]
+    assert len(cells) == 15 and all(1 < cell < 256 for cell in cells)
+    assert all(cell["jobs"] == 2 for cell in table["cells"])
+
+
+def test_each_model_was_pretrained_once(undisturbed):
+    assert query(undisturbed, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == [(JOBS,)]
+    assert query(undisturbed, "SELECT encoding, count(*) FROM jobs WHERE steps = 60 GROUP BY encoding ORDER BY encoding") == [
+        ("none", 2), ("rope", 2)]
+
+
+def test_tuning_began_with_the_measured_scale(undisturbed):
+    tuned = query(undisturbed, "SELECT j.num, m.value FROM jobs AS j JOIN job_inputs AS i ON i.job = j.num AND i.name = 'attention_scale' "
+                               "JOIN measurements AS m ON m.job = i.source AND m.metric = i.metric AND m.length = 0 AND m.slice = ''")
+    assert len(tuned) == 2
+    for job, best in tuned:
+        assert best in (1, 1.25, 1.5, 2)
+        losses = dict(query(undisturbed, "SELECT m.slice, m.value FROM measurements AS m JOIN job_inputs AS i ON i.source = m.job WHERE i.job = ? "
+                                         "AND i.name = 'attention_scale' AND m.metric = 'position_loss' AND m.length = 32 AND m.slice != ''", job))
+        assert min(losses, key=losses.get) == f"attention_scale={best:g}"
+        scales = [value for (value,) in query(undisturbed, "SELECT value FROM measurements WHERE job = ? AND metric = 'head_scale'", job)]
+        # The rate of 8 updates moves a scale by less than 8 times 0.1, and none falls below 1.
+        assert len(scales) == 4 and all(max(1, best - 0.8) <= scale <= best + 0.8 for scale in scales)
+
+
+def test_the_same_command_computes_nothing_again(home, undisturbed):
+    attempts = query(undisturbed, "SELECT count(*) FROM attempts")
+    ended = run_cli(home, "run", home.path / "tiny.yaml", "--store", undisturbed)
+    assert ended.code == 0, ended
+    assert query(undisturbed, "SELECT count(*) FROM attempts") == attempts
+
+
+def test_a_worker_killed_in_the_middle_changes_no_bit(home, undisturbed):
+    scheduler = Scheduler(home, "--lease-term-s", "3", "--renew-every-s", "1", store="killed.db")
+    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.05")
+    submitted = run_cli(home, "submit", home.path / "tiny.yaml", scheduler=scheduler)
+    assert submitted.code == 0, submitted
+    until(lambda: query(scheduler.store, "SELECT 1 FROM artifacts WHERE kind = 'checkpoint'"), "a checkpoint was handed in")
+    worker.kill()
+    Worker(home, scheduler)
+    waited = run_cli(home, "wait", "last", scheduler=scheduler)
+    assert waited.code == 0, waited
+    assert query(scheduler.store, "SELECT 1 FROM attempts WHERE start_step > 0"), "nothing was resumed"
+    assert results(scheduler.store) == results(undisturbed)
+    scheduler.kill()
+
+
+@pytest.mark.parametrize("setting, said", [
+    ("positions.rope_scaling=longrope", "unknown word 'longrope'"),
+    ("evaluation.lengths=16,32,100000", "100001 bytes are more than the"),
+])
+def test_what_cannot_be_computed_is_said(home, setting, said):
+    ended = run_cli(home, "run", home.path / "tiny.yaml", "--store", home.path / "refused.db", "--set", setting, "--set", "training.steps=5",
+                    "--set", "evaluation.position_bins=0")
+    assert ended.code != 0
+    text = ended.out + ended.err
+    if said not in text:
+        text += str(query(home.path / "refused.db", "SELECT failure FROM jobs"))
+    assert said in text
+
+
+def test_a_context_beyond_the_memory_is_refused_with_its_bytes(home):
+    big = ["model.layers=500", "model.embedding_dim=65536", "model.mlp_dim=65536", "evaluation.position_bins=0"]
+    ended = run_cli(home, "run", home.path / "tiny.yaml", "--store", home.path / "big.db", *[part for one in big for part in ("--set", one)])
+    assert ended.code == 1, ended
+    failures = [failure for (failure,) in query(home.path / "big.db", "SELECT failure FROM jobs WHERE steps = 60")]
+    assert failures and all("bytes of memory with" in failure and "refused" in failure for failure in failures)
+
+
+def test_nope_small_pretrains_two_models_for_all_its_systems(home):
+    ended = run_cli(home, "plan", "nope-small", "-o", "json")
+    assert ended.code == 0, ended
+    plan = json.loads(ended.out)
+    # Beside the systems only the two searches of a scale that tuning begins with.
+    assert (plan["jobs"], plan["prerequisites"]) == (17, 2)

@@ -1,0 +1,209 @@
+// The kind "llama" and sweeps with systems: what they expand to, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+
+#include "scheduler/experiments/expansion.h"
+
+namespace longreach::experiments {
+namespace {
+
+using testing::HasSubstr;
+
+v1::SweepSpec Sweep() {
+  v1::SweepSpec sweep;
+  sweep.set_name("nope");
+  sweep.set_experiment("llama");
+  sweep.set_data("words");
+  sweep.mutable_axes()->add_task("bytes");
+  sweep.mutable_axes()->add_encoding("none");
+  sweep.mutable_axes()->add_learning_rate(4e-4);
+  sweep.mutable_axes()->add_seed(0);
+  return sweep;
+}
+
+v1::JobSpec JobOf(const v1::SweepSpec& sweep) {
+  absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
+  EXPECT_TRUE(expansion.ok()) << expansion.status();
+  return expansion.ok() ? expansion->At(0).spec : v1::JobSpec();
+}
+
+std::string Refused(const v1::SweepSpec& sweep) {
+  const absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
+  EXPECT_FALSE(expansion.ok());
+  return std::string(expansion.status().message());
+}
+
+v1::Input Weights() {
+  v1::Input input;
+  input.set_name("weights");
+  input.set_artifact("weights");
+  return input;
+}
+
+v1::Input Scale() {
+  v1::Input input;
+  input.set_name("attention_scale");
+  input.set_metric("best_attention_scale");
+  input.mutable_from()->mutable_training()->set_steps(0);
+  v1::Evaluation& evaluation = *input.mutable_from()->mutable_evaluation();
+  evaluation.add_lengths(256);
+  evaluation.set_position_bins(4);
+  evaluation.add_attention_scales(1);
+  evaluation.add_attention_scales(1.5);
+  *input.mutable_from()->add_inputs() = Weights();
+  return input;
+}
+
+// Pretraining, and two systems that begin with its weights.
+v1::SweepSpec Systems() {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_axes()->clear_encoding();
+  sweep.mutable_training()->set_warmup_steps(7);
+  v1::System& plain = *sweep.add_systems();
+  plain.set_name("plain");
+  plain.mutable_with()->mutable_axes()->add_encoding("none");
+  v1::System& heads = *sweep.add_systems();
+  heads.set_name("heads");
+  heads.mutable_with()->mutable_axes()->add_encoding("none");
+  heads.mutable_with()->mutable_axes()->add_learning_rate(0.1);
+  heads.mutable_with()->mutable_training()->set_trainable("head_scales");
+  heads.mutable_with()->mutable_training()->set_steps(10);
+  *heads.mutable_with()->add_inputs() = Weights();
+  *heads.mutable_with()->add_inputs() = Scale();
+  v1::System& yarn = *sweep.add_systems();
+  yarn.set_name("a-yarn");
+  yarn.mutable_with()->mutable_axes()->add_encoding("rope");
+  yarn.mutable_with()->mutable_positions()->set_rope_scaling("yarn");
+  yarn.mutable_with()->mutable_positions()->set_rope_factor(2);
+  yarn.mutable_with()->mutable_positions()->set_original_length(2048);
+  yarn.mutable_with()->mutable_training()->set_steps(0);
+  *yarn.mutable_with()->add_inputs() = Weights();
+  return sweep;
+}
+
+TEST(LlamaKindTest, AJobHasOnlyWhatItUses) {
+  const v1::JobSpec nope = JobOf(Sweep());
+  EXPECT_EQ(nope.model().layers(), 12);
+  EXPECT_EQ(nope.model().kv_heads(), 1);
+  EXPECT_FALSE(nope.model().has_rope_theta());
+  EXPECT_FALSE(nope.positions().has_rope_scaling());
+  EXPECT_EQ(nope.training().warmup_steps(), 2000);
+  EXPECT_FALSE(nope.training().has_scale_bound());
+  EXPECT_EQ(nope.evaluation().lengths(3), 16384);
+
+  v1::SweepSpec rope = Sweep();
+  rope.mutable_axes()->set_encoding(0, "rope");
+  EXPECT_EQ(JobOf(rope).model().rope_theta(), 10000);
+  // Said or not, it is the same job.
+  rope.mutable_positions()->set_rope_scaling("none");
+  v1::SweepSpec bare = Sweep();
+  bare.mutable_axes()->set_encoding(0, "rope");
+  EXPECT_EQ(Expansion::Of(rope)->At(0).id, Expansion::Of(bare)->At(0).id);
+}
+
+TEST(LlamaKindTest, RefusesWhatNoDecoderComputes) {
+  const auto refused = [](const std::function<void(v1::SweepSpec&)>& change) {
+    v1::SweepSpec sweep = Sweep();
+    change(sweep);
+    return Refused(sweep);
+  };
+  EXPECT_THAT(refused([](auto& s) { s.mutable_axes()->set_encoding(0, "alibi"); }), HasSubstr("axes.encoding: 'alibi'"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_rope_scaling("linear"); s.mutable_positions()->set_rope_factor(2); }),
+              HasSubstr("the encoding 'none' has none"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_rope_scaling("yarm"); }), HasSubstr("did you mean 'yarn'?"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_rope_factor(2); }), HasSubstr("positions.rope_factor: 2 does not go with"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_kv_heads(5); }), HasSubstr("model.kv_heads: 5 does not divide model.heads, 12"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_training()->set_trainable("head_scales"); }), HasSubstr("give an input 'weights'"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_training()->set_steps(10); }), HasSubstr("training.warmup_steps: 2000 do not fit into training.steps, 10"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_evaluation()->set_stride(2048); }), HasSubstr("evaluation.stride: 2048 bytes"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_evaluation()->add_attention_scales(1); }), HasSubstr("set evaluation.position_bins"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_evaluation()->add_attention_lengths(2048); }), HasSubstr("keeps no attention matrices"));
+  // The other kinds know nothing of all this.
+  EXPECT_THAT(refused([](auto& s) {
+                s.set_experiment("language");
+                s.mutable_axes()->set_task(0, "enwik8");
+                s.mutable_model()->set_kv_heads(1);
+              }),
+              HasSubstr("model.kv_heads: is a setting of the kind 'llama', not of 'language'"));
+}
+
+TEST(LlamaKindTest, AMeasuredScaleComesFromAJobThatTriesScales) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_training()->set_steps(0);
+  *sweep.add_inputs() = Weights();
+  *sweep.add_inputs() = Scale();
+  EXPECT_EQ(JobOf(sweep).inputs_size(), 2);
+
+  v1::SweepSpec other = sweep;
+  other.mutable_inputs(1)->mutable_from()->mutable_evaluation()->clear_attention_scales();
+  EXPECT_THAT(Refused(other), HasSubstr("inputs.attention_scale.from.evaluation.attention_scales: that job tries no scales"));
+  other = sweep;
+  other.mutable_inputs(1)->set_metric("perplexity");
+  EXPECT_THAT(Refused(other), HasSubstr("'perplexity' is no scale of attention"));
+  other = sweep;
+  other.mutable_model()->set_attention_scale(1.2);
+  EXPECT_THAT(Refused(other), HasSubstr("leave one of the two out"));
+}
+
+TEST(SystemsTest, EachSystemHasItsOwnSettingsAndInputsHaveTheSweeps) {
+  Expansion expansion = *Expansion::Of(Systems());
+  ASSERT_EQ(expansion.size(), 3);
+  std::map<std::string, ExpandedJob> jobs;
+  int64_t at = 0;
+  for (const SystemRange& range : SystemRanges(Systems())) {
+    for (; at < range.end; ++at) jobs.emplace(range.name, expansion.At(at));
+  }
+  EXPECT_EQ(jobs.at("plain").spec.training().steps(), 50'000);
+  EXPECT_EQ(jobs.at("heads").spec.training().trainable(), "head_scales");
+  EXPECT_EQ(jobs.at("heads").spec.training().warmup_steps(), 7);  // Field by field.
+  EXPECT_EQ(jobs.at("heads").spec.learning_rate(), 0.1);
+
+  // What the inputs come from is pretrained once: it is the first system, with the sweep's learning rate and settings.
+  const ExpandedJob& heads = jobs.at("heads");
+  ASSERT_EQ(heads.prerequisites.size(), 2u);  // attention_scale, weights.
+  EXPECT_EQ(heads.prerequisites[1].id, jobs.at("plain").id);
+  EXPECT_EQ(heads.prerequisites[0].spec.learning_rate(), 4e-4);
+  EXPECT_EQ(heads.prerequisites[0].prerequisites.at(0).id, jobs.at("plain").id);
+  const ExpandedJob& pretrained = jobs.at("a-yarn").prerequisites.at(0);
+  EXPECT_EQ(pretrained.spec.encoding(), "rope");
+  EXPECT_EQ(pretrained.spec.positions().rope_scaling(), "none");
+  EXPECT_EQ(pretrained.spec.training().steps(), 50'000);
+}
+
+TEST(SystemsTest, TheirOrderMakesNoOtherSweepAndTheTextKeepsThem) {
+  v1::SweepSpec turned = Systems();
+  turned.mutable_systems()->SwapElements(0, 2);
+  Expansion one = *Expansion::Of(Systems()), other = *Expansion::Of(turned);
+  EXPECT_EQ(one.id(), other.id());
+  for (int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.At(i).id, other.At(i).id);
+
+  const absl::StatusOr<v1::SweepSpec> read = ReadSweep(one.canonical());
+  ASSERT_TRUE(read.ok()) << read.status();
+  Expansion again = *Expansion::Of([&] { v1::SweepSpec spec = *read; spec.set_name("nope"); return spec; }());
+  EXPECT_EQ(again.id(), one.id());
+  for (int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(again.At(i).id, one.At(i).id);
+}
+
+TEST(SystemsTest, RefusesSystemsThatAreNone) {
+  const auto refused = [](const std::function<void(v1::SweepSpec&)>& change) {
+    v1::SweepSpec sweep = Systems();
+    change(sweep);
+    return Refused(sweep);
+  };
+  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(1)->set_name("plain"); }), HasSubstr("systems.plain: this system is there twice"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(1)->set_name("two words"); }), HasSubstr("'two words' is not a word"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(0)->mutable_with()->set_experiment("language"); }),
+              HasSubstr("systems.plain.with.experiment: belongs to the sweep"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(0)->mutable_with()->mutable_model()->set_kv_heads(5); }),
+              HasSubstr("systems.plain: model.kv_heads: 5"));
+  EXPECT_THAT(refused([](auto& s) {
+                s.mutable_systems(1)->mutable_with()->CopyFrom(s.systems(0).with());
+              }),
+              HasSubstr("has a job that the system 'heads' has too"));
+}
+
+}  // namespace
+}  // namespace longreach::experiments

@@ -1,0 +1,224 @@
+// Jobs of a LLaMA decoder through the trainer's door: bits, learning, scales of attention, and what is refused.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <tuple>
+
+#include "tests/worker/trainer/pack_fixture.h"
+#include "worker/data/import_text.h"
+#include "worker/trainer/checkpoint/safetensors.h"
+#include "worker/trainer/llama/memory.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+using testing::HasSubstr;
+
+class LlamaJobTest : public PackTest {
+ protected:
+  void SetUp() override {
+    PackTest::SetUp();
+    // The same few words again and again, in an order that changes.
+    const char* const words[] = {"the ", "length ", "of ", "a ", "tape ", "is ", "not ", "its ", "end\n"};
+    std::string text;
+    unsigned next = 1;
+    for (int i = 0; i < 4000; ++i) text += words[((next = next * 1103515245u + 12345u) >> 16) % 9];
+    std::ofstream(Folder("source") / "text") << text;
+    data::NoProgress quiet;
+    const auto made = data::ImportText({.folder = Folder("data"), .name = "words", .sources = {Folder("source") / "text"}}, quiet);
+    ASSERT_TRUE(made.ok()) << made.status();
+  }
+
+  static PackSettings Small(const std::string& encoding) {
+    PackSettings settings;
+    settings.experiment = "llama";
+    settings.task = "bytes";
+    settings.data = "words";
+    settings.encoding = encoding;
+    settings.model = {.layers = 2, .embedding_dim = 32, .heads = 4, .mlp_dim = 48, .dropout = 0, .kv_heads = 2};
+    settings.training = {.steps = 5, .batch_size = 6, .lengths = {24}, .warmup_steps = 1};
+    settings.evaluation = {.lengths = {24, 48}, .examples = 12, .stride = 8, .position_bins = 6, .attention_scales = {0.5, 1, 2}};
+    return settings;
+  }
+
+  PackRequest RequestOf(const PackSettings& settings, int members, const std::string& folder) {
+    PackRequest request = Request(settings, members, folder);
+    request.data.folder = Folder("data");
+    for (Member& member : request.members) member.learning_rate *= 10;
+    return request;
+  }
+
+  PackResult Run(const PackRequest& request) {
+    RecordingObserver observer;
+    absl::StatusOr<PackResult> result = Train(request, observer);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *std::move(result) : PackResult{};
+  }
+
+  // Of the first member.
+  static double ValueOf(const PackResult& result, const std::string& metric, int length, const std::string& slice = "") {
+    for (const Measurement& one : result.results.at(0).measurements) {
+      if (one.metric == metric && one.length == length && one.slice == slice) return one.value;
+    }
+    ADD_FAILURE() << "no " << metric << " at " << length << " '" << slice << "'";
+    return 0;
+  }
+
+  PackRequest EvaluationOf(const PackSettings& settings, const PackResult& trained, const std::string& folder) {
+    PackRequest request = RequestOf(settings, 1, folder);
+    request.settings.training.steps = 0;
+    request.members[0].weights = MemberFile{trained.weights, 0};
+    return request;
+  }
+};
+
+TEST_F(LlamaJobTest, AJobIsTheSameInAPackOnAnyThreadsAndResumed) {
+  for (const std::string encoding : {"none", "rope"}) {
+    SCOPED_TRACE(encoding);
+    PackSettings settings = Small(encoding);
+    if (encoding == "rope") settings.positions = {.rope_scaling = "yarn", .rope_factor = 2, .original_length = 12};
+    const PackRequest pack = RequestOf(settings, 3, encoding + "_pack");
+    const PackResult of_pack = Run(pack);
+    ASSERT_EQ(of_pack.results.size(), 3u);
+
+    // Alone, on one thread, stopped after two updates, at the first test length and while it is studied.
+    PackRequest request = pack;
+    request.members = {pack.members[2]};
+    request.threads = 1;
+    const std::vector<std::function<bool(const Progress&)>> stops = {
+        [](const Progress& progress) { return progress.step == 2; }, [](const Progress& progress) { return progress.lengths_done == 1; },
+        [](const Progress& progress) { return progress.lengths_done == 2; }};
+    for (size_t i = 0; i < stops.size(); ++i) {
+      request.folder = Folder(encoding + std::to_string(i));
+      RecordingObserver observer;
+      observer.wish = [&](const Progress& progress) { return Observer::Wish{.stop = stops[i](progress), .dropped = {}}; };
+      const absl::StatusOr<PackResult> stopped = Train(request, observer);
+      ASSERT_TRUE(stopped.ok()) << stopped.status();
+      ASSERT_TRUE(stopped->stopped) << i;
+      request.members[0].checkpoints = {{observer.checkpoints.back(), 0}};
+    }
+    request.folder = Folder(encoding + "_last");
+    const PackResult alone = Run(request);
+
+    ASSERT_EQ(alone.results.size(), 1u);
+    ASSERT_FALSE(alone.results[0].measurements.empty());
+    ExpectSameMeasurements(of_pack.results[2], alone.results[0]);
+  }
+}
+
+TEST_F(LlamaJobTest, ADecoderLearnsAndItsMetricsAreOneLoss) {
+  PackSettings settings = Small("none");
+  settings.training.steps = 60;
+  const PackResult result = Run(RequestOf(settings, 1, "learns"));
+  ASSERT_EQ(result.results.size(), 1u);
+
+  const double loss = ValueOf(result, "loss", 24);
+  EXPECT_LT(loss, 2.5);  // log 256 is 5.5; the letters alone take 2.7.
+  EXPECT_EQ(ValueOf(result, "perplexity", 24), std::exp(loss));
+  EXPECT_EQ(ValueOf(result, "bits_per_byte", 24), loss / std::numbers::ln2);
+  // No distribution over n bytes has more entropy than ln n.
+  for (int end = 8; end <= 48; end += 8) {
+    EXPECT_GT(ValueOf(result, "attention_entropy", end), 0);
+    EXPECT_LT(ValueOf(result, "attention_entropy", end), std::log(end));
+  }
+}
+
+TEST_F(LlamaJobTest, AScaleIsMeasuredAsItIsWhenTheModelHasIt) {
+  const PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+
+  PackRequest doubled = EvaluationOf(settings, trained, "doubled");
+  doubled.settings.model.attention_scale = 2;
+  const PackResult by_setting = Run(doubled);
+  doubled.settings.model.attention_scale = 1;
+  doubled.members[0].attention_scale = 2;
+  doubled.folder = Folder("by_input");
+  const PackResult by_input = Run(doubled);
+
+  double least = 1e9, best = 0;
+  for (const double scale : {0.5, 1.0, 2.0}) {
+    const double loss = ValueOf(trained, "position_loss", 48, scale == 0.5 ? "attention_scale=0.5" : scale == 1 ? "attention_scale=1" : "attention_scale=2");
+    if (loss < least) std::tie(least, best) = std::tuple(loss, scale);
+  }
+  EXPECT_EQ(ValueOf(trained, "position_loss", 48), ValueOf(trained, "position_loss", 48, "attention_scale=1"));
+  EXPECT_EQ(ValueOf(by_setting, "position_loss", 48), ValueOf(trained, "position_loss", 48, "attention_scale=2"));
+  EXPECT_NE(ValueOf(by_setting, "position_loss", 48), ValueOf(trained, "position_loss", 48));
+  EXPECT_EQ(ValueOf(trained, "best_attention_scale", 48), best);
+  EXPECT_EQ(ValueOf(by_setting, "head_scale", 0, "layer=1,head=3"), 2);
+  ExpectSameMeasurements(by_setting.results[0], by_input.results[0]);
+}
+
+TEST_F(LlamaJobTest, TuningOfHeadScalesChangesThemAlone) {
+  PackSettings settings = Small("none");
+  settings.training.steps = 40;
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  PackRequest request = RequestOf(settings, 1, "tuned");
+  request.settings.training = {.steps = 20, .batch_size = 6, .lengths = {48}, .warmup_steps = 2,
+                               .trainable = PackSettings::Training::Trainable::kHeadScales};
+  request.members[0].weights = MemberFile{trained.weights, 0};
+  request.members[0].attention_scale = 1.25;
+  request.members[0].learning_rate = 0.1;
+  const PackResult tuned = Run(request);
+
+  const absl::StatusOr<SafetensorsFile> before = SafetensorsFile::Read(trained.weights), after = SafetensorsFile::Read(tuned.weights);
+  ASSERT_TRUE(before.ok() && after.ok());
+  int changed = 0;
+  for (const auto& [name, entry] : before->entries()) {
+    if (name == "param/attn.scales") continue;
+    if (*before->Floats(name) != *after->Floats(name)) ++changed;
+  }
+  EXPECT_EQ(changed, 0);
+  const std::vector<float> scales = *after->Floats("param/attn.scales");
+  EXPECT_EQ(scales.size(), 8u);
+  for (const float scale : scales) EXPECT_GE(scale, 1.0f);
+  EXPECT_GT(*std::ranges::max_element(scales), *std::ranges::min_element(scales));
+  // The other way round: training of all weights leaves the scales alone.
+  const std::vector<float> untouched = *before->Floats("param/attn.scales");
+  for (const float scale : untouched) EXPECT_EQ(scale, 1.0f);
+}
+
+TEST_F(LlamaJobTest, RefusesWhatItCannotCompute) {
+  const auto refused = [&](const std::function<void(PackSettings&)>& change) {
+    PackSettings settings = Small("rope");
+    change(settings);
+    return std::string(Validate(settings).message());
+  };
+  EXPECT_EQ(refused([](PackSettings&) {}), "");
+  EXPECT_THAT(refused([](PackSettings& s) { s.positions.rope_scaling = "longrope"; }), HasSubstr("unknown name 'longrope'; known are dynamic, linear"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.positions.rope_scaling = "yarn"; }), HasSubstr("positions.original_length: 0"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.model.kv_heads = 3; }), HasSubstr("model.kv_heads: 3 does not divide model.heads 4"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.encoding = "alibi"; }), HasSubstr("'rope' or 'none'"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.stride = 24; }), HasSubstr("evaluation.stride: 24"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.position_bins = 7; }), HasSubstr("7 bins do not divide"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.training.warmup_steps = 5; }), HasSubstr("training.warmup_steps: 5"));
+}
+
+TEST_F(LlamaJobTest, WeightsOfAnotherShapeAreRefusedWithTheTensorsName) {
+  const PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  PackRequest request = EvaluationOf(settings, trained, "other");
+  request.settings.model.mlp_dim = 64;
+  RecordingObserver observer;
+  EXPECT_THAT(std::string(Train(request, observer).status().message()),
+              HasSubstr("tensor 'param/layer0.mlp.gate.w' has another type or shape than this model"));
+  request.settings.model = settings.model;
+  request.settings.model.layers = 3;
+  EXPECT_THAT(std::string(Train(request, observer).status().message()), HasSubstr("has no tensor 'param/layer2.norm1.scale'"));
+}
+
+TEST_F(LlamaJobTest, AContextThatDoesNotFitIntoMemoryIsRefusedWithTheBytes) {
+  PackSettings settings = Small("none");
+  settings.evaluation.lengths = {24, 1 << 20};
+  EXPECT_TRUE(CheckMemory(settings, 1, 2, 1e11).ok());
+  const absl::Status refused = CheckMemory(settings, 1, 2, 1e9);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("evaluation.lengths: 1048576 takes at least "));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(" bytes of memory with 2 threads, and this machine has 1000000000"));
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

@@ -1,0 +1,77 @@
+#include "worker/trainer/llama/memory.h"
+
+#include <algorithm>
+
+#include "proto/base/text.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+constexpr double kFloat = 4;
+constexpr double kVocabulary = 256;
+// Tokens of a group of sequences that are trained together, and gradients that are there at a time: as the engine cuts batches.
+constexpr double kTokensPerGroup = 1024;
+constexpr double kMostUnits = 8;
+
+struct Sizes {
+  double width, keys, mlp, layers;
+};
+
+Sizes SizesOf(const PackSettings::Model& model) {
+  const double width = model.embedding_dim;
+  return {.width = width, .keys = width * model.kv_heads / model.heads, .mlp = static_cast<double>(model.mlp_dim),
+          .layers = static_cast<double>(model.layers)};
+}
+
+double Parameters(const PackSettings::Model& model) {
+  const auto [width, keys, mlp, layers] = SizesOf(model);
+  return layers * (2 * width * width + 2 * width * keys + 3 * width * mlp) + 2 * kVocabulary * width;
+}
+
+// Floats that a token leaves behind for the backward pass: in a block the stream, two norms, queries, keys, values, what was attended
+// to, and four parts of the MLP.
+double TrainingFloats(const PackSettings::Model& model) {
+  const auto [width, keys, mlp, layers] = SizesOf(model);
+  return layers * (8 * width + 2 * keys + 4 * mlp) + 2 * kVocabulary;
+}
+
+// Without one a block leaves only its outputs.
+double TestFloats(const PackSettings::Model& model) {
+  const auto [width, keys, mlp, layers] = SizesOf(model);
+  return 4 * width + 2 * keys + 2 * kVocabulary;
+}
+
+}  // namespace
+
+LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads) {
+  const double parameters = Parameters(settings.model);
+  // With two moments and the gradients of a pack's members, of which some are there in parts.
+  const double fixed = settings.training.steps > 0 ? parameters * (4 * members + kMostUnits - 1) : parameters * 3 * members;
+  LlamaMemory most{.bytes = kFloat * fixed, .field = "model.layers", .length = settings.model.layers};
+  const auto add = [&](const std::string& field, int length, double floats) {
+    const double bytes = kFloat * (fixed + floats);
+    if (bytes > most.bytes) most = {.bytes = bytes, .field = field, .length = length};
+  };
+  if (settings.training.steps > 0) {
+    for (const int length : settings.training.lengths) {
+      const double units = std::min<double>(threads, settings.training.batch_size);
+      add("training.lengths", length, units * std::max<double>(length, kTokensPerGroup) * TrainingFloats(settings.model));
+    }
+  }
+  for (const int length : settings.evaluation.lengths) {
+    const double windows = settings.evaluation.examples > 0 ? std::min(threads, settings.evaluation.examples) : threads;
+    add("evaluation.lengths", length, windows * length * TestFloats(settings.model));
+  }
+  return most;
+}
+
+absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there) {
+  const LlamaMemory most = EstimateMemory(settings, members, threads);
+  if (most.bytes <= there) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Text(most.field, ": ", most.length, " takes at least ", static_cast<int64_t>(most.bytes), " bytes of memory with ", threads,
+           " threads, and this machine has ", static_cast<int64_t>(there), "; set a smaller one, or use fewer threads"));
+}
+
+}  // namespace longreach::trainer

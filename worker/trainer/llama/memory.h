@@ -1,0 +1,24 @@
+// How much memory the jobs of a LLaMA decoder take, before anything is computed. Without torch.
+#pragma once
+
+#include <string>
+
+#include "proto/base/status.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::trainer {
+
+struct LlamaMemory {
+  double bytes = 0;
+  std::string field;  // The setting that most of it is for, and its value.
+  int length = 0;
+};
+
+// Of `members` jobs of a pack with so many threads: parameters, moments and gradients, and the activations of the sequences that
+// are computed at a time. An estimate from below.
+LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads);
+
+// INVALID_ARGUMENT: more than `there` bytes; says how many, which length they are for, and what to change.
+absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there);
+
+}  // namespace longreach::trainer

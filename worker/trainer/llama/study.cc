@@ -1,0 +1,170 @@
+#include "worker/trainer/llama/study.h"
+
+#include <algorithm>
+
+#include "proto/base/text.h"
+#include "worker/trainer/llama/fits.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+std::string HeadSlice(int64_t layer, int64_t head) { return Text("layer=", layer, ",head=", head); }
+
+}  // namespace
+
+void SetAttentionScales(const PackSettings& settings, const ParameterLayout& layout, const std::vector<Member>& members, PackState& state) {
+  const Parameter& scales = *layout.Find("attn.scales");
+  for (size_t m = 0; m < members.size(); ++m) {
+    const double scale = members[m].attention_scale.value_or(settings.model.attention_scale);
+    if (scale == 1 && !members[m].attention_scale) continue;
+    state.parameters[static_cast<int64_t>(m)].narrow(0, scales.offset, scales.size).fill_(scale);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<LlamaStudy>> LlamaStudy::Of(const PackSettings& settings, const DataSource& data, int threads) {
+  PackSettings whole = settings;
+  whole.evaluation.stride = 0;
+  ASSIGN_OR_RETURN(std::unique_ptr<Problem> problem, MakeProblem(whole, data));
+  return std::unique_ptr<LlamaStudy>(new LlamaStudy(settings, std::move(problem), threads));
+}
+
+LlamaStudy::LlamaStudy(const PackSettings& settings, std::unique_ptr<Problem> problem, int threads)
+    : settings_(settings), problem_(std::move(problem)), model_(settings, at::kCPU), pool_(threads) {}
+
+LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor& head_factors, bool entropy,
+                                   const std::function<void()>& between) {
+  const int length = settings_.evaluation.lengths.back();
+  const int64_t bins = settings_.evaluation.position_bins;
+  Curves curves;
+  curves.loss.assign(static_cast<size_t>(length), 0);
+  if (entropy) curves.entropy = at::zeros({settings_.model.layers, settings_.model.heads, bins}, at::kDouble);
+  double windows = 0;
+  for (int part = 0; part < problem_->TestParts(length); ++part) {
+    const Batch batch = problem_->TestBatch(PositionUse::kNothing, length, part);
+    const int64_t at_a_time = 4 * pool_.threads();
+    for (int64_t done = 0; done < batch.size; done += at_a_time) {
+      const int64_t count = std::min(at_a_time, batch.size - done);
+      std::vector<Tensor> losses(static_cast<size_t>(count)), entropies(static_cast<size_t>(count));
+      pool_.Run(count, [&](int64_t i) {
+        const c10::InferenceMode inference;
+        const int64_t first = (done + i) * length;
+        LlamaFeed feed;
+        feed.batch = 1;
+        feed.length = length;
+        feed.tokens = model_.TokenRows(batch.tokens, first, length);
+        feed.head_factors = head_factors;
+        std::vector<AttentionTrace> traces;
+        if (entropy) feed.traces = &traces;
+        const Tensor hidden = model_.decoder().Hidden(parameters, feed);
+        Tensor targets = at::empty({length, 1}, at::kLong);
+        for (int64_t t = 0; t < length; ++t) targets.data_ptr<int64_t>()[t] = batch.targets[static_cast<size_t>(first + t)];
+        const Tensor log_p = at::log_softmax(model_.decoder().Logits(parameters, hidden), -1);
+        losses[static_cast<size_t>(i)] = -log_p.gather(-1, targets).view({length}).to(at::kDouble);
+        std::vector<Tensor> layers;
+        for (const AttentionTrace& trace : traces) {
+          layers.push_back(trace.entropy.to(at::kDouble).view({settings_.model.heads, bins, length / bins}).mean(-1));
+        }
+        if (entropy) entropies[static_cast<size_t>(i)] = at::stack(layers);
+      });
+      // In order: the sums are part of the result.
+      for (int64_t i = 0; i < count; ++i) {
+        const double* const loss = losses[static_cast<size_t>(i)].const_data_ptr<double>();
+        for (size_t t = 0; t < curves.loss.size(); ++t) curves.loss[t] += loss[t];
+        if (entropy) curves.entropy += entropies[static_cast<size_t>(i)];
+      }
+      between();
+    }
+    windows += static_cast<double>(batch.size);
+  }
+  for (double& loss : curves.loss) loss /= windows;
+  if (entropy) curves.entropy /= windows;
+  return curves;
+}
+
+std::vector<double> LlamaStudy::Binned(const std::vector<double>& by_position) const {
+  std::vector<double> bins(static_cast<size_t>(settings_.evaluation.position_bins), 0);
+  const size_t width = by_position.size() / bins.size();
+  for (size_t t = 0; t < by_position.size(); ++t) bins[t / width] += by_position[t] / static_cast<double>(width);
+  return bins;
+}
+
+std::vector<Measurement> LlamaStudy::Measure(const Tensor& member, const std::function<void()>& between) {
+  std::vector<Measurement> all;
+  const ParameterSet parameters = ViewParameters(model_.layout(), member.to(at::kCPU));
+  const torch::NoGradGuard no_gradient;
+  const Tensor factors = model_.HeadFactors(parameters).contiguous();
+  const int64_t heads = settings_.model.heads;
+  const auto each_head = [&](const std::string& metric, int length, const std::function<double(int64_t, int64_t)>& value) {
+    for (int64_t layer = 0; layer < settings_.model.layers; ++layer) {
+      for (int64_t head = 0; head < heads; ++head) {
+        all.push_back({.metric = metric, .length = length, .slice = HeadSlice(layer, head), .value = value(layer, head)});
+      }
+    }
+  };
+  if (!(factors == 1).all().item<bool>()) {
+    each_head("head_scale", 0, [&](int64_t layer, int64_t head) { return factors.const_data_ptr<float>()[layer * heads + head]; });
+  }
+  if (settings_.evaluation.position_bins == 0 || settings_.evaluation.lengths.empty()) return all;
+
+  const Curves curves = Run(parameters, factors, true, between);
+  const std::vector<double> losses = Binned(curves.loss);
+  const Tensor entropies = curves.entropy.flatten(0, 1).mean(0).contiguous();
+  const int longest = settings_.evaluation.lengths.back(), width = longest / settings_.evaluation.position_bins;
+  for (size_t b = 0; b < losses.size(); ++b) {
+    const int end = static_cast<int>(b + 1) * width;
+    all.push_back({.metric = "position_loss", .length = end, .slice = "", .value = losses[b]});
+    all.push_back({.metric = "attention_entropy", .length = end, .slice = "", .value = entropies.const_data_ptr<double>()[b]});
+  }
+  const Tensor last = curves.entropy.select(2, curves.entropy.size(2) - 1).contiguous();
+  each_head("attention_entropy", longest, [&](int64_t layer, int64_t head) { return last.const_data_ptr<double>()[layer * heads + head]; });
+  if (!settings_.evaluation.attention_scales.empty()) SearchScales(parameters, between, all);
+  return all;
+}
+
+void LlamaStudy::SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all) {
+  const std::vector<double>& scales = settings_.evaluation.attention_scales;
+  const int longest = settings_.evaluation.lengths.back();
+  const size_t bins = static_cast<size_t>(settings_.evaluation.position_bins), width = static_cast<size_t>(longest) / bins;
+  const auto end_of = [&](size_t bin) { return static_cast<int>((bin + 1) * width); };
+  std::vector<std::vector<double>> losses;  // By scale and bin.
+  for (const double scale : scales) {
+    const Tensor factors = at::full({settings_.model.layers, settings_.model.heads}, scale, at::kFloat);
+    losses.push_back(Binned(Run(parameters, factors, false, between).loss));
+    for (size_t b = 0; b < bins; ++b) {
+      all.push_back({.metric = "position_loss",
+                     .length = end_of(b),
+                     .slice = Text("attention_scale=", ShortestNumber(scale)),
+                     .value = losses.back()[b]});
+    }
+  }
+  // The lowest of those with the least loss over some bins.
+  const auto best_over = [&](const std::vector<size_t>& some) {
+    std::vector<double> sums;
+    for (const std::vector<double>& of_scale : losses) {
+      double& sum = sums.emplace_back(0);
+      for (const size_t b : some) sum += of_scale[b];
+    }
+    return scales[static_cast<size_t>(std::ranges::min_element(sums) - sums.begin())];
+  };
+  std::vector<double> best;  // By position.
+  for (size_t b = 0; b < bins; ++b) {
+    const double scale = best_over({b});
+    all.push_back({.metric = "best_attention_scale", .length = end_of(b), .slice = "", .value = scale});
+    best.insert(best.end(), width, scale);
+  }
+  std::vector<size_t> of_lengths;
+  for (const int length : settings_.evaluation.lengths) of_lengths.push_back(static_cast<size_t>(length - 1) / width);
+  all.push_back({.metric = "best_attention_scale", .length = 0, .slice = "", .value = best_over(of_lengths)});
+  const std::vector<int>& trained = settings_.training.lengths;
+  const int training_length = settings_.positions.original_length > 0 ? settings_.positions.original_length
+                              : settings_.training.steps > 0          ? trained.back()
+                                                                      : longest;
+  // Where nothing lies beyond the training length there is no growth.
+  const absl::StatusOr<ScaleGrowth> growth = FitScaleGrowth(best, training_length);
+  if (!growth.ok()) return;
+  all.push_back({.metric = "scale_growth", .length = 0, .slice = "", .value = growth->a});
+  all.push_back({.metric = "scale_growth_r2", .length = 0, .slice = "", .value = growth->r2});
+}
+
+}  // namespace longreach::trainer

@@ -1,0 +1,55 @@
+// What a trained LLaMA decoder is asked beyond the losses of its test windows: loss and attention entropy against position, which
+// scale of attention is best where, and its heads' own scales.
+//
+// Source: sections 3.1, 3.2 and appendix A of arXiv:2404.12224; evals/eval_entropy.py and fig/fig_fit.ipynb of AntNLP/nope_head_scale.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "worker/trainer/engine/state.h"
+#include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/model/llama_model.h"
+#include "worker/trainer/problems/problem.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::trainer {
+
+// Scales that members begin with: a measured one, else that of the settings where it is not 1.
+void SetAttentionScales(const PackSettings& settings, const ParameterLayout& layout, const std::vector<Member>& members, PackState& state);
+
+class LlamaStudy {
+ public:
+  // The settings have been validated. Errors of MakeProblem().
+  static absl::StatusOr<std::unique_ptr<LlamaStudy>> Of(const PackSettings& settings, const DataSource& data, int threads);
+
+  // Of one member: its parameters, [stride]. `between` is called now and then from the calling thread; it may throw to break off.
+  // The bits do not depend on the threads. Metrics, at the length at which a bin of positions ends:
+  //   position_loss      nats, mean over the bin; slice "attention_scale=F": with that factor on all heads instead of their own
+  //   attention_entropy  nats, mean over the bin and all heads; slice "layer=L,head=H", of the last bin: of one head
+  //   best_attention_scale  that of the least loss in the bin; at length 0: over the bins that evaluation.lengths end
+  //   scale_growth, scale_growth_r2  at length 0: a of a ln(i/L) + 1 through the best scales at positions i from L on
+  //   head_scale         slice "layer=L,head=H", at length 0, where they are not all 1
+  std::vector<Measurement> Measure(const Tensor& parameters, const std::function<void()>& between);
+
+ private:
+  LlamaStudy(const PackSettings& settings, std::unique_ptr<Problem> problem, int threads);
+
+  // Means over all windows.
+  struct Curves {
+    std::vector<double> loss;  // By position.
+    Tensor entropy;            // [L, H, bins] float64, if it was asked for.
+  };
+  // Factors [L, H].
+  Curves Run(const ParameterSet& parameters, const Tensor& head_factors, bool entropy, const std::function<void()>& between);
+  std::vector<double> Binned(const std::vector<double>& by_position) const;
+  void SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all);
+
+  PackSettings settings_;
+  std::unique_ptr<Problem> problem_;  // With whole windows.
+  LlamaModel model_;
+  ThreadPool pool_;
+};
+
+}  // namespace longreach::trainer

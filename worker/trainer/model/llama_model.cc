@@ -1,0 +1,88 @@
+#include "worker/trainer/model/llama_model.h"
+
+#include <algorithm>
+
+namespace longreach::trainer {
+
+namespace {
+
+constexpr int kBytes = 256;
+
+// The decoder rotates by itself, so for the rest of the trainer there is no encoding.
+PackSettings WithoutEncoding(PackSettings settings) {
+  settings.encoding = "none";
+  settings.randomized = false;
+  return settings;
+}
+
+RopeScaling::Kind KindOf(const std::string& word) {
+  if (word == "linear") return RopeScaling::Kind::kLinear;
+  if (word == "ntk") return RopeScaling::Kind::kNtk;
+  if (word == "dynamic") return RopeScaling::Kind::kDynamic;
+  if (word == "yarn") return RopeScaling::Kind::kYarn;
+  return RopeScaling::Kind::kNone;
+}
+
+}  // namespace
+
+LlamaConfig LlamaConfigOf(const PackSettings& settings) {
+  const PackSettings::Model& model = settings.model;
+  LlamaConfig config;
+  config.hidden_dim = model.embedding_dim;
+  config.mlp_dim = model.mlp_dim;
+  config.layers = model.layers;
+  config.heads = model.heads;
+  config.kv_heads = model.kv_heads;
+  config.head_dim = model.embedding_dim / model.heads;
+  config.vocabulary = kBytes;
+  const std::vector<int>& lengths = settings.training.lengths.empty() ? settings.evaluation.lengths : settings.training.lengths;
+  config.max_positions = settings.positions.original_length > 0 ? settings.positions.original_length : lengths.empty() ? 1 : lengths.back();
+  config.rope_theta = model.rope_theta;
+  config.rope_scaling.kind = KindOf(settings.positions.rope_scaling);
+  config.rope_scaling.factor = settings.positions.rope_factor;
+  config.rope_scaling.original_length = settings.positions.original_length;
+  config.nope = settings.encoding == "none";
+  return config;
+}
+
+LlamaModel::LlamaModel(const PackSettings& settings, at::Device device)
+    : Model(WithoutEncoding(settings), kBytes, kBytes, device), decoder_(LlamaConfigOf(settings)), training_(settings.training) {
+  layout_ = decoder_.layout();
+  scales_ = layout_.Add("attn.scales", {settings.model.layers, settings.model.heads}, {Initial::Kind::kOnes, 0});
+  DeclareEncoding();
+}
+
+Tensor LlamaModel::HeadFactors(const ParameterSet& parameters) const {
+  const Tensor& scales = parameters[static_cast<size_t>(scales_)];
+  return training_.scale_bound == PackSettings::Training::ScaleBound::kRelu ? at::relu(scales) : scales;
+}
+
+Tensor LlamaModel::Forward(const ParameterSet& parameters, const Feed& feed) const {
+  LlamaFeed llama;
+  llama.batch = feed.batch;
+  llama.length = feed.tape;
+  llama.tokens = feed.tokens;
+  llama.head_factors = HeadFactors(parameters);
+  Tensor hidden = decoder_.Hidden(parameters, llama);
+  if (feed.outputs < feed.tape) {
+    std::vector<int64_t> shape = hidden.sizes().vec();
+    shape[shape.size() - 2] = feed.batch * feed.outputs;
+    hidden = hidden.view({-1, feed.tape, dim_}).narrow(1, feed.tape - feed.outputs, feed.outputs).reshape(shape);
+  }
+  return decoder_.Logits(parameters, hidden);
+}
+
+UpdateRule LlamaModel::Rule() const {
+  UpdateRule rule{.clip_norm = clip_norm_, .adamw = true, .weight_decay = training_.weight_decay};
+  if (training_.trainable == PackSettings::Training::Trainable::kAll) {
+    rule.last = HeadScales().offset;
+    return rule;
+  }
+  rule.first = HeadScales().offset;
+  if (training_.scale_bound == PackSettings::Training::ScaleBound::kClamp) {
+    rule.lower_bound = static_cast<float>(training_.scale_lower_bound);
+  }
+  return rule;
+}
+
+}  // namespace longreach::trainer
