@@ -83,7 +83,7 @@ absl::Status TakePositions(const SafetensorsFile& file, const PackSettings& sett
 }
 
 absl::StatusOr<Batch> BatchOf(const SafetensorsFile& file, const PackSettings& settings, trainer::PositionUse use) {
-  const trainer::SafetensorsEntry *tokens = file.Find("tokens"), *targets = file.Find("targets");
+  const SafetensorsEntry *tokens = file.Find("tokens"), *targets = file.Find("targets");
   const auto token_values = Integers(file, "tokens"), target_values = Integers(file, "targets");
   if (!token_values || !target_values || tokens->shape.size() != 2 || targets->shape.size() != 2 || token_values->empty() ||
       tokens->shape[0] != targets->shape[0]) {

@@ -98,7 +98,7 @@ absl::StatusOr<Batch> StoredBatch(const Stored& stored, const PackSettings& sett
                                   int s) {
   const std::string prefix = "batch" + std::to_string(s) + "/";
   const catalog::Task& task = *catalog::FindTask(settings.task);
-  const trainer::SafetensorsEntry* shape = stored.file->Find(prefix + "input");
+  const SafetensorsEntry* shape = stored.file->Find(prefix + "input");
   const auto tokens = Integers(*stored.file, prefix + "input"),
              targets = Integers(*stored.file, prefix + "target");
   const auto bad = [&](std::string_view why) { return absl::InvalidArgumentError(Text(prefix, ": ", why)); };
