@@ -35,10 +35,13 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
     experiment: "images" task: "imagenet" data: "photographs" encoding: "log_kerple" randomized: true
     model { layers: 2 embedding_dim: 16 heads: 4 mlp_dim: 32 dropout: 0.25 kerple_shared: true break_symmetry: true
             sandwich_dim: 24 learned_rows: 99 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
-            pixel_embedding: "linear" }
-    positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero" }
-    training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13 }
-    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ] })pb"));
+            pixel_embedding: "linear" kv_heads: 2 rope_theta: 500 attention_scale: 1.5 }
+    positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
+                rope_scaling: "yarn" rope_factor: 4 original_length: 128 }
+    training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
+               warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75 }
+    evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ]
+                 stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ] })pb"));
 
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->experiment, "images");
@@ -60,30 +63,45 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_FALSE(settings->model.row_delimiter);
   EXPECT_FALSE(settings->model.count_delimiters);
   EXPECT_EQ(settings->model.pixel_embedding, trainer::PackSettings::Model::PixelEmbedding::kLinear);
+  EXPECT_EQ(settings->model.kv_heads, 2);
+  EXPECT_EQ(settings->model.rope_theta, 500);
+  EXPECT_EQ(settings->model.attention_scale, 1.5);
   EXPECT_EQ(settings->positions.max_position, 77);
   EXPECT_EQ(settings->positions.randomized_by, trainer::PackSettings::Positions::RandomizedBy::kPosition);
   EXPECT_TRUE(settings->positions.relative_as_released);
   EXPECT_EQ(settings->positions.shift_max, 9);
   EXPECT_EQ(settings->positions.shift_at_test, trainer::PackSettings::Positions::ShiftAtTest::kZero);
+  EXPECT_EQ(settings->positions.rope_scaling, "yarn");
+  EXPECT_EQ(settings->positions.rope_factor, 4);
+  EXPECT_EQ(settings->positions.original_length, 128);
   EXPECT_EQ(settings->training.steps, 11);
   EXPECT_EQ(settings->training.batch_size, 12);
   EXPECT_THAT(settings->training.lengths, ElementsAre(3, 5, 8));
   EXPECT_EQ(settings->training.clip_norm, 0.5);
   EXPECT_EQ(settings->training.data_seed, 13u);
+  EXPECT_EQ(settings->training.warmup_steps, 16);
+  EXPECT_EQ(settings->training.final_rate, 0.25);
+  EXPECT_EQ(settings->training.weight_decay, 0.5);
+  EXPECT_EQ(settings->training.trainable, trainer::PackSettings::Training::Trainable::kHeadScales);
+  EXPECT_EQ(settings->training.scale_bound, trainer::PackSettings::Training::ScaleBound::kRelu);
+  EXPECT_EQ(settings->training.scale_lower_bound, 0.75);
   EXPECT_THAT(settings->evaluation.lengths, ElementsAre(41, 42));
   EXPECT_EQ(settings->evaluation.examples, 14);
   EXPECT_TRUE(settings->evaluation.dropout);
   EXPECT_EQ(settings->evaluation.seed, 15u);
   EXPECT_THAT(settings->evaluation.attention_lengths, ElementsAre(42));
+  EXPECT_EQ(settings->evaluation.stride, 17);
+  EXPECT_EQ(settings->evaluation.position_bins, 18);
+  EXPECT_THAT(settings->evaluation.attention_scales, ElementsAre(1.25, 2));
 }
 
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
 // fields, so that whoever adds one comes by.
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
-  EXPECT_EQ(v1::Model::descriptor()->field_count(), 14);
-  EXPECT_EQ(v1::Positions::descriptor()->field_count(), 5);
-  EXPECT_EQ(v1::Training::descriptor()->field_count(), 5);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 17);
+  EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
+  EXPECT_EQ(v1::Training::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 8);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {
