@@ -10,7 +10,7 @@
 
 #include "worker/trainer/engine/state.h"
 #include "worker/trainer/engine/thread_pool.h"
-#include "worker/trainer/model/llama_model.h"
+#include "worker/trainer/model/llama_network.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/train.h"
 
@@ -48,7 +48,7 @@ class LlamaStudy {
 
   PackSettings settings_;
   std::unique_ptr<Problem> problem_;  // With whole windows.
-  LlamaModel model_;
+  LlamaNetwork model_;
   ThreadPool pool_;
 };
 

@@ -6,7 +6,7 @@
 #include "worker/trainer/model/attention.h"
 #include "worker/trainer/model/encoder.h"
 #include "worker/trainer/model/encoder_decoder.h"
-#include "worker/trainer/model/llama_model.h"
+#include "worker/trainer/model/llama_network.h"
 #include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
@@ -105,7 +105,7 @@ LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms
 }
 
 std::unique_ptr<Model> MakeModel(const PackSettings& settings, at::Device device) {
-  if (settings.experiment == "llama") return std::make_unique<LlamaModel>(settings, device);
+  if (settings.experiment == "llama") return std::make_unique<LlamaNetwork>(settings, device);
   if (settings.experiment == "images") return std::make_unique<EncoderDecoder>(settings, device);
   if (const catalog::Task* task = catalog::FindTask(settings.task)) {
     return std::make_unique<Encoder>(settings, task->input_vocabulary, task->output_vocabulary, device);

@@ -9,10 +9,10 @@ namespace longreach::trainer {
 // The configuration that valid settings of the experiment "llama" stand for.
 LlamaConfig LlamaConfigOf(const PackSettings& settings);
 
-class LlamaModel final : public Model {
+class LlamaNetwork final : public Model {
  public:
   // The settings have been validated.
-  LlamaModel(const PackSettings& settings, at::Device device);
+  LlamaNetwork(const PackSettings& settings, at::Device device);
 
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;
   // All parameters but the scales, or they alone.

@@ -1,4 +1,4 @@
-#include "worker/trainer/model/llama_model.h"
+#include "worker/trainer/model/llama_network.h"
 
 #include <algorithm>
 
@@ -45,19 +45,19 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
   return config;
 }
 
-LlamaModel::LlamaModel(const PackSettings& settings, at::Device device)
+LlamaNetwork::LlamaNetwork(const PackSettings& settings, at::Device device)
     : Model(WithoutEncoding(settings), kBytes, kBytes, device), decoder_(LlamaConfigOf(settings)), training_(settings.training) {
   layout_ = decoder_.layout();
   scales_ = layout_.Add("attn.scales", {settings.model.layers, settings.model.heads}, {Initial::Kind::kOnes, 0});
   DeclareEncoding();
 }
 
-Tensor LlamaModel::HeadFactors(const ParameterSet& parameters) const {
+Tensor LlamaNetwork::HeadFactors(const ParameterSet& parameters) const {
   const Tensor& scales = parameters[static_cast<size_t>(scales_)];
   return training_.scale_bound == PackSettings::Training::ScaleBound::kRelu ? at::relu(scales) : scales;
 }
 
-Tensor LlamaModel::Forward(const ParameterSet& parameters, const Feed& feed) const {
+Tensor LlamaNetwork::Forward(const ParameterSet& parameters, const Feed& feed) const {
   LlamaFeed llama;
   llama.batch = feed.batch;
   llama.length = feed.tape;
@@ -72,7 +72,7 @@ Tensor LlamaModel::Forward(const ParameterSet& parameters, const Feed& feed) con
   return decoder_.Logits(parameters, hidden);
 }
 
-UpdateRule LlamaModel::Rule() const {
+UpdateRule LlamaNetwork::Rule() const {
   UpdateRule rule{.clip_norm = clip_norm_, .adamw = true, .weight_decay = training_.weight_decay};
   if (training_.trainable == PackSettings::Training::Trainable::kAll) {
     rule.last = HeadScales().offset;
