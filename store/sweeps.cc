@@ -50,6 +50,15 @@ absl::StatusOr<std::optional<SweepRow>> ReadFirst(sql::Rows rows) {
   return std::nullopt;
 }
 
+// The first column of all rows.
+absl::StatusOr<std::vector<int64_t>> Numbers(absl::StatusOr<sql::Rows> query) {
+  ASSIGN_OR_RETURN(sql::Rows rows, std::move(query));
+  std::vector<int64_t> numbers;
+  while (rows.Next()) numbers.push_back(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  return numbers;
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep) {
@@ -115,11 +124,7 @@ absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db) {
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepsWithJobsToCome(sql::Connection& db) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT num FROM sweeps WHERE jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num"));
-  std::vector<int64_t> sweeps;
-  while (rows.Next()) sweeps.push_back(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
-  return sweeps;
+  return Numbers(db.Query("SELECT num FROM sweeps WHERE jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num"));
 }
 
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job) {
@@ -241,26 +246,18 @@ absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep) {
 }
 
 absl::StatusOr<std::vector<int64_t>> RunningAttemptsOfSweep(sql::Connection& db, int64_t sweep) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT DISTINCT a.id FROM attempts AS a "
-                                            "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
-                                            "JOIN jobs AS j ON j.num = aj.job AND j.wanted = 0 "
-                                            "JOIN sweep_jobs AS sj ON sj.job = j.num AND sj.sweep = ? "
-                                            "WHERE a.ended_at IS NULL ORDER BY a.id",
-                                            sweep));
-  std::vector<int64_t> attempts;
-  while (rows.Next()) attempts.push_back(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
-  return attempts;
+  return Numbers(db.Query("SELECT DISTINCT a.id FROM attempts AS a "
+                          "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
+                          "JOIN jobs AS j ON j.num = aj.job AND j.wanted = 0 "
+                          "JOIN sweep_jobs AS sj ON sj.job = j.num AND sj.sweep = ? "
+                          "WHERE a.ended_at IS NULL ORDER BY a.id",
+                          sweep));
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND EXISTS (SELECT 1 FROM job_inputs AS i "
-                                            "WHERE i.job = sweep_jobs.job) ORDER BY job",
-                                            sweep));
-  std::vector<int64_t> jobs;
-  while (rows.Next()) jobs.push_back(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
-  return jobs;
+  return Numbers(db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND EXISTS (SELECT 1 FROM job_inputs AS i "
+                          "WHERE i.job = sweep_jobs.job) ORDER BY job",
+                          sweep));
 }
 
 absl::StatusOr<std::vector<OpenJobs>> OpenJobsOfSweep(sql::Connection& db, int64_t sweep) {
@@ -282,12 +279,7 @@ absl::StatusOr<Prerequisites> CountPrerequisites(sql::Connection& db, int64_t sw
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepMembers(sql::Connection& db, int64_t sweep) {
-  ASSIGN_OR_RETURN(sql::Rows rows,
-                   db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = 'member' ORDER BY position", sweep));
-  std::vector<int64_t> jobs;
-  while (rows.Next()) jobs.push_back(rows.Get<int64_t>(0));
-  RETURN_IF_ERROR(rows.status());
-  return jobs;
+  return Numbers(db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = 'member' ORDER BY position", sweep));
 }
 
 }  // namespace longreach::store

@@ -6,6 +6,7 @@
 
 #include "proto/catalog/catalog.h"
 #include "scheduler/experiments/expansion.h"
+#include "tests/scheduler/experiments/expanded.h"
 
 namespace longreach::experiments {
 namespace {
@@ -30,18 +31,6 @@ v1::SweepSpec Images() {
   sweep.mutable_axes()->set_task(0, "imagenet");
   sweep.mutable_axes()->set_learning_rate(0, 1e-5);
   return sweep;
-}
-
-v1::JobSpec JobOf(const v1::SweepSpec& sweep) {
-  absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
-  EXPECT_TRUE(expansion.ok()) << expansion.status();
-  return expansion.ok() ? expansion->At(0).spec : v1::JobSpec();
-}
-
-std::string Refused(const v1::SweepSpec& sweep) {
-  const absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
-  EXPECT_FALSE(expansion.ok());
-  return std::string(expansion.status().message());
 }
 
 TEST(DataKindsTest, AJobHasThePapersSettings) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "scheduler/experiments/expansion.h"
+#include "tests/scheduler/experiments/expanded.h"
 
 namespace longreach::experiments {
 namespace {
@@ -22,18 +23,6 @@ v1::SweepSpec Sweep() {
   sweep.mutable_axes()->add_learning_rate(4e-4);
   sweep.mutable_axes()->add_seed(0);
   return sweep;
-}
-
-v1::JobSpec JobOf(const v1::SweepSpec& sweep) {
-  absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
-  EXPECT_TRUE(expansion.ok()) << expansion.status();
-  return expansion.ok() ? expansion->At(0).spec : v1::JobSpec();
-}
-
-std::string Refused(const v1::SweepSpec& sweep) {
-  const absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
-  EXPECT_FALSE(expansion.ok());
-  return std::string(expansion.status().message());
 }
 
 v1::Input Weights() {
