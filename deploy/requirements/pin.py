@@ -20,7 +20,8 @@ PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in range(28, 4, -1)] + ["manylinux2
 WANTED = {
     "cuda": ["torch==2.11.0", "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88", "nvidia-nvvm==13.0.88",
              "nvidia-cuda-cccl==13.0.85", "setuptools==81.0.0"],
-    "test": ["grpcio==1.76.0", "grpcio-tools==1.76.0", "pytest==9.2.0", "pytest-xdist==3.8.0", "setuptools==81.0.0"],
+    "test": ["grpcio==1.76.0", "grpcio-tools==1.76.0", "pytest==9.2.0", "pytest-timeout==2.4.0", "pytest-xdist==3.8.0",
+             "setuptools==81.0.0"],
 }
 TITLE = {
     "cpu": "What libtorch_cpu.so needs, for machines without a GPU: a part of cuda.txt.",

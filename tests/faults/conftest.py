@@ -17,7 +17,8 @@ import pytest
 
 # R1-R18: nothing is lost or counted twice. S1-S9: no one gets in. What they do is said by their tests and docs/GUARANTEES.md.
 NUMBERS = [f"R{n}" for n in range(1, 19)] + [f"S{n}" for n in range(1, 10)]
-SIZES = ("short", "full", "long")
+# Form -> the longest that one test may take, in seconds, before it counts as hanging; 0: no limit.
+SIZES = {"short": 600, "full": 5400, "long": 0}
 HERE = pathlib.Path(__file__).parent
 
 
@@ -62,6 +63,11 @@ def fault(request):
     made = Fault(marker.args[0], marker.kwargs["aim"], request.node.name.removeprefix("test_"))
     request.node.stash[_ROW] = made
     return made
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.timeout(SIZES[_size()]))
 
 
 _ROWS = pytest.StashKey()

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import subprocess
 
 import pytest
@@ -58,8 +57,8 @@ def test_targets_replay_their_corpus(tmp_path, fault):
 def seconds_alone(target, unit, folder):
     """The processor time of one input; a busy machine does not make it longer."""
     def once():
-        process = subprocess.Popen([LIBFUZZER / f"fuzz_{target}", unit], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   env=_environment(folder, "unused"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)))
+        process = subprocess.Popen(["prlimit", "--cpu=20", LIBFUZZER / f"fuzz_{target}", unit], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env=_environment(folder, "unused"))
         _, _, usage = os.wait4(process.pid, 0)
         process.returncode = 0
         return usage.ru_utime + usage.ru_stime

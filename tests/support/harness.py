@@ -9,7 +9,6 @@ All files of a test lie in its Home; the user's own settings are not seen. Every
 LONGREACH_BIN is the folder of the programs (default: build/release/bin).
 """
 import contextlib
-import ctypes
 import functools
 import importlib
 import json
@@ -70,8 +69,9 @@ class Home:
         return "\n".join(f"--- {process.name}\n{process.log()[-4000:]}" for process in self.processes)
 
 
-def _die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+# Before a command: it dies with the test. Not as Popen's preexec_fn: Python between fork and exec can wait for ever for a lock that
+# another thread of the test, one of gRPC's say, held at the fork.
+DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
 
 
 class Process:
@@ -82,9 +82,8 @@ class Process:
         self.name = name
         self._log = home.path / f"{name}-{len(home.processes)}.log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                             stderr=log, cwd=home.path, env=home.environment(), text=True,
-                                             preexec_fn=_die_with_parent)
+            self._process = subprocess.Popen([*DIE_WITH_PARENT, *map(str, command)], stdin=subprocess.PIPE,
+                                             stdout=subprocess.PIPE, stderr=log, cwd=home.path, env=home.environment(), text=True)
         self.lines = []
         self._new_lines = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -202,8 +201,8 @@ def run_cli(home, *arguments, scheduler=None, stdin=None):
 
 
 def run(home, *command, stdin=None):
-    return Finished(subprocess.run([str(part) for part in command], input=stdin or "", capture_output=True, text=True,
-                                   cwd=home.path, env=home.environment(), timeout=PATIENCE_S * 5, preexec_fn=_die_with_parent))
+    return Finished(subprocess.run([*DIE_WITH_PARENT, *map(str, command)], input=stdin or "", capture_output=True, text=True,
+                                   cwd=home.path, env=home.environment(), timeout=PATIENCE_S * 5))
 
 
 def grpcurl(home, scheduler, *arguments, data=None):
