@@ -78,7 +78,7 @@ faults: setup-faults  ## Set up, build, run the fault tests; FAULTS=short|full|l
 	  echo "build: $$folder, $(JOBS) at a time"; \
 	  cmake --preset $${folder%%:*} && ninja -C build/$${folder%%:*} -j$(JOBS) $${folder#*:} || exit 1; \
 	done
-	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -q -n 2 --dist worksteal tests/faults
+	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -v -n 2 --dist worksteal tests/faults
 
 BENCH ?= full
 bench-scheduler: setup-tests  ## Set up, build, measure the scheduler (half an hour); BENCH=short for a look.
