@@ -81,7 +81,7 @@ TEST_P(LanesBitsTest, DependOnNoBreakAndNoMemberThatIsLeftOut) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, testing::Values("log_kerple", "learned", "rope", "shape"));
+INSTANTIATE_TEST_SUITE_P(Encodings, LanesBitsTest, testing::Values("log_kerple", "learned", "relative", "rope", "shape"));
 
 }  // namespace
 

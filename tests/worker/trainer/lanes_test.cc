@@ -111,12 +111,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"none"}, Case{"sin_cos"}, Case{"sin_cos", true}, Case{"learned"}, Case{"learned", true}, Case{"shape"}, Case{"rope"},
                     Case{"rope", true}, Case{"alibi"}, Case{"alibi", true}, Case{"alibi", true, true}, Case{"power_kerple"},
                     Case{"power_kerple", true}, Case{"power_kerple", true, true}, Case{"log_kerple"}, Case{"log_kerple", true},
-                    Case{"log_kerple", true, true}, Case{"sandwich"}, Case{"sandwich", true}, Case{"sandwich", true, true}),
+                    Case{"log_kerple", true, true}, Case{"sandwich"}, Case{"sandwich", true}, Case{"sandwich", true, true}, Case{"relative"},
+                    Case{"relative", true}, Case{"relative", true, true}),
     [](const auto& each) { return (std::ostringstream() << each.param).str(); });
 
 // Tapes that fill no block, one block, several.
 TEST_F(LanesTest, AgreesWithLibtorchOnTapesOfAllSizes) {
-  for (const char* encoding : {"log_kerple", "rope"}) {
+  for (const char* encoding : {"log_kerple", "rope", "relative"}) {
     for (const auto& [task, length] : {std::pair("even_pairs", 1), std::pair("even_pairs", 40), std::pair("even_pairs", 80),
                                        std::pair("reverse_string", 1), std::pair("reverse_string", 61), std::pair("duplicate_string", 41)}) {
       PackSettings settings = FullSettings({encoding}, task);
@@ -139,6 +140,12 @@ TEST_F(LanesTest, AgreesWithLibtorchOnOtherShapesOfTheModel) {
   }
 }
 
+TEST_F(LanesTest, AgreesWithLibtorchOnKeysOfDistancesAsReleased) {
+  PackSettings settings = FullSettings({"relative", true}, "reverse_string");
+  settings.positions.relative_as_released = true;
+  ExpectSameGradients(settings, 12);
+}
+
 TEST_F(LanesTest, AgreesWithLibtorchOnTheMasksOfTests) {
   PackSettings settings = FullSettings({"sin_cos"}, "reverse_string");
   settings.evaluation = {.lengths = {}, .examples = 20, .dropout = true};
@@ -154,10 +161,12 @@ TEST_F(LanesTest, AgreesWithLibtorchOnTheMasksOfTests) {
 }
 
 TEST_F(LanesTest, LeavesWhatItDoesNotKnowToLibtorchAndSaysSo) {
-  PackSettings relative = FullSettings({"relative"}, "even_pairs");
   PackSettings wide_heads = FullSettings({"none"}, "even_pairs");
   wide_heads.model.heads = 4;
-  for (const PackSettings& settings : {relative, wide_heads}) {
+  PackSettings odd_width = FullSettings({"relative"}, "even_pairs");
+  odd_width.model.embedding_dim = 24;
+  odd_width.model.heads = 3;
+  for (const PackSettings& settings : {wide_heads, odd_width}) {
     std::vector<std::string> lines;
 
     const std::unique_ptr<StepEngine> engine =

@@ -47,8 +47,8 @@ class Encoding {
   virtual PositionUse Use() const = 0;
   // Has parameters. Without any, what it returns is made once for a whole pack.
   virtual bool Trained() const { return false; }
-  // Engines without autograd can train it: it has no parameters; or AddBiasGradient() is there; or what it adds to the
-  // embedding are rows of its one parameter, one for each position. All others are left to LibTorch.
+  // Engines without autograd can train it: it has no parameters; or AddBiasGradient() or AddContentGradient() is there; or
+  // what it adds to the embedding are rows of its one parameter, one for each position. All others are left to LibTorch.
   virtual bool TrainsWithoutAutograd() const { return !Trained(); }
   // Adds its parameters and remembers their indices.
   virtual void Declare(ParameterLayout&) {}
@@ -65,8 +65,13 @@ class Encoding {
   // engines without autograd, on a CPU and without pack axis. Goes with TrainsWithoutAutograd().
   virtual void AddBiasGradient(const Distances&, const ParameterSet& /*parameters*/, int /*layer*/,
                                const Tensor& /*table_gradient*/, const ParameterSet& /*gradients*/) const {}
-  // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor.
+  // kDistances: Transformer-XL's term, inside of the 1/sqrt(K) factor. Whether there is one.
+  virtual bool AddsContent() const { return false; }
   virtual ContentTerm Content(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
+  // Adds to `gradients` what the gradient of a layer's Content(), in the same shapes, makes of the parameters; as
+  // AddBiasGradient().
+  virtual void AddContentGradient(const Distances&, int /*layer*/, const ContentTerm& /*content_gradient*/,
+                                  const ParameterSet& /*gradients*/) const {}
 };
 
 // Make_alibi(), Make_learned(), ...: one for each line of the list, each in <name>.cc.

@@ -14,6 +14,8 @@ class Relative final : public Encoding {
 
   PositionUse Use() const override { return PositionUse::kDistances; }
   bool Trained() const override { return true; }
+  bool TrainsWithoutAutograd() const override { return true; }
+  bool AddsContent() const override { return true; }
 
   void Declare(ParameterLayout& layout) override {
     const int64_t dim = config_.embedding_dim;
@@ -30,19 +32,29 @@ class Relative final : public Encoding {
   }
 
   ContentTerm Content(const Distances& distances, const ParameterSet& set, int layer) const override {
-    Tensor position_R = distances.values();
-    if (config_.relative_as_released) {
-      // The released table covers 0..L-1 and is read at distance + L, clamped: all keys at or after the query
-      // are alike.
-      position_R = (position_R + config_.max_position).clamp_max(config_.max_position - 1);
-    }
     const size_t l = static_cast<size_t>(layer);
     return {.content_bias = set[static_cast<size_t>(u_[l])],
             .relative_bias = set[static_cast<size_t>(v_[l])],
-            .keys = at::matmul(table_.Rows(position_R), set[static_cast<size_t>(w_[l])])};
+            .keys = at::matmul(Rows(distances), set[static_cast<size_t>(w_[l])])};
+  }
+
+  void AddContentGradient(const Distances& distances, int layer, const ContentTerm& content_gradient,
+                          const ParameterSet& gradients) const override {
+    const size_t l = static_cast<size_t>(layer);
+    gradients[static_cast<size_t>(u_[l])].add_(content_gradient.content_bias);
+    gradients[static_cast<size_t>(v_[l])].add_(content_gradient.relative_bias);
+    gradients[static_cast<size_t>(w_[l])].add_(at::matmul(Rows(distances).t(), content_gradient.keys));
   }
 
  private:
+  // Of the sin/cos table, one for each distance: [R, D].
+  Tensor Rows(const Distances& distances) const {
+    if (!config_.relative_as_released) return table_.Rows(distances.values());
+    // The released table covers 0..L-1 and is read at distance + L, clamped: all keys at or after the query
+    // are alike.
+    return table_.Rows((distances.values() + config_.max_position).clamp_max(config_.max_position - 1));
+  }
+
   EncodingConfig config_;
   SinCosTable table_;
   std::vector<int> w_;

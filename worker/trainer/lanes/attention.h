@@ -25,6 +25,7 @@ struct Heads {
   int64_t bias_stride = 0;
   int64_t center = 0;
   const int32_t* positions = nullptr;
+  const float* distance_keys = nullptr;  // [H][bias_stride][8].
 };
 
 // The biases of one query, by key.
@@ -44,7 +45,34 @@ struct BiasRow {
   }
 };
 
-template <int QB, Bias B>
+// What distances add to the keys, for one query: a scalar for each feature, the same in all sequences.
+template <Bias B>
+struct DistanceKeys {
+  const float* at;
+  const int32_t* positions;
+
+  LONGREACH_INLINE DistanceKeys(const Heads& a, int head, int query)
+      : at(a.distance_keys + (head * a.bias_stride + a.center - (B == Bias::kByPosition ? a.positions[query] : query)) * K),
+        positions(a.positions) {}
+  LONGREACH_INLINE const float* operator[](int key) const { return at + int64_t{B == Bias::kByPosition ? positions[key] : key} * K; }
+};
+
+// Of no distance.
+template <>
+struct DistanceKeys<Bias::kNone> {
+  LONGREACH_INLINE DistanceKeys(const Heads&, int, int) {}
+  LONGREACH_INLINE const float* operator[](int) const { return nullptr; }
+};
+
+// A feature of a key, with what its distance adds to it.
+template <Bias B>
+LONGREACH_INLINE Lanes KeyAt(const float* key, [[maybe_unused]] const float* distance_key, [[maybe_unused]] int feature) {
+  if constexpr (B == Bias::kNone) return Load(key);
+  return Load(key) + Splat(distance_key[feature]);
+}
+
+// D: how distances have keys; kNone: they have none. Else as B.
+template <int QB, Bias B, Bias D>
 inline void AttendBlock(const Heads& a, int head, const float* q, const float* k, const float* v, int query, int key0, int keys,
                         float* o, float* maximum, float* sum) {
   const int64_t ld = a.ld;
@@ -63,14 +91,17 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
       qv[i][j] = Load(q + j * ld + i * kLanes) * (kLog2e * kInverseRootK);
     }
     const BiasRow<B> bias0(a, head, query), bias1(a, head, query + QB - 1);
+    const DistanceKeys<D> far0(a, head, query), far1(a, head, query + QB - 1);
     // Not -inf: inf - inf would be NaN.
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) top[i] = first ? Splat(-1e30f) : Load(maximum + i * kLanes);
     for (int s = 0; s < keys; ++s) {
       Lanes logit[QB];
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = (i == 0 ? bias0 : bias1)[key0 + s];
+      const float *key0_far = far0[key0 + s], *key1_far = far1[key0 + s];
       LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-        const Lanes kv = Load(k + j * ld + s * kLanes);
-        LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = Fma(qv[i][j], kv, logit[i]);
+        LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
+          logit[i] = Fma(qv[i][j], KeyAt<D>(k + j * ld + s * kLanes, i == 0 ? key0_far : key1_far, j), logit[i]);
+        }
       }
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
         Store(logits + (s * QB + i) * kLanes, logit[i]);
@@ -108,7 +139,7 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
 }
 
 // o = softmax(q k / sqrt(8) + bias) v. Leaves the maximum of the logits (times log2(e)) and 1/sum for the way back.
-template <Bias B>
+template <Bias B, Bias D>
 inline void Attend(const Heads& a, const float* qkv, float* o, float* maximum, float* inverse) {
   const int64_t ld = a.ld, dim = a.heads * K;
   const int blocks = (a.tape + kKeys - 1) / kKeys, block = (a.tape + blocks - 1) / blocks;
@@ -118,8 +149,8 @@ inline void Attend(const Heads& a, const float* qkv, float* o, float* maximum, f
     for (int key0 = 0; key0 < a.tape; key0 += block) {
       const int keys = static_cast<int>(Min(a.tape - key0, block));
       int t = a.first_query;
-      for (; t + kQueriesAtATime <= a.tape; t += kQueriesAtATime) AttendBlock<kQueriesAtATime, B>(a, h, q, k, v, t, key0, keys, oh, m, l);
-      for (; t < a.tape; ++t) AttendBlock<1, B>(a, h, q, k, v, t, key0, keys, oh, m, l);
+      for (; t + kQueriesAtATime <= a.tape; t += kQueriesAtATime) AttendBlock<kQueriesAtATime, B, D>(a, h, q, k, v, t, key0, keys, oh, m, l);
+      for (; t < a.tape; ++t) AttendBlock<1, B, D>(a, h, q, k, v, t, key0, keys, oh, m, l);
     }
     for (int t = a.first_query; t < a.tape; ++t) {
       const Lanes inv = 1.0f / Load(l + t * kLanes);
@@ -129,9 +160,13 @@ inline void Attend(const Heads& a, const float* qkv, float* o, float* maximum, f
   }
 }
 
-// dq of N queries, in registers over the keys of a block. Rows of ds are `ld` floats apart, as those of k.
-template <int N>
-LONGREACH_INLINE void QueryGradient(const float* ds, const float* k, int64_t ld, int keys, float* dq, bool first) {
+// dq of N queries from `query` on, in registers over the keys of a block from key0 on. Rows of ds are `ld` floats apart, as
+// those of k.
+template <int N, Bias D>
+LONGREACH_INLINE void QueryGradient(const Heads& a, int head, int query, const float* ds, const float* k, int key0, int keys, float* dq,
+                                    bool first) {
+  const int64_t ld = a.ld;
+  const DistanceKeys<D> far0(a, head, query), far1(a, head, query + N - 1);
   Lanes g[N][K];
   LONGREACH_UNROLL for (int i = 0; i < N; ++i) LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
     g[i][j] = first ? Zero() : Load(dq + j * ld + i * kLanes);
@@ -139,18 +174,22 @@ LONGREACH_INLINE void QueryGradient(const float* ds, const float* k, int64_t ld,
   for (int s = 0; s < keys; ++s) {
     Lanes d[N];
     LONGREACH_UNROLL for (int i = 0; i < N; ++i) d[i] = Load(ds + i * ld + s * kLanes);
+    const float *key0_far = far0[key0 + s], *key1_far = far1[key0 + s];
     LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes kv = Load(k + j * ld + s * kLanes);
-      LONGREACH_UNROLL for (int i = 0; i < N; ++i) g[i][j] = Fma(d[i], kv, g[i][j]);
+      LONGREACH_UNROLL for (int i = 0; i < N; ++i) {
+        g[i][j] = Fma(d[i], KeyAt<D>(k + j * ld + s * kLanes, i == 0 ? key0_far : key1_far, j), g[i][j]);
+      }
     }
   }
   LONGREACH_UNROLL for (int i = 0; i < N; ++i) LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(dq + j * ld + i * kLanes, g[i][j]);
 }
 
-// Where the gradient of the biases goes.
+// Where the gradients of the biases and of the keys of distances go.
 struct BiasGradient {
   float* lanes = nullptr;  // kByOffset: [H][bias_stride][W], added to, reduced by the caller.
   float* table = nullptr;  // kByPosition: [H][bias_stride], added to.
+  float* key_lanes = nullptr;  // kByOffset: [bias_stride][8][W] to work in.
+  float* keys = nullptr;       // [H][bias_stride][8], added to.
 };
 
 // One head on its way back.
@@ -161,7 +200,7 @@ struct HeadBack {
 };
 
 // Fills p and g for some queries and all keys, and `rest`, by query: the sum of p g.
-template <Bias B>
+template <Bias B, Bias D>
 LONGREACH_INLINE void GradientsOfProbabilities(const Heads& a, int head, const HeadBack& b, int q0, int queries, int block, float* rest) {
   const int64_t ld = a.ld;
   for (int key0 = 0; key0 < a.tape; key0 += block) {
@@ -179,10 +218,12 @@ LONGREACH_INLINE void GradientsOfProbabilities(const Heads& a, int head, const H
       float* rest_t = rest + (t - q0) * kLanes;
       Lanes sum = key0 == 0 ? Zero() : Load(rest_t);
       const BiasRow<B> bias(a, head, t);
+      const DistanceKeys<D> far(a, head, t);
       for (int i = 0; i < keys; ++i) {
+        const float* key_far = far[key0 + i];
         Lanes logit = bias[key0 + i] - top, g = Zero() - dot;
         LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-          logit = Fma(q[j], Load(k + j * ld + i * kLanes), logit);
+          logit = Fma(q[j], KeyAt<D>(k + j * ld + i * kLanes, key_far, j), logit);
           g = Fma(d[j], Load(v + j * ld + i * kLanes), g);
         }
         const Lanes p = Exp2(logit) * inverse;
@@ -231,13 +272,43 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
   }
 }
 
+// Adds what a block of pairs makes of the gradients of the keys of their distances: q times the gradient of the logit.
+template <Bias D>
+LONGREACH_INLINE void DistanceKeyGradients(const Heads& a, int head, const HeadBack& b, int q0, int queries, int key0, int keys,
+                                           const BiasGradient& dbias) {
+  const int64_t ld = a.ld;
+  const auto gradient = [&](int t, int s) __attribute__((always_inline)) { return Load(b.g + (t - q0) * ld + s * kLanes); };
+  if constexpr (D == Bias::kByOffset) {
+    // Pairs of one offset one after the other: their sum stays in registers.
+    for (int offset = key0 - (q0 + queries - 1); offset < key0 + keys - q0; ++offset) {
+      float* const at = dbias.key_lanes + (a.center + offset) * K * kLanes;
+      Lanes sum[K];
+      LONGREACH_UNROLL for (int j = 0; j < K; ++j) sum[j] = Load(at + j * kLanes);
+      const int last = static_cast<int>(Min(q0 + queries, key0 + keys - offset));
+      for (int t = q0 > key0 - offset ? q0 : key0 - offset; t < last; ++t) {
+        const Lanes ds = gradient(t, t + offset);
+        LONGREACH_UNROLL for (int j = 0; j < K; ++j) sum[j] = Fma(ds, Load(b.q + j * ld + t * kLanes), sum[j]);
+      }
+      LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(at + j * kLanes, sum[j]);
+    }
+  } else {
+    for (int t = q0; t < q0 + queries; ++t) {
+      for (int s = key0; s < key0 + keys; ++s) {
+        float* const at = dbias.keys + (head * a.bias_stride + a.center + a.positions[s] - a.positions[t]) * K;
+        const Lanes ds = gradient(t, s);
+        LONGREACH_UNROLL for (int j = 0; j < K; ++j) at[j] += Sum(ds * Load(b.q + j * ld + t * kLanes));
+      }
+    }
+  }
+}
+
 // Fills rows of dq from the first query on, and all of dk and dv, from the gradient `dout` of o. Probabilities are made
 // again. `pairs`: [2 kQueryBlock][T][W] to work in, that stay in the second cache.
 //
 // The gradient of a logit is p_s (g_s - sum p g), where g_s = dout v_s. Where one probability is nearly 1 that difference
 // would be all rounding. It is the same for g less any constant: with dout o, which is near the g of that key, the numbers
 // are small before they are subtracted from each other.
-template <Bias B, bool trained>
+template <Bias B, bool trained, Bias D>
 inline void AttendBackward(const Heads& a, const float* qkv, const float* o, const float* maximum, const float* inverse,
                            const float* dout, float* pairs, float* dqkv, const BiasGradient& dbias) {
   const int64_t ld = a.ld, dim = a.heads * K;
@@ -249,20 +320,24 @@ inline void AttendBackward(const Heads& a, const float* qkv, const float* o, con
     const HeadBack b = {.q = qkv + row, .k = qkv + row + dim * ld, .v = qkv + row + 2 * dim * ld, .o = o + row, .maximum = maximum + h * ld,
                         .inverse = inverse + h * ld, .dout = dout + row, .dq = dqkv + row, .dk = dqkv + row + dim * ld,
                         .dv = dqkv + row + 2 * dim * ld, .p = pairs, .g = pairs + kQueryBlock * ld};
+    const int64_t far = D == Bias::kByOffset ? a.bias_stride * K : 0;
+    for (int64_t i = 0; i < far; ++i) Store(dbias.key_lanes + i * kLanes, Zero());
     for (int q0 = a.first_query; q0 < T; q0 += kQueryBlock) {
       const int queries = static_cast<int>(Min(T - q0, kQueryBlock));
-      GradientsOfProbabilities<B>(a, h, b, q0, queries, block, rest);
+      GradientsOfProbabilities<B, D>(a, h, b, q0, queries, block, rest);
       for (int key0 = 0; key0 < T; key0 += block) {
         const int keys = static_cast<int>(Min(T - key0, block));
         KeyGradients<B, trained>(a, h, b, q0, queries, key0, keys, q0 == a.first_query, rest, dbias);
         const float *ds = b.g + key0 * kLanes, *k = b.k + key0 * kLanes;
         int t = 0;
         for (; t + kQueriesAtATime <= queries; t += kQueriesAtATime) {
-          QueryGradient<kQueriesAtATime>(ds + t * ld, k, ld, keys, b.dq + (q0 + t) * kLanes, key0 == 0);
+          QueryGradient<kQueriesAtATime, D>(a, h, q0 + t, ds + t * ld, k, key0, keys, b.dq + (q0 + t) * kLanes, key0 == 0);
         }
-        for (; t < queries; ++t) QueryGradient<1>(ds + t * ld, k, ld, keys, b.dq + (q0 + t) * kLanes, key0 == 0);
+        for (; t < queries; ++t) QueryGradient<1, D>(a, h, q0 + t, ds + t * ld, k, key0, keys, b.dq + (q0 + t) * kLanes, key0 == 0);
+        if constexpr (D != Bias::kNone) DistanceKeyGradients<D>(a, h, b, q0, queries, key0, keys, dbias);
       }
     }
+    for (int64_t i = 0; i < far; ++i) dbias.keys[h * far + i] += Sum(Load(dbias.key_lanes + i * kLanes));
   }
 }
 

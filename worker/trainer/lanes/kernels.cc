@@ -81,11 +81,18 @@ Heads HeadsOf(const Model& m, const Pass& pass, const Member& member, int layer,
           .bias = member.bias == nullptr ? nullptr : member.bias + int64_t{layer} * m.heads * pass.bias_stride,
           .bias_stride = pass.bias_stride,
           .center = pass.centers == nullptr ? 0 : pass.centers[layer],
-          .positions = pass.positions == nullptr ? nullptr : pass.positions + int64_t{layer} * pass.tape};
+          .positions = pass.positions == nullptr ? nullptr : pass.positions + int64_t{layer} * pass.tape,
+          .distance_keys = pass.distance_keys ? member.distance_keys + int64_t{layer} * m.heads * pass.bias_stride * K : nullptr};
 }
 
 // After the last layer only the outputs are read.
 int FirstQuery(const Model& m, const Pass& pass, int layer) { return layer == m.layers - 1 ? pass.tape - pass.outputs : 0; }
+
+template <Bias B>
+void AttendBiased(const Heads& heads, const Kept& kept) {
+  heads.distance_keys == nullptr ? Attend<B, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse)
+                                 : Attend<B, B>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse);
+}
 
 void Forward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, bool training) {
   const int64_t ld = work.ld;
@@ -94,13 +101,14 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
     const Kept& kept = work.layer[l];
     const float* packed = member.packed + l * PackedLayer(m).size;
     const int t0 = FirstQuery(m, pass, l);
-    ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, l, kept, ld, t, false); });
-    ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, l, kept, ld, t, true); });
+    const float* content = member.content_bias == nullptr ? nullptr : member.content_bias + int64_t{l} * m.dim;
+    ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, kept, ld, t, false); });
+    ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, kept, ld, t, true); });
     const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
     switch (pass.bias) {
-      case Bias::kNone: Attend<Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
-      case Bias::kByOffset: Attend<Bias::kByOffset>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
-      case Bias::kByPosition: Attend<Bias::kByPosition>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
+      case Bias::kNone: Attend<Bias::kNone, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
+      case Bias::kByOffset: AttendBiased<Bias::kByOffset>(heads, kept); break;
+      case Bias::kByPosition: AttendBiased<Bias::kByPosition>(heads, kept); break;
     }
     const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
     ForBlocks(t0, pass.tape, [&](auto block, int t) {
@@ -179,19 +187,44 @@ void AddWeights(const Model& m, const Work& work, const float* x, int rows, cons
   Outer(x + t * kLanes, work.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
 }
 
-template <Bias B, bool trained>
-void AttendBack(const Model& m, const Pass& pass, const Heads& heads, const Kept& kept, const Work& work, float* table) {
+// Of one layer. `tables` are that layer's.
+template <Bias B, bool trained, Bias D>
+void AttendBack(const Model& m, const Pass& pass, const Heads& heads, const Kept& kept, const Work& work, const TableGradients& tables) {
   const int64_t size = m.heads * pass.bias_stride;
   if (trained && B == Bias::kByOffset) memset(work.dbias, 0, static_cast<size_t>(size) * kLanes * sizeof(float));
-  AttendBackward<B, trained>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv,
-                             {.lanes = work.dbias, .table = table});
+  AttendBackward<B, trained, D>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv,
+                                {.lanes = work.dbias, .table = tables.bias, .key_lanes = work.dkeys, .keys = tables.distance_keys});
   if (trained && B == Bias::kByOffset) {
-    for (int64_t i = 0; i < size; ++i) table[i] += Sum(Load(work.dbias + i * kLanes));
+    for (int64_t i = 0; i < size; ++i) tables.bias[i] += Sum(Load(work.dbias + i * kLanes));
+  }
+  if (D == Bias::kNone) return;
+  for (int n = 0; n < m.dim; ++n) {
+    Lanes sum = Zero();
+    for (int t = heads.first_query; t < heads.tape; ++t) sum = sum + Load(work.dqkv + n * work.ld + t * kLanes);
+    tables.content_bias[n] += Sum(sum);
   }
 }
 
+template <Bias B>
+void AttendBackBiased(const Model& m, const Pass& pass, const Heads& heads, const Kept& kept, const Work& work, const TableGradients& tables) {
+  if (pass.distance_keys) {
+    AttendBack<B, true, B>(m, pass, heads, kept, work, tables);
+  } else if (pass.bias_trained) {
+    AttendBack<B, true, Bias::kNone>(m, pass, heads, kept, work, tables);
+  } else {
+    AttendBack<B, false, Bias::kNone>(m, pass, heads, kept, work, tables);
+  }
+}
+
+TableGradients OfLayer(const Model& m, const Pass& pass, const TableGradients& all, int layer) {
+  const int64_t entries = int64_t{layer} * m.heads * pass.bias_stride;
+  return {.bias = all.bias == nullptr ? nullptr : all.bias + entries,
+          .distance_keys = all.distance_keys == nullptr ? nullptr : all.distance_keys + entries * K,
+          .content_bias = all.content_bias == nullptr ? nullptr : all.content_bias + int64_t{layer} * m.dim};
+}
+
 void LayerBackward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, int l, float* gradient,
-                   float* bias_gradient) {
+                   const TableGradients& tables) {
   const int T = pass.tape, t0 = FirstQuery(m, pass, l), dim = m.dim;
   const int64_t ld = work.ld;
   const Kept& kept = work.layer[l];
@@ -221,17 +254,11 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   add_sums(row.offset1, dim, at.norm1_offset);
 
   const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
-  float* table = bias_gradient == nullptr ? nullptr : bias_gradient + int64_t{l} * m.heads * pass.bias_stride;
+  const TableGradients here = OfLayer(m, pass, tables, l);
   switch (pass.bias) {
-    case Bias::kNone: AttendBack<Bias::kNone, false>(m, pass, heads, kept, work, table); break;
-    case Bias::kByOffset:
-      pass.bias_trained ? AttendBack<Bias::kByOffset, true>(m, pass, heads, kept, work, table)
-                        : AttendBack<Bias::kByOffset, false>(m, pass, heads, kept, work, table);
-      break;
-    case Bias::kByPosition:
-      pass.bias_trained ? AttendBack<Bias::kByPosition, true>(m, pass, heads, kept, work, table)
-                        : AttendBack<Bias::kByPosition, false>(m, pass, heads, kept, work, table);
-      break;
+    case Bias::kNone: AttendBack<Bias::kNone, false, Bias::kNone>(m, pass, heads, kept, work, here); break;
+    case Bias::kByOffset: AttendBackBiased<Bias::kByOffset>(m, pass, heads, kept, work, here); break;
+    case Bias::kByPosition: AttendBackBiased<Bias::kByPosition>(m, pass, heads, kept, work, here); break;
   }
   if (pass.rotation != nullptr) Unrotate(m, pass, l, t0, work.dqkv, ld);
   ForBlocks(0, t0, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, false); });
@@ -268,7 +295,7 @@ void EmbedBackward(const Model& m, const Pass& pass, const Tile& tile, const Wor
 }
 
 double Train(const Model& m, const Pass& pass, const Member& member, const Tile& tile, double weight, float* memory, float* gradient,
-             float* bias_gradient) {
+             const TableGradients& tables) {
   Work work(m, pass, true, memory);
   Forward(m, pass, member, tile, work, true);
   double loss = 0;
@@ -276,7 +303,7 @@ double Train(const Model& m, const Pass& pass, const Member& member, const Tile&
     loss += Head<block.value>(m, pass, member, tile, weight, work, t, gradient);
   });
   for (int l = m.layers - 1; l >= 0; --l) {
-    LayerBackward(m, pass, member, tile, work, l, gradient, bias_gradient);
+    LayerBackward(m, pass, member, tile, work, l, gradient, tables);
     float* const next = work.dh;
     work.dh = work.dh_next;
     work.dh_next = next;

@@ -54,6 +54,8 @@ struct Pass {
   const int64_t* addition_row = nullptr;  // Where the row that is added at a position begins; null: nothing is added.
   int64_t addition_by_sequence = 0;       // From one sequence's rows to the next; 0: all share them.
   bool table_trained = false;             // The rows are the member's own; their gradient is wanted at Model::table.
+  // Distances have keys (Transformer-XL): a logit is q (k + r) / sqrt(8) + bias, where q has Member::content_bias in it.
+  bool distance_keys = false;
   float keep_scale = 1;
   const int64_t* keep_offset = nullptr;  // By dropout place: where its bits begin in Tile::keep; -1: no dropout there.
 };
@@ -63,6 +65,16 @@ struct Member {
   const float* packed = nullptr;    // By Kernels::pack.
   const float* addition = nullptr;
   const float* bias = nullptr;      // [layers][H][bias_stride], times log2(e).
+  const float* distance_keys = nullptr;  // [layers][H][bias_stride][8].
+  const float* content_bias = nullptr;   // [layers][D], added to queries.
+};
+
+// Where the gradients of an encoding's tables are added, in the shapes of Member. The gradient of the biases lacks the factor
+// log2(e). Null: not wanted.
+struct TableGradients {
+  float* bias = nullptr;
+  float* distance_keys = nullptr;
+  float* content_bias = nullptr;
 };
 
 struct Tile {
@@ -83,10 +95,9 @@ struct Kernels {
   // Floats that a thread needs to take a tile through the network.
   int64_t (*work_size)(const Model& model, const Pass& pass, bool training);
   // Forward, loss and backward of a tile. Adds to `gradient`, which has the places of the parameters, but holds q, k, v and
-  // mlp1_w as [out, in]; and to `bias_gradient` [layers][H][bias_stride]. `weight`: of each output in the loss, which is
-  // returned.
+  // mlp1_w as [out, in]; and to the gradients of tables. `weight`: of each output in the loss, which is returned.
   double (*train)(const Model& model, const Pass& pass, const Member& member, const Tile& tile, double weight, float* work,
-                  float* gradient, float* bias_gradient);
+                  float* gradient, const TableGradients& tables);
   // Logits of a tile: [outputs][C][W].
   void (*test)(const Model& model, const Pass& pass, const Member& member, const Tile& tile, float* work, float* logits);
   // Sets bit `lane` of out[i] where draws[i] is at least `threshold`.

@@ -178,11 +178,13 @@ class LanesEngine final : public StepEngine {
       const int64_t square = int64_t{model_.dim} * model_.dim;
       TORCH_CHECK(layer.k == layer.q + square && layer.v == layer.k + square, "queries, keys and values do not follow each other");
     }
-    // Which gradients the kernels make as [out, in]; those of biases on logits come from their tables.
-    for (const Parameter& parameter : layout.parameters()) {
+    // Which gradients the kernels make as [out, in]; those of what becomes tables come from these.
+    const size_t of_tables = encoder_.encoding().Use() == PositionUse::kDistances ? encoder_.EncodingParameters().size() : 0;
+    const std::span<const Parameter> own = layout.parameters().first(layout.parameters().size() - of_tables);
+    for (const Parameter& parameter : own) {
       const std::string& name = parameter.name;
       const bool transposed = name.ends_with("attn.q.w") || name.ends_with("attn.k.w") || name.ends_with("attn.v.w") || name.ends_with("ffn1.w");
-      if (name.find("kerple_") == std::string::npos) reduced_.push_back({&parameter, transposed});
+      reduced_.push_back({&parameter, transposed});
     }
   }
 
@@ -204,13 +206,13 @@ class LanesEngine final : public StepEngine {
     for (int64_t m = 0; m < state.size(); ++m) views_.push_back(ViewParameters(encoder_.layout(), state.parameters[m]));
   }
 
-  // Packs the weights of some members and makes their tables of biases; and the keep-bits of `keep_tiles` tiles.
+  // Packs the weights of some members and makes their tables; and the keep-bits of `keep_tiles` tiles.
   void PrepareMembers(const LanesPass& pass, const std::vector<int64_t>& members, bool backward, int64_t keep_tiles) {
     const int64_t count = static_cast<int64_t>(members.size()), parts = model_.layers + 1;
     packed_size_ = (kernels_.packed_size(model_) + 15) / 16 * 16;
     packed_.AtLeast(count * packed_size_);
     const bool tables = pass.pass().bias_trained;
-    if (tables) bias_.resize(static_cast<size_t>(count * pass.BiasSize()));
+    if (tables) tables_.resize(static_cast<size_t>(count * pass.TablesSize()));
     pool_.Run(keep_tiles + count * parts + (tables ? count * model_.layers : 0), [&](int64_t item) {
       if (item < keep_tiles) {
         pass.FillKeep(item, keep_.data() + item * pass.KeepSize());
@@ -226,31 +228,42 @@ class LanesEngine final : public StepEngine {
       const torch::NoGradGuard no_grad;
       const int64_t slot = item / model_.layers;
       const int layer = static_cast<int>(item % model_.layers);
-      const Tensor table = encoder_.encoding().BiasTable(pass.batch().positions.distances[static_cast<size_t>(layer)],
-                                                         views_[static_cast<size_t>(members[static_cast<size_t>(slot)])], layer);
-      pass.PutBias(table, layer, bias_.data() + slot * pass.BiasSize());
+      const Distances& distances = pass.batch().positions.distances[static_cast<size_t>(layer)];
+      const ParameterSet& parameters = views_[static_cast<size_t>(members[static_cast<size_t>(slot)])];
+      float* to = tables_.data() + slot * pass.TablesSize();
+      if (pass.pass().distance_keys) {
+        pass.PutContent(encoder_.encoding().Content(distances, parameters, layer), layer, to);
+      } else {
+        pass.PutBias(encoder_.encoding().BiasTable(distances, parameters, layer), layer, to);
+      }
     });
   }
 
-  lanes::Member MemberAt(const LanesPass& pass, int64_t slot, int64_t member) const {
+  lanes::Member MemberAt(const LanesPass& pass, int64_t slot, int64_t member) {
     const float* parameters = parameters_ + member * model_.stride;
     const lanes::Pass& shared = pass.pass();
-    const float* bias = nullptr;
-    if (shared.bias != lanes::Bias::kNone) bias = shared.bias_trained ? bias_.data() + slot * pass.BiasSize() : pass.bias().data();
-    return {.parameters = parameters,
-            .packed = packed_.data() + slot * packed_size_,
-            .addition = shared.table_trained ? parameters + model_.table : pass.addition(),
-            .bias = bias};
+    lanes::Member here = {.parameters = parameters,
+                          .packed = packed_.data() + slot * packed_size_,
+                          .addition = shared.table_trained ? parameters + model_.table : pass.addition()};
+    if (shared.bias_trained) {
+      const lanes::TableGradients tables = pass.Tables(tables_.data() + slot * pass.TablesSize());
+      here.bias = tables.bias;
+      here.distance_keys = tables.distance_keys;
+      here.content_bias = tables.content_bias;
+    } else if (shared.bias != lanes::Bias::kNone) {
+      here.bias = pass.bias().data();
+    }
+    return here;
   }
 
   // Floats from one unit's gradient of tables to the next.
-  static int64_t BiasGradientStride(const LanesPass& pass) { return pass.pass().bias_trained ? (pass.BiasSize() + 15) / 16 * 16 : 0; }
+  static int64_t TableGradientStride(const LanesPass& pass) { return pass.pass().bias_trained ? (pass.TablesSize() + 15) / 16 * 16 : 0; }
 
   // Forward and backward of all tiles; each group leaves its gradient in a buffer of its own.
   void Units(const LanesPass& pass, const std::vector<int64_t>& members, int64_t groups, int64_t tiles_per_group, std::vector<double>& losses) {
-    const int64_t units = static_cast<int64_t>(members.size()) * groups, bias_stride = BiasGradientStride(pass);
+    const int64_t units = static_cast<int64_t>(members.size()) * groups, tables_stride = TableGradientStride(pass);
     unit_gradients_.AtLeast(units * model_.stride);
-    bias_gradients_.AtLeast(units * bias_stride);
+    table_gradients_.AtLeast(units * tables_stride);
     std::vector<double> unit_losses(static_cast<size_t>(units), 0);
     const double weight = 1.0 / static_cast<double>(pass.batch().size * pass.batch().outputs);
     const int64_t work_size = kernels_.work_size(model_, pass.pass(), true);
@@ -259,15 +272,19 @@ class LanesEngine final : public StepEngine {
       const lanes::Member member = MemberAt(pass, slot, members[static_cast<size_t>(slot)]);
       float* gradient = unit_gradients_.data() + unit * model_.stride;
       std::fill_n(gradient, model_.stride, 0.0f);
-      float* bias_gradient = bias_stride == 0 ? nullptr : bias_gradients_.data() + unit * bias_stride;
-      std::fill_n(bias_gradient, bias_stride, 0.0f);
+      lanes::TableGradients tables;
+      if (tables_stride > 0) {
+        float* to = table_gradients_.data() + unit * tables_stride;
+        std::fill_n(to, tables_stride, 0.0f);
+        tables = pass.Tables(to);
+      }
       std::unique_ptr<Workspace> workspace = TakeWorkspace();
       float* work = workspace->work.AtLeast(work_size);
       double loss = 0;
       for (int64_t t = group * tiles_per_group; t < std::min(pass.tiles(), (group + 1) * tiles_per_group); ++t) {
         lanes::Tile tile = pass.Tile(t);
         if (pass.KeepSize() > 0) tile.keep = keep_.data() + t * pass.KeepSize();
-        loss += kernels_.train(model_, pass.pass(), member, tile, weight, work, gradient, bias_gradient);
+        loss += kernels_.train(model_, pass.pass(), member, tile, weight, work, gradient, tables);
       }
       unit_losses[static_cast<size_t>(unit)] = loss;
       PutBack(std::move(workspace));
@@ -279,7 +296,7 @@ class LanesEngine final : public StepEngine {
 
   // Sums of the groups, in order, into gradients_.
   void AddGroups(const LanesPass& pass, const std::vector<int64_t>& members, int64_t groups) {
-    const int64_t parts = static_cast<int64_t>(reduced_.size()) + 1, bias_stride = BiasGradientStride(pass);
+    const int64_t parts = static_cast<int64_t>(reduced_.size()) + 1, tables_stride = TableGradientStride(pass);
     pool_.Run(static_cast<int64_t>(members.size()) * parts, [&](int64_t item) {
       const int64_t slot = item / parts, part = item % parts, member = members[static_cast<size_t>(slot)];
       if (part + 1 < parts) {
@@ -288,17 +305,23 @@ class LanesEngine final : public StepEngine {
         const int64_t columns = transposed ? parameter->shape[0] : parameter->size, rows = parameter->size / columns;
         kernels_.reduce(unit_gradients_.data() + slot * groups * model_.stride + parameter->offset, groups, model_.stride, rows, columns,
                         transposed, gradients_.data_ptr<float>() + member * model_.stride + parameter->offset);
-      } else if (bias_stride > 0) {
+      } else if (tables_stride > 0) {
         const torch::NoGradGuard no_grad;
-        float* sum = bias_gradients_.data() + slot * groups * bias_stride;
-        kernels_.reduce(sum, groups, bias_stride, 1, bias_stride, false, sum);
-        const ParameterSet& into = gradient_views_[static_cast<size_t>(member)];
+        float* sum = table_gradients_.data() + slot * groups * tables_stride;
+        kernels_.reduce(sum, groups, tables_stride, 1, tables_stride, false, sum);
+        const ParameterSet &parameters = views_[static_cast<size_t>(member)], &into = gradient_views_[static_cast<size_t>(member)];
         for (const Parameter& parameter : encoder_.EncodingParameters()) {
           std::fill_n(gradients_.data_ptr<float>() + member * model_.stride + parameter.offset, parameter.size, 0.0f);
         }
         for (int layer = 0; layer < model_.layers; ++layer) {
-          encoder_.encoding().AddBiasGradient(pass.batch().positions.distances[static_cast<size_t>(layer)],
-                                              views_[static_cast<size_t>(member)], layer, pass.BiasGradient(sum, layer), into);
+          const Distances& distances = pass.batch().positions.distances[static_cast<size_t>(layer)];
+          const Encoding& encoding = encoder_.encoding();
+          if (pass.pass().distance_keys) {
+            const ContentTerm content = encoding.Content(distances, parameters, layer);
+            encoding.AddContentGradient(distances, layer, pass.ContentGradient(content, layer, sum), into);
+          } else {
+            encoding.AddBiasGradient(distances, parameters, layer, pass.BiasGradient(sum, layer), into);
+          }
         }
       }
     });
@@ -388,9 +411,9 @@ class LanesEngine final : public StepEngine {
   Tensor gradients_;                          // [E, stride].
   int64_t packed_size_ = 0;
   Floats packed_;                // [members at a time][packed_size_].
-  std::vector<float> bias_;      // Tables, [members at a time][BiasSize()].
+  std::vector<float> tables_;    // [members at a time][TablesSize()].
   Floats unit_gradients_;        // [members at a time][groups][stride].
-  Floats bias_gradients_;        // [members at a time][groups][BiasGradientStride()].
+  Floats table_gradients_;       // [members at a time][groups][TableGradientStride()].
   std::vector<uint16_t> keep_;   // [tiles][KeepSize()].
   Synchronized<std::vector<std::unique_ptr<Workspace>>> free_;
 };

@@ -9,6 +9,8 @@ namespace longreach::trainer {
 namespace {
 
 constexpr float kLog2e = 1.44269504088896f;
+constexpr int K = lanes::kHeadDim;
+constexpr float kInverseRootK = 0.353553390593273762f;
 
 }  // namespace
 
@@ -65,6 +67,7 @@ void LanesPass::MakePositions() {
   if (positions.distances.empty()) return;
   pass_.bias = lanes::Bias::kByOffset;
   pass_.bias_trained = trained;
+  pass_.distance_keys = encoder_.encoding().AddsContent();
   for (const Distances& distances : positions.distances) {
     const int64_t center = distances.Entry(0, 0);
     centers_.push_back(static_cast<int32_t>(center));
@@ -76,7 +79,7 @@ void LanesPass::MakePositions() {
   pass_.centers = centers_.data();
   if (!positions_.empty()) pass_.positions = positions_.data();
   if (trained) return;
-  bias_.assign(static_cast<size_t>(BiasSize()), 0);
+  bias_.assign(static_cast<size_t>(TablesSize()), 0);
   for (size_t layer = 0; layer < terms.bias_tables.size(); ++layer) PutBias(terms.bias_tables[layer], static_cast<int>(layer), bias_.data());
 }
 
@@ -120,21 +123,76 @@ void LanesPass::FillKeep(int64_t tile, uint16_t* keep) const {
   }
 }
 
-void LanesPass::PutBias(const Tensor& table, int layer, float* bias) const {
+lanes::TableGradients LanesPass::Tables(float* tables) const {
+  float* const keys = tables + BiasSize();
+  return {.bias = tables, .distance_keys = pass_.distance_keys ? keys : nullptr, .content_bias = pass_.distance_keys ? keys + KeysSize() : nullptr};
+}
+
+void LanesPass::PutBias(const Tensor& table, int layer, float* tables) const {
   const int64_t heads = settings_.model.heads;
   const Tensor values_HR = table.contiguous();
   const float* from = values_HR.data_ptr<float>();
   const int64_t entries = values_HR.size(1);
   for (int64_t h = 0; h < heads; ++h) {
-    float* to = bias + (layer * heads + h) * pass_.bias_stride;
+    float* to = Tables(tables).bias + (layer * heads + h) * pass_.bias_stride;
     for (int64_t r = 0; r < entries; ++r) to[r] = *from++ * kLog2e;
   }
 }
 
-Tensor LanesPass::BiasGradient(float* gradient, int layer) const {
+Tensor LanesPass::BiasGradient(float* gradients, int layer) const {
   const int64_t heads = settings_.model.heads;
   const int64_t entries = batch_.positions.distances[static_cast<size_t>(layer)].values().numel();
-  return at::from_blob(gradient + layer * heads * pass_.bias_stride, {heads, entries}, {pass_.bias_stride, 1}, at::kFloat);
+  return at::from_blob(Tables(gradients).bias + layer * heads * pass_.bias_stride, {heads, entries}, {pass_.bias_stride, 1}, at::kFloat);
+}
+
+void LanesPass::PutContent(const ContentTerm& content, int layer, float* tables) const {
+  const int64_t heads = settings_.model.heads, dim = heads * K, entries = content.keys.size(0);
+  const lanes::TableGradients to = Tables(tables);
+  const float *u = content.content_bias.data_ptr<float>(), *v = content.relative_bias.data_ptr<float>();
+  std::copy_n(u, dim, to.content_bias + layer * dim);
+  Tensor bias_HR = at::empty({heads, entries}, at::kFloat);
+  float* bias = bias_HR.data_ptr<float>();
+  for (int64_t h = 0; h < heads; ++h) {
+    const float* from = content.keys.data_ptr<float>() + h * K;
+    float* keys = to.distance_keys + (layer * heads + h) * pass_.bias_stride * K;
+    for (int64_t r = 0; r < entries; ++r, from += dim, keys += K) {
+      float sum = 0;
+      for (int64_t j = 0; j < K; ++j) {
+        keys[j] = from[j];
+        sum += (v[h * K + j] - u[h * K + j]) * from[j];
+      }
+      *bias++ = sum * kInverseRootK;
+    }
+  }
+  PutBias(bias_HR, layer, tables);
+}
+
+ContentTerm LanesPass::ContentGradient(const ContentTerm& content, int layer, float* gradients) const {
+  const int64_t heads = settings_.model.heads, dim = heads * K, entries = content.keys.size(0);
+  const lanes::TableGradients sums = Tables(gradients);
+  const float *u = content.content_bias.data_ptr<float>(), *v = content.relative_bias.data_ptr<float>();
+  ContentTerm gradient = {.content_bias = at::empty({heads, K}, at::kFloat),
+                          .relative_bias = at::empty({heads, K}, at::kFloat),
+                          .keys = at::empty({entries, dim}, at::kFloat)};
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t row = (layer * heads + h) * pass_.bias_stride;
+    double of_bias[K] = {};
+    for (int64_t r = 0; r < entries; ++r) {
+      const float* key = content.keys.data_ptr<float>() + r * dim + h * K;
+      float* to = gradient.keys.data_ptr<float>() + r * dim + h * K;
+      const float g = sums.bias[row + r] * kInverseRootK;
+      for (int64_t j = 0; j < K; ++j) {
+        to[j] = sums.distance_keys[(row + r) * K + j] + g * (v[h * K + j] - u[h * K + j]);
+        of_bias[j] += static_cast<double>(g) * static_cast<double>(key[j]);
+      }
+    }
+    for (int64_t j = 0; j < K; ++j) {
+      const int64_t at = h * K + j;
+      gradient.relative_bias.data_ptr<float>()[at] = static_cast<float>(of_bias[j]);
+      gradient.content_bias.data_ptr<float>()[at] = static_cast<float>(static_cast<double>(sums.content_bias[layer * dim + at]) - of_bias[j]);
+    }
+  }
+  return gradient;
 }
 
 }  // namespace longreach::trainer

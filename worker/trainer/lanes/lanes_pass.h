@@ -31,16 +31,27 @@ class LanesPass {
 
   // The rows that an untrained encoding adds; else null.
   const float* addition() const { return addition_.defined() ? addition_.data_ptr<float>() : nullptr; }
-  // Floats of all tables of biases of a member.
-  int64_t BiasSize() const { return settings_.model.layers * settings_.model.heads * pass_.bias_stride; }
-  // Puts the table of a layer, [H, R], where the kernels want it. `bias` has BiasSize() floats.
-  void PutBias(const Tensor& table, int layer, float* bias) const;
-  // The gradient of a layer's table as a view of `gradient`, which has BiasSize() floats.
-  Tensor BiasGradient(float* gradient, int layer) const;
+  // Floats of all tables of a member: biases; with keys of distances these and the queries' biases.
+  int64_t TablesSize() const {
+    const int64_t content_biases = int64_t{settings_.model.layers} * settings_.model.embedding_dim;
+    return BiasSize() + KeysSize() + (pass_.distance_keys ? content_biases : 0);
+  }
+  // Where they, or their gradients, lie in so many floats.
+  lanes::TableGradients Tables(float* tables) const;
+  // Puts the table of a layer, [H, R], where the kernels want it.
+  void PutBias(const Tensor& table, int layer, float* tables) const;
+  // The gradient of a layer's table as a view of the gradients of tables.
+  Tensor BiasGradient(float* gradients, int layer) const;
+  // The same of Transformer-XL's term. (q + u) k + (q + v) r is (q + u) (k + r) + (v - u) r: keys that belong to distances
+  // alone, and a table of biases.
+  void PutContent(const ContentTerm& content, int layer, float* tables) const;
+  ContentTerm ContentGradient(const ContentTerm& content, int layer, float* gradients) const;
   // The tables of an untrained encoding; empty if it has none.
   const std::vector<float>& bias() const { return bias_; }
 
  private:
+  int64_t BiasSize() const { return settings_.model.layers * settings_.model.heads * pass_.bias_stride; }
+  int64_t KeysSize() const { return pass_.distance_keys ? BiasSize() * lanes::kHeadDim : 0; }
   void MakeTiles();
   void MakePositions();
   void MakeKeep();

@@ -38,7 +38,7 @@ struct Kept {
 // One thread's workspace.
 struct Work {
   Kept layer[kMaxLayers + 1];
-  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *sums, *z, *du, *logits;
+  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits;
   int64_t ld = 0;      // An odd number of cache lines: rows do not collide in the first cache.
   int64_t floats = 0;  // Of all.
 
@@ -88,7 +88,9 @@ struct Work {
     tokens = rows(m.dim);
     pairs = rows(2 * kQueryBlock);
     sums = take((5 * m.dim + m.mlp) * int64_t{kLanes});
-    dbias = pass.bias == Bias::kByOffset && pass.bias_trained ? take(m.heads * pass.bias_stride * kLanes) : nullptr;
+    const bool by_offset = pass.bias == Bias::kByOffset;
+    dbias = by_offset && pass.bias_trained ? take(m.heads * pass.bias_stride * kLanes) : nullptr;
+    dkeys = by_offset && pass.distance_keys ? take(pass.bias_stride * K * kLanes) : nullptr;
   }
 };
 
@@ -186,9 +188,10 @@ struct SumRows {
 };
 
 // Queries, keys and values of a block; keys and values only without `query`. Rotated, if the pass says so: rows come a
-// whole pair at a time.
+// whole pair at a time. `content_bias` [D] is added to the queries, if it is there.
 template <int TB>
-LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, int layer, const Kept& kept, int64_t ld, int t, bool query) {
+LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, const float* content_bias, int layer, const Kept& kept,
+                              int64_t ld, int t, bool query) {
   const int skip = query ? 0 : m.dim;
   const int64_t panel = int64_t{kPanel} * m.dim;
   const float* rotation = pass.rotation == nullptr ? nullptr : pass.rotation + (static_cast<int64_t>(layer) * pass.tape + t) * K;
@@ -203,6 +206,11 @@ LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* pac
           sum[r][i] = x * c - y * s;
           sum[r + 1][i] = y * c + x * s;
         }
+      }
+    }
+    if (content_bias != nullptr && n < m.dim) {
+      LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
+        LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[r][i] = sum[r][i] + Splat(content_bias[n + r]);
       }
     }
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
