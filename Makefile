@@ -19,7 +19,7 @@ QUICKSTART := build/quickstart/quickstart.db
 CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
   -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
 
-.PHONY: help setup setup-tests setup-faults build quickstart test sanitize faults bench-scheduler clean
+.PHONY: help setup setup-tests setup-faults build quickstart test sanitize faults bench-scheduler bench-trainer clean
 
 help:  ## Print this.
 	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
@@ -87,6 +87,15 @@ bench-scheduler: setup-tests  ## Set up, build, measure the scheduler (half an h
 	@ninja -C $(BUILD) -j$(JOBS) bin/longreach bin/longreach-scheduler bin/fake-workers bin/bench-limits \
 	  $(if $(filter ON,$(LONGREACH_TRAINER)),bin/longreach-worker)
 	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/scheduler.py --form $(BENCH) --json build/bench/scheduler.json
+
+bench-trainer: setup-tests  ## Set up, build, measure the trainer; REFERENCE=DIR JAX=DIR for JAX beside it, ONLY=.. for some cells.
+	@test $(LONGREACH_TRAINER) = ON || { echo "bench-trainer needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }
+	@echo "build: the programs, $(JOBS) at a time"
+	@$(CONFIGURE)
+	@ninja -C $(BUILD) -j$(JOBS) bin/longreach bin/longreach-scheduler bin/longreach-worker
+	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/trainer.py --form $(BENCH) --json build/bench/trainer.json \
+	  $(if $(REFERENCE),--reference $(REFERENCE)) $(if $(JAX),--jax $(JAX)) $(if $(ONLY),--only '$(ONLY)') \
+	  $(if $(filter full,$(BENCH)),--page docs/benchmarks/trainer.md)
 
 clean:  ## Remove the build folder, and with it the quickstart's store. LibTorch in .venv stays.
 	rm -rf build

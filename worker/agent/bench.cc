@@ -152,15 +152,17 @@ int RunBench(const BenchOptions& options) {
   if (options.json) {
     fmt::print("{{\"schema\": \"longreach/v1\", \"task\": \"{}\", \"encoding\": \"{}\", \"pack\": {}, \"batch_size\": {}, "
                "\"engine\": \"{}\", \"job_steps_per_second\": {}, \"gflops\": {}, \"gemm_peak_gflops\": {}, \"ratio\": {}, "
-               "\"eval_sequences_per_second\": {}, \"peak_memory_bytes\": {}}}\n",
+               "\"eval_sequences_per_second\": {}, \"cpu_ms_per_job_step\": {}, \"cpu_ms_per_eval_sequence\": {}, "
+               "\"peak_memory_bytes\": {}}}\n",
                options.task, options.encoding, options.pack, batch, result->engine, result->job_steps_per_second,
-               result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second, PeakMemory());
+               result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second, result->cpu_ms_per_job_step,
+               result->cpu_ms_per_eval_sequence, PeakMemory());
   } else {
     fmt::print("{} with {}, pack of {}, batch {}, engine {}\n", options.task, options.encoding, options.pack, batch,
                result->engine);
-    fmt::print("  {:10.2f} job-steps/s\n  {:10.1f} GFLOP/s in matrix products\n  {:10.1f} GFLOP/s GEMM peak\n"
+    fmt::print("  {:10.2f} job-steps/s\n  {:10.2f} ms of processor time each\n  {:10.1f} GFLOP/s in matrix products\n  {:10.1f} GFLOP/s GEMM peak\n"
                "  {:10.3f} of the peak\n",
-               result->job_steps_per_second, result->gflops, result->gemm_peak_gflops, ratio);
+               result->job_steps_per_second, result->cpu_ms_per_job_step, result->gflops, result->gemm_peak_gflops, ratio);
     if (result->eval_sequences_per_second > 0) {
       fmt::print("  {:10.1f} test sequences/s\n", result->eval_sequences_per_second);
     }

@@ -1,4 +1,6 @@
 // How fast a pack trains and is tested on this machine, beside what its matrix products could reach.
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -19,6 +21,13 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Processor time of this process, all threads together.
+double CpuMs() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
 // The best rate of float32 products of `size` x `size` in `seconds`: one product on each thread, all at once.
@@ -83,6 +92,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   const std::vector<int> lengths = request.settings.training.lengths;
   for (const int length : {lengths.front(), lengths.back()}) step(length);  // Warm.
   double steps = 0, flop = 0;
+  const double cpu_before = CpuMs();
   const Clock::time_point start = Clock::now();
   // Whole rounds through the lengths, so that their mix is that of training.
   while (steps == 0 || SecondsSince(start) < 7 * share) {
@@ -93,6 +103,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
     }
   }
   const double seconds = SecondsSince(start);
+  result.cpu_ms_per_job_step = (CpuMs() - cpu_before) / (steps * request.pack);
   result.job_steps_per_second = steps * request.pack / seconds;
   result.gflops = flop * request.pack / seconds / 1e9;
   result.gemm_peak_gflops =
@@ -101,12 +112,14 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   // Tests at the longest length.
   const Batch batch = problems.at(lengths.back())->TestBatch(use, lengths.back(), 0);
   double sequences = 0;
+  const double cpu_before_test = CpuMs();
   const Clock::time_point test_start = Clock::now();
   while (sequences == 0 || SecondsSince(test_start) < share) {
     engine->Evaluate(batch, state, [] {});
     sequences += static_cast<double>(batch.size * request.pack);
   }
   result.eval_sequences_per_second = sequences / SecondsSince(test_start);
+  result.cpu_ms_per_eval_sequence = (CpuMs() - cpu_before_test) / sequences;
   return result;
 }
 

@@ -225,6 +225,9 @@ struct BenchResult {
   double gflops = 0;             // Matmuls only, by MatmulFlops().
   double gemm_peak_gflops = 0;   // Largest float32 GEMM rate seen in the same run.
   double eval_sequences_per_second = 0;
+  // The same as processor time of all threads, which other work on the machine disturbs less. On CUDA the host's.
+  double cpu_ms_per_job_step = 0;
+  double cpu_ms_per_eval_sequence = 0;
   std::string engine;
 };
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request);

@@ -121,6 +121,7 @@ TEST(BenchTest, MeasuresStepsProductsAndTests) {
 
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_GT(result->job_steps_per_second, 0);
+  EXPECT_GT(result->cpu_ms_per_job_step, 0);
   EXPECT_GT(result->gflops, 0);
   EXPECT_GT(result->gemm_peak_gflops, result->gflops);
   EXPECT_GT(result->eval_sequences_per_second, 0);

@@ -1,0 +1,181 @@
+"""The tables of the trainer's benchmark, from the figures of trainer.py."""
+import math
+import statistics
+
+BEGIN = "<!-- Tables of tests/bench/trainer.py, which writes them anew: -->"
+END = "<!-- End of these tables. -->"
+SEQUENCES = 500
+
+
+def geometric_mean(values):
+    return math.prod(values) ** (1 / len(values))
+
+
+def figure(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def seconds(sequences_per_second):
+    return f"{SEQUENCES / sequences_per_second:.2g} s" if sequences_per_second < SEQUENCES else f"{1e3 * SEQUENCES / sequences_per_second:.0f} ms"
+
+
+def of_part(everything, part):
+    """{(task, encoding): figures}."""
+    return {tuple(name.split("/")[1:]): figures for name, figures in everything["cells"].items() if name.startswith(part + "/")}
+
+
+def in_full(cells):
+    """Those of the full form: the others say nothing about speed."""
+    return {name: figures for name, figures in cells.items() if figures["form"] == "full"}
+
+
+def loads_of(cells):
+    loads = [load for figures in cells.values() for load in figures["loads"]]
+    return f"load average {min(loads):.1f} to {max(loads):.1f}" if loads else ""
+
+
+def column(values):
+    return list(dict.fromkeys(values))
+
+
+def grid(lines, head, rows):
+    lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows] + [""]
+
+
+def mean_and_least(ratios):
+    least = min(ratios, key=ratios.get)
+    return f"Geometric mean over {len(ratios)} cells: {geometric_mean(list(ratios.values())):.2f}. Least: {ratios[least]:.2f} ({least[0]}, {least[1]}). "
+
+
+def train_tables(cells):
+    tasks, encodings = column(task for task, _ in cells), column(encoding for _, encoding in cells)
+
+    def cell(task, encoding):
+        one = cells.get((task, encoding))
+        if one is None:
+            return ""
+        ours = figure(one["longreach_per_second"]) + ("" if one["engine"].startswith("lanes") else f" ({one['engine']})")
+        if "reference_per_second" not in one:
+            return ours
+        return f"{ours} : {figure(one['reference_per_second'])} = **{one['over_reference']:.1f}**"
+
+    def cpu_cell(task, encoding):
+        one = cells.get((task, encoding))
+        if one is None or "cpu_over_reference" not in one:
+            return ""
+        return f"{figure(one['longreach_cpu_ms'])} : {figure(one['reference_cpu_ms'])} = **{one['cpu_over_reference']:.1f}**"
+
+    ratios = {name: one["over_reference"] for name, one in cells.items() if "over_reference" in one}
+    lengths = "; lengths ".join(column(one["measured_lengths"] for one in cells.values()))
+    lines = [f"**Updates a second of one job{', Longreach : reference = ratio' if ratios else ''}** ({loads_of(cells)}). Lengths {lengths} in turn stand for 1..40.", ""]
+    grid(lines, ["encoding", *tasks], [[encoding, *(cell(task, encoding) for task in tasks)] for encoding in encodings])
+    if ratios:
+        lines += [mean_and_least(ratios) +
+                  f"The reference compiled {statistics.median(one['reference_compile_seconds'] for one in cells.values() if 'over_reference' in one):.0f} s "
+                  "(median) for each cell, at the lengths measured; this is not counted.", ""]
+        lines += ["**Processor time of an update in ms, Longreach : reference = ratio**: all threads together, which other work on the machine disturbs less.", ""]
+        grid(lines, ["encoding", *tasks], [[encoding, *(cpu_cell(task, encoding) for task in tasks)] for encoding in encodings])
+        lines += [mean_and_least({name: one["cpu_over_reference"] for name, one in cells.items() if "over_reference" in one}), ""]
+    return lines
+
+
+def peak_tables(cells):
+    lines = [f"**Of the GEMM peak, at one length** ({loads_of(cells)}). Nominal FLOP of the matrix products against the best float32 product of LibTorch "
+             "in the same process.", ""]
+    grid(lines, ["task", "encoding", "GFLOP/s", "GEMM peak", "share"],
+         [[task, encoding, figure(one["gflops"]), figure(one["gemm_peak_gflops"]), f"{100 * one['share']:.0f} %"] for (task, encoding), one in cells.items()])
+    return lines
+
+
+def test_tables(cells):
+    rows, ratios = [], []
+    for (task, encoding), one in cells.items():
+        for length, at in one["lengths"].items():
+            row = [task, encoding, length, seconds(at["longreach_per_second"]), "", "", ""]
+            if "over_reference" in at:
+                row[-3:] = [seconds(at["reference_per_second"]), f"{at['over_reference']:.1f}", f"{at['cpu_over_reference']:.1f}"]
+                ratios.append(at["over_reference"])
+            rows.append(row)
+    lines = [f"**Tests of {SEQUENCES} sequences** ({loads_of(cells)}), in batches of 64 on both sides, sampling and compilation not counted.", ""]
+    grid(lines, ["task", "encoding", "length", "Longreach", "reference", "ratio", "by processor time"], rows)
+    if ratios:
+        lines += [f"Geometric mean of the ratios: {geometric_mean(ratios):.1f}.", ""]
+    return lines
+
+
+def pack_tables(cells):
+    lines = [f"**Packs: job-steps a second** ({loads_of(cells)}).", ""]
+    grid(lines, ["task", "encoding", "jobs", "job-steps/s", "over one job"],
+         [[task, encoding, jobs, figure(at["per_second"]), f"{at['over_alone']:.2f}"] for (task, encoding), one in cells.items() for jobs, at in one["jobs"].items()])
+    return lines
+
+
+def engine_tables(cells):
+    lines = [f"**Engines, forced by `--engine`: updates a second of one job** ({loads_of(cells)}).", ""]
+    grid(lines, ["task", "encoding", "engine", "updates/s", "over libtorch", "ms of processor time", "over libtorch"],
+         [[task, encoding, name, figure(at["per_second"]), f"{at['over_libtorch']:.2f}", figure(at["cpu_ms"]), f"{at['cpu_over_libtorch']:.2f}"]
+          for (task, encoding), one in cells.items() for name, at in one["engines"].items()])
+    return lines
+
+
+def product_tables(cells):
+    lines = [f"**The whole product beside the bench** ({loads_of(cells)}): the updates of a job over the time from its lease to its result, with "
+             "start, checkpoints, progress and a small test.", ""]
+    grid(lines, ["task", "encoding", "product", "bench", "ratio"],
+         [[task, encoding, figure(one["product_per_second"]), figure(one["bench_per_second"]), f"{one['over_bench']:.2f}"] for (task, encoding), one in cells.items()])
+    return lines
+
+
+def aims(everything):
+    """Aim, what was reached, and whether that is enough; of what was measured."""
+    rows = []
+
+    def row(what, value, least, shown):
+        rows.append([what, shown(least), shown(value), "yes" if value >= least else "no"])
+
+    def times(value):
+        return f"{value:.1f} x"
+
+    def percent(value):
+        return f"{100 * value:.0f} %"
+
+    train = [one["over_reference"] for one in in_full(of_part(everything, "train")).values() if "over_reference" in one]
+    if train:
+        row(f"updates/s over the reference, geometric mean of {len(train)} cells", geometric_mean(train), 8, times)
+        row("the least cell", min(train), 5, times)
+    peaks = in_full(of_part(everything, "peak"))
+    for single, least in ((False, 0.7), (True, 0.85)):
+        shares = [one["share"] for (task, _), one in peaks.items() if (task == "even_pairs") == single]
+        if shares:
+            row(f"of the GEMM peak, {'one output' if single else 'an output for each input'}, the least", min(shares), least, percent)
+    tests = [at["over_reference"] for one in in_full(of_part(everything, "test")).values() for at in one["lengths"].values() if "over_reference" in at]
+    if tests:
+        row("tests over the reference, geometric mean", geometric_mean(tests), 15, times)
+    return rows
+
+
+TABLES = {"train": train_tables, "peak": peak_tables, "test": test_tables, "pack": pack_tables, "engine": engine_tables, "product": product_tables}
+
+
+def tables(everything):
+    dates = column(figures["date"] for figures in everything["cells"].values())
+    rounds = column(f"{figures['rounds']} rounds of {figures['seconds']:g} s" for figures in everything["cells"].values())
+    lines = [f"{everything['machine']}. {', '.join(dates)}; {', '.join(rounds)}." + (f" Reference: {everything['reference']}." if "reference" in everything else ""), ""]
+    rows = aims(everything)
+    if rows:
+        grid(lines, ["what", "aim", "measured", "reached"], rows)
+    for part, make in TABLES.items():
+        cells = of_part(everything, part)
+        if cells:
+            lines += make(cells)
+    return "\n".join(lines)
+
+
+def page_text(page, text):
+    """The page with these tables in place of those that it has."""
+    before, found, rest = page.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not found or not ended:
+        raise SystemExit(f"--page: the page has no lines '{BEGIN}' and '{END}'; put them where the tables belong")
+    return f"{before}{BEGIN}\n\n{text}\n{END}{after}"
