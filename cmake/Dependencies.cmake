@@ -13,6 +13,9 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
+# SentencePiece, for longreach-tokenizer alone.
+find_path(SENTENCEPIECE_INCLUDE sentencepiece_processor.h REQUIRED)
+find_library(SENTENCEPIECE_LIBRARY sentencepiece REQUIRED)
 # minizip comes without CMake files.
 find_path(MINIZIP_INCLUDE minizip/unzip.h REQUIRED)
 find_library(MINIZIP_LIBRARY minizip REQUIRED)

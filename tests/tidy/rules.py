@@ -16,7 +16,9 @@ MAY_INCLUDE = {
     "scheduler/service": ["scheduler/core", "scheduler/experiments", "store", "proto"],
     "scheduler/.": ["scheduler", "store", "proto"],
     "worker/data": ["proto/base"],
-    "worker/trainer": ["proto/base", "proto/catalog", "worker/data"],
+    "worker/tokenizer": ["proto/base"],
+    "worker/tokenizer/program": ["worker/tokenizer/contract.h"],
+    "worker/trainer": ["proto/base", "proto/catalog", "worker/data", "worker/tokenizer"],
     "worker/agent": ["worker/trainer/train.h", "proto"],
     "worker/.": ["worker/agent", "worker/data", "worker/trainer/train.h", "proto"],
     "client": ["proto"],
@@ -30,6 +32,7 @@ EXTERNAL = {
     "ATen/": ["worker/trainer", "tests"],
     "c10/": ["worker/trainer", "tests"],
     "cuda": ["worker/trainer", "tests"],
+    "sentencepiece": ["worker/tokenizer/program"],  # Its library exports a protobuf of its own.
     "sqlite3": ["store", "tests"],
     "openssl/": ["proto/base", "proto/access", "tests"],
     "jpeglib.h": ["worker/data"],

@@ -16,6 +16,7 @@ void CheckNope(const std::filesystem::path& folder, Report& report) {
   CheckNopeRuns(set, report);
   CheckNopeFits(set, report);
   CheckNopeTexts(set, report);
+  CheckNopeTokenizer(set, report);
   for (const std::string& file : set.Unclaimed()) report.NotCovered(file);
 }
 

@@ -21,4 +21,7 @@ void CheckNopeFits(NopeSet& set, Report& report);
 // passkey.json, passkey_landmark.json, longbench/metrics.json, packed/.
 void CheckNopeTexts(NopeSet& set, Report& report);
 
+// tokenizer/, longbench/truncation.json, ids in passkey.json. longreach-tokenizer lies beside the program.
+void CheckNopeTokenizer(NopeSet& set, Report& report);
+
 }  // namespace longreach::golden

@@ -1,0 +1,26 @@
+// Passkey prompts as ids. Without torch.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "worker/tokenizer/tokenizer.h"
+#include "worker/trainer/llama/passkey.h"
+
+namespace longreach::trainer {
+
+struct PasskeyIds {
+  PasskeyLayout layout;
+  std::vector<int64_t> prompt;
+  std::vector<int64_t> answer;  // Right is a model that continues with exactly these.
+};
+
+// Tokens of the pieces with this key.
+absl::StatusOr<PasskeyCounts> CountPasskey(tokenizer::Tokenizer& tokenizer, std::string_view key);
+
+// The prompt of one test of a cell. Errors of LayOutPasskey() and of the tokenizer; INVALID_ARGUMENT: the joined prompt has more ids than
+// its length leaves it.
+absl::StatusOr<PasskeyIds> MakePasskeyIds(tokenizer::Tokenizer& tokenizer, int64_t length, int64_t position, std::string_view key);
+
+}  // namespace longreach::trainer
