@@ -134,6 +134,10 @@ absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t j
   return ReadSweeps(std::move(rows));
 }
 
+absl::StatusOr<std::optional<int64_t>> PositionInSweep(sql::Connection& db, int64_t sweep, int64_t job) {
+  return db.First<int64_t>("SELECT position FROM sweep_jobs WHERE sweep = ? AND job = ? AND role = 'member'", sweep, job);
+}
+
 absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference) {
   static const std::string kLast = SelectSweeps("ORDER BY asked_at DESC, num DESC LIMIT 1");
   static const std::string kNamed = SelectSweeps("WHERE name = ? ORDER BY asked_at DESC, num DESC LIMIT 1");

@@ -69,6 +69,8 @@ absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num);
 absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db);
 // The sweeps that have the job, as member or prerequisite, newest first.
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job);
+// Where in the sweep's order of expansion the job is; nothing if it is no member of it.
+absl::StatusOr<std::optional<int64_t>> PositionInSweep(sql::Connection& db, int64_t sweep, int64_t job);
 // A sweep by a reference as people write it: an id, its beginning (at least 4 digits), a name (the newest of that name),
 // or "last". NOT_FOUND with a suggestion; INVALID_ARGUMENT when several ids begin so.
 absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference);

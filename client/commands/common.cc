@@ -148,6 +148,8 @@ Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
   return grid;
 }
 
+std::string SystemsText(const v1::Job& job) { return Join({job.systems().begin(), job.systems().end()}, ", "); }
+
 Grid JobsGrid(const std::vector<v1::Job>& jobs) {
   Grid grid;
   grid.columns = {{"id", "ID"},
@@ -161,6 +163,9 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs) {
                   {"score", "SCORE", true},
                   {"failures", "FAILURES", true},
                   {"failure", "REASON"}};
+  // Only where there are some: what other sweeps print stays as it is.
+  const bool systems = std::ranges::any_of(jobs, [](const v1::Job& job) { return !job.systems().empty(); });
+  if (systems) grid.columns.insert(grid.columns.begin() + 1, GridColumn{"system", "SYSTEM"});
   for (const v1::Job& job : jobs) {
     grid.rows.push_back(
         {{.value = job.id(), .shown = ShortId(job.id())},
@@ -174,6 +179,7 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs) {
          job.has_score() ? NumberCell(job.score(), fmt::format("{:.4f}", job.score())) : MissingCell(),
          NumberCell(job.failures()),
          TextCell(job.failure())});
+    if (systems) grid.rows.back().insert(grid.rows.back().begin() + 1, TextCell(SystemsText(job)));
   }
   return grid;
 }

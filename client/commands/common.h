@@ -55,6 +55,8 @@ std::string WhereFlags(Session& session);
 
 Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps);
 Grid JobsGrid(const std::vector<v1::Job>& jobs);
+// Its systems, as a list; "" if it has none.
+std::string SystemsText(const v1::Job& job);
 
 // One sweep after a change: its line, or JSON, or with --quiet its bare id.
 void PrintSweep(Session& session, const v1::Sweep& sweep);

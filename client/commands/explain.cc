@@ -29,7 +29,8 @@ class Explain final : public Command {
       return kDone;
     }
     const v1::Job& job = response.job();
-    session.out() << fmt::format("job {} ({} {}, learning rate {}, seed {}) is {}\n", ShortId(job.id()),
+    const std::string systems = job.systems().empty() ? "" : fmt::format("system {}, ", Printable(SystemsText(job)));
+    session.out() << fmt::format("job {} ({}{} {}, learning rate {}, seed {}) is {}\n", ShortId(job.id()), systems,
                                  Printable(job.task()), Printable(job.encoding()),
                                  ShortestNumber(job.learning_rate()), job.seed(), Printable(job.state()));
     for (const std::string& reason : response.reasons()) {

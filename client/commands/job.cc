@@ -28,6 +28,7 @@ void PrintFailure(Session& session, Connection& connection, const v1::Job& job) 
 void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   const v1::Job& job = response.job();
   out << fmt::format("job {}\n", Printable(job.id()));
+  if (!job.systems().empty()) out << fmt::format("  system {}\n", Printable(SystemsText(job)));
   out << fmt::format("  {} {}, learning rate {}, seed {}\n", Printable(job.task()), Printable(job.encoding()),
                      ShortestNumber(job.learning_rate()), job.seed());
   out << fmt::format("  {}{}, step {} of {}\n", Printable(job.state()), job.diverged() ? " (diverged)" : "",

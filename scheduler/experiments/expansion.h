@@ -85,6 +85,8 @@ struct SystemRange {
   int64_t end = 0;
 };
 std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep);
+// The system of the job at a position of the expansion; "" if there is none.
+std::string SystemAt(const std::vector<SystemRange>& ranges, int64_t position);
 
 // A job's complete specification from its canonical text, as the store keeps it.
 // INVALID_ARGUMENT: the text is not canonical, or its experiment kind is not known here.

@@ -120,6 +120,11 @@ std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep) {
   return ranges;
 }
 
+std::string SystemAt(const std::vector<SystemRange>& ranges, int64_t position) {
+  const auto found = std::ranges::find_if(ranges, [position](const SystemRange& range) { return position < range.end; });
+  return position < 0 || found == ranges.end() ? std::string() : found->name;
+}
+
 absl::StatusOr<Expansion> Expansion::OfSystems(const v1::SweepSpec& sweep) {
   Expansion expansion;
   std::string before;

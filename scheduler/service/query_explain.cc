@@ -101,6 +101,7 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
 
   v1::ExplainJobResponse response;
   *response.mutable_job() = ToJob(listed, live);
+  RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
   for (std::string& reason : core::Explain(facts)) response.add_reasons(std::move(reason));
   response.set_stuck(core::IsStuck(facts));
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, "log"));

@@ -114,7 +114,12 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
     rows.resize(static_cast<size_t>(limit));
     response.set_next_page_token(std::to_string(rows.back().position));
   }
-  for (const store::ListedJob& row : rows) *response.add_jobs() = ToJob(row, live);
+  ASSIGN_OR_RETURN(const std::vector<experiments::SystemRange> systems, SystemsOfSweep(sweep.spec));
+  for (const store::ListedJob& row : rows) {
+    v1::Job& job = *response.add_jobs();
+    job = ToJob(row, live);
+    if (const std::string system = experiments::SystemAt(systems, row.position); !system.empty()) job.add_systems(system);
+  }
   return response;
 }
 
@@ -130,6 +135,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
 
   v1::GetJobResponse response;
   *response.mutable_job() = ToJob(listed, live);
+  RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
   *response.mutable_spec() = std::move(spec);
   response.set_canonical(job.spec);
   for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(attempt);

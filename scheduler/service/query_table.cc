@@ -19,10 +19,6 @@ namespace {
 absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& input, const v1::TableSpec& spec,
                       const std::vector<int>& lengths, const std::vector<experiments::SystemRange>& systems,
                       const std::function<void(const TableJob&)>& use) {
-  const auto system_at = [&systems](int64_t position) {
-    const auto found = std::ranges::find_if(systems, [position](const auto& range) { return position < range.end; });
-    return position < 0 || found == systems.end() ? std::string() : found->name;
-  };
   for (const int length : lengths) {
     const auto add = [&](const store::MeasuredJob& job) {
       use({.task = job.task,
@@ -35,7 +31,7 @@ absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& inp
            .build = job.build,
            .length = length,
            .again = length != lengths.front(),
-           .system = system_at(job.position)});
+           .system = experiments::SystemAt(systems, job.position)});
     };
     RETURN_IF_ERROR(input.empty()
                         ? store::ForEachMeasuredMember(db, sweep, spec.metric(), length, spec.slice(), add)

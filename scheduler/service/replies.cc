@@ -161,4 +161,17 @@ absl::StatusOr<std::vector<experiments::SystemRange>> SystemsOfSweep(std::string
   return experiments::SystemRanges(*spec);
 }
 
+absl::Status AddSystems(sql::Connection& db, int64_t num, v1::Job& job) {
+  ASSIGN_OR_RETURN(const std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, num));
+  std::set<std::string> names;
+  for (const store::SweepRow& sweep : sweeps) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> position, store::PositionInSweep(db, sweep.num, num));
+    if (!position.has_value()) continue;
+    ASSIGN_OR_RETURN(const std::vector<experiments::SystemRange> ranges, SystemsOfSweep(sweep.spec));
+    if (std::string name = experiments::SystemAt(ranges, *position); !name.empty()) names.insert(std::move(name));
+  }
+  for (const std::string& name : names) job.add_systems(name);
+  return absl::OkStatus();
+}
+
 }  // namespace longreach::service

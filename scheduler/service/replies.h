@@ -32,4 +32,7 @@ absl::StatusOr<std::vector<int>> TestLengthsOfSweep(std::string_view canonical);
 // Which of its jobs belong to which of its systems.
 absl::StatusOr<std::vector<experiments::SystemRange>> SystemsOfSweep(std::string_view canonical);
 
+// Names the systems of a job in all of its sweeps.
+absl::Status AddSystems(sql::Connection& db, int64_t num, v1::Job& job);
+
 }  // namespace longreach::service

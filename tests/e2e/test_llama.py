@@ -84,6 +84,18 @@ def test_the_table_has_a_row_for_each_system(home, undisturbed):
     assert all(cell["jobs"] == 2 for cell in table["cells"])
 
 
+def test_a_job_is_called_by_its_system(home, undisturbed):
+    listed = run_cli(home, "jobs", "tiny", "--store", undisturbed, "-o", "json").json()["jobs"]
+    assert sorted({job["systems"][0] for job in listed}) == sorted(SYSTEMS)
+    assert all(len(job["systems"]) == 1 for job in listed)
+    shown = run_cli(home, "jobs", "tiny", "--store", undisturbed)
+    assert shown.out.splitlines()[0].split()[:3] == ["ID", "SYSTEM", "TASK"], shown
+    for job in listed[::2]:
+        system, = job["systems"]
+        assert f"(system {system}, bytes " in run_cli(home, "explain", job["id"], "--store", undisturbed).out
+        assert f"  system {system}\n" in run_cli(home, "job", job["id"], "--store", undisturbed).out
+
+
 def test_each_model_was_pretrained_once(undisturbed):
     assert query(undisturbed, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == [(JOBS,)]
     assert query(undisturbed, "SELECT encoding, count(*) FROM jobs WHERE steps = 60 GROUP BY encoding ORDER BY encoding") == [

@@ -277,6 +277,35 @@ TEST_F(QueryJobsTest, ExplainsAJobOfAPausedSweep) {
   EXPECT_THAT(Explain(sweep.ids[0])[0], HasSubstr("paused"));
 }
 
+TEST_F(QueryJobsTest, NamesTheSystemOfAJobInTheSweepThatIsListedAndInAllOfThem) {
+  // The jobs of `slow` are those of a sweep of another system too; that of `plain` is one without systems.
+  v1::SweepSpec spec = SmallSweep("both");
+  v1::System& slow = *spec.add_systems();
+  slow.set_name("slow");
+  slow.mutable_with()->mutable_training()->set_steps(200);
+  spec.add_systems()->set_name("quick");
+  v1::SweepSpec other = spec;
+  other.set_name("other");
+  other.mutable_systems(0)->set_name("other-slow");
+  other.mutable_systems()->RemoveLast();
+  AddSweep(SmallSweep("plain"));
+  AddSweep(other);
+  const Made made = AddSweep(spec);
+
+  v1::ListJobsRequest request;
+  request.set_sweep("both");
+  const absl::StatusOr<v1::ListJobsResponse> listed = List(request);
+
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_EQ(listed->jobs_size(), 32);
+  for (const v1::Job& job : listed->jobs()) EXPECT_THAT(job.systems(), ElementsAre(job.steps() == 200 ? "slow" : "quick"));
+  request.set_sweep("plain");
+  const absl::StatusOr<v1::ListJobsResponse> plain = List(request);
+  for (const v1::Job& job : plain->jobs()) EXPECT_TRUE(job.systems().empty());
+  EXPECT_THAT(Get(made.ids.front())->job().systems(), ElementsAre("quick"));
+  EXPECT_THAT(Get(made.ids.back())->job().systems(), ElementsAre("other-slow", "slow"));
+}
+
 TEST_F(QueryJobsTest, ALogIsTheNewestAttemptsCutToItsEndAndValidText) {
   const Made sweep = AddSweep(SmallSweep("s"));
   AddWorker("w1", "box");
