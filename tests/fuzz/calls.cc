@@ -47,6 +47,7 @@ class World final : public EngineFixture {
     Draw draw(bytes, known_);
     for (int i = 0; i < kMaxCalls && !draw.empty(); ++i) Step(draw);
     engine_->Shutdown();
+    SynchronizeDrawn(draw);  // Too late.
     const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true);
     Must(report.ok(), "the store can be checked", report.status().message());
     Must(report->violations.empty(), "the ledger is right", report->violations.empty() ? "" : report->violations.front());
@@ -85,11 +86,31 @@ class World final : public EngineFixture {
         Answered(ListDataSets(Db().db()));
         return Answered(ListWorkers(Db().db(), engine_->board().Read()));
       case 16: return Ask<v1::GetTableRequest>(draw, [](v1::GetTableRequest& r) { r.set_sweep("last"); }, [](auto& db, auto& r, auto&) { return GetTable(db, r); });
-      case 17:
-      case 18: return Advance(std::chrono::milliseconds(500 * (1 + draw.Byte() % 64)));
+      case 17: return Advance(std::chrono::milliseconds(500 * (1 + draw.Byte() % 64)));
+      case 18: return Disturb(draw);
       default:
         RestartScheduler();
         current_ = engine_.get();
+    }
+  }
+
+  // What comes between calls and their answers.
+  void Disturb(Draw& draw) {
+    switch (draw.Byte() % 4) {
+      case 0:
+      case 1: {  // A connection breaks.
+        const TestWorker& worker = workers_[draw.Byte() % kWorkers];
+        return engine_->Forget(worker.id(), worker.incarnation(), worker.sequence() + draw.Byte() % 4);
+      }
+      case 2:  // Nothing can be written.
+        disk_full_ = true;
+        Step(draw);
+        disk_full_ = false;
+        return;
+      default:  // The writer is busy, so that calls come while others wait for it.
+        busy_ = true;
+        for (int calls = 1 + draw.Byte() % 4; calls > 0; --calls) draw.Byte() % 2 == 0 ? SynchronizeDrawn(draw) : WorkProperly(draw);
+        RunWaiting();
     }
   }
 

@@ -77,9 +77,11 @@ std::string Draw::Text() {
 }
 
 bool Draw::Request(Message& message) {
-  if (Byte() % 4 != 3) {
-    Fill(message);
-    return true;
+  switch (Byte() % 4) {
+    case 0:
+    case 1: Fill(message); return true;
+    case 2: Change(message); return true;
+    default: break;
   }
   const size_t length = Byte() * 4;
   message.Clear();
@@ -93,18 +95,38 @@ void Draw::Fill(Message& message, int depth) {
     const uint8_t choice = Byte();
     // Most fields stay as they are: what is wrong everywhere is refused at the first place.
     if (choice < 160) continue;
-    if (choice > 250) {
-      message.GetReflection()->ClearField(&message, &field);
-    } else if (field.is_repeated()) {
-      if (choice % 2 == 0) message.GetReflection()->ClearField(&message, &field);
-      for (int n = Byte() % kMaxElements; n > 0; --n) Set(message, field, depth);
+    Alter(message, field, choice, depth, &Draw::Fill);
+  }
+}
+
+void Draw::Change(Message& message, int depth) {
+  const int fields = message.GetDescriptor()->field_count();
+  if (depth > kMaxDepth || fields == 0) return;
+  for (int changes = Byte() % kMaxElements; changes > 0; --changes) {
+    const FieldDescriptor& field = *message.GetDescriptor()->field(Byte() % fields);
+    const uint8_t choice = Byte();
+    const int size = field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) : 0;
+    // What a list has already is changed as often as it is put in place of.
+    if (choice < 128 && size > 0 && field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      Change(*message.GetReflection()->MutableRepeatedMessage(&message, &field, Byte() % size), depth + 1);
     } else {
-      Set(message, field, depth);
+      Alter(message, field, choice, depth, &Draw::Change);
     }
   }
 }
 
-void Draw::Set(Message& message, const FieldDescriptor& field, int depth) {
+void Draw::Alter(Message& message, const FieldDescriptor& field, uint8_t choice, int depth, Below below) {
+  if (choice > 250) {
+    message.GetReflection()->ClearField(&message, &field);
+  } else if (field.is_repeated()) {
+    if (choice % 2 == 0) message.GetReflection()->ClearField(&message, &field);
+    for (int n = Byte() % kMaxElements; n > 0; --n) Set(message, field, depth, below);
+  } else {
+    Set(message, field, depth, below);
+  }
+}
+
+void Draw::Set(Message& message, const FieldDescriptor& field, int depth, Below below) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   const auto set = [&](auto setter, auto adder, auto value) {
     if (field.is_repeated()) {
@@ -134,7 +156,7 @@ void Draw::Set(Message& message, const FieldDescriptor& field, int depth) {
       break;
     }
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      Fill(field.is_repeated() ? *reflection.AddMessage(&message, &field) : *reflection.MutableMessage(&message, &field), depth + 1);
+      (this->*below)(field.is_repeated() ? *reflection.AddMessage(&message, &field) : *reflection.MutableMessage(&message, &field), depth + 1);
       break;
   }
 }

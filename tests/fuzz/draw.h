@@ -31,11 +31,16 @@ class Draw {
   std::string Bytes(size_t most);
   // Fields that are not drawn keep what the message has: on top of a template, a call with a few fields changed.
   void Fill(google::protobuf::Message& message, int depth = 0);
-  // One time in four the message is parsed from bytes instead, unknown fields and all. False: they are no such message.
+  // Says itself how many fields it changes, and which: a few bytes reach the last field of a large message.
+  void Change(google::protobuf::Message& message, int depth = 0);
+  // Filled, changed, or one time in four parsed from bytes, unknown fields and all. False: they are no such message.
   bool Request(google::protobuf::Message& message);
 
  private:
-  void Set(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field, int depth);
+  // How a message within the message is drawn.
+  using Below = void (Draw::*)(google::protobuf::Message& message, int depth);
+  void Alter(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field, uint8_t choice, int depth, Below below);
+  void Set(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field, int depth, Below below);
 
   std::string_view bytes_;
   const Known& known_;
