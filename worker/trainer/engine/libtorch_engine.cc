@@ -220,7 +220,11 @@ class LibtorchEngine final : public StepEngine {
     const int64_t fitting = std::max<int64_t>(1, kGradientsAtATime / (cut_.units * Stride()));
     const int64_t members = whole_pack_ ? 1 : std::min({kMembersAtATime, fitting, state.size()});
     units_.assign(static_cast<size_t>(members * cut_.units), {});
-    others_ = at::zeros({members, cut_.units - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
+    // Where little of a large model is trained, most of this is never touched, and takes no memory.
+    others_ = at::empty({members, cut_.units - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
+    for (int64_t begin = 0; begin < Stride(); begin += kChunk) {
+      if (rule_.Trains(begin, begin + kChunk)) others_.narrow(2, begin, std::min(kChunk, Stride() - begin)).zero_();
+    }
   }
 
   void MakeLeaves(Unit& unit, const Tensor& parameters, const Tensor& gradient) {
@@ -263,11 +267,11 @@ class LibtorchEngine final : public StepEngine {
       if (units > 1) {
         pool_.Run(members * chunks, [&](int64_t item) {
           const int64_t m = item / chunks;
-          if (!state.members[static_cast<size_t>(first + m)].live) return;
+          const int64_t begin = item % chunks * kChunk;
+          if (!state.members[static_cast<size_t>(first + m)].live || !rule_.Trains(begin, begin + kChunk)) return;
           const std::span<float> sum = Chunk(gradients_, first * chunks + item);
           for (int64_t u = 0; u + 1 < units; ++u) {
-            AddTo(sum, {others_.data_ptr<float>() + (m * (units - 1) + u) * Stride() + item % chunks * kChunk,
-                        sum.size()});
+            AddTo(sum, {others_.data_ptr<float>() + (m * (units - 1) + u) * Stride() + begin, sum.size()});
           }
         });
       }

@@ -42,7 +42,11 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& learning_rates, const UpdateRule& rule,
                                     PackState& state) {
   const int64_t chunks = (gradients.size(1) + kChunk - 1) / kChunk, items = state.size() * chunks;
-  const auto live = [&](int64_t item) { return state.members[static_cast<size_t>(item / chunks)].live; };
+  // Chunks of which nothing is trained have no gradient: it need not be read.
+  const auto live = [&](int64_t item) {
+    const int64_t begin = item % chunks * kChunk;
+    return state.members[static_cast<size_t>(item / chunks)].live && rule.Trains(begin, begin + kChunk);
+  };
   std::vector<double> squares(static_cast<size_t>(items), 0);
   pool.Run(items, [&](int64_t item) {
     if (live(item)) squares[static_cast<size_t>(item)] = SumOfSquares(Chunk(gradients, chunks, item));

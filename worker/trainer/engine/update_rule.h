@@ -14,6 +14,8 @@ struct UpdateRule {
   // Of a member's floats, those that are trained: [first, last). The others stay as they are, and have no gradient.
   int64_t first = 0;
   int64_t last = std::numeric_limits<int64_t>::max();
+  // Whether one of the floats [begin, end) is.
+  bool Trains(int64_t begin, int64_t end) const { return begin < last && first < end; }
   // What trained parameters do not fall below.
   float lower_bound = -std::numeric_limits<float>::infinity();
 };
