@@ -16,7 +16,8 @@ def figure(value):
 
 
 def seconds(sequences_per_second):
-    return f"{SEQUENCES / sequences_per_second:.2g} s" if sequences_per_second < SEQUENCES else f"{1e3 * SEQUENCES / sequences_per_second:.0f} ms"
+    took = SEQUENCES / sequences_per_second
+    return f"{figure(took)} s" if took >= 1 else f"{1e3 * took:.0f} ms"
 
 
 def of_part(everything, part):
@@ -45,7 +46,7 @@ def grid(lines, head, rows):
 
 def mean_and_least(ratios):
     least = min(ratios, key=ratios.get)
-    return f"Geometric mean over {len(ratios)} cells: {geometric_mean(list(ratios.values())):.2f}. Least: {ratios[least]:.2f} ({least[0]}, {least[1]}). "
+    return f"Geometric mean over {len(ratios)} cells: {geometric_mean(list(ratios.values())):.2f}. Least: {ratios[least]:.2f} ({least[0]}, {least[1]})."
 
 
 def train_tables(cells):
@@ -71,7 +72,7 @@ def train_tables(cells):
     lines = [f"**Updates a second of one job{', Longreach : reference = ratio' if ratios else ''}** ({loads_of(cells)}). Lengths {lengths} in turn stand for 1..40.", ""]
     grid(lines, ["encoding", *tasks], [[encoding, *(cell(task, encoding) for task in tasks)] for encoding in encodings])
     if ratios:
-        lines += [mean_and_least(ratios) +
+        lines += [mean_and_least(ratios) + " "
                   f"The reference compiled {statistics.median(one['reference_compile_seconds'] for one in cells.values() if 'over_reference' in one):.0f} s "
                   "(median) for each cell, at the lengths measured; this is not counted.", ""]
         lines += ["**Processor time of an update in ms, Longreach : reference = ratio**: all threads together, which other work on the machine disturbs less.", ""]
