@@ -34,22 +34,6 @@ class SynchronizeCall final : public grpc::ServerUnaryReactor {
   const uint64_t sequence_;
 };
 
-absl::Status CheckHeader(const v1::UploadHeader& header, const ArtifactLimits& limits) {
-  if (std::ranges::find(kKinds, header.kind()) == kKinds.end()) {
-    return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
-  }
-  if (!store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
-  if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
-  if (header.bytes() > limits.file_bytes) {
-    return absl::ResourceExhaustedError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));
-  }
-  if (header.step() < 0) return absl::InvalidArgumentError(fmt::format("step: {} is negative", header.step()));
-  if (header.jobs().empty() || header.jobs_size() > core::kMaxPackLimit) {
-    return absl::InvalidArgumentError(fmt::format("jobs: {} of them; 1 to {} are possible", header.jobs_size(), core::kMaxPackLimit));
-  }
-  return absl::OkStatus();
-}
-
 // Messages are taken one by one: each is dealt with on the workforce before the next is read.
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
@@ -78,7 +62,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
       if (has_header_) return absl::InvalidArgumentError("an upload has one header, as its first message");
       has_header_ = true;
       header_ = request_.header();
-      RETURN_IF_ERROR(CheckHeader(header_, limits_));
+      RETURN_IF_ERROR(CheckUploadHeader(header_, limits_));
       RETURN_IF_ERROR(CheckLease());
       std::optional<store::Pin> there = store_.artifacts().FindAndPin(header_.sha256(), static_cast<int64_t>(header_.bytes()));
       if (there) {
@@ -182,6 +166,22 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
 };
 
 }  // namespace
+
+absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLimits& limits) {
+  if (std::ranges::find(kKinds, header.kind()) == kKinds.end()) {
+    return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
+  }
+  if (!store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
+  if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
+  if (header.bytes() > limits.file_bytes) {
+    return absl::ResourceExhaustedError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));
+  }
+  if (header.step() < 0) return absl::InvalidArgumentError(fmt::format("step: {} is negative", header.step()));
+  if (header.jobs().empty() || header.jobs_size() > core::kMaxPackLimit) {
+    return absl::InvalidArgumentError(fmt::format("jobs: {} of them; 1 to {} are possible", header.jobs_size(), core::kMaxPackLimit));
+  }
+  return absl::OkStatus();
+}
 
 grpc::ServerUnaryReactor* WorkerHandlers::Synchronize(grpc::CallbackServerContext*, const v1::SynchronizeRequest* request,
                                                       v1::SynchronizeResponse* response) {

@@ -19,6 +19,9 @@ class WorkerHandlers final : public v1::Worker::CallbackService {
   Engine& engine_;
 };
 
+// What a file says of itself before its bytes come. INVALID_ARGUMENT, RESOURCE_EXHAUSTED: the field that cannot be.
+absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLimits& limits);
+
 class ArtifactHandlers final : public v1::Artifacts::CallbackService {
  public:
   ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits)

@@ -14,6 +14,7 @@
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/query_table.h"
 #include "scheduler/service/query_workers.h"
+#include "scheduler/service/worker_handlers.h"
 #include "store/maintenance.h"
 #include "tests/fuzz/draw.h"
 #include "tests/fuzz/must.h"
@@ -219,7 +220,8 @@ class World final : public EngineFixture {
     }
     const std::string hash = header.sha256();
     if (!draw.Request(header)) return;
-    // Rows name files that are there: the handler puts them there first.
+    // The handler looks at it, and puts the file there before a row names it.
+    if (!CheckUploadHeader(header, {}).ok()) return;
     if (header.sha256() != hash || header.bytes() != static_cast<double>(bytes.size())) return;
     absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(hash, static_cast<int64_t>(bytes.size()));
     Must(writer.ok() && writer->Append(bytes).ok(), "an artifact can be written");
