@@ -30,7 +30,6 @@ from trainer_tables import page_text, tables
 HERE = pathlib.Path(__file__).resolve().parent
 TASKS = ["even_pairs", "reverse_string", "bucket_sort"]
 ENCODINGS = ["none", "sin_cos", "alibi", "rope", "relative", "log_kerple", "log_kerple:randomized"]
-TEST_LENGTHS = [41, 100, 250, 500]
 TEST_BATCH = 64  # As the reference tests: a batch that fits at length 500.
 ENGINES = ["lanes-avx512", "lanes-avx2", "lanes-portable", "libtorch"]
 # The middles of eight equal parts of 1..40. The time of an update is smooth in the length, and the reference compiles each length.
@@ -93,8 +92,10 @@ class Reference:
         return answer
 
     def close(self):
+        """Ends it; what of its time was left out of the figures."""
         self.process.stdin.close()
         self.process.wait()
+        return {"reference_compile_seconds": self.compile_s}
 
 
 def reference_of(options, size, task, encoding):
@@ -147,8 +148,7 @@ def train(options, size, task, encoding):
     results, loads = rounds_of(size, sides)
     figures = {"engine": last["engine"], **compared(results), "loads": loads}
     if there is not None:
-        figures["reference_compile_seconds"] = there.compile_s
-        there.close()
+        figures.update(there.close())
     return figures
 
 
@@ -169,8 +169,7 @@ def test(options, size, task, encoding):
         figures["lengths"][length] = compared(results)
         figures["loads"] += loads
     if there is not None:
-        figures["reference_compile_seconds"] = there.compile_s
-        there.close()
+        figures.update(there.close())
     return figures
 
 
@@ -239,10 +238,9 @@ PARTS = {"train": train, "peak": peak, "test": test, "pack": pack, "engine": eng
 
 
 def machine(threads):
-    model = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
-                 platform.processor())
-    flags = pathlib.Path("/proc/cpuinfo").read_text()
-    width = "AVX-512" if " avx512f " in flags else "AVX2" if " avx2 " in flags else "no AVX2"
+    processors = pathlib.Path("/proc/cpuinfo").read_text()
+    model = next((line.split(":", 1)[1].strip() for line in processors.splitlines() if line.startswith("model name")), platform.processor())
+    width = "AVX-512" if " avx512f " in processors else "AVX2" if " avx2 " in processors else "no AVX2"
     return f"{model}, {width}, {os.cpu_count()} cores, of which {threads} are used"
 
 

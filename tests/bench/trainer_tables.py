@@ -44,6 +44,12 @@ def grid(lines, head, rows):
     lines += ["| " + " | ".join(row) + " |" for row in rows] + [""]
 
 
+def table(title, head, rows):
+    lines = [title, ""]
+    grid(lines, head, rows)
+    return lines
+
+
 def mean_and_least(ratios):
     least = min(ratios, key=ratios.get)
     return f"Geometric mean over {len(ratios)} cells: {geometric_mean(list(ratios.values())):.2f}. Least: {ratios[least]:.2f} ({least[0]}, {least[1]})."
@@ -69,24 +75,23 @@ def train_tables(cells):
 
     ratios = {name: one["over_reference"] for name, one in cells.items() if "over_reference" in one}
     lengths = "; lengths ".join(column(one["measured_lengths"] for one in cells.values()))
-    lines = [f"**Updates a second of one job{', Longreach : reference = ratio' if ratios else ''}** ({loads_of(cells)}). Lengths {lengths} in turn stand for 1..40.", ""]
-    grid(lines, ["encoding", *tasks], [[encoding, *(cell(task, encoding) for task in tasks)] for encoding in encodings])
+    lines = table(f"**Updates a second of one job{', Longreach : reference = ratio' if ratios else ''}** ({loads_of(cells)}). Lengths {lengths} in turn stand for 1..40.",
+                  ["encoding", *tasks], [[encoding, *(cell(task, encoding) for task in tasks)] for encoding in encodings])
     if ratios:
         lines += [mean_and_least(ratios) + " "
                   f"The reference compiled {statistics.median(one['reference_compile_seconds'] for one in cells.values() if 'over_reference' in one):.0f} s "
                   "(median) for each cell, at the lengths measured; this is not counted.", ""]
-        lines += ["**Processor time of an update in ms, Longreach : reference = ratio**: all threads together, which other work on the machine disturbs less.", ""]
-        grid(lines, ["encoding", *tasks], [[encoding, *(cpu_cell(task, encoding) for task in tasks)] for encoding in encodings])
+        lines += table("**Processor time of an update in ms, Longreach : reference = ratio**: all threads together, which other work on the machine disturbs less.",
+                       ["encoding", *tasks], [[encoding, *(cpu_cell(task, encoding) for task in tasks)] for encoding in encodings])
         lines += [mean_and_least({name: one["cpu_over_reference"] for name, one in cells.items() if "over_reference" in one}), ""]
     return lines
 
 
 def peak_tables(cells):
-    lines = [f"**Of the GEMM peak, at one length** ({loads_of(cells)}). Nominal FLOP of the matrix products against the best float32 product of LibTorch "
-             "in the same process.", ""]
-    grid(lines, ["task", "encoding", "GFLOP/s", "GEMM peak", "share"],
-         [[task, encoding, figure(one["gflops"]), figure(one["gemm_peak_gflops"]), f"{100 * one['share']:.0f} %"] for (task, encoding), one in cells.items()])
-    return lines
+    return table(f"**Of the GEMM peak, at one length** ({loads_of(cells)}). Nominal FLOP of the matrix products against the best float32 product of LibTorch "
+                 "in the same process.",
+                 ["task", "encoding", "GFLOP/s", "GEMM peak", "share"],
+                 [[task, encoding, figure(one["gflops"]), figure(one["gemm_peak_gflops"]), f"{100 * one['share']:.0f} %"] for (task, encoding), one in cells.items()])
 
 
 def test_tables(cells):
@@ -98,34 +103,31 @@ def test_tables(cells):
                 row[-3:] = [seconds(at["reference_per_second"]), f"{at['over_reference']:.1f}", f"{at['cpu_over_reference']:.1f}"]
                 ratios.append(at["over_reference"])
             rows.append(row)
-    lines = [f"**Tests of {SEQUENCES} sequences** ({loads_of(cells)}), in batches of 64 on both sides, sampling and compilation not counted.", ""]
-    grid(lines, ["task", "encoding", "length", "Longreach", "reference", "ratio", "by processor time"], rows)
+    lines = table(f"**Tests of {SEQUENCES} sequences** ({loads_of(cells)}), in batches of 64 on both sides, sampling and compilation not counted.",
+                  ["task", "encoding", "length", "Longreach", "reference", "ratio", "by processor time"], rows)
     if ratios:
         lines += [f"Geometric mean of the ratios: {geometric_mean(ratios):.1f}.", ""]
     return lines
 
 
 def pack_tables(cells):
-    lines = [f"**Packs: job-steps a second** ({loads_of(cells)}).", ""]
-    grid(lines, ["task", "encoding", "jobs", "job-steps/s", "over one job"],
-         [[task, encoding, jobs, figure(at["per_second"]), f"{at['over_alone']:.2f}"] for (task, encoding), one in cells.items() for jobs, at in one["jobs"].items()])
-    return lines
+    return table(f"**Packs: job-steps a second** ({loads_of(cells)}).",
+                 ["task", "encoding", "jobs", "job-steps/s", "over one job"],
+                 [[task, encoding, jobs, figure(at["per_second"]), f"{at['over_alone']:.2f}"] for (task, encoding), one in cells.items() for jobs, at in one["jobs"].items()])
 
 
 def engine_tables(cells):
-    lines = [f"**Engines, forced by `--engine`: updates a second of one job** ({loads_of(cells)}).", ""]
-    grid(lines, ["task", "encoding", "engine", "updates/s", "over libtorch", "ms of processor time", "over libtorch"],
-         [[task, encoding, name, figure(at["per_second"]), f"{at['over_libtorch']:.2f}", figure(at["cpu_ms"]), f"{at['cpu_over_libtorch']:.2f}"]
-          for (task, encoding), one in cells.items() for name, at in one["engines"].items()])
-    return lines
+    return table(f"**Engines, forced by `--engine`: updates a second of one job** ({loads_of(cells)}).",
+                 ["task", "encoding", "engine", "updates/s", "over libtorch", "ms of processor time", "over libtorch"],
+                 [[task, encoding, name, figure(at["per_second"]), f"{at['over_libtorch']:.2f}", figure(at["cpu_ms"]), f"{at['cpu_over_libtorch']:.2f}"]
+                  for (task, encoding), one in cells.items() for name, at in one["engines"].items()])
 
 
 def product_tables(cells):
-    lines = [f"**The whole product beside the bench** ({loads_of(cells)}): the updates of a job over the time from its lease to its result, with "
-             "start, checkpoints, progress and a small test.", ""]
-    grid(lines, ["task", "encoding", "product", "bench", "ratio"],
-         [[task, encoding, figure(one["product_per_second"]), figure(one["bench_per_second"]), f"{one['over_bench']:.2f}"] for (task, encoding), one in cells.items()])
-    return lines
+    return table(f"**The whole product beside the bench** ({loads_of(cells)}): the updates of a job over the time from its lease to its result, with "
+                 "start, checkpoints, progress and a small test.",
+                 ["task", "encoding", "product", "bench", "ratio"],
+                 [[task, encoding, figure(one["product_per_second"]), figure(one["bench_per_second"]), f"{one['over_bench']:.2f}"] for (task, encoding), one in cells.items()])
 
 
 def aims(everything):

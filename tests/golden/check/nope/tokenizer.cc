@@ -15,6 +15,7 @@ namespace {
 
 using nlohmann::json;
 using tokenizer::SentencePieces;
+using Pieces = std::vector<tokenizer::Piece>;  // All of a model, by id.
 
 constexpr const char* kModel = "tokenizer/tokenizer.model";
 constexpr double kScore = 1e-6;
@@ -26,13 +27,11 @@ void Same(const absl::StatusOr<Value>& ours, const json& stored, const std::stri
   if (ours.ok()) check.Require(json(*ours) == stored, what + " is another");
 }
 
-void CheckEncodings(SentencePieces& pieces, const json& stored, FileCheck& check) {
+void CheckEncodings(SentencePieces& pieces, const Pieces& all, const json& stored, FileCheck& check) {
   check.Require(pieces.vocabulary() == stored.at("vocab_size"), "vocab_size");
   check.Require(pieces.bos() == stored.at("bos").get<int64_t>(), "bos");
   check.Require(pieces.eos() == stored.at("eos").get<int64_t>(), "eos");
   check.Require(pieces.unknown() == stored.at("unk").get<int64_t>(), "unk");
-  const absl::StatusOr<std::vector<tokenizer::Piece>> all = pieces.Pieces();
-  check.Require(all.ok(), std::string(all.status().message()));
   for (const json& row : stored.at("rows")) {
     const std::string text = row.at("text").get<std::string>(), of = " of " + row.at("text").dump();
     const std::vector<int64_t> ids = row.at("sp_ids").get<std::vector<int64_t>>();
@@ -40,40 +39,34 @@ void CheckEncodings(SentencePieces& pieces, const json& stored, FileCheck& check
     Same(pieces.Decode(ids), row.at("sp_decode"), "sp_decode" + of, check);
     // The other tokenizer takes "<s>" within a text for BOS.
     if (row.at("sp_equals_hf").get<bool>()) Same(pieces.EncodeWithBos(text), row.at("hf_ids_with_bos"), "hf_ids_with_bos" + of, check);
-    if (!all.ok() || !row.contains("sp_pieces")) continue;
+    if (!row.contains("sp_pieces")) continue;
     std::vector<std::string> texts;
-    for (const int64_t id : ids) texts.push_back(all->at(static_cast<size_t>(id)).text);
+    for (const int64_t id : ids) texts.push_back(all.at(static_cast<size_t>(id)).text);
     check.Require(json(texts) == row.at("sp_pieces"), "sp_pieces" + of + " are others");
   }
 }
 
-void CheckPieces(SentencePieces& pieces, const json& stored, FileCheck& check) {
+void CheckPieces(const Pieces& all, const json& stored, FileCheck& check) {
   const std::map<std::string, char> kinds = {{"normal", tokenizer::kNormalPiece}, {"byte", tokenizer::kBytePiece},
                                              {"control", tokenizer::kControlPiece}, {"unk", tokenizer::kUnknownPiece}};
-  const absl::StatusOr<std::vector<tokenizer::Piece>> all = pieces.Pieces();
-  check.Require(all.ok(), std::string(all.status().message()));
-  if (!all.ok()) return;
   for (const json& one : stored) {
     const size_t id = one.at("id").get<size_t>();
     const std::string what = Text("id ", id);
-    check.Require(id < all->size(), what + " does not exist");
-    if (id >= all->size()) continue;
-    check.Require((*all)[id].text == one.at("piece"), what + ": another text");
+    check.Require(id < all.size(), what + " does not exist");
+    if (id >= all.size()) continue;
+    check.Require(all[id].text == one.at("piece"), what + ": another text");
     const auto kind = kinds.find(one.at("type").get<std::string>());
-    check.Require(kind != kinds.end() && kind->second == (*all)[id].kind, what + ": another kind");
-    check.Compare(what + ": score", (*all)[id].score - one.at("score").get<double>(), kScore);
+    check.Require(kind != kinds.end() && kind->second == all[id].kind, what + ": another kind");
+    check.Compare(what + ": score", all[id].score - one.at("score").get<double>(), kScore);
   }
 }
 
 // tokenizer.json is not read where models are; it must name the very same pieces, and its folder alone is refused.
-void CheckJsonForm(NopeSet& set, SentencePieces& pieces, const std::string& file, const json& stored, FileCheck& check) {
-  const absl::StatusOr<std::vector<tokenizer::Piece>> all = pieces.Pieces();
-  check.Require(all.ok(), std::string(all.status().message()));
-  if (!all.ok()) return;
+void CheckJsonForm(NopeSet& set, const Pieces& all, const std::string& file, const json& stored, FileCheck& check) {
   const json& vocabulary = stored.at("model").at("vocab");
-  check.Require(vocabulary.size() == all->size(), Text("there are ", all->size(), " pieces"));
-  for (size_t id = 0; id < all->size(); ++id) {
-    check.Require(vocabulary.value((*all)[id].text, json()) == id, Text("id ", id, " is another piece"));
+  check.Require(vocabulary.size() == all.size(), Text("there are ", all.size(), " pieces"));
+  for (size_t id = 0; id < all.size(); ++id) {
+    check.Require(vocabulary.value(all[id].text, json()) == id, Text("id ", id, " is another piece"));
   }
   // A merge is a pair, or two texts with a blank between; it makes a piece of two.
   for (const json& merge : stored.at("model").at("merges")) {
@@ -87,20 +80,17 @@ void CheckJsonForm(NopeSet& set, SentencePieces& pieces, const std::string& file
   const std::filesystem::path alone = name;
   std::error_code error;
   std::filesystem::copy_file(set.folder() / file, alone / "tokenizer.json", error);
-  check.Require(tokenizer::TokenizerOfFolder(alone, {.vocabulary = pieces.vocabulary()}).status().code() == absl::StatusCode::kFailedPrecondition,
+  check.Require(tokenizer::TokenizerOfFolder(alone, {.vocabulary = static_cast<int64_t>(all.size())}).status().code() == absl::StatusCode::kFailedPrecondition,
                 "a folder with this file alone is not refused");
   std::filesystem::remove_all(alone, error);
 }
 
 // special_tokens_map.json and tokenizer_config.json: names of BOS, EOS and UNK.
-void CheckSpecial(SentencePieces& pieces, const json& stored, FileCheck& check) {
-  const absl::StatusOr<std::vector<tokenizer::Piece>> all = pieces.Pieces();
-  check.Require(all.ok(), std::string(all.status().message()));
-  if (!all.ok()) return;
+void CheckSpecial(SentencePieces& pieces, const Pieces& all, const json& stored, FileCheck& check) {
   for (const auto& [name, id] : {std::pair("bos_token", pieces.bos()), std::pair("eos_token", pieces.eos()), std::pair("unk_token", pieces.unknown())}) {
     const json& token = stored.at(name);
     const json& text = token.is_object() ? token.at("content") : token;
-    check.Require(id.has_value() && (*all)[static_cast<size_t>(*id)].text == text, std::string(name) + " is another");
+    check.Require(id.has_value() && all[static_cast<size_t>(*id)].text == text, std::string(name) + " is another");
   }
   if (!stored.contains("add_bos_token")) return;
   const absl::StatusOr<std::vector<int64_t>> ids = pieces.EncodeWithBos("a");
@@ -144,16 +134,19 @@ void CheckNopeTokenizer(NopeSet& set, Report& report) {
   FileCheck model(kModel);
   const absl::StatusOr<std::unique_ptr<SentencePieces>> started = SentencePieces::Start(set.folder() / kModel);
   model.Require(started.ok(), std::string(started.status().message()));
+  const absl::StatusOr<Pieces> read = started.ok() ? (*started)->Pieces() : absl::StatusOr<Pieces>(started.status());
+  model.Require(read.ok(), std::string(read.status().message()));
   report.Add(model);
-  if (!started.ok()) return;
+  if (!read.ok()) return;
   SentencePieces& pieces = **started;
-  CheckJson(set, "tokenizer/encodings.json", report, [&](const json& stored, FileCheck& check) { CheckEncodings(pieces, stored, check); });
-  CheckJson(set, "tokenizer/pieces.json", report, [&](const json& stored, FileCheck& check) { CheckPieces(pieces, stored, check); });
+  const Pieces& all = *read;
+  CheckJson(set, "tokenizer/encodings.json", report, [&](const json& stored, FileCheck& check) { CheckEncodings(pieces, all, stored, check); });
+  CheckJson(set, "tokenizer/pieces.json", report, [&](const json& stored, FileCheck& check) { CheckPieces(all, stored, check); });
   for (const char* const file : {"tokenizer/tokenizer.json", "tokenizer/tokenizer.string_merges.json"}) {
-    CheckJson(set, file, report, [&](const json& stored, FileCheck& check) { CheckJsonForm(set, pieces, file, stored, check); });
+    CheckJson(set, file, report, [&](const json& stored, FileCheck& check) { CheckJsonForm(set, all, file, stored, check); });
   }
   for (const char* file : {"tokenizer/special_tokens_map.json", "tokenizer/tokenizer_config.json"}) {
-    CheckJson(set, file, report, [&](const json& stored, FileCheck& check) { CheckSpecial(pieces, stored, check); });
+    CheckJson(set, file, report, [&](const json& stored, FileCheck& check) { CheckSpecial(pieces, all, stored, check); });
   }
   CheckJson(set, "longbench/truncation.json", report, [&](const json& stored, FileCheck& check) { CheckTruncation(pieces, stored, check); });
   if (!set.Has("passkey.json")) return;
