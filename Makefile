@@ -11,8 +11,8 @@ LONGREACH_TRAINER ?= ON
 ifndef LONGREACH_CUDA
   LONGREACH_CUDA := $(shell nvidia-smi -L >/dev/null 2>&1 && echo ON || echo OFF)
 endif
-export LONGREACH_CUDA LONGREACH_TRAINER LONGREACH_LIBTORCH
 JOBS ?= $(shell nproc)
+export LONGREACH_CUDA LONGREACH_TRAINER LONGREACH_LIBTORCH JOBS
 
 BUILD := build/release
 QUICKSTART := build/quickstart/quickstart.db
@@ -37,13 +37,13 @@ setup-faults:
 build: setup  ## Set up, then build everything into build/release.
 	@echo "build: everything, $(JOBS) at a time"
 	@$(CONFIGURE)
-	@ninja -C $(BUILD) -j$(JOBS)
+	@deploy/build.sh $(BUILD)
 
 quickstart: setup  ## Set up, build the programs, run the quickstart sweep and print its table.
 	@test $(LONGREACH_TRAINER) = ON || { echo "quickstart needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }
 	@echo "build: longreach, longreach-scheduler and longreach-worker, $(JOBS) at a time"
 	@$(CONFIGURE)
-	@ninja -C $(BUILD) -j$(JOBS) bin/longreach bin/longreach-scheduler bin/longreach-worker
+	@deploy/build.sh $(BUILD) bin/longreach bin/longreach-scheduler bin/longreach-worker
 	@mkdir -p $(dir $(QUICKSTART))
 	@echo "quickstart: the store is $(QUICKSTART). Ctrl-C keeps all; 'make quickstart' goes on from there."
 	@$(BUILD)/bin/longreach run quickstart --store $(QUICKSTART)
@@ -51,10 +51,10 @@ quickstart: setup  ## Set up, build the programs, run the quickstart sweep and p
 test: setup-tests  ## Set up, build everything, run all tests, and those without LibTorch under ASan and UBSan.
 	@echo "build: everything, $(JOBS) at a time"
 	@$(CONFIGURE)
-	@ninja -C $(BUILD) -j$(JOBS)
+	@deploy/build.sh $(BUILD)
 	@echo "build: all that is without LibTorch, with the address and the undefined-behaviour sanitizer"
 	@cmake --preset asan
-	@ninja -C build/asan -j$(JOBS)
+	@deploy/build.sh build/asan
 	@echo "test: ctest, $(JOBS) at a time"
 	@ctest --preset release -j$(JOBS)
 	@echo "test: ctest under the sanitizers, $(JOBS) at a time"
@@ -63,20 +63,20 @@ test: setup-tests  ## Set up, build everything, run all tests, and those without
 sanitize: setup-tests  ## All tests under ASan and UBSan, with LibTorch too, and without it under TSan.
 	@echo "sanitize: the worker, for tests of its agent"
 	@$(CONFIGURE)
-	@test $(LONGREACH_TRAINER) != ON || ninja -C $(BUILD) -j$(JOBS) bin/longreach-worker
+	@test $(LONGREACH_TRAINER) != ON || deploy/build.sh $(BUILD) bin/longreach-worker
 	@for preset in asan tsan $(if $(filter ON,$(LONGREACH_TRAINER)),asan-trainer); do \
 	  echo "sanitize: $$preset, $(JOBS) at a time"; \
-	  cmake --preset $$preset && ninja -C build/$$preset -j$(JOBS) && ctest --preset $$preset -j$(JOBS) || exit 1; \
+	  cmake --preset $$preset && deploy/build.sh build/$$preset && ctest --preset $$preset -j$(JOBS) || exit 1; \
 	done
 
 FAULTS ?= full
 faults: setup-faults  ## Set up, build, run the fault tests; FAULTS=short|full|long (minutes, an hour, a day).
 	@echo "build: everything, $(JOBS) at a time"
 	@$(CONFIGURE)
-	@ninja -C $(BUILD) -j$(JOBS)
+	@deploy/build.sh $(BUILD)
 	@for folder in asan:all $(if $(filter-out short,$(FAULTS)),tsan:all fuzz:tests/fuzz/all); do \
 	  echo "build: $$folder, $(JOBS) at a time"; \
-	  cmake --preset $${folder%%:*} && ninja -C build/$${folder%%:*} -j$(JOBS) $${folder#*:} || exit 1; \
+	  cmake --preset $${folder%%:*} && deploy/build.sh build/$${folder%%:*} $${folder#*:} || exit 1; \
 	done
 	@FAULTS=$(FAULTS) LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B -m pytest -v -n 2 --dist worksteal tests/faults
 
@@ -84,7 +84,7 @@ BENCH ?= full
 bench-scheduler: setup-tests  ## Set up, build, measure the scheduler (half an hour); BENCH=short for a look.
 	@echo "build: the programs, $(JOBS) at a time"
 	@$(CONFIGURE)
-	@ninja -C $(BUILD) -j$(JOBS) bin/longreach bin/longreach-scheduler bin/fake-workers bin/bench-limits \
+	@deploy/build.sh $(BUILD) bin/longreach bin/longreach-scheduler bin/fake-workers bin/bench-limits \
 	  $(if $(filter ON,$(LONGREACH_TRAINER)),bin/longreach-worker)
 	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/scheduler.py --form $(BENCH) --json build/bench/scheduler.json
 
@@ -92,7 +92,7 @@ bench-trainer: setup-tests  ## Set up, build, measure the trainer; REFERENCE=DIR
 	@test $(LONGREACH_TRAINER) = ON || { echo "bench-trainer needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }
 	@echo "build: the programs, $(JOBS) at a time"
 	@$(CONFIGURE)
-	@ninja -C $(BUILD) -j$(JOBS) bin/longreach bin/longreach-scheduler bin/longreach-worker
+	@deploy/build.sh $(BUILD) bin/longreach bin/longreach-scheduler bin/longreach-worker
 	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/trainer.py --form $(BENCH) --json build/bench/trainer.json \
 	  $(if $(REFERENCE),--reference $(REFERENCE)) $(if $(JAX),--jax $(JAX)) $(if $(ONLY),--only '$(ONLY)') \
 	  $(if $(filter full,$(BENCH)),--page docs/benchmarks/trainer.md)
