@@ -113,12 +113,17 @@ void CompareWorkers(World& world, const Model& model, sql::Connection& db) {
 }
 
 void CompareAttempts(World& world, const Model& model, sql::Connection& db) {
-  std::string expected;
-  for (size_t i = 0; i < model.outcomes().size(); ++i) {
-    const std::string_view outcome = model.outcomes()[i];
-    expected += fmt::format("{} {}\n", i + 1, outcome.empty() ? "runs" : outcome);
+  absl::StatusOr<sql::Rows> rows = db.Query("SELECT id, ifnull(outcome, '') FROM attempts ORDER BY id");
+  if (!rows.ok()) return world.Violation("attempts cannot be read");
+  size_t count = 0;
+  for (; rows->Next(); ++count) {
+    const bool same = count < model.outcomes().size() && rows->Get<int64_t>(0) == static_cast<int64_t>(count) + 1 &&
+                      rows->Get<std::string_view>(1) == model.outcomes()[count];
+    if (same) continue;
+    return world.Violation(fmt::format("attempt {}: the store has '{}', the model '{}'", rows->Get<int64_t>(0), rows->Get<std::string_view>(1),
+                                       count < model.outcomes().size() ? model.outcomes()[count] : "no such attempt"));
   }
-  CompareText(world, "attempts", ReadText(world, db, "SELECT id || ' ' || ifnull(outcome, 'runs') FROM attempts ORDER BY id"), expected);
+  if (count != model.outcomes().size()) world.Violation(fmt::format("the store has {} attempts, the model {}", count, model.outcomes().size()));
 }
 
 }  // namespace

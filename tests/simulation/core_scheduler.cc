@@ -27,17 +27,16 @@ class CoreScheduler final : public Scheduler {
   }
   void Crash() override { pending_.clear(); }
 
-  void Synchronize(const v1::SynchronizeRequest& request, SyncAnswer answer) override {
-    const std::pair<uint64_t, uint64_t> call = {request.incarnation(), request.sequence()};
-    auto& newest = seen_[request.worker()];
-    if (call <= newest) return answer(absl::AbortedError("a newer call of this worker was seen"));
-    newest = call;
+  void Synchronize(const SyncCall& call, SyncAnswer answer) override {
+    const std::pair<uint64_t, uint64_t> place = {call->incarnation(), call->sequence()};
+    auto& newest = seen_[call->worker()];
+    if (place <= newest) return answer(absl::AbortedError("a newer call of this worker was seen"));
+    newest = place;
     for (const auto& [id, attempt] : model_.running()) {
-      if (attempt.worker == request.worker()) leases_.Set(id, world_.now() + kLeaseTerm);
+      if (attempt.worker == call->worker()) leases_.Set(id, world_.now() + kLeaseTerm);
     }
-    const auto shared = std::make_shared<const v1::SynchronizeRequest>(request);
-    Queue("call", [shared](CoreStore& store) { return store.Synchronize(*shared); },
-          [shared](Model& model) { return model.Synchronize(*shared); }, std::move(answer), shared);
+    Queue("call", [call](CoreStore& store) { return store.Synchronize(*call); },
+          [call](Model& model) { return model.Synchronize(*call); }, std::move(answer), call);
   }
   void Forget(const v1::SynchronizeRequest&) override {}
   void Submit(int sweep, std::optional<int> priority, Answer answer) override {
@@ -124,12 +123,12 @@ class CoreScheduler final : public Scheduler {
     std::function<Response(CoreStore&)> apply;
     std::function<Response(Model&)> expect;
     SyncAnswer answer;
-    std::shared_ptr<const v1::SynchronizeRequest> request;
+    SyncCall request;
     Response given = v1::SynchronizeResponse();
   };
 
   void Queue(std::string_view what, std::function<Response(CoreStore&)> apply, std::function<Response(Model&)> expect, SyncAnswer answer,
-             std::shared_ptr<const v1::SynchronizeRequest> request = nullptr) {
+             SyncCall request = nullptr) {
     if (pending_.empty()) ready_at_ = world_.now() + GroupDelay(world_.dice);
     Event& event = pending_.emplace_back();
     event.what = what;

@@ -1,11 +1,15 @@
 #include "tests/simulation/core_store.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "scheduler/core/packs.h"
 
 namespace longreach::simulation {
 namespace {
+
+constexpr size_t kMostSweeps = 32;  // Job::sweeps has a bit for each.
 
 core::Needs NeedsOf(const Job& job) {
   return {.experiment = job.noop ? "noop" : "algorithmic", .task = job.task, .encoding = job.encoding};
@@ -20,12 +24,13 @@ bool CoreStore::InputsThere(int job) const {
 }
 
 core::Demand CoreStore::DemandOf(int job) const {
-  std::vector<core::Claim> claims;
+  std::array<core::Claim, kMostSweeps> claims;  // No vector: this is asked for every job after every event.
+  size_t count = 0;
   for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) {
     if (!sweeps[sweep].state || (Spec(job).sweeps >> sweep & 1) == 0) continue;
-    claims.push_back({.state = *sweeps[sweep].state, .priority = sweeps[sweep].priority});
+    claims[count++] = {.state = *sweeps[sweep].state, .priority = sweeps[sweep].priority};
   }
-  return core::DemandOf(claims);
+  return core::DemandOf(std::span(claims).first(count));
 }
 
 std::vector<int> CoreStore::Own(int64_t attempt) const {

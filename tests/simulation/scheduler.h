@@ -41,7 +41,9 @@ class Scheduler {
   // The process ends, as by kill -9: calls that are open get no answer.
   virtual void Crash() = 0;
 
-  virtual void Synchronize(const v1::SynchronizeRequest& request, SyncAnswer answer) = 0;
+  // Whoever needs a call later shares it: calls are most of what a simulation makes.
+  using SyncCall = std::shared_ptr<const v1::SynchronizeRequest>;
+  virtual void Synchronize(const SyncCall& call, SyncAnswer answer) = 0;
   virtual void Forget(const v1::SynchronizeRequest& request) = 0;
   virtual void Submit(int sweep, std::optional<int> priority, Answer answer) = 0;
   virtual void SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority, Answer answer) = 0;

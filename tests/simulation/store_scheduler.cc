@@ -109,13 +109,13 @@ class StoreScheduler final : public Scheduler {
     engine_.reset();
   }
 
-  void Synchronize(const v1::SynchronizeRequest& request, SyncAnswer answer) override {
+  void Synchronize(const SyncCall& call, SyncAnswer answer) override {
     struct Arrival {
       bool over = false;
       bool refused = false;
     };
     auto arrival = std::make_shared<Arrival>();
-    const auto call = std::make_shared<const v1::SynchronizeRequest>(request);
+    const v1::SynchronizeRequest& request = *call;
     calls_[Label(request)] = call;
     const bool stale = plant_ == kStaleReport;
     engine_->Synchronize(stale ? WithStaleReports(request) : request,
@@ -437,7 +437,7 @@ class StoreScheduler final : public Scheduler {
   int submitting_ = 0;  // 0: no; else the number of the next event of the submission.
   int submitted_ = 0;
   std::optional<int> submitted_priority_;
-  std::map<std::string, std::shared_ptr<const v1::SynchronizeRequest>> calls_;
+  std::map<std::string, SyncCall> calls_;
   // The newest call of each worker that this process has taken.
   struct Newest {
     uint64_t incarnation = 0;

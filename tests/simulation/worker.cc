@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <google/protobuf/arena.h>
 
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
@@ -48,7 +49,9 @@ void WorkerProcess::CallAfter(double local_s) {
 void WorkerProcess::Call() {
   Dice& dice = world().dice;
   news_ = false;
-  auto request = std::make_shared<v1::SynchronizeRequest>();
+  // In an arena: a message of many small ones is made and thrown away for each call.
+  const auto arena = std::make_shared<google::protobuf::Arena>();
+  const std::shared_ptr<v1::SynchronizeRequest> request(arena, google::protobuf::Arena::CreateMessage<v1::SynchronizeRequest>(arena.get()));
   request->set_protocol(kProtocolVersion);
   request->set_worker(id_);
   request->set_incarnation(incarnation_);
@@ -71,7 +74,7 @@ void WorkerProcess::Call() {
   sent_ = request;
   cluster_.Call<v1::SynchronizeResponse>(
       machine_.number,
-      [sent = sent_](Scheduler& scheduler, Cluster::Receive<v1::SynchronizeResponse> reply) { scheduler.Synchronize(*sent, reply); },
+      [sent = sent_](Scheduler& scheduler, Cluster::Receive<v1::SynchronizeResponse> reply) { scheduler.Synchronize(sent, reply); },
       [self = shared_from_this(), sent = sent_](const absl::StatusOr<v1::SynchronizeResponse>& answer) {
         if (!self->alive_) return;
         if (self->world().now() >= self->frozen_until_) return self->OnAnswer(*sent, answer);
