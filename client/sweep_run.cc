@@ -103,7 +103,7 @@ absl::Status SweepRun::Submit() {
   resume.set_sweep(sweep_.id());
   resume.set_action(v1::SteerSweepRequest::ACTION_RESUME);
   session_.Say("it was paused and goes on now");
-  ASSIGN_OR_RETURN(sweep_, connection_.Call(&Connection::Stub::SteerSweep, resume));
+  ASSIGN_OR_RETURN(sweep_, connection_.Call(&Connection::Stub::SteerSweep, resume, std::chrono::minutes(10)));
   return absl::OkStatus();
 }
 

@@ -307,7 +307,7 @@ absl::Status Merge::AttemptMembers() {
 
 absl::Status Merge::Sweeps() {
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come, "
-                                                 "(SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member') "
+                                                 "(SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member'), unsettled_from "
                                                  "FROM sweeps ORDER BY num"));
   while (rows.Next()) {
     const auto num = rows.Get<int64_t>(0);
@@ -319,6 +319,12 @@ absl::Status Merge::Sweeps() {
           fmt::format("the sweep '{}' over there was not submitted to its end: {} of its jobs are to come; start a scheduler on that store, "
                       "which goes on with it, or submit the sweep there again; nothing was merged",
                       rows.Get<std::string>(2), rows.Get<int64_t>(8)));
+    }
+    if (!rows.IsNull(10)) {
+      return absl::FailedPreconditionError(
+          fmt::format("the sweep '{}' over there was steered ({}), and not all of its jobs follow yet; start a scheduler on that store, which "
+                      "goes on with it; nothing was merged",
+                      rows.Get<std::string>(2), rows.Get<std::string>(6)));
     }
     RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) "
                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -49,20 +49,21 @@ absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::st
 // Ids of jobs that begin so, ascending; at most `limit`.
 absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, std::string_view prefix, int limit);
 
-// A job of a sweep with one of its measurements.
+// A job of a sweep with one of its measurements. The texts are the query's: there are a million of them.
 struct MeasuredJob {
   int64_t position = -1;  // Of a member: in its sweep's order of expansion.
-  std::string task{};
-  std::string encoding{};
+  std::string_view task{};
+  std::string_view encoding{};
   bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
   State state = State::kQueued;
   bool diverged = false;
   std::optional<double> value{};
-  std::string build{};  // Of the attempt that the result is from; empty before.
+  std::string_view build{};  // Of the attempt that the result is from; empty before.
 };
-// Calls `use` for each member in order of expansion. Of a job's measurements only the one asked for is read.
+// Calls `use` for each member in order of expansion; what it is given holds for that call. Of a job's measurements only the one asked
+// for is read.
 absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
                                    std::string_view slice, const std::function<void(const MeasuredJob&)>& use);
 // The same of the jobs that make the input `input` of the members, each once.

@@ -11,7 +11,7 @@ namespace {
 
 std::string SelectSweeps(std::string_view rest) {
   return "SELECT num, id, name, spec, priority, state, submitted_at, asked_at, jobs_waiting, jobs_queued, jobs_leased, "
-         "jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged, jobs_to_come FROM sweeps " +
+         "jobs_succeeded, jobs_failed, jobs_cancelled, jobs_diverged, jobs_to_come, unsettled_from FROM sweeps " +
          std::string(rest);
 }
 
@@ -32,7 +32,8 @@ SweepRow ReadSweep(const sql::Rows& rows) {
                      .failed = rows.Get<int>(12),
                      .cancelled = rows.Get<int>(13),
                      .diverged = rows.Get<int>(14)},
-          .to_come = rows.Get<int64_t>(15)};
+          .to_come = rows.Get<int64_t>(15),
+          .unsettled_from = rows.Get<std::optional<int64_t>>(16)};
   (sweep.state == SweepState::kCancelled ? sweep.counts.cancelled : sweep.counts.waiting) += static_cast<int>(sweep.to_come);
   return sweep;
 }
@@ -123,8 +124,9 @@ absl::StatusOr<std::vector<SweepRow>> ListSweeps(sql::Connection& db) {
   return ReadSweeps(std::move(rows));
 }
 
-absl::StatusOr<std::vector<int64_t>> SweepsWithJobsToCome(sql::Connection& db) {
-  return Numbers(db.Query("SELECT num FROM sweeps WHERE jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num"));
+absl::StatusOr<std::vector<int64_t>> UnfinishedSweeps(sql::Connection& db) {
+  return Numbers(db.Query("SELECT num FROM sweeps WHERE unsettled_from IS NOT NULL OR (jobs_to_come > 0 AND state <> 'cancelled') "
+                          "ORDER BY num"));
 }
 
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job) {
@@ -184,78 +186,6 @@ absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority)
 
 absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at) {
   return ExactlyOne(tx.Run("UPDATE sweeps SET asked_at = ? WHERE num = ?", at, sweep), fmt::format("sweep {}", sweep));
-}
-
-absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep) {
-  return tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT mine.job, count(s.num) > 0 AS wanted, "
-                "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS mine JOIN sweep_jobs AS others ON others.job = mine.job "
-                "LEFT JOIN sweeps AS s ON s.num = others.sweep AND s.state = 'live' WHERE mine.sweep = ? GROUP BY mine.job) AS w "
-                "WHERE jobs.num = w.job AND jobs.state <> 'succeeded' "
-                "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
-                sweep)
-      .status();
-}
-
-absl::Status SettleJob(sql::Transaction& tx, int64_t job) {
-  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT count(s.num) > 0 AS wanted, "
-                         "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep "
-                         "WHERE sj.job = ? AND s.state = 'live') AS w WHERE jobs.num = ? AND jobs.state <> 'succeeded' "
-                         "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
-                         job, job)
-                      .status());
-  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE num = ? AND state = 'cancelled' AND EXISTS (SELECT 1 FROM sweep_jobs AS sj "
-                "JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state IN ('live', 'paused'))",
-                job)
-      .status();
-}
-
-absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep) {
-  std::vector<DroppedJob> dropped;
-  {
-    ASSIGN_OR_RETURN(sql::Rows rows,
-                     tx.Query("SELECT j.num, j.id, j.attempt FROM sweep_jobs AS mine JOIN jobs AS j ON j.num = mine.job "
-                              "WHERE mine.sweep = ? AND j.state = 'leased' AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others "
-                              "JOIN sweeps AS s ON s.num = others.sweep WHERE others.job = j.num "
-                              "AND s.state IN ('live', 'paused')) ORDER BY j.num",
-                              sweep));
-    while (rows.Next()) {
-      dropped.push_back({.job = rows.Get<int64_t>(0), .id = rows.Get<std::string>(1), .attempt = rows.Get<int64_t>(2)});
-    }
-    RETURN_IF_ERROR(rows.status());
-  }
-  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET state = 'cancelled', attempt = NULL WHERE state IN ('waiting', 'queued', 'leased') "
-                         "AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE mine.sweep = ?) "
-                         "AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
-                         "WHERE others.job = jobs.num AND s.state IN ('live', 'paused'))",
-                         sweep)
-                      .status());
-  return dropped;
-}
-
-absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep) {
-  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'cancelled' "
-                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ?) "
-                "AND EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state = 'live')",
-                sweep, sweep);
-}
-
-absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep) {
-  return tx.Run("UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = 0, "
-                "state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'failed' "
-                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ?)",
-                sweep);
-}
-
-absl::StatusOr<std::vector<int64_t>> RunningAttemptsOfSweep(sql::Connection& db, int64_t sweep) {
-  return Numbers(db.Query("SELECT DISTINCT a.id FROM attempts AS a "
-                          "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.dropped = 0 "
-                          "JOIN jobs AS j ON j.num = aj.job AND j.wanted = 0 "
-                          "JOIN sweep_jobs AS sj ON sj.job = j.num AND sj.sweep = ? "
-                          "WHERE a.ended_at IS NULL ORDER BY a.id",
-                          sweep));
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep) {

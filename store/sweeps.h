@@ -47,6 +47,8 @@ struct SweepRow {
   WallTime asked_at{};  // When it was last submitted (again): "last" is the newest of these.
   Counts counts{};
   int64_t to_come = 0;  // Members that are not there yet.
+  // The position from which on its jobs do not follow its state and priority yet; nothing: all do.
+  std::optional<int64_t> unsettled_from{};
   int64_t there() const { return counts.jobs() - to_come; }
 };
 
@@ -60,8 +62,8 @@ absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const i
 
 // Counts the members of a sweep from this position on, which were to come until now. From then on the counters follow the jobs by themselves.
 absl::Status CountMembers(sql::Transaction& tx, int64_t sweep, int64_t first);
-// Sweeps of which jobs are to come, but for cancelled ones; ascending.
-absl::StatusOr<std::vector<int64_t>> SweepsWithJobsToCome(sql::Connection& db);
+// Sweeps of which jobs are to come, but for cancelled ones, or do not follow it yet; ascending.
+absl::StatusOr<std::vector<int64_t>> UnfinishedSweeps(sql::Connection& db);
 
 absl::StatusOr<std::optional<SweepRow>> FindSweep(sql::Connection& db, std::string_view id);
 absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num);
@@ -75,14 +77,22 @@ absl::StatusOr<std::optional<int64_t>> PositionInSweep(sql::Connection& db, int6
 // or "last". NOT_FOUND with a suggestion; INVALID_ARGUMENT when several ids begin so.
 absl::StatusOr<SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference);
 
-// Each of these sets only what it names; call RefreshWanted after a change of state or priority.
+// Each of these sets only what it names. After a change of state or priority the jobs must follow: SetUnsettled(0), then SettleJobs in
+// the same transaction and in further ones.
 absl::Status SetSweepState(sql::Transaction& tx, int64_t sweep, SweepState state);
 absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority);
 absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at);
 
-// Computes `wanted` and `priority` anew for all unfinished jobs of a sweep, members and prerequisites: a job is wanted
-// while a live sweep has it, with the highest priority among those.
-absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep);
+absl::Status SetUnsettled(sql::Transaction& tx, int64_t sweep, std::optional<int64_t> from);
+
+// Some of a sweep's jobs, in order of expansion; members and prerequisites have positions of their own.
+struct Positions {
+  int64_t from = 0;
+  int64_t to = int64_t{1} << 40;  // The first behind them.
+};
+// Computes `wanted` and `priority` anew for the unfinished jobs of a sweep: a job is wanted while a live sweep has it, with the
+// highest priority among those.
+absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep, Positions part = {});
 // The same of one job, which a sweep has got; and if a live or paused sweep has it, it is cancelled no more.
 absl::Status SettleJob(sql::Transaction& tx, int64_t job);
 
@@ -94,14 +104,22 @@ struct DroppedJob {
 // Cancels the unfinished jobs of a sweep that no live or paused sweep has (failed ones stay failed): any of waiting,
 // queued, leased -> cancelled. Those that were leased are returned; the caller tells their workers. The sweep's state
 // must have been set before.
-absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep);
-// cancelled -> queued, or waiting when an input is not there, for the jobs of a live sweep; how many.
-absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep);
+absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
+// cancelled -> queued, or waiting when an input is not there, for the jobs of a sweep that is not cancelled; how many.
+absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
 // failed -> queued or waiting, with fresh counters and out of their split groups, for the jobs of a sweep; how many.
-absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep);
+absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
 
-// Attempts that are running and have a job of this sweep which is not wanted any more (a paused sweep's).
-absl::StatusOr<std::vector<int64_t>> RunningAttemptsOfSweep(sql::Connection& db, int64_t sweep);
+// What has changed with some jobs of a sweep.
+struct Settled {
+  std::vector<DroppedJob> dropped{};
+  std::vector<int64_t> running{};  // Attempts that have some of them: their workers may have to stop, or to go on.
+  bool more = false;               // There are others that do not follow yet.
+};
+// Makes the next of a sweep's jobs, `most` at a time, follow its state and priority.
+absl::StatusOr<Settled> SettleJobs(sql::Transaction& tx, const SweepRow& sweep, int64_t most);
+// Some of its jobs need others: the states of all must change at once.
+absl::StatusOr<bool> SweepHasInputs(sql::Connection& db, int64_t sweep);
 
 // A sweep's jobs that need others, ascending: what makes an input comes before what needs it.
 absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep);

@@ -32,17 +32,23 @@ absl::Status RunOne(sql::Transaction& tx, Event& event, absl::Status& broken) {
 
 }  // namespace
 
-absl::Status RunGroup(sql::Connection& connection, std::span<Event> events) {
-  std::vector<absl::Status> statuses(events.size());
+absl::Status RunGroup(sql::Connection& connection, std::vector<Event>& events, const std::function<std::optional<Event>()>& more) {
+  std::vector<absl::Status> statuses;
   absl::Status group;
   {
     absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin(connection);
     group = tx.status();
-    if (group.ok()) {
-      for (size_t i = 0; i < events.size() && group.ok(); ++i) statuses[i] = RunOne(*tx, events[i], group);
-      if (group.ok()) group = tx->Commit();
+    for (size_t i = 0; group.ok(); ++i) {
+      if (i == events.size()) {
+        std::optional<Event> another = more ? more() : std::nullopt;
+        if (!another) break;
+        events.push_back(*std::move(another));
+      }
+      statuses.push_back(RunOne(*tx, events[i], group));
     }
+    if (group.ok()) group = tx->Commit();
   }
+  statuses.resize(events.size());
   for (size_t i = 0; i < events.size(); ++i) {
     if (!events[i].done) continue;
     // Nothing was written: an event that was fine, or was not run, fails with the group.
@@ -102,10 +108,19 @@ std::vector<Event> Writer::TakeGroup(Queue& queue) const {
       events.pop_front();
     }
   };
-  const size_t bulk = queue.events.empty() ? options_.bulk_limit : 1;
+  const bool bulk_too = queue.bulk_waited || queue.events.empty();
   take(queue.events, options_.group_limit);
-  take(queue.bulk, bulk);
+  if (bulk_too) take(queue.bulk, 1);
+  queue.bulk_waited = !bulk_too && !queue.bulk.empty();
   return group;
+}
+
+std::optional<Event> Writer::TakeBulk() {
+  auto queue = queue_.Lock();
+  if (!queue->events.empty() || queue->bulk.empty()) return std::nullopt;
+  Event event = std::move(queue->bulk.front());
+  queue->bulk.pop_front();
+  return event;
 }
 
 void Writer::Loop() {
@@ -130,7 +145,12 @@ void Writer::Loop() {
     const SteadyTime now = clock_.Steady();
     if (!last && options_.at_deadline && deadline.has_value() && now >= *deadline) group.push_back(options_.at_deadline(now));
     if (!group.empty()) {
-      if (!RunGroup(connection_, group).ok()) not_before = now + kPauseAfterFailure;  // Every event has been told.
+      // Of bulk events alone others may follow.
+      const bool is_bulk = std::ranges::all_of(group, &Event::bulk);
+      const auto more = [this, &group, is_bulk]() -> std::optional<Event> {
+        return is_bulk && group.size() < options_.bulk_limit ? TakeBulk() : std::nullopt;
+      };
+      if (!RunGroup(connection_, group, more).ok()) not_before = now + kPauseAfterFailure;  // Every event has been told.
       group.clear();  // What the events hold (calls, pins) goes before the next wait.
       if (options_.after_group) options_.after_group(connection_);
     }

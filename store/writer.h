@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,21 +26,22 @@ struct Event {
   std::function<void(const absl::Status&)> done{};
   // Whose it is, for those who watch or replay events: "WORKER/INCARNATION/SEQUENCE" of a worker's call; else empty.
   std::string origin{};
-  // One of many that belong together and take long: while others wait, a group has one of these at most. They keep their own order.
+  // One of many that belong together and take long. While others wait, these take turns with them, one in a group. They keep their own order.
   bool bulk = false;
 };
 
 // Runs a group of events in one transaction and calls all their `done`s. When the commit or anything that concerns the whole
 // transaction fails (disk full, I/O error), all of the events fail with that status and nothing is written; the next group starts afresh.
 // An event that runs into a full disk fails alone only if the rest can still be committed.
+// `more`, if given, is asked after the last event, and again, for another one that goes with the group.
 // Returns the status of the commit.
-absl::Status RunGroup(sql::Connection& connection, std::span<Event> events);
+absl::Status RunGroup(sql::Connection& connection, std::vector<Event>& events, const std::function<std::optional<Event>()>& more = {});
 
 struct WriterOptions {
   // At most this many events in a transaction.
   size_t group_limit = 256;
-  // At most this many bulk events, when nothing else waits.
-  size_t bulk_limit = 8;
+  // At most this many bulk events, as long as nothing else waits.
+  size_t bulk_limit = 32;
   // At most this many wait; a further one is refused with RESOURCE_EXHAUSTED.
   size_t queue_limit = 65'536;
   // When the writer must wake at the latest; nothing: only for events. Called on the writer's thread after each group.
@@ -73,13 +73,17 @@ class Writer {
   struct Queue {
     std::deque<Event> events;
     std::deque<Event> bulk;
+    bool bulk_waited = false;  // The last group was without them.
     bool empty() const { return events.empty() && bulk.empty(); }
     bool woken = false;
     bool stopping = false;
   };
   void Loop();
-  // The next events to be run together.
+  // The next events to be run together. While bulk events wait, every other group is without any: so a call waits for one of these at
+  // most, and not for that of its own group as well.
   std::vector<Event> TakeGroup(Queue& queue) const;
+  // Another bulk event, if nothing else has come meanwhile.
+  std::optional<Event> TakeBulk();
 
   sql::Connection& connection_;
   const Clock& clock_;

@@ -201,7 +201,7 @@ absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
   request.set_sweep(sweep);
   request.set_action(action);
   request.set_priority(priority);
-  ASSIGN_OR_RETURN(const v1::Sweep after, connection->Call(&Connection::Stub::SteerSweep, request));
+  ASSIGN_OR_RETURN(const v1::Sweep after, connection->Call(&Connection::Stub::SteerSweep, request, std::chrono::minutes(10)));
   PrintSweep(session, after);
   return kDone;
 }

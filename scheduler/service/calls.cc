@@ -91,7 +91,7 @@ Engine::Engine(const Clock& clock, const EngineOptions& options, std::function<v
 
 absl::Status Engine::Restore(sql::Connection& db) {
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> running, store::UnfinishedAttempts(db));
-  ASSIGN_OR_RETURN(const std::vector<int64_t> unfinished, store::SweepsWithJobsToCome(db));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> unfinished, store::UnfinishedSweeps(db));
   Effects effects;
   for (const store::AttemptRow& attempt : running) {
     ASSIGN_OR_RETURN(LiveAttempt live, LiveAttemptOf(db, attempt));

@@ -113,8 +113,8 @@ store::Event Engine::AtDeadline(SteadyTime now) {
   struct Work {
     Gathered gathered;
     Effects effects;
-    std::optional<int64_t> unfinished = {};  // The sweep that got some of its jobs,
-    std::optional<SteadyTime> more_at = {};  // and when it gets more.
+    std::optional<int64_t> unfinished = {};  // The sweep that got a slice,
+    std::optional<SteadyTime> more_at = {};  // and when it gets the next.
   };
   auto work = std::make_shared<Work>();
   const auto apply = [this, work, now](sql::Transaction& tx) -> absl::Status {
@@ -140,9 +140,9 @@ store::Event Engine::AtDeadline(SteadyTime now) {
       RETURN_IF_ERROR(EndLost(tx, *attempt, why, wall, work->effects));
     }
     if (!work->unfinished) return absl::OkStatus();
-    // Leases end whether or not there is room for more jobs.
+    // Leases end whether or not there is room for this.
     ASSIGN_OR_RETURN(sql::Savepoint slice, sql::Savepoint::Begin(tx));
-    const absl::StatusOr<bool> more = AddNextSlice(tx, *work->unfinished, work->effects);
+    const absl::StatusOr<bool> more = GoOn(tx, *work->unfinished, work->effects);
     if (!more.ok()) work->more_at = now + kTryAgainAfter;
     else if (*more) work->more_at = now;
     return more.ok() ? slice.Release() : slice.RollBack();

@@ -45,8 +45,10 @@ struct EngineOptions {
   std::chrono::microseconds write_every = std::chrono::seconds(3);
   // Of a sweep without inputs, so many jobs are written with one event: a few milliseconds.
   int64_t jobs_in_slice = 250;
+  // Of a sweep that is steered, so many follow with one event.
+  int64_t jobs_settled_in_slice = 500;
   // So many such events wait for the writer at a time.
-  size_t slices_in_flight = 8;
+  size_t slices_in_flight = 32;
   // More workers than this are refused.
   size_t max_workers = 10'000;
 };
@@ -88,6 +90,7 @@ class Engine {
   // several events, so that workers do not wait for it, and its first jobs can be trained while the others come. When that breaks off, the
   // sweep is there, the engine goes on by itself, and so does whoever submits it again.
   absl::StatusOr<v1::SubmitSweepResponse> SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store);
+  // The jobs of a large sweep follow in several events; the answer comes after the last.
   void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer);
   void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer);
   // Names an uploaded file, which lies in the artifacts folder, if the attempt holds its lease; the time that the rows have.
@@ -114,6 +117,8 @@ class Engine {
     Answer<v1::SynchronizeResponse> answer;
   };
   using CallPtr = std::shared_ptr<Call>;
+  // Within an event: does a part of something large. Whether there is more.
+  using NextSlice = std::function<absl::StatusOr<bool>(sql::Transaction&, Effects&)>;
 
   // What is remembered of a worker between two calls.
   struct WorkerMemory {
@@ -153,7 +158,7 @@ class Engine {
     std::set<std::string> gone;             // Workers that do, and are remembered as long as something of theirs is open.
     core::Deadlines<std::string> holds;     // When a held call is answered.
     std::map<std::string, SteadyTime> broken;  // Workers with attempts whose newest call broke off: when these are free for others.
-    core::Deadlines<int64_t> unfinished;    // Sweeps of which jobs are to come and nobody adds them: when the next slice is.
+    core::Deadlines<int64_t> unfinished;    // Sweeps of which jobs are to come, or to follow, and nobody sees to it: when the next slice is.
     std::optional<SteadyTime> write_at;
     uint64_t epoch = 0;                     // Grows when there may be new work.
     bool stopping = false;
@@ -179,12 +184,22 @@ class Engine {
   // For a worker whose newest call broke off.
   void Shorten(const std::string& id, WorkerMemory& worker, Memory& memory) const;
   std::vector<CallPtr> CarryLocked(const Effects& effects, Memory& memory);
+  // Within an event: what a client asks of a sweep; with many jobs, what is left to do in slices.
+  absl::StatusOr<NextSlice> Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request, Effects& effects);
   void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
                       bool bulk = false);
 
+  // settling.cc: what is done in slices.
+  struct Slices;
+  // Runs events, several at a time, until one says that there are no more, or fails.
+  void InSlices(NextSlice next, std::function<void(const absl::Status&)> done);
+  void StartSlice(const std::shared_ptr<Slices>& slices);
+  // Within an event: the next slice of a sweep that nobody sees to. Whether there are more.
+  absl::StatusOr<bool> GoOn(sql::Transaction& tx, int64_t sweep, Effects& effects);
+
   // submission.cc: how jobs come.
   std::future<absl::Status> StartEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply, bool bulk);
-  // Nobody else adds the rest of this sweep's jobs.
+  // Nobody else adds the rest of this sweep's jobs, or makes them follow.
   void GoOnWith(int64_t sweep);
   // Within an event: adds some of them. Whether there are more.
   absl::StatusOr<bool> AddNextSlice(sql::Transaction& tx, int64_t sweep, Effects& effects);

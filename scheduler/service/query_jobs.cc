@@ -104,7 +104,8 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
     after = *position;
   }
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
-  ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(sweep.spec));
+  ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
+  ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
   const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
   // One more than asked for says whether there is another page.
   ASSIGN_OR_RETURN(std::vector<store::ListedJob> rows,
@@ -114,7 +115,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
     rows.resize(static_cast<size_t>(limit));
     response.set_next_page_token(std::to_string(rows.back().position));
   }
-  ASSIGN_OR_RETURN(const std::vector<experiments::SystemRange> systems, SystemsOfSweep(sweep.spec));
+  const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(spec);
   for (const store::ListedJob& row : rows) {
     v1::Job& job = *response.add_jobs();
     job = ToJob(row, live);

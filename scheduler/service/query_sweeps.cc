@@ -36,15 +36,15 @@ v1::RunningAttempt ToRunningAttempt(const store::RunningPart& part, const LiveBo
 absl::StatusOr<v1::ListSweepsResponse> ListSweeps(sql::Connection& db) {
   ASSIGN_OR_RETURN(std::vector<store::SweepRow> rows, store::ListSweeps(db));
   v1::ListSweepsResponse response;
-  for (const store::SweepRow& row : rows) {
-    ASSIGN_OR_RETURN(*response.add_sweeps(), ToSweep(row));
-  }
+  for (const store::SweepRow& row : rows) *response.add_sweeps() = ToSweep(row);
   return response;
 }
 
 absl::StatusOr<v1::Sweep> GetSweep(sql::Connection& db, const v1::GetSweepRequest& request) {
   ASSIGN_OR_RETURN(store::SweepRow row, ResolveSweep(db, request.sweep()));
-  return ToSweep(row);
+  v1::Sweep sweep = ToSweep(row);
+  ASSIGN_OR_RETURN(*sweep.mutable_spec(), SpecOf(row));
+  return sweep;
 }
 
 absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::GetSweepRequest& request,
@@ -55,7 +55,7 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   ASSIGN_OR_RETURN(int steps, store::StepsOfSweepJobs(db, row.num));
 
   v1::SweepUpdate update;
-  ASSIGN_OR_RETURN(*update.mutable_sweep(), ToSweep(row));
+  *update.mutable_sweep() = ToSweep(row);
   double done_running = 0;
   double rate = 0;
   for (const store::RunningPart& part : parts) {

@@ -19,19 +19,25 @@ namespace {
 absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& input, const v1::TableSpec& spec,
                       const std::vector<int>& lengths, const std::vector<experiments::SystemRange>& systems,
                       const std::function<void(const TableJob&)>& use) {
+  TableJob job;  // The same for all of them: neighbours have most of their texts in common.
+  std::optional<EncodingName> encoding;
   for (const int length : lengths) {
-    const auto add = [&](const store::MeasuredJob& job) {
-      use({.task = job.task,
-           .encoding = ToText(EncodingName{job.encoding, job.randomized}),
-           .learning_rate = job.learning_rate,
-           .seed = job.seed,
-           .state = job.state,
-           .diverged = job.diverged,
-           .value = job.value,
-           .build = job.build,
-           .length = length,
-           .again = length != lengths.front(),
-           .system = experiments::SystemAt(systems, job.position)});
+    job.length = length;
+    job.again = length != lengths.front();
+    const auto add = [&](const store::MeasuredJob& measured) {
+      if (job.task != measured.task) job.task = measured.task;
+      if (!encoding || encoding->name != measured.encoding || encoding->randomized != measured.randomized) {
+        encoding = EncodingName{std::string(measured.encoding), measured.randomized};
+        job.encoding = ToText(*encoding);
+      }
+      if (job.build != measured.build) job.build = measured.build;
+      job.learning_rate = measured.learning_rate;
+      job.seed = measured.seed;
+      job.state = measured.state;
+      job.diverged = measured.diverged;
+      job.value = measured.value;
+      job.system = experiments::SystemAt(systems, measured.position);
+      use(job);
     };
     RETURN_IF_ERROR(input.empty()
                         ? store::ForEachMeasuredMember(db, sweep, spec.metric(), length, spec.slice(), add)
@@ -44,14 +50,15 @@ absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& inp
 
 absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableRequest& request) {
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
-  ASSIGN_OR_RETURN(std::string main_metric, MainMetricOfSweep(sweep.spec));
+  ASSIGN_OR_RETURN(const v1::SweepSpec sweep_spec, SpecOf(sweep));
+  ASSIGN_OR_RETURN(std::string main_metric, MainMetricOfSweep(sweep_spec));
   ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(request.table(), main_metric));
   const v1::TableSpec& spec = table.spec();
   std::vector<int> lengths = {spec.length()};
   if (table.ByLength()) {
-    ASSIGN_OR_RETURN(lengths, TestLengthsOfSweep(sweep.spec));
+    ASSIGN_OR_RETURN(lengths, TestLengthsOfSweep(sweep_spec));
   }
-  ASSIGN_OR_RETURN(const std::vector<experiments::SystemRange> systems, SystemsOfSweep(sweep.spec));
+  const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(sweep_spec);
   RETURN_IF_ERROR(ReadJobs(db, sweep.num, "", spec, lengths, systems, [&table](const TableJob& job) { table.Add(job); }));
   for (int column = 0; column < spec.extra_columns_size(); ++column) {
     if (!spec.extra_columns(column).input().empty()) {

@@ -40,9 +40,13 @@ int StepOf(const store::ListedJob& row, const LiveBoard::State& live) {
 
 }  // namespace
 
-absl::StatusOr<v1::Sweep> ToSweep(const store::SweepRow& row) {
+absl::StatusOr<v1::SweepSpec> SpecOf(const store::SweepRow& row) {
   absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(row.spec);
   if (!spec.ok()) return Unreadable(fmt::format("sweep {}", ShortId(row.id)), spec.status());
+  return spec;
+}
+
+v1::Sweep ToSweep(const store::SweepRow& row) {
   v1::Sweep sweep;
   sweep.set_id(row.id);
   sweep.set_name(row.name);
@@ -58,7 +62,6 @@ absl::StatusOr<v1::Sweep> ToSweep(const store::SweepRow& row) {
   counts.set_failed(row.counts.failed);
   counts.set_cancelled(row.counts.cancelled);
   counts.set_diverged(row.counts.diverged);
-  *sweep.mutable_spec() = *std::move(spec);
   return sweep;
 }
 
@@ -132,33 +135,22 @@ absl::StatusOr<std::string> MainMetricOfJob(std::string_view canonical) {
   return MainMetricOf("a job's specification", spec->experiment());
 }
 
-absl::StatusOr<std::string> MainMetricOfSweep(std::string_view canonical) {
-  absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(canonical);
-  if (!spec.ok()) return Unreadable("a sweep's specification", spec.status());
-  return MainMetricOf("a sweep's specification", spec->experiment());
+absl::StatusOr<std::string> MainMetricOfSweep(const v1::SweepSpec& spec) {
+  return MainMetricOf("a sweep's specification", spec.experiment());
 }
 
-absl::StatusOr<std::vector<int>> TestLengthsOfSweep(std::string_view canonical) {
-  absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(canonical);
-  if (!spec.ok()) return Unreadable("a sweep's specification", spec.status());
-  const experiments::Kind* kind = experiments::FindKind(spec->experiment());
-  if (kind == nullptr) return absl::DataLossError(fmt::format("unknown experiment kind '{}'", spec->experiment()));
-  std::vector<v1::SweepSpec> sweeps;
-  for (const v1::System& system : spec->systems()) sweeps.push_back(experiments::SweepOfSystem(*spec, system));
-  if (sweeps.empty()) sweeps.push_back(*spec);
+absl::StatusOr<std::vector<int>> TestLengthsOfSweep(const v1::SweepSpec& spec) {
+  const experiments::Kind* kind = experiments::FindKind(spec.experiment());
+  if (kind == nullptr) return absl::DataLossError(fmt::format("unknown experiment kind '{}'", spec.experiment()));
   std::set<int> lengths;
-  for (const v1::SweepSpec& sweep : sweeps) {
+  const auto add = [kind, &lengths](const v1::SweepSpec& sweep) {
     const auto& own = sweep.evaluation().lengths();
     const auto& of_sweep = own.empty() ? kind->Defaults().evaluation().lengths() : own;
     lengths.insert(of_sweep.begin(), of_sweep.end());
-  }
+  };
+  if (spec.systems().empty()) add(spec);
+  for (const v1::System& system : spec.systems()) add(experiments::SweepOfSystem(spec, system));
   return std::vector<int>(lengths.begin(), lengths.end());
-}
-
-absl::StatusOr<std::vector<experiments::SystemRange>> SystemsOfSweep(std::string_view canonical) {
-  absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(canonical);
-  if (!spec.ok()) return Unreadable("a sweep's specification", spec.status());
-  return experiments::SystemRanges(*spec);
 }
 
 absl::Status AddSystems(sql::Connection& db, int64_t num, v1::Job& job) {
@@ -167,8 +159,8 @@ absl::Status AddSystems(sql::Connection& db, int64_t num, v1::Job& job) {
   for (const store::SweepRow& sweep : sweeps) {
     ASSIGN_OR_RETURN(const std::optional<int64_t> position, store::PositionInSweep(db, sweep.num, num));
     if (!position.has_value()) continue;
-    ASSIGN_OR_RETURN(const std::vector<experiments::SystemRange> ranges, SystemsOfSweep(sweep.spec));
-    if (std::string name = experiments::SystemAt(ranges, *position); !name.empty()) names.insert(std::move(name));
+    ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
+    if (std::string name = experiments::SystemAt(experiments::SystemRanges(spec), *position); !name.empty()) names.insert(std::move(name));
   }
   for (const std::string& name : names) job.add_systems(name);
   return absl::OkStatus();

@@ -6,7 +6,6 @@
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
-#include "scheduler/experiments/expansion.h"
 #include "scheduler/service/live_board.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
@@ -14,8 +13,10 @@
 
 namespace longreach::service {
 
-// DATA_LOSS: the stored specification cannot be read.
-absl::StatusOr<v1::Sweep> ToSweep(const store::SweepRow& row);
+// Without its specification.
+v1::Sweep ToSweep(const store::SweepRow& row);
+// Of a sweep. DATA_LOSS: what is stored cannot be read.
+absl::StatusOr<v1::SweepSpec> SpecOf(const store::SweepRow& row);
 v1::Job ToJob(const store::ListedJob& row, const LiveBoard::State& live);
 v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live);
 // How a command that a message suggests names a worker: by its name if that is a word that no shell and no option parser would
@@ -26,11 +27,9 @@ v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live);
 // The metric that a job's score is, by its canonical text.
 absl::StatusOr<std::string> MainMetricOfJob(std::string_view canonical);
 // The same for the jobs of a sweep.
-absl::StatusOr<std::string> MainMetricOfSweep(std::string_view canonical);
+absl::StatusOr<std::string> MainMetricOfSweep(const v1::SweepSpec& spec);
 // The lengths at which the jobs of a sweep are tested, ascending.
-absl::StatusOr<std::vector<int>> TestLengthsOfSweep(std::string_view canonical);
-// Which of its jobs belong to which of its systems.
-absl::StatusOr<std::vector<experiments::SystemRange>> SystemsOfSweep(std::string_view canonical);
+absl::StatusOr<std::vector<int>> TestLengthsOfSweep(const v1::SweepSpec& spec);
 
 // Names the systems of a job in all of its sweeps.
 absl::Status AddSystems(sql::Connection& db, int64_t num, v1::Job& job);

@@ -106,32 +106,30 @@ v1::TableAxisEntry EntryOf(std::string_view column, const std::string& key) {
   return entry;
 }
 
-double MedianOf(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+// Of values in ascending order; sums too are made in this order, so that they do not depend on the one in which the jobs were read.
+double MedianOf(const std::vector<double>& ascending) {
+  const size_t middle = ascending.size() / 2;
+  return ascending.size() % 2 == 1 ? ascending[middle] : (ascending[middle - 1] + ascending[middle]) / 2;
 }
 
-// In ascending order, so that the sum does not depend on the order in which the jobs were read.
-double MeanOf(std::vector<double> values) {
-  std::ranges::sort(values);
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+double MeanOf(const std::vector<double>& ascending) {
+  return std::accumulate(ascending.begin(), ascending.end(), 0.0) / static_cast<double>(ascending.size());
 }
 
-double AggregateOf(const std::vector<double>& values, std::string_view aggregate) {
-  if (aggregate == "min") return std::ranges::min(values);
-  if (aggregate == "mean") return MeanOf(values);
-  if (aggregate == "median") return MedianOf(values);
-  return std::ranges::max(values);
+double AggregateOf(const std::vector<double>& ascending, std::string_view aggregate) {
+  if (aggregate == "min") return ascending.front();
+  if (aggregate == "mean") return MeanOf(ascending);
+  if (aggregate == "median") return MedianOf(ascending);
+  return ascending.back();
 }
 
 // Of a sample; nothing for fewer than two values.
-std::optional<double> DeviationOf(const std::vector<double>& values) {
-  if (values.size() < 2) return std::nullopt;
-  const double mean = MeanOf(values);
-  std::vector<double> squares;
-  for (const double value : values) squares.push_back((value - mean) * (value - mean));
-  return std::sqrt(MeanOf(squares) * static_cast<double>(values.size()) / static_cast<double>(values.size() - 1));
+std::optional<double> DeviationOf(const std::vector<double>& ascending) {
+  if (ascending.size() < 2) return std::nullopt;
+  const double mean = MeanOf(ascending);
+  double squares = 0;
+  for (const double value : ascending) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(ascending.size() - 1));
 }
 
 bool IsOpen(store::State state) {
@@ -225,18 +223,30 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
     ++diverged;
   } else if (job.value.has_value()) {
     values.push_back(*job.value * factor);
-    builds.insert(job.build);
+    if (builds.empty() || last_build != job.build) builds.insert(last_build = job.build);
   } else {
     ++unmeasured;
   }
 }
 
+bool ResultsTable::SameKey(const TableJob& a, const TableJob& b, std::string_view column) {
+  if (column == "task") return a.task == b.task;
+  if (column == "encoding") return a.encoding == b.encoding;
+  if (column == "system") return a.system == b.system;
+  if (column == "learning_rate") return a.learning_rate == b.learning_rate;
+  if (column == "length") return a.length == b.length;
+  return a.seed == b.seed;
+}
+
 void ResultsTable::Add(const TableJob& job) {
-  const std::string row = KeyOf(job, spec_.rows());
-  const std::string column = KeyOf(job, spec_.columns());
-  rows_.insert(row);
-  columns_.insert(column);
-  cells_[{row, column}].Add(job, metric_->factor);
+  if (last_.cell == nullptr || !SameKey(job, last_.job, spec_.rows()) || !SameKey(job, last_.job, spec_.columns())) {
+    const std::string row = KeyOf(job, spec_.rows());
+    const std::string column = KeyOf(job, spec_.columns());
+    rows_.insert(row);
+    columns_.insert(column);
+    last_ = {.job = job, .cell = &cells_[{row, column}]};
+  }
+  last_.cell->Add(job, metric_->factor);
   if (job.again) return;
   if (job.state == store::State::kWaiting) ++waiting_;
   if (job.state == store::State::kQueued) ++queued_;
@@ -246,7 +256,10 @@ void ResultsTable::Add(const TableJob& job) {
 
 void ResultsTable::AddExtra(int column, const TableJob& job) {
   Extra& extra = extras_[column];
-  extra.cells[KeyOf(job, spec_.rows())].Add(job, metric_->factor);
+  if (extra.last.cell == nullptr || !SameKey(job, extra.last.job, spec_.rows())) {
+    extra.last = {.job = job, .cell = &extra.cells[KeyOf(job, spec_.rows())]};
+  }
+  extra.last.cell->Add(job, metric_->factor);
   if (IsOpen(job.state) && !job.again) ++extra.open;
 }
 
@@ -293,9 +306,11 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
   out.set_failed(cell.failed);
   out.set_builds(static_cast<int>(cell.builds.size()));
   if (cell.values.empty()) return out;
-  out.set_measured(AggregateOf(cell.values, spec_.aggregate()));
-  out.set_median(MedianOf(cell.values));
-  if (const std::optional<double> deviation = DeviationOf(cell.values)) out.set_deviation(*deviation);
+  std::vector<double> values = cell.values;
+  std::ranges::sort(values);
+  out.set_measured(AggregateOf(values, spec_.aggregate()));
+  out.set_median(MedianOf(values));
+  if (const std::optional<double> deviation = DeviationOf(values)) out.set_deviation(*deviation);
   return out;
 }
 

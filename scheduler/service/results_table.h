@@ -43,6 +43,9 @@ class ResultsTable {
   // INVALID_ARGUMENT: an unknown column, metric, aggregate or published table, a negative length, the same twice.
   static absl::StatusOr<ResultsTable> Of(const v1::TableSpec& spec, std::string_view main_metric);
 
+  ResultsTable(ResultsTable&&) = default;
+  ResultsTable& operator=(ResultsTable&&) = default;
+
   // The specification with what was empty filled in.
   const v1::TableSpec& spec() const { return spec_; }
   // Rows or columns are lengths: each job is added once for each of its test lengths.
@@ -57,6 +60,8 @@ class ResultsTable {
   v1::Table Build() const;
 
  private:
+  ResultsTable() = default;
+
   // What has been added to one cell.
   struct Cell {
     std::vector<double> values;
@@ -66,15 +71,24 @@ class ResultsTable {
     int diverged = 0;
     int failed = 0;
     int unmeasured = 0;  // Succeeded, not diverged, without this measurement.
+    std::string last_build = {};
     void Add(const TableJob& job, double factor);
+  };
+  // Neighbours are mostly of one cell, which is then looked for once.
+  struct Last {
+    TableJob job;
+    Cell* cell = nullptr;
   };
   // A column that comes from another sweep.
   struct Extra {
     std::map<std::string, Cell> cells;  // By row.
+    Last last = {};
     int open = 0;
     bool missing = false;  // There is no such sweep.
   };
 
+  // Two jobs have the same key in a column.
+  static bool SameKey(const TableJob& a, const TableJob& b, std::string_view column);
   // Whether a cell's jobs are counted in no other cell of another length.
   bool IsFirstLength(const v1::Table& table, int row, int column) const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
@@ -90,6 +104,7 @@ class ResultsTable {
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.
+  Last last_;
   std::vector<Extra> extras_;                                  // As in spec_.extra_columns().
   int waiting_ = 0;
   int queued_ = 0;

@@ -7,59 +7,17 @@
 #include "scheduler/service/engine.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
+#include "scheduler/service/settling.h"
 #include "store/artifacts.h"
 
 namespace longreach::service {
 namespace {
 
-// All workers that train something of a sweep that it does not want now.
-absl::Status NoteStopped(sql::Connection& db, int64_t sweep, Effects& effects) {
-  ASSIGN_OR_RETURN(std::vector<int64_t> attempts, store::RunningAttemptsOfSweep(db, sweep));
-  for (const int64_t id : attempts) {
-    ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(db, id));
-    if (attempt) effects.workers.insert(attempt->worker);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SetState(sql::Transaction& tx, int64_t sweep, SweepState state) {
-  RETURN_IF_ERROR(store::SetSweepState(tx, sweep, state));
-  return store::RefreshWanted(tx, sweep);
-}
-
-absl::Status Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request, WallTime now, Effects& effects) {
-  switch (request.action()) {
-    case v1::SteerSweepRequest::ACTION_PAUSE: {
-      ASSIGN_OR_RETURN(SweepState state, core::Pause(sweep.state));
-      RETURN_IF_ERROR(SetState(tx, sweep.num, state));
-      return NoteStopped(tx, sweep.num, effects);
-    }
-    case v1::SteerSweepRequest::ACTION_RESUME: {
-      ASSIGN_OR_RETURN(SweepState state, core::Resume(sweep.state));
-      RETURN_IF_ERROR(SetState(tx, sweep.num, state));
-      effects.work = true;
-      // Packs that were told to stop and have not yet may go on.
-      ASSIGN_OR_RETURN(std::vector<store::AttemptRow> running, store::UnfinishedAttempts(tx));
-      for (const store::AttemptRow& attempt : running) effects.workers.insert(attempt.worker);
-      return absl::OkStatus();
-    }
-    case v1::SteerSweepRequest::ACTION_CANCEL: {
-      ASSIGN_OR_RETURN(SweepState state, core::CancelSweep(sweep.state));
-      RETURN_IF_ERROR(SetState(tx, sweep.num, state));
-      ASSIGN_OR_RETURN(std::vector<store::DroppedJob> dropped, store::CancelUnwantedJobs(tx, sweep.num));
-      RETURN_IF_ERROR(DropMembers(tx, dropped, now, effects));
-      return NoteStopped(tx, sweep.num, effects);
-    }
-    case v1::SteerSweepRequest::ACTION_RETRY: {
-      RETURN_IF_ERROR(core::CheckRetry(sweep.state));
-      effects.work = true;
-      return store::RetryFailedJobs(tx, sweep.num).status();
-    }
-    case v1::SteerSweepRequest::ACTION_SET_PRIORITY:
-      RETURN_IF_ERROR(store::SetSweepPriority(tx, sweep.num, request.priority()));
-      return store::RefreshWanted(tx, sweep.num);
-    default:
-      return absl::InvalidArgumentError(fmt::format("action: {} is no action of this version", static_cast<int>(request.action())));
+absl::StatusOr<SweepState> StateAfter(v1::SteerSweepRequest::Action action, SweepState before) {
+  switch (action) {
+    case v1::SteerSweepRequest::ACTION_PAUSE: return core::Pause(before);
+    case v1::SteerSweepRequest::ACTION_RESUME: return core::Resume(before);
+    default: return core::CancelSweep(before);
   }
 }
 
@@ -84,19 +42,82 @@ void Engine::SubmitSteering(std::function<absl::Status(sql::Transaction&, Effect
            .bulk = bulk});
 }
 
+absl::StatusOr<Engine::NextSlice> Engine::Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request,
+                                                Effects& effects) {
+  const int64_t most = options_.jobs_settled_in_slice;
+  switch (request.action()) {
+    case v1::SteerSweepRequest::ACTION_PAUSE:
+    case v1::SteerSweepRequest::ACTION_RESUME:
+    case v1::SteerSweepRequest::ACTION_CANCEL: {
+      ASSIGN_OR_RETURN(const SweepState state, StateAfter(request.action(), sweep.state));
+      RETURN_IF_ERROR(store::SetSweepState(tx, sweep.num, state));
+      break;
+    }
+    case v1::SteerSweepRequest::ACTION_SET_PRIORITY:
+      RETURN_IF_ERROR(store::SetSweepPriority(tx, sweep.num, request.priority()));
+      break;
+    case v1::SteerSweepRequest::ACTION_RETRY: {
+      RETURN_IF_ERROR(core::CheckRetry(sweep.state));
+      effects.work = true;
+      bool at_once = sweep.there() <= most;
+      if (!at_once) {
+        ASSIGN_OR_RETURN(at_once, store::SweepHasInputs(tx, sweep.num));
+      }
+      if (at_once) {
+        RETURN_IF_ERROR(store::RetryFailedJobs(tx, sweep.num).status());
+        return NextSlice();
+      }
+      // Nothing is remembered of this: when it breaks off, whoever asked is told so, and asks again.
+      return [most, num = sweep.num, at = std::make_shared<int64_t>(0)](sql::Transaction& in, Effects& then) -> absl::StatusOr<bool> {
+        ASSIGN_OR_RETURN(const store::SweepRow now, store::GetSweep(in, num));
+        RETURN_IF_ERROR(core::CheckRetry(now.state));
+        RETURN_IF_ERROR(store::RetryFailedJobs(in, num, {.from = *at, .to = *at + most}).status());
+        *at += most;
+        then.work = true;
+        return *at < now.there();
+      };
+    }
+    default:
+      return absl::InvalidArgumentError(fmt::format("action: {} is no action of this version", static_cast<int>(request.action())));
+  }
+  ASSIGN_OR_RETURN(const bool more, Settle(tx, sweep, most, clock_.Wall(), effects));
+  if (!more) return NextSlice();
+  return [this, most, num = sweep.num](sql::Transaction& in, Effects& then) { return SettleNext(in, num, most, clock_.Wall(), then); };
+}
+
 void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer) {
-  auto reply = std::make_shared<v1::Sweep>();
+  struct Steered {
+    int64_t sweep = 0;
+    NextSlice next;
+    v1::Sweep reply;
+  };
+  auto steered = std::make_shared<Steered>();
+  const auto finish = [steered, answer = std::move(answer)](const absl::Status& status) {
+    if (status.ok()) answer(std::move(steered->reply));
+    else answer(status);
+  };
   SubmitSteering(
-      [this, request = std::move(request), reply](sql::Transaction& tx, Effects& effects) -> absl::Status {
+      [this, request = std::move(request), steered](sql::Transaction& tx, Effects& effects) -> absl::Status {
         ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(tx, request.sweep()));
-        RETURN_IF_ERROR(Steer(tx, sweep, request, clock_.Wall(), effects));
+        steered->sweep = sweep.num;
+        ASSIGN_OR_RETURN(steered->next, Steer(tx, sweep, request, effects));
         ASSIGN_OR_RETURN(store::SweepRow after, store::GetSweep(tx, sweep.num));
-        ASSIGN_OR_RETURN(*reply, ToSweep(after));
+        steered->reply = ToSweep(after);
         return absl::OkStatus();
       },
-      [reply, answer = std::move(answer)](const absl::Status& status) {
-        if (status.ok()) answer(std::move(*reply));
-        else answer(status);
+      [this, steered, finish](const absl::Status& status) {
+        if (!status.ok() || !steered->next) return finish(status);
+        InSlices(
+            [steered](sql::Transaction& tx, Effects& effects) -> absl::StatusOr<bool> {
+              ASSIGN_OR_RETURN(const bool more, steered->next(tx, effects));
+              ASSIGN_OR_RETURN(const store::SweepRow after, store::GetSweep(tx, steered->sweep));
+              steered->reply = ToSweep(after);
+              return more;
+            },
+            [this, steered, finish](const absl::Status& all) {
+              if (!all.ok()) GoOnWith(steered->sweep);
+              finish(all);
+            });
       });
 }
 

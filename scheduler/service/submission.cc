@@ -13,6 +13,7 @@
 #include "scheduler/service/engine.h"
 #include "scheduler/service/plan.h"
 #include "scheduler/service/replies.h"
+#include "scheduler/service/settling.h"
 #include "scheduler/service/slice.h"
 
 namespace longreach::service {
@@ -26,16 +27,14 @@ absl::Status NoteRunning(sql::Connection& db, Effects& effects) {
 }
 
 // What a submission does to a sweep that is there, but for jobs that are to come.
-absl::Status SubmitAgain(sql::Transaction& tx, const store::SweepRow& before, bool has_inputs, std::optional<int> priority, WallTime now,
-                         Effects& effects) {
+absl::Status SubmitAgain(sql::Transaction& tx, const store::SweepRow& before, bool has_inputs, std::optional<int> priority, int64_t most,
+                         WallTime now, Effects& effects) {
   const SweepState after = core::Submit(before.state);
   RETURN_IF_ERROR(store::SetSweepState(tx, before.num, after));
   RETURN_IF_ERROR(store::SetSweepAsked(tx, before.num, now));
   if (priority) RETURN_IF_ERROR(store::SetSweepPriority(tx, before.num, *priority));
-  // A live sweep's jobs are wanted, and none of them is cancelled.
-  const bool was_live = before.state == SweepState::kLive;
-  if (!was_live || priority) RETURN_IF_ERROR(store::RefreshWanted(tx, before.num));
-  if (!was_live) RETURN_IF_ERROR(store::ReviveCancelledJobs(tx, before.num).status());
+  // Else its jobs are wanted, and none of them is cancelled.
+  if (before.state != SweepState::kLive || priority) RETURN_IF_ERROR(Settle(tx, before, most, now, effects).status());
   if (has_inputs) {
     ASSIGN_OR_RETURN(const std::vector<int64_t> with_inputs, store::SweepJobsWithInputs(tx, before.num));
     for (const int64_t job : with_inputs) RETURN_IF_ERROR(SettleInputs(tx, job, effects));
@@ -96,7 +95,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
     const WallTime now = clock_.Wall();
     ASSIGN_OR_RETURN(const std::optional<store::SweepRow> before, store::FindSweep(tx, id));
     written.created = !before;
-    if (before) return SubmitAgain(tx, *before, has_inputs, priority, now, effects);
+    if (before) return SubmitAgain(tx, *before, has_inputs, priority, options_.jobs_settled_in_slice, now, effects);
     return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = priority.value_or(0), .submitted_at = now, .jobs = size})
         .status();
   };
@@ -121,6 +120,23 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
   RETURN_IF_ERROR(first.answer.get());
   response.set_created(first.written->created);
   store::SweepRow after = first.written->after;
+  if (after.unsettled_from) {
+    auto settled = std::make_shared<store::SweepRow>();
+    auto promise = std::make_shared<std::promise<absl::Status>>();
+    std::future<absl::Status> answer = promise->get_future();
+    InSlices(
+        [this, settled, num = after.num](sql::Transaction& tx, Effects& effects) -> absl::StatusOr<bool> {
+          ASSIGN_OR_RETURN(const bool more, SettleNext(tx, num, options_.jobs_settled_in_slice, clock_.Wall(), effects));
+          ASSIGN_OR_RETURN(*settled, store::GetSweep(tx, num));
+          return more;
+        },
+        [promise](const absl::Status& status) { promise->set_value(status); });
+    if (absl::Status status = answer.get(); !status.ok()) {
+      GoOnWith(after.num);
+      return status;
+    }
+    after = *settled;
+  }
   PlanCounter counter(!sweep.has_inputs());
   bool counted = !known;  // All jobs.
   const auto count = [&](const Slice& slice) {
@@ -149,7 +165,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
     GoOnWith(after.num);
     return status;
   }
-  ASSIGN_OR_RETURN(*response.mutable_sweep(), ToSweep(after));
+  *response.mutable_sweep() = ToSweep(after);
   if (response.has_plan()) return response;
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
   if (counted) {

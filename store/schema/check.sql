@@ -100,14 +100,15 @@ FROM (
 WHERE kept <> counted
 ORDER BY num;
 
--- check: a job is wanted while a live sweep has it, with the highest priority among those
+-- check: a job is wanted while a live sweep has it, with the highest priority among those, once it follows all of its sweeps
 SELECT 'job ' || substr(j.id, 1, 8) || ' has wanted = ' || j.wanted || ' and priority ' || j.priority
        || ', its live sweeps say ' || (w.live > 0) || ' and ' || w.priority
 FROM jobs AS j JOIN (
   SELECT q.num, count(s.num) AS live, ifnull(max(s.priority), 0) AS priority
   FROM jobs AS q LEFT JOIN sweep_jobs AS sj ON sj.job = q.num LEFT JOIN sweeps AS s ON s.num = sj.sweep AND s.state = 'live'
   WHERE q.state <> 'succeeded' GROUP BY q.num) AS w ON w.num = j.num
-WHERE j.wanted <> (w.live > 0) OR j.priority <> w.priority
+WHERE (j.wanted <> (w.live > 0) OR j.priority <> w.priority)
+  AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = j.num AND sj.position >= s.unsettled_from)
 ORDER BY j.num;
 
 -- check: what is wanted is not cancelled

@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from fleet import FakeWorkers, Load
+from fleet import FakeWorkers, Load, sweep_of
 from harness import BIN, HAS_WORKER, Home, Scheduler, Worker, check_ledger, messages, query, run, run_cli, until
 
 # For a million jobs on a busy machine.
@@ -29,8 +29,10 @@ PATIENCE_S = 3600
 
 # How much of everything.
 FORMS = {
-    "short": dict(limit_s=0.2, jobs=2_000, submitted=2_000, stored=4_000, starts=3, fleet=20, fleet_s=3, looks=2, lengths=5),
-    "full": dict(limit_s=5, jobs=100_000, submitted=100_000, stored=1_000_000, starts=50, fleet=5_000, fleet_s=60, looks=9, lengths=460),
+    "short": dict(limit_s=0.2, jobs=2_000, submitted=2_000, stored=4_000, starts=3, fleet=20, fleet_s=3, looks=2, lengths=5, uploads=20,
+                  upload_mib=1),
+    "full": dict(limit_s=5, jobs=100_000, submitted=100_000, stored=1_000_000, starts=50, fleet=5_000, fleet_s=60, looks=9, lengths=460,
+                 uploads=200, upload_mib=30),
 }
 
 # Figure, what it is, aim, and whether more is better. The short form has the same names and no aims.
@@ -47,6 +49,8 @@ AIMS = [
     ("fleet_5000_report_p99_ms", "a report's answer among them, p99 [ms]", 50, False),
     ("fleet_5000_false_expiries", "false expiries among them", 0, False),
     ("synchronize_p99_while_submitting_ms", "p99 of Synchronize while 1,000,000 are submitted [ms]", 50, False),
+    ("synchronize_p99_while_uploading_ms", "p99 of Synchronize while 200 workers upload 30 MB each [ms]", 50, False),
+    ("synchronize_p99_while_pausing_ms", "p99 of Synchronize while 1,000,000 jobs are paused and resumed [ms]", 50, False),
     ("memory_mib", "memory with 1,000,000 jobs, 5,000 workers [MiB]", 477, False),
     ("restart_945_seconds", "ready after a restart, 945 jobs [s]", 1, False),
     ("restart_1m_seconds", "ready after a restart, 1,000,000 jobs [s]", 5, False),
@@ -183,6 +187,39 @@ def table_b1(size):
         return {"table_b1_ms": took * 1e3, "restart_945_seconds": restart}
 
 
+def a_busy_fleet(home, scheduler, name):
+    """50 workers whose jobs take half a second: their calls are what others' work may delay."""
+    return FakeWorkers(home, scheduler, "--noop", "--workers", 50, "--connections", "own", "--train-s", "0.5", name=name)
+
+
+def calls_of(fleet):
+    """Ends a fleet; how long its reports waited for their answers."""
+    fleet.signal(signal.SIGTERM)
+    return fleet.figures(PATIENCE_S)["report_ms"]
+
+
+def uploads(size):
+    """Workers hand in their weights, each a file of its own, while others call."""
+    assert size["uploads"] % 20 == 0, size["uploads"]
+    with a_scheduler() as (home, scheduler):
+        cli(home, scheduler, *noop_sweep("busy", 40 * size["submitted"] // 100))
+        quiet = a_busy_fleet(home, scheduler, "quiet")
+        wait_for_workers(scheduler, 50)
+        time.sleep(size["fleet_s"] / 4)
+        figures = {"synchronize_p99_undisturbed_ms": calls_of(quiet)["p99"]}
+        (home.path / "uploads.yaml").write_text(sweep_of(size["uploads"], "uploads"))
+        cli(home, scheduler, "submit", home.path / "uploads.yaml")
+        beside = a_busy_fleet(home, scheduler, "beside")
+        wait_for_workers(scheduler, 50)
+        uploading = FakeWorkers(home, scheduler, "--workers", size["uploads"], "--connections", "own", "--artifact-bytes",
+                                size["upload_mib"] << 20, "--train-s", "1", "--until-idle", name="uploading")
+        counted, seconds = timed(lambda: uploading.figures(PATIENCE_S))
+        figures["synchronize_p99_while_uploading_ms"] = calls_of(beside)["p99"]
+        assert counted["uploads"] >= size["uploads"] and counted["false_drops"] == 0, counted
+        figures["uploaded_mib_per_second"] = size["uploads"] * size["upload_mib"] / seconds
+        return figures
+
+
 def watch(load, ended, every_s=0.25):
     looks = 0
     while not ended.wait(every_s):
@@ -196,18 +233,21 @@ def million(size):
         figures = {}
         busy = max(400, size["stored"] // 20)
         cli(home, scheduler, *noop_sweep("busy", busy, learning_rate="1e-3"), "--priority", "1")
-        fleet = FakeWorkers(home, scheduler, "--noop", "--workers", 50, "--connections", "own", "--train-s", "0.5", name="busy")
-        wait_for_workers(scheduler, 50 if size["fleet"] >= 50 else 1)
+        fleet = a_busy_fleet(home, scheduler, "busy")
+        wait_for_workers(scheduler, 50)
         _, figures["submit_1m_seconds"] = timed(lambda: cli(home, scheduler, *noop_sweep("million", size["stored"])))
-        fleet.signal(signal.SIGTERM)
-        counted = fleet.figures(PATIENCE_S)
-        figures["synchronize_p50_while_submitting_ms"] = counted["report_ms"]["p50"]
-        figures["synchronize_p99_while_submitting_ms"] = counted["report_ms"]["p99"]
-        figures["synchronize_max_while_submitting_ms"] = counted["report_ms"]["max"]
+        for name, value in calls_of(fleet).items():
+            if name in ("p50", "p99", "max"):
+                figures[f"synchronize_{name}_while_submitting_ms"] = value
         figures["status_1m_ms"] = 1e3 * median_s(home, scheduler, size["looks"], "status", "million")
 
+        fleet = a_busy_fleet(home, scheduler, "steered")
+        wait_for_workers(scheduler, 50)
         _, figures["pause_1m_seconds"] = timed(lambda: cli(home, scheduler, "pause", "million"))
-        cli(home, scheduler, "resume", "million")
+        _, figures["resume_1m_seconds"] = timed(lambda: cli(home, scheduler, "resume", "million"))
+        for name, value in calls_of(fleet).items():
+            if name in ("p50", "p99", "max"):
+                figures[f"synchronize_{name}_while_pausing_ms"] = value
         scheduler.stop()
         figures["store_bytes_per_job"] = os.path.getsize(scheduler.store) / query(scheduler.store, "SELECT count(*) FROM jobs")[0][0]
         scheduler, figures["restart_1m_seconds"] = timed(scheduler.again)
@@ -248,6 +288,7 @@ PARTS = {
     "submit": submit,
     "throughput": lambda size: {**throughput(size, 2), **throughput(size, 8)},
     "table": table_b1,
+    "uploads": uploads,
     "million": million,
 }
 

@@ -93,6 +93,28 @@ def test_a_large_sweep_is_gone_on_with_after_a_kill(home):
     check_ledger(home, scheduler.store)
 
 
+def test_a_large_sweep_is_cancelled_to_its_end_after_a_kill(home):
+    """It is killed while the jobs follow: what is there is sound, and the rest follows by itself."""
+    jobs = 40_000
+    scheduler = Scheduler(home)
+    api = messages("api")
+    followed = jobs
+    while followed == jobs:  # A machine may be so fast that the kill comes too late.
+        submit(home, scheduler, jobs)
+        cancel = scheduler.api().SteerSweep.future(
+            api.SteerSweepRequest(sweep="noop", action=api.SteerSweepRequest.ACTION_CANCEL), timeout=60)
+        until(lambda: query(scheduler.store, "SELECT jobs_cancelled FROM sweeps")[0][0], "the first jobs follow")
+        scheduler.kill()
+        followed = query(scheduler.store, "SELECT jobs_cancelled FROM sweeps")[0][0]
+        scheduler = scheduler.again()
+    with pytest.raises(grpc.RpcError):
+        cancel.result()
+    until(lambda: query(scheduler.store, "SELECT unsettled_from FROM sweeps") == [(None,)], "all jobs follow")
+    assert query(scheduler.store, "SELECT state, jobs_cancelled FROM sweeps") == [("cancelled", jobs)]
+    scheduler.stop()
+    check_ledger(home, scheduler.store)
+
+
 def test_settings_are_refused(home, scheduler):
     refused = run_cli(home, "submit", "noop", "--set", "training.steps=5", scheduler=scheduler)
     assert refused.code != 0

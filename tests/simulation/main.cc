@@ -1,4 +1,5 @@
 // simulate core|store --seeds A..B: runs seeds, prints what happened how often, and for a seed that fails the command that repeats it.
+// simulate scale --workers N --jobs N: what a scheduler of that size costs.
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include "proto/base/text.h"
 #include "tests/simulation/plants.h"
+#include "tests/simulation/scale.h"
 #include "tests/simulation/simulation.h"
 
 namespace longreach::simulation {
@@ -86,6 +88,21 @@ int Simulate(const Run& run) {
   return Print(run, total, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
+int RunScale(const ScaleOptions& options) {
+  const absl::StatusOr<ScaleFigures> figures = RunAtScale(options);
+  if (!figures.ok()) {
+    fmt::print(stderr, "error: {}\n", figures.status().ToString());
+    return 1;
+  }
+  fmt::print("{} jobs submitted in {:.0f} s, {:.1f} us of processor time and {:.0f} bytes each\n", options.jobs, figures->submit_s,
+             figures->submit_cpu_us_per_job, figures->store_bytes_per_job);
+  fmt::print("{} workers for {:g} s: {} calls, {} jobs done, {} false expiries\n", options.workers, options.played_s, figures->calls,
+             figures->finished, figures->false_expiries);
+  fmt::print("{:.2f} cores; a group of events takes {:.1f} ms (p50), {:.1f} ms (p99), {:.1f} ms at most; {:.0f} MiB of memory\n", figures->cores,
+             figures->group_p50_ms, figures->group_p99_ms, figures->group_max_ms, figures->resident_mib);
+  return figures->false_expiries == 0 ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace longreach::simulation
 
@@ -109,7 +126,16 @@ int main(int argc, char** argv) {
   };
   add("core", "scheduler/core's pure functions", Kind::kCore);
   add("store", "The real engine and store", Kind::kStore);
+  ScaleOptions scale;
+  CLI::App* at_scale = app.add_subcommand("scale", "The real engine and store with many workers and jobs, without faults");
+  at_scale->add_option("--workers", scale.workers, "Workers, one job at a time")->capture_default_str()->check(CLI::Range(1, 1'000'000));
+  at_scale->add_option("--jobs", scale.jobs, "Jobs, a multiple of 10")->capture_default_str()->check(CLI::Range(10, 10'000'000));
+  at_scale->add_option("--job-s", scale.job_s, "Seconds that a job takes")->capture_default_str()->check(CLI::PositiveNumber);
+  at_scale->add_option("--played-s", scale.played_s, "Seconds of virtual time")->capture_default_str()->check(CLI::PositiveNumber);
+  at_scale->add_option("--folder", scale.folder, "Where the store lies meanwhile")->capture_default_str();
+  at_scale->add_flag("--check", scale.check, "Check the store at the end");
   CLI11_PARSE(app, argc, argv);
+  if (at_scale->parsed()) return RunScale(scale);
   if (seed != 0) {
     run.first = run.last = seed;
     run.check_listed = false;

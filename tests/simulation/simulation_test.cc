@@ -1,6 +1,7 @@
 // The simulator itself: it repeats, it meets what it promises to meet, and it sees what is wrong.
 #include "tests/simulation/simulation.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -12,7 +13,9 @@
 #include "tests/simulation/compare.h"
 #include "tests/simulation/network.h"
 #include "tests/simulation/plants.h"
+#include "tests/simulation/scale.h"
 #include "tests/simulation/universe.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::simulation {
 namespace {
@@ -66,6 +69,19 @@ TEST(UniverseTest, HasPacksSharedJobsInputsAndEveryFate) {
     EXPECT_GE(with_inputs, 4) << i;
   }
   EXPECT_EQ(fates.size(), 5u);
+}
+
+TEST(ScaleTest, AFleetDoesAllJobsAndTheLedgerHolds) {
+  const longreach::testing::TemporaryFolder folder;
+  const absl::StatusOr<ScaleFigures> figures =
+      RunAtScale({.workers = 200, .jobs = 1000, .job_s = 2, .played_s = 30, .folder = folder.path().string(), .check = true});
+
+  ASSERT_TRUE(figures.ok()) << figures.status();
+  EXPECT_EQ(figures->false_expiries, 0);
+  EXPECT_GE(figures->finished, 200) << "beside those that were done while the fleet came";
+  EXPECT_GE(figures->calls, 200 * 30 / 5);
+  EXPECT_GT(figures->store_bytes_per_job, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "it leaves nothing";
 }
 
 class SimulationTest : public testing::TestWithParam<Kind> {};

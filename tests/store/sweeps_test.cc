@@ -166,11 +166,11 @@ TEST_F(SweepsTest, JobsThatAreToComeCountAsWaitingOrAsCancelledWithTheirSweep) {
   }));
   EXPECT_EQ(test_.SweepCounts(1).queued, 2);
   EXPECT_EQ(test_.SweepCounts(1).waiting, 3);
-  EXPECT_THAT(*SweepsWithJobsToCome(test_.db()), ElementsAre(1));
+  EXPECT_THAT(*UnfinishedSweeps(test_.db()), ElementsAre(1));
 
   ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 1, SweepState::kCancelled); }));
   EXPECT_EQ(test_.SweepCounts(1).cancelled, 3);
-  EXPECT_THAT(*SweepsWithJobsToCome(test_.db()), IsEmpty());
+  EXPECT_THAT(*UnfinishedSweeps(test_.db()), IsEmpty());
   ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 1, SweepState::kLive); }));
 
   ASSERT_OK(test_.Write([](sql::Transaction& tx) -> absl::Status {
@@ -218,15 +218,58 @@ TEST_F(SweepsTest, ABeginningThatSeveralSweepsHaveIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("several sweeps begin with 'abcd'"));
 }
 
-TEST_F(SweepsTest, APausedSweepNamesTheAttemptsThatMustStop) {
-  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
+TEST_F(SweepsTest, JobsFollowTheirSweepInSlicesAndNameTheAttemptsThatMustStop) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(5));
   const int64_t a = test_.Start("w1", {jobs[0]});
-  const int64_t b = test_.Start("w1", {jobs[1]});
-  EXPECT_THAT(*RunningAttemptsOfSweep(test_.db(), 1), IsEmpty()) << "all is wanted";
+  const int64_t b = test_.Start("w1", {jobs[1], jobs[3]});
+  Settled settled;
+  const auto settle = [&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+    ASSIGN_OR_RETURN(settled, SettleJobs(tx, sweep, 3));
+    return absl::OkStatus();
+  };
 
-  Set(1, SweepState::kPaused);
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kPaused));
+    RETURN_IF_ERROR(SetUnsettled(tx, 1, 0));
+    return settle(tx);
+  }));
 
-  EXPECT_THAT(*RunningAttemptsOfSweep(test_.db(), 1), ElementsAre(a, b));
+  EXPECT_TRUE(settled.more);
+  EXPECT_THAT(settled.running, ElementsAre(a, b));
+  EXPECT_FALSE(test_.Job(jobs[2]).wanted);
+  EXPECT_TRUE(test_.Job(jobs[3]).wanted) << "not yet";
+  EXPECT_THAT(*UnfinishedSweeps(test_.db()), ElementsAre(1));
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+
+  ASSERT_OK(test_.Write(settle));
+
+  EXPECT_FALSE(settled.more);
+  EXPECT_THAT(settled.running, ElementsAre(b));
+  EXPECT_FALSE(test_.Job(jobs[4]).wanted);
+  EXPECT_THAT(*UnfinishedSweeps(test_.db()), IsEmpty());
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(SweepsTest, JobsThatAreSaidToFollowAndDoNotAreFound) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kPaused));
+    return SetUnsettled(tx, 1, 2);
+  }));
+  EXPECT_THAT(test_.Violations(), ElementsAre(HasSubstr("has wanted = 1"), HasSubstr("has wanted = 1"))) << "the third is not said to";
+}
+
+TEST_F(SweepsTest, ASweepHasInputsWhenAMemberNeedsAnotherOrAJobOutside) {
+  std::vector<NewJob> jobs = MakePack(2);
+  test_.AddSweep("none", jobs);
+  EXPECT_FALSE(*SweepHasInputs(test_.db(), 1));
+  std::vector<NewJob> chained = MakePack(4);
+  chained.erase(chained.begin(), chained.begin() + 2);
+  chained[1].inputs = {{.name = "weights", .source = chained[0].id, .artifact = "weights", .metric = ""}};
+  test_.AddSweep("chained", chained);
+  EXPECT_TRUE(*SweepHasInputs(test_.db(), 2));
+  EXPECT_FALSE(*SweepHasInputs(test_.db(), 1));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST_F(WriterTest, AGroupIsAnsweredOnlyAfterAllOfItIsCommitted) {
   EXPECT_THAT(seen_, ElementsAre("a,b,c", "a,b,c", "a,b,c"));
 }
 
-TEST_F(WriterTest, BulkEventsGoOneByOneWhileOthersWaitAndTogetherElse) {
+TEST_F(WriterTest, BulkEventsTakeTurnsWithOthersAndGoTogetherElse) {
   std::vector<size_t> groups;
   std::promise<void> begun, all_there;
   {
@@ -69,7 +69,59 @@ TEST_F(WriterTest, BulkEventsGoOneByOneWhileOthersWaitAndTogetherElse) {
 
   EXPECT_THAT(answers_, ElementsAre("first: OK", "call: OK", "a: OK", "b: OK", "c: OK", "d: OK", "e: OK"));
   EXPECT_EQ(Notes(), "call,a,b,c,d,e");
-  EXPECT_THAT(groups, ElementsAre(1, 3, 6, 7)) << "a goes with the call, then three together";
+  EXPECT_THAT(groups, ElementsAre(1, 2, 5, 7)) << "the call alone, then three together";
+}
+
+TEST_F(WriterTest, NoFurtherBulkEventIsRunOnceACallWaits) {
+  std::vector<size_t> groups;
+  std::promise<void> all_there, begun, called;
+  {
+    SystemClock clock;
+    Writer writer(test_.db(), clock, {.bulk_limit = 5, .after_group = [&](sql::Connection&) { groups.push_back(answers_.size()); }});
+    for (const std::string text : {"a", "b", "c", "d"}) {
+      Event bulk = Note(text);
+      bulk.bulk = true;
+      bulk.apply = [&, text, apply = bulk.apply](sql::Transaction& tx) {
+        if (text == "a") all_there.get_future().wait();
+        if (text == "b") {
+          begun.set_value();
+          called.get_future().wait();
+        }
+        return apply(tx);
+      };
+      writer.Submit(std::move(bulk));
+    }
+    all_there.set_value();
+    begun.get_future().wait();
+    writer.Submit(Note("call"));  // While b is written.
+    called.set_value();
+  }
+
+  EXPECT_THAT(answers_, ElementsAre("a: OK", "b: OK", "call: OK", "c: OK", "d: OK"));
+  EXPECT_EQ(Notes(), "a,b,call,c,d");
+  EXPECT_THAT(groups, ElementsAre(2, 3, 5)) << "the call after a and b, and alone";
+}
+
+TEST_F(WriterTest, ABulkEventWaitsForOneGroupOfOthersAtMost) {
+  std::promise<void> all_there, begun;
+  {
+    SystemClock clock;
+    Writer writer(test_.db(), clock, {.group_limit = 2});
+    Event first = Note("first");
+    first.apply = [&](sql::Transaction&) {
+      begun.set_value();
+      all_there.get_future().wait();
+      return absl::OkStatus();
+    };
+    writer.Submit(std::move(first));
+    begun.get_future().wait();
+    Event bulk = Note("bulk");
+    bulk.bulk = true;
+    writer.Submit(std::move(bulk));
+    for (const char* text : {"a", "b", "c", "d", "e", "f"}) writer.Submit(Note(text));
+    all_there.set_value();
+  }
+  EXPECT_EQ(Notes(), "a,b,c,d,bulk,e,f");
 }
 
 TEST_F(WriterTest, AnEventThatFailsTakesBackOnlyItself) {

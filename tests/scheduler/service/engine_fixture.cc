@@ -19,7 +19,7 @@ EngineFixture::EngineFixture() {
   RestartScheduler();
 }
 
-void EngineFixture::TearDown() {
+void EngineFixture::CheckLedger() {
   const absl::StatusOr<store::CheckReport> report = store::Check(store_->writer_connection(), store_->artifacts(), true);
   ASSERT_TRUE(report.ok()) << report.status();
   for (const std::string& violation : report->violations) ADD_FAILURE() << violation;

@@ -1,0 +1,19 @@
+// How a change of a sweep's state or priority reaches its jobs: within one event, or of many jobs in slices (engine.h).
+#pragma once
+
+#include <cstdint>
+
+#include "proto/base/clock.h"
+#include "proto/base/status.h"
+#include "scheduler/service/effects.h"
+#include "store/sql/connection.h"
+#include "store/sweeps.h"
+
+namespace longreach::service {
+
+// The sweep has just changed: its jobs follow, `most` of them now. Whether there are others, for SettleNext. A sweep that needs inputs
+// changes at once: a job must not wait for one that has been cancelled.
+absl::StatusOr<bool> Settle(sql::Transaction& tx, const store::SweepRow& sweep, int64_t most, WallTime now, Effects& effects);
+absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t sweep, int64_t most, WallTime now, Effects& effects);
+
+}  // namespace longreach::service

@@ -1,0 +1,106 @@
+// What the state and the priority of sweeps mean for their jobs (declared in sweeps.h).
+#include "store/sweeps.h"
+
+#include <algorithm>
+
+namespace longreach::store {
+
+absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep, Positions part) {
+  return tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT mine.job, count(s.num) > 0 AS wanted, "
+                "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS mine JOIN sweep_jobs AS others ON others.job = mine.job "
+                "LEFT JOIN sweeps AS s ON s.num = others.sweep AND s.state = 'live' WHERE mine.sweep = ? "
+                "AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? AND mine.position < ? GROUP BY mine.job) AS w "
+                "WHERE jobs.num = w.job AND jobs.state <> 'succeeded' "
+                "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
+                sweep, part.from, part.to)
+      .status();
+}
+
+absl::Status SettleJob(sql::Transaction& tx, int64_t job) {
+  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT count(s.num) > 0 AS wanted, "
+                         "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep "
+                         "WHERE sj.job = ? AND s.state = 'live') AS w WHERE jobs.num = ? AND jobs.state <> 'succeeded' "
+                         "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
+                         job, job)
+                      .status());
+  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE num = ? AND state = 'cancelled' AND EXISTS (SELECT 1 FROM sweep_jobs AS sj "
+                "JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state IN ('live', 'paused'))",
+                job)
+      .status();
+}
+
+absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
+  std::vector<DroppedJob> dropped;
+  {
+    ASSIGN_OR_RETURN(sql::Rows rows,
+                     tx.Query("SELECT j.num, j.id, j.attempt FROM sweep_jobs AS mine JOIN jobs AS j ON j.num = mine.job "
+                              "WHERE mine.sweep = ? AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? "
+                              "AND mine.position < ? AND j.state = 'leased' AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others "
+                              "JOIN sweeps AS s ON s.num = others.sweep WHERE others.job = j.num "
+                              "AND s.state IN ('live', 'paused')) ORDER BY j.num",
+                              sweep, part.from, part.to));
+    while (rows.Next()) {
+      dropped.push_back({.job = rows.Get<int64_t>(0), .id = rows.Get<std::string>(1), .attempt = rows.Get<int64_t>(2)});
+    }
+    RETURN_IF_ERROR(rows.status());
+  }
+  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET state = 'cancelled', attempt = NULL WHERE state IN ('waiting', 'queued', 'leased') "
+                         "AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE mine.sweep = ? AND mine.role IN ('member', 'prerequisite') "
+                         "AND mine.position >= ? AND mine.position < ?) "
+                         "AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
+                         "WHERE others.job = jobs.num AND s.state IN ('live', 'paused'))",
+                         sweep, part.from, part.to)
+                      .status());
+  return dropped;
+}
+
+absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
+  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'cancelled' "
+                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ? AND role IN ('member', 'prerequisite') AND position >= ? AND position < ?) "
+                "AND EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state IN ('live', 'paused'))",
+                sweep, part.from, part.to, sweep);
+}
+
+absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
+  return tx.Run("UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = 0, "
+                "state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
+                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'failed' "
+                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ? AND role IN ('member', 'prerequisite') AND position >= ? AND position < ?)",
+                sweep, part.from, part.to);
+}
+
+absl::StatusOr<bool> SweepHasInputs(sql::Connection& db, int64_t sweep) {
+  return db.One<bool>("SELECT EXISTS (SELECT 1 FROM sweep_jobs WHERE sweep = ? AND role = 'prerequisite') "
+                      "OR EXISTS (SELECT 1 FROM job_inputs AS i CROSS JOIN sweep_jobs AS sj ON sj.job = i.job AND sj.sweep = ?)",
+                      sweep, sweep);
+}
+
+absl::Status SetUnsettled(sql::Transaction& tx, int64_t sweep, std::optional<int64_t> from) {
+  return tx.Run("UPDATE sweeps SET unsettled_from = ? WHERE num = ? AND unsettled_from IS NOT ?", from, sweep, from).status();
+}
+
+absl::StatusOr<Settled> SettleJobs(sql::Transaction& tx, const SweepRow& sweep, int64_t most) {
+  Settled settled;
+  if (!sweep.unsettled_from) return settled;
+  const Positions part{.from = *sweep.unsettled_from, .to = *sweep.unsettled_from + std::min(most, Positions{}.to - *sweep.unsettled_from)};
+  RETURN_IF_ERROR(RefreshWanted(tx, sweep.num, part));
+  if (sweep.state == SweepState::kCancelled) {
+    ASSIGN_OR_RETURN(settled.dropped, CancelUnwantedJobs(tx, sweep.num, part));
+  } else {
+    RETURN_IF_ERROR(ReviveCancelledJobs(tx, sweep.num, part).status());
+  }
+  ASSIGN_OR_RETURN(sql::Rows rows,
+                   tx.Query("SELECT DISTINCT j.attempt FROM sweep_jobs AS mine CROSS JOIN jobs AS j ON j.num = mine.job "
+                            "WHERE mine.sweep = ? AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? AND mine.position < ? "
+                            "AND j.state = 'leased' ORDER BY 1",
+                            sweep.num, part.from, part.to));
+  while (rows.Next()) settled.running.push_back(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  settled.more = part.to < sweep.there();
+  RETURN_IF_ERROR(SetUnsettled(tx, sweep.num, settled.more ? std::optional(part.to) : std::nullopt));
+  return settled;
+}
+
+}  // namespace longreach::store
