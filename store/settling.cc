@@ -59,7 +59,7 @@ absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Pos
   return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
                 "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'cancelled' "
                 "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ? AND role IN ('member', 'prerequisite') AND position >= ? AND position < ?) "
-                "AND EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state IN ('live', 'paused'))",
+                "AND (wanted = 1 OR EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state IN ('live', 'paused')))",
                 sweep, part.from, part.to, sweep);
 }
 
@@ -88,9 +88,9 @@ absl::StatusOr<Settled> SettleJobs(sql::Transaction& tx, const SweepRow& sweep, 
   RETURN_IF_ERROR(RefreshWanted(tx, sweep.num, part));
   if (sweep.state == SweepState::kCancelled) {
     ASSIGN_OR_RETURN(settled.dropped, CancelUnwantedJobs(tx, sweep.num, part));
-  } else {
-    RETURN_IF_ERROR(ReviveCancelledJobs(tx, sweep.num, part).status());
   }
+  // Of a cancelled sweep too: another may want them, without having reached them yet.
+  RETURN_IF_ERROR(ReviveCancelledJobs(tx, sweep.num, part).status());
   ASSIGN_OR_RETURN(sql::Rows rows,
                    tx.Query("SELECT DISTINCT j.attempt FROM sweep_jobs AS mine CROSS JOIN jobs AS j ON j.num = mine.job "
                             "WHERE mine.sweep = ? AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? AND mine.position < ? "

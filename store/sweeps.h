@@ -105,7 +105,8 @@ struct DroppedJob {
 // queued, leased -> cancelled. Those that were leased are returned; the caller tells their workers. The sweep's state
 // must have been set before.
 absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
-// cancelled -> queued, or waiting when an input is not there, for the jobs of a sweep that is not cancelled; how many.
+// cancelled -> queued, or waiting when an input is not there, for the jobs of a sweep that is not cancelled, and for those that are
+// wanted; how many. `wanted` must have been computed before.
 absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
 // failed -> queued or waiting, with fresh counters and out of their split groups, for the jobs of a sweep; how many.
 absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});

@@ -13,15 +13,20 @@ class StatusCommand final : public Command {
   CommandInfo Info() const override {
     return {.group = kGroupLook,
             .summary = "Show how a sweep gets on",
-            .details = kSweepDetails,
+            .details = "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.\n"
+                       "With '-o json' comes its whole specification too, which 'sweeps', 'watch' and what steers a sweep leave out.",
             .examples = "longreach status\nlongreach status table-b1 -o json"};
   }
   void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, /*required=*/false); }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
-    ASSIGN_OR_RETURN(const v1::SweepUpdate update, SweepState(*connection, sweep_));
+    ASSIGN_OR_RETURN(v1::SweepUpdate update, SweepState(*connection, sweep_));
     if (session.json()) {
+      v1::GetSweepRequest request;
+      request.set_sweep(update.sweep().id());
+      ASSIGN_OR_RETURN(v1::Sweep whole, connection->Call(&Connection::Stub::GetSweep, request));
+      *update.mutable_sweep()->mutable_spec() = std::move(*whole.mutable_spec());
       session.out() << JsonDocument(update);
       return kDone;
     }

@@ -142,10 +142,15 @@ store::Event Engine::AtDeadline(SteadyTime now) {
     if (!work->unfinished) return absl::OkStatus();
     // Leases end whether or not there is room for this.
     ASSIGN_OR_RETURN(sql::Savepoint slice, sql::Savepoint::Begin(tx));
-    const absl::StatusOr<bool> more = GoOn(tx, *work->unfinished, work->effects);
-    if (!more.ok()) work->more_at = now + kTryAgainAfter;
-    else if (*more) work->more_at = now;
-    return more.ok() ? slice.Release() : slice.RollBack();
+    Effects with_slice = work->effects;
+    const absl::StatusOr<bool> more = GoOn(tx, *work->unfinished, with_slice);
+    if (!more.ok()) {
+      work->more_at = now + kTryAgainAfter;
+      return slice.RollBack();
+    }
+    if (*more) work->more_at = now;
+    work->effects = std::move(with_slice);
+    return slice.Release();
   };
   const auto done = [this, work, now](const absl::Status& status) {
     std::vector<std::pair<CallPtr, v1::SynchronizeResponse>> held;

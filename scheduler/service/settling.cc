@@ -27,11 +27,12 @@ absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t num, int64_t most,
 
 absl::StatusOr<bool> Settle(sql::Transaction& tx, const store::SweepRow& sweep, int64_t most, WallTime now, Effects& effects) {
   RETURN_IF_ERROR(store::SetUnsettled(tx, sweep.num, 0));
-  if (sweep.there() > most) {
-    ASSIGN_OR_RETURN(const bool has_inputs, store::SweepHasInputs(tx, sweep.num));
-    if (has_inputs) most = std::numeric_limits<int64_t>::max();
+  // Of few members there may be many prerequisites.
+  bool at_once = sweep.there() <= most;
+  if (!at_once) {
+    ASSIGN_OR_RETURN(at_once, store::SweepHasInputs(tx, sweep.num));
   }
-  return SettleNext(tx, sweep.num, most, now, effects);
+  return SettleNext(tx, sweep.num, at_once ? std::numeric_limits<int64_t>::max() : most, now, effects);
 }
 
 struct Engine::Slices {

@@ -115,6 +115,15 @@ def test_a_large_sweep_is_cancelled_to_its_end_after_a_kill(home):
     check_ledger(home, scheduler.store)
 
 
+def test_the_status_of_a_sweep_has_its_specification_and_lists_leave_it_out(home, scheduler):
+    submit(home, scheduler, 8)
+    status = run_cli(home, "status", "noop", "-o", "json", scheduler=scheduler)
+    assert status.code == 0, status
+    assert status.json()["sweep"]["spec"]["axes"]["seed"] == [0, 1], status
+    sweeps = run_cli(home, "sweeps", "-o", "json", scheduler=scheduler)
+    assert [("spec" in sweep, sweep["jobs"]) for sweep in sweeps.json()["sweeps"]] == [(False, 8)], sweeps
+
+
 def test_settings_are_refused(home, scheduler):
     refused = run_cli(home, "submit", "noop", "--set", "training.steps=5", scheduler=scheduler)
     assert refused.code != 0

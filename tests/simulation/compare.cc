@@ -94,15 +94,17 @@ void CompareSweeps(World& world, const Model& model, sql::Connection& db) {
       ++counts[static_cast<size_t>(state)];
       diverged += state == Model::JobState::kSucceeded && model.universe().jobs[static_cast<size_t>(job)].fate == Fate::kDiverges;
     }
-    lines.push_back(fmt::format("{} {} {}: {} {} {} {} {} {} {}, {} to come\n", model.universe().sweeps[i].id, Word(sweep.state), sweep.priority, counts[1],
-                                counts[2], counts[3], counts[4], counts[5], counts[6], diverged, to_come));
+    lines.push_back(fmt::format("{} {} {}: {} {} {} {} {} {} {}, {} to come, {} unsettled\n", model.universe().sweeps[i].id, Word(sweep.state), sweep.priority, counts[1],
+                                counts[2], counts[3], counts[4], counts[5], counts[6], diverged, to_come,
+                                sweep.unsettled ? std::to_string(*sweep.unsettled) : "none"));
   }
   std::ranges::sort(lines);
   for (const std::string& line : lines) expected += line;
   CompareText(world, "sweeps",
               ReadText(world, db,
                        "SELECT id || ' ' || state || ' ' || priority || ': ' || jobs_waiting || ' ' || jobs_queued || ' ' || jobs_leased || ' ' "
-                       "|| jobs_succeeded || ' ' || jobs_failed || ' ' || jobs_cancelled || ' ' || jobs_diverged || ', ' || jobs_to_come || ' to come' FROM sweeps ORDER BY id"),
+                       "|| jobs_succeeded || ' ' || jobs_failed || ' ' || jobs_cancelled || ' ' || jobs_diverged || ', ' || jobs_to_come || ' to come, ' || "
+                       "ifnull(unsettled_from, 'none') || ' unsettled' FROM sweeps ORDER BY id"),
               expected);
 }
 

@@ -39,15 +39,14 @@ bool Model::HasAny(int job, std::initializer_list<SweepState> states) const {
   return false;
 }
 
-bool Model::IsWanted(int job) const { return HasAny(job, {SweepState::kLive}); }
-
-int Model::PriorityOf(int job) const {
+void Model::Refresh(int job) {
   std::optional<int> highest;
   for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) {
     if (sweeps_[sweep].state != SweepState::kLive || !Has(static_cast<int>(sweep), job)) continue;
     highest = std::max(highest.value_or(sweeps_[sweep].priority), sweeps_[sweep].priority);
   }
-  return highest.value_or(0);
+  At(job).wanted = highest.has_value();
+  At(job).priority = highest.value_or(0);
 }
 
 bool Model::InputsThere(int job) const {
@@ -118,24 +117,85 @@ void Model::AddJobs(int sweep, int count) {
     job.state = InputsThere(order[static_cast<size_t>(i)]) ? JobState::kQueued : JobState::kWaiting;
   }
   for (int i = before; i < life.there; ++i) {
+    Refresh(order[static_cast<size_t>(i)]);
     if (!Spec(order[static_cast<size_t>(i)]).sources.empty()) Settle(order[static_cast<size_t>(i)]);
   }
 }
 
-absl::Status Model::Submit(int sweep, std::optional<int> priority) {
+void Model::Revive(int job) {
+  if (At(job).state == JobState::kCancelled) At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
+}
+
+// Those that no sweep asks for any more.
+void Model::Cancel(std::span<const int> jobs) {
+  for (const int job : jobs) {
+    const JobState state = At(job).state;
+    if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
+    if (HasAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
+    if (state == JobState::kLeased) {
+      for (Member& member : running_[At(job).attempt].members) member.dropped |= member.job == job;
+    }
+    At(job).state = JobState::kCancelled;
+    At(job).attempt = 0;
+  }
+  std::vector<int64_t> empty;
+  for (const auto& [id, attempt] : running_) {
+    if (OwnJobs(attempt).empty()) empty.push_back(id);
+  }
+  for (const int64_t id : empty) End(id, "dropped");
+}
+
+bool Model::AtOnce(int sweep, int slice) const {
+  return !universe_->sweeps[static_cast<size_t>(sweep)].spec.inputs().empty() || static_cast<int>(There(sweep).size()) <= slice;
+}
+
+void Model::Follow(int sweep, int slice) {
+  sweeps_[static_cast<size_t>(sweep)].unsettled = 0;
+  FollowNext(sweep, AtOnce(sweep, slice) ? kAllJobs : slice);
+}
+
+void Model::FollowNext(int sweep, int slice) {
   SweepLife& life = sweeps_[static_cast<size_t>(sweep)];
+  if (!life.unsettled) return;
+  const int from = *life.unsettled;
+  const std::span<const int> jobs = There(sweep).subspan(static_cast<size_t>(from), static_cast<size_t>(std::min(slice, life.there - from)));
+  for (const int job : jobs) Refresh(job);
+  if (life.state == SweepState::kCancelled) Cancel(jobs);
+  for (const int job : jobs) {
+    if (life.state != SweepState::kCancelled || At(job).wanted) Revive(job);
+  }
+  life.unsettled = from + static_cast<int>(jobs.size());
+  if (*life.unsettled == life.there) life.unsettled.reset();
+}
+
+absl::Status Model::Submit(int sweep, std::optional<int> priority, int slice) {
+  SweepLife& life = sweeps_[static_cast<size_t>(sweep)];
+  const bool was_live = life.state == SweepState::kLive;
   life.state = SweepState::kLive;
   if (priority) life.priority = *priority;
-  for (const int job : There(sweep)) {
-    if (At(job).state == JobState::kCancelled) At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
-  }
+  if (!was_live || priority) Follow(sweep, slice);
   for (const int job : There(sweep)) {
     if (!Spec(job).sources.empty()) Settle(job);
   }
   return absl::OkStatus();
 }
 
-absl::Status Model::SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority) {
+absl::Status Model::RetrySlice(int sweep, int from, int slice) {
+  if (sweeps_[static_cast<size_t>(sweep)].state == SweepState::kCancelled) return absl::FailedPreconditionError("cancelled");
+  std::vector<int> failed;
+  const std::span<const int> there = There(sweep);
+  for (size_t i = static_cast<size_t>(from); i < there.size() && i < static_cast<size_t>(from + slice); ++i) {
+    if (At(there[i]).state == JobState::kFailed) failed.push_back(there[i]);
+  }
+  for (const int job : failed) {
+    At(job).failures = At(job).losses = 0;
+    At(job).apart = 0;
+    At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Model::SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority, int slice) {
   SweepLife& life = sweeps_[static_cast<size_t>(sweep)];
   if (life.state == SweepState::kAbsent) return absl::NotFoundError("no such sweep");
   const bool cancelled = life.state == SweepState::kCancelled;
@@ -148,42 +208,15 @@ absl::Status Model::SteerSweep(int sweep, v1::SteerSweepRequest::Action action, 
       if (cancelled) return absl::FailedPreconditionError("cancelled");
       life.state = SweepState::kLive;
       break;
-    case v1::SteerSweepRequest::ACTION_CANCEL: {
-      life.state = SweepState::kCancelled;
-      for (const int job : There(sweep)) {
-        const JobState state = At(job).state;
-        if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
-        if (HasAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
-        if (state == JobState::kLeased) {
-          for (Member& member : running_[At(job).attempt].members) member.dropped |= member.job == job;
-        }
-        At(job).state = JobState::kCancelled;
-        At(job).attempt = 0;
-      }
-      std::vector<int64_t> empty;
-      for (const auto& [id, attempt] : running_) {
-        if (OwnJobs(attempt).empty()) empty.push_back(id);
-      }
-      for (const int64_t id : empty) End(id, "dropped");
-      break;
-    }
-    case v1::SteerSweepRequest::ACTION_RETRY: {
+    case v1::SteerSweepRequest::ACTION_CANCEL: life.state = SweepState::kCancelled; break;
+    case v1::SteerSweepRequest::ACTION_RETRY:
       if (cancelled) return absl::FailedPreconditionError("cancelled");
-      std::vector<int> failed;
-      for (const int job : There(sweep)) {
-        if (At(job).state == JobState::kFailed) failed.push_back(job);
-      }
-      for (const int job : failed) {
-        At(job).failures = At(job).losses = 0;
-        At(job).apart = 0;
-        At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
-      }
-      break;
-    }
+      return AtOnce(sweep, slice) ? RetrySlice(sweep, 0, kAllJobs) : absl::OkStatus();
     default:
       life.priority = priority;
       break;
   }
+  Follow(sweep, slice);
   return absl::OkStatus();
 }
 

@@ -21,6 +21,7 @@ namespace longreach::simulation {
 
 class Model {
  public:
+  static constexpr int kAllJobs = 1 << 30;
   enum class JobState { kAbsent, kWaiting, kQueued, kLeased, kSucceeded, kFailed, kCancelled };
   struct JobLife {
     JobState state = JobState::kAbsent;
@@ -32,6 +33,9 @@ class Model {
     bool weights = false;
     int checkpoint = 0;         // Step of the newest; 0: none.
     int checkpoint_before = 0;  // And of the one before it.
+    // As its sweeps were when it last followed them: a live one has it, and the highest priority among those.
+    bool wanted = false;
+    int priority = 0;
     bool operator==(const JobLife&) const = default;
   };
   enum class SweepState { kAbsent, kLive, kPaused, kCancelled };
@@ -39,6 +43,7 @@ class Model {
     SweepState state = SweepState::kAbsent;
     int priority = 0;
     int there = 0;  // Its jobs that have come, the first of Sweep::order.
+    std::optional<int> unsettled = {};  // From which of these on they do not follow its state and priority yet.
     bool operator==(const SweepLife&) const = default;
   };
   struct Member {
@@ -72,10 +77,13 @@ class Model {
       : universe_(&universe), jobs_(universe.jobs.size()), sweeps_(universe.sweeps.size()) {}
 
   // The events. Each returns what the scheduler has to answer; when that is an error, nothing has changed.
-  absl::Status Submit(int sweep, std::optional<int> priority);
+  // Of a sweep without inputs, `slice` jobs follow; the others with FollowNext or RetrySlice.
+  absl::Status Submit(int sweep, std::optional<int> priority, int slice = kAllJobs);
   // The next jobs of a sweep come.
   void AddJobs(int sweep, int count);
-  absl::Status SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority);
+  absl::Status SteerSweep(int sweep, v1::SteerSweepRequest::Action action, int priority, int slice = kAllJobs);
+  void FollowNext(int sweep, int slice);
+  absl::Status RetrySlice(int sweep, int from, int slice);
   absl::Status SteerWorker(const std::string& worker, bool drain);
   absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request);
   absl::Status Upload(const v1::UploadHeader& header);
@@ -93,9 +101,8 @@ class Model {
   const std::vector<std::string_view>& outcomes() const { return outcomes_; }
   const std::map<std::string, Worker>& workers() const { return workers_; }
   const Refusals& refusals() const { return refusals_; }
-  bool IsWanted(int job) const;
-  // Of the live sweeps that have the job; 0 when there is none.
-  int PriorityOf(int job) const;
+  bool IsWanted(int job) const { return At(job).wanted; }
+  int PriorityOf(int job) const { return At(job).priority; }
   bool operator==(const Model&) const = default;
 
  private:
@@ -104,6 +111,11 @@ class Model {
   const Job& Spec(int job) const { return universe_->jobs[static_cast<size_t>(job)]; }
   std::span<const int> There(int sweep) const;
   bool HasAny(int job, std::initializer_list<SweepState> states) const;
+  void Refresh(int job);
+  void Revive(int job);
+  void Cancel(std::span<const int> jobs);
+  void Follow(int sweep, int slice);
+  bool AtOnce(int sweep, int slice) const;
   bool InputsThere(int job) const;
   std::vector<int> OwnJobs(const Attempt& attempt) const;
   void Settle(int job);

@@ -29,6 +29,9 @@ const std::vector<Plant>& Plants() {
        "CREATE TRIGGER planted BEFORE UPDATE OF state ON jobs WHEN OLD.state = 'cancelled' BEGIN SELECT RAISE(IGNORE); END"},
       {"goes on with what is paused",
        "CREATE TRIGGER planted AFTER UPDATE OF wanted ON jobs WHEN NEW.wanted = 0 BEGIN UPDATE jobs SET wanted = 1 WHERE num = NEW.num; END"},
+      {"forgets who does not follow yet",
+       "CREATE TRIGGER planted AFTER UPDATE OF unsettled_from ON sweeps WHEN NEW.unsettled_from > 0 BEGIN UPDATE sweeps SET "
+       "unsettled_from = NULL WHERE num = NEW.num; END"},
       {"forgets a checkpoint",
        "CREATE TRIGGER planted AFTER INSERT ON artifacts WHEN NEW.kind = 'checkpoint' AND NEW.step > 40 BEGIN DELETE FROM artifacts "
        "WHERE job = NEW.job AND kind = 'checkpoint' AND step = NEW.step; END"},

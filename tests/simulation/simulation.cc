@@ -360,6 +360,8 @@ std::vector<std::string> Listed(Kind kind) {
       "hazard: crash while answering",
       "hazard: store full",
       "jobs came after their submission broke off",
+      "jobs followed after a steering broke off",
+      "jobs followed their sweep in slices",
       "lease taken",
       "no-op job taken",
       "outcome: dropped",
@@ -402,6 +404,8 @@ std::vector<std::string> Listed(Kind kind) {
   if (kind == Kind::kCore) {
     std::erase(listed, "fault: newest checkpoint cannot be read");
     std::erase(listed, "jobs came after their submission broke off");
+    std::erase(listed, "jobs followed after a steering broke off");
+    std::erase(listed, "jobs followed their sweep in slices");
     std::erase(listed, "refusal: lease ended with a broken call");
     std::erase(listed, "went on from a checkpoint");
   }

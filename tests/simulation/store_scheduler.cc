@@ -15,6 +15,7 @@
 #include "store/store.h"
 #include "store/writer.h"
 #include "tests/simulation/compare.h"
+#include "tests/simulation/op.h"
 #include "tests/simulation/plants.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/support/temporary_folder.h"
@@ -30,14 +31,6 @@ constexpr int kJobsInSlice = 5;                      // So that most sweeps come
 constexpr Duration kComeBackWithin = seconds(1);
 // A scheduler that stood still gives each lease a second term; and a full disk may delay the end.
 constexpr Duration kLongestTerm = 2 * kLeaseTerm + seconds(5);
-
-// An event's counterpart: what the model makes of it.
-struct Op {
-  std::string what;
-  std::function<absl::StatusOr<v1::SynchronizeResponse>(Model&)> apply;
-  absl::StatusOr<v1::SynchronizeResponse> expected = v1::SynchronizeResponse();
-};
-using OpPtr = std::shared_ptr<Op>;
 
 // An empty store, made once: copying it is faster than making its tables for every seed.
 const std::string& EmptyStore() {
@@ -57,6 +50,7 @@ std::string Label(const v1::SynchronizeRequest& request) {
 service::EngineOptions OptionsOf(std::string_view plant) {
   service::EngineOptions options;
   options.jobs_in_slice = kJobsInSlice;
+  options.jobs_settled_in_slice = kSettledInSlice;
   options.slices_in_flight = 1;  // Which of several fail with the first is no matter of the model.
   if (plant == kShortLease) options.lease_term = seconds(14);
   return options;
@@ -162,7 +156,12 @@ class StoreScheduler final : public Scheduler {
     request.set_action(action);
     request.set_priority(priority);
     Expect(fmt::format("steer {} {}", sweep, static_cast<int>(action)),
-           [=](Model& model) { return model.SteerSweep(sweep, action, priority); });
+           [=](Model& model) { return model.SteerSweep(sweep, action, priority, kSettledInSlice); });
+    if (action == v1::SteerSweepRequest::ACTION_RETRY) {
+      next_op_->next_slice = [sweep, at = std::make_shared<int>(0)] { return RetryNext(sweep, at); };
+    } else {
+      next_op_->next_slice = [this, sweep] { return FollowNext(world_, sweep); };
+    }
     engine_->SteerSweep(request, [answer](absl::StatusOr<v1::Sweep> given) { answer(given.status()); });
   }
   void SteerWorker(const std::string& worker, bool drain, Answer answer) override {
@@ -226,7 +225,6 @@ class StoreScheduler final : public Scheduler {
   struct Pending {
     store::Event event;
     OpPtr op;
-    bool blocks = false;  // Someone waits for its answer, even if the process crashes.
   };
 
   sql::Connection& db() { return store_->writer_connection(); }
@@ -236,44 +234,50 @@ class StoreScheduler final : public Scheduler {
 
   template <typename Apply>
   void Expect(std::string what, Apply apply) {
-    next_op_ = std::make_shared<Op>();
-    next_op_->what = std::move(what);
-    next_op_->apply = [apply](Model& model) -> absl::StatusOr<v1::SynchronizeResponse> {
-      RETURN_IF_ERROR(apply(model));
-      return v1::SynchronizeResponse();
-    };
+    next_op_ = MakeOp(std::move(what), std::move(apply));
+  }
+
+  // The sweep itself, then its jobs that do not follow it yet, if there are, then those that are to come.
+  OpPtr NextOfSubmission() {
+    const int number = submitting_++;
+    if (number == 2 && settles_) return FollowNext(world_, submitted_);
+    return MakeOp(fmt::format("{} {}", number == 1 ? "submit" : "slice of", submitted_),
+                  [this, begins = number == 1, sweep = submitted_, priority = submitted_priority_](Model& model) {
+                    const absl::Status status = begins ? model.Submit(sweep, priority, kSettledInSlice) : absl::OkStatus();
+                    if (begins) settles_ = model.sweeps()[static_cast<size_t>(sweep)].unsettled.has_value();
+                    const bool has_inputs = !universe_.sweeps[static_cast<size_t>(sweep)].spec.inputs().empty();
+                    model.AddJobs(sweep, has_inputs ? model.ToCome(sweep) : kJobsInSlice);
+                    return status;
+                  });
   }
 
   // The engine hands an event to the writer.
   void Take(store::Event event) {
     OpPtr op;
-    const bool blocks = event.origin.empty() && submitting_ > 0;
+    bool waits = false;
     if (!event.origin.empty()) {
       op = std::make_shared<Op>();
       op->what = "call " + event.origin;
       op->apply = [call = calls_[event.origin]](Model& model) { return model.Synchronize(*call); };
-    } else if (submitting_ > 0) {
-      const bool begins = submitting_++ == 1;
-      Expect(fmt::format("{} {}", begins ? "submit" : "slice of", submitted_), [this, begins, sweep = submitted_, priority = submitted_priority_](Model& model) {
-        const absl::Status status = begins ? model.Submit(sweep, priority) : absl::OkStatus();
-        const bool has_inputs = !universe_.sweeps[static_cast<size_t>(sweep)].spec.inputs().empty();
-        model.AddJobs(sweep, has_inputs ? model.ToCome(sweep) : kJobsInSlice);
-        return status;
-      });
-      op = std::move(next_op_);
+    } else if (next_op_) {
+      op = std::exchange(next_op_, nullptr);
+    } else if (answering_) {
+      op = answering_->next_slice();
+      op->blocks = answering_->blocks;
     } else {
-      op = std::move(next_op_);
+      op = NextOfSubmission();
+      op->blocks = waits = true;
     }
     if (pending_.empty()) ready_at_ = world_.now() + GroupDelay(world_.dice);
-    pending_.push_back({.event = std::move(event), .op = std::move(op), .blocks = blocks});
-    while (blocks && !pending_.empty() && !crashed_) RunGroup();
+    pending_.push_back({.event = std::move(event), .op = std::move(op)});
+    while (waits && !pending_.empty() && !crashed_) RunGroup();
     // The process is gone, and its thread with it; here the thread is ours and needs an end.
-    if (blocks && crashed_ && !pending_.empty()) ReleaseBlocked(pending_);
+    if (waits && crashed_ && !pending_.empty()) ReleaseBlocked(pending_);
   }
   template <typename List>
   static void ReleaseBlocked(List& list) {
     for (Pending& pending : list) {
-      if (pending.blocks && pending.event.done) std::exchange(pending.event.done, nullptr)(absl::UnavailableError("crashed"));
+      if (pending.op->blocks && pending.event.done) std::exchange(pending.event.done, nullptr)(absl::UnavailableError("crashed"));
     }
   }
 
@@ -295,6 +299,14 @@ class StoreScheduler final : public Scheduler {
         if (model.sweeps()[sweep].state == Model::SweepState::kAbsent || to_come.value_or(before) == before) continue;
         world_.Count("jobs came after their submission broke off");
         model.AddJobs(static_cast<int>(sweep), kJobsInSlice);
+      }
+      for (size_t sweep = 0; sweep < universe_.sweeps.size(); ++sweep) {
+        const std::optional<int> before = model.sweeps()[sweep].unsettled;
+        const absl::StatusOr<int> unsettled =
+            db().One<int>("SELECT ifnull(sum(unsettled_from), -1) FROM sweeps WHERE id = ?", universe_.sweeps[sweep].id);
+        if (!before || unsettled.value_or(*before) == *before) continue;
+        world_.Count("jobs followed after a steering broke off");
+        model.FollowNext(static_cast<int>(sweep), kSettledInSlice);
       }
       return absl::OkStatus();
     });
@@ -436,6 +448,7 @@ class StoreScheduler final : public Scheduler {
   OpPtr answering_;
   int submitting_ = 0;  // 0: no; else the number of the next event of the submission.
   int submitted_ = 0;
+  bool settles_ = false;  // Not all of its jobs followed it with the first event.
   std::optional<int> submitted_priority_;
   std::map<std::string, SyncCall> calls_;
   // The newest call of each worker that this process has taken.

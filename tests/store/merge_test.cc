@@ -264,6 +264,45 @@ TEST_F(MergeTest, AStoreWithASweepThatIsNotThereToItsEndIsRefused) {
   EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
 }
 
+// Paused, and only the first of its jobs follow.
+absl::Status PauseTwoJobs(sql::Transaction& tx) {
+  RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kPaused));
+  RETURN_IF_ERROR(SetUnsettled(tx, 1, 0));
+  ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+  return SettleJobs(tx, sweep, 2).status();
+}
+
+TEST_F(MergeTest, AStoreWithASweepWhoseJobsDoNotFollowItYetIsRefused) {
+  theirs_->AddSweep("large", MakePack(5));
+  ASSERT_OK(theirs_->Write(PauseTwoJobs));
+  EXPECT_THAT(theirs_->Violations(), IsEmpty());
+
+  const absl::Status status = Merge().status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the sweep 'large' over there was steered (paused), and not all of its jobs follow yet"));
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+}
+
+TEST_F(MergeTest, OurJobsThatDoNotFollowTheirSweepYetDoSoAfterwards) {
+  ours_.AddSweep("large", MakePack(5));
+  ASSERT_OK(ours_.Write(PauseTwoJobs));
+  theirs_->AddSweep("small", MakePack(4));
+  theirs_->Succeed(theirs_->Start("w2", {1, 3}), 0.75);
+
+  ASSERT_OK(Merge());
+
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+  ASSERT_OK(ours_.Write([](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+    EXPECT_EQ(sweep.unsettled_from, 2);
+    return SettleJobs(tx, sweep, 10).status();
+  }));
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+  EXPECT_TRUE(OurJob(MakePack(5)[1]).wanted) << "by theirs";
+  EXPECT_FALSE(OurJob(MakePack(5)[4]).wanted);
+}
+
 TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "held";
   EXPECT_EQ(MergeSource::Open(folder_ / "ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "ourselves";

@@ -55,7 +55,8 @@ absl::Status Rig::Open() {
     RETURN_IF_ERROR(store_->writer_connection().Execute(fmt::format("PRAGMA wal_autocheckpoint = {}", options_.checkpoint_pages)));
   }
   service::EngineOptions options;
-  options.jobs_in_slice = 4;  // Sweeps come in several slices.
+  options.jobs_in_slice = 4;  // Sweeps come in several slices,
+  options.jobs_settled_in_slice = 4;  // and follow what users say in several.
   auto engine = std::make_unique<service::Engine>(
       outside_.clock, options, [this](store::Event event) { Run(std::move(event)); }, [] {});
   RETURN_IF_ERROR(engine->Restore(store_->writer_connection()));
@@ -104,6 +105,7 @@ absl::Status Rig::Submit(const std::string& name, int seeds, int priority) {
   request.set_priority(priority);
   Withdraw("priority of " + name);
   Withdraw("state of " + name);
+  Withdraw("jobs of " + name);
   RETURN_IF_ERROR(engine_->SubmitSweep(request, *store_).status());
   Tell("sweep " + name, fmt::format("sweep '{}' has {} jobs", name, seeds),
        fmt::format("SELECT count(*) = {} FROM sweep_jobs JOIN sweeps ON sweeps.num = sweep WHERE name = '{}'", seeds, name));
@@ -116,6 +118,7 @@ absl::Status Rig::Steer(const std::string& sweep, v1::SteerSweepRequest::Action 
   const bool ranks = action == v1::SteerSweepRequest::ACTION_SET_PRIORITY;
   const std::string about = (ranks ? "priority of " : "state of ") + sweep;
   Withdraw(about);
+  Withdraw("jobs of " + sweep);
   v1::SteerSweepRequest request;
   request.set_sweep(sweep);
   request.set_action(action);
@@ -123,6 +126,8 @@ absl::Status Rig::Steer(const std::string& sweep, v1::SteerSweepRequest::Action 
   absl::StatusOr<v1::Sweep> answer = absl::InternalError("no answer");
   engine_->SteerSweep(request, [&](absl::StatusOr<v1::Sweep> given) { answer = std::move(given); });
   RETURN_IF_ERROR(answer.status());
+  Tell("jobs of " + sweep, fmt::format("all jobs of sweep '{}' follow it", sweep),
+       fmt::format("SELECT count(*) FROM sweeps WHERE name = '{}' AND unsettled_from IS NULL", sweep));
   if (ranks) {
     Tell(about, fmt::format("sweep '{}' has priority {}", sweep, priority),
          fmt::format("SELECT count(*) FROM sweeps WHERE name = '{}' AND priority = {}", sweep, priority));
