@@ -286,7 +286,7 @@ class StoreScheduler final : public Scheduler {
     Expect("deadline", [this, now](Model& model) {
       std::vector<int64_t> lost;
       for (const auto& [id, attempt] : model.running()) {
-        const absl::StatusOr<int> is_lost = db().One<int>("SELECT outcome IS NOT NULL FROM attempts WHERE id = ?", id);
+        const absl::StatusOr<int> is_lost = db().One<int>("SELECT outcome IS 'lost' FROM attempts WHERE id = ?", id);
         if (is_lost.value_or(0) != 0) lost.push_back(id);
         CheckLease(id, attempt, is_lost.value_or(0) != 0, now);
       }
