@@ -132,6 +132,17 @@ absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::strin
   return ReadMeasured(db, std::move(rows), use);
 }
 
+absl::StatusOr<std::vector<int>> MeasuredLengths(sql::Connection& db, int64_t sweep, std::string_view metric, std::string_view slice) {
+  ASSIGN_OR_RETURN(sql::Rows rows,
+                   db.Query("SELECT DISTINCT m.length FROM sweep_jobs AS sj CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = ? "
+                            "AND m.length > 0 AND m.slice = ? WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY m.length",
+                            metric, slice, sweep));
+  std::vector<int> lengths;
+  while (rows.Next()) lengths.push_back(rows.Get<int>(0));
+  RETURN_IF_ERROR(rows.status());
+  return lengths;
+}
+
 absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int64_t sweep) {
   // From what runs, by the partial index, to the sweep: CROSS JOIN keeps this order.
   ASSIGN_OR_RETURN(

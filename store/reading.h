@@ -70,6 +70,9 @@ absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::stri
 absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::string_view input, std::string_view metric,
                                   int length, std::string_view slice, const std::function<void(const MeasuredJob&)>& use);
 
+// The lengths (not 0, all together) at which members of a sweep have this measured, ascending. Reads all their measurements of it.
+absl::StatusOr<std::vector<int>> MeasuredLengths(sql::Connection& db, int64_t sweep, std::string_view metric, std::string_view slice);
+
 // The part of a running attempt's pack that belongs to a sweep.
 struct RunningPart {
   int64_t attempt = 0;

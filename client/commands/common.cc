@@ -49,6 +49,15 @@ absl::Status CheckSize(const v1::SweepSpec& spec) {
 
 }  // namespace
 
+void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) {
+  app.add_option("--only", only, "Only jobs with these values of an axis; may be repeated for other axes")
+      ->type_name("AXIS=VALUE[,VALUE...]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->check(WhyNoText);
+}
+
 absl::StatusOr<SweepFile> SpecArguments::Load() const {
   ASSIGN_OR_RETURN(SweepFile file, LoadSweep(spec));
   RETURN_IF_ERROR(ApplyOverrides(overrides, file.spec));
@@ -238,8 +247,10 @@ void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {
   if (!table.title().empty()) return;
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
   const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
-  const std::string lengths =
-      table.length() == 0 ? "over all test lengths" : fmt::format("at length {}", table.length());
+  const bool by_length = table.rows() == "length" || table.columns() == "length";
+  const std::string lengths = by_length             ? "at each test length"
+                              : table.length() == 0 ? "over all test lengths"
+                                                    : fmt::format("at length {}", table.length());
   const std::string slice = table.slice().empty() ? "" : fmt::format(", {}", table.slice());
   std::vector<std::string> rest;
   for (const char* axis : {"task", "encoding", "learning_rate", "seed"}) {

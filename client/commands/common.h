@@ -41,6 +41,9 @@ CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 inline constexpr std::string_view kSweepDetails =
     "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
 
+// --only AXIS=VALUE[,VALUE...], as TableSpec::only.
+void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
+
 // 'text' as one word for a POSIX shell.
 std::string ShellWord(std::string_view text);
 

@@ -16,6 +16,7 @@
   X(logs)                  \
   X(pause)                 \
   X(plan)                  \
+  X(plot)                  \
   X(priority)              \
   X(reference)             \
   X(results)               \

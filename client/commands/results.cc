@@ -27,7 +27,8 @@ class Results final : public Command {
         .examples =
             "longreach results table-b1 --published\n"
             "longreach results last --rows encoding --columns learning_rate --aggregate mean\n"
-            "longreach results last --length 100 -o latex",
+            "longreach results last --length 100 -o latex\n"
+            "longreach results last --only task=even_pairs --rows encoding --columns length",
         .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
@@ -42,6 +43,7 @@ class Results final : public Command {
     app.add_option("--slice", slice_, "What length does not name (depth=3)")
         ->type_name("SLICE")
         ->check(WhyNoText);
+    AddOnlyOption(app, only_);
     app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
         ->type_name("SPEC");
   }
@@ -106,11 +108,20 @@ class Results final : public Command {
     if (!aggregate_.empty()) asked.set_aggregate(aggregate_);
     if (length_.has_value()) asked.set_length(*length_);
     if (!slice_.empty()) asked.set_slice(slice_);
+    for (const std::string& only : only_) asked.add_only(only);
     const bool axes_changed = asked.rows() != before.rows() || asked.columns() != before.columns();
     const bool values_changed = asked.metric() != before.metric() ||
                                 asked.aggregate() != before.aggregate() ||
-                                asked.length() != before.length() || asked.slice() != before.slice();
-    if (!axes_changed && !values_changed) return absl::OkStatus();
+                                asked.length() != before.length() || asked.slice() != before.slice() ||
+                                std::ranges::any_of(only_, [&asked](const std::string& only) {
+                                  const std::string axis = only.substr(0, only.find('='));
+                                  return axis != asked.rows() && axis != asked.columns();
+                                });
+    // Fewer rows or columns; what stands in the others stays what it was.
+    if (!axes_changed && !values_changed) {
+      *table.mutable_only() = asked.only();
+      return absl::OkStatus();
+    }
     if (asked.rows() == asked.columns()) {
       return UsageError(fmt::format("rows and columns are both '{}'", asked.rows()),
                         "give the other axis with --rows or --columns");
@@ -124,7 +135,7 @@ class Results final : public Command {
     if (published_ && !table.published().empty()) {
       return UsageError(
           "--published: the published table holds other values than those asked for",
-          "leave out --rows, --columns, --metric, --aggregate, --length and --slice, or leave out --published");
+          "leave out --rows, --columns, --metric, --aggregate, --length, --slice and --only, or leave out --published");
     }
     asked.clear_published();
     asked.clear_published_gain();
@@ -141,6 +152,7 @@ class Results final : public Command {
   std::string aggregate_;
   std::optional<int> length_;
   std::string slice_;
+  std::vector<std::string> only_;
   std::string table_of_;
 };
 

@@ -21,12 +21,12 @@ WANTED = {
     "cuda": ["torch==2.11.0", "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88", "nvidia-nvvm==13.0.88",
              "nvidia-cuda-cccl==13.0.85", "setuptools==81.0.0"],
     "test": ["grpcio==1.76.0", "grpcio-tools==1.76.0", "pytest==9.2.0", "pytest-timeout==2.4.0", "pytest-xdist==3.8.0",
-             "sentencepiece==0.2.1", "setuptools==81.0.0"],
+             "sentencepiece==0.2.1", "setuptools==81.0.0", "vl-convert-python==1.9.0.post1"],
 }
 TITLE = {
     "cpu": "What libtorch_cpu.so needs, for machines without a GPU: a part of cuda.txt.",
     "cuda": "torch with all that it requires, and the CUDA compiler.",
-    "test": "What tests/e2e needs: a gRPC client of another language, the runner, and SentencePiece to compare with.",
+    "test": "What tests/e2e needs: a gRPC client of another language, the runner, SentencePiece to compare with, and what draws figures.",
 }
 CPU = ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"]
 

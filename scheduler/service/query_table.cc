@@ -46,6 +46,13 @@ absl::Status ReadJobs(sql::Connection& db, int64_t sweep, const std::string& inp
   return absl::OkStatus();
 }
 
+// Those of the tests, whether or not anything was measured yet; of what is measured elsewhere, as by bins of positions, where it was.
+absl::StatusOr<std::vector<int>> LengthsOf(sql::Connection& db, int64_t sweep, const v1::SweepSpec& sweep_spec, const v1::TableSpec& spec) {
+  ASSIGN_OR_RETURN(std::vector<int> of_tests, TestLengthsOfSweep(sweep_spec));
+  ASSIGN_OR_RETURN(std::vector<int> measured, store::MeasuredLengths(db, sweep, spec.metric(), spec.slice()));
+  return std::ranges::includes(of_tests, measured) ? of_tests : measured;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableRequest& request) {
@@ -56,7 +63,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   const v1::TableSpec& spec = table.spec();
   std::vector<int> lengths = {spec.length()};
   if (table.ByLength()) {
-    ASSIGN_OR_RETURN(lengths, TestLengthsOfSweep(sweep_spec));
+    ASSIGN_OR_RETURN(lengths, LengthsOf(db, sweep.num, sweep_spec, spec));
   }
   const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(sweep_spec);
   RETURN_IF_ERROR(ReadJobs(db, sweep.num, "", spec, lengths, systems, [&table](const TableJob& job) { table.Add(job); }));
@@ -77,6 +84,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     RETURN_IF_ERROR(ReadJobs(db, other->num, "", spec, lengths, {},
                              [&table, column](const TableJob& job) { table.AddExtra(column, job); }));
   }
+  RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
   if (built.title().empty()) built.set_title(sweep.name);
   return built;

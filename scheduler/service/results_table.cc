@@ -8,23 +8,13 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
-#include "proto/types/words.h"
 
 namespace longreach::service {
 namespace {
 
-const std::vector<std::string> kJobColumns = {"encoding", "learning_rate", "length", "seed", "system", "task"};
 const std::vector<std::string> kAggregates = {"max", "mean", "median", "min"};
 // Notes name at most this many cells.
 constexpr size_t kCellsNamed = 5;
-
-absl::Status Refuse(std::string_view field, std::string_view what, std::string_view value,
-                    const std::vector<std::string>& known) {
-  const std::string closest = ClosestWord(value, known);
-  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}known are {}", field, what, value,
-                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
-                                                Join(known, ", ")));
-}
 
 bool IsKnown(const std::vector<std::string>& known, const std::string& word) {
   return std::ranges::find(known, word) != known.end();
@@ -45,65 +35,6 @@ std::vector<std::string> NamesOf(std::span<const Entry> entries) {
   std::vector<std::string> names;
   for (const Entry& entry : entries) names.emplace_back(entry.name);
   return names;
-}
-
-std::string KeyOf(const TableJob& job, std::string_view column) {
-  if (column == "task") return job.task;
-  if (column == "encoding") return job.encoding;
-  if (column == "system") return job.system;
-  if (column == "learning_rate") return ShortestNumber(job.learning_rate);
-  if (column == "length") return std::to_string(job.length);
-  return std::to_string(job.seed);
-}
-
-// What the keys of a column are sorted by: tasks by level, encodings plain before randomized, numbers by size.
-std::tuple<double, std::string> RankOf(std::string_view column, const std::string& key) {
-  if (column == "task") {
-    const catalog::Task* task = catalog::FindTask(key);
-    // Tasks outside of the hierarchy come last.
-    const bool has_level = task != nullptr && task->level != catalog::Level::kNone;
-    return {has_level ? static_cast<double>(task->level) : 1e9, key};
-  }
-  if (column == "encoding") return {key.ends_with(":randomized") ? 1 : 0, key};
-  return {ParseDouble(key).value_or(0), key};
-}
-
-std::vector<std::string> InOrder(std::string_view column, const std::set<std::string>& keys,
-                                 const google::protobuf::RepeatedPtrField<std::string>& order) {
-  std::vector<std::string> listed;
-  for (const std::string& key : order) {
-    if (keys.contains(key)) listed.push_back(key);
-  }
-  std::vector<std::string> rest;
-  for (const std::string& key : keys) {
-    if (std::ranges::find(listed, key) == listed.end()) rest.push_back(key);
-  }
-  std::ranges::sort(rest, {}, [&](const std::string& key) { return RankOf(column, key); });
-  listed.insert(listed.end(), rest.begin(), rest.end());
-  return listed;
-}
-
-v1::TableAxisEntry EntryOf(std::string_view column, const std::string& key) {
-  v1::TableAxisEntry entry;
-  entry.set_key(key);
-  entry.set_label(key);
-  if (column == "task") {
-    if (const catalog::DataTask* task = catalog::FindDataTask(key)) entry.set_label(std::string(task->label));
-    if (const catalog::Task* task = catalog::FindTask(key)) {
-      entry.set_label(std::string(task->label));
-      entry.set_group(std::string(catalog::Abbreviation(task->level)));
-      if (task->permutation_invariant) entry.set_mark("permutation_invariant");
-    }
-  } else if (column == "encoding") {
-    const std::optional<EncodingName> name = ParseEncodingName(key);
-    const catalog::Encoding* encoding = name ? catalog::FindEncoding(name->name) : nullptr;
-    if (encoding != nullptr) entry.set_label(fmt::format("{}{}", name->randomized ? "Randomized " : "", encoding->label));
-  } else if (column == "seed") {
-    entry.set_label("seed " + key);
-  } else if (column == "length") {
-    entry.set_label("length " + key);
-  }
-  return entry;
 }
 
 // Of values in ascending order; sums too are made in this order, so that they do not depend on the one in which the jobs were read.
@@ -165,18 +96,18 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   if (full.metric().empty()) full.set_metric(std::string(main_metric));
   if (full.aggregate().empty()) full.set_aggregate("max");
 
-  if (!IsKnown(kJobColumns, full.rows())) return Refuse("table.rows", "column", full.rows(), kJobColumns);
-  if (!IsKnown(kJobColumns, full.columns())) return Refuse("table.columns", "column", full.columns(), kJobColumns);
+  if (!IsKnown(TableAxes(), full.rows())) return RefuseWord("table.rows", "column", full.rows(), TableAxes());
+  if (!IsKnown(TableAxes(), full.columns())) return RefuseWord("table.columns", "column", full.columns(), TableAxes());
   if (full.rows() == full.columns()) {
     return absl::InvalidArgumentError(fmt::format(
-        "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(kJobColumns, ", ")));
+        "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(TableAxes(), ", ")));
   }
   if (!IsKnown(kAggregates, full.aggregate())) {
-    return Refuse("table.aggregate", "aggregate", full.aggregate(), kAggregates);
+    return RefuseWord("table.aggregate", "aggregate", full.aggregate(), kAggregates);
   }
   table.metric_ = catalog::FindMetric(full.metric());
   if (table.metric_ == nullptr) {
-    return Refuse("table.metric", "metric", full.metric(), NamesOf(catalog::Metrics()));
+    return RefuseWord("table.metric", "metric", full.metric(), NamesOf(catalog::Metrics()));
   }
   if (full.length() < 0) {
     return absl::InvalidArgumentError(
@@ -195,11 +126,18 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
     }
   }
   table.extras_.resize(full.extra_columns_size());
+  for (const std::string& only : full.only()) {
+    ASSIGN_OR_RETURN(TableFilter filter, TableFilter::Of(only));
+    if (std::ranges::find(table.filters_, filter.axis(), &TableFilter::axis) != table.filters_.end()) {
+      return absl::InvalidArgumentError(fmt::format("table.only: '{}' is there twice; write all its values into one: {}=VALUE,VALUE", filter.axis(), filter.axis()));
+    }
+    table.filters_.push_back(std::move(filter));
+  }
 
   if (!full.published().empty()) {
     const catalog::File* file = catalog::FindPublishedTable(full.published());
     if (file == nullptr) {
-      return Refuse("table.published", "published table", full.published(), NamesOf(catalog::PublishedTables()));
+      return RefuseWord("table.published", "published table", full.published(), NamesOf(catalog::PublishedTables()));
     }
     const std::string_view quantity = PublishedQuantity(*file);
     if (!quantity.starts_with(full.metric())) {
@@ -212,6 +150,18 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
     }
   }
   return table;
+}
+
+bool ResultsTable::IsWanted(const TableJob& job, bool extra) const {
+  return std::ranges::all_of(filters_, [&](const TableFilter& filter) {
+    // Extra jobs are of no system of this sweep.
+    return (extra && filter.axis() == "system") || filter.Has(job);
+  });
+}
+
+absl::Status ResultsTable::CheckOnly() const {
+  for (const TableFilter& filter : filters_) RETURN_IF_ERROR(filter.Check());
+  return absl::OkStatus();
 }
 
 void ResultsTable::Cell::Add(const TableJob& job, double factor) {
@@ -229,16 +179,9 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
   }
 }
 
-bool ResultsTable::SameKey(const TableJob& a, const TableJob& b, std::string_view column) {
-  if (column == "task") return a.task == b.task;
-  if (column == "encoding") return a.encoding == b.encoding;
-  if (column == "system") return a.system == b.system;
-  if (column == "learning_rate") return a.learning_rate == b.learning_rate;
-  if (column == "length") return a.length == b.length;
-  return a.seed == b.seed;
-}
-
 void ResultsTable::Add(const TableJob& job) {
+  for (TableFilter& filter : filters_) filter.See(job);
+  if (!IsWanted(job, false)) return;
   if (last_.cell == nullptr || !SameKey(job, last_.job, spec_.rows()) || !SameKey(job, last_.job, spec_.columns())) {
     const std::string row = KeyOf(job, spec_.rows());
     const std::string column = KeyOf(job, spec_.columns());
@@ -255,6 +198,7 @@ void ResultsTable::Add(const TableJob& job) {
 }
 
 void ResultsTable::AddExtra(int column, const TableJob& job) {
+  if (!IsWanted(job, true)) return;
   Extra& extra = extras_[column];
   if (extra.last.cell == nullptr || !SameKey(job, extra.last.job, spec_.rows())) {
     extra.last = {.job = job, .cell = &extra.cells[KeyOf(job, spec_.rows())]};
@@ -379,6 +323,7 @@ bool ResultsTable::IsFirstLength(const v1::Table& table, int row, int column) co
 }
 
 void ResultsTable::AddNotes(v1::Table& table) const {
+  for (const TableFilter& filter : filters_) table.add_notes(fmt::format("only jobs with {}", filter.Text()));
   const int columns = table.columns_size();
   std::vector<std::string> mixed;
   int diverged = 0;

@@ -16,26 +16,10 @@
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
 #include "proto/catalog/catalog.h"
-#include "store/jobs.h"
+#include "scheduler/service/table_axes.h"
+#include "scheduler/service/table_filter.h"
 
 namespace longreach::service {
-
-// One job as a table sees it.
-struct TableJob {
-  std::string task;
-  std::string encoding;  // NAME or NAME:randomized.
-  double learning_rate = 0;
-  uint32_t seed = 0;
-  store::State state = store::State::kQueued;
-  bool diverged = false;
-  // As stored, before the metric's factor. Only of succeeded jobs that did not diverge and have this measurement.
-  std::optional<double> value;
-  std::string build;  // Of the attempt that made it; looked at when there is a value.
-  int length = 0;     // Of the value: looked at where lengths are an axis.
-  // The same job came before, at another length: it is not counted twice.
-  bool again = false;
-  std::string system = {};  // Empty where its sweep has none.
-};
 
 class ResultsTable {
  public:
@@ -57,6 +41,8 @@ class ResultsTable {
   // There is no such sweep.
   void SetExtraMissing(int column);
 
+  // INVALID_ARGUMENT: spec().only() names a value that none of the jobs has which were added.
+  absl::Status CheckOnly() const;
   v1::Table Build() const;
 
  private:
@@ -87,8 +73,7 @@ class ResultsTable {
     bool missing = false;  // There is no such sweep.
   };
 
-  // Two jobs have the same key in a column.
-  static bool SameKey(const TableJob& a, const TableJob& b, std::string_view column);
+  bool IsWanted(const TableJob& job, bool extra) const;
   // Whether a cell's jobs are counted in no other cell of another length.
   bool IsFirstLength(const v1::Table& table, int row, int column) const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
@@ -101,6 +86,7 @@ class ResultsTable {
 
   v1::TableSpec spec_;
   const catalog::Metric* metric_ = nullptr;
+  std::vector<TableFilter> filters_;
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.

@@ -188,5 +188,36 @@ TEST_F(QueryTableTest, RefusesWhatIsNotThere) {
   EXPECT_EQ(GetTable(snapshot.db(), request).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(QueryTableTest, ByLengthIsWhereSomethingWasMeasured) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  v1::TableSpec spec;
+  spec.set_columns("length");
+  spec.set_metric("attention_entropy");
+  const auto lengths = [](const v1::Table& table) {
+    std::vector<std::string> keys;
+    for (const v1::TableAxisEntry& entry : table.columns()) keys.push_back(entry.key());
+    return keys;
+  };
+  const std::vector<std::string> of_tests = lengths(Table("s", spec));  // As long as there is nothing.
+  EXPECT_FALSE(of_tests.empty());
+  SucceedAll(sweep, kAccuracies);
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    for (const int length : {7, 14, 21}) {
+      RETURN_IF_ERROR(tx.Run("INSERT INTO measurements(job, metric, length, slice, value) VALUES (?, 'attention_entropy', ?, '', 0.5)",
+                             sweep.jobs[0], length)
+                          .status());
+    }
+    return tx.Run("INSERT INTO measurements(job, metric, length, slice, value) VALUES (?, 'attention_entropy', 28, 'layer=0', 0.5)", sweep.jobs[0])
+        .status();
+  });
+
+  EXPECT_THAT(lengths(Table("s", spec)), ElementsAre("7", "14", "21"));
+  spec.set_slice("layer=0");
+  EXPECT_THAT(lengths(Table("s", spec)), ElementsAre("28"));
+  spec.clear_slice();
+  spec.set_metric("accuracy");
+  EXPECT_EQ(lengths(Table("s", spec)), of_tests);
+}
+
 }  // namespace
 }  // namespace longreach::service

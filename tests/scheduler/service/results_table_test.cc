@@ -142,8 +142,8 @@ TEST(ResultsTableTest, ACellWithoutAValueIsMissingAndNotZero) {
 
 TEST(ResultsTableTest, RowsAndColumnsGoByTheGivenOrderThenByLevelAndForm) {
   v1::TableSpec spec;
-  spec.add_row_order("bucket_sort");
-  spec.add_row_order("odds_first");  // The sweep lacks it.
+  spec.add_row_order(std::string("bucket_sort"));
+  spec.add_row_order(std::string("odds_first"));  // The sweep lacks it.
   spec.add_column_order("shape");
   ResultsTable table = Make(spec);
   for (const char* task : {"bucket_sort", "binary_addition", "reverse_string", "parity_check", "even_pairs"}) {
@@ -313,7 +313,7 @@ TEST(ResultsTableTest, RefusesWhatItDoesNotKnowAndSaysWhatIsMeant) {
       {[](v1::TableSpec& s) { s.set_length(-1); }, "-1 is negative"},
       {[](v1::TableSpec& s) { s.set_rows("seed"), s.set_columns("seed"); }, "both 'seed'"},
       {[](v1::TableSpec& s) { s.set_metric("loss"), s.set_published("table_b1"); }, "holds accuracy_percent, not loss"},
-      {[](v1::TableSpec& s) { s.add_row_order("a"), s.add_row_order("a"); }, "table.row_order: 'a' is there twice"},
+      {[](v1::TableSpec& s) { s.add_row_order(std::string("a")), s.add_row_order("a"); }, "table.row_order: 'a' is there twice"},
       {[](v1::TableSpec& s) { s.add_extra_columns()->set_key("a"); }, "needs a key and the name of a sweep"},
   };
   for (const Case& refused : cases) {
@@ -396,6 +396,62 @@ TEST(ResultsTableTest, AColumnMayComeFromTheJobsThatMakeAnInput) {
   EXPECT_DOUBLE_EQ(CellAt(built, "256", "alibi").published(), 217.4);
   EXPECT_TRUE(CellAt(built, "256", "rope").best());
   EXPECT_THAT(built.notes(), ElementsAre("pretrained: 1 job behind the input 'weights' not finished yet"));
+}
+
+TEST(ResultsTableTest, OnlyLeavesOutTheJobsOfOtherValues) {
+  v1::TableSpec spec;
+  spec.set_aggregate("mean");
+  spec.add_only("learning_rate=1e-3,0.0001");  // However they are written.
+  spec.add_only("task=even_pairs");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-3, 0, 0.8));
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.6));
+  table.Add(Done("even_pairs", "rope", 3e-4, 0, 0.1));
+  table.Add(Done("parity_check", "rope", 1e-4, 0, 0.1));
+  EXPECT_TRUE(table.CheckOnly().ok());
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.rows()), ElementsAre("even_pairs"));
+  EXPECT_DOUBLE_EQ(built.cells(0).measured(), 70);
+  EXPECT_EQ(built.cells(0).jobs(), 2);
+  EXPECT_THAT(built.notes(), ElementsAre("only jobs with learning_rate 0.0001 or 0.001", "only jobs with task even_pairs"));
+}
+
+TEST(ResultsTableTest, OnlyHoldsForExtraColumnsToo) {
+  v1::TableSpec spec;
+  spec.add_only("seed=1");
+  spec.add_only("system=a");  // Other sweeps' jobs are of none of this sweep's systems.
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("other");
+  extra.set_sweep("other");
+  ResultsTable table = Make(spec);
+  TableJob member = Done("even_pairs", "rope", 1e-4, 1, 0.5);
+  member.system = "a";
+  table.Add(member);
+  table.AddExtra(0, Done("even_pairs", "rope", 1e-4, 0, 0.9));
+  table.AddExtra(0, Done("even_pairs", "rope", 1e-4, 1, 0.7));
+
+  EXPECT_DOUBLE_EQ(CellAt(table.Build(), "even_pairs", "other").measured(), 70);
+}
+
+TEST(ResultsTableTest, OnlyRefusesWhatItCannotMean) {
+  const auto why = [](const std::vector<std::string>& only) {
+    v1::TableSpec spec;
+    for (const std::string& one : only) spec.add_only(one);
+    absl::StatusOr<ResultsTable> table = ResultsTable::Of(spec, "accuracy");
+    if (!table.ok()) return std::string(table.status().message());
+    table->Add(Done("even_pairs", "rope", 1e-4, 0, 0.8));
+    return std::string(table->CheckOnly().message());
+  };
+  EXPECT_EQ(why({"task=even_pairs"}), "");
+  EXPECT_THAT(why({"task"}), HasSubstr("'task' is not AXIS=VALUE; write task=even_pairs"));
+  EXPECT_THAT(why({"seed="}), HasSubstr("'seed=' is not AXIS=VALUE"));
+  EXPECT_THAT(why({"tsk=even_pairs"}), HasSubstr("unknown axis 'tsk'\n  did you mean 'task'?"));
+  EXPECT_THAT(why({"length=40"}), HasSubstr("unknown axis 'length'"));
+  EXPECT_THAT(why({"seed=0", "seed=1"}), HasSubstr("'seed' is there twice; write all its values into one: seed=VALUE,VALUE"));
+  EXPECT_THAT(why({"task=even_pair"}), HasSubstr("unknown task 'even_pair'\n  did you mean 'even_pairs'?"));
+  EXPECT_THAT(why({"seed=0,7"}), HasSubstr("unknown seed '7'"));
 }
 
 }  // namespace

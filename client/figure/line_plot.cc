@@ -1,0 +1,159 @@
+#include "client/figure/line_plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kRandomized = "Randomized ";
+constexpr int kPanelsInRow = 3;
+// Of one panel, in pixels.
+constexpr int kWidth = 260;
+constexpr int kHeight = 180;
+constexpr int kWidthAlone = 480;
+constexpr int kHeightAlone = 300;
+// With more the dots would hide the lines.
+constexpr int kMostDots = 24;
+constexpr size_t kColoursOfTen = 10;
+
+std::string LabelOf(const v1::TableAxisEntry& entry) { return Printable(entry.label().empty() ? entry.key() : entry.label()); }
+
+bool IsRandomized(const v1::TableAxisEntry& entry) { return entry.key().ends_with(":randomized"); }
+
+// The name of a line's colour: that of the encoding without "Randomized".
+std::string ColourOf(const v1::TableAxisEntry& entry) {
+  const std::string label = LabelOf(entry);
+  return IsRandomized(entry) && label.starts_with(kRandomized) ? label.substr(kRandomized.size()) : label;
+}
+
+template <typename Use>
+void ForEachPoint(const LinePlot& plot, const Use& use) {
+  for (const PlotPanel& panel : plot.panels) {
+    const v1::Table& table = panel.table;
+    for (int i = 0; i < table.cells_size(); ++i) {
+      const v1::TableCell& cell = table.cells(i);
+      const std::optional<double> x = ParseDouble(table.columns(i % table.columns_size()).key());
+      if (!x || !cell.has_measured() || !std::isfinite(cell.measured())) continue;
+      if (plot.y_log && cell.measured() <= 0) continue;  // A logarithm has no place for it.
+      use(panel, table.rows(i / table.columns_size()), *x, cell);
+    }
+  }
+}
+
+// Names in the order of the tables: the specification would sort them by their letters.
+template <typename Name>
+Json Ordered(const LinePlot& plot, const Name& name) {
+  Json names = Json::array();
+  for (const PlotPanel& panel : plot.panels) {
+    for (const v1::TableAxisEntry& row : panel.table.rows()) {
+      if (const Json one = name(row); std::ranges::find(names, one) == names.end()) names.push_back(one);
+    }
+  }
+  return names;
+}
+
+Json ValuesOf(const LinePlot& plot, bool dashed) {
+  Json values = Json::array();
+  ForEachPoint(plot, [&](const PlotPanel& panel, const v1::TableAxisEntry& row, double x, const v1::TableCell& cell) {
+    Json value = {{"panel", Printable(panel.title)}, {"line", LabelOf(row)}};
+    if (dashed) {
+      value["encoding"] = ColourOf(row);
+      value["positions"] = IsRandomized(row) ? "randomized" : "plain";
+    }
+    value["x"] = x;
+    value["y"] = cell.measured();
+    value["jobs"] = cell.succeeded();
+    if (cell.has_deviation()) {
+      const double low = cell.measured() - cell.deviation();
+      value["low"] = plot.y_log && low <= 0 ? cell.measured() : low;
+      value["high"] = cell.measured() + cell.deviation();
+    }
+    values.push_back(std::move(value));
+  });
+  return values;
+}
+
+// `nice`: the axis ends at round numbers.
+Json Axis(std::string_view field, const std::string& title, bool log, bool nice) {
+  return {{"field", field}, {"type", "quantitative"}, {"title", title}, {"scale", {{"type", log ? "log" : "linear"}, {"zero", false}, {"nice", nice}}}};
+}
+
+Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
+  const Json x = Axis("x", plot.x_title, plot.x_log, false);
+  const Json y = Axis("y", plot.y_title, plot.y_log, true);
+  const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
+  const Json colours = Ordered(plot, colour_name);
+  const Json colour = {{"field", dashed ? "encoding" : "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", colours},
+                       {"scale", {{"scheme", colours.size() > kColoursOfTen ? "tableau20" : "tableau10"}}}};
+  const Json detail = {{"field", "line"}, {"type", "nominal"}};
+  Json layers = Json::array();
+  if (std::ranges::any_of(values, [](const Json& value) { return value.contains("low"); })) {
+    Json low = y;
+    low["field"] = "low";
+    layers.push_back({{"transform", {{{"filter", "isValid(datum.low)"}}}},
+                      {"mark", {{"type", "area"}, {"opacity", 0.15}}},
+                      {"encoding", {{"x", x}, {"y", low}, {"y2", {{"field", "high"}}}, {"color", colour}, {"detail", detail}}}});
+  }
+  int most = 0;
+  for (const PlotPanel& panel : plot.panels) most = std::max(most, panel.table.columns_size());
+  Json line = {{"mark", {{"type", "line"}, {"point", most <= kMostDots}}},
+               {"encoding",
+                {{"x", x},
+                 {"y", y},
+                 {"color", colour},
+                 {"detail", detail},
+                 {"tooltip", {{{"field", "line"}, {"type", "nominal"}, {"title", plot.lines_title}},
+                              {{"field", "x"}, {"type", "quantitative"}, {"title", plot.x_title}},
+                              {{"field", "y"}, {"type", "quantitative"}, {"title", plot.y_title}},
+                              {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}};
+  if (dashed) {
+    line["encoding"]["strokeDash"] = {{"field", "positions"}, {"type", "nominal"}, {"title", "positions"}, {"sort", {"plain", "randomized"}}};
+  }
+  layers.push_back(std::move(line));
+  if (plot.trained) {
+    layers.push_back({{"mark", {{"type", "rule"}, {"strokeDash", {4, 4}}, {"color", "#888888"}}}, {"encoding", {{"x", {{"datum", *plot.trained}}}}}});
+  }
+  return layers;
+}
+
+}  // namespace
+
+std::string VegaLiteOf(const LinePlot& plot) {
+  const bool dashed = std::ranges::any_of(plot.panels, [](const PlotPanel& panel) {
+    return std::ranges::any_of(panel.table.rows(), IsRandomized);
+  });
+  const Json values = ValuesOf(plot, dashed);
+  Json spec = {{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
+               {"title", {{"text", Printable(plot.title)}, {"anchor", "start"}}}};
+  for (const std::string& note : plot.notes) spec["title"]["subtitle"].push_back(Printable(note));
+  spec["data"] = {{"values", values}};
+  const Json layers = LayersOf(plot, values, dashed);
+  if (plot.panels.size() == 1) {
+    spec["width"] = kWidthAlone;
+    spec["height"] = kHeightAlone;
+    spec["layer"] = layers;
+  } else {
+    Json titles = Json::array();
+    for (const PlotPanel& panel : plot.panels) titles.push_back(Printable(panel.title));
+    spec["facet"] = {{"field", "panel"}, {"type", "nominal"}, {"title", nullptr}, {"sort", titles}};
+    spec["columns"] = kPanelsInRow;
+    spec["spec"] = {{"width", kWidth}, {"height", kHeight}, {"layer", layers}};
+  }
+  return spec.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int PointsOf(const LinePlot& plot) {
+  int points = 0;
+  ForEachPoint(plot, [&points](const auto&...) { ++points; });
+  return points;
+}
+
+}  // namespace longreach::client

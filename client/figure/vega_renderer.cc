@@ -1,0 +1,98 @@
+#include "client/figure/vega_renderer.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "client/process.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr std::chrono::minutes kAtMost(5);
+constexpr int kNoPackage = 3;
+
+// Arguments: the specification's file, the picture's, the format.
+constexpr const char* kScript = R"(
+import sys
+try:
+    import vl_convert
+except ImportError:
+    sys.exit(3)
+specification, picture, form = sys.argv[1:]
+with open(specification, encoding="utf-8") as file:
+    text = file.read()
+made = {"svg": vl_convert.vegalite_to_svg, "png": lambda spec: vl_convert.vegalite_to_png(spec, scale=2),
+        "pdf": vl_convert.vegalite_to_pdf}[form](text)
+with open(picture, "wb") as file:
+    file.write(made.encode() if isinstance(made, str) else made)
+)";
+
+// A folder of its own that goes away with it.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "longreach-figure-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Empty: there is none.
+std::filesystem::path FindPython(const Environment& environment) {
+  const std::string named = environment.variable("LONGREACH_PYTHON");
+  if (!named.empty()) return named;
+  for (const std::string& folder : Split(environment.variable("PATH"), ':')) {
+    const std::filesystem::path python = std::filesystem::path(folder) / "python3";
+    if (!folder.empty() && access(python.c_str(), X_OK) == 0) return python;
+  }
+  return {};
+}
+
+absl::Status NotThere(std::string_view what, std::string_view format) {
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("a figure as .{} is drawn by the Python package vl-convert-python; {}", format, what),
+               "'pip install vl-convert-python' in a virtual environment, and name its Python: LONGREACH_PYTHON=VENV/bin/python\n"
+               "or write FILE.vl.json: https://vega.github.io/editor and notebooks draw it");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment) {
+  const std::filesystem::path python = FindPython(environment);
+  if (python.empty()) return NotThere("there is no python3 in PATH", format);
+  const PrivateFolder folder;
+  const std::filesystem::path input = folder.path() / "figure.vl.json";
+  const std::filesystem::path output = folder.path() / "figure";
+  std::ofstream(input, std::ios::binary) << specification;
+  absl::StatusOr<Process> process = Process::Start(python, {"-c", kScript, input.string(), output.string(), std::string(format)});
+  if (!process.ok()) return NotThere(SplitError(process.status()).message, format);
+  if (!process->WaitFor(kAtMost)) return absl::DeadlineExceededError("drawing the figure took more than five minutes");
+  if (process->exit_code() == kNoPackage) return NotThere(fmt::format("'{}' does not have it", Printable(python.string())), format);
+  std::ifstream in(output, std::ios::binary);
+  const std::string picture(std::istreambuf_iterator<char>(in), {});
+  if (process->exit_code() != 0 || picture.empty()) {
+    const std::vector<std::string> last = process->LogTail(1);
+    return Error(absl::StatusCode::kInternal, fmt::format("vl-convert-python did not draw the figure (exit code {})", process->exit_code()),
+                 last.empty() ? "" : Printable(last.front()));
+  }
+  return picture;
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,19 @@
+// Vega-Lite specifications as pictures, by the Python package vl-convert-python: an engine of its own, without a browser and
+// without a network.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "client/environment.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// `format`: "svg", "png" or "pdf". The Python is LONGREACH_PYTHON, else python3 in PATH.
+// FAILED_PRECONDITION: there is no Python, or it lacks the package; with what to do. INTERNAL: the package refused the specification,
+// with the last line of what it said.
+absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment);
+
+}  // namespace longreach::client

@@ -1,0 +1,97 @@
+#include "scheduler/service/table_axes.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
+
+namespace longreach::service {
+namespace {
+
+// What the keys of an axis are sorted by: tasks by level, encodings plain before randomized, numbers by size.
+std::tuple<double, std::string> RankOf(std::string_view axis, const std::string& key) {
+  if (axis == "task") {
+    const catalog::Task* task = catalog::FindTask(key);
+    // Tasks outside of the hierarchy come last.
+    const bool has_level = task != nullptr && task->level != catalog::Level::kNone;
+    return {has_level ? static_cast<double>(task->level) : 1e9, key};
+  }
+  if (axis == "encoding") return {key.ends_with(":randomized") ? 1 : 0, key};
+  return {ParseDouble(key).value_or(0), key};
+}
+
+}  // namespace
+
+const std::vector<std::string>& TableAxes() {
+  static const std::vector<std::string> axes = {"encoding", "learning_rate", "length", "seed", "system", "task"};
+  return axes;
+}
+
+std::string KeyOf(const TableJob& job, std::string_view axis) {
+  if (axis == "task") return job.task;
+  if (axis == "encoding") return job.encoding;
+  if (axis == "system") return job.system;
+  if (axis == "learning_rate") return ShortestNumber(job.learning_rate);
+  if (axis == "length") return std::to_string(job.length);
+  return std::to_string(job.seed);
+}
+
+bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis) {
+  if (axis == "task") return a.task == b.task;
+  if (axis == "encoding") return a.encoding == b.encoding;
+  if (axis == "system") return a.system == b.system;
+  if (axis == "learning_rate") return a.learning_rate == b.learning_rate;
+  if (axis == "length") return a.length == b.length;
+  return a.seed == b.seed;
+}
+
+std::vector<std::string> InOrder(std::string_view axis, const std::set<std::string>& keys,
+                                 const google::protobuf::RepeatedPtrField<std::string>& order) {
+  std::vector<std::string> listed;
+  for (const std::string& key : order) {
+    if (keys.contains(key)) listed.push_back(key);
+  }
+  std::vector<std::string> rest;
+  for (const std::string& key : keys) {
+    if (std::ranges::find(listed, key) == listed.end()) rest.push_back(key);
+  }
+  std::ranges::sort(rest, {}, [&](const std::string& key) { return RankOf(axis, key); });
+  listed.insert(listed.end(), rest.begin(), rest.end());
+  return listed;
+}
+
+v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
+  v1::TableAxisEntry entry;
+  entry.set_key(key);
+  entry.set_label(key);
+  if (axis == "task") {
+    if (const catalog::DataTask* task = catalog::FindDataTask(key)) entry.set_label(std::string(task->label));
+    if (const catalog::Task* task = catalog::FindTask(key)) {
+      entry.set_label(std::string(task->label));
+      entry.set_group(std::string(catalog::Abbreviation(task->level)));
+      if (task->permutation_invariant) entry.set_mark("permutation_invariant");
+    }
+  } else if (axis == "encoding") {
+    const std::optional<EncodingName> name = ParseEncodingName(key);
+    const catalog::Encoding* encoding = name ? catalog::FindEncoding(name->name) : nullptr;
+    if (encoding != nullptr) entry.set_label(fmt::format("{}{}", name->randomized ? "Randomized " : "", encoding->label));
+  } else if (axis == "seed") {
+    entry.set_label("seed " + key);
+  } else if (axis == "length") {
+    entry.set_label("length " + key);
+  }
+  return entry;
+}
+
+absl::Status RefuseWord(std::string_view field, std::string_view what, std::string_view value, const std::vector<std::string>& known) {
+  const std::string closest = ClosestWord(value, known);
+  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}known are {}", field, what, value,
+                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
+                                                Join(known, ", ")));
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,51 @@
+// The axes of a results table: what a job's place on one is called, in which order places stand, and how they are labelled. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+#include "store/jobs.h"
+
+namespace longreach::service {
+
+// One job as a table sees it.
+struct TableJob {
+  std::string task;
+  std::string encoding;  // NAME or NAME:randomized.
+  double learning_rate = 0;
+  uint32_t seed = 0;
+  store::State state = store::State::kQueued;
+  bool diverged = false;
+  // As stored, before the metric's factor. Only of succeeded jobs that did not diverge and have this measurement.
+  std::optional<double> value;
+  std::string build;  // Of the attempt that made it; looked at when there is a value.
+  int length = 0;     // Of the value: looked at where lengths are an axis.
+  // The same job came before, at another length: it is not counted twice.
+  bool again = false;
+  std::string system = {};  // Empty where its sweep has none.
+};
+
+// Names of axes, ascending: job columns, and "length".
+const std::vector<std::string>& TableAxes();
+
+// `axis` is one of those.
+std::string KeyOf(const TableJob& job, std::string_view axis);
+bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis);
+
+// Keys that `order` lists as it lists them, then the others: tasks by level, encodings plain before randomized, numbers by size.
+std::vector<std::string> InOrder(std::string_view axis, const std::set<std::string>& keys,
+                                 const google::protobuf::RepeatedPtrField<std::string>& order);
+
+// Label, group and mark of a key.
+v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key);
+
+// INVALID_ARGUMENT, "FIELD: unknown WHAT 'VALUE'", with the word that is nearest and all that are known.
+absl::Status RefuseWord(std::string_view field, std::string_view what, std::string_view value, const std::vector<std::string>& known);
+
+}  // namespace longreach::service

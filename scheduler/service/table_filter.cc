@@ -1,0 +1,40 @@
+#include "scheduler/service/table_filter.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+
+namespace longreach::service {
+
+absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(fmt::format("table.only: '{}' is not AXIS=VALUE; write task=even_pairs or seed=0,1", text));
+  }
+  TableFilter filter;
+  filter.axis_ = text.substr(0, equals);
+  std::vector<std::string> axes = TableAxes();
+  std::erase(axes, "length");
+  if (std::ranges::find(axes, filter.axis_) == axes.end()) return RefuseWord("table.only", "axis", filter.axis_, axes);
+  const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed";
+  for (const std::string& word : Split(text.substr(equals + 1), ',')) {
+    // As the jobs have it: 1e-3 is 0.001.
+    const std::optional<double> value = number ? ParseDouble(word) : std::nullopt;
+    filter.values_.insert(value ? ShortestNumber(*value) : word);
+  }
+  return filter;
+}
+
+absl::Status TableFilter::Check() const {
+  for (const std::string& value : values_) {
+    if (!seen_.contains(value)) return RefuseWord("table.only", axis_, value, {seen_.begin(), seen_.end()});
+  }
+  return absl::OkStatus();
+}
+
+std::string TableFilter::Text() const { return fmt::format("{} {}", axis_, Join({values_.begin(), values_.end()}, " or ")); }
+
+}  // namespace longreach::service

@@ -1,0 +1,35 @@
+// Which jobs a results table is of: those with some values of an axis. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "proto/base/status.h"
+#include "scheduler/service/table_axes.h"
+
+namespace longreach::service {
+
+class TableFilter {
+ public:
+  // "AXIS=VALUE[,VALUE...]", as TableSpec::only. INVALID_ARGUMENT: it is none, or the axis is unknown or "length".
+  static absl::StatusOr<TableFilter> Of(const std::string& text);
+
+  const std::string& axis() const { return axis_; }
+  // The job's value is asked for.
+  bool Has(const TableJob& job) const { return values_.contains(KeyOf(job, axis_)); }
+  // Notes a value that the jobs have, asked for or not.
+  void See(const TableJob& job) { seen_.insert(KeyOf(job, axis_)); }
+  // INVALID_ARGUMENT: a value is asked for that none of the jobs has which were seen.
+  absl::Status Check() const;
+  // "seed 0 or 1".
+  std::string Text() const;
+
+ private:
+  TableFilter() = default;
+
+  std::string axis_;
+  std::set<std::string> values_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace longreach::service

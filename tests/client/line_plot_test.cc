@@ -1,0 +1,119 @@
+// The specification of a figure: which points, lines and panels it has, and that texts from files cannot end it.
+#include "client/figure/line_plot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace longreach::client {
+namespace {
+
+using testing::ElementsAre;
+
+// Two lines over the lengths 40 and 80.
+v1::Table TwoLines() {
+  v1::Table table;
+  for (const auto& [key, label] : {std::pair("rope", "RoPE"), std::pair("rope:randomized", "Randomized RoPE")}) {
+    v1::TableAxisEntry& row = *table.add_rows();
+    row.set_key(key);
+    row.set_label(label);
+  }
+  for (const char* length : {"40", "80"}) table.add_columns()->set_key(length);
+  for (const double value : {90.0, 60.0, 95.0, 85.0}) {
+    v1::TableCell& cell = *table.add_cells();
+    cell.set_measured(value);
+    cell.set_succeeded(3);
+    cell.set_deviation(2);
+  }
+  return table;
+}
+
+LinePlot Plot(const v1::Table& table) {
+  return {.title = "t", .x_title = "length", .y_title = "accuracy (%)", .lines_title = "encoding", .panels = {{.title = "", .table = table}}};
+}
+
+nlohmann::json Of(const LinePlot& plot) { return nlohmann::json::parse(VegaLiteOf(plot)); }
+
+TEST(LinePlotTest, HasAPointForEachMeasuredCellAndABandOfOneDeviation) {
+  v1::Table table = TwoLines();
+  table.mutable_cells(3)->clear_measured();  // Not there yet.
+
+  const nlohmann::json spec = Of(Plot(table));
+
+  EXPECT_EQ(PointsOf(Plot(table)), 3);
+  const nlohmann::json& values = spec["data"]["values"];
+  ASSERT_EQ(values.size(), 3);
+  EXPECT_EQ(values[1]["line"], "RoPE");
+  EXPECT_EQ(values[1]["x"], 80);
+  EXPECT_EQ(values[1]["y"], 60);
+  EXPECT_EQ(values[1]["low"], 58);
+  EXPECT_EQ(values[1]["high"], 62);
+  EXPECT_EQ(values[1]["jobs"], 3);
+  EXPECT_EQ(spec["layer"].size(), 2);  // Bands, lines.
+}
+
+TEST(LinePlotTest, AnEncodingAndItsRandomizedFormShareAColour) {
+  const nlohmann::json spec = Of(Plot(TwoLines()));
+
+  EXPECT_EQ(spec["data"]["values"][0]["encoding"], "RoPE");
+  EXPECT_EQ(spec["data"]["values"][2]["encoding"], "RoPE");
+  EXPECT_EQ(spec["data"]["values"][2]["positions"], "randomized");
+  const nlohmann::json& encoding = spec["layer"][1]["encoding"];
+  EXPECT_EQ(encoding["color"]["field"], "encoding");
+  EXPECT_THAT(encoding["color"]["sort"].get<std::vector<std::string>>(), ElementsAre("RoPE"));
+  EXPECT_EQ(encoding["strokeDash"]["field"], "positions");
+}
+
+TEST(LinePlotTest, LinesKeepTheOrderOfTheTable) {
+  v1::Table table = TwoLines();
+  table.mutable_rows(0)->set_key("b");
+  table.mutable_rows(0)->set_label("z last");
+  table.mutable_rows(1)->set_key("a");
+  table.mutable_rows(1)->set_label("a first");
+
+  const nlohmann::json spec = Of(Plot(table));
+
+  EXPECT_THAT(spec["layer"][1]["encoding"]["color"]["sort"].get<std::vector<std::string>>(), ElementsAre("z last", "a first"));
+  EXPECT_FALSE(spec["layer"][1]["encoding"].contains("strokeDash"));
+}
+
+TEST(LinePlotTest, PanelsAreFacetsAndTheTrainingLengthIsALine) {
+  LinePlot plot = Plot(TwoLines());
+  plot.panels = {{.title = "Even Pairs", .table = TwoLines()}, {.title = "Bucket Sort", .table = TwoLines()}};
+  plot.trained = 40;
+
+  const nlohmann::json spec = Of(plot);
+
+  EXPECT_EQ(spec["data"]["values"].size(), 8);
+  EXPECT_THAT(spec["facet"]["sort"].get<std::vector<std::string>>(), ElementsAre("Even Pairs", "Bucket Sort"));
+  const nlohmann::json& rule = spec["spec"]["layer"].back();
+  EXPECT_EQ(rule["mark"]["type"], "rule");
+  EXPECT_EQ(rule["encoding"]["x"]["datum"], 40);
+}
+
+TEST(LinePlotTest, LogarithmsAndNumbersThatAreNoneLeavePointsOut) {
+  v1::Table table = TwoLines();
+  table.mutable_cells(0)->set_measured(0);
+  table.mutable_cells(1)->set_measured(std::numeric_limits<double>::infinity());
+  table.mutable_cells(2)->set_measured(1);  // Its band would reach below 0.
+  LinePlot plot = Plot(table);
+  EXPECT_EQ(PointsOf(plot), 3);
+  plot.y_log = true;
+
+  const nlohmann::json spec = Of(plot);
+
+  ASSERT_EQ(spec["data"]["values"].size(), 2);
+  EXPECT_EQ(spec["data"]["values"][0]["low"], 1);
+  EXPECT_EQ(spec["layer"][1]["encoding"]["y"]["scale"]["type"], "log");
+}
+
+TEST(LinePlotTest, TextsFromElsewhereStayTexts) {
+  LinePlot plot = Plot(TwoLines());
+  plot.title = "a\"},\n\x1b[31m \xff";
+  EXPECT_EQ(Of(plot)["title"]["text"], R"(a"},\x0a\x1b[31m \xff)");
+}
+
+}  // namespace
+}  // namespace longreach::client
