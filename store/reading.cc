@@ -80,7 +80,7 @@ namespace {
 // What is read of a job `j`. The whole primary key of measurements is bound, so that its other lengths are never looked at. Task and
 // encoding are those of its requirement: a number is read faster than two texts.
 constexpr std::string_view kMeasuredColumns =
-    "j.requirement, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, a.build";
+    "j.requirement, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, a.build, j.num";
 constexpr std::string_view kMeasuredJoins =
     "LEFT JOIN attempts AS a ON a.id = j.attempt "
     "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = ? AND m.slice = ? ";
@@ -95,7 +95,8 @@ absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::functi
       if (found == requirements.end() || found->num != num) return absl::InternalError(fmt::format("there is no requirement {}", num));
       requirement = &*found;
     }
-    use({.position = rows.Get<int64_t>(0),
+    use({.num = rows.Get<int64_t>(9),
+         .position = rows.Get<int64_t>(0),
          .task = requirement->requirement.task,
          .encoding = requirement->requirement.encoding,
          .randomized = rows.Get<bool>(2),
@@ -132,15 +133,14 @@ absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::strin
   return ReadMeasured(db, std::move(rows), use);
 }
 
-absl::StatusOr<std::vector<int>> MeasuredLengths(sql::Connection& db, int64_t sweep, std::string_view metric, std::string_view slice) {
-  ASSIGN_OR_RETURN(sql::Rows rows,
-                   db.Query("SELECT DISTINCT m.length FROM sweep_jobs AS sj CROSS JOIN measurements AS m ON m.job = sj.job AND m.metric = ? "
-                            "AND m.length > 0 AND m.slice = ? WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY m.length",
-                            metric, slice, sweep));
-  std::vector<int> lengths;
-  while (rows.Next()) lengths.push_back(rows.Get<int>(0));
+absl::StatusOr<std::vector<LengthValue>> ValuesAtLengths(sql::Connection& db, int64_t job, std::string_view metric, std::string_view slice) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT length, value FROM measurements WHERE job = ? AND metric = ? AND slice = ? AND length > 0 "
+                                            "ORDER BY length",
+                                            job, metric, slice));
+  std::vector<LengthValue> values;
+  while (rows.Next()) values.push_back({.length = rows.Get<int>(0), .value = rows.Get<double>(1)});
   RETURN_IF_ERROR(rows.status());
-  return lengths;
+  return values;
 }
 
 absl::StatusOr<std::vector<RunningPart>> RunningInSweep(sql::Connection& db, int64_t sweep) {

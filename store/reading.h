@@ -51,6 +51,7 @@ absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, st
 
 // A job of a sweep with one of its measurements. The texts are the query's: there are a million of them.
 struct MeasuredJob {
+  int64_t num = 0;
   int64_t position = -1;  // Of a member: in its sweep's order of expansion.
   std::string_view task{};
   std::string_view encoding{};
@@ -70,8 +71,12 @@ absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::stri
 absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::string_view input, std::string_view metric,
                                   int length, std::string_view slice, const std::function<void(const MeasuredJob&)>& use);
 
-// The lengths (not 0, all together) at which members of a sweep have this measured, ascending. Reads all their measurements of it.
-absl::StatusOr<std::vector<int>> MeasuredLengths(sql::Connection& db, int64_t sweep, std::string_view metric, std::string_view slice);
+// What one job has measured of a metric at each length (not 0, all together), ascending by length.
+struct LengthValue {
+  int length = 0;
+  double value = 0;
+};
+absl::StatusOr<std::vector<LengthValue>> ValuesAtLengths(sql::Connection& db, int64_t job, std::string_view metric, std::string_view slice);
 
 // The part of a running attempt's pack that belongs to a sweep.
 struct RunningPart {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,7 +87,7 @@ struct SystemRange {
 };
 std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep);
 // The system of the job at a position of the expansion; "" if there is none.
-std::string SystemAt(const std::vector<SystemRange>& ranges, int64_t position);
+std::string SystemAt(std::span<const SystemRange> ranges, int64_t position);
 
 // A job's complete specification from its canonical text, as the store keeps it.
 // INVALID_ARGUMENT: the text is not canonical, or its experiment kind is not known here.

@@ -120,7 +120,7 @@ std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep) {
   return ranges;
 }
 
-std::string SystemAt(const std::vector<SystemRange>& ranges, int64_t position) {
+std::string SystemAt(std::span<const SystemRange> ranges, int64_t position) {
   const auto found = std::ranges::find_if(ranges, [position](const SystemRange& range) { return position < range.end; });
   return position < 0 || found == ranges.end() ? std::string() : found->name;
 }

@@ -35,6 +35,9 @@ class ResultsTable {
   // Rows or columns are lengths: each job is added once for each of its test lengths.
   bool ByLength() const { return spec_.rows() == "length" || spec_.columns() == "length"; }
 
+  // What spec().only() says of a job; `extra`: one for AddExtra().
+  bool IsWanted(const TableJob& job, bool extra) const;
+  // A job that is not wanted counts in no cell.
   void Add(const TableJob& job);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
@@ -73,7 +76,6 @@ class ResultsTable {
     bool missing = false;  // There is no such sweep.
   };
 
-  bool IsWanted(const TableJob& job, bool extra) const;
   // Whether a cell's jobs are counted in no other cell of another length.
   bool IsFirstLength(const v1::Table& table, int row, int column) const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
