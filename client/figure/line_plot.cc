@@ -92,7 +92,8 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);
   const Json colour = {{"field", dashed ? "encoding" : "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", colours},
-                       {"scale", {{"scheme", colours.size() > kColoursOfTen ? "tableau20" : "tableau10"}}}};
+                       {"scale", {{"scheme", colours.size() > kColoursOfTen ? "tableau20" : "tableau10"}}},
+                       {"legend", {{"symbolOpacity", 1}}}};  // Not the band's.
   const Json detail = {{"field", "line"}, {"type", "nominal"}};
   Json layers = Json::array();
   if (std::ranges::any_of(values, [](const Json& value) { return value.contains("low"); })) {
