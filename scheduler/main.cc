@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <new>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -130,6 +131,7 @@ int Main(int argc, char** argv) {
 
   umask(S_IRWXG | S_IRWXO);  // Store, artifacts, sockets and backups are their owner's alone, whatever the caller's umask.
   RaiseFileLimit();
+  std::set_new_handler(service::EndWithoutMemory);
   boost::asio::io_context io;
   std::signal(SIGPIPE, SIG_IGN);
   boost::asio::signal_set signals(io, SIGTERM);

@@ -1,8 +1,10 @@
-// Gives memory back to the system after a flood of calls: glibc keeps what was freed, and a scheduler runs for weeks.
+// Memory of a scheduler that runs for weeks: what happens when there is none, and how it is given back after a flood of calls,
+// since glibc keeps what was freed.
 #pragma once
 
 #include <chrono>
 #include <cstdio>
+#include <string_view>
 
 #include <malloc.h>
 #include <unistd.h>
@@ -11,6 +13,15 @@
 #include <boost/asio/steady_timer.hpp>
 
 namespace longreach::service {
+
+// For std::set_new_handler: the process ends where memory is missing. Whoever caught the exception instead (gRPC does, around
+// handlers) would go on with half of a change in memory; on disk every moment is a good one to end, as for kill -9.
+[[noreturn]] inline void EndWithoutMemory() {
+  static constexpr std::string_view kText =
+      "error: out of memory; what was answered is on disk. Start it again, with more memory or fewer callers\n";
+  (void)!write(STDERR_FILENO, kText.data(), kText.size());
+  _exit(1);
+}
 
 // Looks every few seconds for as long as `io` runs. Work as usual keeps little, so it never pays for a trim.
 class MemoryKeeper {
