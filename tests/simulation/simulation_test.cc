@@ -20,7 +20,7 @@
 namespace longreach::simulation {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(DiceTest, ASeedGivesTheSameNumbersEverywhere) {
   Dice dice(1);
@@ -84,7 +84,7 @@ TEST(ScaleTest, AFleetDoesAllJobsAndTheLedgerHolds) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "it leaves nothing";
 }
 
-class SimulationTest : public testing::TestWithParam<Kind> {};
+class SimulationTest : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(SimulationTest, TheSameSeedGivesTheSameEventLog) {
   const Outcome one = Simulate({.kind = GetParam(), .seed = 7});
@@ -109,11 +109,11 @@ TEST_P(SimulationTest, AnUndisturbedRunMeetsNoFault) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, SimulationTest, testing::Values(Kind::kCore, Kind::kStore),
+INSTANTIATE_TEST_SUITE_P(Kinds, SimulationTest, ::testing::Values(Kind::kCore, Kind::kStore),
                          [](const auto& kind) { return kind.param == Kind::kCore ? "Core" : "Store"; });
 
 // The simulator is not blind: each planted bug is found within a hundred seeds.
-class PlantTest : public testing::TestWithParam<size_t> {};
+class PlantTest : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(PlantTest, IsFoundWithinAHundredSeeds) {
   const Plant& plant = Plants()[GetParam()];
@@ -127,7 +127,7 @@ TEST_P(PlantTest, IsFoundWithinAHundredSeeds) {
   FAIL() << "a scheduler that '" << plant.name << "' passes a hundred seeds";
 }
 
-INSTANTIATE_TEST_SUITE_P(Plants, PlantTest, testing::Range<size_t>(0, Plants().size()));
+INSTANTIATE_TEST_SUITE_P(Plants, PlantTest, ::testing::Range<size_t>(0, Plants().size()));
 
 // Seeds that once failed: seeds.txt says what each of them found.
 TEST(RegressionTest, SeedsThatOnceFailedPass) {
@@ -149,7 +149,7 @@ TEST(RegressionTest, SeedsThatOnceFailedPass) {
 }
 
 // A store beside a model that have nothing in common but the schema.
-class CompareTest : public testing::Test {
+class CompareTest : public ::testing::Test {
  protected:
   CompareTest() : model_(UniverseOf(0)) {
     auto opened = store::Store::Open(":memory:");
