@@ -49,6 +49,19 @@ absl::Status CheckSize(const v1::SweepSpec& spec) {
 
 }  // namespace
 
+absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known) {
+  if (value.empty() || std::ranges::find(known, value) != known.end()) return absl::OkStatus();
+  return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
+                    JoinHints(DidYouMean(value, known), fmt::format("there are: {}", Join(known, ", "))));
+}
+
+absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {
+  RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, {"max", "min", "mean", "median"}));
+  std::vector<std::string> metrics;
+  for (const catalog::Metric& one : catalog::Metrics()) metrics.emplace_back(one.name);
+  return CheckChoice("--metric", metric, metrics);
+}
+
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) {
   app.add_option("--only", only, "Only jobs with these values of an axis; may be repeated for other axes")
       ->type_name("AXIS=VALUE[,VALUE...]")

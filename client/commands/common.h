@@ -41,6 +41,11 @@ CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 inline constexpr std::string_view kSweepDetails =
     "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
 
+// That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest.
+absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known);
+// --metric and --aggregate of commands that show a table's values.
+absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate);
+
 // --only AXIS=VALUE[,VALUE...], as TableSpec::only.
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
 

@@ -93,24 +93,17 @@ class Plot final : public Command {
     return UsageError(fmt::format("--file: '{}' ends in none of .svg, .png, .pdf and .vl.json", Printable(file_)));
   }
 
-  static absl::Status CheckWord(std::string_view option, const std::string& value, const std::vector<std::string>& known) {
-    if (std::ranges::find(known, value) != known.end()) return absl::OkStatus();
-    return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
-                      JoinHints(DidYouMean(value, known), fmt::format("there are: {}", Join(known, ", "))));
-  }
-
   absl::Status CheckWords() const {
     const std::vector<std::string> axes = {"encoding", "learning_rate", "seed", "system", "task"};
     std::vector<std::string> panels = axes;
     panels.emplace_back("none");
-    RETURN_IF_ERROR(CheckWord("--x", x_, {"length", "learning_rate", "seed"}));
-    RETURN_IF_ERROR(CheckWord("--aggregate", aggregate_, {"max", "min", "mean", "median"}));
-    if (!lines_.empty()) RETURN_IF_ERROR(CheckWord("--lines", lines_, axes));
-    if (!panels_.empty()) RETURN_IF_ERROR(CheckWord("--panels", panels_, panels));
-    if (metric_.empty()) return absl::OkStatus();
-    std::vector<std::string> metrics;
-    for (const catalog::Metric& metric : catalog::Metrics()) metrics.emplace_back(metric.name);
-    return CheckWord("--metric", metric_, metrics);
+    // These have values unless somebody takes them away.
+    if (x_.empty()) return UsageError("--x: unknown value ''");
+    if (aggregate_.empty()) return UsageError("--aggregate: unknown value ''");
+    RETURN_IF_ERROR(CheckChoice("--x", x_, {"length", "learning_rate", "seed"}));
+    RETURN_IF_ERROR(CheckChoice("--lines", lines_, axes));
+    RETURN_IF_ERROR(CheckChoice("--panels", panels_, panels));
+    return CheckMeasure(metric_, aggregate_);
   }
 
   // Fills in what was left open.

@@ -7,7 +7,6 @@
 #include "client/output/results_table.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
-#include "proto/catalog/catalog.h"
 
 namespace longreach::client {
 namespace {
@@ -72,21 +71,11 @@ class Results final : public Command {
   }
 
  private:
-  static absl::Status CheckChoice(std::string_view option, const std::string& value,
-                                  const std::vector<std::string>& known) {
-    if (value.empty() || std::find(known.begin(), known.end(), value) != known.end()) return absl::OkStatus();
-    return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
-                      JoinHints(DidYouMean(value, known), fmt::format("there are: {}", Join(known, ", "))));
-  }
-
   absl::Status CheckChoices() const {
     const std::vector<std::string> axes = {"task", "encoding", "learning_rate", "seed", "system", "length"};
     RETURN_IF_ERROR(CheckChoice("--rows", rows_, axes));
     RETURN_IF_ERROR(CheckChoice("--columns", columns_, axes));
-    RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate_, {"max", "min", "mean", "median"}));
-    std::vector<std::string> metrics;
-    for (const catalog::Metric& metric : catalog::Metrics()) metrics.emplace_back(metric.name);
-    RETURN_IF_ERROR(CheckChoice("--metric", metric_, metrics));
+    RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));
     if (!rows_.empty() && rows_ == columns_) {
       return UsageError(fmt::format("--rows and --columns are both '{}'", rows_));
     }
