@@ -8,4 +8,11 @@ namespace longreach::catalog {
 // Values of one job's attention matrices together: 256 MiB.
 inline constexpr int64_t kMaxAttentionValues = int64_t{1} << 26;
 
+// Bytes of a passkey prompt without filler, and of the key that is to follow it: what a prompt cannot do without.
+inline constexpr int kLeastPasskeyBytes = 252;
+// Prompts at one length and depth.
+inline constexpr int kMaxPasskeyTests = 1000;
+// Measurements of one metric that a job may have: more belong into a series file.
+inline constexpr int kMaxValuesOfMetric = 1000;
+
 }  // namespace longreach::catalog

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/limits.h"
 #include "scheduler/experiments/data_kind.h"
 
 namespace longreach::experiments {
@@ -18,8 +19,6 @@ namespace {
 constexpr double kBytes = 256;
 // The last twentieth of enwik8.
 constexpr double kTestBytes = 5e6;
-// Values of one metric in the store.
-constexpr int kMaxValues = 1000;
 
 v1::JobSpec MakeDefaults() {
   v1::JobSpec job = DataDefaults();
@@ -50,6 +49,8 @@ v1::JobSpec MakeDefaults() {
   for (const int length : {2048, 4096, 8192, 16'384}) evaluation.add_lengths(length);
   evaluation.set_stride(0);
   evaluation.set_position_bins(0);
+  evaluation.set_passkey_depths(10);
+  evaluation.set_passkey_tests(10);
   return job;
 }
 
@@ -97,9 +98,9 @@ void CheckTuning(const v1::Training& training, Checks& checks) {
 
 void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
   const auto& scales = evaluation.attention_scales();
-  if (int64_t{scales.size()} * evaluation.position_bins() > kMaxValues) {
+  if (int64_t{scales.size()} * evaluation.position_bins() > catalog::kMaxValuesOfMetric) {
     checks.Refuse(fmt::format("evaluation.attention_scales: {} scales in {} position_bins are more than {} losses\n  set fewer", scales.size(),
-                              evaluation.position_bins(), kMaxValues));
+                              evaluation.position_bins(), catalog::kMaxValuesOfMetric));
   }
   if (!scales.empty() && evaluation.position_bins() == 0) {
     checks.Refuse("evaluation.attention_scales: the best one is that of the least loss in a bin of positions\n  set evaluation.position_bins");
@@ -115,6 +116,23 @@ void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
   }
 }
 
+void CheckPasskeys(const v1::Evaluation& evaluation, Checks& checks) {
+  const auto& lengths = evaluation.passkey_lengths();
+  if (lengths.empty()) return;
+  const int shortest = *std::ranges::min_element(lengths);
+  if (shortest < catalog::kLeastPasskeyBytes) {
+    checks.Refuse(fmt::format("evaluation.passkey_lengths: {} bytes have no room for the text around a key and its question, which take {}\n"
+                              "  set longer ones", shortest, catalog::kLeastPasskeyBytes));
+  }
+  // A range of positions must hold one.
+  checks.Range("evaluation.passkey_depths", evaluation.passkey_depths(), 1, catalog::kLeastPasskeyBytes);
+  if ((int64_t{lengths.size()} + 1) * (int64_t{evaluation.passkey_depths()} + 1) > catalog::kMaxValuesOfMetric) {
+    checks.Refuse(fmt::format("evaluation.passkey_depths: {} depths at {} lengths are more than {} values\n  set fewer", evaluation.passkey_depths(),
+                              lengths.size(), catalog::kMaxValuesOfMetric));
+  }
+  checks.Range("evaluation.passkey_tests", evaluation.passkey_tests(), 1, catalog::kMaxPasskeyTests);
+}
+
 void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
   const auto& lengths = evaluation.lengths();
   const int shortest = lengths.empty() ? 0 : *std::ranges::min_element(lengths);
@@ -124,12 +142,13 @@ void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
     checks.Refuse(fmt::format("evaluation.stride: {} bytes of a window of {} cannot be scored: the first has none before it\n"
                               "  set fewer than the shortest of evaluation.lengths", evaluation.stride(), shortest));
   }
-  checks.Range("evaluation.position_bins", evaluation.position_bins(), 0, kMaxValues);
+  checks.Range("evaluation.position_bins", evaluation.position_bins(), 0, catalog::kMaxValuesOfMetric);
   if (evaluation.position_bins() > 0 && longest % evaluation.position_bins() != 0) {
     checks.Refuse(fmt::format("evaluation.position_bins: {} bins do not divide the longest of evaluation.lengths, {}",
                               evaluation.position_bins(), longest));
   }
   CheckScales(evaluation, checks);
+  CheckPasskeys(evaluation, checks);
   if (evaluation.dropout()) checks.Refuse("evaluation.dropout: true: this model has none\n  leave it out");
   if (!evaluation.attention_lengths().empty()) {
     checks.Refuse("evaluation.attention_lengths: this kind keeps no attention matrices\n  evaluation.position_bins measures their entropies");
@@ -188,9 +207,22 @@ class LlamaKind final : public DataKind {
       training.clear_weight_decay();
       training.clear_trainable();
     }
+    if (job.evaluation().passkey_lengths().empty()) {
+      job.mutable_evaluation()->clear_passkey_depths();
+      job.mutable_evaluation()->clear_passkey_tests();
+    }
     // A bound inside of the forward pass is part of the model, trained or not.
     if (training.trainable() != "head_scales" && training.scale_bound() != "relu") training.clear_scale_bound();
     if (training.trainable() != "head_scales" || training.scale_bound() != "clamp") training.clear_scale_lower_bound();
+  }
+
+  Cost CostOf(const v1::JobSpec& job) const override {
+    Cost cost = DataKind::CostOf(job);
+    // Generating a key costs next to nothing beside reading its prompt.
+    const v1::Evaluation& evaluation = job.evaluation();
+    const double prompts = static_cast<double>(evaluation.passkey_depths()) * evaluation.passkey_tests();
+    for (const int length : evaluation.passkey_lengths()) cost.flops += prompts * ForwardFlops(job.model(), length);
+    return cost;
   }
 
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,

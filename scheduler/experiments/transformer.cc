@@ -88,6 +88,7 @@ void CheckTraining(const v1::Training& training, Checks& checks) {
 void CheckEvaluation(const v1::Evaluation& evaluation, Checks& checks) {
   CheckLengths("evaluation.lengths", evaluation.lengths(), kMaxTestLengths, checks);
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMaxTestLengths, checks);
+  CheckLengths("evaluation.passkey_lengths", evaluation.passkey_lengths(), kMaxTestLengths, checks);
   for (const int length : evaluation.attention_lengths()) {
     if (std::ranges::find(evaluation.lengths(), length) != evaluation.lengths().end()) continue;
     checks.Refuse(fmt::format("evaluation.attention_lengths: {} is not among evaluation.lengths\n  add it there", length));
@@ -134,7 +135,10 @@ void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& check
         std::pair("training.scale_bound", training.has_scale_bound()),
         std::pair("training.scale_lower_bound", training.has_scale_lower_bound()), std::pair("evaluation.stride", evaluation.has_stride()),
         std::pair("evaluation.position_bins", evaluation.has_position_bins()),
-        std::pair("evaluation.attention_scales", !evaluation.attention_scales().empty())}) {
+        std::pair("evaluation.attention_scales", !evaluation.attention_scales().empty()),
+        std::pair("evaluation.passkey_lengths", !evaluation.passkey_lengths().empty()),
+        std::pair("evaluation.passkey_depths", evaluation.has_passkey_depths()),
+        std::pair("evaluation.passkey_tests", evaluation.has_passkey_tests())}) {
     if (is_set) checks.Refuse(fmt::format("{}: is a setting of the kind 'llama', not of '{}'\n  leave it out", field, kind));
   }
 }

@@ -317,9 +317,11 @@ void ResultsTable::AddGain(v1::Table& table) const {
   if (published_pairs > 0) table.set_published_gain_of_cells(published / published_pairs);
 }
 
-bool ResultsTable::IsFirstLength(const v1::Table& table, int row, int column) const {
-  if (spec_.rows() == "length") return row == 0;
-  return spec_.columns() != "length" || table.columns(column).key() == table.columns(0).key();
+int ResultsTable::FirstOfTheSameJobs(const v1::Table& table, int row, int column) const {
+  // Extra columns have jobs of their own.
+  const bool extra = column >= static_cast<int>(columns_.size());
+  const int first_row = spec_.rows() == "length" ? 0 : row;
+  return first_row * table.columns_size() + (spec_.columns() == "length" && !extra ? 0 : column);
 }
 
 void ResultsTable::AddNotes(v1::Table& table) const {
@@ -328,7 +330,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   std::vector<std::string> mixed;
   int diverged = 0;
   int failed = 0;
-  int unmeasured = 0;
+  std::map<int, int> unmeasured_of;  // By the first cell of the same jobs.
   bool any_published = false;
   for (int i = 0; i < table.cells_size(); ++i) {
     const v1::TableCell& cell = table.cells(i);
@@ -338,11 +340,14 @@ void ResultsTable::AddNotes(v1::Table& table) const {
     if (cell.builds() > 1) {
       mixed.push_back(fmt::format("{} / {} ({} builds)", row.label(), column.label(), cell.builds()));
     }
-    if (const Cell* found = Find(table, i / columns, i % columns)) unmeasured += found->unmeasured;
-    if (!IsFirstLength(table, i / columns, i % columns)) continue;
+    const int first = FirstOfTheSameJobs(table, i / columns, i % columns);
+    if (const Cell* found = Find(table, i / columns, i % columns)) unmeasured_of[first] = std::max(unmeasured_of[first], found->unmeasured);
+    if (first != i) continue;
     diverged += cell.diverged();
     failed += cell.failed();
   }
+  int unmeasured = 0;
+  for (const auto& [cell, jobs] : unmeasured_of) unmeasured += jobs;
   const int open = waiting_ + queued_ + leased_;
   if (open > 0) {
     std::vector<std::string> states;

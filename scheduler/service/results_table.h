@@ -76,8 +76,8 @@ class ResultsTable {
     bool missing = false;  // There is no such sweep.
   };
 
-  // Whether a cell's jobs are counted in no other cell of another length.
-  bool IsFirstLength(const v1::Table& table, int row, int column) const;
+  // The first cell of those that have the same jobs, at another length.
+  int FirstOfTheSameJobs(const v1::Table& table, int row, int column) const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
   const Cell* Find(const v1::Table& table, int row, int column) const;
   v1::TableCell CellOf(const v1::Table& table, int row, int column) const;

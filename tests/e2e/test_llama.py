@@ -28,6 +28,7 @@ systems:
       axes: {encoding: rope}
       positions: {rope_scaling: yarn, rope_factor: 4, original_length: 16}
       training: {steps: 0}
+      evaluation: {passkey_lengths: [320, 256], passkey_depths: 2, passkey_tests: 2}
       inputs: &weights [{name: weights, artifact: weights}]
   - name: yarn-tuned
     with:
@@ -94,6 +95,26 @@ def test_a_job_is_called_by_its_system(home, undisturbed):
         system, = job["systems"]
         assert f"(system {system}, bytes " in run_cli(home, "explain", job["id"], "--store", undisturbed).out
         assert f"  system {system}\n" in run_cli(home, "job", job["id"], "--store", undisturbed).out
+
+
+def test_passkeys_are_measured_by_length_and_depth(home, undisturbed):
+    def table(*options):
+        ended = run_cli(home, "results", "tiny", "--store", undisturbed, "--metric", "passkey_accuracy", "--rows", "system", "--columns", "length",
+                        *options, "-o", "json")
+        assert ended.code == 0, ended
+        return ended.json()
+
+    for options, jobs, shares in (((), 2, (0, 25, 50, 75, 100)), (("--slice", "depth=0.5"), 2, (0, 50, 100)), (("--only", "seed=0"), 1, (0, 25, 50, 75, 100))):
+        measured = table("--only", "system=yarn", *options)
+        assert [column["key"] for column in measured["columns"]] == ["256", "320"]
+        assert len(measured["cells"]) == 2
+        assert all(cell["jobs"] == jobs and cell["measured"] in shares for cell in measured["cells"]), measured
+    # Of systems that were not asked there is nothing.
+    every = table()
+    assert {row["key"] for row, cell in zip(every["rows"], every["cells"][::2]) if "measured" in cell} == {"yarn"}
+    assert every["notes"] == ["8 jobs succeeded without a value of passkey_accuracy at some length"]
+    assert query(undisturbed, "SELECT DISTINCT length, slice FROM measurements WHERE metric = 'passkey_accuracy' ORDER BY length, slice") == [
+        (length, slice) for length in (0, 256, 320) for slice in ("", "depth=0", "depth=0.5")]
 
 
 def test_each_model_was_pretrained_once(undisturbed):

@@ -135,6 +135,9 @@ PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
   LONGREACH_TAKE(to, from, stride);
   LONGREACH_TAKE(to, from, position_bins);
   to.attention_scales.assign(from.attention_scales().begin(), from.attention_scales().end());
+  to.passkey_lengths.assign(from.passkey_lengths().begin(), from.passkey_lengths().end());
+  LONGREACH_TAKE(to, from, passkey_depths);
+  LONGREACH_TAKE(to, from, passkey_tests);
   return to;
 }
 

@@ -40,6 +40,7 @@ absl::StatusOr<PackResult> Session::Run() {
   RETURN_IF_ERROR(Prepare());
   RETURN_IF_ERROR(TrainSteps());
   if (!stop_) RETURN_IF_ERROR(EvaluateLengths());
+  if (!stop_) RETURN_IF_ERROR(EvaluatePasskeys());
   return stop_ ? StopHere() : Finish();
 }
 
@@ -173,6 +174,31 @@ absl::Status Session::EvaluateLengths() {
   return absl::OkStatus();
 }
 
+absl::Status Session::EvaluatePasskeys() {
+  if (request_.settings.evaluation.passkey_lengths.empty()) return absl::OkStatus();
+  PasskeyStudy& passkeys = passkeys_.emplace(request_.settings, engine_->threads());
+  while (state_.cells_done < passkeys.cells()) {
+    Poll();
+    if (stop_ || !state_.AnyLive()) return absl::OkStatus();
+    std::vector<double> shares(state_.members.size(), 0);
+    try {
+      for (size_t m = 0; m < shares.size(); ++m) {
+        if (!state_.members[m].live) continue;
+        ASSIGN_OR_RETURN(shares[m], passkeys.Accuracy(state_.parameters[static_cast<int64_t>(m)], state_.cells_done, [this] { GoOnTesting(); }));
+      }
+    } catch (const Stopped&) {
+      return absl::OkStatus();
+    }
+    for (size_t m = 0; m < shares.size(); ++m) {
+      if (state_.members[m].live) state_.members[m].passkey.push_back(shares[m]);
+    }
+    ++state_.cells_done;
+    Report(Progress::Phase::kEvaluating);
+    CheckpointIfDue();
+  }
+  return absl::OkStatus();
+}
+
 std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
   const PositionUse use = engine_->model().encoding().Use();
   std::vector<TestResult> results(state_.members.size());
@@ -182,11 +208,7 @@ std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
     const Batch batch = problem_->TestBatch(use, length, part);
     std::vector<TestResult> of_part;
     try {
-      of_part = engine_->Evaluate(batch, state_, [&] {
-        Report(Progress::Phase::kEvaluating);
-        Poll();
-        if (stop_) throw Stopped();
-      });
+      of_part = engine_->Evaluate(batch, state_, [this] { GoOnTesting(); });
     } catch (const Stopped&) {
       return std::nullopt;
     }
@@ -209,13 +231,12 @@ absl::StatusOr<PackResult> Session::Finish() {
   PackResult result;
   result.step = state_.step;
   result.engine = engine_->Name();
-  const std::vector<int>& lengths = request_.settings.evaluation.lengths;
   for (const MemberState& member : state_.members) {
     MemberResult& of_member = result.results.emplace_back();
     of_member.dropped = member.dropped;
     of_member.diverged = member.diverged;
     of_member.diverged_at = member.diverged_at;
-    if (!member.live || lengths.empty()) continue;
+    if (!member.live) continue;
     of_member.measurements = MeasurementsOf(member);
   }
   try {
@@ -236,11 +257,7 @@ absl::Status Session::Study(PackResult& result) {
   ASSIGN_OR_RETURN(const std::unique_ptr<LlamaStudy> study, LlamaStudy::Of(request_.settings, request_.data, engine_->threads()));
   for (size_t m = 0; m < state_.members.size(); ++m) {
     if (!state_.members[m].live) continue;
-    const std::vector<Measurement> measured = study->Measure(state_.parameters[static_cast<int64_t>(m)], [this] {
-      Report(Progress::Phase::kEvaluating);
-      Poll();
-      if (stop_) throw Stopped();
-    });
+    const std::vector<Measurement> measured = study->Measure(state_.parameters[static_cast<int64_t>(m)], [this] { GoOnTesting(); });
     std::vector<Measurement>& all = result.results[m].measurements;
     all.insert(all.end(), measured.begin(), measured.end());
   }
@@ -254,11 +271,7 @@ absl::Status Session::WriteSeries(PackResult& result) {
     const SeriesFile& series = result.series.emplace_back(
         SeriesFile{.file = request_.folder / Text("attention-", m, ".safetensors"), .member = static_cast<int>(m)});
     const AttentionSeries matrices = ComputeAttentionSeries(request_.settings, *problem_, state_.parameters[static_cast<int64_t>(m)],
-                                                            request_.members[m].job, state_.step, [this] {
-                                                              Report(Progress::Phase::kEvaluating);
-                                                              Poll();
-                                                              if (stop_) throw Stopped();
-                                                            });
+                                                            request_.members[m].job, state_.step, [this] { GoOnTesting(); });
     RETURN_IF_ERROR(Insist([&] { return WriteAttentionSeries(series.file, matrices); }));
     if (stop_) throw Stopped();
   }
@@ -296,7 +309,16 @@ std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) cons
     of_metric[0].value /= static_cast<double>(lengths.size());
     all.insert(all.end(), of_metric.begin(), of_metric.end());
   }
+  if (!passkeys_) return all;
+  const std::vector<Measurement> retrieved = passkeys_->Measurements(member.passkey);
+  all.insert(all.end(), retrieved.begin(), retrieved.end());
   return all;
+}
+
+void Session::GoOnTesting() {
+  Report(Progress::Phase::kEvaluating);
+  Poll();
+  if (stop_) throw Stopped();
 }
 
 void Session::Poll() {
@@ -315,6 +337,7 @@ void Session::Report(Progress::Phase phase, std::vector<LossPoint> points) {
                         .step = state_.step,
                         .steps_per_second = steps_per_second_,
                         .lengths_done = state_.lengths_done,
+                        .passkey_cells_done = state_.cells_done,
                         .points = std::move(points)});
 }
 
@@ -337,8 +360,9 @@ void Session::CheckpointIfDue() {
 }
 
 absl::Status Session::Checkpoint() {
-  // While it is tested a pack stays at its last step: then the lengths done are in the name too.
-  const std::string tested = state_.lengths_done > 0 ? Text("-", state_.lengths_done) : "";
+  // While it is tested a pack stays at its last step: then the lengths and cells done are in the name too.
+  std::string tested = state_.lengths_done > 0 ? Text("-", state_.lengths_done) : "";
+  if (state_.cells_done > 0) tested += Text("-", state_.cells_done);
   const std::filesystem::path file =
       request_.folder / Text("checkpoint-", state_.step, tested, ".safetensors");
   Report(Progress::Phase::kWriting);

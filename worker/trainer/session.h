@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "worker/trainer/engine/engine.h"
+#include "worker/trainer/llama/passkey_study.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/train.h"
 
@@ -27,6 +28,8 @@ class Session {
   absl::Status EvaluateLengths();
   // Of one test length, part by part. Nothing when it was stopped on the way.
   std::optional<std::vector<TestResult>> EvaluateLength(int length);
+  // After the lengths: passkey retrieval, cell by cell.
+  absl::Status EvaluatePasskeys();
   absl::StatusOr<PackResult> StopHere();
   absl::StatusOr<PackResult> Finish();
   // Each member's learning rate of the next update.
@@ -39,6 +42,8 @@ class Session {
   // A result is worth waiting for: on a full disk it is tried again until there is space, or somebody wants a stop.
   absl::Status Insist(const std::function<absl::Status()>& write);
 
+  // Between two parts of a test: the sign of life. Throws Stopped.
+  void GoOnTesting();
   // Asks the observer: drops members, remembers a wish to stop.
   void Poll();
   void Report(Progress::Phase phase, std::vector<LossPoint> points = {});
@@ -57,6 +62,7 @@ class Session {
   std::unique_ptr<Problem> problem_;
   std::unique_ptr<StepEngine> engine_;
   PackState state_;
+  std::optional<PasskeyStudy> passkeys_;  // Once they are asked for.
   bool stop_ = false;
   double steps_per_second_ = 0;
   Clock::time_point speed_since_;

@@ -77,6 +77,9 @@ struct PackSettings {
     int stride = 0;
     int position_bins = 0;
     std::vector<double> attention_scales = {};  // Ascending.
+    std::vector<int> passkey_lengths = {};      // Ascending.
+    int passkey_depths = 10;
+    int passkey_tests = 10;
   } evaluation;
 };
 
@@ -128,8 +131,9 @@ struct Progress {
   enum class Phase { kStarting, kTraining, kEvaluating, kWriting } phase = Phase::kStarting;
   int step = 0;  // Updates done.
   double steps_per_second = 0;
-  // Evaluated lengths.
+  // Evaluated lengths, and cells of passkey retrieval.
   int lengths_done = 0;
+  int passkey_cells_done = 0;
   // New points, at most 1000 per member over a whole run; a function of the job alone. When all is done, all
   // of them again.
   std::vector<LossPoint> points;

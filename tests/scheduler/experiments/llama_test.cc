@@ -6,6 +6,7 @@
 #include <map>
 
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/experiments/registry.h"
 #include "tests/scheduler/experiments/expanded.h"
 
 namespace longreach::experiments {
@@ -24,6 +25,8 @@ v1::SweepSpec Sweep() {
   sweep.mutable_axes()->add_seed(0);
   return sweep;
 }
+
+std::string IdOf(const v1::SweepSpec& sweep) { return Expansion::Of(sweep)->At(0).id.value; }
 
 v1::Input Weights() {
   v1::Input input;
@@ -117,6 +120,49 @@ TEST(LlamaKindTest, RefusesWhatNoDecoderComputes) {
                 s.mutable_model()->set_kv_heads(1);
               }),
               HasSubstr("model.kv_heads: is a setting of the kind 'llama', not of 'language'"));
+}
+
+TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
+  v1::SweepSpec sweep = Sweep();
+  const std::string without = IdOf(sweep);
+  EXPECT_FALSE(JobOf(sweep).evaluation().has_passkey_depths());
+  // What nothing is done with makes no other job.
+  sweep.mutable_evaluation()->set_passkey_tests(3);
+  EXPECT_EQ(IdOf(sweep), without);
+
+  sweep.mutable_evaluation()->add_passkey_lengths(1024);
+  sweep.mutable_evaluation()->add_passkey_lengths(512);
+  const v1::JobSpec job = JobOf(sweep);
+  EXPECT_THAT(job.evaluation().passkey_lengths(), testing::ElementsAre(512, 1024));
+  EXPECT_EQ(job.evaluation().passkey_depths(), 10);
+  EXPECT_EQ(job.evaluation().passkey_tests(), 3);
+  EXPECT_NE(IdOf(sweep), without);
+  // Reading 30 prompts of each length is nearly all that it costs.
+  const double flops = FindKind("llama")->CostOf(job).flops - FindKind("llama")->CostOf(JobOf(Sweep())).flops;
+  EXPECT_GT(flops, 30 * (512 + 1024) * 2 * 7.2e7);
+  EXPECT_LT(flops, 30 * (512 + 1024) * 2 * 9e7);
+
+  const auto refused = [&](const std::function<void(v1::Evaluation&)>& change) {
+    v1::SweepSpec other = sweep;
+    change(*other.mutable_evaluation());
+    return Refused(other);
+  };
+  EXPECT_THAT(refused([](auto& e) { e.add_passkey_lengths(251); }),
+              HasSubstr("evaluation.passkey_lengths: 251 bytes have no room for the text around a key and its question, which take 252"));
+  EXPECT_THAT(refused([](auto& e) { e.add_passkey_lengths(512); }), HasSubstr("evaluation.passkey_lengths: 512 is there twice"));
+  EXPECT_THAT(refused([](auto& e) { e.add_passkey_lengths(2'000'000); }), HasSubstr("is above 1000000"));
+  EXPECT_THAT(refused([](auto& e) { e.set_passkey_depths(0); }), HasSubstr("evaluation.passkey_depths: 0 is below 1"));
+  EXPECT_THAT(refused([](auto& e) {
+                e.set_passkey_depths(250);
+                e.add_passkey_lengths(2048);
+              }),
+              HasSubstr("evaluation.passkey_depths: 250 depths at 3 lengths are more than 1000 values"));
+  EXPECT_THAT(refused([](auto& e) { e.set_passkey_tests(1001); }), HasSubstr("evaluation.passkey_tests: 1001 is above 1000"));
+  v1::SweepSpec language = Sweep();
+  language.set_experiment("language");
+  language.mutable_axes()->set_task(0, "enwik8");
+  language.mutable_evaluation()->add_passkey_lengths(512);
+  EXPECT_THAT(Refused(language), HasSubstr("evaluation.passkey_lengths: is a setting of the kind 'llama'"));
 }
 
 TEST(LlamaKindTest, AMeasuredScaleComesFromAJobThatTriesScales) {

@@ -398,6 +398,23 @@ TEST(ResultsTableTest, AColumnMayComeFromTheJobsThatMakeAnInput) {
   EXPECT_THAT(built.notes(), ElementsAre("pretrained: 1 job behind the input 'weights' not finished yet"));
 }
 
+TEST(ResultsTableTest, ByLengthAJobWithoutAValueIsNotedOnce) {
+  v1::TableSpec spec;
+  spec.set_columns("length");
+  ResultsTable table = Make(spec);
+  for (const int length : {50, 100}) {
+    for (const uint32_t seed : {0u, 1u}) {
+      TableJob job = Done("even_pairs", "rope", 1e-4, seed, 0.8);
+      if (seed == 1) job.value.reset();
+      job.length = length;
+      job.again = length != 50;
+      table.Add(job);
+    }
+  }
+
+  EXPECT_THAT(table.Build().notes(), ElementsAre("1 job succeeded without a value of accuracy at some length"));
+}
+
 TEST(ResultsTableTest, OnlyLeavesOutTheJobsOfOtherValues) {
   v1::TableSpec spec;
   spec.set_aggregate("mean");

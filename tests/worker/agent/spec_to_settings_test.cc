@@ -41,7 +41,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
                warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75 }
     evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ]
-                 stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ] })pb"));
+                 stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ]
+                 passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3 })pb"));
 
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->experiment, "images");
@@ -93,6 +94,9 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->evaluation.stride, 17);
   EXPECT_EQ(settings->evaluation.position_bins, 18);
   EXPECT_THAT(settings->evaluation.attention_scales, ElementsAre(1.25, 2));
+  EXPECT_THAT(settings->evaluation.passkey_lengths, ElementsAre(300, 600));
+  EXPECT_EQ(settings->evaluation.passkey_depths, 4);
+  EXPECT_EQ(settings->evaluation.passkey_tests, 3);
 }
 
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
@@ -101,7 +105,7 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 17);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 11);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 8);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 11);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {

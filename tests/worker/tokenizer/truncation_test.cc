@@ -41,7 +41,7 @@ TEST_F(PromptIdsTest, LongPromptsKeepTheirTwoEndsAndShortOnesAreAsTheyWere) {
 }
 
 TEST_F(PromptIdsTest, PasskeyPromptsOfACellAreEquallyLongAndHoldTheirKeyWhereItBelongs) {
-  const std::vector<trainer::PasskeyCell> cells = trainer::PasskeyTasks({.most_tokens = 800, .lengths = 2, .depths = 2, .tests = 3});
+  const std::vector<trainer::PasskeyCell> cells = trainer::PasskeyTasks({.lengths = {400, 800}, .depths = 2, .tests = 3});
   for (const trainer::PasskeyCell& cell : cells) {
     std::vector<size_t> sizes;
     for (size_t i = 0; i < cell.keys.size(); ++i) {

@@ -158,6 +158,14 @@ static std::string AttentionSettings(const PackSettings& s) {
   return lengths.empty() ? "" : Text("attention_lengths=", Join(lengths, ","), "\n");
 }
 
+static std::string PasskeySettings(const PackSettings::Evaluation& evaluation) {
+  if (evaluation.passkey_lengths.empty()) return "";
+  std::vector<std::string> lengths;
+  for (const int n : evaluation.passkey_lengths) lengths.push_back(std::to_string(n));
+  return Text("passkey_lengths=", Join(lengths, ","), "\npasskey_depths=", evaluation.passkey_depths,
+              "\npasskey_tests=", evaluation.passkey_tests, "\n");
+}
+
 std::string SettingsHash(const PackSettings& s) {
   std::vector<std::string> training, testing;
   for (const int n : s.training.lengths) training.push_back(std::to_string(n));
@@ -174,7 +182,8 @@ std::string SettingsHash(const PackSettings& s) {
       "\nbatch_size=", s.training.batch_size, "\ntraining_lengths=", Join(training, ","),
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
-      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s)));
+      "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s),
+      PasskeySettings(s.evaluation)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members) {
@@ -201,8 +210,8 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   AddBuffer("adam_m/", layout, state.moment1, parts, storage);
   AddBuffer("adam_v/", layout, state.moment2, parts, storage);
   std::vector<int32_t> flags;
-  std::vector<double> loss_sum, curve, accuracy, loss;
-  const size_t lengths = static_cast<size_t>(state.lengths_done);
+  std::vector<double> loss_sum, curve, accuracy, loss, passkey;
+  const size_t lengths = static_cast<size_t>(state.lengths_done), cells = static_cast<size_t>(state.cells_done);
   size_t curve_row = 0;
   for (const MemberState& member : state.members) curve_row = std::max(curve_row, member.curve.size());
   for (const MemberState& member : state.members) {
@@ -215,12 +224,15 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
       accuracy.push_back(i < member.accuracy.size() ? member.accuracy[i] : 0);
       loss.push_back(i < member.loss.size() ? member.loss[i] : 0);
     }
+    for (size_t i = 0; i < cells; ++i) passkey.push_back(i < member.passkey.size() ? member.passkey[i] : 0);
   }
   AddValues("member/flags", "I32", {state.size(), kCheckpointFlags}, flags, parts, storage);
   AddValues("member/loss_sum", "F64", {state.size()}, loss_sum, parts, storage);
   AddValues("member/curve", "F64", {state.size(), static_cast<int64_t>(curve_row)}, curve, parts, storage);
   AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy, parts, storage);
   AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss, parts, storage);
+  // Files of jobs without such tests stay as they were before there could be any.
+  if (cells > 0) AddValues("test/passkey", "F64", {state.size(), state.cells_done}, passkey, parts, storage);
   return Write(file, "checkpoint", settings, members, state, parts, storage);
 }
 
@@ -250,18 +262,19 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
     }
   }
   // The points that every member has, the latest first.
-  std::set<std::pair<int, int>, std::greater<>> points;
-  for (const MemberCheckpoint& found : candidates[0]) points.insert(found.Point());
-  for (const std::pair<int, int>& point : points) {
+  std::set<CheckpointPoint, std::greater<>> points;
+  for (const MemberCheckpoint& found : candidates[0]) points.insert(found.point);
+  for (const CheckpointPoint& point : points) {
     std::vector<const MemberCheckpoint*> chosen;
     for (const std::vector<MemberCheckpoint>& of_member : candidates) {
-      const auto found = std::ranges::find(of_member, point, &MemberCheckpoint::Point);
+      const auto found = std::ranges::find(of_member, point, &MemberCheckpoint::point);
       if (found != of_member.end()) chosen.push_back(&*found);
     }
     if (chosen.size() != members.size()) continue;
     PackState restored = InitialState(layout, members);
-    restored.step = point.first;
-    restored.lengths_done = point.second;
+    restored.step = point.step;
+    restored.lengths_done = point.lengths_done;
+    restored.cells_done = point.cells_done;
     restored.loss_updates = chosen[0]->loss_updates;
     absl::Status status;
     for (size_t m = 0; m < chosen.size() && status.ok(); ++m) {
@@ -280,7 +293,7 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
       state = std::move(restored);
       return;
     }
-    log(Text("checkpoint of step ", point.first, " skipped: ", status.message()));
+    log(Text("checkpoint of step ", point.step, " skipped: ", status.message()));
   }
   for (const Member& member : members) {
     if (!member.checkpoints.empty()) {

@@ -2,7 +2,7 @@
 //
 //   checkpoint  param/X, adam_m/X, adam_v/X [E, ..] (F32); member/flags [E, 5] (I32: live, dropped, diverged,
 //               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E]
-//               (F64); test/accuracy, test/loss [E, lengths done] (F64)
+//               (F64); test/accuracy, test/loss [E, lengths done] (F64); test/passkey [E, cells done] (F64), if any are
 //   weights     param/X [E, ..]
 // Header: format, kind, step, jobs (one line each), settings (a hash), loss_updates, payload_sha256.
 #pragma once

@@ -2,8 +2,8 @@
 // fit together is refused.
 #pragma once
 
+#include <compare>
 #include <string>
-#include <utility>
 
 #include "proto/base/status.h"
 #include "worker/trainer/checkpoint/safetensors.h"
@@ -14,15 +14,21 @@ namespace longreach::trainer {
 // The columns of member/flags: live, dropped, diverged, diverged_at, points of the loss curve.
 inline constexpr int64_t kCheckpointFlags = 5;
 
+// How far a pack had come; later ones are greater.
+struct CheckpointPoint {
+  int step = 0;
+  int lengths_done = 0;
+  int cells_done = 0;
+
+  auto operator<=>(const CheckpointPoint&) const = default;
+};
+
 struct MemberCheckpoint {
   const SafetensorsFile* file = nullptr;
   int member = 0;
-  int step = 0;
-  int lengths_done = 0;
+  CheckpointPoint point;
   int loss_updates = 0;
   MemberState state;
-
-  std::pair<int, int> Point() const { return {step, lengths_done}; }
 };
 
 // The member at this index, if it is this job and the checkpoint was made with these settings (SettingsHash()). `file` is

@@ -16,6 +16,8 @@ struct MemberState {
   // By test length, as far as evaluated.
   std::vector<double> accuracy;
   std::vector<double> loss;
+  // By cell of passkey retrieval, as far as evaluated.
+  std::vector<double> passkey;
 };
 
 }  // namespace longreach::trainer

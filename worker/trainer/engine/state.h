@@ -18,6 +18,7 @@ struct PackState {
   int step = 0;           // Updates done.
   int loss_updates = 0;   // Updates behind loss_sum, the same for all members.
   int lengths_done = 0;   // Test lengths evaluated.
+  int cells_done = 0;     // After them: cells of passkey retrieval.
 
   int64_t size() const { return static_cast<int64_t>(members.size()); }
   bool AnyLive() const {

@@ -171,6 +171,7 @@ Tensor LlamaDecoder::Hidden(const ParameterSet& parameters, const LlamaFeed& fee
       const Tensor x = RmsNorm(u, at_index(layer.norm2), config_.norm_epsilon);
       return u + Linear(at::silu(Linear(x, at_index(layer.gate))) * Linear(x, at_index(layer.up)), at_index(layer.down));
     });
+    if (feed.between) feed.between();
   }
   return RmsNorm(h, at_index(norm_), config_.norm_epsilon);
 }

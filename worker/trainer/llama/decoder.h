@@ -6,6 +6,7 @@
 // D features. Parameters are those of one member or have a pack axis in front, as everywhere; activations [.., B T, D].
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct LlamaFeed {
   std::vector<AttentionTrace>* traces = nullptr;   // By layer; its size is set.
   bool trace_probabilities = false;
   ThreadPool* pool = nullptr;
+  std::function<void()> between = nullptr;  // Called after each block; may throw to break off.
 };
 
 // Thread-safe: a forward pass changes nothing but the feed's cache and traces.

@@ -15,6 +15,7 @@ LlamaFeed FeedOf(const FrozenModel& model, const Tensor& tokens_BT) {
   feed.tokens = tokens_BT.reshape({-1}).to(model.parameters->front().device());
   feed.head_factors = model.head_factors;
   feed.pool = model.pool;
+  feed.between = model.between;
   return feed;
 }
 

@@ -1,6 +1,7 @@
 // What a model whose weights are not changed is asked: losses of windows, and how sequences go on.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct FrozenModel {
   const ParameterSet* parameters = nullptr;  // Of one member.
   Tensor head_factors;                       // [L, H], or undefined.
   ThreadPool* pool = nullptr;
+  std::function<void()> between = nullptr;   // As LlamaFeed has it.
 };
 
 // The mean over a window's predicted labels of -log p, in nats. `bos` (none: -1) stands in front of the window.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/text.h"
+#include "worker/trainer/llama/passkey.h"
 
 namespace longreach::trainer {
 
@@ -42,6 +43,12 @@ double TestFloats(const PackSettings::Model& model) {
   return 4 * width + 2 * keys + 2 * kVocabulary;
 }
 
+// Keys and values of all blocks.
+double CacheFloats(const PackSettings::Model& model) {
+  const auto [width, keys, mlp, layers] = SizesOf(model);
+  return layers * 2 * keys;
+}
+
 }  // namespace
 
 LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads) {
@@ -62,6 +69,10 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
   for (const int length : settings.evaluation.lengths) {
     const double windows = settings.evaluation.examples > 0 ? std::min(threads, settings.evaluation.examples) : threads;
     add("evaluation.lengths", length, windows * length * TestFloats(settings.model));
+  }
+  for (const int length : settings.evaluation.passkey_lengths) {
+    const double prompts = length < kSharedPasskeyLength ? std::min(threads, settings.evaluation.passkey_tests) : 1;
+    add("evaluation.passkey_lengths", length, prompts * length * (TestFloats(settings.model) + CacheFloats(settings.model)));
   }
   return most;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <random>
+#include <ranges>
 
 #include "proto/base/text.h"
 
@@ -37,25 +38,34 @@ int64_t Draw(std::mt19937& generator, int64_t first, int64_t end) {
 
 }  // namespace
 
+std::vector<int64_t> PasskeyLengths(int64_t longest, int64_t count) {
+  std::vector<int64_t> lengths;
+  for (int64_t i = count - 1; i >= 0; --i) lengths.push_back(longest - i * (longest / count));
+  return lengths;
+}
+
 absl::Status Validate(const PasskeyRule& rule) {
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
   const auto possible = [](int64_t count) { return count >= 1 && count <= kMostCells; };
-  if (!possible(rule.lengths) || !possible(rule.depths) || !possible(rule.tests) || rule.lengths * rule.depths > kMostCells) {
-    return refuse("passkey tasks of ", rule.lengths, " lengths x ", rule.depths, " depths x ", rule.tests,
-        " tests are too few or too many");
+  const int64_t lengths = static_cast<int64_t>(rule.lengths.size());
+  if (!possible(lengths) || !possible(rule.depths) || !possible(rule.tests) || lengths * rule.depths > kMostCells) {
+    return refuse("passkey tasks of ", lengths, " lengths x ", rule.depths, " depths x ", rule.tests, " tests are too few or too many");
   }
-  if (rule.most_tokens > kMostTokens || rule.most_tokens / rule.lengths < rule.depths) {
-    return refuse("a longest prompt of ", rule.most_tokens, " tokens does not divide into ", rule.lengths, " lengths of ",
-        rule.depths, " depths");
+  for (size_t i = 0; i < rule.lengths.size(); ++i) {
+    if (rule.lengths[i] > kMostTokens || rule.lengths[i] < rule.depths) {
+      return refuse("a passkey prompt of ", rule.lengths[i], " tokens is none with ", rule.depths, " depths, or too long");
+    }
+    if (i > 0 && rule.lengths[i] <= rule.lengths[i - 1]) {
+      return refuse("passkey prompts of ", rule.lengths[i], " tokens do not follow ", rule.lengths[i - 1], ": lengths ascend");
+    }
   }
   return absl::OkStatus();
 }
 
 std::vector<PasskeyCell> PasskeyTasks(const PasskeyRule& rule) {
   std::mt19937 generator(rule.seed);
-  const int64_t step = rule.most_tokens / rule.lengths;
   std::vector<PasskeyCell> cells;
-  for (int64_t length = rule.most_tokens; length > rule.most_tokens - rule.lengths * step; length -= step) {
+  for (const int64_t length : rule.lengths | std::views::reverse) {
     const int64_t interval = length / rule.depths;
     for (int64_t depth = 0; depth < rule.depths; ++depth) {
       PasskeyCell cell{.length = length, .depth = static_cast<double>(depth) / static_cast<double>(rule.depths),

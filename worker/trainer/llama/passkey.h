@@ -12,15 +12,21 @@
 
 namespace longreach::trainer {
 
-// The authors' list of tasks. Their numbers come from NumPy's legacy generator, which is std::mt19937 with rejection: the very
-// same ones are drawn here.
+// As many lengths as that, in equal steps up to the longest, ascending. The authors' are PasskeyLengths(32768, 16).
+std::vector<int64_t> PasskeyLengths(int64_t longest, int64_t count);
+
+// Which tasks to draw. With the authors' lengths they are the authors' own: their numbers come from NumPy's legacy generator, which
+// is std::mt19937 with rejection.
 struct PasskeyRule {
   uint32_t seed = 42;
-  int64_t most_tokens = 32768;
-  int64_t lengths = 16;
+  std::vector<int64_t> lengths;  // Ascending. Longer ones are drawn first, so what is drawn at a length depends on those above it.
   int64_t depths = 10;
   int64_t tests = 10;
 };
+
+// Prompts from this length on are read by all threads together, one after the other: with a sign of life after each block, and one
+// cache alone in memory. Shorter ones are a thread's own. The bits are the same.
+inline constexpr int64_t kSharedPasskeyLength = 4096;
 
 // All tests at one length and depth.
 struct PasskeyCell {
@@ -30,7 +36,7 @@ struct PasskeyCell {
   std::vector<std::string> keys;
 };
 
-// INVALID_ARGUMENT: a count below 1, or lengths shorter than the number of depths.
+// INVALID_ARGUMENT: a count below 1, or lengths that do not ascend or are shorter than the number of depths.
 absl::Status Validate(const PasskeyRule& rule);
 // From the longest length down. The rule is valid.
 std::vector<PasskeyCell> PasskeyTasks(const PasskeyRule& rule);

@@ -32,4 +32,23 @@ absl::StatusOr<PasskeyIds> MakePasskeyIds(tokenizer::Tokenizer& tokenizer, int64
   return ids;
 }
 
+absl::StatusOr<PasskeyIds> MakePasskeyBytes(int64_t length, int64_t position, std::string_view key) {
+  const auto size = [](std::string_view text) { return static_cast<int64_t>(text.size()); };
+  const auto ids_of = [](std::string_view text) {
+    std::vector<int64_t> bytes;
+    for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));
+    return bytes;
+  };
+  PasskeyIds ids;
+  ASSIGN_OR_RETURN(ids.layout, LayOutPasskey(length, position,
+                                             {.task = size(PasskeyTask()),
+                                              .info = size(PasskeyInfo(key)),
+                                              .filler = size(PasskeyFiller()),
+                                              .question = size(PasskeyQuestion()),
+                                              .key = size(key)}));
+  ids.prompt = ids_of(PasskeyPrompt(ids.layout, key));
+  ids.answer = ids_of(key);
+  return ids;
+}
+
 }  // namespace longreach::trainer

@@ -23,4 +23,7 @@ absl::StatusOr<PasskeyCounts> CountPasskey(tokenizer::Tokenizer& tokenizer, std:
 // its length leaves it.
 absl::StatusOr<PasskeyIds> MakePasskeyIds(tokenizer::Tokenizer& tokenizer, int64_t length, int64_t position, std::string_view key);
 
+// The same for a model of bytes: each is an id, and there is no BOS. INVALID_ARGUMENT: the pieces do not fit into the length.
+absl::StatusOr<PasskeyIds> MakePasskeyBytes(int64_t length, int64_t position, std::string_view key);
+
 }  // namespace longreach::trainer

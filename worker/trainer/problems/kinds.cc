@@ -5,6 +5,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/limits.h"
 
 namespace longreach::trainer {
 
@@ -73,6 +74,32 @@ double LanguageFlops(const PackSettings& settings, int length) {
   return Blocks(settings.model, settings.model.layers, tape, tape * tape / 2) + tape * 2 * d * (257 + 256);
 }
 
+absl::Status ValidatePasskeys(const PackSettings::Evaluation& tests) {
+  const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
+  for (size_t i = 0; i < tests.passkey_lengths.size(); ++i) {
+    const int length = tests.passkey_lengths[i];
+    if (length < catalog::kLeastPasskeyBytes || length > kMaxDataLength) {
+      return refuse("evaluation.passkey_lengths: ", length, " is not in ", catalog::kLeastPasskeyBytes, "..", kMaxDataLength);
+    }
+    if (i > 0 && length <= tests.passkey_lengths[i - 1]) {
+      return refuse("evaluation.passkey_lengths: ", length, " does not follow ", tests.passkey_lengths[i - 1], ": lengths ascend");
+    }
+  }
+  if (tests.passkey_lengths.empty()) return absl::OkStatus();
+  // A range of positions must hold one.
+  if (tests.passkey_depths < 1 || tests.passkey_depths > catalog::kLeastPasskeyBytes) {
+    return refuse("evaluation.passkey_depths: ", tests.passkey_depths, " is not in 1..", catalog::kLeastPasskeyBytes);
+  }
+  if ((static_cast<int64_t>(tests.passkey_lengths.size()) + 1) * (int64_t{tests.passkey_depths} + 1) > catalog::kMaxValuesOfMetric) {
+    return refuse("evaluation.passkey_depths: ", tests.passkey_depths, " depths at ", tests.passkey_lengths.size(), " lengths are more than ",
+                  catalog::kMaxValuesOfMetric, " values");
+  }
+  if (tests.passkey_tests < 1 || tests.passkey_tests > catalog::kMaxPasskeyTests) {
+    return refuse("evaluation.passkey_tests: ", tests.passkey_tests, " is not in 1..", catalog::kMaxPasskeyTests);
+  }
+  return absl::OkStatus();
+}
+
 // Bytes again, by a decoder of other blocks.
 absl::Status ValidateLlama(const PackSettings& settings) {
   RETURN_IF_ERROR(ValidateDataTask(settings));
@@ -117,6 +144,7 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if (!tests.attention_scales.empty() && tests.position_bins == 0) {
     return refuse("evaluation.attention_scales: need evaluation.position_bins, in which the best one is found");
   }
+  RETURN_IF_ERROR(ValidatePasskeys(tests));
   if (!tests.attention_lengths.empty()) return refuse("evaluation.attention_lengths: experiment 'llama' keeps no attention matrices");
   return absl::OkStatus();
 }

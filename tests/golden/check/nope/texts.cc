@@ -22,8 +22,8 @@ void CheckPasskeyTasks(const json& stored, FileCheck& check) {
   std::mt19937 generator(seed);
   for (const json& first : stored.at("mt_first_u32")) check.Require(generator() == first.get<uint32_t>(), "mt_first_u32");
   const trainer::PasskeyRule rule{.seed = seed,
-                                  .most_tokens = stored.at("max_tokens").get<int64_t>(),
-                                  .lengths = stored.at("num_length").get<int64_t>(),
+                                  .lengths = trainer::PasskeyLengths(stored.at("max_tokens").get<int64_t>(),
+                                                                     stored.at("num_length").get<int64_t>()),
                                   .depths = stored.at("num_depth").get<int64_t>(),
                                   .tests = stored.at("num_tests").get<int64_t>()};
   const absl::Status valid = trainer::Validate(rule);

@@ -4,8 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/catalog/limits.h"
 #include "worker/trainer/llama/fits.h"
-#include "worker/trainer/llama/passkey.h"
+#include "worker/trainer/llama/passkey_prompts.h"
 
 namespace longreach::trainer {
 namespace {
@@ -14,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(PasskeyTest, PositionsLieInTheRangeOfTheirDepthAndKeysHaveFiveDigits) {
-  const std::vector<PasskeyCell> cells = PasskeyTasks({.seed = 7, .most_tokens = 1000, .lengths = 4, .depths = 5, .tests = 3});
+  const std::vector<PasskeyCell> cells = PasskeyTasks({.seed = 7, .lengths = PasskeyLengths(1000, 4), .depths = 5, .tests = 3});
 
   ASSERT_EQ(cells.size(), 20u);
   EXPECT_EQ(cells.front().length, 1000);
@@ -44,11 +45,32 @@ TEST(PasskeyTest, ThePromptHoldsWholeFillersAndStaysWithinItsBudget) {
       HasSubstr("a passkey prompt of 90 tokens has no room"));
 }
 
+TEST(PasskeyTest, APromptOfBytesIsItsText) {
+  const absl::StatusOr<PasskeyIds> ids = MakePasskeyBytes(700, 300, "48213");
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  const std::string prompt(ids->prompt.begin(), ids->prompt.end());
+  EXPECT_EQ(prompt, PasskeyPrompt(ids->layout, "48213"));
+  // Whole fillers alone: up to one less than what fits before the key and after it.
+  EXPECT_LE(prompt.size() + 5, 700u);
+  EXPECT_GT(prompt.size() + 5, 700u - 2 * PasskeyFiller().size());
+  EXPECT_EQ(static_cast<int64_t>(prompt.find("\nThe pass key is 48213.")), ids->layout.position);
+  EXPECT_LE(ids->layout.position, 300);
+  EXPECT_EQ(std::string(ids->answer.begin(), ids->answer.end()), "48213");
+
+  // What the scheduler takes for the least length is it.
+  const absl::StatusOr<PasskeyIds> least = MakePasskeyBytes(catalog::kLeastPasskeyBytes, 200, "48213");
+  ASSERT_TRUE(least.ok()) << least.status();
+  EXPECT_EQ(least->prompt.size() + 5, static_cast<size_t>(catalog::kLeastPasskeyBytes));
+  EXPECT_THAT(std::string(MakePasskeyBytes(catalog::kLeastPasskeyBytes - 1, 0, "48213").status().message()), HasSubstr("has no room"));
+}
+
 TEST(PasskeyTest, RefusesTasksThatCannotBeDrawn) {
-  EXPECT_TRUE(Validate(PasskeyRule{}).ok());
-  EXPECT_FALSE(Validate(PasskeyRule{.lengths = 0}).ok());
-  EXPECT_FALSE(Validate(PasskeyRule{.most_tokens = 100, .lengths = 16, .depths = 10}).ok());
-  EXPECT_FALSE(Validate(PasskeyRule{.tests = 1 << 20}).ok());
+  const std::vector<int64_t> lengths = PasskeyLengths(32768, 16);
+  EXPECT_TRUE(Validate(PasskeyRule{.lengths = lengths}).ok());
+  EXPECT_FALSE(Validate(PasskeyRule{.lengths = {}}).ok());
+  EXPECT_FALSE(Validate(PasskeyRule{.lengths = {9, 100}, .depths = 10}).ok());
+  EXPECT_FALSE(Validate(PasskeyRule{.lengths = {100, 100}}).ok());
+  EXPECT_FALSE(Validate(PasskeyRule{.lengths = lengths, .tests = 1 << 20}).ok());
 }
 
 TEST(PasskeyTest, TheInventorsReadTheFirstNumberOfAnAnswer) {
