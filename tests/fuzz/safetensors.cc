@@ -57,7 +57,9 @@ void MayBeAttention(std::string_view bytes, int length) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const int length : {0, 7}) MayBeAttention({reinterpret_cast<const char*>(data), size}, length);
-  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(FileOf(data, size));
+  const std::string& path = FileOf(data, size);
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(path);
+  Must(SafetensorsFile::Map(path).ok() == file.ok(), "a file that is mapped is what it is when it is read");
   if (!file.ok()) {
     Must(file.status().code() == absl::StatusCode::kDataLoss, "a damaged file is DATA_LOSS", file.status().message());
     return 0;
@@ -68,6 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)file->Floats(name);
     (void)file->Doubles(name);
     (void)file->Integers(name);
+    (void)file->Longs(name);
   }
   MustBeWrittenTheSame(*file);
   // As a checkpoint, whatever settings it names.
