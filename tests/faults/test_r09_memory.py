@@ -22,6 +22,18 @@ def test_each_allocation_of_the_store_fails(fault):
                   f"{ended['points']:,} points, {ended['refused']:,} requests refused, 0 failures")
 
 
+@pytest.mark.fault("R9", aim="the scheduler ends at the n-th allocation of its own: nothing half-written, nothing lost that was answered")
+def test_each_allocation_of_the_scheduler_is_its_last(fault):
+    every = fault.size(short=97, full=5, long=1)
+
+    ended = storage_faults("fail", "--layer", "new", "--every", every)
+
+    assert ended["failures"] == 0
+    assert ended["points"] > 0
+    fault.reached(f"{ended['calls']:,} C++ allocations in {ended['scenarios']} scenarios, ended at one in {every}: {ended['points']:,} points, "
+                  "0 failures")
+
+
 def address_space(pid):
     """Bytes that a process has mapped."""
     line = next(line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmSize"))

@@ -112,6 +112,7 @@ class Loop {
  private:
   static std::vector<Harm> HarmsOf(Layer layer) {
     if (layer == Layer::kMemory) return {Harm::kNoMemory};
+    if (layer == Layer::kNew) return {Harm::kKill};
     return {Harm::kIo, Harm::kFull, Harm::kNoMemory, Harm::kKill};
   }
 
@@ -174,7 +175,7 @@ class Loop {
   void RunAll(const Prepared& prepared, Harm harm, bool on) {
     int64_t nth = options_.nth > 0 ? options_.nth : options_.from;
     while (true) {
-      now_ = fmt::format("--layer {} --scenario {} --harm {} --way {} --nth {}", options_.layer == Layer::kCalls ? "calls" : "memory",
+      now_ = fmt::format("--layer {} --scenario {} --harm {} --way {} --nth {}", NameOf(options_.layer),
                          prepared.scenario->name, NameOf(harm), on ? "on" : "once", nth);
       std::strncpy(running, ("crashed at " + now_ + "\n").c_str(), sizeof running - 1);
       const Plan plan{.layer = options_.layer, .harm = harm, .nth = nth, .from_then_on = on};

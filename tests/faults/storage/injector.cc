@@ -50,4 +50,13 @@ std::string_view NameOf(Harm harm) {
   return "?";
 }
 
+std::string_view NameOf(Layer layer) {
+  switch (layer) {
+    case Layer::kCalls: return "calls";
+    case Layer::kMemory: return "memory";
+    case Layer::kNew: return "new";
+  }
+  return "?";
+}
+
 }  // namespace longreach::faults

@@ -1,7 +1,8 @@
 // Which call of the storage layer fails, and how.
 //
 // All that the store asks of the operating system passes here: SQLite's calls through a VFS (faulty_vfs.h), those of artifact
-// files, the lock and backups through the linker (file_calls.cc), SQLite's memory through its own methods (faulty_memory.h).
+// files, the lock and backups through the linker (file_calls.cc), SQLite's memory through its own methods (faulty_memory.h); all
+// other memory through operator new (faulty_new.cc).
 // One thread only: so a number names the same call in every run.
 #pragma once
 
@@ -14,6 +15,7 @@ namespace longreach::faults {
 enum class Layer {
   kCalls,   // Reads, writes, syncs, ... of files.
   kMemory,  // What SQLite allocates.
+  kNew,     // What C++ allocates. The scheduler ends there (scheduler/service/memory.h), so it is killed at the call.
 };
 
 enum class Harm {
@@ -46,5 +48,6 @@ std::optional<Harm> Strike(Layer layer);
 // The errno of a harm.
 int ErrnoOf(Harm harm);
 std::string_view NameOf(Harm harm);
+std::string_view NameOf(Layer layer);
 
 }  // namespace longreach::faults

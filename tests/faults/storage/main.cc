@@ -19,7 +19,7 @@ int Main(int argc, char** argv) {
   CLI::App* fail = app.add_subcommand("fail", "The n-th call of each scenario fails, n = 1, 2, ... until none is left");
   LoopOptions loop;
   std::string layer = "calls";
-  fail->add_option("--layer", layer, "calls (of files) or memory")->check(CLI::IsMember({"calls", "memory"}));
+  fail->add_option("--layer", layer, "calls (of files), memory (of SQLite) or new (all other memory)")->check(CLI::IsMember({"calls", "memory", "new"}));
   fail->add_option("--every", loop.every, "Every so many-th call")->check(CLI::PositiveNumber);
   fail->add_option("--from", loop.from, "The first call that fails")->check(CLI::PositiveNumber);
   fail->add_option("--scenario", loop.scenario, "Only this one");
@@ -37,7 +37,9 @@ int Main(int argc, char** argv) {
   power->add_option("--pattern", loss.pattern, "Only this one");
   CLI11_PARSE(app, argc, argv);
 
-  loop.layer = layer == "calls" ? Layer::kCalls : Layer::kMemory;
+  for (const Layer one : {Layer::kCalls, Layer::kMemory, Layer::kNew}) {
+    if (NameOf(one) == layer) loop.layer = one;
+  }
   UseFaultyMemory();
   UseFaultyVfs();
   if (power->parsed()) {

@@ -353,12 +353,13 @@ absl::Status Rig::WriteGroup() {
                         .done = [&answers, i](const absl::Status& status) { answers[i] = status; }};
   };
   std::vector<store::Event> group;
-  group.push_back(change(0, "UPDATE workers SET name = 'first'", absl::OkStatus()));
+  // Columns that nothing writes afterwards: a worker that comes again has its own name and device.
+  group.push_back(change(0, "UPDATE sweeps SET submitted_at = 1", absl::OkStatus()));
   group.push_back(change(1, "UPDATE workers SET build = 'refused'", absl::InvalidArgumentError("refused")));
-  group.push_back(change(2, "UPDATE workers SET device = 'third'", absl::OkStatus()));
+  group.push_back(change(2, "UPDATE workers SET first_seen_at = 3", absl::OkStatus()));
   const absl::Status status = store::RunGroup(store_->writer_connection(), group);
-  if (answers[0].ok()) Tell("first", "the first change of a group is there", "SELECT count(*) FROM workers WHERE name = 'first'");
-  if (answers[2].ok()) Tell("third", "the third change of a group is there", "SELECT count(*) FROM workers WHERE device = 'third'");
+  if (answers[0].ok()) Tell("first", "the first change of a group is there", "SELECT count(*) FROM sweeps WHERE submitted_at = 1");
+  if (answers[2].ok()) Tell("third", "the third change of a group is there", "SELECT count(*) FROM workers WHERE first_seen_at = 3");
   Tell("second", "a refused change is not there", "SELECT count(*) = 0 FROM workers WHERE build = 'refused'");
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(answers[0]);
