@@ -14,7 +14,11 @@ inline constexpr int kMaxMessageBytes = 16 << 20;
 inline constexpr int kMaxHeaderBytes = 16 << 10;
 // Calls at the same time on a connection; a client waits with the next. Each worker has one open that is held.
 inline constexpr int kMaxCallsOfConnection = 2'000;
-// Connections over TLS. Each takes two file descriptors, so the process's limit may be reached before.
+// A call that its caller gave up takes memory until its handler has heard of it, so there may be more for a moment. A connection is
+// cut at the first number before its first admitted call, and then, since a disk that stands still holds handlers up, at the second.
+inline constexpr uint64_t kMaxCallsOpenOfStranger = 4'000;
+inline constexpr uint64_t kMaxCallsOpen = 20'000;
+// Connections over TCP. Each takes two file descriptors, so the process's limit may be reached before.
 inline constexpr size_t kMaxConnections = 20'000;
 // What gRPC may hold in memory for connections and messages under way.
 inline constexpr size_t kMaxNetworkBytes = size_t{512} << 20;

@@ -10,7 +10,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include "scheduler/service/access/gate.h"
-#include "scheduler/service/access/tls_listener.h"
+#include "scheduler/service/access/tcp_listener.h"
 #include "scheduler/service/client_handlers.h"
 #include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
@@ -48,8 +48,8 @@ void SetUp(grpc::ServerBuilder& builder) {
                              static_cast<int>(std::chrono::milliseconds(kHandshakePatience).count()));
   // Without this, two schedulers could share a port in silence, and a worker would reach either.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Finds half-open connections, and lets callers look for them as often.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+  // Finds half-open connections within half a minute, and lets callers look for them more often.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 15'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
@@ -87,9 +87,10 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(const Li
 
 // In order of construction: each uses those above it, and they go in the opposite order.
 struct Server::Parts {
-  explicit Parts(const Clock& clock) : refusals(clock) {}
+  explicit Parts(const Clock& clock) : strangers(clock), cuts(clock) {}
 
-  Refusals refusals;
+  Refusals strangers;
+  Refusals cuts;  // Apart, so that a flood of strangers does not hide whose connection was cut.
   std::unique_ptr<TokenFile> tokens;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
@@ -99,8 +100,8 @@ struct Server::Parts {
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
   std::unique_ptr<ArtifactHandlers> artifacts;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;  // Of TLS.
-  std::unique_ptr<TlsListener> listener;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;  // Of TCP; a Unix socket is its owner's alone.
+  std::unique_ptr<TcpListener> listener;
   std::unique_ptr<grpc::Server> grpc;
   std::string address;
   std::filesystem::path socket;
@@ -116,9 +117,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   auto parts = std::make_unique<Parts>(clock);
   Parts* const p = parts.get();
   if (!options.tokens.empty()) {
-    ASSIGN_OR_RETURN(p->tokens, TokenFile::Open(options.tokens, clock, p->refusals));
+    ASSIGN_OR_RETURN(p->tokens, TokenFile::Open(options.tokens, clock, p->strangers));
   }
-  if (tls || p->tokens != nullptr) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(p->tokens.get(), p->refusals));
+  const bool gated = tls || p->tokens != nullptr;
+  if (gated) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(p->tokens.get(), p->strangers));
   ASSIGN_OR_RETURN(p->store, store::Store::Open(options.store, {.artifacts = options.artifacts}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));
@@ -149,8 +151,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   grpc::ServerBuilder builder;
   SetUp(builder);
   int port = 0;
-  if (tls) {
-    ASSIGN_OR_RETURN(p->listener, TlsListener::Open(address, AffordableConnections(kMaxConnections), p->refusals));
+  if (address.socket.empty()) {
+    ASSIGN_OR_RETURN(p->listener, TcpListener::Open(address, {.max_connections = AffordableConnections(kMaxConnections),
+                                                              .strangers = gated ? &p->strangers : nullptr},
+                                                    p->cuts));
     port = p->listener->port();
     p->acceptor = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
@@ -158,19 +162,19 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     witnesses.push_back(p->listener->Witness());
     builder.experimental().SetInterceptorCreators(std::move(witnesses));
   } else {
-    builder.AddListeningPort(address.text, credentials, address.socket.empty() ? &port : nullptr);
+    builder.AddListeningPort(address.text, credentials);
   }
   builder.RegisterService(p->client.get());
   builder.RegisterService(p->worker.get());
   builder.RegisterService(p->artifacts.get());
   p->grpc = builder.BuildAndStart();
-  if (p->grpc == nullptr || (address.socket.empty() && port == 0)) {
+  if (p->grpc == nullptr) {
     return absl::FailedPreconditionError(fmt::format("cannot listen on {}; choose another address with --listen", address.text));
   }
   for (const char* service : {"longreach.v1.Longreach", "longreach.v1.Worker", "longreach.v1.Artifacts"}) {
     p->grpc->GetHealthCheckService()->SetServingStatus(service, true);
   }
-  if (tls) p->listener->Start(*p->acceptor);
+  if (p->listener != nullptr) p->listener->Start(*p->acceptor);
   p->socket = address.socket;
   p->address = address.socket.empty() ? fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port) : address.text;
   return std::unique_ptr<Server>(new Server(std::move(parts)));

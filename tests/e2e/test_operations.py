@@ -96,6 +96,8 @@ def test_options_of_the_page_exist(name):
 def test_limits_of_the_page_are_those_of_the_program():
     text = (ROOT / "scheduler/service/limits.h").read_text()
     for words, value in (("kMaxMessageBytes = 16 << 20", "16 MiB"), ("kMaxHeaderBytes = 16 << 10", "16 KiB"), ("kMaxCallsOfConnection = 2'000", "2,000"),
-                         ("kMaxConnections = 20'000", "20,000"), ("size_t{512} << 20", "512 MiB"), ("kHandshakePatience{15}", "15 s"),
+                         ("kMaxConnections = 20'000", "20,000"),
+                         ("kMaxCallsOpenOfStranger = 4'000", "4,000"), ("kMaxCallsOpen = 20'000", "4,000, once one was admitted 20,000"),
+                         ("size_t{512} << 20", "512 MiB"), ("kHandshakePatience{15}", "15 s"),
                          ("file_bytes = 64.0 * (int64_t{1} << 30)", "64 GiB"), ("job_bytes = 256.0 * (int64_t{1} << 30)", "256 GiB")):
         assert words in text and f"| {value}" in PAGE, (words, value)

@@ -54,6 +54,11 @@ class Cable:
             raise
         return self
 
+    def link_local(self):
+        """The near end's IPv6 address with its interface, "fe80::1%cable"; empty where there is no IPv6."""
+        shown = subprocess.run(["ip", "-6", "-o", "address", "show", "dev", self._name, "scope", "link"], capture_output=True, text=True).stdout
+        return f"{shown.split()[3].partition('/')[0]}%{self._name}" if shown else ""
+
     def __exit__(self, *_):
         subprocess.run(["ip", "link", "del", self._name], capture_output=True)
         subprocess.run(["ip", "netns", "del", self._name], capture_output=True)

@@ -1,4 +1,4 @@
-#include "scheduler/service/access/tls_listener.h"
+#include "scheduler/service/access/tcp_listener.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -16,7 +16,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
+#include "scheduler/service/access/tcp_traffic.h"
 #include "scheduler/service/access/tls.h"
 
 namespace longreach::service {
@@ -25,8 +27,12 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kPauseMs = 100;            // After a connection could not be taken.
 constexpr size_t kOtherDescriptors = 256;  // For the store, files under way and gRPC itself.
+// How often connections are looked at on which something comes.
+constexpr std::chrono::milliseconds kInspectEvery{50};
+// Told once, then armed again when it was looked at. The end is told without being asked for.
+constexpr uint32_t kSomethingCame = EPOLLIN | EPOLLONESHOT;
 
-// "ipv4:10.0.0.7:4242" or "ipv6:%5Bfe80::1%5D:4242", as gRPC writes a peer.
+// "ipv4:10.0.0.7:4242" or "ipv6:%5Bfe80::1%252%5D:4242", as gRPC writes a peer.
 std::string PeerText(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.ss_family == AF_INET) {
@@ -40,15 +46,16 @@ std::string PeerText(const sockaddr_storage& address) {
     return fmt::format("ipv4:{}:{}", text, ntohs(v6.sin6_port));
   }
   inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
-  return fmt::format("ipv6:%5B{}%5D:{}", text, ntohs(v6.sin6_port));
+  const std::string interface = v6.sin6_scope_id == 0 ? "" : fmt::format("%25{}", v6.sin6_scope_id);
+  return fmt::format("ipv6:%5B{}{}%5D:{}", text, interface, ntohs(v6.sin6_port));
 }
 
-void Watch(int epoll, int descriptor, uint32_t events) {
+void Watch(int epoll, int descriptor, uint32_t events, int how = EPOLL_CTL_ADD) {
   epoll_event event{};
   event.events = events;
   event.data.fd = descriptor;
-  // The descriptor is ours and new, so this fails only without memory.
-  if (epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) != 0) std::abort();
+  // The descriptor is ours, so this fails only without memory.
+  if (epoll_ctl(epoll, how, descriptor, &event) != 0) std::abort();
 }
 
 }  // namespace
@@ -60,9 +67,9 @@ size_t AffordableConnections(size_t wanted) {
   return std::min(wanted, left / 2);
 }
 
-class TlsListener::WitnessFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {
+class TcpListener::WitnessFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  explicit WitnessFactory(TlsListener& listener) : listener_(listener) {}
+  explicit WitnessFactory(TcpListener& listener) : listener_(listener) {}
   // Is asked for every call that came past the gate, and wants to see none of them.
   grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* call) override {
     listener_.Admit(call->server_context()->peer());
@@ -70,24 +77,28 @@ class TlsListener::WitnessFactory final : public grpc::experimental::ServerInter
   }
 
  private:
-  TlsListener& listener_;
+  TcpListener& listener_;
 };
 
-std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> TlsListener::Witness() {
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> TcpListener::Witness() {
   return std::make_unique<WitnessFactory>(*this);
 }
 
-absl::StatusOr<std::unique_ptr<TlsListener>> TlsListener::Open(const ListenAddress& address, size_t max_connections, Refusals& log) {
-  auto listener = std::unique_ptr<TlsListener>(new TlsListener(max_connections, log));
-  listener->epoll_ = epoll_create1(EPOLL_CLOEXEC);
+absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Open(const ListenAddress& address, const Options& options, Refusals& cuts) {
+  auto listener = std::unique_ptr<TcpListener>(new TcpListener(options, cuts));
+  listener->new_ones_ = epoll_create1(EPOLL_CLOEXEC);
+  listener->standing_ = epoll_create1(EPOLL_CLOEXEC);
   listener->stop_ = eventfd(0, EFD_CLOEXEC);
-  if (listener->epoll_ < 0 || listener->stop_ < 0) return absl::ResourceExhaustedError("no file descriptors left to listen with");
-  Watch(listener->epoll_, listener->stop_, EPOLLIN);
+  if (listener->new_ones_ < 0 || listener->standing_ < 0 || listener->stop_ < 0) {
+    return absl::ResourceExhaustedError("no file descriptors left to listen with");
+  }
+  Watch(listener->new_ones_, listener->stop_, EPOLLIN);  // Never read: both threads hear of it.
+  Watch(listener->standing_, listener->stop_, EPOLLIN);
   RETURN_IF_ERROR(listener->Listen(address));
   return listener;
 }
 
-absl::Status TlsListener::Listen(const ListenAddress& address) {
+absl::Status TcpListener::Listen(const ListenAddress& address) {
   const auto error = [&address](std::string_view what) {
     return absl::FailedPreconditionError(fmt::format("cannot listen on {}: {}", address.text, what));
   };
@@ -121,65 +132,84 @@ absl::Status TlsListener::Listen(const ListenAddress& address) {
     getsockname(socket, reinterpret_cast<sockaddr*>(&local), &size);
     port_ = ntohs(port);
     listening_.push_back(socket);
-    Watch(epoll_, socket, EPOLLIN);
+    Watch(new_ones_, socket, EPOLLIN);
   }
   return listening_.empty() ? error(why) : absl::OkStatus();
 }
 
-void TlsListener::Start(grpc::experimental::ExternalConnectionAcceptor& to) {
-  thread_ = std::thread([this, &to] { Run(to); });
+void TcpListener::Start(grpc::experimental::ExternalConnectionAcceptor& to) {
+  taking_ = std::thread([this, &to] { TakeConnections(to); });
+  watching_ = std::thread([this] { WatchConnections(); });
 }
 
-void TlsListener::Stop() {
-  if (thread_.joinable()) {
+void TcpListener::Stop() {
+  if (taking_.joinable()) {
     const uint64_t one = 1;
     if (write(stop_, &one, sizeof one) != sizeof one) std::abort();
-    thread_.join();
+    taking_.join();
+    watching_.join();
   }
   for (const int socket : listening_) close(socket);
   listening_.clear();
 }
 
-TlsListener::~TlsListener() {
+TcpListener::~TcpListener() {
   Stop();
   for (const auto& [watched, connection] : connections_.Lock()->watched) close(watched);
   if (stop_ >= 0) close(stop_);
-  if (epoll_ >= 0) close(epoll_);
+  if (new_ones_ >= 0) close(new_ones_);
+  if (standing_ >= 0) close(standing_);
 }
 
-void TlsListener::Run(grpc::experimental::ExternalConnectionAcceptor& to) {
-  epoll_event events[64];
+void TcpListener::TakeConnections(grpc::experimental::ExternalConnectionAcceptor& to) {
+  epoll_event events[16];
   while (true) {
-    const int count = epoll_wait(epoll_, events, std::size(events), -1);
+    const int count = epoll_wait(new_ones_, events, std::size(events), -1);
     for (int i = 0; i < count; ++i) {
-      const int descriptor = events[i].data.fd;
-      if (descriptor == stop_) return;
-      if (std::ranges::find(listening_, descriptor) != listening_.end()) {
-        Accept(descriptor, to);
-      } else {
-        End(descriptor);
-      }
+      if (events[i].data.fd == stop_) return;
+      Accept(events[i].data.fd, to);
     }
   }
 }
 
-void TlsListener::Accept(int listening, grpc::experimental::ExternalConnectionAcceptor& to) {
+void TcpListener::WatchConnections() {
+  epoll_event events[64];
+  auto next = std::chrono::steady_clock::now();
+  while (true) {
+    const int count = epoll_wait(standing_, events, std::size(events), busy_.empty() ? -1 : static_cast<int>(kInspectEvery.count()));
+    for (int i = 0; i < count; ++i) {
+      const int descriptor = events[i].data.fd;
+      if (descriptor == stop_) return;
+      if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
+        End(descriptor);
+      } else {
+        busy_.push_back(descriptor);
+      }
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (busy_.empty() || now < next) continue;
+    for (const int watched : std::exchange(busy_, {})) Inspect(watched);
+    next = now + kInspectEvery;
+  }
+}
+
+void TcpListener::Accept(int listening, grpc::experimental::ExternalConnectionAcceptor& to) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   const int socket = accept4(listening, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (socket < 0) {
     // Without descriptors the connection stays in the queue, and asking at once would ask for ever.
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      log_.Add(fmt::format("no connection can be taken: {}; raise the limit of open files (LimitNOFILE, ulimit -n)", std::strerror(errno)));
+      cuts_.Add(fmt::format("no connection can be taken: {}; raise the limit of open files (LimitNOFILE, ulimit -n)", std::strerror(errno)));
       usleep(kPauseMs * 1000);
     }
     return;
   }
   const std::string peer = PeerText(address);
   const int watched = fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  const bool room = watched >= 0 && connections_.Lock()->watched.size() < max_connections_;
+  const bool room = watched >= 0 && connections_.Lock()->watched.size() < options_.max_connections;
   if (!room) {
-    log_.Add(fmt::format("connection from {}: there are {} already, and no more are taken", peer, max_connections_));
+    cuts_.Add(fmt::format("connection from {}: there are {} already, and no more are taken", peer, options_.max_connections));
     if (watched >= 0) close(watched);
     close(socket);
     return;
@@ -189,15 +219,15 @@ void TlsListener::Accept(int listening, grpc::experimental::ExternalConnectionAc
   {
     auto connections = connections_.Lock();
     connections->watched[watched] = {.peer = peer, .since = std::chrono::steady_clock::now()};
-    connections->by_peer[peer] = watched;
+    connections->by_peer.emplace(peer, watched);
   }
-  Watch(epoll_, watched, 0);  // Its end is told without being asked for.
+  Watch(standing_, watched, kSomethingCame);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
   parameters.fd = socket;
   to.HandleNewConnection(&parameters);
 }
 
-void TlsListener::End(int watched) {
+void TcpListener::End(int watched) {
   Connection ended;
   {
     auto connections = connections_.Lock();
@@ -206,20 +236,51 @@ void TlsListener::End(int watched) {
     ended = std::move(found->second);
     connections->watched.erase(found);
     // The same peer may be back already, over another descriptor.
-    const auto peer = connections->by_peer.find(ended.peer);
-    if (peer != connections->by_peer.end() && peer->second == watched) connections->by_peer.erase(peer);
+    const auto [first, last] = connections->by_peer.equal_range(ended.peer);
+    connections->by_peer.erase(std::find_if(first, last, [watched](const auto& one) { return one.second == watched; }));
   }
+  counts_.Forget(ended.peer);
+  accounts_.erase(watched);
+  std::erase(busy_, watched);  // Before another connection gets the number.
   close(watched);
-  if (ended.admitted) return;
+  if (ended.admitted || ended.cut || options_.strangers == nullptr) return;
   const std::string tls = TlsFailureSince(ended.since);
-  log_.Add(fmt::format("connection from {}: no call of it was admitted{}", ended.peer,
-                       tls.empty() ? "" : fmt::format("; TLS failed meanwhile:{}", tls)));
+  options_.strangers->Add(fmt::format("connection from {}: no call of it was admitted{}", ended.peer,
+                                      tls.empty() ? "" : fmt::format("; TLS failed meanwhile:{}", tls)));
 }
 
-void TlsListener::Admit(const std::string& peer) {
+void TcpListener::Admit(const std::string& peer) {
   auto connections = connections_.Lock();
-  const auto found = connections->by_peer.find(peer);
-  if (found != connections->by_peer.end()) connections->watched[found->second].admitted = true;
+  const auto [first, last] = connections->by_peer.equal_range(peer);
+  for (auto one = first; one != last; ++one) connections->watched[one->second].admitted = true;
+}
+
+void TcpListener::Inspect(int watched) {
+  std::string peer;
+  bool admitted = false;
+  {
+    auto connections = connections_.Lock();
+    const auto found = connections->watched.find(watched);
+    if (found == connections->watched.end() || found->second.cut) return;
+    peer = found->second.peer;
+    admitted = found->second.admitted;
+  }
+  Watch(standing_, watched, kSomethingCame, EPOLL_CTL_MOD);
+  const std::optional<TcpTraffic> traffic = TrafficOf(watched);
+  if (!traffic) return;
+  const std::optional<Sent> sent = accounts_[watched].Read(*traffic, admitted, [this, &peer] { return counts_.Of(peer); });
+  if (!sent) return;
+  if (const std::string why = Excess(*sent); !why.empty()) Cut(watched, why);
+}
+
+void TcpListener::Cut(int watched, const std::string& why) {
+  auto connections = connections_.Lock();
+  Connection& connection = connections->watched[watched];
+  connection.cut = true;
+  shutdown(watched, SHUT_RDWR);  // gRPC hears of it as of any end, once it has read what had come: some MiB, thrown away here.
+  while (recv(watched, nullptr, size_t{1} << 30, MSG_TRUNC | MSG_DONTWAIT) > 0) {
+  }
+  cuts_.Add(fmt::format("connection from {}: cut, {}", connection.peer, why));
 }
 
 }  // namespace longreach::service

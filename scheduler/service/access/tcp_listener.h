@@ -1,5 +1,5 @@
-// Takes TCP connections, of which there is a limit, and hands them to gRPC, which speaks TLS over them. So it knows, and logs,
-// from where a connection came over which no call was admitted: a stranger's, one that failed to agree on TLS, one too many.
+// Takes TCP connections, of which there is a limit, and hands them to gRPC. So it knows from where a connection came over which no
+// call was admitted (a stranger's, one that failed to agree on TLS, one too many) and cuts those that send too much.
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -15,6 +15,8 @@
 
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
+#include "scheduler/service/access/account.h"
+#include "scheduler/service/access/call_counts.h"
 #include "scheduler/service/access/refusals.h"
 #include "scheduler/service/listen.h"
 
@@ -23,11 +25,16 @@ namespace longreach::service {
 // Fewer than `wanted` where the process may not have the file descriptors for so many.
 size_t AffordableConnections(size_t wanted);
 
-class TlsListener {
+class TcpListener {
  public:
+  struct Options {
+    size_t max_connections = 0;
+    // Is told of connections that ended without an admitted call. Null: nobody is.
+    Refusals* strangers = nullptr;
+  };
   // Listens on every address that the host's name stands for. FAILED_PRECONDITION: it cannot.
-  static absl::StatusOr<std::unique_ptr<TlsListener>> Open(const ListenAddress& address, size_t max_connections, Refusals& log);
-  ~TlsListener();
+  static absl::StatusOr<std::unique_ptr<TcpListener>> Open(const ListenAddress& address, const Options& options, Refusals& cuts);
+  ~TcpListener();
 
   int port() const { return port_; }
 
@@ -43,29 +50,41 @@ class TlsListener {
   struct Connection {
     std::string peer;  // As gRPC writes it.
     bool admitted = false;
+    bool cut = false;
     std::chrono::steady_clock::time_point since;
   };
   struct Connections {
     std::map<int, Connection> watched;  // By a second descriptor of the same socket, which tells when it has ended.
-    std::unordered_map<std::string, int> by_peer;
+    std::unordered_multimap<std::string, int> by_peer;  // Several where this machine has several addresses.
   };
   class WitnessFactory;
 
-  TlsListener(size_t max_connections, Refusals& log) : max_connections_(max_connections), log_(log) {}
+  TcpListener(const Options& options, Refusals& cuts) : options_(options), cuts_(cuts) {}
   absl::Status Listen(const ListenAddress& address);
-  void Run(grpc::experimental::ExternalConnectionAcceptor& to);
+  void TakeConnections(grpc::experimental::ExternalConnectionAcceptor& to);
+  void WatchConnections();
   void Accept(int listening, grpc::experimental::ExternalConnectionAcceptor& to);
   void End(int watched);
   void Admit(const std::string& peer);
+  // Looks at a connection on which something came, and cuts it if that was too much.
+  void Inspect(int watched);
+  void Cut(int watched, const std::string& why);
 
-  const size_t max_connections_;
-  Refusals& log_;
+  const Options options_;
+  Refusals& cuts_;
   int port_ = 0;
-  int epoll_ = -1;
+  int new_ones_ = -1;  // epoll's: of the listening sockets, and of the connections.
+  int standing_ = -1;
   int stop_ = -1;
   std::vector<int> listening_;
   Synchronized<Connections> connections_;
-  std::thread thread_;
+  // Of `watching_` alone.
+  std::vector<int> busy_;  // Something came on these, and they tell of no more until they were looked at.
+  CallCounts counts_;
+  std::unordered_map<int, Account> accounts_;
+  // Apart: gRPC begins to read on the thread that hands a connection over, and goes on for as long as bytes come without a pause.
+  std::thread taking_;
+  std::thread watching_;
 };
 
 }  // namespace longreach::service
