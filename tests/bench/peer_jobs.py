@@ -1,8 +1,9 @@
 """No-op jobs on another scheduler, for peers.py, which runs this with a Python that has the peer's package:
 
-    VENV/bin/python tests/bench/peer_jobs.py ray|dask|celery|optuna --jobs N --workers N [--redis PATH]
+    VENV/bin/python tests/bench/peer_jobs.py ray|dask|celery|optuna|hyperqueue|torc --jobs N --workers N [--redis PATH] [--torc DIR]
 
-Prints one line of JSON. Each job's result is checked; the clock runs from the first submission to the last result.
+Its last line is JSON. Each job's result is checked, with HyperQueue and Torc, whose jobs are programs, what they ended with; the clock
+runs from the first submission to the last result.
 """
 import argparse
 import contextlib
@@ -10,6 +11,7 @@ import json
 import os
 import pathlib
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -103,7 +105,58 @@ def run_optuna(options):
         return timed(share * options.workers, run) | {"kept": "on disk, synced (SQLite)"}
 
 
-PEERS = {"ray": run_ray, "dask": run_dask, "celery": run_celery, "optuna": run_optuna}
+def run_hyperqueue(options):
+    from hyperqueue import Job, LocalCluster
+    from hyperqueue.cluster import WorkerConfig
+    with tempfile.TemporaryDirectory() as folder, LocalCluster(server_dir=folder) as cluster:
+        for _ in range(options.workers):
+            cluster.start_worker(WorkerConfig(cores=1))
+        client = cluster.client()
+
+        def run(count):
+            job = Job(default_workdir=folder)
+            for _ in range(count):
+                job.program(["true"], stdout=None, stderr=None)
+            client.wait_for_jobs([client.submit(job)])  # Raises where a task failed.
+            return range(count)
+
+        run(4 * options.workers)
+        return timed(options.jobs, lambda: run(options.jobs)) | {"kept": "in memory; a process for each job"}
+
+
+def run_torc(options):
+    with socket.socket() as free, tempfile.TemporaryDirectory() as folder:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        torc = [options.torc / "torc", "--url", f"http://127.0.0.1:{port}/torc-service/v1", "--format", "json"]
+        database = pathlib.Path(folder, "torc.db")
+
+        def call(*arguments):
+            done = subprocess.run([*torc, *arguments], capture_output=True, text=True, cwd=folder)
+            assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+            return done.stdout
+
+        def run(count):
+            pathlib.Path(folder, "jobs.json").write_text(json.dumps(
+                {"name": f"peer{count}", "jobs": [{"name": "job{i}", "command": "true", "parameters": {"i": f"0:{count - 1}"}}]}))
+            workflow = str(json.loads(call("create", "jobs.json"))["workflow_id"])
+            runners = [subprocess.Popen([*torc, "run", workflow, "--max-parallel-jobs", "1", "--poll-interval", "0.01", "--claim-backoff-max-secs",
+                                         "0.01", "-o", f"out{i}"], cwd=folder, stdout=subprocess.DEVNULL) for i in range(options.workers)]
+            assert all(runner.wait() == 0 for runner in runners)
+            with sqlite3.connect(database) as results:
+                done = results.execute("SELECT count(DISTINCT job_id) FROM result WHERE workflow_id = ? AND return_code = 0", [workflow])
+                return range(done.fetchone()[0])
+
+        server = [options.torc / "torc-server", "run", "--host", "127.0.0.1", "--port", str(port), "--database", database]
+        with started(server, cwd=folder):
+            while subprocess.run([*torc, "workflows", "list"], capture_output=True, cwd=folder).returncode != 0:
+                time.sleep(0.05)
+            run(4 * options.workers)
+            return timed(options.jobs, lambda: run(options.jobs)) | {"kept": "on disk, synced (SQLite); a process for each job"}
+
+
+PEERS = {"ray": run_ray, "dask": run_dask, "celery": run_celery, "optuna": run_optuna, "hyperqueue": run_hyperqueue, "torc": run_torc}
 
 if "PEER_JOBS_REDIS" in os.environ:  # Within a worker of Celery, which looks for it by name.
     app, _ = celery_app(int(os.environ["PEER_JOBS_REDIS"]))
@@ -115,6 +168,7 @@ def main():
     parser.add_argument("--jobs", type=int, required=True)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--redis", default="redis-server")
+    parser.add_argument("--torc", type=pathlib.Path)
     parser.add_argument("--storage")
     options = parser.parse_args()
     if options.peer == "optuna-part":
