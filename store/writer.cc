@@ -1,5 +1,7 @@
 #include "store/writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <future>
 #include <memory>
@@ -8,6 +10,12 @@ namespace longreach::store {
 namespace {
 
 constexpr std::chrono::microseconds kPauseAfterFailure = std::chrono::seconds(1);
+
+// Changes nothing, and yet a page is written: whether the disk takes anything.
+absl::Status WriteWhatIsThere(sql::Transaction& tx) {
+  ASSIGN_OR_RETURN(const int64_t version, tx.One<int64_t>("PRAGMA user_version"));
+  return tx.Run(fmt::format("PRAGMA user_version = {}", version)).status();
+}
 
 // Runs one event; not OK in `broken` when the whole transaction is lost.
 absl::Status RunOne(sql::Transaction& tx, Event& event, absl::Status& broken) {
@@ -32,7 +40,8 @@ absl::Status RunOne(sql::Transaction& tx, Event& event, absl::Status& broken) {
 
 }  // namespace
 
-absl::Status RunGroup(sql::Connection& connection, std::vector<Event>& events, const std::function<std::optional<Event>()>& more) {
+absl::Status RunGroup(sql::Connection& connection, std::vector<Event>& events, const std::function<std::optional<Event>()>& more,
+                      std::string* trouble) {
   std::vector<absl::Status> statuses;
   absl::Status group;
   {
@@ -47,6 +56,12 @@ absl::Status RunGroup(sql::Connection& connection, std::vector<Event>& events, c
       statuses.push_back(RunOne(*tx, events[i], group));
     }
     if (group.ok()) group = tx->Commit();
+  }
+  if (trouble != nullptr) {
+    *trouble = sql::DiskTrouble(group);
+    for (const absl::Status& status : statuses) {
+      if (trouble->empty()) *trouble = sql::DiskTrouble(status);
+    }
   }
   statuses.resize(events.size());
   for (size_t i = 0; i < events.size(); ++i) {
@@ -123,18 +138,35 @@ std::optional<Event> Writer::TakeBulk() {
   return event;
 }
 
+absl::Status Writer::RunAndTell(std::vector<Event>& group) {
+  // Of bulk events alone others may follow.
+  const bool is_bulk = std::ranges::all_of(group, &Event::bulk);
+  const auto more = [this, &group, is_bulk]() -> std::optional<Event> {
+    return is_bulk && group.size() < options_.bulk_limit ? TakeBulk() : std::nullopt;
+  };
+  std::string trouble;
+  absl::Status status = RunGroup(connection_, group, more, &trouble);
+  if (trouble != trouble_) {
+    trouble_ = trouble;
+    if (options_.on_disk) options_.on_disk(trouble_);
+  }
+  return status;
+}
+
 void Writer::Loop() {
   SteadyTime not_before{};  // A deadline whose group could not be written (disk full) comes again, but not at once.
   while (true) {
     std::optional<SteadyTime> deadline = options_.next_deadline ? options_.next_deadline() : std::nullopt;
     if (deadline.has_value()) deadline = std::max(*deadline, not_before);
+    std::optional<SteadyTime> wake = deadline;
+    if (!trouble_.empty()) wake = std::min(deadline.value_or(SteadyTime::max()), clock_.Steady() + kPauseAfterFailure);
     std::vector<Event> group;
     bool last = false;
     {
       auto queue = queue_.Lock();
       const auto has_news = [&queue] { return !queue->empty() || queue->woken || queue->stopping; };
-      if (deadline.has_value()) {
-        changed_.wait_until(queue.lock(), *deadline, has_news);
+      if (wake.has_value()) {
+        changed_.wait_until(queue.lock(), *wake, has_news);
       } else {
         changed_.wait(queue.lock(), has_news);
       }
@@ -144,13 +176,10 @@ void Writer::Loop() {
     }
     const SteadyTime now = clock_.Steady();
     if (!last && options_.at_deadline && deadline.has_value() && now >= *deadline) group.push_back(options_.at_deadline(now));
+    // A group that has nothing to write would be committed on a full disk too.
+    if (!trouble_.empty() && !last) group.push_back({.apply = WriteWhatIsThere});
     if (!group.empty()) {
-      // Of bulk events alone others may follow.
-      const bool is_bulk = std::ranges::all_of(group, &Event::bulk);
-      const auto more = [this, &group, is_bulk]() -> std::optional<Event> {
-        return is_bulk && group.size() < options_.bulk_limit ? TakeBulk() : std::nullopt;
-      };
-      if (!RunGroup(connection_, group, more).ok()) not_before = now + kPauseAfterFailure;  // Every event has been told.
+      if (!RunAndTell(group).ok()) not_before = now + kPauseAfterFailure;  // Every event has been told.
       group.clear();  // What the events hold (calls, pins) goes before the next wait.
       if (options_.after_group) options_.after_group(connection_);
     }

@@ -34,8 +34,9 @@ struct Event {
 // transaction fails (disk full, I/O error), all of the events fail with that status and nothing is written; the next group starts afresh.
 // An event that runs into a full disk fails alone only if the rest can still be committed.
 // `more`, if given, is asked after the last event, and again, for another one that goes with the group.
-// Returns the status of the commit.
-absl::Status RunGroup(sql::Connection& connection, std::vector<Event>& events, const std::function<std::optional<Event>()>& more = {});
+// Returns the status of the commit; `trouble`, if given, becomes what is wrong with the disk, of the commit or of an event.
+absl::Status RunGroup(sql::Connection& connection, std::vector<Event>& events, const std::function<std::optional<Event>()>& more = {},
+                      std::string* trouble = nullptr);
 
 struct WriterOptions {
   // At most this many events in a transaction.
@@ -50,6 +51,9 @@ struct WriterOptions {
   std::function<Event(SteadyTime now)> at_deadline{};
   // Called on the writer's thread after each group has been answered, outside of any transaction.
   std::function<void(sql::Connection&)> after_group{};
+  // Called on the writer's thread when changes cannot be written, with what is wrong with the disk, when that becomes something else, and
+  // with an empty text once they can be again, which the writer tries every second.
+  std::function<void(const std::string& trouble)> on_disk{};
 };
 
 // The thread around RunGroup. The connection is its own until it is destroyed.
@@ -84,12 +88,15 @@ class Writer {
   std::vector<Event> TakeGroup(Queue& queue) const;
   // Another bulk event, if nothing else has come meanwhile.
   std::optional<Event> TakeBulk();
+  // Runs and answers a group, and tells of the disk.
+  absl::Status RunAndTell(std::vector<Event>& group);
 
   sql::Connection& connection_;
   const Clock& clock_;
   const WriterOptions options_;
   Synchronized<Queue> queue_;
   std::condition_variable changed_;
+  std::string trouble_;  // Of the disk, as it was told last; of the writer's thread.
   std::thread thread_;
 };
 

@@ -96,20 +96,29 @@ std::string Bar(double share, int width) {
   return bar;
 }
 
-}  // namespace
-
-std::string ProgressLine(const v1::SweepUpdate& update) {
+std::string Headline(const v1::SweepUpdate& update) {
   const std::string state =
       update.sweep().state() == "live" ? "" : fmt::format(" ({})", Printable(update.sweep().state()));
   return fmt::format("{}{}: {}{}", Printable(update.sweep().name()), state, Counts(update.sweep()),
                      Speed(update));
 }
 
+std::string StoreTrouble(const v1::SweepUpdate& update) {
+  return fmt::format("the store takes nothing: {}; it goes on by itself", Printable(update.store_trouble()));
+}
+
+}  // namespace
+
+std::string ProgressLine(const v1::SweepUpdate& update) {
+  return Headline(update) + (update.store_trouble().empty() ? "" : "; " + StoreTrouble(update));
+}
+
 std::vector<std::string> ProgressBlock(const v1::SweepUpdate& update, int width) {
-  std::vector<std::string> lines = {ProgressLine(update)};
+  std::vector<std::string> lines = {Headline(update)};
   const double share = Share(update);
   lines.push_back(
       fmt::format("{} {:.1f} %", Bar(share, std::clamp(width - 12, 10, 60)), std::floor(share * 1000) / 10));
+  if (!update.store_trouble().empty()) lines.push_back(StoreTrouble(update));
   for (const std::string& line : RunningLines(update)) lines.push_back(line);
   for (std::string& line : lines) line = CutToWidth(line, width);
   return lines;

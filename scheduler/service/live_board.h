@@ -1,6 +1,6 @@
 // What is known of the running attempts and the workers right now, between two writes to the store: for answers that people
 // read, never for a decision. The engine fills it (an attempt when its lease is given, at each Synchronize, and at its end; a worker at
-// each Synchronize, and when it leaves or its lease term runs out); the reading handlers take copies. Lost with the process, without
+// each Synchronize, and when it leaves or its lease term runs out), and the writer tells of its disk; the reading handlers take copies. Lost with the process, without
 // harm: workers tell everything again within seconds.
 #pragma once
 
@@ -31,6 +31,7 @@ class LiveBoard {
   struct State {
     std::map<int64_t, LiveAttempt> attempts;    // By attempt.
     std::map<std::string, WallTime> workers;    // Those that are there, by id, with the time of the last call.
+    std::string store_trouble;                  // What is wrong with the store's disk; empty: nothing.
   };
 
   // Adds or replaces.
@@ -41,6 +42,8 @@ class LiveBoard {
   void SetWorker(const std::string& worker, WallTime seen_at) { state_.Lock()->workers.insert_or_assign(worker, seen_at); }
   // It has left, or has not called for a whole lease term.
   void RemoveWorker(const std::string& worker) { state_.Lock()->workers.erase(worker); }
+
+  void SetStoreTrouble(const std::string& trouble) { state_.Lock()->store_trouble = trouble; }
 
   State Read() const { return *state_.Lock(); }
 

@@ -138,6 +138,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     (void)store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo);
     p->log_keeper->AfterGroup();
   };
+  writing.on_disk = [p](const std::string& trouble) {
+    p->engine->board().SetStoreTrouble(trouble);
+    fmt::print(stderr, "{}\n", trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
+  };
   p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
   p->workforce = std::make_unique<Workforce>(kThreads);
   p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer, *p->workforce);

@@ -47,6 +47,20 @@ int Bind(sqlite3_stmt* statement, int index, std::string_view value) {
 
 }  // namespace internal
 
+namespace {
+
+// In the payload of a status, so that it goes with it through callers that know nothing of disks.
+constexpr char kDiskTrouble[] = "longreach/disk";
+
+absl::Status WithDiskTrouble(absl::Status status, std::string_view trouble) {
+  status.SetPayload(kDiskTrouble, absl::Cord(std::string(trouble)));
+  return status;
+}
+
+}  // namespace
+
+std::string DiskTrouble(const absl::Status& status) { return std::string(status.GetPayload(kDiskTrouble).value_or(absl::Cord())); }
+
 absl::Status StatusOfCode(int code, std::string_view message, std::string_view what) {
   const std::string text = fmt::format("{}: {} (SQLite {})", what, message, code);
   switch (code) {
@@ -63,15 +77,16 @@ absl::Status StatusOfCode(int code, std::string_view message, std::string_view w
     case SQLITE_DONE:
       return absl::OkStatus();
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(fmt::format("{}: the disk is full", what));
+      return WithDiskTrouble(absl::ResourceExhaustedError(fmt::format("{}: the disk is full", what)), "the disk is full");
     case SQLITE_NOMEM:
       return absl::ResourceExhaustedError(fmt::format("{}: out of memory", what));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::DataLossError(text);
+    case SQLITE_IOERR:
+      return WithDiskTrouble(absl::UnavailableError(text), fmt::format("its disk cannot be read or written ({})", message));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-    case SQLITE_IOERR:
     case SQLITE_PROTOCOL:
       return absl::UnavailableError(text);
     case SQLITE_PERM:

@@ -31,6 +31,8 @@ namespace longreach::sql {
 
 // The status of an SQLite result code. `what` says what was being done.
 absl::Status StatusOfCode(int code, std::string_view message, std::string_view what);
+// What is wrong with the disk, where a status says that it is full or cannot be read or written; empty for all other errors.
+std::string DiskTrouble(const absl::Status& status);
 
 namespace internal {
 struct Handle;  // The open database and its prepared statements.

@@ -130,8 +130,8 @@ def throughput(size, workers):
             for _ in range(workers):
                 Worker(home, scheduler)
             wait_for_workers(scheduler, workers)
+        before = cpu_s(scheduler)  # Jobs are done while others are resumed.
         cli(home, scheduler, "resume", "throughput")
-        before = cpu_s(scheduler)
         if not HAS_WORKER:
             FakeWorkers(home, scheduler, "--noop", "--slots", "256", "--workers", workers, "--connections", "own", "--until-idle").figures(PATIENCE_S)
         cli(home, scheduler, "wait", "throughput")

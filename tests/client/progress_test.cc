@@ -37,6 +37,17 @@ TEST(ProgressTest, SaysStatesSpeedAndTimeLeft) {
   EXPECT_EQ(ProgressLine(paused), "mine (paused): 12/945 done, 933 queued, 3 failed");
 }
 
+TEST(ProgressTest, SaysWhyTheStoreTakesNothing) {
+  v1::SweepUpdate update = Update(12, 9);
+  update.set_store_trouble("the disk is full\x1b[2J");
+
+  EXPECT_EQ(ProgressLine(update),
+            "mine: 12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left; "
+            "the store takes nothing: the disk is full\\x1b[2J; it goes on by itself");
+  // On a line of its own, which a narrow terminal shows whole.
+  EXPECT_EQ(ProgressBlock(update, 80).at(2), "the store takes nothing: the disk is full\\x1b[2J; it goes on by itself");
+}
+
 TEST(ProgressTest, InAPipeWritesALineAtChangesAndTheLastState) {
   std::ostringstream out;
   ProgressView view(out, {.line_every = std::chrono::hours(1)});

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 import harness
-from harness import Scheduler, Worker, check_ledger, curves, messages, query, results, until
+from harness import Scheduler, Worker, check_ledger, curves, messages, query, results, run_cli, until
 from played_worker import PlayedWorker
 
 MEGABYTES = 8
@@ -92,14 +92,17 @@ def test_a_full_disk_under_the_store(home, fault):
                 assert report.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, report
                 refused += 1
             refused += len(errors)
-            # It can still be looked at.
+            # It can still be looked at, and says what is wrong with it.
             assert len(stub.ListSweeps(messages("api").ListSweepsRequest(), timeout=60).sweeps) >= 1
+            until(lambda: refusal(lambda: stub.SubmitSweep(sweep(f"refused-{number}", 300), timeout=60)) is not None
+                  and "the store takes nothing: the disk is full" in run_cli(home, "status", scheduler=scheduler).out, "the disk is told to be full")
 
             ballast.unlink()
             freed = time.monotonic()
             until(lambda: refusal(lambda: worker.synchronize(finished=[worker.success(lease, 0.5)])) is None,
                   "the report is taken")
             slowest = max(slowest, time.monotonic() - freed)
+            until(lambda: "the store takes nothing" not in run_cli(home, "status", scheduler=scheduler).out, "the trouble is over")
             assert query(scheduler.store, "SELECT outcome FROM attempts WHERE id = ?", lease.attempt) == [("succeeded",)]
         scheduler.stop()
         names = {name for (name,) in query(scheduler.store, "SELECT name FROM sweeps")}

@@ -44,6 +44,29 @@ TEST_F(WriterTest, AGroupIsAnsweredOnlyAfterAllOfItIsCommitted) {
   EXPECT_THAT(seen_, ElementsAre("a,b,c", "a,b,c", "a,b,c"));
 }
 
+TEST_F(WriterTest, AFullDiskIsToldOnceAndSoIsThatItIsNot) {
+  std::vector<std::string> told;
+  std::promise<void> full, free;
+  SystemClock clock;
+  const WriterOptions options{.on_disk = [&](const std::string& trouble) {
+    told.push_back(trouble);
+    (trouble.empty() ? free : full).set_value();
+  }};
+  // As many pages as there are.
+  ASSERT_OK(test_.db().Execute("PRAGMA max_page_count = 1"));
+  Writer writer(test_.db(), clock, options);
+
+  EXPECT_OK(writer.Run([](sql::Transaction& tx) { return tx.Run("INSERT INTO notes VALUES ('small')").status(); }));
+  const absl::Status refused =
+      writer.Run([](sql::Transaction& tx) { return tx.Run("INSERT INTO notes VALUES (hex(zeroblob(100000)))").status(); });
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  full.get_future().wait();
+  free.get_future().wait();  // Without anybody's asking: the page that it tries with is there already.
+  writer.Stop();
+  EXPECT_THAT(told, ElementsAre("the disk is full", ""));
+}
+
 TEST_F(WriterTest, BulkEventsTakeTurnsWithOthersAndGoTogetherElse) {
   std::vector<size_t> groups;
   std::promise<void> begun, all_there;
