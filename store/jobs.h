@@ -32,7 +32,7 @@ struct Requirement {
   std::string encoding{};
   int encoding_revision = 1;
   int model_revision = 1;
-  std::string data{};  // Name of a data set; empty: none.
+  std::string data{};  // Names of data sets, as the scheduler joins them; empty: none.
   bool operator==(const Requirement&) const = default;
 };
 

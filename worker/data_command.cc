@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,10 +13,14 @@
 #include "proto/base/text.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/import_images.h"
+#include "worker/data/import_model.h"
 #include "worker/data/import_text.h"
+#include "worker/data/import_tokens.h"
 #include "worker/data/progress.h"
 #include "worker/data/recipes.h"
 #include "worker/data/staging.h"
+#include "worker/tokenizer/sentence_pieces.h"
+#include "worker/trainer/train.h"
 
 namespace longreach {
 namespace {
@@ -39,8 +44,14 @@ int64_t Images(const std::vector<data::ShardEntry>& shards) {
   return images;
 }
 
-// "90000000 + 5000000 + 5000000 bytes", "1281167 + 50000 images of 1000 classes at 22x22,45x44".
+// "90000000 + 5000000 + 5000000 bytes", "1281167 + 50000 images of 1000 classes at 22x22,45x44", "20 + 3 documents, 70000 tokens of
+// 32000", "22 layers of width 2048, ..., no positions".
 std::string Contents(const data::Manifest& manifest) {
+  if (manifest.kind == data::Kind::kModel) return manifest.description + (manifest.nope ? ", no positions" : ", rotary positions");
+  if (manifest.kind == data::Kind::kTokens) {
+    return fmt::format("{} + {} documents, {} tokens of {}", manifest.train.end - manifest.train.begin, manifest.test.end - manifest.test.begin,
+                       manifest.tokens, manifest.vocabulary);
+  }
   if (manifest.kind == data::Kind::kText) {
     return fmt::format("{} + {} + {} bytes", manifest.train.end - manifest.train.begin, manifest.valid.end - manifest.valid.begin,
                        manifest.test.end - manifest.test.begin);
@@ -57,7 +68,7 @@ Json JsonOf(const data::Manifest& manifest) {
                {"contents", Contents(manifest)},
                {"source", manifest.source},
                {"imported_at", manifest.imported_at}};
-  if (manifest.kind == data::Kind::kImages) json["skipped"] = manifest.skipped;
+  if (manifest.kind == data::Kind::kImages || manifest.kind == data::Kind::kTokens) json["skipped"] = manifest.skipped;
   return json;
 }
 
@@ -90,6 +101,8 @@ struct DataCommand::Options {
   CLI::App* text = nullptr;
   CLI::App* images = nullptr;
   CLI::App* synthetic = nullptr;
+  CLI::App* model = nullptr;
+  CLI::App* tokens = nullptr;
   CLI::App* ensure = nullptr;
   CLI::App* list = nullptr;
   CLI::App* check = nullptr;
@@ -110,6 +123,11 @@ struct DataCommand::Options {
   bool quiet = false;
   data::ImagesImport images_import;
   data::SyntheticImages synthetic_images;
+  bool nope = false;
+  bool link = false;
+  std::string tokenizer;
+  data::TokenImport token_import;
+  std::vector<int> token_split = {90, 10};
 
   bool json() const { return output == "json"; }
   void AddCommon(CLI::App& app) {
@@ -131,6 +149,8 @@ struct DataCommand::Options {
   }
 
   absl::StatusOr<data::Manifest> Import() const;
+  absl::StatusOr<data::Manifest> ImportModel() const;
+  absl::StatusOr<data::Manifest> ImportTokens() const;
   int Ensure() const;
   void SayWhatIsMade() const;
   int List() const;
@@ -170,7 +190,8 @@ DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) 
   o.synthetic->add_option("--train", o.synthetic_images.train, "Training images")->capture_default_str();
   o.synthetic->add_option("--valid", o.synthetic_images.valid, "Validation images")->capture_default_str();
   o.synthetic->add_option("--seed", o.synthetic_images.seed, "Another seed gives other images")->capture_default_str();
-  for (CLI::App* kind : {o.text, o.images, o.synthetic}) {
+  AddModelAndTokens();
+  for (CLI::App* kind : {o.text, o.images, o.synthetic, o.model, o.tokens}) {
     o.AddName(*kind);
     o.AddCommon(*kind);
   }
@@ -194,6 +215,22 @@ DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) 
   for (CLI::App* command : {o.ensure, o.list, o.check, o.remove, o.show}) o.AddCommon(*command);
 }
 
+void DataCommand::AddModelAndTokens() {
+  Options& o = *options_;
+  o.model = o.import->add_subcommand("model", "A published LLaMA-type model, in a folder as Hugging Face keeps it");
+  o.model->add_option("DIR", o.source_folder, "config.json, model.safetensors or its shards and, if it is there, tokenizer.model")->required();
+  o.model->add_flag("--nope", o.nope, "It was trained without positions, which its config.json does not say");
+  o.model->add_flag("--link", o.link, "Hard links in place of copies: no space taken, but who changes the files changes the data set");
+  o.tokens = o.import->add_subcommand("tokens", "Texts, one document per file or JSON line, or packed files: a corpus of tokens");
+  o.tokens->add_option("PATH", o.sources, "Files, or folders of them: text, *.jsonl, TinyLlama's packed *.bin");
+  o.tokens->add_option("--tokenizer", o.tokenizer, "tokenizer.model, a folder that has one, or an imported model")->type_name("PATH");
+  o.tokens->add_option("--test", o.token_import.test_sources, "What to test on; PATH is for training then")->delimiter(',')->type_name("PATH,...");
+  o.tokens->add_option("--split", o.token_split, "Per cent of the tokens for training and test, from the front, cut between documents")
+      ->delimiter(',')->expected(2)->type_name("A,B")->capture_default_str();
+  o.tokens->add_option("--text-field", o.token_import.text_field, "Of a JSON line: where its text is")->capture_default_str();
+  o.tokens->add_option("--vocabulary", o.token_import.vocabulary, "Ids of the models that shall read it [those of the tokenizer]");
+}
+
 DataCommand::~DataCommand() = default;
 
 bool DataCommand::chosen() const { return options_->data->parsed(); }
@@ -203,6 +240,8 @@ absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
   if (text->parsed()) {
     return data::ImportText({.folder = folder, .name = name, .sources = sources, .split = {split[0], split[1], split[2]}}, progress);
   }
+  if (model->parsed()) return ImportModel();
+  if (tokens->parsed()) return ImportTokens();
   ASSIGN_OR_RETURN(const data::ShardImport shards, Shards());
   if (images->parsed()) {
     return data::ImportImages({.folder = folder, .name = name, .source = source_folder, .listing = images_import.listing, .shards = shards},
@@ -213,6 +252,42 @@ absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
   wanted.name = name;
   wanted.shards = shards;
   return data::MakeSyntheticImages(wanted, progress);
+}
+
+absl::StatusOr<data::Manifest> DataCommand::Options::ImportModel() const {
+  ASSIGN_OR_RETURN(const trainer::ModelFolder checked, trainer::CheckModelFolder(source_folder));
+  data::ProgressBar progress;
+  return data::ImportModel({.folder = folder,
+                            .name = name,
+                            .source = source_folder,
+                            .files = checked.files,
+                            .description = checked.description,
+                            .nope = nope || checked.nope,
+                            .link = link},
+                           progress);
+}
+
+absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
+  data::TokenImport wanted = token_import;
+  wanted.folder = folder;
+  wanted.name = name;
+  wanted.sources = sources;
+  wanted.split = {token_split[0], token_split[1]};
+  if (sources.empty() && wanted.test_sources.empty()) return absl::InvalidArgumentError("no file was given; name those to train on, or --test");
+  std::unique_ptr<tokenizer::SentencePieces> pieces;
+  if (!tokenizer.empty()) {
+    std::error_code error;
+    std::filesystem::path file = tokenizer;
+    if (!std::filesystem::exists(file, error) && data::CheckName(tokenizer).ok()) file = folder / tokenizer;
+    if (std::filesystem::is_directory(file, error)) {
+      // It knows what to do about a folder without one.
+      if (!std::filesystem::exists(file / "tokenizer.model", error)) return longreach::tokenizer::TokenizerOfFolder(file, {}).status();
+      file /= "tokenizer.model";
+    }
+    ASSIGN_OR_RETURN(pieces, longreach::tokenizer::SentencePieces::Start(file));
+  }
+  data::ProgressBar progress;
+  return data::ImportTokens(wanted, pieces.get(), progress);
 }
 
 int DataCommand::Options::Ensure() const {

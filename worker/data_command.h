@@ -22,6 +22,8 @@ class DataCommand {
   int Run() const;
 
  private:
+  void AddModelAndTokens();
+
   struct Options;
   std::unique_ptr<Options> options_;
 };

@@ -22,6 +22,8 @@ class Data final : public Command {
             "longreach data import text enwik8.zip --name enwik8\n"
             "longreach data import images ILSVRC2012 --name imagenet\n"
             "longreach data import text *.txt --name novels --split 80,10,10\n"
+            "longreach data import model TinyLlama-1.1B --name tinyllama\n"
+            "longreach data import tokens --test pg19/test --tokenizer tinyllama --name pg19\n"
             "longreach data ensure debian-text\n"
             "longreach data check"};
   }
@@ -47,7 +49,18 @@ class Data final : public Command {
     for (CLI::App* kind : {&images, &synthetic}) {
       Value(*kind, "--sizes", "SIZES", "Sizes to keep, ROWSxCOLUMNS [22x22,22x23,45x44,45x45]");
     }
-    for (CLI::App* kind : {&text, &images, &synthetic}) {
+    CLI::App& model = Add(import, "model", "A published LLaMA-type model, in a folder as Hugging Face keeps it");
+    Value(model, "DIR", "TEXT", "config.json, model.safetensors or its shards and, if it is there, tokenizer.model")->required();
+    Switch(model, "--nope", "It was trained without positions, which its config.json does not say");
+    Switch(model, "--link", "Hard links in place of copies: no space taken, but who changes the files changes the data set");
+    CLI::App& tokens = Add(import, "tokens", "Texts, one document per file or JSON line, or packed files: a corpus of tokens");
+    Many(tokens, "PATH", "Files, or folders of them: text, *.jsonl, TinyLlama's packed *.bin");
+    Value(tokens, "--tokenizer", "PATH", "tokenizer.model, a folder that has one, or an imported model");
+    Value(tokens, "--test", "PATH,...", "What to test on; PATH is for training then");
+    Value(tokens, "--split", "A,B", "Per cent of the tokens for training and test, from the front, cut between documents [90,10]");
+    Value(tokens, "--text-field", "NAME", "Of a JSON line: where its text is [text]");
+    Value(tokens, "--vocabulary", "N", "Ids of the models that shall read it [those of the tokenizer]");
+    for (CLI::App* kind : {&text, &images, &synthetic, &model, &tokens}) {
       Value(*kind, "--name", "NAME", "The data set's name, as sweeps call it under 'data'")->required();
     }
 

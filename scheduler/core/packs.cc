@@ -31,20 +31,26 @@ std::string WhyProgramUnable(const Needs& needs, const v1::Abilities& abilities)
   return "";
 }
 
+// What is missing of a data set; empty: nothing, or none is needed.
+std::string MissingData(const std::string& name, const std::string& sha256, const v1::Abilities& abilities) {
+  if (name.empty()) return "";
+  for (const v1::DataSet& data : abilities.data_sets()) {
+    if (data.name() != name) continue;
+    if (data.sha256() == sha256) return "";
+    return fmt::format("has other bytes under the data set '{}': {} instead of {}; import the same files there, or those under another name", name,
+                       ShortId(data.sha256()), ShortId(sha256));
+  }
+  return fmt::format("has no data set '{}'; 'longreach data import' or 'longreach data ensure' on its machine brings it", name);
+}
+
 }  // namespace
 
 std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
   if (std::string why = WhyProgramUnable(needs, abilities); !why.empty()) {
     return abilities.build().empty() ? why : fmt::format("{}; its build is {}", why, abilities.build());
   }
-  if (needs.data.empty()) return "";
-  for (const v1::DataSet& data : abilities.data_sets()) {
-    if (data.name() != needs.data) continue;
-    if (data.sha256() == needs.data_sha256) return "";
-    return fmt::format("has other bytes under the data set '{}': {} instead of {}; import the same files there, or those under another name",
-                       needs.data, ShortId(data.sha256()), ShortId(needs.data_sha256));
-  }
-  return fmt::format("has no data set '{}'; 'longreach data import' or 'longreach data ensure' on its machine brings it", needs.data);
+  std::string why = MissingData(needs.data, needs.data_sha256, abilities);
+  return why.empty() ? MissingData(needs.model, needs.model_sha256, abilities) : why;
 }
 
 bool ComesBefore(const GroupHead& a, const GroupHead& b) { return a.priority != b.priority ? a.priority > b.priority : a.first < b.first; }

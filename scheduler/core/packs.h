@@ -22,6 +22,8 @@ struct Needs {
   int model_revision = 1;
   std::string data = {};         // Name of a data set; empty: none.
   std::string data_sha256 = {};  // What the store binds the name to; empty: nothing yet.
+  std::string model = {};        // The same of the published model that it begins with.
+  std::string model_sha256 = {};
 };
 
 // Why a worker cannot do such work, as a sentence's end ("has no task 'x'"); empty: it can.

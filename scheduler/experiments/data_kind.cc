@@ -40,6 +40,16 @@ v1::JobSpec DataDefaults() {
   return job;
 }
 
+void CheckDataName(std::string_view field, const std::string& name, Checks& checks) {
+  if (name.size() > 64) checks.Refuse(fmt::format("{}: a name of {} characters; at most 64", field, name.size()));
+  const bool good = name.front() != '.' && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
+  if (!good) {
+    checks.Refuse(fmt::format("{}: '{}' cannot be a data set's name\n  'longreach list data' shows those that workers have", field, name));
+  }
+}
+
 double BlockFlops(const v1::Model& model, double layers, double tape, double pairs) {
   const double d = model.embedding_dim();
   return layers * (tape * (8 * d * d + 4 * d * model.mlp_dim()) + 4 * d * pairs);
@@ -78,7 +88,7 @@ absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view pre
   const Settings settings = Whole(sweep);
   CheckSettings(settings, checks);
   checks.Range("evaluation.examples", settings.evaluation.examples(), 0, kMaxSize);
-  if (sweep.data().size() > 64) checks.Refuse(fmt::format("data: a name of {} characters; at most 64", sweep.data().size()));
+  if (!sweep.data().empty()) CheckDataName("data", sweep.data(), checks);
   CheckOwn(settings, checks);
   RETURN_IF_ERROR(checks.status());
   std::vector<Tape> tapes;

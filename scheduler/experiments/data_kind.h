@@ -43,6 +43,9 @@ class DataKind : public Kind {
 // A sweep of such a kind that all of them begin with: sizes of 8 blocks of width 256, a million updates.
 v1::JobSpec DataDefaults();
 
+// Refuses what no import calls a data set. `name` is not empty.
+void CheckDataName(std::string_view field, const std::string& name, Checks& checks);
+
 // FLOP of a stack of blocks over `tape` tokens of which `pairs` attend.
 double BlockFlops(const v1::Model& model, double layers, double tape, double pairs);
 

@@ -1,5 +1,6 @@
-// The experiment kind "llama": a LLaMA decoder over bytes, with rotary positions (rope) or none (none, "NoPE"), pretrained, tuned
-// or only evaluated beyond its training length. docs/models.md says what it computes. Defaults are those of TinyLlama-120M.
+// The experiment kind "llama": a LLaMA decoder over bytes, or a published one over its tokens, with rotary positions (rope) or none
+// (none, "NoPE"), pretrained, tuned or only evaluated beyond its training length. docs/models.md says what it computes. Defaults are
+// those of TinyLlama-120M.
 // Source: arXiv:2404.12224; lit_gpt/config.py of jzhang38/TinyLlama.
 #include <algorithm>
 #include <cmath>
@@ -17,6 +18,9 @@ const Kind& Llama();
 namespace {
 
 constexpr double kBytes = 256;
+// Of the LLaMA models whose folders are read: what a plan counts with.
+constexpr double kTokens = 32'000;
+constexpr std::string_view kTokensTask = "tokens";
 // The last twentieth of enwik8.
 constexpr double kTestBytes = 5e6;
 
@@ -31,6 +35,7 @@ v1::JobSpec MakeDefaults() {
   model.set_kv_heads(1);
   model.set_rope_theta(10'000);
   model.set_attention_scale(1);
+  model.set_folder("");
   v1::Positions& positions = *job.mutable_positions();
   positions.set_rope_scaling("none");
   positions.set_rope_factor(1);
@@ -64,7 +69,7 @@ bool NeedsOriginalLength(const v1::Positions& positions) {
   return positions.rope_scaling() == "dynamic" || positions.rope_scaling() == "yarn";
 }
 
-void CheckScaling(const v1::Positions& positions, Checks& checks) {
+void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks) {
   CheckWord("positions.rope_scaling", positions.rope_scaling(), {"dynamic", "linear", "none", "ntk", "yarn"}, checks);
   const bool scaled = positions.rope_scaling() != "none";
   if (!std::isfinite(positions.rope_factor()) || (scaled && positions.rope_factor() <= 1) || (!scaled && positions.rope_factor() != 1)) {
@@ -73,7 +78,8 @@ void CheckScaling(const v1::Positions& positions, Checks& checks) {
                               scaled ? "set a factor above 1" : "leave the factor out, or set positions.rope_scaling"));
   }
   checks.Range("positions.original_length", positions.original_length(), 0, kMaxSize);
-  if (NeedsOriginalLength(positions) && positions.original_length() == 0) {
+  // A folder's config.json has it.
+  if (NeedsOriginalLength(positions) && positions.original_length() == 0 && !folder) {
     checks.Refuse(fmt::format("positions.original_length: '{}' needs the length that the model was trained at\n  set it",
                               positions.rope_scaling()));
   }
@@ -155,6 +161,27 @@ void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
   }
 }
 
+// The sizes of a folder's model are its own; a sweep may say them, for a plan to count with.
+void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
+  const v1::Model& model = sweep.model();
+  for (const std::string& task : sweep.axes().task()) {
+    if (model.folder().empty() == (task != kTokensTask)) continue;
+    checks.Refuse(model.folder().empty() ? "model.folder: the task 'tokens' is for a published model\n  set the data set that holds it, or take the task 'bytes'"
+                                         : fmt::format("axes.task: '{}': the model of '{}' reads ids of its tokenizer\n  take the task 'tokens'", task,
+                                                       model.folder()));
+  }
+  if (model.folder().empty()) return;
+  CheckDataName("model.folder", model.folder(), checks);
+  const int given = model.has_layers() + model.has_embedding_dim() + model.has_heads() + model.has_kv_heads() + model.has_mlp_dim();
+  if (given != 0 && given != 5) {
+    checks.Refuse(fmt::format("model: {} of layers, embedding_dim, heads, kv_heads and mlp_dim are given beside model.folder\n"
+                              "  leave them out, or give all of them: the sizes in the folder's config.json", given));
+  }
+  if (!sweep.evaluation().passkey_lengths().empty()) {
+    checks.Refuse("evaluation.passkey_lengths: passkeys are asked for in bytes, not in tokens\n  leave them out");
+  }
+}
+
 bool HasInput(const v1::SweepSpec& sweep, std::string_view name) {
   return std::ranges::any_of(sweep.inputs(), [name](const v1::Input& input) { return input.name() == name; });
 }
@@ -169,10 +196,12 @@ class LlamaKind final : public DataKind {
   }
 
   absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const override {
-    RETURN_IF_ERROR(DataKind::Validate(sweep, prefix));
     Checks checks(prefix);
-    if (sweep.training().trainable() == "head_scales" && !HasInput(sweep, "weights")) {
-      checks.Refuse("training.trainable: 'head_scales' leaves all weights as they are drawn\n  give an input 'weights'");
+    CheckFolder(sweep, checks);
+    RETURN_IF_ERROR(checks.status());
+    RETURN_IF_ERROR(DataKind::Validate(sweep, prefix));
+    if (sweep.training().trainable() == "head_scales" && !HasInput(sweep, "weights") && sweep.model().folder().empty()) {
+      checks.Refuse("training.trainable: 'head_scales' leaves all weights as they are drawn\n  give an input 'weights', or model.folder");
     }
     if (HasInput(sweep, "attention_scale") && sweep.model().has_attention_scale()) {
       checks.Refuse("model.attention_scale: is given, and the input 'attention_scale' measures it\n  leave one of the two out");
@@ -190,7 +219,9 @@ class LlamaKind final : public DataKind {
   }
 
   void Complete(v1::JobSpec& job) const override {
+    const v1::Model given = job.model();
     DataKind::Complete(job);
+    CompleteFolder(given, *job.mutable_model());
     v1::Positions& positions = *job.mutable_positions();
     if (job.encoding() != "rope") {
       job.mutable_model()->clear_rope_theta();
@@ -218,6 +249,13 @@ class LlamaKind final : public DataKind {
 
   Cost CostOf(const v1::JobSpec& job) const override {
     Cost cost = DataKind::CostOf(job);
+    // A corpus of tokens has any number of them.
+    if (job.task() == kTokensTask) {
+      for (const int length : job.evaluation().lengths()) {
+        const double more = job.evaluation().examples() - TestExamples(length);
+        cost.flops += std::max(more, 0.0) * ForwardFlops(job.model(), length);
+      }
+    }
     // Generating a key costs next to nothing beside reading its prompt.
     const v1::Evaluation& evaluation = job.evaluation();
     const double prompts = static_cast<double>(evaluation.passkey_depths()) * evaluation.passkey_tests();
@@ -235,6 +273,10 @@ class LlamaKind final : public DataKind {
     }
     RETURN_IF_ERROR(CheckWeightsInput(input, maker, job, prefix));
     Checks checks("");
+    if (maker.model().folder() != job.model().folder()) {
+      checks.Refuse(fmt::format("{}.from.model.folder: '{}' there and '{}' here, so its parameters do not fit\n  give both jobs the same", field,
+                                maker.model().folder(), job.model().folder()));
+    }
     CheckSame(input, "model.kv_heads", maker.model().kv_heads(), job.model().kv_heads(), prefix, checks);
     return checks.status();
   }
@@ -260,24 +302,38 @@ class LlamaKind final : public DataKind {
     }
     if (model.dropout() != 0) checks.Refuse("model.dropout: this model has none\n  leave it out");
     if (model.break_symmetry()) checks.Refuse("model.break_symmetry: true: this model looks back only\n  leave it out");
-    CheckScaling(settings.positions, checks);
+    CheckScaling(settings.positions, !model.folder().empty(), checks);
     CheckTuning(settings.training, checks);
     CheckTests(settings.evaluation, checks);
   }
   int64_t TapeOf(const v1::Model&, int length) const override { return length; }
   double ForwardFlops(const v1::Model& model, int length) const override {
     const double d = model.embedding_dim(), tape = length;
-    return model.layers() * (tape * 2 * BlockMatrices(model) + 2 * d * tape * tape) + tape * 2 * d * kBytes;
+    return model.layers() * (tape * 2 * BlockMatrices(model) + 2 * d * tape * tape) + tape * 2 * d * Vocabulary(model);
   }
   double Parameters(const v1::Model& model) const override {
     const double d = model.embedding_dim();
-    return model.layers() * (BlockMatrices(model) + 2 * d + model.heads()) + 2 * d * kBytes + d;
+    return model.layers() * (BlockMatrices(model) + 2 * d + model.heads()) + 2 * d * Vocabulary(model) + d;
   }
   double TestExamples(int length) const override { return std::floor(kTestBytes / length); }
 
  private:
-  // Queries and outputs, keys and values, the three matrices of the MLP.
+  static double Vocabulary(const v1::Model& model) { return model.folder().empty() ? kBytes : kTokens; }
+
+  // Sizes that nobody gave are the folder's.
+  static void CompleteFolder(const v1::Model& given, v1::Model& model) {
+    if (model.folder().empty()) return model.clear_folder();
+    if (!given.has_layers()) model.clear_layers();
+    if (!given.has_embedding_dim()) model.clear_embedding_dim();
+    if (!given.has_heads()) model.clear_heads();
+    if (!given.has_kv_heads()) model.clear_kv_heads();
+    if (!given.has_mlp_dim()) model.clear_mlp_dim();
+    if (!given.has_rope_theta()) model.clear_rope_theta();
+  }
+
+  // Queries and outputs, keys and values, the three matrices of the MLP. 0: the sizes are a folder's, which is with the workers.
   static double BlockMatrices(const v1::Model& model) {
+    if (model.heads() == 0) return 0;
     const double d = model.embedding_dim();
     return 2 * d * d + 2 * d * d * model.kv_heads() / model.heads() + 3 * d * model.mlp_dim();
   }

@@ -127,7 +127,8 @@ void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& check
   const auto& [model, positions, training, evaluation] = settings;
   for (const auto& [field, is_set] :
        {std::pair("model.kv_heads", model.has_kv_heads()), std::pair("model.rope_theta", model.has_rope_theta()),
-        std::pair("model.attention_scale", model.has_attention_scale()), std::pair("positions.rope_scaling", positions.has_rope_scaling()),
+        std::pair("model.attention_scale", model.has_attention_scale()), std::pair("model.folder", model.has_folder()),
+        std::pair("positions.rope_scaling", positions.has_rope_scaling()),
         std::pair("positions.rope_factor", positions.has_rope_factor()),
         std::pair("positions.original_length", positions.has_original_length()),
         std::pair("training.warmup_steps", training.has_warmup_steps()), std::pair("training.final_rate", training.has_final_rate()),
@@ -228,7 +229,7 @@ void CheckAttentionFits(const Settings& settings, std::span<const Tape> tapes, C
 
 void CheckSomethingToDo(const v1::SweepSpec& sweep, const Settings& settings, Checks& checks) {
   const bool weights = std::ranges::any_of(sweep.inputs(), [](const v1::Input& input) { return input.name() == "weights"; });
-  if (settings.training.steps() == 0 && !weights) {
+  if (settings.training.steps() == 0 && !weights && settings.model.folder().empty()) {
     checks.Refuse("training.steps: 0 steps train nothing\n  set training.steps, or give an input 'weights' to evaluate");
   }
 }

@@ -69,13 +69,25 @@ absl::StatusOr<Usable> UsableOf(sql::Transaction& tx, std::vector<store::JobRow>
   return usable;
 }
 
-absl::Status AddData(sql::Connection& db, const std::string& name, v1::Lease& lease) {
-  if (name.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::optional<store::DataSetRow> data_set, store::FindDataSet(db, name));
-  if (!data_set) return absl::InternalError(fmt::format("a lease for the data set '{}', which the store does not know", name));
-  lease.mutable_data()->set_name(data_set->name);
-  lease.mutable_data()->set_sha256(data_set->sha256);
-  lease.mutable_data()->set_bytes(data_set->bytes);
+// The data set of that name, as the store knows it.
+absl::StatusOr<v1::DataSet> DataOf(sql::Connection& db, const std::string& name) {
+  ASSIGN_OR_RETURN(std::optional<store::DataSetRow> row, store::FindDataSet(db, name));
+  if (!row) return absl::InternalError(fmt::format("a lease for the data set '{}', which the store does not know", name));
+  v1::DataSet data;
+  data.set_name(row->name);
+  data.set_sha256(row->sha256);
+  data.set_bytes(row->bytes);
+  return data;
+}
+
+absl::Status AddData(sql::Connection& db, const store::Requirement& requirement, v1::Lease& lease) {
+  const DataSetNames names = SplitDataSets(requirement.data);
+  if (!names.corpus.empty()) {
+    ASSIGN_OR_RETURN(*lease.mutable_data(), DataOf(db, names.corpus));
+  }
+  if (!names.model.empty()) {
+    ASSIGN_OR_RETURN(*lease.mutable_model(), DataOf(db, names.model));
+  }
   return absl::OkStatus();
 }
 
@@ -101,7 +113,7 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
   v1::Lease& lease = *response.add_leases();
   lease.set_attempt(static_cast<uint64_t>(attempt));
   for (v1::LeasedJob& job : leased) *lease.add_jobs() = std::move(job);
-  RETURN_IF_ERROR(AddData(tx, first.requirement.data, lease));
+  RETURN_IF_ERROR(AddData(tx, first.requirement, lease));
   effects.started.push_back({.attempt = attempt,
                              .live = {.worker = worker.id,
                                       .worker_name = worker.name,
@@ -223,7 +235,7 @@ absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt) {
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(*lease.add_jobs(), BuildJob(db, job, specs));
   }
-  if (!jobs.empty()) RETURN_IF_ERROR(AddData(db, jobs[0].requirement.data, lease));
+  if (!jobs.empty()) RETURN_IF_ERROR(AddData(db, jobs[0].requirement, lease));
   return lease;
 }
 

@@ -2,11 +2,24 @@
 // explained by it, so that the two cannot disagree.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "proto/base/status.h"
 #include "scheduler/core/packs.h"
 #include "store/jobs.h"
 
 namespace longreach::service {
+
+// The data sets that a job reads, by name; empty: none.
+struct DataSetNames {
+  std::string corpus;
+  std::string model;  // That it begins with.
+};
+// As one text, which a requirement has under `data`: the corpus and, where there is one, a blank and the model. No name has a blank in
+// it.
+std::string JoinDataSets(const DataSetNames& names);
+DataSetNames SplitDataSets(std::string_view data);
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement);
 

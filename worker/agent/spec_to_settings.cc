@@ -52,6 +52,16 @@ absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   LONGREACH_TAKE(to, from, kv_heads);
   LONGREACH_TAKE(to, from, rope_theta);
   LONGREACH_TAKE(to, from, attention_scale);
+  if (!from.folder().empty()) {
+    // What the job does not say is the folder's.
+    to.folder = from.folder();
+    to.layers = from.layers();
+    to.embedding_dim = from.embedding_dim();
+    to.heads = from.heads();
+    to.kv_heads = from.kv_heads();
+    to.mlp_dim = from.mlp_dim();
+    to.rope_theta = from.rope_theta();
+  }
   if (from.has_pixel_embedding()) {
     if (from.pixel_embedding() == "lookup") {
       to.pixel_embedding = PackSettings::Model::PixelEmbedding::kLookup;
@@ -199,7 +209,7 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
   request.threads = start.threads();
   request.cuda = start.cuda();
   request.checkpoint_every_s = start.checkpoint_every_s();
-  request.data = {.folder = start.data_folder(), .sha256 = start.data_sha256()};
+  request.data = {.folder = start.data_folder(), .sha256 = start.data_sha256(), .model_sha256 = start.model_sha256()};
   return request;
 }
 

@@ -9,6 +9,7 @@
 
 #include "proto/base/sha256.h"
 #include "worker/data/shard.h"
+#include "worker/data/token_corpus.h"
 
 namespace longreach::data {
 namespace {
@@ -19,6 +20,7 @@ constexpr const char* kFormat = "longreach data set";
 constexpr int kVersion = 1;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr size_t kMaxFiles = 1'000'000;
+constexpr int64_t kMaxDocuments = int64_t{1} << 40;
 
 bool IsSha256(std::string_view text) {
   return text.size() == 64 && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
@@ -162,6 +164,35 @@ absl::Status ParseText(Fields& fields, Manifest& manifest) {
   return absl::OkStatus();
 }
 
+absl::Status ParseTokens(Fields& fields, Manifest& manifest) {
+  manifest.vocabulary = fields.Integer("vocabulary", 1, kMaxVocabulary);
+  manifest.tokens = fields.Integer("tokens", 1, kMaxBytes);
+  manifest.train = fields.Range("train");
+  manifest.test = fields.Range("test");
+  manifest.skipped = fields.Strings("skipped");
+  RETURN_IF_ERROR(fields.status());
+  if (manifest.train.begin != 0 || manifest.test.begin != manifest.train.end || manifest.train.end < 0 || manifest.test.end < manifest.test.begin ||
+      manifest.test.end < 1 || manifest.test.end > kMaxDocuments) {
+    return Bad("train, test", "not consecutive ranges of documents");
+  }
+  for (const auto& [name, bytes] : {std::pair(kTokensFile, 2 * manifest.tokens), std::pair(kDocumentsFile, 8 * manifest.test.end)}) {
+    const auto file = std::ranges::find(manifest.files, name, &FileEntry::name);
+    if (file == manifest.files.end() || file->bytes != bytes) return Bad("files", fmt::format("'{}' of {} bytes is not there", name, bytes));
+  }
+  if (manifest.files.size() != 2) return Bad("files", "some have no place among tokens");
+  return absl::OkStatus();
+}
+
+absl::Status ParseModel(Fields& fields, Manifest& manifest) {
+  manifest.description = fields.String("description");
+  const std::string positions = fields.String("positions");
+  RETURN_IF_ERROR(fields.status());
+  manifest.nope = positions == "none";
+  if (!manifest.nope && positions != "rope") return Bad("positions", fmt::format("'{}' is neither 'rope' nor 'none'", positions));
+  if (std::ranges::find(manifest.files, "config.json", &FileEntry::name) == manifest.files.end()) return Bad("files", "there is no config.json");
+  return absl::OkStatus();
+}
+
 absl::Status ParseFiles(Fields& fields, Manifest& manifest) {
   const Json* files = fields.Array("files");
   RETURN_IF_ERROR(fields.status());
@@ -191,7 +222,15 @@ Json ShardsJson(const std::vector<ShardEntry>& shards) {
 
 }  // namespace
 
-std::string_view Word(Kind kind) { return kind == Kind::kText ? "text" : "images"; }
+std::string_view Word(Kind kind) {
+  switch (kind) {
+    case Kind::kText: return "text";
+    case Kind::kImages: return "images";
+    case Kind::kTokens: return "tokens";
+    case Kind::kModel: return "model";
+  }
+  return "";
+}
 
 int64_t Manifest::bytes() const {
   int64_t total = 0;
@@ -205,6 +244,11 @@ std::string Manifest::Identity() const {
   for (const FileEntry& file : files) text += fmt::format("file {} {} {}\n", file.name, file.bytes, file.sha256);
   if (kind == Kind::kText) {
     for (const ByteRange& range : {train, valid, test}) text += fmt::format("range {} {}\n", range.begin, range.end);
+  } else if (kind == Kind::kTokens) {
+    text += fmt::format("vocabulary {}\n", vocabulary);
+    for (const ByteRange& range : {train, test}) text += fmt::format("range {} {}\n", range.begin, range.end);
+  } else if (kind == Kind::kModel) {
+    text += fmt::format("positions {}\n", nope ? "none" : "rope");
   } else {
     text += fmt::format("fit {}\n", fit);
     for (const std::string& one : classes) text += fmt::format("class {}\n", one);
@@ -230,6 +274,15 @@ std::string ToJson(const Manifest& manifest) {
     json["train"] = {manifest.train.begin, manifest.train.end};
     json["valid"] = {manifest.valid.begin, manifest.valid.end};
     json["test"] = {manifest.test.begin, manifest.test.end};
+  } else if (manifest.kind == Kind::kTokens) {
+    json["vocabulary"] = manifest.vocabulary;
+    json["tokens"] = manifest.tokens;
+    json["train"] = {manifest.train.begin, manifest.train.end};
+    json["test"] = {manifest.test.begin, manifest.test.end};
+    json["skipped"] = manifest.skipped;
+  } else if (manifest.kind == Kind::kModel) {
+    json["description"] = manifest.description;
+    json["positions"] = manifest.nope ? "none" : "rope";
   } else {
     Json sizes = Json::array();
     for (const ImageSize& size : manifest.sizes) sizes.push_back({{"rows", size.rows}, {"cols", size.cols}});
@@ -270,8 +323,14 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view text) {
     manifest.skipped = fields.Strings("skipped");
     RETURN_IF_ERROR(ParseImages(fields, manifest));
     RETURN_IF_ERROR(fields.status());
+  } else if (kind == Word(Kind::kTokens)) {
+    manifest.kind = Kind::kTokens;
+    RETURN_IF_ERROR(ParseTokens(fields, manifest));
+  } else if (kind == Word(Kind::kModel)) {
+    manifest.kind = Kind::kModel;
+    RETURN_IF_ERROR(ParseModel(fields, manifest));
   } else {
-    return Bad("kind", fmt::format("'{}' is neither text nor images", kind));
+    return Bad("kind", fmt::format("'{}' is none of images, model, text and tokens", kind));
   }
   if (sha256 != manifest.Identity()) return Bad("sha256", "not that of the content: the manifest was changed");
   return manifest;

@@ -11,10 +11,10 @@
 
 namespace longreach::data {
 
-enum class Kind { kText, kImages };
-std::string_view Word(Kind kind);  // "text", "images".
+enum class Kind { kText, kImages, kTokens, kModel };
+std::string_view Word(Kind kind);  // "text", "images", "tokens", "model".
 
-// Bytes [begin, end) of the corpus.
+// Bytes of a corpus, or documents: [begin, end).
 struct ByteRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -37,8 +37,17 @@ struct Manifest {
   Kind kind = Kind::kText;
   std::vector<FileEntry> files;
 
-  // Text: consecutive ranges of its only file.
+  // Text: consecutive ranges of its only file. Tokens: documents to train on, and behind them those to test on; one of the two may be
+  // empty.
   ByteRange train, valid, test;
+
+  // Tokens (token_corpus.h says how the files are laid out).
+  int64_t vocabulary = 0;
+  int64_t tokens = 0;
+
+  // A model: how its folder is described, and whether it has no positions, which its config.json may not say.
+  std::string description;
+  bool nope = false;
 
   // Images.
   std::vector<std::string> classes;
@@ -50,7 +59,7 @@ struct Manifest {
   std::string source;
   std::string imported_at;  // ISO 8601, UTC.
   std::string imported_by;  // The build.
-  std::vector<std::string> skipped;  // Broken images that were left out, with the reason.
+  std::vector<std::string> skipped;  // What was left out, with the reason.
 
   int64_t bytes() const;
   // SHA-256 of all of the above but the name and where it came from. The same import of the same files has the same one.

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 namespace longreach::data {
 
 namespace {
 
-constexpr std::string_view kMagic = "LITPKDS";
 constexpr size_t kVersionAt = 7, kTypeAt = 15, kCountAt = 16, kHeaderBytes = 24;
 constexpr uint8_t kUint16 = 8;  // Of the format's type codes.
 
@@ -26,7 +24,7 @@ absl::StatusOr<PackedTokens> PackedTokens::Open(const std::filesystem::path& fil
   ASSIGN_OR_RETURN(packed.file_, MappedFile::Open(file));
   const std::span<const uint8_t> bytes = packed.file_.bytes();
   const auto damaged = [&](const std::string& why) { return absl::DataLossError(fmt::format("{}: {}", file.string(), why)); };
-  if (bytes.size() < kHeaderBytes || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) {
+  if (bytes.size() < kHeaderBytes || !std::equal(kPackedMagic.begin(), kPackedMagic.end(), bytes.begin())) {
     return damaged("does not begin with 'LITPKDS': it is no packed file of tokens");
   }
   const uint64_t version = ReadLittleEndian(bytes, kVersionAt, 8), count = ReadLittleEndian(bytes, kCountAt, 8);
@@ -42,10 +40,10 @@ absl::StatusOr<PackedTokens> PackedTokens::Open(const std::filesystem::path& fil
   return packed;
 }
 
-std::vector<int64_t> PackedTokens::Block(int64_t block, int64_t block_size) const {
+std::vector<int64_t> PackedTokens::Ids(int64_t first, int64_t count) const {
   std::vector<int64_t> ids;
-  ids.reserve(static_cast<size_t>(block_size));
-  for (int64_t i = block * block_size; i < (block + 1) * block_size; ++i) {
+  ids.reserve(static_cast<size_t>(count));
+  for (int64_t i = first; i < first + count; ++i) {
     ids.push_back(static_cast<int64_t>(ReadLittleEndian(file_.bytes(), kHeaderBytes + 2 * static_cast<size_t>(i), 2)));
   }
   return ids;

@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "proto/base/status.h"
 #include "worker/data/mapped_file.h"
 
 namespace longreach::data {
+
+// What such a file begins with.
+inline constexpr std::string_view kPackedMagic = "LITPKDS";
 
 class PackedTokens {
  public:
@@ -21,7 +25,9 @@ class PackedTokens {
   // Blocks do not overlap; what is left at the end is dropped. A block of L predictions has L + 1 tokens.
   int64_t Blocks(int64_t block_size) const { return block_size > 0 ? tokens_ / block_size : 0; }
   // `block` is in [0, Blocks(block_size)).
-  std::vector<int64_t> Block(int64_t block, int64_t block_size) const;
+  std::vector<int64_t> Block(int64_t block, int64_t block_size) const { return Ids(block * block_size, block_size); }
+  // `first` to `first + count` lie within tokens().
+  std::vector<int64_t> Ids(int64_t first, int64_t count) const;
 
  private:
   MappedFile file_;

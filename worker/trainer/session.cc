@@ -10,6 +10,7 @@
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/llama/head_scales.h"
 #include "worker/trainer/llama/memory.h"
+#include "worker/trainer/llama/published.h"
 #include "worker/trainer/llama/study.h"
 
 namespace longreach::trainer {
@@ -69,8 +70,10 @@ absl::Status Session::Prepare() {
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
   engine_ = MakeEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda}, log);
   const ParameterLayout& layout = engine_->model().layout();
-  state_ = InitialState(layout, request_.members);
-  RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_));
+  const bool published = !request_.settings.model.folder.empty();
+  state_ = InitialState(layout, request_.members, /*draw=*/!published);
+  RETURN_IF_ERROR(LoadPublished(request_, layout, state_));
+  RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_, published));
   if (request_.settings.experiment == "llama") SetAttentionScales(request_.settings, layout, request_.members, state_);
   RestoreCheckpoints(request_.settings, layout, request_.members, state_, log);
   state_.parameters = state_.parameters.to(engine_->device());

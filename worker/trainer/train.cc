@@ -1,6 +1,7 @@
 #include "worker/trainer/train.h"
 
 #include "worker/trainer/caught.h"
+#include "worker/trainer/llama/published.h"
 #include "worker/trainer/session.h"
 #include "worker/trainer/validate.h"
 
@@ -8,7 +9,9 @@ namespace longreach::trainer {
 
 absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer) {
   RETURN_IF_ERROR(ValidateRequest(request));
-  return Caught<PackResult>([&] { return Session(request, observer).Run(); });
+  PackRequest resolved = request;
+  RETURN_IF_ERROR(ReadPublished(resolved));
+  return Caught<PackResult>([&] { return Session(resolved, observer).Run(); });
 }
 
 }  // namespace longreach::trainer

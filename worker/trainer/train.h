@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "proto/base/status.h"
 
 namespace longreach::trainer {
+
+struct LlamaConfig;
 
 // Everything that the members of a pack share. Fields and defaults as in proto/longreach/v1/spec.proto, whose
 // comments say what they mean; the trainer checks them again, because it can be called without a scheduler.
@@ -41,6 +44,12 @@ struct PackSettings {
     int kv_heads = 1;
     double rope_theta = 10'000;
     double attention_scale = 1;
+    // Name of the data set that holds a published model; sizes of 0, and a rope_theta of 0, are then those of its config.json.
+    std::string folder = {};
+    // Known once the data sets have been looked at, which Train() does: of a folder, what its config.json says; of tokens, how many
+    // there are.
+    std::shared_ptr<const LlamaConfig> config = nullptr;
+    int vocabulary = 256;
   } model;
 
   struct Positions {
@@ -89,10 +98,11 @@ struct MemberFile {
   int member = 0;
 };
 
-// Where a pack's data set lies on this machine.
+// Where a pack's data sets lie on this machine.
 struct DataSource {
-  std::filesystem::path folder;  // The machine's data folder; empty: the usual one (worker/data/data_folder.h).
-  std::string sha256;            // The identity that the job asks for; empty: any.
+  std::filesystem::path folder;   // The machine's data folder; empty: the usual one (worker/data/data_folder.h).
+  std::string sha256;             // The identity that the job asks for; empty: any.
+  std::string model_sha256 = {};  // The same of settings.model.folder.
 };
 
 // One job of the pack.
@@ -113,7 +123,7 @@ struct PackRequest {
   PackSettings settings;
   std::vector<Member> members;        // 1 to kMaxPack.
   std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
-  DataSource data;                    // Of settings.data.
+  DataSource data;                    // Of settings.data and settings.model.folder.
   int threads = 0;                    // 0: all cores.
   bool cuda = false;                  // The plugin must have been loaded (LoadCudaPlugin) and a device found.
   double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.
@@ -200,6 +210,17 @@ absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer)
 
 // Checks settings without training: what Train() would refuse.
 absl::Status Validate(const PackSettings& settings);
+
+// A published model as Hugging Face keeps it.
+struct ModelFolder {
+  std::vector<std::string> files;  // Those that belong to it: configuration, weights and, where it is there, the tokenizer.
+  std::string description;         // "22 layers of width 2048, 1100048384 parameters (BF16), 32000 tokens".
+  bool nope = false;               // config.json says that it has no positions.
+};
+
+// Reads all of a folder but the numbers in its tensors. NOT_FOUND: no such folder, or a file is missing. INVALID_ARGUMENT: a
+// configuration, tensors or a tokenizer that the LLaMA decoder cannot use; says which and why. DATA_LOSS: a file is cut off or damaged.
+absl::StatusOr<ModelFolder> CheckModelFolder(const std::filesystem::path& folder);
 
 // What this trainer can do: names with revisions are those of proto/catalog.
 struct Capabilities {

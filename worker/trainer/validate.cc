@@ -58,6 +58,7 @@ absl::Status ValidateLengths(std::string_view field, const std::vector<int>& len
 
 absl::Status ValidateModel(const PackSettings& settings) {
   const PackSettings::Model& model = settings.model;
+  if (!model.folder.empty()) return absl::OkStatus();  // What its config.json says is checked when that is read.
   RETURN_IF_ERROR(InRange("model.layers", model.layers, 1, kMaxLayers));
   RETURN_IF_ERROR(InRange("model.embedding_dim", model.embedding_dim, 1, kMaxWidth));
   RETURN_IF_ERROR(InRange("model.heads", model.heads, 1, model.embedding_dim));
@@ -190,7 +191,7 @@ absl::Status ValidateRequest(const PackRequest& request) {
     if (member.job.find('\n') != std::string::npos) {
       return absl::InvalidArgumentError("job: an id holds a line break");
     }
-    if (request.settings.training.steps == 0 && !member.weights) {
+    if (request.settings.training.steps == 0 && !member.weights && request.settings.model.folder.empty()) {
       return Refuse("training.steps", 0,
                     Text("only evaluates, and job ", member.job, " has no weights to evaluate"));
     }

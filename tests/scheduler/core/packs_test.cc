@@ -77,6 +77,21 @@ TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
   EXPECT_EQ(WhyUnable(needs, Able()), "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it");
 }
 
+TEST(AbilitiesTest, TheModelThatAJobBeginsWithIsADataSetToo) {
+  Needs needs = Work();
+  needs.data = "enwik8";
+  needs.data_sha256 = "aaaabbbbcccc";
+  needs.model = "tinyllama";
+  EXPECT_THAT(WhyUnable(needs, Able()), HasSubstr("has no data set 'tinyllama'"));
+  v1::Abilities abilities = Able();
+  v1::DataSet& model = *abilities.add_data_sets();
+  model.set_name("tinyllama");
+  model.set_sha256("ddddeeeeffff");
+  EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has other bytes under the data set 'tinyllama'"));
+  needs.model_sha256 = "ddddeeeeffff";
+  EXPECT_EQ(WhyUnable(needs, abilities), "");
+}
+
 TEST(NextInLineTest, GoesByPriorityThenBySubmission) {
   EXPECT_FALSE(NextInLine({}).has_value());
   const GroupHead groups[] = {{.priority = 0, .first = 1}, {.priority = 5, .first = 9}, {.priority = 5, .first = 3}, {.priority = -1, .first = 0}};

@@ -122,6 +122,75 @@ TEST(LlamaKindTest, RefusesWhatNoDecoderComputes) {
               HasSubstr("model.kv_heads: is a setting of the kind 'llama', not of 'language'"));
 }
 
+// Of a published model.
+v1::SweepSpec Folder() {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_axes()->set_task(0, "tokens");
+  sweep.mutable_model()->set_folder("tinyllama");
+  sweep.mutable_training()->set_steps(0);
+  return sweep;
+}
+
+TEST(LlamaKindTest, TheSizesOfAPublishedModelAreItsFolders) {
+  const v1::JobSpec job = JobOf(Folder());
+  EXPECT_EQ(job.model().folder(), "tinyllama");
+  EXPECT_FALSE(job.model().has_layers());
+  EXPECT_FALSE(job.model().has_rope_theta());
+  EXPECT_EQ(job.model().attention_scale(), 1);
+  EXPECT_FALSE(JobOf(Sweep()).model().has_folder());
+  // A job comes back from its text as it was.
+  ExpandedJob expanded = Expansion::Of(Folder())->At(0);
+  EXPECT_EQ(ReadJob(expanded.canonical)->SerializeAsString(), expanded.spec.SerializeAsString());
+  EXPECT_EQ(FindKind("llama")->CostOf(job).flops, 0);
+
+  // A plan counts where they are said.
+  v1::SweepSpec said = Folder();
+  v1::Model& model = *said.mutable_model();
+  model.set_layers(22);
+  model.set_embedding_dim(2048);
+  model.set_heads(32);
+  model.set_kv_heads(4);
+  model.set_mlp_dim(5632);
+  said.mutable_evaluation()->add_lengths(2048);
+  said.mutable_evaluation()->set_examples(10);
+  // A forward pass takes two operations for each parameter but the embedding's and each token, and attention.
+  const double matrices = 1'100'048'384 - 32'000.0 * 2048, attention = 22 * 2 * 2048.0 * 2048;
+  EXPECT_NEAR(FindKind("llama")->CostOf(JobOf(said)).flops / (10 * 2048 * (2 * matrices + attention)), 1, 1e-3);
+}
+
+TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
+  const auto refused = [](const std::function<void(v1::SweepSpec&)>& change) {
+    v1::SweepSpec sweep = Folder();
+    change(sweep);
+    return Refused(sweep);
+  };
+  EXPECT_THAT(refused([](auto& s) { s.mutable_axes()->set_task(0, "bytes"); }), HasSubstr("the model of 'tinyllama' reads ids of its tokenizer"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->clear_folder(); }), HasSubstr("model.folder: the task 'tokens' is for a published model"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_folder("a b"); }), HasSubstr("model.folder: 'a b' cannot be a data set's name"));
+  EXPECT_THAT(refused([](auto& s) { s.set_data("a b"); }), HasSubstr("data: 'a b' cannot be a data set's name"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_layers(22); }), HasSubstr("1 of layers, embedding_dim"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_evaluation()->add_passkey_lengths(512); }), HasSubstr("passkeys are asked for in bytes"));
+  EXPECT_THAT(refused([](auto& s) {
+                s.mutable_training()->set_steps(10);
+                s.mutable_training()->set_warmup_steps(1);
+                v1::Input input = Weights();
+                input.mutable_from()->mutable_model()->set_folder("another");
+                *s.add_inputs() = input;
+              }),
+              HasSubstr("inputs.weights.from.model.folder: 'another' there and 'tinyllama' here"));
+  // Head scales need no other job, nor a scaling the training length, which is in config.json.
+  v1::SweepSpec heads = Folder();
+  heads.mutable_training()->set_steps(10);
+  heads.mutable_training()->set_warmup_steps(1);
+  heads.mutable_training()->set_trainable("head_scales");
+  EXPECT_TRUE(Expansion::Of(heads).ok());
+  v1::SweepSpec yarn = Folder();
+  yarn.mutable_axes()->set_encoding(0, "rope");
+  yarn.mutable_positions()->set_rope_scaling("yarn");
+  yarn.mutable_positions()->set_rope_factor(2);
+  EXPECT_TRUE(Expansion::Of(yarn).ok());
+}
+
 TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
   v1::SweepSpec sweep = Sweep();
   const std::string without = IdOf(sweep);

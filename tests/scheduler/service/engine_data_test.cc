@@ -80,6 +80,37 @@ TEST_F(EngineDataTest, AJobWaitsForAWorkerThatHasItsData) {
   EXPECT_EQ(lease.data().bytes(), 1000);
 }
 
+TEST_F(EngineDataTest, AJobThatBeginsWithAModelGoesToAWorkerThatHasBoth) {
+  v1::SweepSpec spec = Novels();
+  spec.set_experiment("llama");
+  spec.mutable_axes()->set_task(0, "tokens");
+  spec.mutable_model()->set_folder("tinyllama");
+  spec.mutable_training()->set_steps(0);
+  Submit(spec);
+  const auto reader_of_tokens = [&](const std::string& id) {
+    TestWorker worker = Worker(id);
+    worker.next().mutable_abilities()->add_experiments("llama");
+    v1::Ability& task = *worker.next().mutable_abilities()->add_tasks();
+    task.set_name("tokens");
+    task.set_revision(1);
+    return worker;
+  };
+  TestWorker without = reader_of_tokens("without");
+  Announce(without, "novels", 'a');
+
+  EXPECT_TRUE(without.Sync().leases().empty());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data set 'tinyllama'"), std::string::npos) << Explained(Job());
+
+  TestWorker with = reader_of_tokens("with");
+  Announce(with, "novels", 'a');
+  Announce(with, "tinyllama", 'b');
+  const v1::Lease lease = with.Take();
+  EXPECT_EQ(lease.data().name(), "novels");
+  EXPECT_EQ(lease.data().sha256(), std::string(64, 'a'));
+  EXPECT_EQ(lease.model().name(), "tinyllama");
+  EXPECT_EQ(lease.model().sha256(), std::string(64, 'b'));
+}
+
 TEST_F(EngineDataTest, AnImportWhileTheWorkerWaitsBringsTheJob) {
   Submit(Novels());
   TestWorker worker = Worker("a");

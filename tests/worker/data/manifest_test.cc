@@ -39,8 +39,30 @@ Manifest Images() {
   return manifest;
 }
 
+Manifest Tokens() {
+  Manifest manifest;
+  manifest.name = "pg19";
+  manifest.kind = Kind::kTokens;
+  manifest.vocabulary = 32'000;
+  manifest.tokens = 50;
+  manifest.train = {0, 2};
+  manifest.test = {2, 3};
+  manifest.files = {{"tokens.bin", 100, std::string(64, 'd')}, {"documents.bin", 24, std::string(64, 'e')}};
+  return manifest;
+}
+
+Manifest Model() {
+  Manifest manifest;
+  manifest.name = "tinyllama";
+  manifest.kind = Kind::kModel;
+  manifest.files = {{"config.json", 600, std::string(64, 'f')}, {"model.safetensors", 5000, std::string(64, 'a')}};
+  manifest.description = "2 layers";
+  manifest.nope = true;
+  return manifest;
+}
+
 TEST(ManifestTest, ReadsWhatWasWritten) {
-  for (const Manifest& manifest : {Text(), Images()}) {
+  for (const Manifest& manifest : {Text(), Images(), Tokens(), Model()}) {
     ASSERT_OK_AND_ASSIGN(const Manifest read, ParseManifest(ToJson(manifest)));
     EXPECT_EQ(read.Identity(), manifest.Identity());
     EXPECT_EQ(read.name, manifest.name);
@@ -48,6 +70,37 @@ TEST(ManifestTest, ReadsWhatWasWritten) {
     EXPECT_EQ(read.train, manifest.train);
     EXPECT_EQ(read.skipped.size(), manifest.skipped.size());
   }
+}
+
+TEST(ManifestTest, TokensAndModelsAreTheirFilesAndHowTheyAreRead) {
+  ASSERT_OK_AND_ASSIGN(const Manifest model, ParseManifest(ToJson(Model())));
+  EXPECT_TRUE(model.nope);
+  Manifest rotary = Model();
+  rotary.nope = false;
+  rotary.description = "as somebody else would say it";
+  EXPECT_NE(rotary.Identity(), Model().Identity());
+  rotary.nope = true;
+  EXPECT_EQ(rotary.Identity(), Model().Identity());
+  Manifest split = Tokens();
+  split.train.end = split.test.begin = 1;
+  EXPECT_NE(split.Identity(), Tokens().Identity());
+  Manifest other = Tokens();
+  other.vocabulary = 31'999;
+  EXPECT_NE(other.Identity(), Tokens().Identity());
+}
+
+TEST(ManifestTest, RefusesTokensThatAreNotInTheirFiles) {
+  const auto refused = [](const std::function<void(Manifest&)>& change) {
+    Manifest manifest = Tokens();
+    change(manifest);
+    const absl::StatusOr<Manifest> read = ParseManifest(ToJson(manifest));
+    return read.ok() ? "" : std::string(read.status().message());
+  };
+  EXPECT_EQ(refused([](Manifest&) {}), "");
+  EXPECT_EQ(refused([](Manifest& m) { m.tokens = 51; }), "files: 'tokens.bin' of 102 bytes is not there");
+  EXPECT_EQ(refused([](Manifest& m) { m.test.end = 4; }), "files: 'documents.bin' of 32 bytes is not there");
+  EXPECT_EQ(refused([](Manifest& m) { m.test.begin = 1; }), "train, test: not consecutive ranges of documents");
+  EXPECT_EQ(refused([](Manifest& m) { m.vocabulary = 70'000; }), "vocabulary: not a whole number from 1 to 65536");
 }
 
 TEST(ManifestTest, TheIdentityIsThatOfTheContentAlone) {

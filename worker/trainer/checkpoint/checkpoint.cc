@@ -14,13 +14,21 @@ namespace longreach::trainer {
 namespace {
 
 constexpr std::string_view kFormat = "longreach-trainer/1";
+constexpr std::string_view kHeadScales = "attn.scales";
+
+// All that members may change of a published model's weights is the scales of its heads.
+bool ScalesAlone(const PackSettings& settings, const std::vector<Member>& members) {
+  const bool frozen = settings.training.steps == 0 || settings.training.trainable == PackSettings::Training::Trainable::kHeadScales;
+  return !settings.model.folder.empty() && frozen && std::ranges::none_of(members, [](const Member& member) { return member.weights.has_value(); });
+}
 
 // A part of a file that is made up of a flat buffer, parameter by parameter.
-void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat,
+void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat, bool scales_alone,
                std::vector<SafetensorsPart>& parts, std::vector<std::string>& storage) {
   const Tensor cpu = flat.to(at::kCPU).contiguous();
   const int64_t members = cpu.size(0);
   for (const Parameter& parameter : layout.parameters()) {
+    if (scales_alone && parameter.name != kHeadScales) continue;
     std::string bytes;
     bytes.reserve(static_cast<size_t>(members * parameter.size) * sizeof(float));
     for (int64_t m = 0; m < members; ++m) {
@@ -65,12 +73,13 @@ absl::Status Write(const std::filesystem::path& file, const std::string& kind, c
                           parts);
 }
 
-// Copies one member's part of [E, ..] tensors into its row of a flat buffer.
+// Copies one member's part of [E, ..] tensors into its row of a flat buffer. With `published` the file may have head scales alone.
 absl::Status CopyMember(const SafetensorsFile& file, const std::string& prefix, const ParameterLayout& layout,
-                        int member, float* row) {
+                        int member, bool published, float* row) {
   for (const Parameter& parameter : layout.parameters()) {
     const std::string name = prefix + parameter.name;
     const SafetensorsEntry* entry = file.Find(name);
+    if (entry == nullptr && published && parameter.name != kHeadScales) continue;
     if (entry == nullptr) return absl::InvalidArgumentError(Text("has no tensor '", name, "'"));
     if (entry->dtype != "F32" || entry->shape.size() != parameter.shape.size() + 1 ||
         !std::equal(parameter.shape.begin(), parameter.shape.end(), entry->shape.begin() + 1)) {
@@ -141,7 +150,8 @@ static std::string LlamaSettings(const PackSettings& s) {
   if (s.experiment != "llama") return "";
   std::vector<std::string> scales;
   for (const double scale : s.evaluation.attention_scales) scales.push_back(ShortestNumber(scale));
-  return Text("kv_heads=", s.model.kv_heads, "\nrope_theta=", ShortestNumber(s.model.rope_theta),
+  const std::string folder = s.model.folder.empty() ? "" : Text("folder=", s.model.folder, "\n");
+  return Text(folder, "kv_heads=", s.model.kv_heads, "\nrope_theta=", ShortestNumber(s.model.rope_theta),
               "\nattention_scale=", ShortestNumber(s.model.attention_scale), "\nrope_scaling=", s.positions.rope_scaling,
               "\nrope_factor=", ShortestNumber(s.positions.rope_factor), "\noriginal_length=", s.positions.original_length,
               "\nwarmup_steps=", s.training.warmup_steps, "\nfinal_rate=", ShortestNumber(s.training.final_rate),
@@ -186,7 +196,7 @@ std::string SettingsHash(const PackSettings& s) {
       PasskeySettings(s.evaluation)));
 }
 
-PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members) {
+PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw) {
   const int64_t count = static_cast<int64_t>(members.size());
   PackState state;
   state.parameters = at::zeros({count, layout.stride()}, at::kFloat);
@@ -194,7 +204,7 @@ PackState InitialState(const ParameterLayout& layout, const std::vector<Member>&
   state.moment2 = at::zeros_like(state.parameters);
   state.members.resize(members.size());
   for (size_t m = 0; m < members.size(); ++m) {
-    if (members[m].weights) continue;
+    if (members[m].weights || !draw) continue;
     float* row = state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride();
     Initialise(layout, members[m].seed, {row, static_cast<size_t>(layout.stride())});
   }
@@ -206,9 +216,10 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
                              const PackState& state) {
   std::vector<SafetensorsPart> parts;
   std::vector<std::string> storage;
-  AddBuffer("param/", layout, state.parameters, parts, storage);
-  AddBuffer("adam_m/", layout, state.moment1, parts, storage);
-  AddBuffer("adam_v/", layout, state.moment2, parts, storage);
+  const bool scales_alone = ScalesAlone(settings, members);
+  AddBuffer("param/", layout, state.parameters, scales_alone, parts, storage);
+  AddBuffer("adam_m/", layout, state.moment1, scales_alone, parts, storage);
+  AddBuffer("adam_v/", layout, state.moment2, scales_alone, parts, storage);
   std::vector<int32_t> flags;
   std::vector<double> loss_sum, curve, accuracy, loss, passkey;
   const size_t lengths = static_cast<size_t>(state.lengths_done), cells = static_cast<size_t>(state.cells_done);
@@ -241,7 +252,7 @@ absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings&
                           const PackState& state) {
   std::vector<SafetensorsPart> parts;
   std::vector<std::string> storage;
-  AddBuffer("param/", layout, state.parameters, parts, storage);
+  AddBuffer("param/", layout, state.parameters, ScalesAlone(settings, members), parts, storage);
   return Write(file, "weights", settings, members, state, parts, storage);
 }
 
@@ -271,7 +282,10 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
       if (found != of_member.end()) chosen.push_back(&*found);
     }
     if (chosen.size() != members.size()) continue;
-    PackState restored = InitialState(layout, members);
+    PackState restored = InitialState(layout, members, /*draw=*/false);
+    // What a file lacks of a published model is there already.
+    const bool published = !settings.model.folder.empty();
+    if (published) restored.parameters.copy_(state.parameters);
     restored.step = point.step;
     restored.lengths_done = point.lengths_done;
     restored.cells_done = point.cells_done;
@@ -285,7 +299,7 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
                                            {"adam_m/", &restored.moment1},
                                            {"adam_v/", &restored.moment2}}) {
         if (status.ok()) {
-          status = CopyMember(*found.file, prefix, layout, found.member, buffer->data_ptr<float>() + row);
+          status = CopyMember(*found.file, prefix, layout, found.member, published, buffer->data_ptr<float>() + row);
         }
       }
     }
@@ -304,14 +318,14 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
 }
 
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,
-                         PackState& state) {
+                         PackState& state, bool published) {
   FileCache cache;
   for (size_t m = 0; m < members.size(); ++m) {
     if (!members[m].weights) continue;
     const MemberFile& source = *members[m].weights;
     ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
     const absl::Status copied =
-        CopyMember(*file, "param/", layout, source.member,
+        CopyMember(*file, "param/", layout, source.member, published,
                    state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride());
     if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
   }

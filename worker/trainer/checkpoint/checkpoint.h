@@ -4,6 +4,8 @@
 //               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E]
 //               (F64); test/accuracy, test/loss [E, lengths done] (F64); test/passkey [E, cells done] (F64), if any are
 //   weights     param/X [E, ..]
+// Of a published model (settings.model.folder) whose own weights no member changes, X is the scales of attention heads alone: the rest
+// is in its folder.
 // Header: format, kind, step, jobs (one line each), settings (a hash), loss_updates, payload_sha256.
 #pragma once
 
@@ -24,8 +26,9 @@ namespace longreach::trainer {
 // made with.
 std::string SettingsHash(const PackSettings& settings);
 
-// A pack before its first update: parameters drawn by each member's seed, moments zero. On the CPU.
-PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members);
+// A pack before its first update: parameters drawn by each member's seed where it has no weights, moments zero. On the CPU. Without
+// `draw` all parameters are zero: they come from elsewhere.
+PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw = true);
 
 absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings,
                              const ParameterLayout& layout, const std::vector<Member>& members,
@@ -40,7 +43,8 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
                         const std::vector<Member>& members, PackState& state,
                         const std::function<void(const std::string&)>& log);
 
-// Initial parameters from another job. DATA_LOSS, NOT_FOUND or INVALID_ARGUMENT with file and reason.
-absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state);
+// Initial parameters from another job. With `published`, a file may lack some: those stay as they are. DATA_LOSS, NOT_FOUND or
+// INVALID_ARGUMENT with file and reason.
+absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state, bool published = false);
 
 }  // namespace longreach::trainer

@@ -148,7 +148,7 @@ class LibtorchEngine final : public StepEngine {
                                       settings_.evaluation.dropout);
         const Tensor logits =
             model_->Forward(all, group.feed).view({state.size(), -1, model_->output_vocabulary()}).to(at::kCPU);
-        for (const int64_t m : live) Count(logits[m], batch, group, results[static_cast<size_t>(m)]);
+        for (const int64_t m : live) Count(0, logits[m], batch, group, results[static_cast<size_t>(m)]);
         between();
       }
     } else {
@@ -162,8 +162,9 @@ class LibtorchEngine final : public StepEngine {
           const int64_t g = unit % groups;
           const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
                                         settings_.evaluation.dropout);
-          const Tensor logits = model_->Forward(parameters[static_cast<size_t>(unit / groups)], group.feed);
-          Count(logits, batch, group, units[static_cast<size_t>(unit)]);
+          model_->ForwardInParts(parameters[static_cast<size_t>(unit / groups)], group.feed, [&](int64_t first, const Tensor& logits) {
+            Count(first, logits, batch, group, units[static_cast<size_t>(unit)]);
+          });
         });
         between();
       }
@@ -396,17 +397,17 @@ class LibtorchEngine final : public StepEngine {
     return group;
   }
 
-  // Adds a group's part to the sums.
-  void Count(const Tensor& logits, const Batch& batch, const Group& group, TestResult& result) const {
-    result.loss += CrossEntropy(logits, group.targets.to(at::kCPU)).to(at::kDouble)[0].item<double>();
+  // Adds some of a group's outputs, from `first` on, to the sums.
+  void Count(int64_t first, const Tensor& logits, const Batch& batch, const Group& group, TestResult& result) const {
+    const int64_t count = logits.size(0);
+    result.loss += CrossEntropy(logits, group.targets.to(at::kCPU).narrow(0, first, count)).to(at::kDouble)[0].item<double>();
     const Tensor best = logits.argmax(-1).contiguous();
-    for (int64_t b = 0; b < group.feed.batch; ++b) {
-      const int64_t sequence = group.first + b;
-      for (int64_t o = 0; o < batch.valid[static_cast<size_t>(sequence)]; ++o) {
-        ++result.counted;
-        const uint16_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + o)];
-        if (best.data_ptr<int64_t>()[b * batch.outputs + o] == target) ++result.hits;
-      }
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t sequence = group.first + (first + i) / batch.outputs, output = (first + i) % batch.outputs;
+      if (output >= batch.valid[static_cast<size_t>(sequence)]) continue;
+      ++result.counted;
+      const uint16_t target = batch.targets[static_cast<size_t>(sequence * batch.outputs + output)];
+      if (best.const_data_ptr<int64_t>()[i] == target) ++result.hits;
     }
   }
 

@@ -157,7 +157,7 @@ Tensor LlamaDecoder::Hidden(const ParameterSet& parameters, const LlamaFeed& fee
   const auto at_index = [&](int index) -> const Tensor& { return parameters[static_cast<size_t>(index)]; };
   if (feed.traces != nullptr) feed.traces->assign(layers_.size(), {});
   const int64_t before = feed.cache != nullptr ? feed.cache->length() : 0;
-  const Tensor rotation = Rotation(before + feed.length, at_index(embed_).device());
+  const Tensor rotation = Rotation(std::max(before + feed.length, feed.window), at_index(embed_).device());
   Tensor h = Embed(parameters, feed.tokens);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];

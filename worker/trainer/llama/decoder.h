@@ -39,6 +39,9 @@ struct KeyValueCache {
 struct LlamaFeed {
   int64_t batch = 0;    // Sequences of each member.
   int64_t length = 0;   // New tokens of each sequence.
+  // What dynamic NTK takes for the current length, where that is more than all tokens so far: a window whose last token is predicted
+  // and not read. 0: it is not.
+  int64_t window = 0;
   Tensor tokens;        // int64, [.., B T].
   // What the logits of a head are multiplied by, beside 1/sqrt(K): [L, H], or [F, L, H] of which each serves an equal share of
   // the N sequences in order. Undefined: 1.

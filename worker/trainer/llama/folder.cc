@@ -92,6 +92,8 @@ class StoredTensors {
     for (const auto& [name, file] : files_) names.insert(name);
     return names;
   }
+  // By name, ascending.
+  const std::vector<std::string>& files() const { return file_names_; }
   std::string_view Bytes(const std::string& name) const {
     const SafetensorsFile& file = *files_.at(name);
     const SafetensorsEntry& entry = *file.Find(name);
@@ -100,6 +102,7 @@ class StoredTensors {
 
  private:
   std::map<std::string, std::shared_ptr<const SafetensorsFile>> files_;
+  std::vector<std::string> file_names_;
 };
 
 absl::StatusOr<StoredTensors> StoredTensors::Open(const std::filesystem::path& folder) {
@@ -116,6 +119,7 @@ absl::StatusOr<StoredTensors> StoredTensors::Open(const std::filesystem::path& f
     ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Map(folder / kWeights));
     const auto shared = std::make_shared<const SafetensorsFile>(std::move(file));
     for (const auto& [name, entry] : shared->entries()) tensors.files_[name] = shared;
+    tensors.file_names_ = {kWeights};
     return tensors;
   }
   const std::filesystem::path index = folder / kIndex;
@@ -139,6 +143,8 @@ absl::StatusOr<StoredTensors> StoredTensors::Open(const std::filesystem::path& f
     if (shards[file]->Find(name) == nullptr) return wrong("'", name, "' is said to be in ", file, ", which has no such tensor");
     tensors.files_[name] = shards[file];
   }
+  tensors.file_names_ = {kIndex};
+  for (const auto& [file, shard] : shards) tensors.file_names_.push_back(file);
   return tensors;
 }
 
@@ -184,7 +190,39 @@ absl::Status CheckTensors(const LlamaDecoder& decoder, const StoredTensors& tens
   return absl::OkStatus();
 }
 
-absl::StatusOr<LlamaConfig> ReadConfig(const std::filesystem::path& folder) {
+absl::Status CheckFolder(const std::filesystem::path& folder, const LlamaDecoder& decoder, const StoredTensors& tensors) {
+  const absl::Status checked = CheckTensors(decoder, tensors);
+  return checked.ok() ? checked : absl::Status(checked.code(), Text(folder.string(), ": ", checked.message()));
+}
+
+std::set<at::ScalarType> TypesOf(const ParameterLayout& layout, const StoredTensors& tensors) {
+  std::set<at::ScalarType> types;
+  for (const Parameter& parameter : layout.parameters()) types.insert(*TypeOf(tensors.Find(StoredNameOf(parameter).name)->dtype));
+  return types;
+}
+
+// Of tensors that were checked. `to` may have more behind the decoder's own.
+void Copy(const ParameterLayout& layout, const StoredTensors& tensors, const ParameterSet& to) {
+  for (size_t i = 0; i < layout.parameters().size(); ++i) {
+    const StoredName stored = StoredNameOf(layout.parameters()[i]);
+    const Tensor read = tensors.Read(stored.name);
+    Tensor target = to[i];
+    target.copy_(stored.transposed ? read.t() : read);
+  }
+}
+
+Tensor HeadFactorsOf(const LlamaConfig& config, const StoredTensors& tensors) {
+  if (tensors.Find(ScaleName(0)) == nullptr) return {};
+  std::vector<Tensor> factors;
+  for (int64_t layer = 0; layer < config.layers; ++layer) factors.push_back(tensors.Read(ScaleName(layer)).to(at::kFloat));
+  return at::stack(factors);
+}
+
+std::string_view BytesOf(const Tensor& tensor) { return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}; }
+
+}  // namespace
+
+absl::StatusOr<LlamaConfig> ReadLlamaConfig(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) return absl::NotFoundError(Text("'", folder.string(), "' is not a folder"));
   const std::filesystem::path file = folder / "config.json";
@@ -197,21 +235,15 @@ absl::StatusOr<LlamaConfig> ReadConfig(const std::filesystem::path& folder) {
   return config;
 }
 
-std::string_view BytesOf(const Tensor& tensor) { return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}; }
-
-}  // namespace
-
 absl::StatusOr<LlamaModel> LoadLlama(const std::filesystem::path& folder, const LlamaLoading& loading) {
   LlamaModel model;
-  ASSIGN_OR_RETURN(model.config, ReadConfig(folder));
+  ASSIGN_OR_RETURN(model.config, ReadLlamaConfig(folder));
   if (loading.nope) model.config.nope = *loading.nope;
   ASSIGN_OR_RETURN(const StoredTensors tensors, StoredTensors::Open(folder));
   const LlamaDecoder decoder(model.config);
   const ParameterLayout& layout = decoder.layout();
-  const absl::Status checked = CheckTensors(decoder, tensors);
-  if (!checked.ok()) return absl::Status(checked.code(), Text(folder.string(), ": ", checked.message()));
-  std::set<at::ScalarType> types;
-  for (const Parameter& parameter : layout.parameters()) types.insert(*TypeOf(tensors.Find(StoredNameOf(parameter).name)->dtype));
+  RETURN_IF_ERROR(CheckFolder(folder, decoder, tensors));
+  const std::set<at::ScalarType> types = TypesOf(layout, tensors);
   const at::ScalarType type = loading.type.value_or(types.size() == 1 ? *types.begin() : at::kFloat);
   try {
     model.parameters = at::zeros({layout.stride()}, type);
@@ -221,20 +253,30 @@ absl::StatusOr<LlamaModel> LoadLlama(const std::filesystem::path& folder, const 
                                              " bytes of parameters", type == at::kFloat ? "; as bfloat16 they take half of it"
                                                  : ""));
   }
-  const ParameterSet set = ViewParameters(layout, model.parameters);
-  for (size_t i = 0; i < set.size(); ++i) {
-    const StoredName stored = StoredNameOf(layout.parameters()[i]);
-    const Tensor read = tensors.Read(stored.name);
-    set[i].copy_(stored.transposed ? read.t() : read);
-  }
-  if (tensors.Find(ScaleName(0)) != nullptr) {
-    std::vector<Tensor> factors;
-    for (int64_t layer = 0; layer < model.config.layers; ++layer) {
-      factors.push_back(tensors.Read(ScaleName(layer)).to(at::kFloat));
-    }
-    model.head_factors = at::stack(factors);
-  }
+  Copy(layout, tensors, ViewParameters(layout, model.parameters));
+  model.head_factors = HeadFactorsOf(model.config, tensors);
   return model;
+}
+
+absl::StatusOr<Tensor> LoadLlamaInto(const std::filesystem::path& folder, const LlamaConfig& config, const ParameterSet& parameters) {
+  ASSIGN_OR_RETURN(const StoredTensors tensors, StoredTensors::Open(folder));
+  const LlamaDecoder decoder(config);
+  RETURN_IF_ERROR(CheckFolder(folder, decoder, tensors));
+  Copy(decoder.layout(), tensors, parameters);
+  return HeadFactorsOf(config, tensors);
+}
+
+absl::StatusOr<StoredLlama> InspectLlama(const std::filesystem::path& folder) {
+  StoredLlama stored;
+  ASSIGN_OR_RETURN(stored.config, ReadLlamaConfig(folder));
+  ASSIGN_OR_RETURN(const StoredTensors tensors, StoredTensors::Open(folder));
+  const LlamaDecoder decoder(stored.config);
+  RETURN_IF_ERROR(CheckFolder(folder, decoder, tensors));
+  stored.parameters = decoder.layout().count();
+  for (const at::ScalarType type : TypesOf(decoder.layout(), tensors)) stored.types.push_back(NamesOf(type).first);
+  stored.files = tensors.files();
+  stored.files.insert(stored.files.begin(), "config.json");
+  return stored;
 }
 
 absl::Status WriteLlama(const std::filesystem::path& folder, const LlamaModel& model) {

@@ -10,42 +10,43 @@ namespace longreach::trainer {
 namespace {
 
 constexpr double kFloat = 4;
-constexpr double kVocabulary = 256;
 // Tokens of a group of sequences that are trained together, and gradients that are there at a time: as the engine cuts batches.
 constexpr double kTokensPerGroup = 1024;
 constexpr double kMostUnits = 8;
+// Logits of a test that are there at a time.
+constexpr double kLogitsAtATime = 1 << 24;
 
 struct Sizes {
-  double width, keys, mlp, layers;
+  double width, keys, mlp, layers, vocabulary;
 };
 
 Sizes SizesOf(const PackSettings::Model& model) {
   const double width = model.embedding_dim;
   return {.width = width, .keys = width * model.kv_heads / model.heads, .mlp = static_cast<double>(model.mlp_dim),
-          .layers = static_cast<double>(model.layers)};
+          .layers = static_cast<double>(model.layers), .vocabulary = static_cast<double>(model.vocabulary)};
 }
 
 double Parameters(const PackSettings::Model& model) {
-  const auto [width, keys, mlp, layers] = SizesOf(model);
-  return layers * (2 * width * width + 2 * width * keys + 3 * width * mlp) + 2 * kVocabulary * width;
+  const auto [width, keys, mlp, layers, vocabulary] = SizesOf(model);
+  return layers * (2 * width * width + 2 * width * keys + 3 * width * mlp) + 2 * vocabulary * width;
 }
 
 // Floats that a token leaves behind for the backward pass: in a block the stream, two norms, queries, keys, values, what was attended
 // to, and four parts of the MLP.
 double TrainingFloats(const PackSettings::Model& model) {
-  const auto [width, keys, mlp, layers] = SizesOf(model);
-  return layers * (8 * width + 2 * keys + 4 * mlp) + 2 * kVocabulary;
+  const auto [width, keys, mlp, layers, vocabulary] = SizesOf(model);
+  return layers * (8 * width + 2 * keys + 4 * mlp) + 2 * vocabulary;
 }
 
 // Without one a block leaves only its outputs.
-double TestFloats(const PackSettings::Model& model) {
-  const auto [width, keys, mlp, layers] = SizesOf(model);
-  return 4 * width + 2 * keys + 2 * kVocabulary;
+double TestFloats(const PackSettings::Model& model, double length) {
+  const auto [width, keys, mlp, layers, vocabulary] = SizesOf(model);
+  return length * (4 * width + 2 * keys) + 2 * std::min(length * vocabulary, kLogitsAtATime);
 }
 
 // Keys and values of all blocks.
 double CacheFloats(const PackSettings::Model& model) {
-  const auto [width, keys, mlp, layers] = SizesOf(model);
+  const auto [width, keys, mlp, layers, vocabulary] = SizesOf(model);
   return layers * 2 * keys;
 }
 
@@ -54,7 +55,9 @@ double CacheFloats(const PackSettings::Model& model) {
 LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads) {
   const double parameters = Parameters(settings.model);
   // With two moments and the gradients of a pack's members, of which some are there in parts.
-  const double fixed = settings.training.steps > 0 ? parameters * (4 * members + kMostUnits - 1) : parameters * 3 * members;
+  // Where head scales alone are trained the parts are next to nothing.
+  const double parts = settings.training.trainable == PackSettings::Training::Trainable::kAll ? kMostUnits - 1 : 0;
+  const double fixed = settings.training.steps > 0 ? parameters * (4 * members + parts) : parameters * 3 * members;
   LlamaMemory most{.bytes = kFloat * fixed, .field = "model.layers", .length = settings.model.layers};
   const auto add = [&](const std::string& field, int length, double floats) {
     const double bytes = kFloat * (fixed + floats);
@@ -68,11 +71,11 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
   }
   for (const int length : settings.evaluation.lengths) {
     const double windows = settings.evaluation.examples > 0 ? std::min(threads, settings.evaluation.examples) : threads;
-    add("evaluation.lengths", length, windows * length * TestFloats(settings.model));
+    add("evaluation.lengths", length, windows * TestFloats(settings.model, length));
   }
   for (const int length : settings.evaluation.passkey_lengths) {
     const double prompts = length < kSharedPasskeyLength ? std::min(threads, settings.evaluation.passkey_tests) : 1;
-    add("evaluation.passkey_lengths", length, prompts * length * (TestFloats(settings.model) + CacheFloats(settings.model)));
+    add("evaluation.passkey_lengths", length, prompts * (TestFloats(settings.model, length) + length * CacheFloats(settings.model)));
   }
   return most;
 }

@@ -59,8 +59,7 @@ LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor&
         const Tensor hidden = model_.decoder().Hidden(parameters, feed);
         Tensor targets = at::empty({length, 1}, at::kLong);
         for (int64_t t = 0; t < length; ++t) targets.data_ptr<int64_t>()[t] = batch.targets[static_cast<size_t>(first + t)];
-        const Tensor log_p = at::log_softmax(model_.decoder().Logits(parameters, hidden), -1);
-        losses[static_cast<size_t>(i)] = -log_p.gather(-1, targets).view({length}).to(at::kDouble);
+        losses[static_cast<size_t>(i)] = LossesOf(parameters, hidden, targets);
         std::vector<Tensor> layers;
         for (const AttentionTrace& trace : traces) {
           layers.push_back(trace.entropy.to(at::kDouble).view({settings_.model.heads, bins, length / bins}).mean(-1));
@@ -80,6 +79,17 @@ LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor&
   for (double& loss : curves.loss) loss /= windows;
   if (entropy) curves.entropy /= windows;
   return curves;
+}
+
+Tensor LlamaStudy::LossesOf(const ParameterSet& parameters, const Tensor& hidden, const Tensor& targets) const {
+  std::vector<Tensor> losses;
+  const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / model_.decoder().config().vocabulary);
+  for (int64_t first = 0; first < hidden.size(0); first += rows) {
+    const int64_t count = std::min(rows, hidden.size(0) - first);
+    const Tensor log_p = at::log_softmax(model_.decoder().Logits(parameters, hidden.narrow(0, first, count)), -1);
+    losses.push_back(-log_p.gather(-1, targets.narrow(0, first, count)).view({count}).to(at::kDouble));
+  }
+  return at::cat(losses);
 }
 
 std::vector<double> LlamaStudy::Binned(const std::vector<double>& by_position) const {
@@ -159,6 +169,7 @@ void LlamaStudy::SearchScales(const ParameterSet& parameters, const std::functio
   const std::vector<int>& trained = settings_.training.lengths;
   const int training_length = settings_.positions.original_length > 0 ? settings_.positions.original_length
                               : settings_.training.steps > 0          ? trained.back()
+                              : settings_.model.config                ? static_cast<int>(settings_.model.config->max_positions)
                                                                       : longest;
   // Where nothing lies beyond the training length there is no growth.
   const absl::StatusOr<ScaleGrowth> growth = FitScaleGrowth(best, training_length);

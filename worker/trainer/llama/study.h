@@ -43,6 +43,8 @@ class LlamaStudy {
   };
   // Factors [L, H].
   Curves Run(const ParameterSet& parameters, const Tensor& head_factors, bool entropy, const std::function<void()>& between);
+  // Of each position, [T] float64.
+  Tensor LossesOf(const ParameterSet& parameters, const Tensor& hidden, const Tensor& targets) const;
   std::vector<double> Binned(const std::vector<double>& by_position) const;
   void SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all);
 

@@ -6,8 +6,6 @@ namespace longreach::trainer {
 
 namespace {
 
-constexpr int kBytes = 256;
-
 // The decoder rotates by itself, so for the rest of the trainer there is no encoding.
 PackSettings WithoutEncoding(PackSettings settings) {
   settings.encoding = "none";
@@ -28,13 +26,22 @@ RopeScaling::Kind KindOf(const std::string& word) {
 LlamaConfig LlamaConfigOf(const PackSettings& settings) {
   const PackSettings::Model& model = settings.model;
   LlamaConfig config;
+  if (model.config) {
+    config = *model.config;
+    if (settings.positions.rope_scaling != "none") {
+      config.rope_scaling = {.kind = KindOf(settings.positions.rope_scaling), .factor = settings.positions.rope_factor};
+      config.rope_scaling.original_length = settings.positions.original_length;
+    }
+    if (settings.positions.original_length > 0) config.max_positions = settings.positions.original_length;
+    return config;
+  }
   config.hidden_dim = model.embedding_dim;
   config.mlp_dim = model.mlp_dim;
   config.layers = model.layers;
   config.heads = model.heads;
   config.kv_heads = model.kv_heads;
   config.head_dim = model.embedding_dim / model.heads;
-  config.vocabulary = kBytes;
+  config.vocabulary = model.vocabulary;
   const std::vector<int>& lengths = settings.training.lengths.empty() ? settings.evaluation.lengths : settings.training.lengths;
   config.max_positions = settings.positions.original_length > 0 ? settings.positions.original_length : lengths.empty() ? 1 : lengths.back();
   config.rope_theta = model.rope_theta;
@@ -46,7 +53,7 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
 }
 
 LlamaNetwork::LlamaNetwork(const PackSettings& settings, at::Device device)
-    : Model(WithoutEncoding(settings), kBytes, kBytes, device), decoder_(LlamaConfigOf(settings)), training_(settings.training) {
+    : Model(WithoutEncoding(settings), settings.model.vocabulary, settings.model.vocabulary, device), decoder_(LlamaConfigOf(settings)), of_tokens_(settings.task == "tokens"), training_(settings.training) {
   layout_ = decoder_.layout();
   scales_ = layout_.Add("attn.scales", {settings.model.layers, settings.model.heads}, {Initial::Kind::kOnes, 0});
   DeclareEncoding();
@@ -57,19 +64,37 @@ Tensor LlamaNetwork::HeadFactors(const ParameterSet& parameters) const {
   return training_.scale_bound == PackSettings::Training::ScaleBound::kRelu ? at::relu(scales) : scales;
 }
 
-Tensor LlamaNetwork::Forward(const ParameterSet& parameters, const Feed& feed) const {
+Tensor LlamaNetwork::TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const {
+  Tensor ids = at::empty({count}, at::kLong);
+  for (int64_t n = 0; n < count; ++n) ids.data_ptr<int64_t>()[n] = tokens[static_cast<size_t>(first + n)];
+  return ids;
+}
+
+Tensor LlamaNetwork::Hidden(const ParameterSet& parameters, const Feed& feed) const {
   LlamaFeed llama;
   llama.batch = feed.batch;
   llama.length = feed.tape;
   llama.tokens = feed.tokens;
   llama.head_factors = HeadFactors(parameters);
-  Tensor hidden = decoder_.Hidden(parameters, llama);
-  if (feed.outputs < feed.tape) {
-    std::vector<int64_t> shape = hidden.sizes().vec();
-    shape[shape.size() - 2] = feed.batch * feed.outputs;
-    hidden = hidden.view({-1, feed.tape, dim_}).narrow(1, feed.tape - feed.outputs, feed.outputs).reshape(shape);
+  // The papers' scripts read a window whole and drop what its last token predicts.
+  if (of_tokens_ && feed.outputs < feed.tape) llama.window = feed.tape + 1;
+  const Tensor hidden = decoder_.Hidden(parameters, llama);
+  if (feed.outputs == feed.tape) return hidden;
+  std::vector<int64_t> shape = hidden.sizes().vec();
+  shape[shape.size() - 2] = feed.batch * feed.outputs;
+  return hidden.view({-1, feed.tape, dim_}).narrow(1, feed.tape - feed.outputs, feed.outputs).reshape(shape);
+}
+
+Tensor LlamaNetwork::Forward(const ParameterSet& parameters, const Feed& feed) const {
+  return decoder_.Logits(parameters, Hidden(parameters, feed));
+}
+
+void LlamaNetwork::ForwardInParts(const ParameterSet& parameters, const Feed& feed, const LogitsUse& use) const {
+  const Tensor hidden = Hidden(parameters, feed);
+  const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / decoder_.config().vocabulary);
+  for (int64_t first = 0; first < hidden.size(0); first += rows) {
+    use(first, decoder_.Logits(parameters, hidden.narrow(0, first, std::min(rows, hidden.size(0) - first))));
   }
-  return decoder_.Logits(parameters, hidden);
 }
 
 UpdateRule LlamaNetwork::Rule() const {

@@ -1,4 +1,4 @@
-// The LLaMA decoder (llama/decoder.h) over bytes as a model that engines train, with a scale for each attention head.
+// The LLaMA decoder (llama/decoder.h) over bytes or tokens as a model that engines train, with a scale for each attention head.
 #pragma once
 
 #include "worker/trainer/llama/decoder.h"
@@ -6,15 +6,20 @@
 
 namespace longreach::trainer {
 
-// The configuration that valid settings of the experiment "llama" stand for.
+// The configuration that valid settings of the experiment "llama" stand for; of a folder's model, whose config.json was read.
 LlamaConfig LlamaConfigOf(const PackSettings& settings);
+
+// Logits that are there at a time when no gradient is wanted.
+inline constexpr int64_t kLlamaLogitsAtATime = 1 << 24;
 
 class LlamaNetwork final : public Model {
  public:
   // The settings have been validated.
   LlamaNetwork(const PackSettings& settings, at::Device device);
 
+  Tensor TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const override;
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;
+  void ForwardInParts(const ParameterSet& parameters, const Feed& feed, const LogitsUse& use) const override;
   // All parameters but the scales, or they alone.
   UpdateRule Rule() const override;
 
@@ -28,7 +33,11 @@ class LlamaNetwork final : public Model {
   const Parameter& HeadScales() const { return layout_.parameters()[static_cast<size_t>(scales_)]; }
 
  private:
+  // Of the outputs, after the last norm.
+  Tensor Hidden(const ParameterSet& parameters, const Feed& feed) const;
+
   LlamaDecoder decoder_;
+  bool of_tokens_;
   int scales_ = -1;
   PackSettings::Training training_;
 };

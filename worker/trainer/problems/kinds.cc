@@ -100,7 +100,33 @@ absl::Status ValidatePasskeys(const PackSettings::Evaluation& tests) {
   return absl::OkStatus();
 }
 
-// Bytes again, by a decoder of other blocks.
+// Sizes that settings give; those of a folder's config.json are checked when it is read.
+absl::Status ValidateLlamaSizes(const PackSettings::Model& model) {
+  const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
+  if (model.kv_heads < 1 || model.heads < 1 || model.heads % model.kv_heads != 0) {
+    return refuse("model.kv_heads: ", model.kv_heads, " does not divide model.heads ", model.heads);
+  }
+  if (model.embedding_dim / model.heads % 2 != 0) return refuse("model.heads: ", model.heads, " gives heads of an odd size");
+  if (!(model.rope_theta > 0) || !std::isfinite(model.rope_theta)) {
+    return refuse("model.rope_theta: ", ShortestNumber(model.rope_theta), " is not a positive number");
+  }
+  return absl::OkStatus();
+}
+
+// Tokens are for a published model, and bytes for one of our own.
+absl::Status ValidateLlamaTask(const PackSettings& settings) {
+  const bool tokens = settings.task == "tokens", folder = !settings.model.folder.empty();
+  if (tokens && !folder) return absl::InvalidArgumentError("model.folder: is empty, and the task 'tokens' is for a published model");
+  if (!tokens && folder) {
+    return absl::InvalidArgumentError(Text("task: '", settings.task, "' does not go with model.folder '", settings.model.folder, "', which reads tokens"));
+  }
+  if (tokens && !settings.evaluation.passkey_lengths.empty()) {
+    return absl::InvalidArgumentError("evaluation.passkey_lengths: passkeys are asked for in bytes, not in tokens");
+  }
+  return absl::OkStatus();
+}
+
+// Bytes again, or tokens, by a decoder of other blocks.
 absl::Status ValidateLlama(const PackSettings& settings) {
   RETURN_IF_ERROR(ValidateDataTask(settings));
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
@@ -109,15 +135,11 @@ absl::Status ValidateLlama(const PackSettings& settings) {
     return refuse("encoding: '", settings.encoding, "' does not go with experiment 'llama', whose positions are 'rope' or 'none'");
   }
   if (settings.randomized) return refuse("encoding: '", settings.encoding, ":randomized' does not go with experiment 'llama'");
-  if (model.kv_heads < 1 || model.heads < 1 || model.heads % model.kv_heads != 0) {
-    return refuse("model.kv_heads: ", model.kv_heads, " does not divide model.heads ", model.heads);
-  }
-  if (model.embedding_dim / model.heads % 2 != 0) {
-    return refuse("model.heads: ", model.heads, " gives heads of an odd size");
-  }
+  RETURN_IF_ERROR(ValidateLlamaTask(settings));
+  if (model.folder.empty()) RETURN_IF_ERROR(ValidateLlamaSizes(model));
   if (model.dropout != 0 || settings.evaluation.dropout) return refuse("model.dropout: a LLaMA decoder has none");
-  for (const auto& [field, value] : {std::pair("model.rope_theta", model.rope_theta), std::pair("model.attention_scale", model.attention_scale)}) {
-    if (!(value > 0) || !std::isfinite(value)) return refuse(field, ": ", ShortestNumber(value), " is not a positive number");
+  if (!(model.attention_scale > 0) || !std::isfinite(model.attention_scale)) {
+    return refuse("model.attention_scale: ", ShortestNumber(model.attention_scale), " is not a positive number");
   }
   const PackSettings::Positions& positions = settings.positions;
   const std::vector<std::string> scalings = {"dynamic", "linear", "none", "ntk", "yarn"};
@@ -127,7 +149,7 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if (!(positions.rope_factor >= 1) || !std::isfinite(positions.rope_factor)) {
     return refuse("positions.rope_factor: ", ShortestNumber(positions.rope_factor), " is not a number from 1 on");
   }
-  if ((positions.rope_scaling == "dynamic" || positions.rope_scaling == "yarn") && positions.original_length < 1) {
+  if ((positions.rope_scaling == "dynamic" || positions.rope_scaling == "yarn") && positions.original_length < 1 && model.folder.empty()) {
     return refuse("positions.original_length: ", positions.original_length, " is no training length, which '", positions.rope_scaling, "' needs");
   }
   const PackSettings::Training& training = settings.training;
@@ -152,8 +174,8 @@ absl::Status ValidateLlama(const PackSettings& settings) {
 double LlamaFlops(const PackSettings& settings, int length) {
   const PackSettings::Model& model = settings.model;
   const double d = model.embedding_dim, tape = length;
-  const double block = 2 * d * d + 2 * d * d * model.kv_heads / model.heads + 3 * d * model.mlp_dim;
-  return model.layers * (tape * 2 * block + 2 * d * tape * tape) + tape * 2 * d * 256;
+  const double block = 2 * d * d + 2 * d * d * model.kv_heads / std::max(1, model.heads) + 3 * d * model.mlp_dim;
+  return model.layers * (tape * 2 * block + 2 * d * tape * tape) + tape * 2 * d * model.vocabulary;
 }
 
 // Pixels, then one class.

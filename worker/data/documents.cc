@@ -1,0 +1,118 @@
+#include "worker/data/documents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "worker/data/files.h"
+#include "worker/data/mapped_file.h"
+
+namespace longreach::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where a zero byte tells a file that is no text.
+constexpr size_t kHead = 8192;
+
+bool EndsWithAny(const fs::path& file, std::initializer_list<std::string_view> endings) {
+  const std::string name = file.filename().string();
+  return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+absl::StatusOr<std::vector<fs::path>> FilesBelow(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
+    const bool hidden = entry->path().filename().string().starts_with('.');
+    std::error_code ignored;
+    if (hidden && entry->is_directory(ignored)) entry.disable_recursion_pending();
+    if (!hidden && entry->is_regular_file(ignored)) found.push_back(entry->path());
+  }
+  if (error) return SystemError("read the folder", folder, error.value());
+  std::ranges::sort(found, {}, [](const fs::path& path) { return path.string(); });
+  return found;
+}
+
+absl::Status CheckReadable(const fs::path& file) {
+  if (EndsWithAny(file, {".gz", ".zst", ".xz", ".bz2", ".zip", ".tar"})) {
+    return absl::InvalidArgumentError(fmt::format("{} is compressed; unpack it and import what comes out", file.string()));
+  }
+  if (EndsWithAny(file, {".parquet", ".arrow"})) {
+    return absl::InvalidArgumentError(fmt::format("{} is a table of another kind; write its texts as JSON lines ({{\"text\": ...}}) and import those", file.string()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VisitLines(const fs::path& file, std::string_view bytes, const std::string& field, const DocumentVisitor& visitor) {
+  size_t at = 0;
+  for (int64_t line = 1; at < bytes.size(); ++line) {
+    const size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const std::string_view text = bytes.substr(at, end - at);
+    const std::string where = fmt::format("{}:{}", file.string(), line);
+    if (text.find_first_not_of(" \t\r") != std::string_view::npos) {
+      const nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+      if (!object.is_object()) return absl::DataLossError(fmt::format("{}: not a JSON object; there must be one in each line", where));
+      const auto found = object.find(field);
+      if (found == object.end() || !found->is_string()) {
+        return absl::DataLossError(fmt::format("{}: has no text '{}'; --text-field names another field", where, field));
+      }
+      RETURN_IF_ERROR(visitor.on_text(found->get_ref<const std::string&>(), where));
+    }
+    visitor.on_bytes(static_cast<int64_t>(std::min(end + 1, bytes.size()) - at));
+    at = end + 1;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<fs::path>> DocumentFiles(const std::vector<fs::path>& sources) {
+  std::vector<fs::path> files;
+  for (const fs::path& source : sources) {
+    std::error_code error;
+    const fs::file_status status = fs::status(source, error);
+    if (!fs::exists(status)) return SystemError("open", source, error ? error.value() : ENOENT);
+    if (!fs::is_directory(status)) {
+      files.push_back(source);
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::vector<fs::path> below, FilesBelow(source));
+    if (below.empty()) return absl::InvalidArgumentError(fmt::format("there is no file in {}", source.string()));
+    files.insert(files.end(), below.begin(), below.end());
+  }
+  std::set<fs::path> seen;
+  for (const fs::path& file : files) {
+    RETURN_IF_ERROR(CheckReadable(file));
+    std::error_code error;
+    const fs::path real = fs::canonical(file, error);
+    if (error) return SystemError("open", file, error.value());
+    if (!seen.insert(real).second) return absl::InvalidArgumentError(fmt::format("{} is given twice", file.string()));
+  }
+  return files;
+}
+
+absl::Status VisitDocuments(const fs::path& file, const std::string& text_field, const DocumentVisitor& visitor) {
+  ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(file));
+  const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  if (EndsWithAny(file, {".jsonl", ".ndjson", ".json"})) return VisitLines(file, bytes, text_field, visitor);
+  if (bytes.starts_with(kPackedMagic)) {
+    ASSIGN_OR_RETURN(const PackedTokens packed, PackedTokens::Open(file));
+    RETURN_IF_ERROR(visitor.on_packed(packed, file.string()));
+  } else {
+    if (bytes.substr(0, kHead).find('\0') != std::string_view::npos) {
+      return absl::InvalidArgumentError(fmt::format("{} is no text: it has a zero byte; leave it out", file.string()));
+    }
+    RETURN_IF_ERROR(visitor.on_text(bytes, file.string()));
+  }
+  visitor.on_bytes(static_cast<int64_t>(bytes.size()));
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::data

@@ -1,0 +1,246 @@
+#include "worker/data/import_tokens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "proto/base/sha256.h"
+#include "worker/data/data_folder.h"
+#include "worker/data/documents.h"
+#include "worker/data/files.h"
+#include "worker/data/mapped_file.h"
+#include "worker/data/staging.h"
+#include "worker/data/token_corpus.h"
+
+namespace longreach::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSpool = "spool.bin";
+// Ids of a packed file that are read at a time.
+constexpr int64_t kBlock = 1 << 16;
+
+struct Document {
+  int64_t tokens = 0;
+  bool packed = false;  // Nothing is put around it.
+};
+
+std::string_view BytesOf(std::span<const uint16_t> ids) { return {reinterpret_cast<const char*>(ids.data()), ids.size_bytes()}; }
+
+// A file of a data set in the making.
+class HashedFile {
+ public:
+  static absl::StatusOr<HashedFile> Open(const fs::path& path) {
+    ASSIGN_OR_RETURN(OutputFile out, OutputFile::Open(path));
+    return HashedFile(path.filename().string(), std::move(out));
+  }
+  absl::Status Write(std::string_view bytes) {
+    hash_.Update(bytes);
+    bytes_ += static_cast<int64_t>(bytes.size());
+    return out_.Write(bytes);
+  }
+  absl::StatusOr<FileEntry> Close() {
+    RETURN_IF_ERROR(out_.Close());
+    return FileEntry{.name = name_, .bytes = bytes_, .sha256 = hash_.Finish()};
+  }
+
+ private:
+  HashedFile(std::string name, OutputFile out) : name_(std::move(name)), out_(std::move(out)) {}
+  std::string name_;
+  OutputFile out_;
+  Sha256 hash_;
+  int64_t bytes_ = 0;
+};
+
+// Ids of all documents, one behind the other, in a file: which are to be tested on is only known when all of them are counted.
+class Spool {
+ public:
+  Spool(OutputFile out, tokenizer::Tokenizer* tokenizer, int64_t vocabulary)
+      : out_(std::move(out)), tokenizer_(tokenizer), vocabulary_(vocabulary) {}
+
+  absl::Status AddText(std::string_view text, const std::string& where) {
+    if (tokenizer_ == nullptr) {
+      return absl::InvalidArgumentError(fmt::format("{} is text; --tokenizer names the tokenizer.model that makes tokens of it", where));
+    }
+    absl::StatusOr<std::vector<int64_t>> ids = tokenizer_->Encode(text);
+    if (!ids.ok()) return absl::Status(ids.status().code(), fmt::format("{}: {}", where, std::string(ids.status().message())));
+    if (ids->empty()) {
+      ++empty_;
+      return absl::OkStatus();
+    }
+    documents_.push_back({.tokens = static_cast<int64_t>(ids->size())});
+    return Add(*ids, where);
+  }
+
+  absl::Status AddPacked(const PackedTokens& packed, const std::string& where) {
+    if (packed.tokens() == 0) {
+      ++empty_;
+      return absl::OkStatus();
+    }
+    documents_.push_back({.tokens = packed.tokens(), .packed = true});
+    for (int64_t at = 0; at < packed.tokens(); at += kBlock) {
+      RETURN_IF_ERROR(Add(packed.Ids(at, std::min(kBlock, packed.tokens() - at)), where));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() { return out_.Close(); }
+  const std::vector<Document>& documents() const { return documents_; }
+  int64_t empty() const { return empty_; }
+
+ private:
+  absl::Status Add(const std::vector<int64_t>& ids, const std::string& where) {
+    std::vector<uint16_t> narrow(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0 || ids[i] >= vocabulary_) {
+        return absl::InvalidArgumentError(fmt::format("{}: the id {} is not below the vocabulary of {}: it is of another tokenizer", where, ids[i],
+                                                      vocabulary_));
+      }
+      narrow[i] = static_cast<uint16_t>(ids[i]);
+    }
+    return out_.Write(BytesOf(narrow));
+  }
+
+  OutputFile out_;
+  tokenizer::Tokenizer* tokenizer_;
+  int64_t vocabulary_;
+  std::vector<Document> documents_;
+  int64_t empty_ = 0;
+};
+
+// How many of the first documents are to be trained on.
+absl::StatusOr<int64_t> TrainingDocuments(const std::vector<Document>& documents, const std::array<int, 2>& split) {
+  const int64_t count = static_cast<int64_t>(documents.size());
+  if (split[0] == 0 || split[1] == 0) return split[0] == 0 ? 0 : count;
+  double all = 0, before = 0;
+  for (const Document& document : documents) all += static_cast<double>(document.tokens);
+  int64_t first = 0;
+  while (first < count - 1 && (first == 0 || before < all * split[0] / 100)) before += static_cast<double>(documents[static_cast<size_t>(first++)].tokens);
+  if (first > 0) return first;
+  return absl::InvalidArgumentError(
+      fmt::format("there is one document, which a split of {},{} per cent cannot cut; give what to test on by --test, or take --split 100,0 or 0,100",
+                  split[0], split[1]));
+}
+
+absl::Status CheckWanted(const TokenImport& wanted, const tokenizer::Tokenizer* tokenizer, int64_t vocabulary) {
+  RETURN_IF_ERROR(CheckName(wanted.name));
+  const auto& [train, test] = wanted.split;
+  if (train < 0 || test < 0 || train + test != 100) {
+    return absl::InvalidArgumentError(fmt::format("the split {},{} is not two parts that add up to 100", train, test));
+  }
+  if (vocabulary == 0) {
+    return absl::InvalidArgumentError("how many ids there are is not known; give --tokenizer, or --vocabulary where all files are packed tokens");
+  }
+  if (vocabulary < 1 || vocabulary > kMaxVocabulary) {
+    return absl::InvalidArgumentError(fmt::format("a vocabulary of {} ids; ids are stored in 16 bits, so at most {}", vocabulary, kMaxVocabulary));
+  }
+  if (tokenizer != nullptr && tokenizer->vocabulary() > vocabulary) {
+    return absl::InvalidArgumentError(fmt::format("--vocabulary: {} is below the {} ids of the tokenizer", vocabulary, tokenizer->vocabulary()));
+  }
+  return absl::OkStatus();
+}
+
+// Writes the data set's two files out of the spool.
+absl::Status WriteCorpus(const fs::path& staging, const std::vector<Document>& documents, const tokenizer::Tokenizer* tokenizer, Manifest& manifest) {
+  ASSIGN_OR_RETURN(const MappedFile spool, MappedFile::Open(staging / kSpool));
+  const std::span<const uint16_t> ids(reinterpret_cast<const uint16_t*>(spool.bytes().data()), spool.bytes().size() / sizeof(uint16_t));
+  ASSIGN_OR_RETURN(HashedFile tokens, HashedFile::Open(staging / kTokensFile));
+  ASSIGN_OR_RETURN(HashedFile ends, HashedFile::Open(staging / kDocumentsFile));
+  size_t at = 0;
+  uint64_t written = 0;
+  const auto write = [&](std::span<const uint16_t> some) {
+    written += some.size();
+    return tokens.Write(BytesOf(some));
+  };
+  const auto write_id = [&](const std::optional<int64_t>& id) -> absl::Status {
+    if (!id) return absl::OkStatus();
+    const uint16_t narrow = static_cast<uint16_t>(*id);
+    return write({&narrow, 1});
+  };
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const bool test = static_cast<int64_t>(i) >= manifest.test.begin, bare = documents[i].packed;
+    const size_t count = static_cast<size_t>(documents[i].tokens);
+    if (test && !bare) RETURN_IF_ERROR(write_id(tokenizer->bos()));
+    RETURN_IF_ERROR(write(ids.subspan(at, count)));
+    if (!test && !bare) RETURN_IF_ERROR(write_id(tokenizer->eos()));
+    at += count;
+    RETURN_IF_ERROR(ends.Write({reinterpret_cast<const char*>(&written), sizeof(written)}));
+  }
+  manifest.tokens = static_cast<int64_t>(written);
+  ASSIGN_OR_RETURN(manifest.files.emplace_back(), tokens.Close());
+  ASSIGN_OR_RETURN(manifest.files.emplace_back(), ends.Close());
+  return absl::OkStatus();
+}
+
+std::string SourceText(const TokenImport& wanted) {
+  std::string text;
+  for (const fs::path& source : wanted.sources) text += (text.empty() ? "" : ", ") + source.string();
+  for (const fs::path& source : wanted.test_sources) text += (text.empty() ? "" : ", ") + source.string() + " (test)";
+  return text;
+}
+
+absl::Status Import(const TokenImport& wanted, const std::vector<fs::path>& files, size_t training_files, tokenizer::Tokenizer* tokenizer,
+                    const fs::path& staging, Manifest& manifest, Progress& progress) {
+  int64_t total = 0;
+  for (const fs::path& file : files) {
+    std::error_code error;
+    total += static_cast<int64_t>(fs::file_size(file, error));
+    if (error) return SystemError("look at", file, error.value());
+  }
+  ASSIGN_OR_RETURN(OutputFile out, OutputFile::Open(staging / kSpool));
+  Spool spool(std::move(out), tokenizer, manifest.vocabulary);
+  const DocumentVisitor visitor{.on_text = [&](std::string_view text, const std::string& where) { return spool.AddText(text, where); },
+                                .on_packed = [&](const PackedTokens& packed, const std::string& where) { return spool.AddPacked(packed, where); },
+                                .on_bytes = [&](int64_t bytes) { progress.Advance(bytes); }};
+  progress.Start(total, 0, "bytes");
+  int64_t first_test = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    RETURN_IF_ERROR(VisitDocuments(files[i], wanted.text_field, visitor));
+    if (i + 1 == training_files) first_test = static_cast<int64_t>(spool.documents().size());
+  }
+  RETURN_IF_ERROR(spool.Close());
+  progress.Finish();
+  const std::vector<Document>& documents = spool.documents();
+  if (documents.empty()) return absl::InvalidArgumentError(fmt::format("{} has no text in it", SourceText(wanted)));
+  if (wanted.test_sources.empty()) {
+    ASSIGN_OR_RETURN(first_test, TrainingDocuments(documents, wanted.split));
+  } else if (first_test == static_cast<int64_t>(documents.size()) || (first_test == 0 && !wanted.sources.empty())) {
+    return absl::InvalidArgumentError(fmt::format("{} has no text to {} on", SourceText(wanted), first_test == 0 ? "train" : "test"));
+  }
+  manifest.train = {0, first_test};
+  manifest.test = {first_test, static_cast<int64_t>(documents.size())};
+  if (spool.empty() > 0) manifest.skipped = {fmt::format("{} empty text{}", spool.empty(), spool.empty() == 1 ? "" : "s")};
+  return WriteCorpus(staging, documents, tokenizer, manifest);
+}
+
+}  // namespace
+
+absl::StatusOr<Manifest> ImportTokens(const TokenImport& wanted, tokenizer::Tokenizer* tokenizer, Progress& progress) {
+  Manifest manifest;
+  manifest.kind = Kind::kTokens;
+  manifest.source = SourceText(wanted);
+  manifest.vocabulary = wanted.vocabulary > 0 || tokenizer == nullptr ? wanted.vocabulary : tokenizer->vocabulary();
+  RETURN_IF_ERROR(CheckWanted(wanted, tokenizer, manifest.vocabulary));
+  std::vector<fs::path> all = wanted.sources;
+  all.insert(all.end(), wanted.test_sources.begin(), wanted.test_sources.end());
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files, DocumentFiles(all));
+  size_t training_files = 0;
+  if (!wanted.sources.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<fs::path> training, DocumentFiles(wanted.sources));
+    training_files = training.size();
+  }
+  if (files.empty()) return absl::InvalidArgumentError("no file was given");
+
+  ASSIGN_OR_RETURN(Staging staging, Staging::Open(wanted.folder, wanted.name));
+  if (absl::Status made = Import(wanted, files, training_files, tokenizer, staging.path(), manifest, progress); !made.ok()) {
+    staging.Discard();  // It is begun anew in any case.
+    return made;
+  }
+  RETURN_IF_ERROR(staging.Publish(manifest));
+  return ReadDataSet(wanted.folder, wanted.name);
+}
+
+}  // namespace longreach::data

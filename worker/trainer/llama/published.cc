@@ -1,0 +1,106 @@
+#include "worker/trainer/llama/published.h"
+
+#include <tuple>
+
+#include "proto/base/text.h"
+#include "worker/data/data_folder.h"
+#include "worker/data/token_corpus.h"
+#include "worker/tokenizer/sentence_pieces.h"
+#include "worker/trainer/caught.h"
+#include "worker/trainer/llama/folder.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+constexpr const char* kTokenizer = "tokenizer.model";
+
+std::filesystem::path PlaceOf(const PackRequest& request) {
+  return (request.data.folder.empty() ? data::DefaultDataFolder() : request.data.folder) / request.settings.model.folder;
+}
+
+absl::Status CheckVocabulary(const LlamaConfig& config) {
+  if (config.vocabulary <= data::kMaxVocabulary) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Text("'vocab_size' is ", config.vocabulary, ": tokens are kept in 16 bits, so at most ", data::kMaxVocabulary));
+}
+
+absl::Status CheckPositions(const PackSettings& settings, const LlamaConfig& config) {
+  const std::string& name = settings.model.folder;
+  if (settings.encoding == "none" && !config.nope) {
+    return absl::InvalidArgumentError(Text("encoding: 'none', and the model of '", name,
+                                           "' has rotary positions; take 'rope', or import it with --nope if it was trained without any"));
+  }
+  if (settings.encoding == "rope" && config.nope) {
+    return absl::InvalidArgumentError(Text("encoding: 'rope', and the model of '", name, "' was trained without positions; take 'none'"));
+  }
+  if (settings.positions.rope_scaling != "none" && config.rope_scaling.kind != RopeScaling::Kind::kNone) {
+    return absl::InvalidArgumentError(Text("positions.rope_scaling: '", settings.positions.rope_scaling, "', and config.json of '", name,
+                                           "' has a scaling of its own; leave it out"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadPublished(PackRequest& request) {
+  PackSettings::Model& model = request.settings.model;
+  if (model.folder.empty()) return absl::OkStatus();
+  const std::filesystem::path place = PlaceOf(request);
+  ASSIGN_OR_RETURN(const data::Manifest manifest,
+                   data::ReadDataSet(place.parent_path(), model.folder, request.data.model_sha256, data::Kind::kModel));
+  ASSIGN_OR_RETURN(LlamaConfig config, ReadLlamaConfig(place));
+  RETURN_IF_ERROR(CheckVocabulary(config));
+  config.nope = manifest.nope;
+  RETURN_IF_ERROR(CheckPositions(request.settings, config));
+  for (const auto& [field, given, stored] :
+       {std::tuple("model.layers", &model.layers, config.layers), std::tuple("model.embedding_dim", &model.embedding_dim, config.hidden_dim),
+        std::tuple("model.heads", &model.heads, config.heads), std::tuple("model.kv_heads", &model.kv_heads, config.kv_heads),
+        std::tuple("model.mlp_dim", &model.mlp_dim, config.mlp_dim)}) {
+    if (*given != 0 && *given != stored) {
+      return absl::InvalidArgumentError(Text(field, ": ", *given, ", and config.json of '", model.folder, "' says ", stored, "; leave it out"));
+    }
+    *given = static_cast<int>(stored);
+  }
+  if (model.rope_theta != 0) config.rope_theta = model.rope_theta;
+  model.rope_theta = config.rope_theta;
+  RETURN_IF_ERROR(Validate(config));
+  model.vocabulary = static_cast<int>(config.vocabulary);
+  model.config = std::make_shared<const LlamaConfig>(std::move(config));
+  return absl::OkStatus();
+}
+
+absl::Status LoadPublished(const PackRequest& request, const ParameterLayout& layout, PackState& state) {
+  if (!request.settings.model.config) return absl::OkStatus();
+  const Parameter& scales = *layout.Find("attn.scales");
+  for (size_t m = 0; m < request.members.size(); ++m) {
+    const Tensor row = state.parameters[static_cast<int64_t>(m)];
+    ASSIGN_OR_RETURN(const Tensor factors, LoadLlamaInto(PlaceOf(request), *request.settings.model.config, ViewParameters(layout, row)));
+    Tensor own = row.narrow(0, scales.offset, scales.size);
+    if (factors.defined()) {
+      own.copy_(factors.flatten());
+    } else {
+      own.fill_(1);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelFolder> CheckModelFolder(const std::filesystem::path& folder) {
+  return Caught<ModelFolder>([&]() -> absl::StatusOr<ModelFolder> {
+    ASSIGN_OR_RETURN(StoredLlama stored, InspectLlama(folder));
+    if (const absl::Status known = CheckVocabulary(stored.config); !known.ok()) {
+      return absl::Status(known.code(), Text((folder / "config.json").string(), ": ", known.message()));
+    }
+    ModelFolder model{.files = std::move(stored.files), .description = "", .nope = stored.config.nope};
+    model.description = Text(stored.config.layers, " layers of width ", stored.config.hidden_dim, ", ", stored.parameters, " parameters (",
+                             Join(stored.types, ", "), "), ", stored.config.vocabulary, " tokens");
+    std::error_code error;
+    if (!std::filesystem::exists(folder / kTokenizer, error)) return model;
+    RETURN_IF_ERROR(tokenizer::TokenizerOfFolder(folder, {.vocabulary = stored.config.vocabulary, .bos = stored.config.bos}).status());
+    model.files.emplace_back(kTokenizer);
+    return model;
+  });
+}
+
+}  // namespace longreach::trainer

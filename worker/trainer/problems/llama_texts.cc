@@ -1,0 +1,72 @@
+#include "worker/trainer/problems/llama_texts.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "proto/base/text.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+template <typename Ids>
+void Append(const Ids& ids, int64_t begin, int64_t count, std::vector<uint16_t>& to) {
+  const auto some = ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+  to.insert(to.end(), some.begin(), some.end());
+}
+
+absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& corpus) {
+  const std::string& name = settings.data;
+  const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
+  if (corpus.vocabulary() != settings.model.vocabulary) {
+    return refuse("data: the tokens of '", name, "' are of a vocabulary of ", corpus.vocabulary(), ", and the model of '", settings.model.folder, "' has ",
+                  settings.model.vocabulary, ": they are another tokenizer's");
+  }
+  const int64_t training = static_cast<int64_t>(corpus.train().size());
+  if (settings.training.steps > 0) {
+    for (const int length : settings.training.lengths) {
+      if (length < training) continue;
+      return refuse("training.lengths: ", length + 1, " tokens are more than the ", training, " of '", name, "' that are for training");
+    }
+    // Where a window begins is drawn from one word.
+    if (training > std::numeric_limits<uint32_t>::max()) return refuse("data: '", name, "' has ", training, " tokens to train on; at most 2^32");
+  }
+  int64_t longest = 0;
+  for (int64_t i = 0; i < corpus.test_documents(); ++i) longest = std::max(longest, static_cast<int64_t>(corpus.test(i).size()));
+  for (const int length : settings.evaluation.lengths) {
+    if (length < longest) continue;
+    return refuse("evaluation.lengths: a window of ", length, " tokens needs a document of one more, and the longest test document of '", name, "' has ", longest);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LlamaTexts> LlamaTexts::Open(const PackSettings& settings, const DataSource* data) {
+  LlamaTexts texts;
+  if (settings.task != "tokens" || data == nullptr) {
+    ASSIGN_OR_RETURN(texts.splits_, TextSplits::Open(settings, data, 1));
+    return texts;
+  }
+  ASSIGN_OR_RETURN(texts.corpus_, data::TokenCorpus::Open(data->folder, settings.data, data->sha256));
+  RETURN_IF_ERROR(CheckTokens(settings, *texts.corpus_));
+  return texts;
+}
+
+int64_t LlamaTexts::training_size() const { return static_cast<int64_t>(corpus_ ? corpus_->train().size() : splits_->train().size()); }
+
+int64_t LlamaTexts::test_size(int64_t document) const {
+  return static_cast<int64_t>(corpus_ ? corpus_->test(document).size() : splits_->test().size());
+}
+
+void LlamaTexts::AppendTraining(int64_t begin, int64_t count, std::vector<uint16_t>& to) const {
+  if (corpus_) return Append(corpus_->train(), begin, count, to);
+  Append(splits_->train(), begin, count, to);
+}
+
+void LlamaTexts::AppendTest(int64_t document, int64_t begin, int64_t count, std::vector<uint16_t>& to) const {
+  if (corpus_) return Append(corpus_->test(document), begin, count, to);
+  Append(splits_->test(), begin, count, to);
+}
+
+}  // namespace longreach::trainer
