@@ -1,7 +1,7 @@
 // Jobs that begin with a published model: what they begin with, what they measure, and what is refused.
 #include <gmock/gmock.h>
 
-#include <cmath>
+#include <functional>
 
 #include "tests/worker/trainer/llama/tiny.h"
 #include "tests/worker/trainer/pack_fixture.h"
@@ -197,9 +197,19 @@ TEST_F(PublishedTest, WhatTheFolderIsNotIsRefused) {
   request.settings.training = {.steps = 3, .batch_size = 1, .lengths = {500}, .warmup_steps = 1};
   EXPECT_THAT(Refusal(request), HasSubstr("501 tokens are more than the 401 of 'letters'"));
   request = RequestOf("plain", "refused");
-  request.data.model_sha256 = std::string(64, '0');
-  RecordingObserver observer;
-  EXPECT_EQ(Train(request, observer).status().code(), absl::StatusCode::kFailedPrecondition);
+  request.settings.evaluation.lengths = {24, 201};
+  EXPECT_THAT(Refusal(request), HasSubstr("a window of 201 tokens needs a document of one more, and the longest test document of 'letters' has 201"));
+  const auto not_that = [&](const std::function<void(PackRequest&)>& change) {
+    PackRequest other = RequestOf("plain", "refused");
+    change(other);
+    RecordingObserver observer;
+    const absl::Status status = Train(other, observer).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(not_that([](PackRequest& r) { r.data.model_sha256 = std::string(64, '0'); }), HasSubstr("has other bytes"));
+  EXPECT_THAT(not_that([](PackRequest& r) { r.settings.data = "plain"; }), HasSubstr("'plain' is of the kind 'model', and 'tokens' is needed"));
+  EXPECT_THAT(not_that([](PackRequest& r) { r.settings.model.folder = "letters"; }), HasSubstr("'letters' is of the kind 'tokens', and 'model' is needed"));
 }
 
 TEST_F(PublishedTest, MemoryIsCountedWithItsSizes) {
