@@ -12,10 +12,10 @@ from harness import BIN
 class Simulation:
     """A run of the simulator beside this process."""
 
-    def __init__(self, kind, count):
+    def __init__(self, kind, count, *more, first=1):
         self.kind, self.count = kind, count
-        self._process = subprocess.Popen([BIN / "simulate", kind, "--seeds", f"1..{count}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                         text=True)
+        self._process = subprocess.Popen([BIN / "simulate", kind, "--seeds", f"{first}..{first + count - 1}", *more], stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT, text=True)
 
     def kill(self):
         self._process.kill()
