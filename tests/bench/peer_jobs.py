@@ -141,9 +141,7 @@ def run_torc(options):
             pathlib.Path(folder, "jobs.json").write_text(json.dumps(
                 {"name": f"peer{count}", "jobs": [{"name": "job{i}", "command": "true", "parameters": {"i": f"0:{count - 1}"}}]}))
             workflow = str(json.loads(call("create", "jobs.json"))["workflow_id"])
-            runners = [subprocess.Popen([*torc, "run", workflow, "--max-parallel-jobs", "1", "--poll-interval", "0.01", "--claim-backoff-max-secs",
-                                         "0.01", "-o", f"out{i}"], cwd=folder, stdout=subprocess.DEVNULL) for i in range(options.workers)]
-            assert all(runner.wait() == 0 for runner in runners)
+            call("run", workflow, "--max-parallel-jobs", str(options.workers), "--poll-interval", "0.01", "--claim-backoff-max-secs", "0.01")
             with sqlite3.connect(database) as results:
                 done = results.execute("SELECT count(DISTINCT job_id) FROM result WHERE workflow_id = ? AND return_code = 0", [workflow])
                 return range(done.fetchone()[0])
