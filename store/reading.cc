@@ -99,6 +99,7 @@ absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::functi
          .position = rows.Get<int64_t>(0),
          .task = requirement->requirement.task,
          .encoding = requirement->requirement.encoding,
+         .data = requirement->requirement.data,
          .randomized = rows.Get<bool>(2),
          .learning_rate = rows.Get<double>(3),
          .seed = rows.Get<uint32_t>(4),
@@ -139,6 +140,14 @@ absl::StatusOr<std::vector<LengthValue>> ValuesAtLengths(sql::Connection& db, in
                                             job, metric, slice));
   std::vector<LengthValue> values;
   while (rows.Next()) values.push_back({.length = rows.Get<int>(0), .value = rows.Get<double>(1)});
+  RETURN_IF_ERROR(rows.status());
+  return values;
+}
+
+absl::StatusOr<std::vector<SliceValue>> ValuesInSlices(sql::Connection& db, int64_t job, std::string_view metric) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT length, slice, value FROM measurements WHERE job = ? AND metric = ? ORDER BY length, slice", job, metric));
+  std::vector<SliceValue> values;
+  while (rows.Next()) values.push_back({.length = rows.Get<int>(0), .slice = rows.Get<std::string>(1), .value = rows.Get<double>(2)});
   RETURN_IF_ERROR(rows.status());
   return values;
 }

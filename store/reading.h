@@ -55,6 +55,7 @@ struct MeasuredJob {
   int64_t position = -1;  // Of a member: in its sweep's order of expansion.
   std::string_view task{};
   std::string_view encoding{};
+  std::string_view data{};  // As a requirement has it.
   bool randomized = false;
   double learning_rate = 0;
   uint32_t seed = 0;
@@ -77,6 +78,14 @@ struct LengthValue {
   double value = 0;
 };
 absl::StatusOr<std::vector<LengthValue>> ValuesAtLengths(sql::Connection& db, int64_t job, std::string_view metric, std::string_view slice);
+
+// The same in all slices, ascending by length and slice; length 0 too.
+struct SliceValue {
+  int length = 0;
+  std::string slice{};
+  double value = 0;
+};
+absl::StatusOr<std::vector<SliceValue>> ValuesInSlices(sql::Connection& db, int64_t job, std::string_view metric);
 
 // The part of a running attempt's pack that belongs to a sweep.
 struct RunningPart {

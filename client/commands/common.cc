@@ -49,6 +49,13 @@ absl::Status CheckSize(const v1::SweepSpec& spec) {
 
 }  // namespace
 
+std::vector<std::string> AxisNames() {
+  std::vector<std::string> axes = {"encoding", "learning_rate", "length", "seed", "system", "task"};
+  for (const catalog::SliceAxis& axis : catalog::SliceAxes()) axes.emplace_back(axis.name);
+  std::ranges::sort(axes);
+  return axes;
+}
+
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known) {
   if (value.empty() || std::ranges::find(known, value) != known.end()) return absl::OkStatus();
   return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
@@ -260,11 +267,16 @@ void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {
   if (!table.title().empty()) return;
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
   const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
+  std::vector<std::string> slices = {table.slice()};
+  for (const std::string& only : table.only()) {
+    if (catalog::FindSliceAxis(only.substr(0, only.find('='))) != nullptr) slices.push_back(only);
+  }
+  std::erase(slices, "");
   const bool by_length = table.rows() == "length" || table.columns() == "length";
   const std::string lengths = by_length             ? "at each test length"
                               : table.length() == 0 ? "over all test lengths"
                                                     : fmt::format("at length {}", table.length());
-  const std::string slice = table.slice().empty() ? "" : fmt::format(", {}", table.slice());
+  const std::string slice = slices.empty() ? "" : fmt::format(", {}", Join(slices, " and "));
   std::vector<std::string> rest;
   for (const char* axis : {"task", "encoding", "learning_rate", "seed"}) {
     if (table.rows() != axis && table.columns() != axis) rest.emplace_back(axis);

@@ -100,7 +100,7 @@ class Completer {
     if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR") lines_.emplace_back(":files");
     if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
     if (what == "WHEN") OfferAll({"auto", "always", "never"});
-    if (what == "AXIS") OfferAll({"task", "encoding", "learning_rate", "seed", "system", "length"});
+    if (what == "AXIS") OfferAxes();
     if (what == "HOW") OfferAll({"max", "min", "mean", "median"});
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});
     if (what == "STATE") {
@@ -114,6 +114,10 @@ class Completer {
 
   void OfferAll(std::initializer_list<std::string_view> words) {
     for (const std::string_view word : words) Add(word);
+  }
+
+  void OfferAxes() {
+    for (const std::string& axis : AxisNames()) Add(axis);
   }
 
   void OfferSpecs() {

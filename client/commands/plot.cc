@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
 #include "client/commands/common.h"
+#include "client/figure/heat_map.h"
 #include "client/figure/line_plot.h"
+#include "client/figure/scatter_plot.h"
 #include "client/figure/vega_renderer.h"
 #include "client/new_file.h"
 #include "client/output/json.h"
@@ -19,15 +22,20 @@ namespace {
 constexpr std::string_view kSpecification = ".vl.json";
 constexpr int kMostPanels = 60;
 constexpr size_t kMostNotes = 6;
+// Curves have so many pieces.
+constexpr int kFitPoints = 40;
+constexpr std::string_view kScaleMetric = "best_attention_scale";
 
 class Plot final : public Command {
  public:
   CommandInfo Info() const override {
     return {.group = kGroupLook,
-            .summary = "Draw what a sweep measured against length, learning rate or seed",
+            .summary = "Draw what a sweep measured: curves, heat maps, one metric against another",
             .details =
                 "Without options: the sweep's main metric against the test length, mean and standard deviation over learning rates\n"
-                "and seeds, a line for each encoding (or system) and a panel for each task.\n"
+                "and seeds, a line for each encoding (or system) and a panel for each task. With --y AXIS: a heat map, the metric as\n"
+                "colour. With a metric as --x: a point for each value of --points, a colour for each of --lines. Axes are task,\n"
+                "encoding, system, learning_rate, seed, length, and those of slices: layer, head, depth, attention_scale.\n"
                 "FILE.vl.json is a Vega-Lite specification with its data in it. FILE.svg, FILE.png and FILE.pdf are drawn from it by\n"
                 "the Python package vl-convert-python (docs/howto/plot.md).\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
@@ -35,20 +43,26 @@ class Plot final : public Command {
                 "longreach plot table-b1 --file lengths.vl.json\n"
                 "longreach plot table-b1 --only task=even_pairs,bucket_sort --file lengths.svg\n"
                 "longreach plot last --x learning_rate --file rates.png\n"
-                "longreach plot nope-small --metric position_loss --only system=rope,nope --file loss.svg"};
+                "longreach plot nope-small --metric position_loss --only system=rope,nope --file loss.svg\n"
+                "longreach plot last --metric passkey_accuracy --y depth --file passkeys.svg\n"
+                "longreach plot nope-small --metric attention_entropy --length 1024 --x head_scale --points head --lines layer \\\n"
+                "    --only system=nope-heads-512 --file heads.svg"};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
     app.add_option("--file", file_, "What to write: FILE.svg, FILE.png, FILE.pdf or FILE.vl.json")->type_name("FILE")->required()->check(WhyNoText);
     app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the sweep's main one]")->type_name("METRIC");
-    app.add_option("--x", x_, "Axis to the right: length, learning_rate or seed")->type_name("AXIS")->capture_default_str();
+    app.add_option("--x", x_, "Axis to the right: length, learning_rate, seed or one of slices; or another metric")->type_name("AXIS")->capture_default_str();
+    app.add_option("--y", y_, "Axis upwards, with the metric as colour: a heat map")->type_name("AXIS");
+    app.add_option("--points", points_, "With a metric as --x: the axis whose values are the points")->type_name("AXIS");
+    app.add_option("--x-length", x_length_, "With a metric as --x: its test length; 0: over all lengths")->type_name("N")->check(CLI::NonNegativeNumber);
     app.add_option("--lines", lines_, "Axis of the lines [system where there are some, else encoding]")->type_name("AXIS");
     app.add_option("--panels", panels_, "Axis of the panels, or none [task where there are several]")->type_name("AXIS");
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")->type_name("HOW")->capture_default_str();
     app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CLI::NonNegativeNumber);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
     AddOnlyOption(app, only_);
-    app.add_flag("--log", log_, "A logarithmic axis for the metric");
+    app.add_flag("--log", log_, "A logarithmic axis (or colours) for the metric");
     app.add_option("--title", title_, "Title [the sweep's name and what is measured]")->type_name("TEXT")->check(WhyNoText);
   }
 
@@ -60,29 +74,35 @@ class Plot final : public Command {
     request.set_sweep(sweep_);
     ASSIGN_OR_RETURN(const v1::Sweep sweep, connection->Call(&Connection::Stub::GetSweep, request));
     RETURN_IF_ERROR(Choose(sweep));
-    LinePlot plot;
-    ASSIGN_OR_RETURN(plot.panels, FetchPanels(*connection, sweep.id()));
-    Describe(sweep, plot);
-    if (x_ == "length") {
-      ASSIGN_OR_RETURN(plot.trained, TrainedLength(*connection, sweep));
-    }
-    const int points = PointsOf(plot);
-    if (points == 0) {
+    ASSIGN_OR_RETURN(Drawing drawing, Draw(*connection, sweep));
+    if (drawing.points == 0) {
+      std::vector<std::string> hints = drawing.empty;
+      hints.push_back(fmt::format("'longreach status {}{}' says how far it is, 'longreach results' has the same as a table", ShortId(sweep.id()), WhereFlags(session)));
       return Error(absl::StatusCode::kFailedPrecondition,
-                   fmt::format("nothing to draw: no job of sweep '{}' has a value of {} {}", Printable(sweep.name()), plot.y_title,
+                   fmt::format("nothing to draw: no job of sweep '{}' has a value of {} {}", Printable(sweep.name()), drawing.value,
                                log_ ? "above 0 there" : "there yet"),
-                   fmt::format("'longreach status {}{}' says how far it is, 'longreach results' has the same as a table", ShortId(sweep.id()), WhereFlags(session)));
+                   Join(hints, "\n"));
     }
-    std::string bytes = VegaLiteOf(plot);
+    std::string& bytes = drawing.specification;
     if (!format.empty()) {
       ASSIGN_OR_RETURN(bytes, RenderVegaLite(bytes, format, session.environment()));
     }
     RETURN_IF_ERROR(WriteNewFileForAll(file_, bytes));
-    Print(session, sweep, plot, points, bytes.size());
+    Print(session, sweep, drawing);
     return kDone;
   }
 
  private:
+  struct Drawing {
+    std::string specification;
+    std::string metric;
+    std::string value;  // "accuracy (%)".
+    size_t panels = 0;
+    int points = 0;
+    std::vector<Correlation> correlations = {};
+    std::vector<std::string> empty = {};  // Where there are no points: what the tables say of it.
+  };
+
   // The format for the renderer; empty: none is needed.
   absl::StatusOr<std::string> CheckFile() const {
     const std::filesystem::path path(file_);
@@ -94,43 +114,79 @@ class Plot final : public Command {
   }
 
   absl::Status CheckWords() const {
-    const std::vector<std::string> axes = {"encoding", "learning_rate", "seed", "system", "task"};
-    std::vector<std::string> panels = axes;
+    std::vector<std::string> axes = AxisNames(), panels = axes, right = axes;
+    std::erase(panels, "length");  // No table is of one length of several.
     panels.emplace_back("none");
+    // Curves are over numbers.
+    if (y_.empty()) std::erase_if(right, [](const std::string& axis) { return axis == "task" || axis == "encoding" || axis == "system" || axis == "longbench_task"; });
+    std::vector<std::string> metrics;
+    for (const catalog::Metric& metric : catalog::Metrics()) metrics.emplace_back(metric.name);
+    if (y_.empty()) right.insert(right.end(), metrics.begin(), metrics.end());
     // These have values unless somebody takes them away.
     if (x_.empty()) return UsageError("--x: unknown value ''");
     if (aggregate_.empty()) return UsageError("--aggregate: unknown value ''");
-    RETURN_IF_ERROR(CheckChoice("--x", x_, {"length", "learning_rate", "seed"}));
+    RETURN_IF_ERROR(CheckChoice("--x", x_, right));
+    RETURN_IF_ERROR(CheckChoice("--y", y_, axes));
     RETURN_IF_ERROR(CheckChoice("--lines", lines_, axes));
+    RETURN_IF_ERROR(CheckChoice("--points", points_, axes));
     RETURN_IF_ERROR(CheckChoice("--panels", panels_, panels));
+    if (!y_.empty() && !lines_.empty()) return UsageError("--lines: a heat map has none", "leave out --lines or --y");
+    if (IsScatter() && points_.empty()) {
+      return UsageError(fmt::format("--x {}: one metric against another needs the axis whose values are the points", x_), "--points head draws one for each attention head");
+    }
+    if (!IsScatter() && !points_.empty()) return UsageError("--points: only with a metric as --x", "leave it out, or set --x to a metric");
     return CheckMeasure(metric_, aggregate_);
   }
+
+  bool IsScatter() const { return catalog::FindMetric(x_) != nullptr; }
 
   // Fills in what was left open.
   absl::Status Choose(const v1::Sweep& sweep) {
     const v1::SweepSpec& spec = sweep.spec();
-    if (lines_.empty()) lines_ = !spec.systems().empty() && panels_ != "system" ? "system" : panels_ == "encoding" ? "task" : "encoding";
-    if (panels_.empty()) panels_ = spec.axes().task_size() > 1 && lines_ != "task" ? "task" : "none";
-    if (lines_ == x_ || panels_ == x_ || lines_ == panels_) {
-      return UsageError(fmt::format("--x, --lines and --panels are {}, {} and {}: they must differ", x_, lines_, panels_));
+    const bool systems = !spec.systems().empty();
+    if (!y_.empty()) lines_ = y_;
+    if (lines_.empty()) lines_ = systems && panels_ != "system" ? "system" : panels_ == "encoding" ? "task" : "encoding";
+    const bool map_of_systems = !y_.empty() && systems && y_ != "system" && x_ != "system";
+    if (panels_.empty()) panels_ = map_of_systems ? "system" : spec.axes().task_size() > 1 && lines_ != "task" && x_ != "task" ? "task" : "none";
+    const std::vector<std::string> all = {x_, lines_, points_, panels_};
+    for (const std::string& axis : all) {
+      if (axis.empty() || std::ranges::count(all, axis) == 1) continue;
+      return points_.empty() ? UsageError(fmt::format("--x, {} and --panels are {}, {} and {}: they must differ", y_.empty() ? "--lines" : "--y", x_, lines_, panels_))
+                             : UsageError(fmt::format("--lines, --points and --panels are {}, {} and {}: they must differ", lines_, points_, panels_));
     }
-    // Lines as the table has its rows or columns.
-    const v1::TableSpec table = TableOfPreset(sweep.name());
-    if (table.rows() == lines_) order_ = {table.row_order().begin(), table.row_order().end()};
-    if (table.columns() == lines_) order_ = {table.column_order().begin(), table.column_order().end()};
+    table_ = TableOfPreset(sweep.name());
     return absl::OkStatus();
   }
 
-  absl::StatusOr<v1::Table> Fetch(Connection& connection, const std::string& sweep, const std::string& rows, const std::string& columns,
-                                  const std::string& panel) const {
+  // Rows or columns as the preset's table has them.
+  std::vector<std::string> OrderOf(const std::string& axis) const {
+    if (table_.rows() == axis) return {table_.row_order().begin(), table_.row_order().end()};
+    if (table_.columns() == axis) return {table_.column_order().begin(), table_.column_order().end()};
+    return {};
+  }
+
+  // What one set of panels is made of.
+  struct Source {
+    std::string columns;
+    std::string metric;
+    int length = 0;
+  };
+
+  absl::StatusOr<v1::Table> Fetch(Connection& connection, const std::string& sweep, const std::string& rows, const Source& source, const std::string& panel) const {
     v1::TableSpec table;
     table.set_rows(rows);
-    table.set_columns(columns);
-    table.set_metric(metric_);
+    table.set_columns(source.columns);
+    table.set_metric(source.metric);
     table.set_aggregate(aggregate_);
     table.set_slice(slice_);
-    table.set_length(length_);
-    if (rows == lines_) table.mutable_row_order()->Assign(order_.begin(), order_.end());
+    table.set_length(source.length);
+    const auto without_whole = [](std::vector<std::string> order) {
+      std::erase(order, catalog::kWholeSlice);  // A figure of slices is of each of them.
+      return order;
+    };
+    const std::vector<std::string> row_order = without_whole(OrderOf(rows)), column_order = without_whole(OrderOf(source.columns));
+    table.mutable_row_order()->Assign(row_order.begin(), row_order.end());
+    if (source.columns != "length") table.mutable_column_order()->Assign(column_order.begin(), column_order.end());
     for (const std::string& only : only_) {
       // The panel's own value stands for those that were asked for.
       if (panel.empty() || only.substr(0, only.find('=')) != panels_) table.add_only(only);
@@ -139,66 +195,161 @@ class Plot final : public Command {
     return FetchTable(connection, sweep, table);
   }
 
-  absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const std::string& sweep) const {
+  absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const std::string& sweep, const Source& source) const {
     std::vector<PlotPanel> panels;
     if (panels_ == "none") {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, lines_, x_, ""));
-      panels.push_back({.title = "", .table = std::move(table)});
+      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, lines_, source, ""));
+      panels.push_back({.title = "", .key = "", .table = std::move(table)});
       return panels;
     }
-    ASSIGN_OR_RETURN(const v1::Table overview, Fetch(connection, sweep, panels_, lines_, ""));
+    // Slices have panels where all their axes but those of the lines are named; all else is faster without x.
+    const bool of_slices = catalog::FindSliceAxis(lines_) != nullptr || catalog::FindSliceAxis(panels_) != nullptr;
+    const Source by_line{.columns = lines_, .metric = metric_, .length = length_};
+    ASSIGN_OR_RETURN(const v1::Table overview, Fetch(connection, sweep, panels_, of_slices ? source : by_line, ""));
     if (overview.rows_size() > kMostPanels) {
       return UsageError(fmt::format("--panels {}: {} panels are too many for a figure; at most {}", panels_, overview.rows_size(), kMostPanels),
                         fmt::format("choose some with --only {}=VALUE,VALUE", panels_));
     }
     for (const v1::TableAxisEntry& entry : overview.rows()) {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, lines_, x_, entry.key()));
-      panels.push_back({.title = entry.label().empty() ? entry.key() : entry.label(), .table = std::move(table)});
+      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, lines_, source, entry.key()));
+      // Of many systems few have a metric's slices.
+      if (catalog::FindSliceAxis(lines_) != nullptr && !HasValues(table)) continue;
+      panels.push_back({.title = entry.label().empty() ? entry.key() : entry.label(), .key = entry.key(), .table = std::move(table)});
+    }
+    if (panels.empty()) {
+      ASSIGN_OR_RETURN(v1::Table none, Fetch(connection, sweep, lines_, source, ""));
+      panels.push_back({.title = "", .key = "", .table = std::move(none)});
     }
     return panels;
   }
 
-  void Describe(const v1::Sweep& sweep, LinePlot& plot) const {
-    const v1::Table& first = plot.panels.front().table;
-    const catalog::Metric* metric = catalog::FindMetric(first.metric());
-    const std::string name = metric == nullptr ? first.metric() : std::string(metric->label);
-    plot.y_title = first.unit().empty() ? name : fmt::format("{} ({})", name, first.unit());
-    plot.y_log = log_;
-    plot.x_title = Words(x_);
-    plot.x_log = x_ == "learning_rate";
-    plot.lines_title = Words(lines_);
-    plot.title = title_.empty() ? fmt::format("{}: {}", sweep.name(), name) : title_;
-    const PlotPanel& alone = plot.panels.front();
-    if (title_.empty() && plot.panels.size() == 1 && !alone.title.empty()) plot.title += ", " + alone.title;
-    if (const std::string summary = Summary(sweep.spec()); !summary.empty()) plot.notes.push_back(summary);
+  absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep) const {
+    const Source source{.columns = IsScatter() ? points_ : x_, .metric = metric_, .length = length_};
+    ASSIGN_OR_RETURN(std::vector<PlotPanel> panels, FetchPanels(connection, sweep.id(), source));
+    const v1::Table& first = panels.front().table;
+    Drawing drawing{.specification = "", .metric = first.metric(), .value = TitleOf(first.metric(), first.unit()), .panels = panels.size()};
+    for (const std::string& note : first.notes()) {
+      if (note.starts_with("no job has a value")) drawing.empty.push_back(note);
+    }
+    const PlotTitle title = Describe(sweep, panels);
+    if (IsScatter()) {
+      ScatterPlot plot{.title = title, .x_title = "", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .points_title = Words(points_)};
+      ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, sweep.id(), {.columns = points_, .metric = x_, .length = x_length_}));
+      plot.x_title = TitleOf(x_, plot.x.front().table.unit());
+      plot.y = std::move(panels);
+      drawing.points = PointsOf(plot);
+      drawing.correlations = CorrelationsOf(plot);
+      drawing.specification = VegaLiteOf(plot);
+    } else if (!y_.empty()) {
+      const HeatMap map{.title = title, .x_title = Words(x_), .y_title = Words(y_), .value_title = drawing.value, .log = log_, .panels = std::move(panels)};
+      drawing.points = PointsOf(map);
+      drawing.specification = VegaLiteOf(map);
+    } else {
+      LinePlot plot{.title = title, .x_title = Words(x_), .x_log = x_ == "learning_rate", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .panels = std::move(panels)};
+      if (x_ == "length") {
+        ASSIGN_OR_RETURN(plot.trained, TrainedLength(connection, sweep));
+        if (drawing.metric == kScaleMetric) {
+          RETURN_IF_ERROR(AddFits(connection, sweep, plot));
+        }
+      }
+      drawing.points = PointsOf(plot);
+      drawing.specification = VegaLiteOf(plot);
+    }
+    return drawing;
+  }
+
+  // The growth that was fitted to the best scales, a ln(i/L) + 1 from the training length L on, where the sweep says L.
+  absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, LinePlot& plot) const {
+    const std::string columns = lines_ == "task" ? "encoding" : "task";
     for (const PlotPanel& panel : plot.panels) {
-      for (const std::string& note : panel.table.notes()) {
-        // What lines and panels there are is to be seen.
-        const bool seen = note.starts_with(fmt::format("only jobs with {} ", panels_)) || note.starts_with(fmt::format("only jobs with {} ", lines_));
-        const std::string text = panel.title.empty() ? note : fmt::format("{}: {}", panel.title, note);
-        if (!seen && plot.notes.size() < kMostNotes) plot.notes.push_back(text);
+      const std::string key = panels_ == "none" ? "" : panel.key;
+      ASSIGN_OR_RETURN(const v1::Table growths, Fetch(connection, sweep.id(), lines_, {.columns = columns, .metric = "scale_growth"}, key));
+      ASSIGN_OR_RETURN(const v1::Table qualities, Fetch(connection, sweep.id(), lines_, {.columns = columns, .metric = "scale_growth_r2"}, key));
+      double longest = 0;
+      for (const v1::TableAxisEntry& column : panel.table.columns()) longest = std::max(longest, ParseDouble(column.key()).value_or(0));
+      for (int row = 0; row < growths.rows_size(); ++row) {
+        const int cell = row * growths.columns_size();
+        const double begin = GrowthBegins(sweep.spec(), growths.rows(row).key()).value_or(plot.trained.value_or(0));
+        if (growths.columns_size() != 1 || !growths.cells(cell).has_measured() || begin <= 0 || begin >= longest) continue;
+        const double a = growths.cells(cell).measured();
+        PlotCurve curve{.panel = panel.title, .line = LabelOf(growths.rows(row)), .points = {}};
+        for (int i = 0; i <= kFitPoints; ++i) {
+          const double x = begin * std::pow(longest / begin, static_cast<double>(i) / kFitPoints);
+          curve.points.emplace_back(x, a * std::log(x / begin) + 1);
+        }
+        const bool has_quality = cell < qualities.cells_size() && qualities.cells(cell).has_measured();
+        plot.title.notes.push_back(fmt::format("dashed: {:.3g} ln(i/{:g}) + 1, {}{}", a, begin, curve.line,
+                                               has_quality ? fmt::format(" (R² {:.3g})", qualities.cells(cell).measured()) : ""));
+        plot.curves.push_back(std::move(curve));
       }
     }
+    return absl::OkStatus();
+  }
+
+  // positions.original_length, of the system that the line is where lines are systems.
+  std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const std::string& line) const {
+    int length = spec.positions().original_length();
+    for (const v1::System& system : spec.systems()) {
+      if (lines_ == "system" && system.name() == line && system.with().positions().has_original_length()) length = system.with().positions().original_length();
+    }
+    return length > 0 ? std::optional<double>(length) : std::nullopt;
+  }
+
+  static bool HasValues(const v1::Table& table) {
+    return std::ranges::any_of(table.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); });
+  }
+
+  static std::string NameOf(const std::string& metric) {
+    const catalog::Metric* found = catalog::FindMetric(metric);
+    return found == nullptr ? metric : std::string(found->label);
+  }
+  static std::string TitleOf(const std::string& metric, const std::string& unit) {
+    return unit.empty() ? NameOf(metric) : fmt::format("{} ({})", NameOf(metric), unit);
+  }
+
+  PlotTitle Describe(const v1::Sweep& sweep, const std::vector<PlotPanel>& panels) const {
+    PlotTitle title;
+    title.text = title_.empty() ? fmt::format("{}: {}", sweep.name(), NameOf(panels.front().table.metric())) : title_;
+    const PlotPanel& alone = panels.front();
+    if (title_.empty() && panels.size() == 1 && !alone.title.empty()) title.text += ", " + alone.title;
+    if (const std::string summary = Summary(sweep.spec()); !summary.empty()) title.notes.push_back(summary);
+    for (const PlotPanel& panel : panels) {
+      for (const std::string& note : panel.table.notes()) {
+        // What lines and panels there are is to be seen.
+        const auto names = [&note](const std::string& axis) {
+          return note.starts_with(fmt::format("only jobs with {} ", axis)) || note.starts_with(fmt::format("only {} ", axis));
+        };
+        const bool seen = names(panels_) || names(lines_);
+        const std::string text = panel.title.empty() ? note : fmt::format("{}: {}", panel.title, note);
+        if (!seen && title.notes.size() < kMostNotes) title.notes.push_back(text);
+      }
+    }
+    return title;
   }
 
   // "mean over learning rate and seed; bands: standard deviation": of the axes that have several values.
   std::string Summary(const v1::SweepSpec& spec) const {
     std::vector<std::string> rest;
     const auto add = [&](const std::string& axis, int values) {
-      if (values > 1 && x_ != axis && lines_ != axis && panels_ != axis) rest.push_back(Words(axis));
+      if (values > 1 && x_ != axis && lines_ != axis && points_ != axis && panels_ != axis) rest.push_back(Words(axis));
     };
     add("task", spec.axes().task_size());
     add("encoding", spec.axes().encoding_size());
     add("learning_rate", spec.axes().learning_rate_size());
     add("seed", spec.axes().seed_size());
+    const bool one_system = std::ranges::any_of(only_, [](const std::string& only) { return only.starts_with("system=") && only.find(',') == std::string::npos; });
+    add("system", one_system ? 1 : spec.systems_size());
     std::vector<std::string> parts;
-    if (!rest.empty()) parts.push_back(fmt::format("{} over {}; bands: standard deviation", aggregate_, Join(rest, " and ")));
-    if (x_ != "length") parts.push_back(length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_));
+    if (!rest.empty()) parts.push_back(fmt::format("{} over {}{}", aggregate_, Join(rest, " and "), IsScatter() || !y_.empty() ? "" : "; bands: standard deviation"));
+    if (x_ != "length" && lines_ != "length" && points_ != "length") parts.push_back(length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_));
     if (!slice_.empty()) parts.push_back(slice_);
     return Join(parts, "; ");
   }
 
-  static std::string Words(std::string_view axis) { return axis == "learning_rate" ? "learning rate" : std::string(axis); }
+  static std::string Words(std::string_view axis) {
+    if (const catalog::SliceAxis* slice = catalog::FindSliceAxis(axis); slice != nullptr && !slice->label.empty()) return std::string(slice->label);
+    return axis == "learning_rate" ? "learning rate" : std::string(axis);
+  }
 
   static std::optional<double> LongestOf(const v1::Training& training) {
     const auto& lengths = training.lengths();
@@ -221,16 +372,22 @@ class Plot final : public Command {
     return LongestOf(job.spec().training());
   }
 
-  void Print(Session& session, const v1::Sweep& sweep, const LinePlot& plot, int points, size_t bytes) const {
+  void Print(Session& session, const v1::Sweep& sweep, const Drawing& drawing) const {
+    const auto bytes = static_cast<double>(drawing.specification.size());
     if (session.json()) {
       session.out() << JsonDocument({{"sweep", JsonText(sweep.id())},
-                                     {"metric", JsonText(plot.panels.front().table.metric())},
-                                     {"panels", JsonNumber(static_cast<double>(plot.panels.size()))},
-                                     {"points", JsonNumber(points)},
+                                     {"metric", JsonText(drawing.metric)},
+                                     {"panels", JsonNumber(static_cast<double>(drawing.panels))},
+                                     {"points", JsonNumber(drawing.points)},
                                      {"file", JsonText(file_)},
-                                     {"bytes", JsonNumber(static_cast<double>(bytes))}});
-    } else if (!session.settings().quiet) {
-      session.out() << fmt::format("{}: {} in {}\n", Printable(file_), Count(points, "point"), Count(static_cast<int64_t>(plot.panels.size()), "panel"));
+                                     {"bytes", JsonNumber(bytes)}});
+      return;
+    }
+    if (session.settings().quiet) return;
+    session.out() << fmt::format("{}: {} in {}\n", Printable(file_), Count(drawing.points, "point"), Count(static_cast<int64_t>(drawing.panels), "panel"));
+    for (const Correlation& one : drawing.correlations) {
+      session.out() << fmt::format("  {}{}: {}, correlation {:.3f}, slope {:.4g}\n", one.panel.empty() ? "" : Printable(one.panel) + ", ", one.line,
+                                   Count(one.points, "point"), one.r, one.slope);
     }
   }
 
@@ -239,7 +396,10 @@ class Plot final : public Command {
   std::string metric_;
   std::string x_ = "length";
   std::string lines_;
-  std::vector<std::string> order_;
+  std::string y_;
+  std::string points_;
+  int x_length_ = 0;
+  v1::TableSpec table_;  // The preset's.
   std::string panels_;
   std::string aggregate_ = "mean";
   int length_ = 0;

@@ -20,14 +20,16 @@ class Results final : public Command {
         .details =
             "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, accuracy over\n"
             "all test lengths, maximum over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
-            "system; rows or columns may also be the lengths of the tests (length).\n"
+            "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
+            "head, depth, attention_scale ('longreach job JOB' shows slices).\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
         .examples =
             "longreach results table-b1 --published\n"
             "longreach results last --rows encoding --columns learning_rate --aggregate mean\n"
             "longreach results last --length 100 -o latex\n"
-            "longreach results last --only task=even_pairs --rows encoding --columns length",
+            "longreach results last --only task=even_pairs --rows encoding --columns length\n"
+            "longreach results nope-small --metric head_scale --only system=nope-heads-512 --rows layer --columns head",
         .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
@@ -72,7 +74,7 @@ class Results final : public Command {
 
  private:
   absl::Status CheckChoices() const {
-    const std::vector<std::string> axes = {"task", "encoding", "learning_rate", "seed", "system", "length"};
+    const std::vector<std::string> axes = AxisNames();
     RETURN_IF_ERROR(CheckChoice("--rows", rows_, axes));
     RETURN_IF_ERROR(CheckChoice("--columns", columns_, axes));
     RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));

@@ -3,28 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "client/output/text.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = VegaJson;
 
 constexpr std::string_view kRandomized = "Randomized ";
-constexpr int kPanelsInRow = 3;
-// Of one panel, in pixels.
-constexpr int kWidth = 260;
-constexpr int kHeight = 180;
-constexpr int kWidthAlone = 480;
-constexpr int kHeightAlone = 300;
 // With more the dots would hide the lines.
 constexpr int kMostDots = 24;
 constexpr size_t kColoursOfTen = 10;
-
-std::string LabelOf(const v1::TableAxisEntry& entry) { return Printable(entry.label().empty() ? entry.key() : entry.label()); }
 
 bool IsRandomized(const v1::TableAxisEntry& entry) { return entry.key().ends_with(":randomized"); }
 
@@ -78,17 +68,17 @@ Json ValuesOf(const LinePlot& plot, bool dashed) {
     }
     values.push_back(std::move(value));
   });
+  for (const PlotCurve& curve : plot.curves) {
+    for (const auto& [x, y] : curve.points) {
+      values.push_back({{"panel", Printable(curve.panel)}, {dashed ? "encoding" : "line", Printable(curve.line)}, {"x", x}, {"fit", y}});
+    }
+  }
   return values;
 }
 
-// `nice`: the axis ends at round numbers.
-Json Axis(std::string_view field, const std::string& title, bool log, bool nice) {
-  return {{"field", field}, {"type", "quantitative"}, {"title", title}, {"scale", {{"type", log ? "log" : "linear"}, {"zero", false}, {"nice", nice}}}};
-}
-
 Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
-  const Json x = Axis("x", plot.x_title, plot.x_log, false);
-  const Json y = Axis("y", plot.y_title, plot.y_log, true);
+  const Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
+  const Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);
   const Json colour = {{"field", dashed ? "encoding" : "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", colours},
@@ -115,10 +105,18 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
                               {{"field", "x"}, {"type", "quantitative"}, {"title", plot.x_title}},
                               {{"field", "y"}, {"type", "quantitative"}, {"title", plot.y_title}},
                               {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}};
+  if (!plot.curves.empty()) line["transform"] = Json::array({Json::object({{"filter", "isValid(datum.y)"}})});
   if (dashed) {
     line["encoding"]["strokeDash"] = {{"field", "positions"}, {"type", "nominal"}, {"title", "positions"}, {"sort", {"plain", "randomized"}}};
   }
   layers.push_back(std::move(line));
+  if (!plot.curves.empty()) {
+    Json fit = y;
+    fit["field"] = "fit";
+    layers.push_back({{"transform", {{{"filter", "isValid(datum.fit)"}}}},
+                      {"mark", {{"type", "line"}, {"strokeDash", {2, 3}}, {"strokeWidth", 1.5}}},
+                      {"encoding", {{"x", x}, {"y", fit}, {"color", colour}}}});
+  }
   if (plot.trained) {
     layers.push_back({{"mark", {{"type", "rule"}, {"strokeDash", {4, 4}}, {"color", "#888888"}}}, {"encoding", {{"x", {{"datum", *plot.trained}}}}}});
   }
@@ -132,23 +130,9 @@ std::string VegaLiteOf(const LinePlot& plot) {
     return std::ranges::any_of(panel.table.rows(), IsRandomized);
   });
   const Json values = ValuesOf(plot, dashed);
-  Json spec = {{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
-               {"title", {{"text", Printable(plot.title)}, {"anchor", "start"}}}};
-  for (const std::string& note : plot.notes) spec["title"]["subtitle"].push_back(Printable(note));
-  spec["data"] = {{"values", values}};
-  const Json layers = LayersOf(plot, values, dashed);
-  if (plot.panels.size() == 1) {
-    spec["width"] = kWidthAlone;
-    spec["height"] = kHeightAlone;
-    spec["layer"] = layers;
-  } else {
-    Json titles = Json::array();
-    for (const PlotPanel& panel : plot.panels) titles.push_back(Printable(panel.title));
-    spec["facet"] = {{"field", "panel"}, {"type", "nominal"}, {"title", nullptr}, {"sort", titles}};
-    spec["columns"] = kPanelsInRow;
-    spec["spec"] = {{"width", kWidth}, {"height", kHeight}, {"layer", layers}};
-  }
-  return spec.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::vector<std::string> panels;
+  for (const PlotPanel& panel : plot.panels) panels.push_back(panel.title);
+  return VegaLiteText(plot.title, panels, values, LayersOf(plot, values, dashed));
 }
 
 int PointsOf(const LinePlot& plot) {

@@ -1,24 +1,24 @@
-// Measurements as curves, one line for each row of a table over its numeric columns: a Vega-Lite specification with its data in it,
-// so that one file is the figure for paper, page and notebook (https://vega.github.io/vega-lite/).
+// Measurements as curves, one line for each row of a table over its numeric columns.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "longreach/v1/api.pb.h"
+#include "client/figure/vega_lite.h"
 
 namespace longreach::client {
 
-// One panel: a table whose rows are the lines and whose columns are numbers (lengths, learning rates, seeds).
-struct PlotPanel {
-  std::string title;
-  v1::Table table;
+// A straight line or curve that goes with a line: a fit, drawn dashed in its colour.
+struct PlotCurve {
+  std::string panel;  // Its title.
+  std::string line;   // Its label.
+  std::vector<std::pair<double, double>> points;
 };
 
 struct LinePlot {
-  std::string title;
-  std::vector<std::string> notes = {};  // Below the title: what a reader must know.
+  PlotTitle title;
   std::string x_title;                  // "length"
   bool x_log = false;
   std::string y_title;                  // "accuracy (%)"
@@ -26,6 +26,8 @@ struct LinePlot {
   std::string lines_title;              // "encoding"
   // The longest length of training: a dashed line, where lengths are on the x axis. Absent: none.
   std::optional<double> trained = {};
+  std::vector<PlotCurve> curves = {};
+  // Their columns are numbers (lengths, learning rates, seeds); rows are the lines.
   std::vector<PlotPanel> panels;
 };
 

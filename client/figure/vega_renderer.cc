@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -55,15 +56,20 @@ class PrivateFolder {
   std::filesystem::path path_;
 };
 
-// Empty: there is none.
-std::filesystem::path FindPython(const Environment& environment) {
+// Where the package may be, in the order in which it is looked for.
+std::vector<std::filesystem::path> Pythons(const Environment& environment) {
   const std::string named = environment.variable("LONGREACH_PYTHON");
-  if (!named.empty()) return named;
+  if (!named.empty()) return {named};
+  std::vector<std::filesystem::path> pythons;
+  const auto add = [&pythons](const std::filesystem::path& python) {
+    if (access(python.c_str(), X_OK) == 0) pythons.push_back(python);
+  };
+  // In a checkout the programs are in build/PRESET/bin, and what the tests need is beside build.
+  if (!environment.binaries.empty()) add((environment.binaries / "../../../.venv/bin/python").lexically_normal());
   for (const std::string& folder : Split(environment.variable("PATH"), ':')) {
-    const std::filesystem::path python = std::filesystem::path(folder) / "python3";
-    if (!folder.empty() && access(python.c_str(), X_OK) == 0) return python;
+    if (!folder.empty()) add(std::filesystem::path(folder) / "python3");
   }
-  return {};
+  return pythons;
 }
 
 absl::Status NotThere(std::string_view what, std::string_view format) {
@@ -75,16 +81,23 @@ absl::Status NotThere(std::string_view what, std::string_view format) {
 }  // namespace
 
 absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment) {
-  const std::filesystem::path python = FindPython(environment);
-  if (python.empty()) return NotThere("there is no python3 in PATH", format);
+  const std::vector<std::filesystem::path> pythons = Pythons(environment);
+  if (pythons.empty()) return NotThere("there is no python3 in PATH", format);
   const PrivateFolder folder;
   const std::filesystem::path input = folder.path() / "figure.vl.json";
   const std::filesystem::path output = folder.path() / "figure";
   std::ofstream(input, std::ios::binary) << specification;
-  absl::StatusOr<Process> process = Process::Start(python, {"-c", kScript, input.string(), output.string(), std::string(format)});
-  if (!process.ok()) return NotThere(SplitError(process.status()).message, format);
-  if (!process->WaitFor(kAtMost)) return absl::DeadlineExceededError("drawing the figure took more than five minutes");
-  if (process->exit_code() == kNoPackage) return NotThere(fmt::format("'{}' does not have it", Printable(python.string())), format);
+  std::optional<Process> process;
+  std::vector<std::string> without;
+  for (const std::filesystem::path& python : pythons) {
+    absl::StatusOr<Process> started = Process::Start(python, {"-c", kScript, input.string(), output.string(), std::string(format)});
+    if (!started.ok()) return NotThere(SplitError(started.status()).message, format);
+    process.emplace(*std::move(started));
+    if (!process->WaitFor(kAtMost)) return absl::DeadlineExceededError("drawing the figure took more than five minutes");
+    if (process->exit_code() != kNoPackage) break;
+    without.push_back(fmt::format("'{}'", Printable(python.string())));
+  }
+  if (process->exit_code() == kNoPackage) return NotThere(fmt::format("{} {} not have it", Join(without, ", "), without.size() == 1 ? "does" : "do"), format);
   std::ifstream in(output, std::ios::binary);
   const std::string picture(std::istreambuf_iterator<char>(in), {});
   if (process->exit_code() != 0 || picture.empty()) {

@@ -11,7 +11,8 @@
 
 namespace longreach::client {
 
-// `format`: "svg", "png" or "pdf". The Python is LONGREACH_PYTHON, else python3 in PATH.
+// `format`: "svg", "png" or "pdf". The Python is LONGREACH_PYTHON; else the first that has the package, of the .venv of
+// the checkout that this program was built in and of those in PATH.
 // FAILED_PRECONDITION: there is no Python, or it lacks the package; with what to do. INTERNAL: the package refused the specification,
 // with the last line of what it said.
 absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment);

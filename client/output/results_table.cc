@@ -9,6 +9,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
 
 namespace longreach::client {
 namespace {
@@ -40,6 +41,29 @@ std::string Number(double value, const Table& table) {
   return size != 0 && (size < 0.01 || size >= 1e6) ? fmt::format("{:.3g}", value)
                                                    : fmt::format("{:.3f}", value);
 }
+
+// The published values of a table as they were printed, which says how exact they are.
+class PublishedTexts {
+ public:
+  explicit PublishedTexts(const v1::TableSpec& spec) : spec_(spec), values_(catalog::PublishedValues(spec.published())) {}
+
+  // Empty: it is not known. Of several corpora it is the one whose value the scheduler has put there.
+  std::string Of(const std::string& row, const std::string& column, double value) const {
+    for (const catalog::PublishedValue& one : values_) {
+      if (one.value == value && Has(one, spec_.rows(), row) && Has(one, spec_.columns(), column)) return one.text;
+    }
+    return "";
+  }
+
+ private:
+  static bool Has(const catalog::PublishedValue& value, const std::string& axis, const std::string& key) {
+    const auto found = value.keys.find(axis);
+    return found == value.keys.end() || found->second == key;
+  }
+
+  const v1::TableSpec& spec_;
+  std::vector<catalog::PublishedValue> values_;
+};
 
 bool HasPublished(const Table& table) {
   return std::any_of(table.cells().begin(), table.cells().end(),
@@ -100,20 +124,27 @@ std::vector<std::string> WrapHeader(const std::string& label) {
   return lines;
 }
 
+std::string PublishedText(const Table& table, int row, int column, const PublishedTexts& published) {
+  const double value = CellAt(table, row, column).published();
+  const std::string text = published.Of(table.rows(row).key(), table.columns(column).key(), value);
+  return text.empty() ? Number(value, table) : text;
+}
+
 // "81.2*" or "81.2* (69.3 )": every cell of a table has the same parts, so that right-aligned numbers line
 // up.
-std::string CellText(const TableCell& cell, const Table& table, bool published) {
+std::string CellText(const Table& table, int row, int column, const PublishedTexts* published) {
+  const TableCell& cell = CellAt(table, row, column);
   std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
   text += cell.has_measured() && cell.best() ? "*" : " ";
-  if (published) {
+  if (published != nullptr) {
     const std::string value =
-        cell.has_published() ? Number(cell.published(), table) + (cell.published_best() ? "*" : "") : "";
+        cell.has_published() ? PublishedText(table, row, column, *published) + (cell.published_best() ? "*" : "") : "";
     text += value.empty() ? "         " : PadRight(fmt::format(" ({})", value), 9);
   }
   return text;
 }
 
-std::string AsTable(const Table& table, const ResultsStyle& style) {
+std::string AsTable(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
   const int columns = table.columns_size();
   int group_width = 0;
   int label_width = 0;
@@ -133,7 +164,7 @@ std::string AsTable(const Table& table, const ResultsStyle& style) {
     // Headers end above the last digit: one column before the mark's.
     for (const std::string& line : headers.back()) width = std::max(width, DisplayWidth(line) + 1);
     for (int r = 0; r < table.rows_size(); ++r) {
-      width = std::max(width, DisplayWidth(CellText(CellAt(table, r, c), table, style.published)));
+      width = std::max(width, DisplayWidth(CellText(table, r, c, style.published ? &texts : nullptr)));
     }
     widths.push_back(width);
   }
@@ -163,7 +194,7 @@ std::string AsTable(const Table& table, const ResultsStyle& style) {
     line += PadRight(Label(row) + (IsMarked(row) ? "†" : ""), label_width);
     for (int c = 0; c < columns; ++c) {
       const TableCell& cell = CellAt(table, r, c);
-      const std::string text = PadLeft(CellText(cell, table, style.published), widths[c]);
+      const std::string text = PadLeft(CellText(table, r, c, style.published ? &texts : nullptr), widths[c]);
       line += "  " + (style.color && cell.best() ? "\x1b[1m" + text + "\x1b[0m" : text);
     }
     add_line(line, out);
@@ -177,7 +208,7 @@ std::string AsTable(const Table& table, const ResultsStyle& style) {
   return out;
 }
 
-std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
+std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
   std::string out;
   if (!table.title().empty()) out += fmt::format("**{}**\n\n", EscapeMarkdown(table.title()));
   const bool groups = std::any_of(table.rows().begin(), table.rows().end(),
@@ -199,7 +230,7 @@ std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
       std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
       if (cell.has_measured() && cell.best()) text = "**" + text + "**";
       if (style.published && cell.has_published()) {
-        const std::string value = Number(cell.published(), table);
+        const std::string value = EscapeMarkdown(PublishedText(table, r, c, texts));
         text += cell.published_best() ? fmt::format(" (**{}**)", value) : fmt::format(" ({})", value);
       }
       out += fmt::format(" {} |", text);
@@ -217,7 +248,7 @@ std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
 }
 
 // A tabular in the style of booktabs, to be put into a table environment.
-std::string AsLatex(const Table& table, const ResultsStyle& style) {
+std::string AsLatex(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
   std::string out;
   if (!table.title().empty()) out += fmt::format("% {}\n", Printable(table.title()));
   out += "\\begin{tabular}{ll" + std::string(table.columns_size(), 'r') + "}\n\\toprule\n & ";
@@ -234,7 +265,7 @@ std::string AsLatex(const Table& table, const ResultsStyle& style) {
       std::string text = cell.has_measured() ? Number(cell.measured(), table) : "--";
       if (cell.has_measured() && cell.best()) text = fmt::format("\\textbf{{{}}}", text);
       if (style.published && cell.has_published()) {
-        const std::string value = Number(cell.published(), table);
+        const std::string value = EscapeLatex(PublishedText(table, r, c, texts));
         text += cell.published_best() ? fmt::format(" (\\textbf{{{}}})", value) : fmt::format(" ({})", value);
       }
       out += " & " + text;
@@ -248,7 +279,7 @@ std::string AsLatex(const Table& table, const ResultsStyle& style) {
 }
 
 // One line for each cell, with all that is known about it: what pandas and R want.
-std::string AsCsv(const Table& table, const v1::TableSpec& spec) {
+std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::TableSpec& spec) {
   const auto number_or_missing = [](bool has, double value) {
     return has ? NumberCell(value) : MissingCell();
   };
@@ -256,16 +287,20 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec) {
   grid.columns = {{.key = spec.rows()}, {.key = spec.columns()}, {.key = table.metric()},
                   {.key = "unit"},      {.key = "published"},    {.key = "best"},
                   {.key = "jobs"},      {.key = "succeeded"},    {.key = "diverged"},
-                  {.key = "failed"},    {.key = "median"},       {.key = "deviation"}};
+                  {.key = "failed"},    {.key = "median"},       {.key = "deviation"},
+                  {.key = "published_text"}};
   for (int r = 0; r < table.rows_size(); ++r) {
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
+      const std::string text =
+          cell.has_published() ? texts.Of(table.rows(r).key(), table.columns(c).key(), cell.published()) : "";
       grid.rows.push_back({TextCell(table.rows(r).key()), TextCell(table.columns(c).key()),
                            number_or_missing(cell.has_measured(), cell.measured()), TextCell(table.unit()),
                            number_or_missing(cell.has_published(), cell.published()), BoolCell(cell.best()),
                            NumberCell(cell.jobs()), NumberCell(cell.succeeded()), NumberCell(cell.diverged()),
                            NumberCell(cell.failed()), number_or_missing(cell.has_median(), cell.median()),
-                           number_or_missing(cell.has_deviation(), cell.deviation())});
+                           number_or_missing(cell.has_deviation(), cell.deviation()),
+                           text.empty() ? MissingCell() : TextCell(text)});
     }
   }
   return GridAsCsv(grid);
@@ -276,12 +311,13 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec) {
 std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format format,
                           const ResultsStyle& style) {
   const ResultsStyle shown{.published = style.published && HasPublished(table), .color = style.color};
+  const PublishedTexts texts(spec);
   switch (format) {
-    case Format::kTable: return AsTable(table, shown);
-    case Format::kCsv: return AsCsv(table, spec);
+    case Format::kTable: return AsTable(table, texts, shown);
+    case Format::kCsv: return AsCsv(table, texts, spec);
     case Format::kJson: return JsonDocument(table);
-    case Format::kMarkdown: return AsMarkdown(table, shown);
-    case Format::kLatex: return AsLatex(table, shown);
+    case Format::kMarkdown: return AsMarkdown(table, texts, shown);
+    case Format::kLatex: return AsLatex(table, texts, shown);
   }
   return "";
 }

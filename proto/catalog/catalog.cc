@@ -41,6 +41,12 @@ constexpr Metric kMetrics[] = {
 #undef X
 };
 
+constexpr SliceAxis kSliceAxes[] = {
+#define X(name, label) {#name, label},
+#include "proto/catalog/slices.def"
+#undef X
+};
+
 template <typename Entry>
 const Entry* Find(std::span<const Entry> sorted, std::string_view name) {
   const auto at = std::ranges::lower_bound(sorted, name, {}, &Entry::name);
@@ -84,6 +90,7 @@ std::span<const Task> Tasks() { return kTasks; }
 std::span<const DataTask> DataTasks() { return kDataTasks; }
 std::span<const Encoding> Encodings() { return kEncodings; }
 std::span<const Metric> Metrics() { return kMetrics; }
+std::span<const SliceAxis> SliceAxes() { return kSliceAxes; }
 std::span<const File> Presets() { return EmbeddedPresets(); }
 std::span<const File> PublishedTables() { return EmbeddedPublishedTables(); }
 
@@ -91,6 +98,7 @@ const Task* FindTask(std::string_view name) { return Find(Tasks(), name); }
 const DataTask* FindDataTask(std::string_view name) { return Find(DataTasks(), name); }
 const Encoding* FindEncoding(std::string_view name) { return Find(Encodings(), name); }
 const Metric* FindMetric(std::string_view name) { return Find(Metrics(), name); }
+const SliceAxis* FindSliceAxis(std::string_view name) { return Find(SliceAxes(), name); }
 const File* FindPreset(std::string_view name) { return Find(Presets(), name); }
 const File* FindPublishedTable(std::string_view name) { return Find(PublishedTables(), name); }
 
@@ -102,6 +110,16 @@ std::string_view Abbreviation(Level level) {
     case kContextSensitive: return "CS";
   }
   return "";
+}
+
+std::map<std::string, std::string, std::less<>> SliceKeys(std::string_view slice) {
+  std::map<std::string, std::string, std::less<>> keys;
+  if (slice.empty()) return keys;
+  for (const std::string_view part : Fields(slice)) {
+    const size_t equals = part.find('=');
+    keys.emplace(part.substr(0, equals), equals == std::string_view::npos ? part : part.substr(equals + 1));
+  }
+  return keys;
 }
 
 std::vector<PublishedValue> PublishedValues(std::string_view table) {
@@ -124,12 +142,15 @@ std::vector<PublishedValue> PublishedValues(std::string_view table) {
     PublishedValue value;
     for (size_t i = 0; i < fields.size() && i < header.size(); ++i) {
       const std::string_view field = fields[i];
-      if (header[i] == "task") value.task = field;
-      if (header[i] == "encoding") value.encoding = field;
-      if (header[i] == "randomized" && field == "true") value.encoding += ":randomized";
-      if (header[i] == "length") std::from_chars(field.data(), field.data() + field.size(), value.length);
-      // The last column is the value, whatever it is called.
-      if (i + 1 == header.size()) std::from_chars(field.data(), field.data() + field.size(), value.value);
+      if (i + 1 == header.size()) {
+        value.text = field;
+        const std::string_view number = field.starts_with('>') ? field.substr(1) : field;
+        std::from_chars(number.data(), number.data() + number.size(), value.value);
+      } else if (header[i] == "randomized") {
+        if (field == "true") value.keys["encoding"] += ":randomized";  // The column before.
+      } else if (header[i] != "level") {  // Which the task has.
+        value.keys.emplace(header[i], field);
+      }
     }
     values.push_back(std::move(value));
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,18 +68,26 @@ struct Metric {
   int revision;
 };
 
+// A coordinate of a measurement's slice, "layer" of "layer=3,head=0": an axis of tables and figures.
+struct SliceAxis {
+  std::string_view name;
+  std::string_view label;
+};
+
 // A file of proto/catalog/presets or proto/catalog/published.
 struct File {
   std::string_view name;  // Without folder and suffix.
   std::string_view text;
 };
 
-// One cell of a published table. `columns` are the job columns that the value belongs to, as named in the file's header.
+// One cell of a published table: the last column of its file, and what the other columns say it belongs to.
 struct PublishedValue {
-  std::string task;      // Empty where the table has no such column.
-  std::string encoding;  // NAME or NAME:randomized, or a key of its own ("best_of_ruoss_2023").
-  int64_t length = 0;
-  double value = 0;      // In the unit of the file's last column.
+  // By the axis of a measured table, or "data", the data set of its jobs; an encoding is NAME or NAME:randomized. Keys of its own
+  // ("best_of_ruoss_2023") belong to no job.
+  std::map<std::string, std::string, std::less<>> keys;
+  double value = 0;  // In the unit of the file's last column.
+  // As the file has it: "14.5"; ">1000", of which no more is known; "3.3?", which is uncertain.
+  std::string text;
 };
 
 // Ascending by name.
@@ -85,6 +95,7 @@ std::span<const Task> Tasks();
 std::span<const DataTask> DataTasks();
 std::span<const Encoding> Encodings();
 std::span<const Metric> Metrics();
+std::span<const SliceAxis> SliceAxes();
 std::span<const File> Presets();
 std::span<const File> PublishedTables();
 
@@ -93,11 +104,17 @@ const Task* FindTask(std::string_view name);
 const DataTask* FindDataTask(std::string_view name);
 const Encoding* FindEncoding(std::string_view name);
 const Metric* FindMetric(std::string_view name);
+const SliceAxis* FindSliceAxis(std::string_view name);
 const File* FindPreset(std::string_view name);
 const File* FindPublishedTable(std::string_view name);
 
 // "R", "DCF", "CS", as in the paper's first column; "" for kNone.
 std::string_view Abbreviation(Level level);
+
+// The key of a slice's axis for what is measured over all of it: a slice that does not name the axis.
+inline constexpr std::string_view kWholeSlice = "all";
+// "layer=3,head=0" by axes. Text without '=' names itself.
+std::map<std::string, std::string, std::less<>> SliceKeys(std::string_view slice);
 
 // All values of a published table; empty when there is none of this name.
 std::vector<PublishedValue> PublishedValues(std::string_view table);

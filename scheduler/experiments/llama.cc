@@ -256,6 +256,7 @@ class LlamaKind final : public DataKind {
         cost.flops += std::max(more, 0.0) * ForwardFlops(job.model(), length);
       }
     }
+    cost.flops += StudyFlops(job);
     // Generating a key costs next to nothing beside reading its prompt.
     const v1::Evaluation& evaluation = job.evaluation();
     const double prompts = static_cast<double>(evaluation.passkey_depths()) * evaluation.passkey_tests();
@@ -319,6 +320,16 @@ class LlamaKind final : public DataKind {
 
  private:
   static double Vocabulary(const v1::Model& model) { return model.folder().empty() ? kBytes : kTokens; }
+
+  // Loss and entropy against position: windows of the longest length, once as the model is and once with each scale that is tried.
+  double StudyFlops(const v1::JobSpec& job) const {
+    const v1::Evaluation& evaluation = job.evaluation();
+    if (evaluation.position_bins() == 0 || evaluation.lengths().empty()) return 0;
+    const int longest = *std::ranges::max_element(evaluation.lengths());
+    const double wanted = evaluation.examples(), all = TestExamples(longest);
+    const double windows = wanted == 0 ? all : job.task() == kTokensTask ? wanted : std::min(wanted, all);
+    return windows * (1.0 + evaluation.attention_scales_size()) * ForwardFlops(job.model(), longest);
+  }
 
   // Sizes that nobody gave are the folder's.
   static void CompleteFolder(const v1::Model& given, v1::Model& model) {

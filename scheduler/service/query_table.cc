@@ -2,12 +2,20 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/service/needs.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/results_table.h"
@@ -36,6 +44,12 @@ class JobMaker {
     job_.state = measured.state;
     job_.diverged = measured.diverged;
     job_.value = measured.value;
+    job_.again = job_.more = false;
+    job_.slice.clear();
+    if (data_ != measured.data) {
+      data_ = measured.data;
+      job_.data = SplitDataSets(data_).corpus;
+    }
     job_.system = experiments::SystemAt(systems_, measured.position);
     return job_;
   }
@@ -43,6 +57,7 @@ class JobMaker {
  private:
   std::span<const experiments::SystemRange> systems_;
   TableJob job_;
+  std::string data_;
   std::optional<EncodingName> encoding_;
 };
 
@@ -110,6 +125,98 @@ absl::StatusOr<std::vector<int>> LengthsOf(sql::Connection& db, const Jobs& memb
   return std::vector<int>(measured.begin(), measured.end());
 }
 
+// Where a measurement stands on the axes of values that a table is asked for by.
+struct Place {
+  int length = 0;
+  std::vector<std::string> keys;  // On rows and columns that are axes of slices.
+  auto operator<=>(const Place&) const = default;
+};
+
+// Reads what jobs have measured in slices. Which slice has which place is worked out once: jobs mostly have the same.
+class SliceReader {
+ public:
+  SliceReader(sql::Connection& db, ResultsTable& table) : db_(db), table_(table) {
+    for (const std::string& axis : table.slice_axes()) {
+      if (axis == table.spec().rows() || axis == table.spec().columns()) axes_.push_back(axis);
+    }
+  }
+
+  // With all values of each job that is wanted, none of the others.
+  absl::Status Read(const Jobs& jobs, bool extra, const std::function<void(TableJob&, const std::map<Place, std::vector<double>>&)>& use) {
+    JobMaker maker(jobs.systems);
+    absl::Status status;
+    RETURN_IF_ERROR(ForEach(db_, jobs, table_.spec(), 0, [&](const store::MeasuredJob& measured) {
+      TableJob& job = maker.Of(measured);
+      if (!status.ok()) return;
+      if (!table_.IsWanted(job, extra)) return use(job, {});
+      absl::StatusOr<std::vector<store::SliceValue>> values = store::ValuesInSlices(db_, measured.num, table_.spec().metric());
+      if (!values.ok()) status = values.status();
+      else use(job, ByPlace(*values));
+    }));
+    return status;
+  }
+
+  // Once with each value at each of `places`, with none where there is none.
+  absl::Status ReadAt(const std::set<Place>& places, const Jobs& jobs, bool extra, const UseJob& use) {
+    return Read(jobs, extra, [&](TableJob& job, const std::map<Place, std::vector<double>>& values) {
+      if (!table_.IsWanted(job, extra)) return use(job);
+      job.again = false;
+      for (const Place& place : places) {
+        job.length = place.length;
+        for (size_t i = 0; i < place.keys.size(); ++i) job.slice[axes_[i]] = place.keys[i];
+        job.more = false;
+        const auto found = values.find(place);
+        const size_t count = found == values.end() ? 0 : found->second.size();
+        for (size_t i = 0; i == 0 || i < count; ++i) {
+          job.value = i < count ? std::optional(found->second[i]) : std::nullopt;
+          use(job);
+          job.again = job.more = true;
+        }
+      }
+    });
+  }
+
+  // What the metric was measured by, in the jobs that were read: "depth", "head and layer".
+  std::string Axes() const {
+    std::set<std::string> names;
+    for (const auto& [slice, place] : places_) {
+      if (slice.empty()) continue;
+      std::vector<std::string> axes;
+      for (const auto& [axis, key] : catalog::SliceKeys(slice)) axes.push_back(axis);
+      names.insert(Join(axes, " and "));
+    }
+    return Join({names.begin(), names.end()}, ", ");
+  }
+
+ private:
+  std::map<Place, std::vector<double>> ByPlace(std::span<const store::SliceValue> values) {
+    std::map<Place, std::vector<double>> by_place;
+    for (const store::SliceValue& value : values) {
+      if (table_.ByLength() ? value.length == 0 : value.length != table_.spec().length()) continue;
+      const auto [found, added] = places_.try_emplace(value.slice);
+      if (added) found->second = KeysOf(value.slice);
+      if (!found->second.has_value()) continue;
+      by_place[{.length = table_.ByLength() ? value.length : 0, .keys = *found->second}].push_back(value.value);
+    }
+    return by_place;
+  }
+
+  // nullopt: it has no place.
+  std::optional<std::vector<std::string>> KeysOf(const std::string& slice) {
+    TableJob at;
+    at.slice = catalog::SliceKeys(slice);
+    if (!table_.TakesSlice(at.slice)) return std::nullopt;
+    std::vector<std::string> keys;
+    for (const std::string& axis : axes_) keys.push_back(KeyOf(at, axis));
+    return keys;
+  }
+
+  sql::Connection& db_;
+  ResultsTable& table_;
+  std::vector<std::string> axes_;  // Of a Place. What spec().only() names beside them is aggregated over, in the same cell.
+  std::map<std::string, std::optional<std::vector<std::string>>> places_;  // By slice.
+};
+
 }  // namespace
 
 absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableRequest& request) {
@@ -122,13 +229,26 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   const Jobs members{.sweep = sweep.num, .systems = systems};
   const auto is_wanted = [&table](bool extra) { return [&table, extra](const TableJob& job) { return table.IsWanted(job, extra); }; };
   std::vector<int> lengths;
-  if (table.ByLength()) {
+  if (table.ByLength() && table.slice_axes().empty()) {
     ASSIGN_OR_RETURN(lengths, LengthsOf(db, members, sweep_spec, spec, is_wanted(false)));
   }
+  SliceReader slices(db, table);
+  std::set<Place> places;
+  const bool by_slice = !table.slice_axes().empty();
+  if (by_slice) {
+    RETURN_IF_ERROR(slices.Read(members, false, [&places](const TableJob&, const std::map<Place, std::vector<double>>& values) {
+      for (const auto& [place, some] : values) places.insert(place);
+    }));
+  }
   const auto read = [&](const Jobs& jobs, bool extra, const UseJob& use) {
+    if (by_slice) return slices.ReadAt(places, jobs, extra, use);
     return table.ByLength() ? ReadAtEach(db, jobs, spec, lengths, is_wanted(extra), use) : ReadAtOne(db, jobs, spec, use);
   };
-  RETURN_IF_ERROR(read(members, false, [&table](const TableJob& job) { table.Add(job); }));
+  if (by_slice && places.empty()) {
+    RETURN_IF_ERROR(ReadAtOne(db, members, spec, [&table](const TableJob& job) { table.AddWithoutCell(job); }));
+  } else {
+    RETURN_IF_ERROR(read(members, false, [&table](const TableJob& job) { table.Add(job); }));
+  }
   for (int column = 0; column < spec.extra_columns_size(); ++column) {
     const auto add = [&table, column](const TableJob& job) { table.AddExtra(column, job); };
     if (!spec.extra_columns(column).input().empty()) {
@@ -147,6 +267,12 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   }
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
+  if (by_slice && places.empty()) {
+    const std::string other = slices.Axes();
+    built.add_notes(fmt::format("no job has a value of {} by {}{}{}", spec.metric(), Join(table.slice_axes(), " and "),
+                                table.ByLength() ? " at a length" : spec.length() == 0 ? " over all lengths" : fmt::format(" at length {}", spec.length()),
+                                other.empty() ? "" : fmt::format("; there are values by {}", other)));
+  }
   if (built.title().empty()) built.set_title(sweep.name);
   return built;
 }

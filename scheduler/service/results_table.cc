@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -79,12 +78,6 @@ std::string Named(const std::vector<std::string>& cells) {
   return cells.size() > kCellsNamed ? fmt::format("{} and {} more", text, cells.size() - kCellsNamed) : text;
 }
 
-// The header's last field, which is also the name of what a published table holds: "accuracy_percent".
-std::string_view PublishedQuantity(const catalog::File& file) {
-  const std::string_view header = Trim(file.text.substr(0, file.text.find('\n')));
-  return header.substr(header.rfind(',') + 1);
-}
-
 }  // namespace
 
 absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::string_view main_metric) {
@@ -134,29 +127,40 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
     table.filters_.push_back(std::move(filter));
   }
 
-  if (!full.published().empty()) {
-    const catalog::File* file = catalog::FindPublishedTable(full.published());
-    if (file == nullptr) {
-      return RefuseWord("table.published", "published table", full.published(), NamesOf(catalog::PublishedTables()));
-    }
-    const std::string_view quantity = PublishedQuantity(*file);
-    if (!quantity.starts_with(full.metric())) {
-      return absl::InvalidArgumentError(
-          fmt::format("table.published: '{}' holds {}, not {}; leave it out, or ask for that metric", full.published(),
-                      quantity, full.metric()));
-    }
-    for (const catalog::PublishedValue& value : catalog::PublishedValues(full.published())) {
-      if (full.slice().empty()) table.published_.emplace(std::tuple(value.task, value.encoding, value.length), value.value);
-    }
+  ASSIGN_OR_RETURN(table.published_, PublishedCells::Of(full));
+  for (const catalog::SliceAxis& axis : catalog::SliceAxes()) {
+    const bool filtered = std::ranges::find(table.filters_, axis.name, &TableFilter::axis) != table.filters_.end();
+    if (filtered || full.rows() == axis.name || full.columns() == axis.name) table.slice_axes_.emplace_back(axis.name);
   }
   return table;
 }
 
 bool ResultsTable::IsWanted(const TableJob& job, bool extra) const {
   return std::ranges::all_of(filters_, [&](const TableFilter& filter) {
-    // Extra jobs are of no system of this sweep.
-    return (extra && filter.axis() == "system") || filter.Has(job);
+    // Extra jobs are of no system of this sweep. Slices are of values: TakesSlice().
+    return (extra && filter.axis() == "system") || filter.IsOfSlices() || filter.Has(job);
   });
+}
+
+bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less<>>& keys) {
+  const auto is_named = [](const auto& order) { return std::ranges::find(order, catalog::kWholeSlice) != order.end(); };
+  for (const auto& [axis, key] : catalog::SliceKeys(spec_.slice())) {
+    if (const auto found = keys.find(axis); found == keys.end() || found->second != key) return false;
+  }
+  TableJob at;
+  at.slice = keys;
+  for (const std::string& axis : slice_axes_) {
+    if (keys.contains(axis)) continue;
+    if (spec_.rows() == axis && !is_named(spec_.row_order())) return false;
+    if (spec_.columns() == axis && !is_named(spec_.column_order())) return false;
+  }
+  bool taken = true;
+  for (TableFilter& filter : filters_) {
+    if (!filter.IsOfSlices()) continue;
+    if (keys.contains(filter.axis())) filter.See(at);
+    taken = taken && filter.Has(at);
+  }
+  return taken;
 }
 
 absl::Status ResultsTable::CheckOnly() const {
@@ -165,10 +169,12 @@ absl::Status ResultsTable::CheckOnly() const {
 }
 
 void ResultsTable::Cell::Add(const TableJob& job, double factor) {
-  ++jobs;
+  if (jobs == 0) data = job.data;
+  if (data != job.data) data.clear();
+  jobs += job.more ? 0 : 1;
   if (job.state == store::State::kFailed) ++failed;
   if (job.state != store::State::kSucceeded) return;
-  ++succeeded;
+  succeeded += job.more ? 0 : 1;
   if (job.diverged) {
     ++diverged;
   } else if (job.value.has_value()) {
@@ -179,8 +185,19 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
   }
 }
 
+void ResultsTable::AddWithoutCell(const TableJob& job) {
+  for (TableFilter& filter : filters_) {
+    if (!filter.IsOfSlices()) filter.See(job);
+  }
+  if (!IsWanted(job, false) || job.again) return;
+  if (job.state == store::State::kWaiting) ++waiting_;
+  if (job.state == store::State::kQueued) ++queued_;
+  if (job.state == store::State::kLeased) ++leased_;
+  if (job.state == store::State::kCancelled) ++cancelled_;
+}
+
 void ResultsTable::Add(const TableJob& job) {
-  for (TableFilter& filter : filters_) filter.See(job);
+  AddWithoutCell(job);
   if (!IsWanted(job, false)) return;
   if (last_.cell == nullptr || !SameKey(job, last_.job, spec_.rows()) || !SameKey(job, last_.job, spec_.columns())) {
     const std::string row = KeyOf(job, spec_.rows());
@@ -190,11 +207,6 @@ void ResultsTable::Add(const TableJob& job) {
     last_ = {.job = job, .cell = &cells_[{row, column}]};
   }
   last_.cell->Add(job, metric_->factor);
-  if (job.again) return;
-  if (job.state == store::State::kWaiting) ++waiting_;
-  if (job.state == store::State::kQueued) ++queued_;
-  if (job.state == store::State::kLeased) ++leased_;
-  if (job.state == store::State::kCancelled) ++cancelled_;
 }
 
 void ResultsTable::AddExtra(int column, const TableJob& job) {
@@ -209,22 +221,6 @@ void ResultsTable::AddExtra(int column, const TableJob& job) {
 
 void ResultsTable::SetExtraMissing(int column) { extras_[column].missing = true; }
 
-std::optional<double> ResultsTable::PublishedOf(const std::string& row, const std::string& column) const {
-  std::string task;
-  std::string encoding;
-  int64_t length = spec_.length();
-  for (const auto& [axis, key] : {std::pair(spec_.rows(), row), std::pair(spec_.columns(), column)}) {
-    if (axis == "task") task = key;
-    if (axis == "encoding") encoding = key;
-    if (axis == "length") length = ParseInteger(key).value_or(0);
-  }
-  auto found = published_.find({task, encoding, length});
-  // A published table without tasks is of one alone.
-  if (found == published_.end()) found = published_.find({"", encoding, length});
-  if (found == published_.end()) return std::nullopt;
-  return found->second;
-}
-
 const ResultsTable::Cell* ResultsTable::Find(const v1::Table& table, int row, int column) const {
   const std::string& row_key = table.rows(row).key();
   const int own_columns = static_cast<int>(columns_.size());
@@ -237,11 +233,15 @@ const ResultsTable::Cell* ResultsTable::Find(const v1::Table& table, int row, in
   return found == extra.cells.end() ? nullptr : &found->second;
 }
 
+const catalog::PublishedValue* ResultsTable::PublishedAt(const v1::Table& table, int row, int column) const {
+  const Cell* found = Find(table, row, column);
+  return published_.Find(table.rows(row).key(), table.columns(column).key(), found == nullptr ? "" : found->data);
+}
+
 v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) const {
   v1::TableCell out;
-  const auto published = PublishedOf(table.rows(row).key(), table.columns(column).key());
-  if (published.has_value()) out.set_published(*published);
   const Cell* found = Find(table, row, column);
+  if (const catalog::PublishedValue* published = PublishedAt(table, row, column)) out.set_published(published->value);
   if (found == nullptr) return out;
   const Cell& cell = *found;
   out.set_jobs(cell.jobs);
@@ -259,7 +259,7 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
 }
 
 void ResultsTable::MarkBest(v1::Table& table) const {
-  if (spec_.columns() == "length") return;  // Which length is easiest is not what is asked.
+  if (IsOfValues(spec_.columns())) return;  // Which length is easiest is not what is asked.
   const bool higher = metric_->better == catalog::Better::kHigher;
   const auto better = [higher](double a, double b) { return higher ? a > b : a < b; };
   const int columns = table.columns_size();
@@ -320,23 +320,28 @@ void ResultsTable::AddGain(v1::Table& table) const {
 int ResultsTable::FirstOfTheSameJobs(const v1::Table& table, int row, int column) const {
   // Extra columns have jobs of their own.
   const bool extra = column >= static_cast<int>(columns_.size());
-  const int first_row = spec_.rows() == "length" ? 0 : row;
-  return first_row * table.columns_size() + (spec_.columns() == "length" && !extra ? 0 : column);
+  const int first_row = IsOfValues(spec_.rows()) ? 0 : row;
+  return first_row * table.columns_size() + (IsOfValues(spec_.columns()) && !extra ? 0 : column);
 }
 
 void ResultsTable::AddNotes(v1::Table& table) const {
-  for (const TableFilter& filter : filters_) table.add_notes(fmt::format("only jobs with {}", filter.Text()));
+  for (const TableFilter& filter : filters_) table.add_notes(fmt::format("only {}{}", filter.IsOfSlices() ? "" : "jobs with ", filter.Text()));
   const int columns = table.columns_size();
   std::vector<std::string> mixed;
   int diverged = 0;
   int failed = 0;
   std::map<int, int> unmeasured_of;  // By the first cell of the same jobs.
   bool any_published = false;
+  std::vector<std::string> as_printed;
   for (int i = 0; i < table.cells_size(); ++i) {
     const v1::TableCell& cell = table.cells(i);
     any_published |= cell.has_published();
     const v1::TableAxisEntry& row = table.rows(i / columns);
     const v1::TableAxisEntry& column = table.columns(i % columns);
+    if (const catalog::PublishedValue* published = PublishedAt(table, i / columns, i % columns);
+        published != nullptr && (published->text.starts_with('>') || published->text.ends_with('?'))) {
+      as_printed.push_back(fmt::format("{} / {} ({})", row.label(), column.label(), published->text));
+    }
     if (cell.builds() > 1) {
       mixed.push_back(fmt::format("{} / {} ({} builds)", row.label(), column.label(), cell.builds()));
     }
@@ -368,7 +373,9 @@ void ResultsTable::AddNotes(v1::Table& table) const {
                                                                      "jobs diverged and count in no cell")));
   }
   if (unmeasured > 0) {
-    const std::string at = ByLength() ? "at some length"
+    std::vector<std::string> some = slice_axes_;
+    if (ByLength()) some.insert(some.begin(), "length");
+    const std::string at = !some.empty() ? fmt::format("at some {}", Join(some, " and "))
                            : spec_.length() == 0 ? "over all lengths"
                                                  : fmt::format("at length {}", spec_.length());
     table.add_notes(fmt::format("{} without a value of {} {}{}",
@@ -389,6 +396,10 @@ void ResultsTable::AddNotes(v1::Table& table) const {
                                                    : fmt::format("of the sweep '{}'", extra.sweep());
       table.add_notes(fmt::format("{}: {} {} not finished yet", label, Count(extras_[i].open, "job", "jobs"), of));
     }
+  }
+  if (!as_printed.empty()) {
+    table.add_notes(fmt::format("{} no plain number ('>': more than that, '?': uncertain, as the text that it is from is garbled): {}",
+                                Count(static_cast<int>(as_printed.size()), "published value is", "published values are"), Named(as_printed)));
   }
   if (!spec_.published().empty() && !any_published) {
     table.add_notes(fmt::format("no value of the published table '{}' belongs to a cell of this one", spec_.published()));

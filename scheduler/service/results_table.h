@@ -9,13 +9,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
 #include "proto/catalog/catalog.h"
+#include "scheduler/service/published_cells.h"
 #include "scheduler/service/table_axes.h"
 #include "scheduler/service/table_filter.h"
 
@@ -35,10 +35,17 @@ class ResultsTable {
   // Rows or columns are lengths: each job is added once for each of its test lengths.
   bool ByLength() const { return spec_.rows() == "length" || spec_.columns() == "length"; }
 
+  // Axes of slices that the table is asked for by: each job is added once for each value of them, as for each length.
+  const std::vector<std::string>& slice_axes() const { return slice_axes_; }
+  // A measurement with these coordinates has its place on those axes, and spec().only() asks for it.
+  bool TakesSlice(const std::map<std::string, std::string, std::less<>>& keys);
+
   // What spec().only() says of a job; `extra`: one for AddExtra().
   bool IsWanted(const TableJob& job, bool extra) const;
   // A job that is not wanted counts in no cell.
   void Add(const TableJob& job);
+  // A job for which there is no column or row, as nothing was measured yet: it counts in the notes alone.
+  void AddWithoutCell(const TableJob& job);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
   // There is no such sweep.
@@ -61,6 +68,7 @@ class ResultsTable {
     int failed = 0;
     int unmeasured = 0;  // Succeeded, not diverged, without this measurement.
     std::string last_build = {};
+    std::string data = {};      // Of all its jobs; empty where they differ.
     void Add(const TableJob& job, double factor);
   };
   // Neighbours are mostly of one cell, which is then looked for once.
@@ -80,8 +88,9 @@ class ResultsTable {
   int FirstOfTheSameJobs(const v1::Table& table, int row, int column) const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
   const Cell* Find(const v1::Table& table, int row, int column) const;
+  // nullptr: nothing was published for this cell.
+  const catalog::PublishedValue* PublishedAt(const v1::Table& table, int row, int column) const;
   v1::TableCell CellOf(const v1::Table& table, int row, int column) const;
-  std::optional<double> PublishedOf(const std::string& row, const std::string& column) const;
   void MarkBest(v1::Table& table) const;
   void AddGain(v1::Table& table) const;
   void AddNotes(v1::Table& table) const;
@@ -89,6 +98,7 @@ class ResultsTable {
   v1::TableSpec spec_;
   const catalog::Metric* metric_ = nullptr;
   std::vector<TableFilter> filters_;
+  std::vector<std::string> slice_axes_;
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.
@@ -98,8 +108,7 @@ class ResultsTable {
   int queued_ = 0;
   int leased_ = 0;
   int cancelled_ = 0;
-  // By task and encoding (empty where the published table has no such column) and length.
-  std::map<std::tuple<std::string, std::string, int64_t>, double> published_;
+  PublishedCells published_;
 };
 
 }  // namespace longreach::service

@@ -27,9 +27,16 @@ std::tuple<double, std::string> RankOf(std::string_view axis, const std::string&
 }  // namespace
 
 const std::vector<std::string>& TableAxes() {
-  static const std::vector<std::string> axes = {"encoding", "learning_rate", "length", "seed", "system", "task"};
+  static const std::vector<std::string> axes = [] {
+    std::vector<std::string> all = {"encoding", "learning_rate", "length", "seed", "system", "task"};
+    for (const catalog::SliceAxis& axis : catalog::SliceAxes()) all.emplace_back(axis.name);
+    std::ranges::sort(all);
+    return all;
+  }();
   return axes;
 }
+
+bool IsOfValues(std::string_view axis) { return axis == "length" || catalog::FindSliceAxis(axis) != nullptr; }
 
 std::string KeyOf(const TableJob& job, std::string_view axis) {
   if (axis == "task") return job.task;
@@ -37,7 +44,9 @@ std::string KeyOf(const TableJob& job, std::string_view axis) {
   if (axis == "system") return job.system;
   if (axis == "learning_rate") return ShortestNumber(job.learning_rate);
   if (axis == "length") return std::to_string(job.length);
-  return std::to_string(job.seed);
+  if (axis == "seed") return std::to_string(job.seed);
+  const auto found = job.slice.find(axis);
+  return found == job.slice.end() ? std::string(catalog::kWholeSlice) : found->second;
 }
 
 bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis) {
@@ -46,7 +55,8 @@ bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis) {
   if (axis == "system") return a.system == b.system;
   if (axis == "learning_rate") return a.learning_rate == b.learning_rate;
   if (axis == "length") return a.length == b.length;
-  return a.seed == b.seed;
+  if (axis == "seed") return a.seed == b.seed;
+  return KeyOf(a, axis) == KeyOf(b, axis);
 }
 
 std::vector<std::string> InOrder(std::string_view axis, const std::set<std::string>& keys,
@@ -83,6 +93,8 @@ v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
     entry.set_label("seed " + key);
   } else if (axis == "length") {
     entry.set_label("length " + key);
+  } else if (const catalog::SliceAxis* slice = catalog::FindSliceAxis(axis); slice != nullptr && !slice->label.empty()) {
+    entry.set_label(key == catalog::kWholeSlice ? key : fmt::format("{} {}", slice->label, key));
   }
   return entry;
 }

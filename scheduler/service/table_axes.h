@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,11 +30,18 @@ struct TableJob {
   int length = 0;     // Of the value: looked at where lengths are an axis.
   // The same job came before, at another length: it is not counted twice.
   bool again = false;
+  // The same job came before in the same cell, with another slice of its measurements: it is not counted twice there.
+  bool more = false;
   std::string system = {};  // Empty where its sweep has none.
+  std::string data = {};    // Its corpus; empty: none.
+  // Of the value, by axis: looked at where axes of slices are asked for.
+  std::map<std::string, std::string, std::less<>> slice = {};
 };
 
-// Names of axes, ascending: job columns, and "length".
+// Names of axes, ascending: job columns, "length", and those of slices.
 const std::vector<std::string>& TableAxes();
+// Of the values of a job rather than of the job: lengths and slices.
+bool IsOfValues(std::string_view axis);
 
 // `axis` is one of those.
 std::string KeyOf(const TableJob& job, std::string_view axis);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
 
 namespace longreach::service {
 
@@ -19,7 +20,7 @@ absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text) {
   std::vector<std::string> axes = TableAxes();
   std::erase(axes, "length");
   if (std::ranges::find(axes, filter.axis_) == axes.end()) return RefuseWord("table.only", "axis", filter.axis_, axes);
-  const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed";
+  const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed" || filter.IsOfSlices();
   for (const std::string& word : Split(text.substr(equals + 1), ',')) {
     // As the jobs have it: 1e-3 is 0.001.
     const std::optional<double> value = number ? ParseDouble(word) : std::nullopt;
@@ -29,7 +30,9 @@ absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text) {
 }
 
 absl::Status TableFilter::Check() const {
+  if (IsOfSlices() && seen_.empty()) return absl::OkStatus();  // Nothing was measured so, or not yet.
   for (const std::string& value : values_) {
+    if (IsOfSlices() && value == catalog::kWholeSlice) continue;
     if (!seen_.contains(value)) return RefuseWord("table.only", axis_, value, {seen_.begin(), seen_.end()});
   }
   return absl::OkStatus();

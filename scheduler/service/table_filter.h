@@ -1,4 +1,4 @@
-// Which jobs a results table is of: those with some values of an axis. Pure.
+// Which jobs, and which slices of what they measured, a results table is of: those with some values of an axis. Pure.
 #pragma once
 
 #include <set>
@@ -15,6 +15,8 @@ class TableFilter {
   static absl::StatusOr<TableFilter> Of(const std::string& text);
 
   const std::string& axis() const { return axis_; }
+  // Of the values of jobs, not of the jobs.
+  bool IsOfSlices() const { return IsOfValues(axis_); }
   // The job's value is asked for.
   bool Has(const TableJob& job) const { return values_.contains(KeyOf(job, axis_)); }
   // Notes a value that the jobs have, asked for or not.

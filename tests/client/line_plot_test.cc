@@ -31,7 +31,7 @@ v1::Table TwoLines() {
 }
 
 LinePlot Plot(const v1::Table& table) {
-  return {.title = "t", .x_title = "length", .y_title = "accuracy (%)", .lines_title = "encoding", .panels = {{.title = "", .table = table}}};
+  return {.title = {.text = "t"}, .x_title = "length", .y_title = "accuracy (%)", .lines_title = "encoding", .panels = {{.title = "", .table = table}}};
 }
 
 nlohmann::json Of(const LinePlot& plot) { return nlohmann::json::parse(VegaLiteOf(plot)); }
@@ -111,7 +111,7 @@ TEST(LinePlotTest, LogarithmsAndNumbersThatAreNoneLeavePointsOut) {
 
 TEST(LinePlotTest, TextsFromElsewhereStayTexts) {
   LinePlot plot = Plot(TwoLines());
-  plot.title = "a\"},\n\x1b[31m \xff";
+  plot.title.text = "a\"},\n\x1b[31m \xff";
   EXPECT_EQ(Of(plot)["title"]["text"], R"(a"},\x0a\x1b[31m \xff)");
 }
 

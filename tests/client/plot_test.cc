@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -65,6 +66,69 @@ TEST_F(PlotTest, SystemsAreLinesAndTasksArePanels) {
   EXPECT_EQ(nlohmann::json::parse(Written("a.vl.json"))["title"]["text"], "table-b1: accuracy, even_pairs");
 }
 
+// Layers 0 and 1 by three heads, whatever is asked for.
+void SetHeads(v1::Table& table) {
+  table.clear_rows();
+  table.clear_columns();
+  table.clear_cells();
+  table.clear_unit();
+  for (const char* layer : {"0", "1"}) table.add_rows()->set_key(layer);
+  for (const char* head : {"0", "1", "2"}) table.add_columns()->set_key(head);
+  for (const double value : {1.0, 1.5, 2.0, 3.0, 2.5, 1.0}) table.add_cells()->set_measured(value);
+}
+
+TEST_F(PlotTest, AMetricToTheRightIsAPointForEachValueOfAnAxis) {
+  SetHeads(scheduler_.table);
+
+  const Outcome outcome = Run("a.vl.json", {"--metric", "attention_entropy", "--length", "1024", "--x", "head_scale", "--points", "head", "--lines", "layer"});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  // The last question was for x, over all lengths.
+  EXPECT_EQ(scheduler_.table_request.table().metric(), "head_scale");
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "layer");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "head");
+  EXPECT_EQ(scheduler_.table_request.table().length(), 0);
+  const nlohmann::json spec = nlohmann::json::parse(Written("a.vl.json"));
+  EXPECT_EQ(spec["data"]["values"].size(), 6);
+  EXPECT_EQ(spec["layer"][0]["encoding"]["x"]["title"], "scale of an attention head");
+  EXPECT_THAT(outcome.out, HasSubstr("6 points in 1 panel\n  0: 3 points, correlation 1.000, slope 1\n"));
+}
+
+TEST_F(PlotTest, AnAxisUpwardsMakesAHeatMapOfEachSystem) {
+  scheduler_.sweep.mutable_spec()->add_systems()->set_name("yarn");
+  SetHeads(scheduler_.table);
+
+  const Outcome outcome = Run("a.vl.json", {"--metric", "passkey_accuracy", "--y", "depth"});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "depth");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "length");
+  // The scheduler here has rows 0 and 1 as systems too.
+  EXPECT_THAT(scheduler_.table_request.table().only(), ElementsAre("system=1"));
+  const nlohmann::json spec = nlohmann::json::parse(Written("a.vl.json"));
+  EXPECT_EQ(spec["spec"]["layer"][0]["mark"], "rect");
+  EXPECT_EQ(spec["data"]["values"].size(), 12);
+}
+
+TEST_F(PlotTest, TheFitOfTheBestScalesIsDrawnFromTheLengthWhereItBegins) {
+  scheduler_.sweep.mutable_spec()->mutable_positions()->set_original_length(20);
+  scheduler_.table.set_metric("best_attention_scale");
+  scheduler_.table.mutable_cells(0)->set_measured(0.5);
+  scheduler_.table.mutable_rows(0)->set_label("NoPE");
+
+  const Outcome outcome = Run("a.vl.json", {"--metric", "best_attention_scale"});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  const nlohmann::json spec = nlohmann::json::parse(Written("a.vl.json"));
+  const nlohmann::json& values = spec["data"]["values"];
+  ASSERT_EQ(values.size(), 1 + 41);
+  EXPECT_EQ(values[1]["x"], 20);
+  EXPECT_EQ(values[1]["fit"], 1);
+  EXPECT_EQ(values.back()["line"], values[0]["line"]);
+  EXPECT_DOUBLE_EQ(values.back()["fit"].get<double>(), 0.5 * std::log(2) + 1);
+  EXPECT_THAT(spec["title"]["subtitle"].dump(), HasSubstr("dashed: 0.5 ln(i/20) + 1, NoPE"));
+}
+
 TEST_F(PlotTest, PicturesAreDrawnByThePythonThatIsNamed) {
   // $1 is -c, $2 the script, then the specification's file, the picture's and the format.
   folder_.WriteScript("python", "grep -q 87.5 \"$3\" && printf 'a %s' \"$5\" > \"$4\"");
@@ -88,6 +152,22 @@ TEST_F(PlotTest, WithoutWhatDrawsItSaysWhatToDoAndWritesNothing) {
   refused("exit 3", "python3' does not have it\n  'pip install vl-convert-python'");
   refused("echo lost the thread >&2; exit 1", "vl-convert-python did not draw the figure (exit code 1)\n  lost the thread");
   refused("exit 0", "did not draw the figure");
+  // A checkout's own is looked at first, and left where it lacks the package.
+  folder_.WriteScript("python3", "printf drawn > \"$4\"");
+  const std::filesystem::path venv = folder_.path() / "checkout/.venv/bin";
+  std::filesystem::create_directories(venv);
+  std::filesystem::create_directories(folder_.path() / "checkout/build/light/bin");
+  folder_.WriteScript("checkout/.venv/bin/python", "exit 3");
+  const auto in_checkout = [&](const std::string& file) {
+    return RunCommandLine({"plot", "last", "--file", (folder_.path() / file).string(), "--scheduler", scheduler_.address()},
+                          {{"PATH", folder_.path().string()}}, folder_.path() / "checkout/build/light/bin");
+  };
+  EXPECT_EQ(in_checkout("b.png").code, kDone);
+  EXPECT_EQ(Written("b.png"), "drawn");
+  folder_.WriteScript("checkout/.venv/bin/python", "printf 'by the checkout' > \"$4\"");
+  EXPECT_EQ(in_checkout("c.png").code, kDone);
+  EXPECT_EQ(Written("c.png"), "by the checkout");
+
   EXPECT_THAT(Run("a.png").err, HasSubstr("there is no python3 in PATH"));
   EXPECT_THAT(Run("a.png", {}, {{"LONGREACH_PYTHON", "/nonexistent/python"}}).err, HasSubstr("there is no program '/nonexistent/python'"));
 }
@@ -101,6 +181,12 @@ TEST_F(PlotTest, RefusesWhatCannotBeDrawn) {
   };
   refused({}, "ends in none of .svg, .png, .pdf and .vl.json", "a.jpg");
   refused({"--x", "task"}, "--x: unknown value 'task'");
+  refused({"--x", "longbench_task"}, "--x: unknown value 'longbench_task'");
+  refused({"--x", "head_scale"}, "one metric against another needs the axis whose values are the points");
+  refused({"--points", "head"}, "--points: only with a metric as --x");
+  refused({"--x", "head_scale", "--points", "head", "--lines", "head"}, "--lines, --points and --panels are head, head and none: they must differ");
+  refused({"--y", "depth", "--lines", "layer"}, "--lines: a heat map has none");
+  refused({"--y", "length"}, "--x, --y and --panels are length, length and none: they must differ");
   refused({"--lines", "encodng"}, "--lines: unknown value 'encodng'\n  did you mean 'encoding'?");
   refused({"--x", "seed", "--lines", "seed"}, "seed, seed and none: they must differ");
   refused({"--metric", "acuracy"}, "did you mean 'accuracy'?");

@@ -66,6 +66,27 @@ TEST(PresetsTest, TablesPrintExactlyTheAxesOfTheirSweep) {
   }
 }
 
+TEST(PresetsTest, PublishedTablesAreOfAxesAndSayNumbers) {
+  const std::set<std::string> job_axes = {"data", "encoding", "length", "system", "task"};
+  for (const catalog::File& table : catalog::PublishedTables()) {
+    std::set<std::map<std::string, std::string, std::less<>>> seen;
+    std::map<std::pair<std::map<std::string, std::string, std::less<>>, double>, std::string> texts;
+    for (const catalog::PublishedValue& value : catalog::PublishedValues(table.name)) {
+      EXPECT_TRUE(seen.insert(value.keys).second) << table.name << ": " << value.text;
+      EXPECT_GT(value.value, 0) << table.name << ": " << value.text;
+      // Tables look texts up by value, whichever corpus it is of.
+      std::map<std::string, std::string, std::less<>> axes = value.keys;
+      axes.erase("data");
+      EXPECT_EQ(texts.emplace(std::pair(axes, value.value), value.text).first->second, value.text) << table.name;
+      for (const auto& [axis, key] : value.keys) {
+        EXPECT_TRUE(job_axes.contains(axis) || catalog::FindSliceAxis(axis) != nullptr) << table.name << ": " << axis;
+        EXPECT_FALSE(key.empty()) << table.name << ": " << axis;
+      }
+    }
+    EXPECT_FALSE(seen.empty()) << table.name;
+  }
+}
+
 // (encoding, length) of the cells that a table of lengths has.
 std::set<std::pair<std::string, int64_t>> CellsOf(const SweepFile& file, const std::vector<int64_t>& lengths) {
   std::set<std::pair<std::string, int64_t>> cells;
@@ -82,7 +103,8 @@ TEST(PresetsTest, Tables1To3HaveTheCellsOfThePublishedTables) {
     const SweepFile file = Preset(name);
     std::set<std::pair<std::string, int64_t>> published;
     for (const catalog::PublishedValue& value : catalog::PublishedValues(file.table.published())) {
-      EXPECT_TRUE(published.emplace(value.encoding, value.length).second) << value.encoding;
+      const std::string& encoding = value.keys.at("encoding");
+      EXPECT_TRUE(published.emplace(encoding, std::stoll(value.keys.at("length"))).second) << encoding;
       EXPECT_GT(value.value, 0);
     }
     EXPECT_EQ(published, CellsOf(file, lengths)) << name;
@@ -96,8 +118,8 @@ TEST(PresetsTest, TableB1HasTheOrderAndTheCellsOfThePublishedTable) {
   size_t at = 0;
   for (const std::string& task : file.table.row_order()) {
     for (const std::string& encoding : file.table.column_order()) {
-      EXPECT_EQ(published[at].task, task) << at;
-      EXPECT_EQ(published[at].encoding, encoding) << at;
+      EXPECT_EQ(published[at].keys.at("task"), task) << at;
+      EXPECT_EQ(published[at].keys.at("encoding"), encoding) << at;
       ++at;
     }
   }

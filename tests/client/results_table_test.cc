@@ -102,10 +102,29 @@ TEST(ResultsTableTest, PutsPublishedBesideMeasured) {
 TEST(ResultsTableTest, CsvHasALineForEachCellWithFullPrecision) {
   const std::string csv = RenderResults(Example(), Spec(), Format::kCsv, {});
   EXPECT_EQ(csv.substr(0, csv.find("\nparity")),
-            "task,encoding,accuracy,unit,published,best,jobs,succeeded,diverged,failed,median,deviation\n"
-            "even_pairs,log_kerple,81.24,%,69.3,false,9,9,0,0,,\n"
-            "even_pairs,log_kerple:randomized,100,%,99.9,true,9,9,0,0,,");
-  EXPECT_NE(csv.find("reverse_string,log_kerple:randomized,,%,,false,9,0,0,0,,\n"), std::string::npos);
+            "task,encoding,accuracy,unit,published,best,jobs,succeeded,diverged,failed,median,deviation,published_text\n"
+            "even_pairs,log_kerple,81.24,%,69.3,false,9,9,0,0,,,\n"
+            "even_pairs,log_kerple:randomized,100,%,99.9,true,9,9,0,0,,,");
+  EXPECT_NE(csv.find("reverse_string,log_kerple:randomized,,%,,false,9,0,0,0,,,\n"), std::string::npos);
+}
+
+TEST(ResultsTableTest, PublishedValuesArePrintedAsTheyWerePublished) {
+  v1::TableSpec spec;
+  spec.set_rows("system");
+  spec.set_columns("length");
+  spec.set_published("nope_table_1");
+  v1::Table table;
+  for (const char* system : {"nope", "rope-dynamic"}) table.add_rows()->set_key(system);
+  for (const char* length : {"4096", "8192"}) table.add_columns()->set_key(length);
+  AddCell(table, 3.25, 117.4);
+  AddCell(table, 4.5, 1000);
+  AddCell(table, 3.25, 3.5);
+  AddCell(table, 4.5, 22.8);  // Of the other corpus.
+
+  const std::string printed = RenderResults(table, spec, Format::kTable, {.published = true});
+  for (const char* text : {"3.250  (117.4)", "4.500  (>1000)", "3.250  (3.5?)", "4.500  (22.8)"}) EXPECT_NE(printed.find(text), std::string::npos) << printed;
+  const std::string csv = RenderResults(table, spec, Format::kCsv, {});
+  EXPECT_NE(csv.find("\nnope,8192,4.5,,1000,false,9,9,0,0,,,>1000\n"), std::string::npos) << csv;
 }
 
 TEST(ResultsTableTest, MarkdownAndLatexMarkTheBestInBold) {

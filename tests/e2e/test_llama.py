@@ -1,6 +1,8 @@
 """Jobs of LLaMA decoders in one sweep of systems: pretrained once, everything else begins with those weights or with what was
 measured of them; an interrupted run ends with the bits of an undisturbed one."""
 import json
+import re
+import sys
 
 import pytest
 
@@ -115,6 +117,48 @@ def test_passkeys_are_measured_by_length_and_depth(home, undisturbed):
     assert every["notes"] == ["8 jobs succeeded without a value of passkey_accuracy at some length"]
     assert query(undisturbed, "SELECT DISTINCT length, slice FROM measurements WHERE metric = 'passkey_accuracy' ORDER BY length, slice") == [
         (length, slice) for length in (0, 256, 320) for slice in ("", "depth=0", "depth=0.5")]
+
+
+def test_slices_are_axes_of_tables_and_figures(home, undisturbed, monkeypatch):
+    environment = home.environment()
+    # The Python of these tests draws.
+    monkeypatch.setattr(home, "environment", lambda: {**environment, "LONGREACH_PYTHON": sys.executable})
+
+    def plot(file, *options):
+        ended = run_cli(home, "plot", "tiny", "--store", undisturbed, "--file", home.path / file, *options)
+        assert ended.code == 0, ended
+        return (home.path / file).read_text(), ended.out
+
+    def texts(svg):
+        return set(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+
+    # Passkeys by length and depth: of the one system that was asked.
+    passkeys = ("--metric", "passkey_accuracy", "--y", "depth")
+    values = json.loads(plot("passkeys.vl.json", *passkeys)[0])["data"]["values"]
+    assert {(value["panel"], value["x"], value["y"]) for value in values} == {("yarn", x, y) for x in ("256", "320") for y in ("0", "0.5")}
+    stored = query(undisturbed, "SELECT avg(value) FROM measurements WHERE metric = 'passkey_accuracy' AND length = 320 AND slice = 'depth=0.5'")[0][0]
+    assert [value["value"] for value in values if (value["x"], value["y"]) == ("320", "0.5")] == [pytest.approx(100 * stored)]
+    assert {"length", "depth", "256", "320", "0.5", "passkeys retrieved (%)"} <= texts(plot("passkeys.svg", *passkeys)[0])
+
+    # Scales of heads and their entropies at the last positions.
+    heads = ("--metric", "attention_entropy", "--length", "64", "--x", "head_scale", "--points", "head", "--lines", "layer", "--only", "system=heads")
+    values = json.loads(plot("heads.vl.json", *heads)[0])["data"]["values"]
+    pairs = query(undisturbed, "SELECT s.slice, avg(s.value), avg(e.value) FROM measurements AS s JOIN measurements AS e ON e.job = s.job AND e.slice = s.slice "
+                               "AND e.metric = 'attention_entropy' AND e.length = 64 WHERE s.metric = 'head_scale' GROUP BY s.slice ORDER BY s.slice")
+    drawn = sorted((f"{value['line'].replace(' ', '=')},{value['point'].replace(' ', '=')}", value["x"], value["y"]) for value in values)
+    assert drawn == [(slice, pytest.approx(x), pytest.approx(y)) for slice, x, y in pairs]
+    assert len(drawn) == 4
+    assert {"layer", "scale of an attention head", "attention entropy (nats)", "layer 1"} <= texts(plot("heads.svg", *heads)[0])
+
+    # Any two metrics; with three points a line goes through them.
+    svg, said = plot("losses.svg", "--metric", "loss", "--x", "perplexity", "--points", "length")
+    assert {"perplexity", "cross-entropy (nats)", "rope"} <= texts(svg)
+    assert re.search(r"^  nope: 3 points, correlation (0\.9|1\.000)", said, re.MULTILINE), said
+
+    # A line for each scale that was tried: nothing but the search behind an input has them.
+    ended = run_cli(home, "results", "tiny", "--store", undisturbed, "--metric", "position_loss", "--rows", "attention_scale", "--columns", "length")
+    assert ended.code == 0, ended
+    assert "note: no job has a value of position_loss by attention_scale at a length" in ended.out
 
 
 def test_each_model_was_pretrained_once(undisturbed):

@@ -191,6 +191,27 @@ TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
   EXPECT_TRUE(Expansion::Of(yarn).ok());
 }
 
+TEST(LlamaKindTest, APlanCountsWhatIsMeasuredAgainstPosition) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_training()->set_steps(1);
+  sweep.mutable_training()->set_warmup_steps(0);
+  v1::Evaluation& evaluation = *sweep.mutable_evaluation();
+  evaluation.clear_lengths();
+  evaluation.add_lengths(1024);
+  evaluation.set_examples(10);
+  const auto flops = [&sweep] { return FindKind("llama")->CostOf(JobOf(sweep)).flops; };
+  const double without = flops();
+  evaluation.set_examples(20);
+  const double ten_windows = flops() - without;
+  ASSERT_GT(ten_windows, 0);
+  evaluation.set_examples(10);
+
+  evaluation.set_position_bins(8);
+  EXPECT_NEAR((flops() - without) / ten_windows, 1, 1e-6);
+  for (const double scale : {1.0, 1.2, 1.5}) evaluation.add_attention_scales(scale);
+  EXPECT_NEAR((flops() - without) / ten_windows, 1 + 3, 1e-6);
+}
+
 TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
   v1::SweepSpec sweep = Sweep();
   const std::string without = IdOf(sweep);

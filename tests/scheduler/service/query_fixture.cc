@@ -57,6 +57,7 @@ QueryFixture::Made QueryFixture::AddSweep(const v1::SweepSpec& spec, int priorit
       made_of.requirement.experiment = job.spec.experiment();
       made_of.requirement.task = job.spec.task();
       made_of.requirement.encoding = job.spec.encoding();
+      made_of.requirement.data = job.spec.data();
       made_of.randomized = job.spec.randomized();
       made_of.learning_rate = job.spec.learning_rate();
       made_of.seed = job.spec.seed();

@@ -1,0 +1,73 @@
+#include "client/figure/heat_map.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+template <typename Use>
+void ForEachCell(const HeatMap& map, const Use& use) {
+  for (const PlotPanel& panel : map.panels) {
+    const v1::Table& table = panel.table;
+    for (int i = 0; i < table.cells_size(); ++i) {
+      const v1::TableCell& cell = table.cells(i);
+      if (!cell.has_measured() || !std::isfinite(cell.measured())) continue;
+      if (map.log && cell.measured() <= 0) continue;  // A logarithm has no place for it.
+      use(panel, table.rows(i / table.columns_size()), table.columns(i % table.columns_size()), cell);
+    }
+  }
+}
+
+// Keys in the order of the tables: the specification would sort them as texts.
+template <typename Entries>
+VegaJson Ordered(const HeatMap& map, const Entries& entries) {
+  VegaJson keys = VegaJson::array();
+  for (const PlotPanel& panel : map.panels) {
+    for (const v1::TableAxisEntry& entry : entries(panel.table)) {
+      if (const VegaJson key = Printable(entry.key()); std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::string VegaLiteOf(const HeatMap& map) {
+  VegaJson values = VegaJson::array();
+  ForEachCell(map, [&](const PlotPanel& panel, const v1::TableAxisEntry& row, const v1::TableAxisEntry& column, const v1::TableCell& cell) {
+    values.push_back({{"panel", Printable(panel.title)},
+                      {"x", Printable(column.key())},
+                      {"y", Printable(row.key())},
+                      {"value", cell.measured()},
+                      {"jobs", cell.succeeded()}});
+  });
+  const bool percent = std::ranges::all_of(map.panels, [](const PlotPanel& panel) { return panel.table.unit() == "%"; });
+  VegaJson scale = {{"scheme", "viridis"}, {"type", map.log ? "log" : "linear"}};
+  if (percent && !map.log) scale["domain"] = {0, 100};
+  const VegaJson x = {{"field", "x"}, {"type", "ordinal"}, {"title", map.x_title}, {"sort", Ordered(map, [](const v1::Table& table) { return table.columns(); })}};
+  const VegaJson y = {{"field", "y"}, {"type", "ordinal"}, {"title", map.y_title}, {"sort", Ordered(map, [](const v1::Table& table) { return table.rows(); })}};
+  VegaJson layers = VegaJson::array();
+  layers.push_back({{"mark", "rect"},
+                    {"encoding",
+                     {{"x", x},
+                      {"y", y},
+                      {"color", {{"field", "value"}, {"type", "quantitative"}, {"title", map.value_title}, {"scale", scale}}},
+                      {"tooltip", {{{"field", "x"}, {"type", "nominal"}, {"title", map.x_title}},
+                                   {{"field", "y"}, {"type", "nominal"}, {"title", map.y_title}},
+                                   {{"field", "value"}, {"type", "quantitative"}, {"title", map.value_title}},
+                                   {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}});
+  std::vector<std::string> panels;
+  for (const PlotPanel& panel : map.panels) panels.push_back(panel.title);
+  return VegaLiteText(map.title, panels, std::move(values), layers);
+}
+
+int PointsOf(const HeatMap& map) {
+  int points = 0;
+  ForEachCell(map, [&points](const auto&...) { ++points; });
+  return points;
+}
+
+}  // namespace longreach::client

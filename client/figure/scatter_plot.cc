@@ -1,0 +1,114 @@
+#include "client/figure/scatter_plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr size_t kColoursOfTen = 10;
+// A straight line through two says nothing.
+constexpr int kLeastOfLine = 3;
+
+// By the keys of row and column.
+std::map<std::pair<std::string, std::string>, double> MeasuredOf(const v1::Table& table) {
+  std::map<std::pair<std::string, std::string>, double> measured;
+  for (int i = 0; i < table.cells_size(); ++i) {
+    const v1::TableCell& cell = table.cells(i);
+    if (!cell.has_measured() || !std::isfinite(cell.measured())) continue;
+    measured.emplace(std::pair(table.rows(i / table.columns_size()).key(), table.columns(i % table.columns_size()).key()), cell.measured());
+  }
+  return measured;
+}
+
+template <typename Use>
+void ForEachPoint(const ScatterPlot& plot, const Use& use) {
+  for (const PlotPanel& panel : plot.y) {
+    const auto same = std::ranges::find(plot.x, panel.key, &PlotPanel::key);
+    if (same == plot.x.end()) continue;
+    const auto x = MeasuredOf(same->table), y = MeasuredOf(panel.table);
+    for (const v1::TableAxisEntry& row : panel.table.rows()) {
+      for (const v1::TableAxisEntry& column : panel.table.columns()) {
+        const auto at_x = x.find({row.key(), column.key()}), at_y = y.find({row.key(), column.key()});
+        if (at_x == x.end() || at_y == y.end()) continue;
+        if (plot.y_log && at_y->second <= 0) continue;  // A logarithm has no place for it.
+        use(panel, row, column, at_x->second, at_y->second);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string VegaLiteOf(const ScatterPlot& plot) {
+  VegaJson values = VegaJson::array();
+  VegaJson lines = VegaJson::array();
+  ForEachPoint(plot, [&](const PlotPanel& panel, const v1::TableAxisEntry& row, const v1::TableAxisEntry& column, double x, double y) {
+    values.push_back({{"panel", Printable(panel.title)}, {"line", LabelOf(row)}, {"point", LabelOf(column)}, {"x", x}, {"y", y}});
+    if (const VegaJson line = LabelOf(row); std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+  });
+  const VegaJson x = NumberAxis("x", plot.x_title, false, true);
+  const VegaJson y = NumberAxis("y", plot.y_title, plot.y_log, true);
+  const VegaJson colour = {{"field", "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", lines},
+                           {"scale", {{"scheme", lines.size() > kColoursOfTen ? "tableau20" : "tableau10"}, {"domain", lines}}}};
+  const VegaJson groups = {"panel", "line"};
+  VegaJson fit = {{"regression", "y"}, {"on", "x"}, {"groupby", groups}};
+  if (plot.y_log) fit["method"] = "exp";
+  VegaJson layers = VegaJson::array();
+  layers.push_back({{"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.8}}},
+                    {"encoding",
+                     {{"x", x},
+                      {"y", y},
+                      {"color", colour},
+                      {"tooltip", {{{"field", "line"}, {"type", "nominal"}, {"title", plot.lines_title}},
+                                   {{"field", "point"}, {"type", "nominal"}, {"title", plot.points_title}},
+                                   {{"field", "x"}, {"type", "quantitative"}, {"title", plot.x_title}},
+                                   {{"field", "y"}, {"type", "quantitative"}, {"title", plot.y_title}}}}}}});
+  layers.push_back({{"transform", {{{"joinaggregate", {{{"op", "count"}, {"as", "points"}}}}, {"groupby", groups}},
+                                   {{"filter", "datum.points >= " + std::to_string(kLeastOfLine)}},
+                                   fit}},
+                    {"mark", {{"type", "line"}, {"opacity", 0.6}}},
+                    {"encoding", {{"x", x}, {"y", y}, {"color", colour}}}});
+  std::vector<std::string> panels;
+  for (const PlotPanel& panel : plot.y) panels.push_back(panel.title);
+  return VegaLiteText(plot.title, panels, std::move(values), layers);
+}
+
+int PointsOf(const ScatterPlot& plot) {
+  int points = 0;
+  ForEachPoint(plot, [&points](const auto&...) { ++points; });
+  return points;
+}
+
+std::vector<Correlation> CorrelationsOf(const ScatterPlot& plot) {
+  struct Line {
+    std::string panel;
+    std::string label;
+    std::vector<std::pair<double, double>> points;
+  };
+  std::vector<Line> lines;  // Points of one come one after the other.
+  ForEachPoint(plot, [&](const PlotPanel& panel, const v1::TableAxisEntry& row, const v1::TableAxisEntry&, double x, double y) {
+    if (lines.empty() || lines.back().panel != panel.title || lines.back().label != LabelOf(row)) lines.push_back({panel.title, LabelOf(row), {}});
+    lines.back().points.emplace_back(x, plot.y_log ? std::log(y) : y);
+  });
+  std::vector<Correlation> correlations;
+  for (const Line& line : lines) {
+    const auto count = static_cast<double>(line.points.size());
+    double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
+    for (const auto& [x, y] : line.points) mean_x += x / count, mean_y += y / count;
+    for (const auto& [x, y] : line.points) {
+      xx += (x - mean_x) * (x - mean_x);
+      yy += (y - mean_y) * (y - mean_y);
+      xy += (x - mean_x) * (y - mean_y);
+    }
+    if (line.points.size() < kLeastOfLine || xx == 0 || yy == 0) continue;
+    correlations.push_back({.panel = line.panel, .line = line.label, .points = static_cast<int>(count), .slope = xy / xx, .r = xy / std::sqrt(xx * yy)});
+  }
+  return correlations;
+}
+
+}  // namespace longreach::client

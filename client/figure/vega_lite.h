@@ -1,0 +1,38 @@
+// What all figures of measurements have in common as Vega-Lite specifications with their data in them
+// (https://vega.github.io/vega-lite/): so one file is the figure for paper, page and notebook.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// One panel: what a table has.
+struct PlotPanel {
+  std::string title;
+  std::string key = {};  // What `title` is the label of.
+  v1::Table table;
+};
+
+// Above the panels.
+struct PlotTitle {
+  std::string text;
+  std::vector<std::string> notes = {};  // Below it: what a reader must know.
+};
+
+using VegaJson = nlohmann::ordered_json;
+
+std::string LabelOf(const v1::TableAxisEntry& entry);
+
+// A quantitative axis. `nice`: it ends at round numbers.
+VegaJson NumberAxis(std::string_view field, const std::string& title, bool log, bool nice);
+
+// The whole text. `values` have a field "panel" with one of `panels`; `layers` are drawn in each.
+std::string VegaLiteText(const PlotTitle& title, const std::vector<std::string>& panels, VegaJson values, const VegaJson& layers);
+
+}  // namespace longreach::client

@@ -1,0 +1,80 @@
+#include "scheduler/service/published_cells.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "scheduler/service/table_axes.h"
+
+namespace longreach::service {
+namespace {
+
+// The header's last field, which is also the name of what a published table holds: "accuracy_percent".
+std::string_view QuantityOf(const catalog::File& file) {
+  const std::string_view header = Trim(file.text.substr(0, file.text.find('\n')));
+  return header.substr(header.rfind(',') + 1);
+}
+
+// Values of some slices alone are not those that were published.
+bool IsOfSomeSlices(const v1::TableSpec& spec) {
+  return !spec.slice().empty() || std::ranges::any_of(spec.only(), [&spec](const std::string& only) {
+           const std::string axis = only.substr(0, only.find('='));
+           return catalog::FindSliceAxis(axis) != nullptr && axis != spec.rows() && axis != spec.columns();
+         });
+}
+
+}  // namespace
+
+absl::StatusOr<PublishedCells> PublishedCells::Of(const v1::TableSpec& spec) {
+  PublishedCells cells;
+  if (spec.published().empty()) return cells;
+  const catalog::File* file = catalog::FindPublishedTable(spec.published());
+  if (file == nullptr) {
+    std::vector<std::string> names;
+    for (const catalog::File& known : catalog::PublishedTables()) names.emplace_back(known.name);
+    return RefuseWord("table.published", "published table", spec.published(), names);
+  }
+  const std::string_view quantity = QuantityOf(*file);
+  if (!quantity.starts_with(spec.metric())) {
+    return absl::InvalidArgumentError(fmt::format("table.published: '{}' holds {}, not {}; leave it out, or ask for that metric",
+                                                  spec.published(), quantity, spec.metric()));
+  }
+  std::vector<catalog::PublishedValue> values = catalog::PublishedValues(spec.published());
+  if (values.empty() || IsOfSomeSlices(spec)) return cells;
+  for (const auto& [name, key] : values.front().keys) cells.names_.push_back(name);
+  const auto has = [&cells](std::string_view name) { return std::ranges::find(cells.names_, name) != cells.names_.end(); };
+  for (const std::string& axis : {spec.rows(), spec.columns()}) {
+    // A published table without tasks is of one alone.
+    if (axis != "task" && !has(axis)) return PublishedCells();
+  }
+  // One without lengths is over all of them.
+  if (!has("length") && spec.length() != 0) return PublishedCells();
+  cells.rows_ = spec.rows();
+  cells.columns_ = spec.columns();
+  cells.length_ = std::to_string(spec.length());
+  for (catalog::PublishedValue& value : values) {
+    std::vector<std::string> keys;
+    for (const auto& [name, key] : value.keys) keys.push_back(key);
+    cells.values_.emplace(std::move(keys), std::move(value));
+  }
+  return cells;
+}
+
+std::string PublishedCells::KeyOf(std::string_view name, const std::string& row, const std::string& column, const std::string& data) const {
+  if (name == rows_) return row;
+  if (name == columns_) return column;
+  if (name == "data") return data;
+  if (name == "length") return length_;
+  return catalog::FindSliceAxis(name) != nullptr ? std::string(catalog::kWholeSlice) : std::string();
+}
+
+const catalog::PublishedValue* PublishedCells::Find(const std::string& row, const std::string& column, const std::string& data) const {
+  std::vector<std::string> keys;
+  for (const std::string& name : names_) keys.push_back(KeyOf(name, row, column, data));
+  const auto found = values_.find(keys);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,35 @@
+// A published table beside a measured one: which of its values belongs to a cell. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::service {
+
+class PublishedCells {
+ public:
+  PublishedCells() = default;
+  // Of spec.published(), without which there is none. `spec` is complete. INVALID_ARGUMENT: an unknown table, or one of another metric.
+  static absl::StatusOr<PublishedCells> Of(const v1::TableSpec& spec);
+
+  // `data` is that of the cell's jobs; empty where they have none, or not the same. nullptr: nothing was published for this cell.
+  const catalog::PublishedValue* Find(const std::string& row, const std::string& column, const std::string& data) const;
+
+ private:
+  // What the table's column `name` must have for a cell.
+  std::string KeyOf(std::string_view name, const std::string& row, const std::string& column, const std::string& data) const;
+
+  std::string rows_;
+  std::string columns_;
+  std::string length_;
+  std::vector<std::string> names_;                                       // The columns that values are looked up by.
+  std::map<std::vector<std::string>, catalog::PublishedValue> values_;  // By their keys.
+};
+
+}  // namespace longreach::service

@@ -1,0 +1,267 @@
+// Tables whose rows or columns are what slices of measurements name, and the published tables of systems beside them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "proto/base/text.h"
+#include "scheduler/service/published_cells.h"
+#include "scheduler/service/query_table.h"
+#include "tests/scheduler/service/query_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Two systems over the corpus pg19, a seed each.
+v1::SweepSpec Systems(const std::string& data = "pg19") {
+  v1::SweepSpec spec;
+  spec.set_name("systems");
+  spec.set_experiment("llama");
+  spec.set_data(data);
+  spec.mutable_axes()->add_task("bytes");
+  spec.mutable_axes()->add_learning_rate(1e-4);
+  spec.mutable_axes()->add_seed(0);
+  for (const int length : {2048, 4096}) spec.mutable_evaluation()->add_lengths(length);
+  for (const auto& [name, encoding] : {std::pair("rope-dynamic", "rope"), std::pair("nope", "none")}) {
+    v1::System& system = *spec.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_axes()->add_encoding(encoding);
+  }
+  return spec;
+}
+
+class SliceTableTest : public QueryFixture {
+ protected:
+  // In order of names: nope, rope-dynamic.
+  Made Succeeded(const v1::SweepSpec& spec, const std::vector<std::vector<store::Measurement>>& measurements) {
+    AddWorker("w1", "box");
+    Made made = AddSweep(spec);
+    for (size_t i = 0; i < measurements.size(); ++i) {
+      const auto job = std::span(made.jobs).subspan(i, 1);
+      const int64_t attempt = Lease("w1", job);
+      Write([&](sql::Transaction& tx) {
+        store::JobResult result;
+        result.measurements = measurements[i];
+        return store::CompleteJob(tx, job[0], attempt, result);
+      });
+      End(attempt, Outcome::kSucceeded);
+    }
+    return made;
+  }
+  v1::Table Table(const v1::TableSpec& spec) {
+    store::Snapshot snapshot = Read();
+    v1::GetTableRequest request;
+    request.set_sweep("systems");
+    *request.mutable_table() = spec;
+    absl::StatusOr<v1::Table> table = GetTable(snapshot.db(), request);
+    EXPECT_TRUE(table.ok()) << table.status();
+    return table.ok() ? *std::move(table) : v1::Table();
+  }
+  std::string Refused(const v1::TableSpec& spec) {
+    store::Snapshot snapshot = Read();
+    v1::GetTableRequest request;
+    request.set_sweep("systems");
+    *request.mutable_table() = spec;
+    return std::string(GetTable(snapshot.db(), request).status().message());
+  }
+};
+
+v1::TableSpec By(const std::string& rows, const std::string& columns, const std::string& metric) {
+  v1::TableSpec spec;
+  spec.set_rows(rows);
+  spec.set_columns(columns);
+  spec.set_metric(metric);
+  spec.set_aggregate("mean");
+  return spec;
+}
+
+std::vector<std::string> Keys(const google::protobuf::RepeatedPtrField<v1::TableAxisEntry>& entries) {
+  std::vector<std::string> keys;
+  for (const v1::TableAxisEntry& entry : entries) keys.push_back(entry.key());
+  return keys;
+}
+
+// Row by row; "-" where there is none.
+std::vector<std::string> Values(const v1::Table& table) {
+  std::vector<std::string> values;
+  for (const v1::TableCell& cell : table.cells()) values.push_back(cell.has_measured() ? std::to_string(cell.measured()).substr(0, 4) : "-");
+  return values;
+}
+
+// Two layers of two heads, of one job; the other has no scales.
+const std::vector<std::vector<store::Measurement>> kHeads = {{{"head_scale", 0, "layer=0,head=0", 1.0},
+                                                             {"head_scale", 0, "layer=0,head=1", 1.5},
+                                                             {"head_scale", 0, "layer=1,head=0", 2.0},
+                                                             {"head_scale", 0, "layer=1,head=10", 3.0}},
+                                                            {{"perplexity", 0, "", 9.0}}};
+
+TEST_F(SliceTableTest, CoordinatesOfASliceAreRowsAndColumns) {
+  Succeeded(Systems(), kHeads);
+
+  const v1::Table table = Table(By("layer", "head", "head_scale"));
+
+  EXPECT_THAT(Keys(table.rows()), ElementsAre("0", "1"));
+  EXPECT_THAT(Keys(table.columns()), ElementsAre("0", "1", "10"));
+  EXPECT_EQ(table.columns(2).label(), "head 10");
+  EXPECT_THAT(Values(table), ElementsAre("1.00", "1.50", "-", "2.00", "-", "3.00"));
+  // A job is one job, however many slices it has.
+  EXPECT_EQ(table.cells(0).jobs(), 2);
+  // Of the other system; that layer 0 has no head 10 is nothing that a job lacks.
+  EXPECT_THAT(table.notes(), ElementsAre("1 job succeeded without a value of head_scale at some head and layer"));
+}
+
+TEST_F(SliceTableTest, WhatIsNeitherRowNorColumnIsAggregatedOver) {
+  Succeeded(Systems(), kHeads);
+
+  const v1::Table table = Table(By("system", "layer", "head_scale"));
+
+  EXPECT_THAT(Keys(table.rows()), ElementsAre("nope", "rope-dynamic"));
+  EXPECT_THAT(Values(table), ElementsAre("1.25", "2.50", "-", "-"));
+  EXPECT_EQ(table.cells(0).jobs(), 1);
+  EXPECT_EQ(table.cells(0).succeeded(), 1);
+}
+
+TEST_F(SliceTableTest, OnlySomeOfASliceAreTaken) {
+  Succeeded(Systems(), kHeads);
+  v1::TableSpec spec = By("layer", "head", "head_scale");
+  spec.add_only("head=0");
+  spec.add_only("system=nope");
+
+  const v1::Table table = Table(spec);
+
+  EXPECT_THAT(Keys(table.columns()), ElementsAre("0"));
+  EXPECT_THAT(Values(table), ElementsAre("1.00", "2.00"));
+  EXPECT_THAT(table.notes(), ElementsAre("only head 0", "only jobs with system nope"));
+  *spec.mutable_only(0) = "head=7";
+  EXPECT_THAT(Refused(spec), testing::AllOf(HasSubstr("table.only: unknown head '7'"), HasSubstr("known are 0, 1, 10")));
+}
+
+TEST_F(SliceTableTest, ACellCountsAJobOnceHoweverManySlicesAreAskedFor) {
+  Succeeded(Systems(), kHeads);
+  v1::TableSpec spec = By("system", "task", "head_scale");
+  spec.add_only("layer=0,1");
+  spec.add_only("head=0,1");
+
+  const v1::Table table = Table(spec);
+
+  EXPECT_THAT(Values(table), ElementsAre("1.50", "-"));
+  EXPECT_EQ(table.cells(0).jobs(), 1);
+  EXPECT_EQ(table.cells(0).succeeded(), 1);
+  EXPECT_THAT(table.notes(), Contains("1 job succeeded without a value of head_scale at some head and layer"));
+}
+
+TEST_F(SliceTableTest, DepthsByLengthAndTheWholeWhereItIsAskedFor) {
+  Succeeded(Systems(), {{{"passkey_accuracy", 256, "depth=0", 1.0},
+                         {"passkey_accuracy", 256, "depth=0.5", 0.5},
+                         {"passkey_accuracy", 256, "", 0.75},
+                         {"passkey_accuracy", 512, "depth=0", 0.25},
+                         {"passkey_accuracy", 512, "", 0.25},
+                         {"passkey_accuracy", 0, "depth=0", 0.6}},
+                        {{"perplexity", 0, "", 9.0}}});
+  v1::TableSpec spec = By("depth", "length", "passkey_accuracy");
+
+  const v1::Table depths = Table(spec);
+  EXPECT_THAT(Keys(depths.rows()), ElementsAre("0", "0.5"));
+  EXPECT_THAT(Keys(depths.columns()), ElementsAre("256", "512"));
+  EXPECT_THAT(Values(depths), ElementsAre("100.", "25.0", "50.0", "-"));
+
+  spec.add_row_order(std::string("all"));
+  const v1::Table with_all = Table(spec);
+  EXPECT_THAT(Keys(with_all.rows()), ElementsAre("all", "0", "0.5"));
+  EXPECT_THAT(Values(with_all), ElementsAre("75.0", "25.0", "100.", "25.0", "50.0", "-"));
+
+  // At one length depths are columns beside systems.
+  v1::TableSpec at = By("system", "depth", "passkey_accuracy");
+  at.set_length(512);
+  EXPECT_THAT(Values(Table(at)), ElementsAre("25.0", "-"));
+}
+
+TEST_F(SliceTableTest, CountsTheJobsWhereNothingIsMeasuredYet) {
+  AddWorker("w1", "box");
+  AddSweep(Systems());
+
+  const v1::Table table = Table(By("depth", "head", "head_scale"));
+
+  EXPECT_THAT(table.cells(), IsEmpty());
+  EXPECT_THAT(table.notes(), ElementsAre("2 jobs are not finished (2 queued): the table will change",
+                                         "no job has a value of head_scale by depth and head over all lengths"));
+}
+
+TEST_F(SliceTableTest, SaysWhatThereIsWhereNothingWasMeasuredSo) {
+  Succeeded(Systems(), kHeads);
+
+  EXPECT_THAT(Table(By("depth", "head", "head_scale")).notes(),
+              ElementsAre("no job has a value of head_scale by depth and head over all lengths; there are values by head and layer"));
+}
+
+v1::TableSpec NopeTable1() {
+  v1::TableSpec spec = By("system", "length", "perplexity");
+  spec.set_published("nope_table_1");
+  return spec;
+}
+
+// By row and column.
+std::map<std::string, std::string> Published(const v1::Table& table) {
+  std::map<std::string, std::string> texts;
+  for (int i = 0; i < table.cells_size(); ++i) {
+    if (!table.cells(i).has_published()) continue;
+    texts[table.rows(i / table.columns_size()).key() + "@" + table.columns(i % table.columns_size()).key()] = ShortestNumber(table.cells(i).published());
+  }
+  return texts;
+}
+
+TEST_F(SliceTableTest, PublishedValuesOfASystemStandBesideTheSameCorpusAlone) {
+  Succeeded(Systems("proof-pile"), {{{"perplexity", 2048, "", 3.6}}, {{"perplexity", 2048, "", 3.4}}});
+
+  const v1::Table table = Table(NopeTable1());
+
+  EXPECT_EQ(Published(table), (std::map<std::string, std::string>{
+                                  {"nope@2048", "3.5"}, {"nope@4096", "117.4"}, {"rope-dynamic@2048", "3.5"}, {"rope-dynamic@4096", "3.5"}}));
+  EXPECT_THAT(table.notes(), Contains(testing::AllOf(HasSubstr("1 published value is no plain number"),
+                                                     testing::EndsWith("garbled): rope-dynamic / length 4096 (3.5?)"))));
+}
+
+TEST_F(SliceTableTest, AnotherCorpusHasNothingPublishedBesideIt) {
+  Succeeded(Systems("debian-text"), {{{"perplexity", 2048, "", 3.6}}, {{"perplexity", 2048, "", 3.4}}});
+
+  const v1::Table table = Table(NopeTable1());
+
+  EXPECT_THAT(Published(table), IsEmpty());
+  EXPECT_THAT(table.notes(), Contains("no value of the published table 'nope_table_1' belongs to a cell of this one"));
+}
+
+TEST_F(SliceTableTest, PublishedValuesStandNotBesideOtherAxesOrSomeSlices) {
+  v1::SweepSpec sweep = Systems();
+  Succeeded(sweep, {{{"perplexity", 2048, "", 14.0}}, {{"perplexity", 2048, "", 15.0}}});
+  EXPECT_EQ(Published(Table(NopeTable1())).at("nope@2048"), "14.6");
+
+  v1::TableSpec by_seed = NopeTable1();
+  by_seed.set_columns("seed");
+  by_seed.set_length(2048);
+  EXPECT_THAT(Published(Table(by_seed)), IsEmpty());
+  v1::TableSpec some = NopeTable1();
+  some.set_slice("layer=0");
+  EXPECT_THAT(Published(Table(some)), IsEmpty());
+}
+
+TEST(PublishedCellsTest, TheWholeOfASliceIsOneOfItsKeys) {
+  v1::TableSpec spec = By("system", "longbench_task", "longbench");
+  spec.set_published("nope_table_2");
+  const absl::StatusOr<PublishedCells> tasks = PublishedCells::Of(spec);
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  EXPECT_EQ(tasks->Find("nope", "all", "")->text, "18.3");
+  EXPECT_EQ(tasks->Find("nope", "repobench-p", "any corpus")->text, "46.6");
+  EXPECT_EQ(tasks->Find("nope", "repobench", ""), nullptr);
+
+  // Beside the mean over tasks the published mean.
+  spec.set_columns("task");
+  EXPECT_EQ(PublishedCells::Of(spec)->Find("rope", "tokens", "")->text, "16.5");
+}
+
+}  // namespace
+}  // namespace longreach::service
