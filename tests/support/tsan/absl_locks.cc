@@ -124,6 +124,18 @@ extern "C" void grpc_call_unref(grpc_call* call) {
   unref(call);
 }
 
+// grpc::internal::ServerCallbackCall::ScheduleOnDone: a call is over when the last of those that it waits for is done, which they count
+// down in two atomic numbers behind the object's table of virtual functions. Our callbacks do so where it is seen; the library's own part,
+// mostly the last, does not, so that what the callbacks did would not come before OnDone.
+void ScheduleOnDone(char* call, bool here) asm("_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb");
+void ScheduleOnDone(char* call, bool here) {
+  static auto* const schedule = Library<void(char*, bool)>("_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb");
+  static_assert(sizeof(std::atomic_int) == 4);
+  __tsan_acquire(call + sizeof(void*));
+  __tsan_acquire(call + sizeof(void*) + sizeof(std::atomic_int));
+  schedule(call, here);
+}
+
 extern "C" void grpc_server_shutdown_and_notify(grpc_server* server, grpc_completion_queue* queue, void* tag) {
   static auto* const shutdown =
       Library<void(grpc_server*, grpc_completion_queue*, void*)>("grpc_server_shutdown_and_notify");
