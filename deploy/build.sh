@@ -9,6 +9,8 @@ folder=$1
 shift
 jobs=${JOBS:-$(nproc)}
 ninja -C "$folder" -j"$jobs" "$@" && exit
+status=$?
+case $status in 2 | 130) exit "$status" ;; esac  # Somebody stopped it.
 [ "$jobs" -gt 1 ] || exit 1
 echo "build: $folder failed with $jobs at a time; memory: $(free -m | awk '/^Mem:/ {print $7}') MiB available," \
   "disk: $(df -Pm "$folder" | awk 'NR == 2 {print $4}') MiB free. Once more, one at a time:"
