@@ -38,17 +38,19 @@ class Load:
         self._proc = pathlib.Path(f"/proc/{process.pid}")
         self.seen = []
 
-    def look(self, at_s):
+    def look(self, at_s, wanted_mib=0.0):
+        """`wanted_mib`: memory that it takes by design and that grows with what it holds; slope(3) is that of the rest."""
         status = dict(line.split(":", 1) for line in (self._proc / "status").read_text().splitlines() if ":" in line)
-        self.seen.append((at_s, int(status["VmRSS"].split()[0]) / 1024, len(list((self._proc / "fd").iterdir()))))
+        resident = int(status["VmRSS"].split()[0]) / 1024
+        self.seen.append((at_s, resident, len(list((self._proc / "fd").iterdir())), resident - wanted_mib))
         return self.seen[-1]
 
     def highest_mib(self):
-        return max(rss for _, rss, _ in self.seen)
+        return max(look[1] for look in self.seen)
 
     def slope(self, column, share=0.5):
-        """Growth per hour over the last `share` of the looks: 1 for MiB of resident memory, 2 for open files. By least
-        squares, so that one look more or less means little."""
+        """Growth per hour over the last `share` of the looks: 1 for MiB of resident memory, 2 for open files, 3 for
+        memory without what is wanted. By least squares, so that one look more or less means little."""
         rows = self.seen[int(len(self.seen) * (1 - share)):]
         if len(rows) < 2:
             return 0.0
