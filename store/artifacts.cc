@@ -83,10 +83,11 @@ absl::StatusOr<double> BytesOfAllArtifacts(sql::Connection& db) {
 }
 
 absl::StatusOr<double> BytesOfJob(sql::Connection& db, std::string_view job) {
-  return db.One<double>("SELECT total(CAST(artifacts.bytes AS REAL) / "
-                        "(SELECT count(*) FROM artifacts AS shared WHERE shared.sha256 = artifacts.sha256)) "
-                        "FROM artifacts JOIN jobs ON jobs.num = artifacts.job WHERE jobs.id = ?",
-                        job);
+  static const std::string kSql = fmt::format(
+      "SELECT total(CAST(artifacts.bytes AS REAL) / (SELECT count(*) FROM artifacts AS shared WHERE shared.sha256 = artifacts.sha256)) "
+      "FROM artifacts JOIN jobs AS j ON j.num = artifacts.job {}",
+      kJWithId);
+  return db.One<double>(kSql, job);
 }
 
 absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256) {

@@ -16,8 +16,15 @@ JobRow ReadJob(const sql::Rows& rows);
 // All rows.
 absl::StatusOr<std::vector<JobRow>> ReadJobs(sql::Rows rows);
 
+// Jobs by their id, the only parameter: with its beginning too, which is what the index has. The plus keeps SQLite from writing ?1 for
+// id in the first term as well, which would then be no use of the index. The second is for a table that is named j.
+inline constexpr std::string_view kWithId = "WHERE substr(id, 1, 24) = substr(?1, 1, 24) AND +id = ?1";
+inline constexpr std::string_view kJWithId = "WHERE substr(j.id, 1, 24) = substr(?1, 1, 24) AND +j.id = ?1";
+
 // The num of a requirement's row, which is made when there is none.
 absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Requirement& requirement);
+// The num of a pack key's row, which is made when there is none.
+absl::StatusOr<int64_t> FindOrAddPackKey(sql::Transaction& tx, std::string_view key);
 
 // INTERNAL unless exactly one row was changed; `what` says what was wanted.
 absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view what);

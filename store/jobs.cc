@@ -16,9 +16,10 @@ constexpr std::array<std::string_view, 6> kWords = {"waiting", "queued", "leased
 
 // Resolves the inputs of a new job; true: all of them are there.
 absl::StatusOr<bool> ResolveInputs(sql::Transaction& tx, const NewJob& job, std::vector<int64_t>& sources) {
+  static const std::string kNumAndState = fmt::format("SELECT num, state FROM jobs {}", kWithId);
   bool all_there = true;
   for (const NewJobInput& input : job.inputs) {
-    ASSIGN_OR_RETURN(sql::Rows rows, tx.Query("SELECT num, state FROM jobs WHERE id = ?", input.source));
+    ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kNumAndState, input.source));
     if (!rows.Next()) {
       RETURN_IF_ERROR(rows.status());
       return absl::InternalError(fmt::format("job {} needs '{}' of job {}, which is not in the store", job.id, input.name,
@@ -37,7 +38,8 @@ struct OneJob {
 };
 
 absl::StatusOr<OneJob> FoundJob(sql::Transaction& tx, const NewJob& job) {
-  ASSIGN_OR_RETURN(sql::Rows rows, tx.Query("SELECT num, spec, state FROM jobs WHERE id = ?", job.id));
+  static const std::string kSql = fmt::format("SELECT num, spec, state FROM jobs {}", kWithId);
+  ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kSql, job.id));
   if (!rows.Next()) {
     RETURN_IF_ERROR(rows.status());
     return absl::InternalError(fmt::format("job {} is there and is not", job.id));
@@ -48,14 +50,15 @@ absl::StatusOr<OneJob> FoundJob(sql::Transaction& tx, const NewJob& job) {
   return OneJob{.num = rows.Get<int64_t>(0), .state = StateOf(rows.Get<std::string_view>(2)).value_or(State::kWaiting), .created = false};
 }
 
-absl::StatusOr<OneJob> InsertOrFindJob(sql::Transaction& tx, const NewJob& job, int64_t requirement, Demand demand) {
+absl::StatusOr<OneJob> InsertOrFindJob(sql::Transaction& tx, const NewJob& job, int64_t requirement, int64_t pack_key, Demand demand) {
   std::vector<int64_t> sources;
   ASSIGN_OR_RETURN(bool ready, ResolveInputs(tx, job, sources));
   ASSIGN_OR_RETURN(int inserted,
                    tx.Run("INSERT INTO jobs(id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, "
-                          "requirement, pack_key, spec, wanted, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+                          "requirement, pack_key, spec, wanted, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                          "ON CONFLICT(substr(id, 1, 24)) DO NOTHING",
                           job.id, job.requirement.experiment, job.requirement.task, job.requirement.encoding, job.randomized,
-                          job.learning_rate, job.seed, job.steps, ready ? "queued" : "waiting", requirement, job.pack_key, job.spec,
+                          job.learning_rate, job.seed, job.steps, ready ? "queued" : "waiting", requirement, pack_key, job.spec,
                           demand.wanted, demand.priority));
   if (inserted == 0) return FoundJob(tx, job);
   const int64_t num = tx.connection().LastInsertRow();
@@ -94,9 +97,9 @@ std::optional<State> StateOf(std::string_view word) {
 
 std::string SelectJobs(std::string_view rest) {
   return "SELECT j.num, j.id, j.spec, r.experiment, r.task, r.task_revision, r.encoding, r.encoding_revision, "
-         "r.model_revision, r.data, j.randomized, j.learning_rate, j.seed, j.steps, j.pack_key, j.wanted, j.priority, j.state, "
+         "r.model_revision, r.data, j.randomized, j.learning_rate, j.seed, j.steps, p.key, j.wanted, j.priority, j.state, "
          "j.attempt, j.failures, j.losses, j.failure, j.diverged, j.diverged_at, j.checkpoint_step, j.split_group "
-         "FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement " +
+         "FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement JOIN pack_keys AS p ON p.num = j.pack_key " +
          std::string(rest);
 }
 
@@ -154,6 +157,13 @@ absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Require
   return tx.connection().LastInsertRow();
 }
 
+absl::StatusOr<int64_t> FindOrAddPackKey(sql::Transaction& tx, std::string_view key) {
+  ASSIGN_OR_RETURN(std::optional<int64_t> found, tx.First<int64_t>("SELECT num FROM pack_keys WHERE key = ?", key));
+  if (found.has_value()) return *found;
+  RETURN_IF_ERROR(tx.Run("INSERT INTO pack_keys(key) VALUES (?)", key).status());
+  return tx.connection().LastInsertRow();
+}
+
 absl::Status ExactlyOne(const absl::StatusOr<int>& changed, std::string_view what) {
   RETURN_IF_ERROR(changed.status());
   if (*changed != 1) return absl::InternalError(fmt::format("{}: {} rows fit", what, *changed));
@@ -164,14 +174,18 @@ absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const Ne
   InsertedJobs result;
   result.nums.reserve(jobs.size());
   result.states.reserve(jobs.size());
-  const Requirement* last = nullptr;  // Neighbours mostly ask for the same.
+  const NewJob* last = nullptr;  // Neighbours mostly ask for the same, and go together.
   int64_t requirement = 0;
+  int64_t pack_key = 0;
   for (const NewJob& job : jobs) {
-    if (last == nullptr || !(*last == job.requirement)) {
+    if (last == nullptr || last->requirement != job.requirement) {
       ASSIGN_OR_RETURN(requirement, FindOrAddRequirement(tx, job.requirement));
-      last = &job.requirement;
     }
-    ASSIGN_OR_RETURN(const OneJob one, InsertOrFindJob(tx, job, requirement, demand));
+    if (last == nullptr || last->pack_key != job.pack_key) {
+      ASSIGN_OR_RETURN(pack_key, FindOrAddPackKey(tx, job.pack_key));
+    }
+    last = &job;
+    ASSIGN_OR_RETURN(const OneJob one, InsertOrFindJob(tx, job, requirement, pack_key, demand));
     result.nums.push_back(one.num);
     result.states.push_back(one.state);
     if (!one.created) result.found.push_back(one.num);
@@ -180,7 +194,7 @@ absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const Ne
 }
 
 absl::StatusOr<std::optional<JobRow>> FindJob(sql::Connection& db, std::string_view id) {
-  static const std::string kSql = SelectJobs("WHERE j.id = ?");
+  static const std::string kSql = SelectJobs(kJWithId);
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, id));
   if (rows.Next()) return ReadJob(rows);
   RETURN_IF_ERROR(rows.status());
@@ -196,11 +210,13 @@ absl::StatusOr<JobRow> GetJob(sql::Connection& db, int64_t num) {
 }
 
 absl::StatusOr<std::optional<int64_t>> FindJobNum(sql::Connection& db, std::string_view id) {
-  return db.First<int64_t>("SELECT num FROM jobs WHERE id = ?", id);
+  static const std::string kSql = fmt::format("SELECT num FROM jobs {}", kWithId);
+  return db.First<int64_t>(kSql, id);
 }
 
 absl::StatusOr<std::optional<State>> FindJobState(sql::Connection& db, std::string_view id) {
-  ASSIGN_OR_RETURN(std::optional<std::string> word, db.First<std::string>("SELECT state FROM jobs WHERE id = ?", id));
+  static const std::string kSql = fmt::format("SELECT state FROM jobs {}", kWithId);
+  ASSIGN_OR_RETURN(std::optional<std::string> word, db.First<std::string>(kSql, id));
   return word.has_value() ? StateOf(*word) : std::nullopt;
 }
 

@@ -119,7 +119,7 @@ absl::StatusOr<std::vector<RequirementRow>> Requirements(sql::Connection& db);
 struct LeaseGroup {
   int64_t first = 0;  // The num of its first job in line.
   int priority = 0;   // Of that job.
-  std::string pack_key{};
+  int64_t pack_key = 0;
   int checkpoint_step = 0;
   int64_t split_group = 0;
 };

@@ -33,7 +33,7 @@ absl::StatusOr<std::optional<LeaseGroup>> NextGroup(sql::Connection& db, int64_t
   }
   return LeaseGroup{.first = rows.Get<int64_t>(0),
                     .priority = rows.Get<int>(1),
-                    .pack_key = rows.Get<std::string>(2),
+                    .pack_key = rows.Get<int64_t>(2),
                     .checkpoint_step = rows.Get<int>(3),
                     .split_group = rows.Get<int64_t>(4)};
 }

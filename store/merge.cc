@@ -165,6 +165,7 @@ absl::Status Merge::Jobs() {
 
 absl::StatusOr<int64_t> Merge::AddJob(const JobRow& job) {
   ASSIGN_OR_RETURN(int64_t requirement, FindOrAddRequirement(ours_, job.requirement));
+  ASSIGN_OR_RETURN(int64_t pack_key, FindOrAddPackKey(ours_, job.pack_key));
   // What ran there is queued here; a result is added by CopyResult, and who must wait is settled at the end.
   State state = job.state;
   if (state == State::kLeased || state == State::kSucceeded) state = State::kQueued;
@@ -173,7 +174,7 @@ absl::StatusOr<int64_t> Merge::AddJob(const JobRow& job) {
                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                             job.id, job.requirement.experiment, job.requirement.task, job.requirement.encoding, job.randomized,
                             job.learning_rate, job.seed, job.steps, Word(state), job.failures, job.losses, job.failure,
-                            requirement, job.pack_key, job.spec)
+                            requirement, pack_key, job.spec)
                       .status());
   const int64_t num = ours_.connection().LastInsertRow();
   ASSIGN_OR_RETURN(std::vector<JobInputRow> inputs, InputsOf(theirs_, job.num));

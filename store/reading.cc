@@ -67,8 +67,12 @@ absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::st
 }
 
 absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, std::string_view prefix, int limit) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM jobs WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", prefix,
-                                            AfterPrefix(prefix), limit));
+  // The index has the ids' beginnings, in the order of the ids; what is longer than these is compared beside it.
+  const std::string_view beginning = prefix.substr(0, 24);
+  ASSIGN_OR_RETURN(sql::Rows rows,
+                   db.Query("SELECT id FROM jobs WHERE substr(id, 1, 24) >= ? AND substr(id, 1, 24) < ? AND id >= ? AND id < ? "
+                            "ORDER BY substr(id, 1, 24) LIMIT ?",
+                            beginning, AfterPrefix(beginning), prefix, AfterPrefix(prefix), limit));
   std::vector<std::string> ids;
   while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
   RETURN_IF_ERROR(rows.status());

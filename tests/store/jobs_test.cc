@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "store/reading.h"
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -40,6 +41,35 @@ TEST_F(JobsTest, AnotherSpecificationUnderTheSameIdIsRefused) {
   const absl::Status status = test_.Write([&](sql::Transaction& tx) { return InsertJobs(tx, jobs).status(); });
 
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+}
+
+// The index has the first 24 digits of an id only.
+TEST_F(JobsTest, AnIdThatBeginsAsAnotherIsNeitherTakenForItNorAdded) {
+  const NewJob job = MakePack(1)[0];
+  test_.AddSweep("one", {job});
+  NewJob like = MakeJob("bucket_sort", "rope", false, 0.001, 0);
+  like.id = job.id.substr(0, 24) + like.id.substr(24);
+
+  EXPECT_EQ(*FindJobNum(test_.db(), like.id), std::nullopt);
+  EXPECT_EQ(*FindJob(test_.db(), like.id), std::nullopt);
+  EXPECT_EQ(test_.Write([&](sql::Transaction& tx) { return InsertJobs(tx, std::vector{like}).status(); }).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(*test_.db().One<int>("SELECT count(*) FROM jobs"), 1);
+}
+
+TEST_F(JobsTest, IdsAreFoundByABeginningOfAnyLength) {
+  std::vector<std::string> ids;
+  for (const NewJob& job : MakePack(200)) ids.push_back(job.id);
+  test_.AddSweep("one", MakePack(200));
+  std::ranges::sort(ids);
+
+  for (const size_t digits : {size_t{1}, size_t{2}, size_t{23}, size_t{24}, size_t{25}, size_t{64}}) {
+    const std::string beginning = ids[7].substr(0, digits);
+    std::vector<std::string> wanted;
+    std::ranges::copy_if(ids, std::back_inserter(wanted), [&](const std::string& id) { return id.starts_with(beginning); });
+    EXPECT_EQ(*JobIdsBeginning(test_.db(), beginning, 200), wanted) << digits << " digits";
+  }
+  const std::string other = ids[7].substr(0, 24) + (ids[7][24] == '0' ? '1' : '0');
+  EXPECT_THAT(*JobIdsBeginning(test_.db(), other, 200), IsEmpty());
 }
 
 TEST_F(JobsTest, AllColumnsComeBack) {

@@ -1,5 +1,6 @@
 #include "store/migrate.h"
 
+#include "store/jobs.h"
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -51,6 +52,38 @@ TEST_F(MigrateTest, AnOlderFileIsCopiedAndBroughtUpWithItsRows) {
                        sql::Connection::Open(file_.string() + ".v" + std::to_string(before) + ".backup", sql::Mode::kReadOnly));
   EXPECT_EQ(*copy.One<int>("PRAGMA user_version"), before);
   EXPECT_EQ(*copy.One<std::string>("SELECT name FROM sweeps"), "kept");
+}
+
+// Schema 5 writes the jobs anew, with numbers for their pack keys.
+TEST_F(MigrateTest, JobsOfTheFourthSchemaKeepTheirNumbersAndTheirPacks) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(4)));
+  ASSERT_OK(db.Execute("INSERT INTO requirements VALUES (1, 'algorithmic', 'even_pairs', 1, 'none', 1, 1, '');"
+                       "INSERT INTO sweeps(num, id, name, submitted_at, asked_at, spec, jobs_queued) VALUES (1, 's', 'kept', 0, 0, '', 3)"));
+  for (int seed = 1; seed <= 3; ++seed) {
+    ASSERT_OK(db.Run("INSERT INTO jobs(num, id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, wanted, failures, "
+                     "requirement, pack_key, spec) VALUES (?, ?, 'algorithmic', 'even_pairs', 'none', 0, 0.1, ?, 9, 'queued', 1, 2, 1, ?, 'text')",
+                     10 * seed, Sha256Of(std::to_string(seed)), seed, seed == 2 ? "b" : "a"));
+    ASSERT_OK(db.Run("INSERT INTO sweep_jobs VALUES (1, 'member', ?, ?)", seed, 10 * seed));
+  }
+
+  EXPECT_EQ(*Migrate(db), 4);
+
+  for (int seed = 1; seed <= 3; ++seed) {
+    ASSERT_OK_AND_ASSIGN(const JobRow job, GetJob(db, 10 * seed));
+    EXPECT_EQ(job.id, Sha256Of(std::to_string(seed)));
+    EXPECT_EQ(job.pack_key, seed == 2 ? "b" : "a");
+    EXPECT_EQ(job.failures, 2);
+    EXPECT_EQ(*FindJobNum(db, job.id), 10 * seed);
+  }
+  ASSERT_OK_AND_ASSIGN(const std::optional<LeaseGroup> group, NextGroup(db, 1));
+  ASSERT_OK_AND_ASSIGN(const std::vector<JobRow> together, JobsOfGroup(db, *group, 9));
+  ASSERT_EQ(together.size(), 2U);
+  EXPECT_EQ(together[1].num, 30);
+  ASSERT_OK(db.Run("UPDATE jobs SET state = 'failed' WHERE num = 10"));
+  EXPECT_EQ(*db.One<int>("SELECT jobs_queued * 10 + jobs_failed FROM sweeps"), 21) << "the counters still follow the jobs";
+  EXPECT_EQ(*db.One<int>("SELECT count(*) FROM jobs_view"), 3);
+  EXPECT_EQ(*db.One<int>("SELECT jobs FROM table_b1"), 3);
 }
 
 TEST_F(MigrateTest, AMigrationThatFailsLeavesTheFileAtTheVersionBefore) {

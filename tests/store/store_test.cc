@@ -1,5 +1,8 @@
 #include "store/store.h"
 
+#include <fmt/format.h>
+
+#include "store/job_row.h"
 #include "store/migrate.h"
 #include "tests/store/fixture.h"
 
@@ -136,16 +139,26 @@ TEST(StoreTest, FindingWorkNeverScansTheJobs) {
   for (const std::string query :
        {"SELECT num, priority, pack_key, checkpoint_step, split_group FROM jobs WHERE requirement = 1 AND state = 'queued' "
         "AND wanted = 1 ORDER BY priority DESC, num LIMIT 1",
-        "SELECT j.num FROM jobs AS j WHERE j.pack_key = 'x' AND j.checkpoint_step = 0 AND j.split_group = 0 "
+        "SELECT j.num FROM jobs AS j WHERE j.pack_key = 7 AND j.checkpoint_step = 0 AND j.split_group = 0 "
         "AND j.state = 'queued' AND j.wanted = 1 ORDER BY j.priority DESC, j.num LIMIT 9",
         "SELECT j.num, r.task FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement WHERE j.requirement = 1 "
         "AND j.state = 'queued' AND j.wanted = 1 ORDER BY j.priority DESC, j.num LIMIT 256",
-        "SELECT 1 FROM jobs WHERE attempt = 7 AND state = 'leased'"}) {
+        "SELECT 1 FROM jobs WHERE attempt = 7 AND state = 'leased'",
+        "SELECT id FROM jobs WHERE substr(id, 1, 24) >= '1a' AND substr(id, 1, 24) < '1a~' AND id >= '1a' AND id < '1a~' "
+        "ORDER BY substr(id, 1, 24) LIMIT 3"}) {
     ASSERT_OK_AND_ASSIGN(sql::Rows rows, test.db().Query("EXPLAIN QUERY PLAN " + query));
     while (rows.Next()) {
       EXPECT_THAT(rows.Get<std::string>(3), ::testing::StartsWith("SEARCH ")) << query;
       EXPECT_THAT(rows.Get<std::string>(3), ::testing::Not(HasSubstr("TEMP B-TREE"))) << query;
     }
+  }
+}
+
+TEST(StoreTest, FindingAJobByItsIdNeverScansTheJobs) {
+  TestStore test(":memory:");
+  for (const std::string& query : {SelectJobs(kJWithId), fmt::format("SELECT num FROM jobs {}", kWithId)}) {
+    ASSERT_OK_AND_ASSIGN(sql::Rows rows, test.db().Query("EXPLAIN QUERY PLAN " + query, Sha256Of("a")));
+    while (rows.Next()) EXPECT_THAT(rows.Get<std::string>(3), ::testing::StartsWith("SEARCH ")) << query;
   }
 }
 
