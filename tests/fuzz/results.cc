@@ -28,13 +28,19 @@ class Filled final : public QueryFixture {
     const int64_t attempt = Lease("w1", made.jobs);
     const std::vector<double> accuracies = {0.5, 0.9, 1.0, 0.25, 0.5, 0.75, 0.1};
     Succeed(attempt, std::span(made.jobs).first(7), accuracies);
+    Write([&made](sql::Transaction& tx) -> absl::Status {
+      for (const auto& [slice, length] : {std::pair("layer=0,head=0", 0), {"layer=0,head=1", 0}, {"layer=1,head=0", 0}, {"depth=3", 50}}) {
+        RETURN_IF_ERROR(tx.Run("INSERT INTO measurements(job, metric, length, slice, value) VALUES (?, 'accuracy', ?, ?, 0.5)", made.jobs[0], length, slice).status());
+      }
+      return absl::OkStatus();
+    });
     Diverge(attempt, made.jobs[7], 30);
     Fail(attempt, made.jobs[8], "out of memory");
     GiveBack(attempt, std::span(made.jobs).subspan(9));
     End(attempt, Outcome::kSucceeded);
     known_.words = {"", "last", "small", "other", made.id, made.ids[0], made.ids[7].substr(0, 5), "task", "encoding", "learning_rate", "seed", "accuracy", "loss",
                     "max", "min", "mean", "median", "table_b1", "even_pairs", "parity_check", "rope", "rope:randomized", "0.0001", "0", "1", "queued", "leased",
-                    "failed", "succeeded", "diverged", "depth=3", "%", "'"};
+                    "failed", "succeeded", "diverged", "depth=3", "%", "'", "length", "system", "layer", "depth", "all", "data"};
     known_.numbers = {0, 50, 60, 100, 16};
   }
   void TestBody() override {}
