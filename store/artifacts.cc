@@ -86,7 +86,7 @@ absl::StatusOr<double> BytesOfJob(sql::Connection& db, std::string_view job) {
   static const std::string kSql = fmt::format(
       "SELECT total(CAST(artifacts.bytes AS REAL) / (SELECT count(*) FROM artifacts AS shared WHERE shared.sha256 = artifacts.sha256)) "
       "FROM artifacts JOIN jobs AS j ON j.num = artifacts.job {}",
-      kJWithId);
+      kWithId);
   return db.One<double>(kSql, job);
 }
 

@@ -17,9 +17,8 @@ JobRow ReadJob(const sql::Rows& rows);
 absl::StatusOr<std::vector<JobRow>> ReadJobs(sql::Rows rows);
 
 // Jobs by their id, the only parameter: with its beginning too, which is what the index has. The plus keeps SQLite from writing ?1 for
-// id in the first term as well, which would then be no use of the index. The second is for a table that is named j.
-inline constexpr std::string_view kWithId = "WHERE substr(id, 1, 24) = substr(?1, 1, 24) AND +id = ?1";
-inline constexpr std::string_view kJWithId = "WHERE substr(j.id, 1, 24) = substr(?1, 1, 24) AND +j.id = ?1";
+// id in the first term as well, which would then be no use of the index. For queries FROM jobs AS j, as SelectJobs makes them.
+inline constexpr std::string_view kWithId = "WHERE substr(j.id, 1, 24) = substr(?1, 1, 24) AND +j.id = ?1";
 
 // The num of a requirement's row, which is made when there is none.
 absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Requirement& requirement);

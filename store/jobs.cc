@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 6> kWords = {"waiting", "queued", "leased
 
 // Resolves the inputs of a new job; true: all of them are there.
 absl::StatusOr<bool> ResolveInputs(sql::Transaction& tx, const NewJob& job, std::vector<int64_t>& sources) {
-  static const std::string kNumAndState = fmt::format("SELECT num, state FROM jobs {}", kWithId);
+  static const std::string kNumAndState = fmt::format("SELECT j.num, j.state FROM jobs AS j {}", kWithId);
   bool all_there = true;
   for (const NewJobInput& input : job.inputs) {
     ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kNumAndState, input.source));
@@ -38,7 +38,7 @@ struct OneJob {
 };
 
 absl::StatusOr<OneJob> FoundJob(sql::Transaction& tx, const NewJob& job) {
-  static const std::string kSql = fmt::format("SELECT num, spec, state FROM jobs {}", kWithId);
+  static const std::string kSql = fmt::format("SELECT j.num, j.spec, j.state FROM jobs AS j {}", kWithId);
   ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kSql, job.id));
   if (!rows.Next()) {
     RETURN_IF_ERROR(rows.status());
@@ -194,7 +194,7 @@ absl::StatusOr<InsertedJobs> InsertJobs(sql::Transaction& tx, std::span<const Ne
 }
 
 absl::StatusOr<std::optional<JobRow>> FindJob(sql::Connection& db, std::string_view id) {
-  static const std::string kSql = SelectJobs(kJWithId);
+  static const std::string kSql = SelectJobs(kWithId);
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, id));
   if (rows.Next()) return ReadJob(rows);
   RETURN_IF_ERROR(rows.status());
@@ -210,12 +210,12 @@ absl::StatusOr<JobRow> GetJob(sql::Connection& db, int64_t num) {
 }
 
 absl::StatusOr<std::optional<int64_t>> FindJobNum(sql::Connection& db, std::string_view id) {
-  static const std::string kSql = fmt::format("SELECT num FROM jobs {}", kWithId);
+  static const std::string kSql = fmt::format("SELECT j.num FROM jobs AS j {}", kWithId);
   return db.First<int64_t>(kSql, id);
 }
 
 absl::StatusOr<std::optional<State>> FindJobState(sql::Connection& db, std::string_view id) {
-  static const std::string kSql = fmt::format("SELECT state FROM jobs {}", kWithId);
+  static const std::string kSql = fmt::format("SELECT j.state FROM jobs AS j {}", kWithId);
   ASSIGN_OR_RETURN(std::optional<std::string> word, db.First<std::string>(kSql, id));
   return word.has_value() ? StateOf(*word) : std::nullopt;
 }

@@ -49,13 +49,6 @@ absl::Status CheckSize(const v1::SweepSpec& spec) {
 
 }  // namespace
 
-std::vector<std::string> AxisNames() {
-  std::vector<std::string> axes = {"encoding", "learning_rate", "length", "seed", "system", "task"};
-  for (const catalog::SliceAxis& axis : catalog::SliceAxes()) axes.emplace_back(axis.name);
-  std::ranges::sort(axes);
-  return axes;
-}
-
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known) {
   if (value.empty() || std::ranges::find(known, value) != known.end()) return absl::OkStatus();
   return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),

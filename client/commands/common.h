@@ -41,9 +41,6 @@ CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 inline constexpr std::string_view kSweepDetails =
     "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
 
-// What a table's rows and columns may be, ascending: job columns, lengths, axes of slices.
-std::vector<std::string> AxisNames();
-
 // That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest.
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known);
 // --metric and --aggregate of commands that show a table's values.

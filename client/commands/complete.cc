@@ -6,6 +6,7 @@
 #include "client/commands/common.h"
 #include "client/spec/field_parser.h"
 #include "proto/base/text.h"
+#include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::client {
@@ -100,7 +101,9 @@ class Completer {
     if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR") lines_.emplace_back(":files");
     if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
     if (what == "WHEN") OfferAll({"auto", "always", "never"});
-    if (what == "AXIS") OfferAxes();
+    if (what == "AXIS") {
+      for (const std::string& axis : catalog::TableAxes()) Add(axis);
+    }
     if (what == "HOW") OfferAll({"max", "min", "mean", "median"});
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});
     if (what == "STATE") {
@@ -114,10 +117,6 @@ class Completer {
 
   void OfferAll(std::initializer_list<std::string_view> words) {
     for (const std::string_view word : words) Add(word);
-  }
-
-  void OfferAxes() {
-    for (const std::string& axis : AxisNames()) Add(axis);
   }
 
   void OfferSpecs() {

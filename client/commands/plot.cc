@@ -14,6 +14,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::client {
@@ -114,7 +115,7 @@ class Plot final : public Command {
   }
 
   absl::Status CheckWords() const {
-    std::vector<std::string> axes = AxisNames(), panels = axes, right = axes;
+    std::vector<std::string> axes = catalog::TableAxes(), panels = axes, right = axes;
     std::erase(panels, "length");  // No table is of one length of several.
     panels.emplace_back("none");
     // Curves are over numbers.

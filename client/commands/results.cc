@@ -7,6 +7,7 @@
 #include "client/output/results_table.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/catalog/axes.h"
 
 namespace longreach::client {
 namespace {
@@ -74,7 +75,7 @@ class Results final : public Command {
 
  private:
   absl::Status CheckChoices() const {
-    const std::vector<std::string> axes = AxisNames();
+    const std::vector<std::string>& axes = catalog::TableAxes();
     RETURN_IF_ERROR(CheckChoice("--rows", rows_, axes));
     RETURN_IF_ERROR(CheckChoice("--columns", columns_, axes));
     RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));

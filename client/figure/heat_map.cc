@@ -59,9 +59,7 @@ std::string VegaLiteOf(const HeatMap& map) {
                                    {{"field", "y"}, {"type", "nominal"}, {"title", map.y_title}},
                                    {{"field", "value"}, {"type", "quantitative"}, {"title", map.value_title}},
                                    {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}});
-  std::vector<std::string> panels;
-  for (const PlotPanel& panel : map.panels) panels.push_back(panel.title);
-  return VegaLiteText(map.title, panels, std::move(values), layers);
+  return VegaLiteText(map.title, map.panels, std::move(values), layers);
 }
 
 int PointsOf(const HeatMap& map) {

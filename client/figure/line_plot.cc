@@ -14,7 +14,6 @@ using Json = VegaJson;
 constexpr std::string_view kRandomized = "Randomized ";
 // With more the dots would hide the lines.
 constexpr int kMostDots = 24;
-constexpr size_t kColoursOfTen = 10;
 
 bool IsRandomized(const v1::TableAxisEntry& entry) { return entry.key().ends_with(":randomized"); }
 
@@ -82,7 +81,7 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);
   const Json colour = {{"field", dashed ? "encoding" : "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", colours},
-                       {"scale", {{"scheme", colours.size() > kColoursOfTen ? "tableau20" : "tableau10"}}},
+                       {"scale", {{"scheme", ColourScheme(colours.size())}}},
                        {"legend", {{"symbolOpacity", 1}}}};  // Not the band's.
   const Json detail = {{"field", "line"}, {"type", "nominal"}};
   Json layers = Json::array();
@@ -130,9 +129,7 @@ std::string VegaLiteOf(const LinePlot& plot) {
     return std::ranges::any_of(panel.table.rows(), IsRandomized);
   });
   const Json values = ValuesOf(plot, dashed);
-  std::vector<std::string> panels;
-  for (const PlotPanel& panel : plot.panels) panels.push_back(panel.title);
-  return VegaLiteText(plot.title, panels, values, LayersOf(plot, values, dashed));
+  return VegaLiteText(plot.title, plot.panels, values, LayersOf(plot, values, dashed));
 }
 
 int PointsOf(const LinePlot& plot) {

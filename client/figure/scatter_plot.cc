@@ -10,7 +10,6 @@
 namespace longreach::client {
 namespace {
 
-constexpr size_t kColoursOfTen = 10;
 // A straight line through two says nothing.
 constexpr int kLeastOfLine = 3;
 
@@ -54,7 +53,7 @@ std::string VegaLiteOf(const ScatterPlot& plot) {
   const VegaJson x = NumberAxis("x", plot.x_title, false, true);
   const VegaJson y = NumberAxis("y", plot.y_title, plot.y_log, true);
   const VegaJson colour = {{"field", "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", lines},
-                           {"scale", {{"scheme", lines.size() > kColoursOfTen ? "tableau20" : "tableau10"}, {"domain", lines}}}};
+                           {"scale", {{"scheme", ColourScheme(lines.size())}, {"domain", lines}}}};
   const VegaJson groups = {"panel", "line"};
   VegaJson fit = {{"regression", "y"}, {"on", "x"}, {"groupby", groups}};
   if (plot.y_log) fit["method"] = "exp";
@@ -73,9 +72,7 @@ std::string VegaLiteOf(const ScatterPlot& plot) {
                                    fit}},
                     {"mark", {{"type", "line"}, {"opacity", 0.6}}},
                     {"encoding", {{"x", x}, {"y", y}, {"color", colour}}}});
-  std::vector<std::string> panels;
-  for (const PlotPanel& panel : plot.y) panels.push_back(panel.title);
-  return VegaLiteText(plot.title, panels, std::move(values), layers);
+  return VegaLiteText(plot.title, plot.y, std::move(values), layers);
 }
 
 int PointsOf(const ScatterPlot& plot) {

@@ -13,6 +13,7 @@ constexpr int kWidth = 260;
 constexpr int kHeight = 180;
 constexpr int kWidthAlone = 480;
 constexpr int kHeightAlone = 300;
+constexpr size_t kColoursOfTen = 10;
 
 }  // namespace
 
@@ -22,7 +23,9 @@ VegaJson NumberAxis(std::string_view field, const std::string& title, bool log, 
   return {{"field", field}, {"type", "quantitative"}, {"title", title}, {"scale", {{"type", log ? "log" : "linear"}, {"zero", false}, {"nice", nice}}}};
 }
 
-std::string VegaLiteText(const PlotTitle& title, const std::vector<std::string>& panels, VegaJson values, const VegaJson& layers) {
+std::string ColourScheme(size_t names) { return names > kColoursOfTen ? "tableau20" : "tableau10"; }
+
+std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers) {
   VegaJson spec = {{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
                    {"title", {{"text", Printable(title.text)}, {"anchor", "start"}}}};
   for (const std::string& note : title.notes) spec["title"]["subtitle"].push_back(Printable(note));
@@ -33,7 +36,7 @@ std::string VegaLiteText(const PlotTitle& title, const std::vector<std::string>&
     spec["layer"] = layers;
   } else {
     VegaJson titles = VegaJson::array();
-    for (const std::string& panel : panels) titles.push_back(Printable(panel));
+    for (const PlotPanel& panel : panels) titles.push_back(Printable(panel.title));
     spec["facet"] = {{"field", "panel"}, {"type", "nominal"}, {"title", nullptr}, {"sort", titles}};
     spec["columns"] = kPanelsInRow;
     spec["spec"] = {{"width", kWidth}, {"height", kHeight}, {"layer", layers}};

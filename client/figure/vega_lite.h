@@ -2,6 +2,7 @@
 // (https://vega.github.io/vega-lite/): so one file is the figure for paper, page and notebook.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,10 @@ std::string LabelOf(const v1::TableAxisEntry& entry);
 // A quantitative axis. `nice`: it ends at round numbers.
 VegaJson NumberAxis(std::string_view field, const std::string& title, bool log, bool nice);
 
-// The whole text. `values` have a field "panel" with one of `panels`; `layers` are drawn in each.
-std::string VegaLiteText(const PlotTitle& title, const std::vector<std::string>& panels, VegaJson values, const VegaJson& layers);
+// The colours for so many names.
+std::string ColourScheme(size_t names);
+
+// The whole text. `values` have a field "panel" with the title of one of `panels`; `layers` are drawn in each.
+std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers);
 
 }  // namespace longreach::client

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/axes.h"
 
 namespace longreach::service {
 namespace {
@@ -89,11 +90,11 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   if (full.metric().empty()) full.set_metric(std::string(main_metric));
   if (full.aggregate().empty()) full.set_aggregate("max");
 
-  if (!IsKnown(TableAxes(), full.rows())) return RefuseWord("table.rows", "column", full.rows(), TableAxes());
-  if (!IsKnown(TableAxes(), full.columns())) return RefuseWord("table.columns", "column", full.columns(), TableAxes());
+  if (!IsKnown(catalog::TableAxes(), full.rows())) return RefuseWord("table.rows", "column", full.rows(), catalog::TableAxes());
+  if (!IsKnown(catalog::TableAxes(), full.columns())) return RefuseWord("table.columns", "column", full.columns(), catalog::TableAxes());
   if (full.rows() == full.columns()) {
     return absl::InvalidArgumentError(fmt::format(
-        "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(TableAxes(), ", ")));
+        "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(catalog::TableAxes(), ", ")));
   }
   if (!IsKnown(kAggregates, full.aggregate())) {
     return RefuseWord("table.aggregate", "aggregate", full.aggregate(), kAggregates);

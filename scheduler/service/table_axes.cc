@@ -26,16 +26,6 @@ std::tuple<double, std::string> RankOf(std::string_view axis, const std::string&
 
 }  // namespace
 
-const std::vector<std::string>& TableAxes() {
-  static const std::vector<std::string> axes = [] {
-    std::vector<std::string> all = {"encoding", "learning_rate", "length", "seed", "system", "task"};
-    for (const catalog::SliceAxis& axis : catalog::SliceAxes()) all.emplace_back(axis.name);
-    std::ranges::sort(all);
-    return all;
-  }();
-  return axes;
-}
-
 bool IsOfValues(std::string_view axis) { return axis == "length" || catalog::FindSliceAxis(axis) != nullptr; }
 
 std::string KeyOf(const TableJob& job, std::string_view axis) {

@@ -38,12 +38,10 @@ struct TableJob {
   std::map<std::string, std::string, std::less<>> slice = {};
 };
 
-// Names of axes, ascending: job columns, "length", and those of slices.
-const std::vector<std::string>& TableAxes();
 // Of the values of a job rather than of the job: lengths and slices.
 bool IsOfValues(std::string_view axis);
 
-// `axis` is one of those.
+// `axis` is one of catalog::TableAxes().
 std::string KeyOf(const TableJob& job, std::string_view axis);
 bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::service {
@@ -17,7 +18,7 @@ absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text) {
   }
   TableFilter filter;
   filter.axis_ = text.substr(0, equals);
-  std::vector<std::string> axes = TableAxes();
+  std::vector<std::string> axes = catalog::TableAxes();
   std::erase(axes, "length");
   if (std::ranges::find(axes, filter.axis_) == axes.end()) return RefuseWord("table.only", "axis", filter.axis_, axes);
   const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed" || filter.IsOfSlices();

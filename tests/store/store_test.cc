@@ -156,7 +156,7 @@ TEST(StoreTest, FindingWorkNeverScansTheJobs) {
 
 TEST(StoreTest, FindingAJobByItsIdNeverScansTheJobs) {
   TestStore test(":memory:");
-  for (const std::string& query : {SelectJobs(kJWithId), fmt::format("SELECT num FROM jobs {}", kWithId)}) {
+  for (const std::string& query : {SelectJobs(kWithId), fmt::format("SELECT j.num FROM jobs AS j {}", kWithId)}) {
     ASSERT_OK_AND_ASSIGN(sql::Rows rows, test.db().Query("EXPLAIN QUERY PLAN " + query, Sha256Of("a")));
     while (rows.Next()) EXPECT_THAT(rows.Get<std::string>(3), ::testing::StartsWith("SEARCH ")) << query;
   }
