@@ -7,13 +7,14 @@ namespace longreach::fake {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
-constexpr std::chrono::seconds kDeadline{60};
+// As long as a worker has patience: files that fail and are sent again would be a load of their own.
+std::chrono::seconds Patience(size_t bytes) { return std::chrono::seconds(120 + bytes / (16 << 10)); }
 
 class UploadCall final : public grpc::ClientWriteReactor<v1::UploadRequest> {
  public:
   UploadCall(v1::Artifacts::Stub& stub, v1::UploadHeader header, std::string content, std::function<void(grpc::Status)> done)
       : content_(std::move(content)), done_(std::move(done)) {
-    context_.set_deadline(std::chrono::system_clock::now() + kDeadline);
+    context_.set_deadline(std::chrono::system_clock::now() + Patience(content_.size()));
     *request_.mutable_header() = std::move(header);
     stub.async()->Upload(&context_, &response_, this);
     StartWrite(&request_);
