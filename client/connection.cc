@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "client/errors.h"
@@ -63,27 +66,50 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   return std::unique_ptr<Connection>(new Connection(address, channel));
 }
 
-absl::StatusOr<std::string> Connection::Download(const std::string& sha256) {
+absl::Status Connection::Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(10));
+  context.set_deadline(std::chrono::system_clock::now() + deadline);
   v1::DownloadRequest request;
   request.set_sha256(sha256);
   const auto reader = v1::Artifacts::NewStub(channel_)->Download(&context, request);
-  std::string bytes;
   Sha256 hash;
   v1::DownloadResponse response;
   while (reader->Read(&response)) {
-    if (bytes.size() + response.chunk().size() > kMaxDownloadBytes) {
+    if (const absl::Status taken = sink(response.chunk()); !taken.ok()) {
       context.TryCancel();
       reader->Finish();
-      return absl::ResourceExhaustedError(fmt::format("artifact {:.8} has more than {} bytes", sha256, kMaxDownloadBytes));
+      return taken;
     }
     hash.Update(response.chunk());
-    bytes += response.chunk();
   }
   if (const grpc::Status status = reader->Finish(); !status.ok()) return Translate(status);
   if (hash.Finish() != sha256) return absl::DataLossError(fmt::format("the bytes sent for artifact {:.8} have another hash", sha256));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Connection::Download(const std::string& sha256) {
+  std::string bytes;
+  RETURN_IF_ERROR(Receive(sha256, std::chrono::minutes(10), [&](const std::string& chunk) -> absl::Status {
+    if (bytes.size() + chunk.size() > kMaxDownloadBytes) {
+      return absl::ResourceExhaustedError(fmt::format("artifact {:.8} has more than {} bytes", sha256, kMaxDownloadBytes));
+    }
+    bytes += chunk;
+    return absl::OkStatus();
+  }));
   return bytes;
+}
+
+absl::Status Connection::DownloadTo(const std::filesystem::path& file, const std::string& sha256) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  const auto write = [&](const std::string& chunk) -> absl::Status {
+    if (out.write(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return absl::OkStatus();
+    return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot write {}: {}", Printable(file.string()), strerror(errno)),
+                 "make space, or choose another place");
+  };
+  // Weights of a large model take hours on a slow link.
+  RETURN_IF_ERROR(Receive(sha256, std::chrono::hours(24), write));
+  out.close();
+  return out ? absl::OkStatus() : write("");
 }
 
 absl::Status Connection::Translate(const grpc::Status& status) const {

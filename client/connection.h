@@ -4,6 +4,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,6 +50,8 @@ class Connection {
 
   // An artifact, whole. DATA_LOSS: the bytes that came are not those. RESOURCE_EXHAUSTED: more than kMaxDownloadBytes.
   absl::StatusOr<std::string> Download(const std::string& sha256);
+  // The same of any size into a new file, which on an error is as far as it came. FAILED_PRECONDITION: it cannot be written.
+  absl::Status DownloadTo(const std::filesystem::path& file, const std::string& sha256);
 
   // As the client reports it.
   absl::Status Translate(const grpc::Status& status) const;
@@ -60,6 +64,9 @@ class Connection {
       : address_(std::move(address)), channel_(std::move(channel)), stub_(v1::Longreach::NewStub(channel_)) {}
 
   static void WaitBeforeAttempt(int attempt);
+
+  using Sink = std::function<absl::Status(const std::string& chunk)>;
+  absl::Status Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink);
 
   std::string address_;
   std::shared_ptr<grpc::Channel> channel_;

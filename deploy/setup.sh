@@ -131,6 +131,8 @@ fi
 if [[ $tests == yes ]]; then
   make_venv
   install_requirements test "0.1 GB"
+  # It needs torch as a Python package, which is whole with CUDA's libraries alone.
+  if [[ $trainer != OFF ]] && is_installed cuda; then install_requirements transformers "0.2 GB"; fi
   install_grpcurl
 fi
 say "done (trainer $trainer, CUDA $cuda)"

@@ -15,6 +15,7 @@
 #include "worker/announced_data.h"
 #include "worker/data/data_folder.h"
 #include "worker/data_command.h"
+#include "worker/export_command.h"
 #include "worker/trainer/train.h"
 
 namespace {
@@ -85,6 +86,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"table", "json"}))->capture_default_str();
 
   const longreach::DataCommand data(app);
+  longreach::ExportCommand exporting(app);
 
   std::string child_plugin;
   CLI::App* child = app.add_subcommand(longreach::agent::kChildCommand, "");
@@ -98,6 +100,7 @@ int Main(int argc, char** argv) {
   }
   if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin});
   if (data.chosen()) return data.Run();
+  if (exporting.chosen()) return exporting.Run();
   if (*bench) {
     bench_options.cuda = bench_device == "cuda";
     bench_options.json = bench_output == "json";

@@ -14,6 +14,16 @@ std::string TimeText(const v1::Plan& plan) {
                      HumanDuration(plan.hours_low() * 3600), HumanDuration(plan.hours_high() * 3600));
 }
 
+// What a GPU does of such products, as a measure of more than a few hours of a CPU.
+constexpr double kGpuFlopPerSecond = 1e14;
+constexpr double kMuchFlop = 1e15;
+
+std::string ComputeText(double flops) {
+  const std::string text = fmt::format("{} of matrix products", HumanFlops(flops));
+  if (flops < kMuchFlop) return text;
+  return fmt::format("{}: {} of a GPU that keeps up 100 TFLOP/s", text, HumanDuration(flops / kGpuFlopPerSecond));
+}
+
 class PlanCommand final : public Command {
  public:
   CommandInfo Info() const override {
@@ -50,7 +60,7 @@ class PlanCommand final : public Command {
                          Thousands(plan.prerequisites_done()));
     }
     out << fmt::format("  packs          {}\n", Thousands(plan.packs()));
-    out << fmt::format("  compute        {} of matrix products\n", HumanFlops(plan.flops()));
+    out << fmt::format("  compute        {}\n", ComputeText(plan.flops()));
     out << fmt::format("  memory         {} for parameters, gradients and Adam of the largest pack, beside activations\n",
                        HumanBytes(plan.pack_memory_bytes()));
     out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));

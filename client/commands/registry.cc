@@ -10,6 +10,7 @@
   X(data)                  \
   X(drain)                 \
   X(explain)               \
+  X(export)                \
   X(job)                   \
   X(jobs)                  \
   X(list)                  \

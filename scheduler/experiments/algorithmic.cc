@@ -167,8 +167,9 @@ class AlgorithmicKind final : public Kind {
     const double d = model.embedding_dim();
     const double parameters = d * (task->input_vocabulary + 1) + BlockParameters(model) + (d + 1) * task->output_vocabulary +
                               static_cast<double>(EncodingParameters(job));
-    cost.checkpoint_bytes = kCheckpointBytes * parameters;
-    cost.memory_bytes = kMemoryBytes * parameters;
+    const double trained = job.training().steps() > 0 ? parameters : 0;
+    cost.checkpoint_bytes = CheckpointBytes(parameters, trained);
+    cost.memory_bytes = MemoryBytes(parameters, trained);
     return cost;
   }
 };

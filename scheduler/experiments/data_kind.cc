@@ -132,8 +132,9 @@ Cost DataKind::CostOf(const v1::JobSpec& job) const {
     cost.flops += (wanted > 0 ? std::min(wanted, TestExamples(length)) : TestExamples(length)) * ForwardFlops(model, length);
   }
   const double parameters = Parameters(model) + static_cast<double>(EncodingParameters(job));
-  cost.checkpoint_bytes = kCheckpointBytes * parameters;
-  cost.memory_bytes = kMemoryBytes * parameters;
+  const double trained = job.training().steps() > 0 ? parameters : 0;
+  cost.checkpoint_bytes = CheckpointBytes(parameters, trained);
+  cost.memory_bytes = MemoryBytes(parameters, trained);
   return cost;
 }
 

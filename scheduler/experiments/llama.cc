@@ -127,7 +127,7 @@ void CheckPasskeys(const v1::Evaluation& evaluation, Checks& checks) {
   if (lengths.empty()) return;
   const int shortest = *std::ranges::min_element(lengths);
   if (shortest < catalog::kLeastPasskeyBytes) {
-    checks.Refuse(fmt::format("evaluation.passkey_lengths: {} bytes have no room for the text around a key and its question, which take {}\n"
+    checks.Refuse(fmt::format("evaluation.passkey_lengths: {} bytes or tokens have no room for the text around a key and its question, which take {}\n"
                               "  set longer ones", shortest, catalog::kLeastPasskeyBytes));
   }
   // A range of positions must hold one.
@@ -176,9 +176,6 @@ void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
   if (given != 0 && given != 5) {
     checks.Refuse(fmt::format("model: {} of layers, embedding_dim, heads, kv_heads and mlp_dim are given beside model.folder\n"
                               "  leave them out, or give all of them: the sizes in the folder's config.json", given));
-  }
-  if (!sweep.evaluation().passkey_lengths().empty()) {
-    checks.Refuse("evaluation.passkey_lengths: passkeys are asked for in bytes, not in tokens\n  leave them out");
   }
 }
 
@@ -249,6 +246,7 @@ class LlamaKind final : public DataKind {
 
   Cost CostOf(const v1::JobSpec& job) const override {
     Cost cost = DataKind::CostOf(job);
+    CountFrozen(job, cost);
     // A corpus of tokens has any number of them.
     if (job.task() == kTokensTask) {
       for (const int length : job.evaluation().lengths()) {
@@ -319,6 +317,16 @@ class LlamaKind final : public DataKind {
   double TestExamples(int length) const override { return std::floor(kTestBytes / length); }
 
  private:
+  // Where weights are not trained there is nothing beside them, and where they are a folder's, they are in no file of ours.
+  void CountFrozen(const v1::JobSpec& job, Cost& cost) const {
+    const bool tunes = job.training().steps() > 0 && job.training().trainable() == "head_scales";
+    if (job.training().steps() > 0 && !tunes) return;
+    const double all = Parameters(job.model()), scales = job.model().layers() * job.model().heads();
+    cost.memory_bytes = MemoryBytes(all, tunes ? scales : 0);
+    const bool others = std::ranges::any_of(job.inputs(), [](const v1::JobInput& input) { return input.name() == "weights"; });
+    cost.checkpoint_bytes = CheckpointBytes(job.model().folder().empty() || others ? all : scales, tunes ? scales : 0);
+  }
+
   static double Vocabulary(const v1::Model& model) { return model.folder().empty() ? kBytes : kTokens; }
 
   // Loss and entropy against position: windows of the longest length, once as the model is and once with each scale that is tried.

@@ -16,10 +16,10 @@ namespace longreach::experiments {
 
 // Larger sizes are typing errors; the bounds also keep every product of the costs within 64 bits.
 inline constexpr int kMaxSize = 1'000'000;
-// float32: a parameter and Adam's two moments.
-inline constexpr double kCheckpointBytes = 4 * 3;
-// In memory there is its gradient too.
-inline constexpr double kMemoryBytes = 4 * 4;
+// float32: parameters, and Adam's two moments of those that are trained.
+constexpr double CheckpointBytes(double parameters, double trained) { return 4 * (parameters + 2 * trained); }
+// In memory there are gradients too.
+constexpr double MemoryBytes(double parameters, double trained) { return 4 * (parameters + 3 * trained); }
 
 std::vector<std::string> Names(auto entries) {
   std::vector<std::string> names;

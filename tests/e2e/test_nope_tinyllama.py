@@ -12,9 +12,10 @@ PRESET = ROOT / "proto/catalog/presets/nope-tinyllama.yaml"
 LENGTHS = {"2048": "16", "4096": "32", "8192": "48", "16384": "64", "18432": "72"}
 SMALLER = [
     (r"layers: 22, embedding_dim: 2048, heads: 32, kv_heads: 4, mlp_dim: 5632", "layers: 2, embedding_dim: 32, heads: 4, kv_heads: 2, mlp_dim: 48"),
+    (r"passkey_lengths: \[[^]]*\]", "passkey_lengths: [300, 400], passkey_depths: 2, passkey_tests: 2"),
     (r"attention_scales: &scales \[[^]]*\]", "attention_scales: &scales [1, 1.5]"),
     (r"stride: 256", "stride: 8"), (r"warmup_steps: \d+", "warmup_steps: 1"), (r"steps: 200\b", "steps: 3"), (r"steps: 1000\b", "steps: 4"),
-    (r"examples: 8192", "examples: 6"), (r"examples: (64|32|16)\b", "examples: 2"), (r"position_bins: \d+", "position_bins: 8"),
+    (r"examples: 8192", "examples: 6"), (r"examples: (64|32|16|8)\b", "examples: 2"), (r"position_bins: \d+", "position_bins: 8"),
     (r"\b(2048|4096|8192|16384|18432)\b", lambda match: LENGTHS[match[0]]),
     (r"name: nope-tinyllama", "name: small"),
 ]
@@ -27,15 +28,16 @@ def home():
 
 
 def test_a_plan_says_what_the_paper_costs(home):
-    plan = run_cli(home, "plan", PRESET, "-o", "json").json()
+    plan = run_cli(home, "plan", "nope-tinyllama", "-o", "json").json()
     # Twelve fine-tuned models, three searches of a scale and three tunings from what they found.
-    assert (plan["jobs"], plan["prerequisites"]) == (57, 18)
-    # Weights, moments and gradients of 1.1 billion parameters, for the three jobs of the largest pack.
-    assert plan["pack_memory_bytes"] == pytest.approx(3 * 16 * 1.1e9, rel=0.01)
+    assert (plan["jobs"], plan["prerequisites"]) == (68, 18)
+    # Weights, moments and gradients of 1.1 billion parameters.
+    assert plan["pack_memory_bytes"] == pytest.approx(16 * 1.1e9, rel=0.01)
     # 52 tests of 8192 windows at four lengths are most of it: two operations for each parameter and token, and attention.
     forward = 2 * 1.034e9
     windows = sum(length * forward + 22 * 2 * 2048 * length**2 for length in (2048, 4096, 8192, 16384))
     assert 52 * 8192 * windows < plan["flops"] < 2 * 52 * 8192 * windows
+    assert "of a GPU that keeps up 100 TFLOP/s" in run_cli(home, "plan", "nope-tinyllama").out
 
 
 @harness.needs_worker
@@ -58,7 +60,7 @@ def test_a_small_copy_of_it_runs_to_its_end(home):
     ended = run_cli(home, "run", home.path / "small.yaml", "--store", store, "--threads", "1", "-o", "json")
     assert ended.code == 0, ended
 
-    assert query(store, "SELECT state, count(*) FROM jobs GROUP BY state") == [("succeeded", 57 + 18)]
+    assert query(store, "SELECT state, count(*) FROM jobs GROUP BY state") == [("succeeded", 68 + 18)]
     listed = run_cli(home, "jobs", "small", "--store", store, "--limit", "1000", "-o", "json").json()["jobs"]
     systems = {job["systems"][0]: job["id"] for job in listed}
 
@@ -68,7 +70,7 @@ def test_a_small_copy_of_it_runs_to_its_end(home):
             systems[system], metric)}
 
     tables = [system for system in systems if system.endswith(("-pg19", "-proof-pile"))]
-    assert len(systems) == 57 and len(tables) == 52
+    assert len(systems) == 68 and len(tables) == 52
     for system in tables:
         assert {length for length, _ in of(system, "perplexity")} == {0, 16, 32, 48, 64}, system
     # What is tuned or set makes a difference, at the length that only some were tuned for too.
@@ -78,6 +80,8 @@ def test_a_small_copy_of_it_runs_to_its_end(home):
     assert len(of("nope-heads-4k-pg19", "head_scale")) == 2 * 4 and min(of("nope-heads-4k-pg19", "head_scale").values()) >= 1
     assert len(of("rope-positions", "attention_entropy")) == 8 + 2 * 4
     assert of("nope-scale-search", "best_attention_scale")[0, ""] in (1, 1.5) and of("nope-scale-search", "scale_growth")
+    for system in systems:
+        assert {length for length, slice in of(system, "passkey_accuracy") if slice == ""} == ({0, 300, 400} if system.endswith("passkey") else set())
 
     # Nothing is trained again.
     before = query(store, "SELECT max(id) FROM attempts")

@@ -9,6 +9,7 @@ import pytest
 
 import harness
 from harness import BIN, ROOT, Scheduler, Worker, query, results, run_cli, until
+from published import packed
 from test_tokenizer import Program
 
 pytestmark = harness.needs_worker
@@ -38,12 +39,6 @@ def perplexities():
         if key not in most or row["windows"] > most[key]["windows"]:
             most[key] = row
     return most
-
-
-def packed(file, ids):
-    """A file of TinyLlama's packed format; nothing is put around what is in it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(b"LITPKDS" + struct.pack("<QBQ", 1, 8, len(ids)) + struct.pack(f"<{len(ids)}H", *ids))
 
 
 def data(home, *arguments):

@@ -1,9 +1,15 @@
-"""Small models of random weights in folders as they are published."""
+"""Small models of random weights in folders as they are published, and TinyLlama's packed files."""
 import json
 import pathlib
 import random
 import shutil
 import struct
+
+
+def packed(file, ids):
+    """A file of TinyLlama's packed format; nothing is put around what is in it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"LITPKDS" + struct.pack("<QBQ", 1, 8, len(ids)) + struct.pack(f"<{len(ids)}H", *ids))
 
 
 def make_model(folder: pathlib.Path, vocabulary, *, layers=2, heads=4, kv_heads=2, head_dim=8, mlp=48, window=64, tokenizer=None, seed=1):

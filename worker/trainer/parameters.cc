@@ -47,17 +47,19 @@ void Initialise(const ParameterLayout& layout, uint32_t seed, std::span<float> m
   }
 }
 
+Tensor ViewParameter(const Parameter& parameter, const Tensor& flat, int64_t first) {
+  std::vector<int64_t> shape = parameter.shape;
+  if (flat.dim() == 2) {
+    if (shape.size() == 1) shape.insert(shape.begin(), 1);
+    shape.insert(shape.begin(), flat.size(0));
+  }
+  return flat.narrow(-1, parameter.offset - first, parameter.size).view(shape);
+}
+
 ParameterSet ViewParameters(const ParameterLayout& layout, const Tensor& flat) {
   ParameterSet set;
   set.reserve(layout.parameters().size());
-  for (const Parameter& parameter : layout.parameters()) {
-    std::vector<int64_t> shape = parameter.shape;
-    if (flat.dim() == 2) {
-      if (shape.size() == 1) shape.insert(shape.begin(), 1);
-      shape.insert(shape.begin(), flat.size(0));
-    }
-    set.push_back(flat.narrow(-1, parameter.offset, parameter.size).view(shape));
-  }
+  for (const Parameter& parameter : layout.parameters()) set.push_back(ViewParameter(parameter, flat));
   return set;
 }
 

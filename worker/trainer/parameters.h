@@ -54,6 +54,8 @@ void Initialise(const ParameterLayout& layout, uint32_t seed, std::span<float> m
 // [in, out] and [n].
 using ParameterSet = std::vector<Tensor>;
 
+// A view of a buffer [floats] or [E, floats], whose first float is the one at `first` of a member.
+Tensor ViewParameter(const Parameter& parameter, const Tensor& flat, int64_t first = 0);
 // Views of `flat`, which is [stride] or [E, stride].
 ParameterSet ViewParameters(const ParameterLayout& layout, const Tensor& flat);
 

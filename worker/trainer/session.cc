@@ -68,10 +68,13 @@ absl::Status Session::Prepare() {
                                 DescribeMachine(request_.cuda).memory_bytes));
   }
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
+  // What cannot be asked in the end is said before anything is trained.
+  if (!request_.settings.evaluation.passkey_lengths.empty()) RETURN_IF_ERROR(PublishedTokenizer(request_).status());
   engine_ = MakeEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda}, log);
   const ParameterLayout& layout = engine_->model().layout();
   const bool published = !request_.settings.model.folder.empty();
-  state_ = InitialState(layout, request_.members, /*draw=*/!published);
+  const int64_t first_trained = request_.settings.training.steps > 0 ? engine_->model().Rule().first : layout.stride();
+  state_ = InitialState(layout, request_.members, /*draw=*/!published, first_trained);
   RETURN_IF_ERROR(LoadPublished(request_, layout, state_));
   RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_, published));
   if (request_.settings.experiment == "llama") SetAttentionScales(request_.settings, layout, request_.members, state_);
@@ -179,7 +182,8 @@ absl::Status Session::EvaluateLengths() {
 
 absl::Status Session::EvaluatePasskeys() {
   if (request_.settings.evaluation.passkey_lengths.empty()) return absl::OkStatus();
-  PasskeyStudy& passkeys = passkeys_.emplace(request_.settings, engine_->threads());
+  ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer, PublishedTokenizer(request_));
+  PasskeyStudy& passkeys = passkeys_.emplace(request_.settings, engine_->threads(), std::move(tokenizer));
   while (state_.cells_done < passkeys.cells()) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();

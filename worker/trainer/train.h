@@ -222,6 +222,28 @@ struct ModelFolder {
 // configuration, tensors or a tokenizer that the LLaMA decoder cannot use; says which and why. DATA_LOSS: a file is cut off or damaged.
 absl::StatusOr<ModelFolder> CheckModelFolder(const std::filesystem::path& folder);
 
+// A job of the kind "llama" as a folder that Hugging Face's transformers loads.
+struct ExportRequest {
+  PackSettings settings;             // The job's.
+  std::string job;                   // Its id: which member of the file it is.
+  std::filesystem::path parameters;  // Its final weights, or a checkpoint.
+  DataSource data;                   // Of settings.model.folder.
+  std::filesystem::path target;      // Is not there yet.
+  // Scales of attention heads become a part of the queries, where every reader computes with them. Else they are tensors of
+  // their own, as the NoPE paper's authors store them, which transformers by itself leaves out.
+  bool fold_scales = false;
+};
+struct ExportedModel {
+  int step = 0;           // Updates that the parameters have behind them.
+  int64_t scales = 0;     // Of heads, stored as tensors of their own.
+  bool nope = false;
+  std::vector<std::string> files;
+};
+// Writes beside and renames: `target` is there whole or not at all. INVALID_ARGUMENT: another kind of job, or a file that is not of this job.
+// ALREADY_EXISTS: `target` is there. DATA_LOSS: the file's bytes are not those that were written. NOT_FOUND, FAILED_PRECONDITION: the
+// model's folder cannot be used.
+absl::StatusOr<ExportedModel> ExportModel(const ExportRequest& request);
+
 // What this trainer can do: names with revisions are those of proto/catalog.
 struct Capabilities {
   std::vector<std::string> experiments;

@@ -158,6 +158,40 @@ TEST(LlamaKindTest, TheSizesOfAPublishedModelAreItsFolders) {
   EXPECT_NEAR(FindKind("llama")->CostOf(JobOf(said)).flops / (10 * 2048 * (2 * matrices + attention)), 1, 1e-3);
 }
 
+TEST(LlamaKindTest, APlanCountsMomentsAndGradientsOfWhatIsTrained) {
+  v1::SweepSpec sweep = Folder();
+  for (const auto& [set, value] : {std::pair(&v1::Model::set_layers, 22), std::pair(&v1::Model::set_embedding_dim, 2048), std::pair(&v1::Model::set_heads, 32),
+                                   std::pair(&v1::Model::set_kv_heads, 4), std::pair(&v1::Model::set_mlp_dim, 5632)}) {
+    (sweep.mutable_model()->*set)(value);
+  }
+  const auto cost = [&] { return FindKind("llama")->CostOf(JobOf(sweep)); };
+  const double weights = 4 * 1'100'048'384.0, scales = 4 * 22.0 * 32;
+  // Only measured: the weights, which are in no file of the job.
+  EXPECT_NEAR(cost().memory_bytes / weights, 1, 1e-4);
+  EXPECT_EQ(cost().checkpoint_bytes, scales);
+  // Head scales: these with all that belongs to them.
+  sweep.mutable_training()->set_steps(200);
+  sweep.mutable_training()->set_warmup_steps(20);
+  sweep.mutable_training()->set_trainable("head_scales");
+  EXPECT_NEAR(cost().memory_bytes / weights, 1, 1e-4);
+  EXPECT_EQ(cost().checkpoint_bytes, 3 * scales);
+  sweep.mutable_training()->clear_trainable();
+  EXPECT_NEAR(cost().memory_bytes / weights, 4, 1e-4);
+  EXPECT_NEAR(cost().checkpoint_bytes / weights, 3, 1e-4);
+  // The same of other kinds, and of other jobs' weights.
+  sweep.mutable_training()->set_steps(0);
+  *sweep.add_inputs() = Weights();
+  sweep.mutable_inputs(0)->mutable_from()->mutable_training()->set_steps(1);
+  sweep.mutable_inputs(0)->mutable_from()->mutable_training()->set_warmup_steps(0);
+  EXPECT_NEAR(cost().checkpoint_bytes / weights, 1, 1e-4);
+}
+
+TEST(LlamaKindTest, PasskeysAreAskedForInTokensToo) {
+  v1::SweepSpec sweep = Folder();
+  sweep.mutable_evaluation()->add_passkey_lengths(512);
+  EXPECT_EQ(JobOf(sweep).evaluation().passkey_lengths_size(), 1);
+}
+
 TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
   const auto refused = [](const std::function<void(v1::SweepSpec&)>& change) {
     v1::SweepSpec sweep = Folder();
@@ -169,7 +203,6 @@ TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_folder("a b"); }), HasSubstr("model.folder: 'a b' cannot be a data set's name"));
   EXPECT_THAT(refused([](auto& s) { s.set_data("a b"); }), HasSubstr("data: 'a b' cannot be a data set's name"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_layers(22); }), HasSubstr("1 of layers, embedding_dim"));
-  EXPECT_THAT(refused([](auto& s) { s.mutable_evaluation()->add_passkey_lengths(512); }), HasSubstr("passkeys are asked for in bytes"));
   EXPECT_THAT(refused([](auto& s) {
                 s.mutable_training()->set_steps(10);
                 s.mutable_training()->set_warmup_steps(1);
@@ -238,7 +271,7 @@ TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
     return Refused(other);
   };
   EXPECT_THAT(refused([](auto& e) { e.add_passkey_lengths(251); }),
-              HasSubstr("evaluation.passkey_lengths: 251 bytes have no room for the text around a key and its question, which take 252"));
+              HasSubstr("evaluation.passkey_lengths: 251 bytes or tokens have no room for the text around a key and its question, which take 252"));
   EXPECT_THAT(refused([](auto& e) { e.add_passkey_lengths(512); }), HasSubstr("evaluation.passkey_lengths: 512 is there twice"));
   EXPECT_THAT(refused([](auto& e) { e.add_passkey_lengths(2'000'000); }), HasSubstr("is above 1000000"));
   EXPECT_THAT(refused([](auto& e) { e.set_passkey_depths(0); }), HasSubstr("evaluation.passkey_depths: 0 is below 1"));

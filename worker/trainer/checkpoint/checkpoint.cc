@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <set>
 #include <tuple>
 
@@ -22,44 +23,52 @@ bool ScalesAlone(const PackSettings& settings, const std::vector<Member>& member
   return !settings.model.folder.empty() && frozen && std::ranges::none_of(members, [](const Member& member) { return member.weights.has_value(); });
 }
 
-// A part of a file that is made up of a flat buffer, parameter by parameter.
-void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat, bool scales_alone,
-               std::vector<SafetensorsPart>& parts, std::vector<std::string>& storage) {
-  const Tensor cpu = flat.to(at::kCPU).contiguous();
-  const int64_t members = cpu.size(0);
-  for (const Parameter& parameter : layout.parameters()) {
-    if (scales_alone && parameter.name != kHeadScales) continue;
-    std::string bytes;
-    bytes.reserve(static_cast<size_t>(members * parameter.size) * sizeof(float));
-    for (int64_t m = 0; m < members; ++m) {
-      const float* values = cpu.data_ptr<float>() + m * layout.stride() + parameter.offset;
-      bytes.append(reinterpret_cast<const char*>(values),
-                   static_cast<size_t>(parameter.size) * sizeof(float));
+// The parts of a file that is being made.
+class Parts {
+ public:
+  // Of a flat buffer that holds the last floats of each member, parameter by parameter.
+  void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat, bool scales_alone) {
+    const Tensor cpu = flat.to(at::kCPU).contiguous();
+    buffers_.push_back(cpu);
+    const int64_t members = cpu.size(0), kept = cpu.size(1), first = layout.stride() - kept;
+    for (const Parameter& parameter : layout.parameters()) {
+      if (parameter.offset < first || (scales_alone && parameter.name != kHeadScales)) continue;
+      std::vector<int64_t> shape = parameter.shape;
+      shape.insert(shape.begin(), members);
+      const auto of_member = [&](int64_t m) {
+        return std::string_view(reinterpret_cast<const char*>(cpu.const_data_ptr<float>() + m * kept + parameter.offset - first),
+                                static_cast<size_t>(parameter.size) * sizeof(float));
+      };
+      std::string_view bytes = of_member(0);
+      // A large model is in memory once: of one member its parameters lie as the file has them.
+      if (members > 1) {
+        std::string together;
+        together.reserve(static_cast<size_t>(members) * bytes.size());
+        for (int64_t m = 0; m < members; ++m) together.append(of_member(m));
+        bytes = storage_.emplace_back(std::move(together));
+      }
+      parts_.push_back({.name = prefix + parameter.name, .dtype = "F32", .shape = std::move(shape), .bytes = bytes});
     }
-    std::vector<int64_t> shape = parameter.shape;
-    shape.insert(shape.begin(), members);
-    storage.push_back(std::move(bytes));
-    parts.push_back(
-        {.name = prefix + parameter.name, .dtype = "F32", .shape = std::move(shape), .bytes = {}});
   }
-}
 
-template <typename T>
-void AddValues(std::string name, std::string dtype, std::vector<int64_t> shape, const std::vector<T>& values,
-               std::vector<SafetensorsPart>& parts, std::vector<std::string>& storage) {
-  storage.emplace_back(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  parts.push_back(
-      {.name = std::move(name), .dtype = std::move(dtype), .shape = std::move(shape), .bytes = {}});
-}
+  template <typename T>
+  void AddValues(std::string name, std::string dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
+    const std::string& bytes = storage_.emplace_back(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    parts_.push_back({.name = std::move(name), .dtype = std::move(dtype), .shape = std::move(shape), .bytes = bytes});
+  }
+
+  const std::vector<SafetensorsPart>& all() const { return parts_; }
+
+ private:
+  std::vector<SafetensorsPart> parts_;
+  std::vector<Tensor> buffers_;
+  std::deque<std::string> storage_;  // Stays where it is as more is added.
+};
 
 absl::Status Write(const std::filesystem::path& file, const std::string& kind, const PackSettings& settings,
-                   const std::vector<Member>& members, const PackState& state,
-                   std::vector<SafetensorsPart>& parts, const std::vector<std::string>& storage) {
+                   const std::vector<Member>& members, const PackState& state, const Parts& parts) {
   Sha256 hash;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    parts[i].bytes = storage[i];
-    hash.Update(parts[i].bytes);
-  }
+  for (const SafetensorsPart& part : parts.all()) hash.Update(part.bytes);
   std::vector<std::string> jobs;
   for (const Member& member : members) jobs.push_back(member.job);
   return WriteSafetensors(file,
@@ -70,15 +79,26 @@ absl::Status Write(const std::filesystem::path& file, const std::string& kind, c
                            {"settings", SettingsHash(settings)},
                            {"loss_updates", std::to_string(state.loss_updates)},
                            {"payload_sha256", hash.Finish()}},
-                          parts);
+                          parts.all());
 }
 
-// Copies one member's part of [E, ..] tensors into its row of a flat buffer. With `published` the file may have head scales alone.
-absl::Status CopyMember(const SafetensorsFile& file, const std::string& prefix, const ParameterLayout& layout,
-                        int member, bool published, float* row) {
+// One member's part of [E, ..] tensors and the row of a flat buffer that it belongs to, which holds the last floats of a member. With
+// `published` the file may have head scales alone.
+struct MemberTensors {
+  const SafetensorsFile* file = nullptr;
+  std::string prefix;
+  int member = 0;
+  Tensor row;
+};
+
+// Calls `use` with the bytes of each tensor and their place, once it was found to be there as it must be.
+absl::Status ForEachTensor(const MemberTensors& from, const ParameterLayout& layout, bool published,
+                           const std::function<void(std::string_view, float*)>& use) {
+  const int64_t first = layout.stride() - from.row.size(0);
   for (const Parameter& parameter : layout.parameters()) {
-    const std::string name = prefix + parameter.name;
-    const SafetensorsEntry* entry = file.Find(name);
+    if (parameter.offset < first) continue;
+    const std::string name = from.prefix + parameter.name;
+    const SafetensorsEntry* entry = from.file->Find(name);
     if (entry == nullptr && published && parameter.name != kHeadScales) continue;
     if (entry == nullptr) return absl::InvalidArgumentError(Text("has no tensor '", name, "'"));
     if (entry->dtype != "F32" || entry->shape.size() != parameter.shape.size() + 1 ||
@@ -86,13 +106,22 @@ absl::Status CopyMember(const SafetensorsFile& file, const std::string& prefix, 
       return absl::InvalidArgumentError(
           Text("tensor '", name, "' has another type or shape than this model"));
     }
-    if (member < 0 || member >= entry->shape[0]) {
+    if (from.member < 0 || from.member >= entry->shape[0]) {
       return absl::InvalidArgumentError(
-          Text("tensor '", name, "' has ", entry->shape[0], " members, not the member ", member));
+          Text("tensor '", name, "' has ", entry->shape[0], " members, not the member ", from.member));
     }
     const size_t bytes = static_cast<size_t>(parameter.size) * sizeof(float);
-    std::memcpy(row + parameter.offset,
-                file.payload().data() + entry->begin + static_cast<size_t>(member) * bytes, bytes);
+    use(from.file->payload().substr(entry->begin + static_cast<size_t>(from.member) * bytes, bytes),
+        from.row.data_ptr<float>() + parameter.offset - first);
+  }
+  return absl::OkStatus();
+}
+
+// All of it or, where something does not fit, nothing.
+absl::Status Copy(const std::vector<MemberTensors>& all, const ParameterLayout& layout, bool published) {
+  for (const MemberTensors& one : all) RETURN_IF_ERROR(ForEachTensor(one, layout, published, [](std::string_view, float*) {}));
+  for (const MemberTensors& one : all) {
+    RETURN_IF_ERROR(ForEachTensor(one, layout, published, [](std::string_view bytes, float* to) { std::memcpy(to, bytes.data(), bytes.size()); }));
   }
   return absl::OkStatus();
 }
@@ -100,6 +129,9 @@ absl::Status CopyMember(const SafetensorsFile& file, const std::string& prefix, 
 // A file that was read and found whole, or why not.
 class FileCache {
  public:
+  // With `mapped` files may be as large as the memory.
+  explicit FileCache(bool mapped) : mapped_(mapped) {}
+
   absl::StatusOr<const SafetensorsFile*> Get(const std::filesystem::path& path) {
     auto found = files_.find(path);
     if (found == files_.end()) found = files_.emplace(path, ReadWhole(path)).first;
@@ -108,8 +140,8 @@ class FileCache {
   }
 
  private:
-  static absl::StatusOr<SafetensorsFile> ReadWhole(const std::filesystem::path& path) {
-    ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Read(path));
+  absl::StatusOr<SafetensorsFile> ReadWhole(const std::filesystem::path& path) const {
+    ASSIGN_OR_RETURN(SafetensorsFile file, mapped_ ? SafetensorsFile::Map(path) : SafetensorsFile::Read(path));
     const std::string expected = file.Metadata("payload_sha256");
     if (file.Metadata("format") != kFormat) {
       return absl::InvalidArgumentError(
@@ -122,6 +154,7 @@ class FileCache {
     return file;
   }
 
+  bool mapped_;
   std::map<std::filesystem::path, absl::StatusOr<SafetensorsFile>> files_;
 };
 
@@ -196,12 +229,12 @@ std::string SettingsHash(const PackSettings& s) {
       PasskeySettings(s.evaluation)));
 }
 
-PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw) {
+PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw, int64_t first_trained) {
   const int64_t count = static_cast<int64_t>(members.size());
   PackState state;
   state.parameters = at::zeros({count, layout.stride()}, at::kFloat);
-  state.moment1 = at::zeros_like(state.parameters);
-  state.moment2 = at::zeros_like(state.parameters);
+  state.moment1 = at::zeros({count, layout.stride() - first_trained}, at::kFloat);
+  state.moment2 = at::zeros_like(state.moment1);
   state.members.resize(members.size());
   for (size_t m = 0; m < members.size(); ++m) {
     if (members[m].weights || !draw) continue;
@@ -214,12 +247,11 @@ PackState InitialState(const ParameterLayout& layout, const std::vector<Member>&
 absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings,
                              const ParameterLayout& layout, const std::vector<Member>& members,
                              const PackState& state) {
-  std::vector<SafetensorsPart> parts;
-  std::vector<std::string> storage;
+  Parts parts;
   const bool scales_alone = ScalesAlone(settings, members);
-  AddBuffer("param/", layout, state.parameters, scales_alone, parts, storage);
-  AddBuffer("adam_m/", layout, state.moment1, scales_alone, parts, storage);
-  AddBuffer("adam_v/", layout, state.moment2, scales_alone, parts, storage);
+  parts.AddBuffer("param/", layout, state.parameters, scales_alone);
+  parts.AddBuffer("adam_m/", layout, state.moment1, scales_alone);
+  parts.AddBuffer("adam_v/", layout, state.moment2, scales_alone);
   std::vector<int32_t> flags;
   std::vector<double> loss_sum, curve, accuracy, loss, passkey;
   const size_t lengths = static_cast<size_t>(state.lengths_done), cells = static_cast<size_t>(state.cells_done);
@@ -237,29 +269,28 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
     }
     for (size_t i = 0; i < cells; ++i) passkey.push_back(i < member.passkey.size() ? member.passkey[i] : 0);
   }
-  AddValues("member/flags", "I32", {state.size(), kCheckpointFlags}, flags, parts, storage);
-  AddValues("member/loss_sum", "F64", {state.size()}, loss_sum, parts, storage);
-  AddValues("member/curve", "F64", {state.size(), static_cast<int64_t>(curve_row)}, curve, parts, storage);
-  AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy, parts, storage);
-  AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss, parts, storage);
+  parts.AddValues("member/flags", "I32", {state.size(), kCheckpointFlags}, flags);
+  parts.AddValues("member/loss_sum", "F64", {state.size()}, loss_sum);
+  parts.AddValues("member/curve", "F64", {state.size(), static_cast<int64_t>(curve_row)}, curve);
+  parts.AddValues("test/accuracy", "F64", {state.size(), state.lengths_done}, accuracy);
+  parts.AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss);
   // Files of jobs without such tests stay as they were before there could be any.
-  if (cells > 0) AddValues("test/passkey", "F64", {state.size(), state.cells_done}, passkey, parts, storage);
-  return Write(file, "checkpoint", settings, members, state, parts, storage);
+  if (cells > 0) parts.AddValues("test/passkey", "F64", {state.size(), state.cells_done}, passkey);
+  return Write(file, "checkpoint", settings, members, state, parts);
 }
 
 absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings& settings,
                           const ParameterLayout& layout, const std::vector<Member>& members,
                           const PackState& state) {
-  std::vector<SafetensorsPart> parts;
-  std::vector<std::string> storage;
-  AddBuffer("param/", layout, state.parameters, ScalesAlone(settings, members), parts, storage);
-  return Write(file, "weights", settings, members, state, parts, storage);
+  Parts parts;
+  parts.AddBuffer("param/", layout, state.parameters, ScalesAlone(settings, members));
+  return Write(file, "weights", settings, members, state, parts);
 }
 
 void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
                         const std::vector<Member>& members, PackState& state,
                         const std::function<void(const std::string&)>& log) {
-  FileCache cache;
+  FileCache cache(/*mapped=*/false);
   const std::string hash = SettingsHash(settings);
   std::vector<std::vector<MemberCheckpoint>> candidates(members.size());
   for (size_t m = 0; m < members.size(); ++m) {
@@ -282,32 +313,26 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
       if (found != of_member.end()) chosen.push_back(&*found);
     }
     if (chosen.size() != members.size()) continue;
-    PackState restored = InitialState(layout, members, /*draw=*/false);
-    // What a file lacks of a published model is there already.
-    const bool published = !settings.model.folder.empty();
-    if (published) restored.parameters.copy_(state.parameters);
-    restored.step = point.step;
-    restored.lengths_done = point.lengths_done;
-    restored.cells_done = point.cells_done;
-    restored.loss_updates = chosen[0]->loss_updates;
-    absl::Status status;
-    for (size_t m = 0; m < chosen.size() && status.ok(); ++m) {
-      const MemberCheckpoint& found = *chosen[m];
-      const int64_t row = static_cast<int64_t>(m) * layout.stride();
-      restored.members[m] = found.state;
-      for (const auto& [prefix, buffer] : {std::pair<std::string, Tensor*>{"param/", &restored.parameters},
-                                           {"adam_m/", &restored.moment1},
-                                           {"adam_v/", &restored.moment2}}) {
-        if (status.ok()) {
-          status = CopyMember(*found.file, prefix, layout, found.member, published, buffer->data_ptr<float>() + row);
-        }
+    std::vector<MemberTensors> tensors;
+    for (size_t m = 0; m < chosen.size(); ++m) {
+      for (const auto& [prefix, buffer] : {std::pair<std::string, const Tensor*>{"param/", &state.parameters},
+                                           {"adam_m/", &state.moment1},
+                                           {"adam_v/", &state.moment2}}) {
+        tensors.push_back({.file = chosen[m]->file, .prefix = prefix, .member = chosen[m]->member, .row = (*buffer)[static_cast<int64_t>(m)]});
       }
     }
-    if (status.ok()) {
-      state = std::move(restored);
-      return;
+    // What a file lacks of a published model is there already.
+    const absl::Status status = Copy(tensors, layout, /*published=*/!settings.model.folder.empty());
+    if (!status.ok()) {
+      log(Text("checkpoint of step ", point.step, " skipped: ", status.message()));
+      continue;
     }
-    log(Text("checkpoint of step ", point.step, " skipped: ", status.message()));
+    for (size_t m = 0; m < chosen.size(); ++m) state.members[m] = chosen[m]->state;
+    state.step = point.step;
+    state.lengths_done = point.lengths_done;
+    state.cells_done = point.cells_done;
+    state.loss_updates = chosen[0]->loss_updates;
+    return;
   }
   for (const Member& member : members) {
     if (!member.checkpoints.empty()) {
@@ -319,14 +344,13 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
 
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,
                          PackState& state, bool published) {
-  FileCache cache;
+  FileCache cache(/*mapped=*/true);
   for (size_t m = 0; m < members.size(); ++m) {
     if (!members[m].weights) continue;
     const MemberFile& source = *members[m].weights;
     ASSIGN_OR_RETURN(const SafetensorsFile* file, cache.Get(source.file));
-    const absl::Status copied =
-        CopyMember(*file, "param/", layout, source.member, published,
-                   state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride());
+    const Tensor row = state.parameters[static_cast<int64_t>(m)];
+    const absl::Status copied = Copy({{.file = file, .prefix = "param/", .member = source.member, .row = row}}, layout, published);
     if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
   }
   return absl::OkStatus();

@@ -1,6 +1,6 @@
 // Checkpoints and final weights: safetensors with the member axis in front and the job ids in the header.
 //
-//   checkpoint  param/X, adam_m/X, adam_v/X [E, ..] (F32); member/flags [E, 5] (I32: live, dropped, diverged,
+//   checkpoint  param/X, and adam_m/X, adam_v/X of those that are trained [E, ..] (F32); member/flags [E, 5] (I32: live, dropped, diverged,
 //               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E]
 //               (F64); test/accuracy, test/loss [E, lengths done] (F64); test/passkey [E, cells done] (F64), if any are
 //   weights     param/X [E, ..]
@@ -27,8 +27,8 @@ namespace longreach::trainer {
 std::string SettingsHash(const PackSettings& settings);
 
 // A pack before its first update: parameters drawn by each member's seed where it has no weights, moments zero. On the CPU. Without
-// `draw` all parameters are zero: they come from elsewhere.
-PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw = true);
+// `draw` all parameters are zero: they come from elsewhere. Moments are those of a member's floats from `first_trained` on.
+PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw = true, int64_t first_trained = 0);
 
 absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings,
                              const ParameterLayout& layout, const std::vector<Member>& members,

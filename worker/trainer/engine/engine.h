@@ -52,6 +52,7 @@ class StepEngine {
   // not finite is left as it is and marked as diverged. Counts the step.
   virtual std::vector<StepResult> Update(const std::vector<double>& losses,
                                          const std::vector<double>& learning_rates, PackState& state) = 0;
+  // Of the last floats of each member, from the first that is trained on: [E, trained].
   virtual const Tensor& gradients() const = 0;
 
   // Logits of the outputs, [E, B outputs, V_out]; without dropout. For tests and golden vectors.

@@ -184,18 +184,18 @@ class LibtorchEngine final : public StepEngine {
   struct Unit {
     int64_t member = -1;
     ParameterSet leaves;
-    Tensor gradient;         // [stride], or [E, stride].
-    ParameterSet gradients;  // Views of it.
+    ParameterSet gradients;  // Views of the buffer, of the trained ones.
   };
 
-  int64_t Stride() const { return model_->layout().stride(); }
-  int64_t Chunks() const { return (Stride() + kChunk - 1) / kChunk; }
+  // Floats of a member's gradient: from the first that is trained on.
+  int64_t Trained() const { return model_->layout().stride() - rule_.first; }
+  int64_t Chunks() const { return (Trained() + kChunk - 1) / kChunk; }
 
-  // The part of a flat buffer [E, stride] that an item of work (member, chunk) is about.
+  // The part of gradients [E, trained] that an item of work (member, chunk) is about.
   std::span<float> Chunk(const Tensor& flat, int64_t item) const {
     const int64_t first = item % Chunks() * kChunk;
-    return {flat.data_ptr<float>() + item / Chunks() * Stride() + first,
-            static_cast<size_t>(std::min(kChunk, Stride() - first))};
+    return {flat.data_ptr<float>() + item / Chunks() * Trained() + first,
+            static_cast<size_t>(std::min(kChunk, Trained() - first))};
   }
 
   // [E, stride], or [stride] for one member.
@@ -217,23 +217,21 @@ class LibtorchEngine final : public StepEngine {
 
   void BindGradients(const PackState& state) {
     if (gradients_.defined() && gradients_.size(0) == state.size() && !units_.empty()) return;
-    gradients_ = at::zeros({state.size(), Stride()}, at::TensorOptions(at::kFloat).device(device_));
-    const int64_t fitting = std::max<int64_t>(1, kGradientsAtATime / (cut_.units * Stride()));
+    gradients_ = at::zeros({state.size(), Trained()}, at::TensorOptions(at::kFloat).device(device_));
+    const int64_t fitting = std::max<int64_t>(1, kGradientsAtATime / (cut_.units * Trained()));
     const int64_t members = whole_pack_ ? 1 : std::min({kMembersAtATime, fitting, state.size()});
     units_.assign(static_cast<size_t>(members * cut_.units), {});
-    // Where little of a large model is trained, most of this is never touched, and takes no memory.
-    others_ = at::empty({members, cut_.units - 1, Stride()}, at::TensorOptions(at::kFloat).device(device_));
-    for (int64_t begin = 0; begin < Stride(); begin += kChunk) {
-      if (rule_.Trains(begin, begin + kChunk)) others_.narrow(2, begin, std::min(kChunk, Stride() - begin)).zero_();
-    }
+    others_ = at::zeros({members, cut_.units - 1, Trained()}, at::TensorOptions(at::kFloat).device(device_));
   }
 
   void MakeLeaves(Unit& unit, const Tensor& parameters, const Tensor& gradient) {
-    unit.gradient = gradient;
     unit.leaves = ViewParameters(model_->layout(), parameters);
-    unit.gradients = ViewParameters(model_->layout(), gradient);
     for (Tensor& leaf : unit.leaves) leaf = leaf.detach();
-    for (const size_t i : trained_) unit.leaves[i].requires_grad_(true);
+    unit.gradients.clear();
+    for (const size_t i : trained_) {
+      unit.leaves[i].requires_grad_(true);
+      unit.gradients.push_back(ViewParameter(model_->layout().parameters()[i], gradient, rule_.first));
+    }
   }
 
   std::vector<double> UnitGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
@@ -269,10 +267,10 @@ class LibtorchEngine final : public StepEngine {
         pool_.Run(members * chunks, [&](int64_t item) {
           const int64_t m = item / chunks;
           const int64_t begin = item % chunks * kChunk;
-          if (!state.members[static_cast<size_t>(first + m)].live || !rule_.Trains(begin, begin + kChunk)) return;
+          if (!state.members[static_cast<size_t>(first + m)].live) return;
           const std::span<float> sum = Chunk(gradients_, first * chunks + item);
           for (int64_t u = 0; u + 1 < units; ++u) {
-            AddTo(sum, {others_.data_ptr<float>() + (m * (units - 1) + u) * Stride() + begin, sum.size()});
+            AddTo(sum, {others_.data_ptr<float>() + (m * (units - 1) + u) * Trained() + begin, sum.size()});
           }
         });
       }
@@ -303,7 +301,7 @@ class LibtorchEngine final : public StepEngine {
     {
       const torch::NoGradGuard no_grad;
       for (size_t i = 0; i < gradients.size(); ++i) {
-        Tensor& buffer = unit.gradients[trained_[i]];
+        Tensor& buffer = unit.gradients[i];
         if (!gradients[i].defined()) {
           if (!add) buffer.zero_();
         } else if (add) {
@@ -350,9 +348,9 @@ class LibtorchEngine final : public StepEngine {
     const Tensor m2 = state.moment2 * beta2 + g.square() * (1 - beta2);
     const Tensor way = numbers[1] * ((m1 * numbers[2]) / ((m2 * numbers[3]).sqrt() + kEpsilon));
     if (rule_.adamw) {
-      const int64_t first = rule_.first, count = std::min(rule_.last, Stride()) - first;
-      const Tensor old = state.parameters.narrow(1, first, count);
-      const Tensor next = (old * (1 - numbers[1] * rule_.weight_decay) - way.narrow(1, first, count)).clamp_min(rule_.lower_bound);
+      const int64_t count = std::min(rule_.last - rule_.first, Trained());
+      const Tensor old = state.parameters.narrow(1, rule_.first, count);
+      const Tensor next = (old * (1 - numbers[1] * rule_.weight_decay) - way.narrow(1, 0, count)).clamp_min(rule_.lower_bound);
       state.moment1.copy_(at::where(live, m1, state.moment1));
       state.moment2.copy_(at::where(live, m2, state.moment2));
       old.copy_(at::where(live, next, old));
@@ -423,8 +421,8 @@ class LibtorchEngine final : public StepEngine {
   int64_t bound_members_ = 0;
   Cut cut_;
   ParameterSet clamped_;
-  Tensor gradients_;        // [E, stride].
-  Tensor others_;           // [members at a time, units - 1, stride]: of all units but the first.
+  Tensor gradients_;        // [E, trained].
+  Tensor others_;           // [members at a time, units - 1, trained]: of all units but the first.
   std::vector<Unit> units_; // By member at a time.
 };
 

@@ -9,9 +9,10 @@
 
 namespace longreach::trainer {
 
-// Flat buffers [E, stride], float32, the parameters where the layout says.
+// Flat buffers, float32.
 struct PackState {
-  Tensor parameters;
+  Tensor parameters;  // [E, stride], each where the layout says.
+  // Adam's, of the last floats of a member: [E, trained]. What lies before them, or all where nothing is trained, has none.
   Tensor moment1;
   Tensor moment2;
   std::vector<MemberState> members;

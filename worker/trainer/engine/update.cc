@@ -7,12 +7,18 @@ namespace longreach::trainer {
 
 namespace {
 
-// The floats of member item / chunks from chunk item % chunks on.
-std::span<float> Chunk(const Tensor& flat, int64_t chunks, int64_t item) {
-  const int64_t stride = flat.size(1), first = item % chunks * kChunk;
-  return {flat.data_ptr<float>() + item / chunks * stride + first,
-          static_cast<size_t>(std::min(kChunk, stride - first))};
-}
+// Some floats of a member.
+struct Part {
+  int64_t member = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  // Of a buffer that holds the last floats of members of so many.
+  std::span<float> Of(const Tensor& flat, int64_t stride) const {
+    const int64_t kept = flat.size(1);
+    return {flat.data_ptr<float>() + member * kept + begin - (stride - kept), static_cast<size_t>(end - begin)};
+  }
+};
 
 }  // namespace
 
@@ -41,15 +47,20 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& losses,
                                     const std::vector<double>& learning_rates, const UpdateRule& rule,
                                     PackState& state) {
-  const int64_t chunks = (gradients.size(1) + kChunk - 1) / kChunk, items = state.size() * chunks;
-  // Chunks of which nothing is trained have no gradient: it need not be read.
+  const int64_t stride = state.parameters.size(1), chunks = (stride + kChunk - 1) / kChunk, items = state.size() * chunks;
+  const int64_t first_trained = stride - gradients.size(1);
+  // Chunks are cut from the member's first float on, whatever is trained of it.
+  const auto part_of = [&](int64_t item) {
+    const int64_t begin = item % chunks * kChunk;
+    return Part{.member = item / chunks, .begin = std::max(begin, first_trained), .end = std::min(begin + kChunk, stride)};
+  };
   const auto live = [&](int64_t item) {
     const int64_t begin = item % chunks * kChunk;
     return state.members[static_cast<size_t>(item / chunks)].live && rule.Trains(begin, begin + kChunk);
   };
   std::vector<double> squares(static_cast<size_t>(items), 0);
   pool.Run(items, [&](int64_t item) {
-    if (live(item)) squares[static_cast<size_t>(item)] = SumOfSquares(Chunk(gradients, chunks, item));
+    if (live(item)) squares[static_cast<size_t>(item)] = SumOfSquares(part_of(item).Of(gradients, stride));
   });
   std::vector<double> norms(state.members.size(), 0);
   for (size_t i = 0; i < squares.size(); ++i) norms[i / static_cast<size_t>(chunks)] += squares[i];
@@ -59,21 +70,18 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
   pool.Run(items, [&](int64_t item) {
     if (!live(item)) return;
     const AdamStep& step = steps[static_cast<size_t>(item / chunks)];
+    Part part = part_of(item);
     if (!rule.adamw) {
-      ApplyAdam(step, Chunk(gradients, chunks, item), Chunk(state.moment1, chunks, item), Chunk(state.moment2, chunks, item),
-                Chunk(state.parameters, chunks, item));
+      ApplyAdam(step, part.Of(gradients, stride), part.Of(state.moment1, stride), part.Of(state.moment2, stride),
+                part.Of(state.parameters, stride));
       return;
     }
-    // The part of the chunk that is trained.
-    const int64_t begin = item % chunks * kChunk, end = std::min(begin + kChunk, gradients.size(1));
-    const int64_t first = std::clamp(rule.first, begin, end), last = std::clamp(rule.last, begin, end);
-    if (first >= last) return;
-    const auto trained = [&](const Tensor& flat) {
-      return Chunk(flat, chunks, item).subspan(static_cast<size_t>(first - begin), static_cast<size_t>(last - first));
-    };
-    const std::span<float> parameters = trained(state.parameters);
-    ApplyAdamW(step, static_cast<float>(rule.weight_decay), trained(gradients), trained(state.moment1), trained(state.moment2),
-               parameters);
+    // What of it is trained.
+    part = {.member = part.member, .begin = std::max(rule.first, part.begin), .end = std::min(rule.last, part.end)};
+    if (part.begin >= part.end) return;
+    const std::span<float> parameters = part.Of(state.parameters, stride);
+    ApplyAdamW(step, static_cast<float>(rule.weight_decay), part.Of(gradients, stride), part.Of(state.moment1, stride),
+               part.Of(state.moment2, stride), parameters);
     for (float& parameter : parameters) parameter = std::max(parameter, rule.lower_bound);
   });
   ++state.step;

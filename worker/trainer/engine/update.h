@@ -16,7 +16,7 @@ std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::ve
                                 const std::vector<double>& learning_rates, const UpdateRule& rule, PackState& state,
                                 std::vector<StepResult>& results);
 
-// StepEngine::Update() for gradients [E, stride] in memory. Bits do not depend on the threads: sums go over
+// StepEngine::Update() for gradients in memory. Bits do not depend on the threads: sums go over
 // fixed chunks.
 std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& losses,

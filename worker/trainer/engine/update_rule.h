@@ -11,7 +11,8 @@ struct UpdateRule {
   double clip_norm = 1;
   bool adamw = false;         // Else Adam, without decay.
   double weight_decay = 0;    // AdamW's.
-  // Of a member's floats, those that are trained: [first, last). The others stay as they are, and have no gradient.
+  // Of a member's floats, those that are trained: [first, last). The others stay as they are. Those before have no gradient and
+  // no moments; those behind have them, all zero, because they are few.
   int64_t first = 0;
   int64_t last = std::numeric_limits<int64_t>::max();
   // Whether one of the floats [begin, end) is.

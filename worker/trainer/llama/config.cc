@@ -202,7 +202,10 @@ absl::StatusOr<LlamaConfig> ParseLlamaConfig(std::string_view text) {
   // Transformers 5 has both the base and the scaling in one object.
   const char* const key = object.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
   const json& scaling = ValueOf(object, key);
-  ASSIGN_OR_RETURN(config.rope_scaling, ParseScaling(scaling, key));
+  // Without positions there is nothing to scale, whatever is written there for other readers.
+  if (!config.nope) {
+    ASSIGN_OR_RETURN(config.rope_scaling, ParseScaling(scaling, key));
+  }
   if (scaling.is_object()) {
     ASSIGN_OR_RETURN(config.rope_theta, Positive(scaling, "rope_theta", config.rope_theta));
   }
@@ -232,9 +235,15 @@ std::string LlamaConfigJson(const LlamaConfig& config, std::string_view dtype) {
   if (config.bos) object["bos_token_id"] = *config.bos;
   if (config.eos.size() == 1) object["eos_token_id"] = config.eos[0];
   if (config.eos.size() > 1) object["eos_token_id"] = config.eos;
-  if (config.nope) object["nope"] = true;
   const RopeScaling& scaling = config.rope_scaling;
   nlohmann::ordered_json& stored = object["rope_scaling"];
+  if (config.nope) {
+    object["nope"] = true;
+    // Transformers knows no such switch. With positions divided by this its rotation is the identity, to the last bit: cosines are 1,
+    // and what the sines add is below what float32 has room for. "type", as the authors' release of transformers calls it.
+    stored = {{"type", "linear"}, {"factor", 1e30}};
+    return object.dump(2) + "\n";
+  }
   switch (scaling.kind) {
     case RopeScaling::Kind::kNone: break;
     case RopeScaling::Kind::kNtk: object["rope_theta"] = NtkBase(config.rope_theta, scaling.factor, config.head_dim); break;

@@ -54,10 +54,10 @@ double CacheFloats(const PackSettings::Model& model) {
 
 LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads) {
   const double parameters = Parameters(settings.model);
-  // With two moments and the gradients of a pack's members, of which some are there in parts.
-  // Where head scales alone are trained the parts are next to nothing.
-  const double parts = settings.training.trainable == PackSettings::Training::Trainable::kAll ? kMostUnits - 1 : 0;
-  const double fixed = settings.training.steps > 0 ? parameters * (4 * members + parts) : parameters * 3 * members;
+  // Where all weights are trained, with two moments and the gradients of a pack's members, of which some are there in parts. Of head
+  // scales these are next to nothing.
+  const bool all = settings.training.steps > 0 && settings.training.trainable == PackSettings::Training::Trainable::kAll;
+  const double fixed = all ? parameters * (4 * members + kMostUnits - 1) : parameters * members;
   LlamaMemory most{.bytes = kFloat * fixed, .field = "model.layers", .length = settings.model.layers};
   const auto add = [&](const std::string& field, int length, double floats) {
     const double bytes = kFloat * (fixed + floats);

@@ -26,8 +26,8 @@ double MeanOf(const std::vector<double>& values) {
 
 }  // namespace
 
-PasskeyStudy::PasskeyStudy(const PackSettings& settings, int threads)
-    : settings_(settings), cells_(PasskeyTasks(RuleOf(settings.evaluation))), model_(settings, at::kCPU), pool_(threads) {}
+PasskeyStudy::PasskeyStudy(const PackSettings& settings, int threads, std::unique_ptr<tokenizer::Tokenizer> tokenizer)
+    : settings_(settings), cells_(PasskeyTasks(RuleOf(settings.evaluation))), model_(settings, at::kCPU), pool_(threads), tokenizer_(std::move(tokenizer)) {}
 
 absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, const std::function<void()>& between) {
   const PasskeyCell& tests = cells_[static_cast<size_t>(cell)];
@@ -40,7 +40,10 @@ absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, co
   };
   std::vector<PasskeyIds> prompts;
   for (size_t test = 0; test < tests.keys.size(); ++test) {
-    ASSIGN_OR_RETURN(prompts.emplace_back(), MakePasskeyBytes(tests.length, tests.positions[test], tests.keys[test]));
+    const int64_t position = tests.positions[test];
+    const std::string& key = tests.keys[test];
+    ASSIGN_OR_RETURN(prompts.emplace_back(), tokenizer_ != nullptr ? MakePasskeyIds(*tokenizer_, tests.length, position, key)
+                                                                   : MakePasskeyBytes(tests.length, position, key));
   }
   int64_t right = 0;
   if (tests.length >= kSharedPasskeyLength) {

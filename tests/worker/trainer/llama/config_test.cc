@@ -63,7 +63,6 @@ TEST(LlamaConfigTest, ReadsTheScalingInOldAndNewSpelling) {
 
 TEST(LlamaConfigTest, WritesWhatItReadsBack) {
   LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
-  config.nope = true;
   config.tied = true;
   config.eos = {2, 7};
   config.rope_scaling = {.kind = RopeScaling::Kind::kYarn, .factor = 4, .original_length = 1024, .beta_fast = 16,
@@ -72,12 +71,34 @@ TEST(LlamaConfigTest, WritesWhatItReadsBack) {
   const absl::StatusOr<LlamaConfig> again = ParseLlamaConfig(LlamaConfigJson(config, "bfloat16"));
 
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_TRUE(again->nope);
+  EXPECT_FALSE(again->nope);
   EXPECT_TRUE(again->tied);
   EXPECT_THAT(again->eos, ElementsAre(2, 7));
   EXPECT_EQ(again->rope_scaling.original_length, 1024);
   EXPECT_EQ(MakeRopeTable(*again, 1).frequencies, MakeRopeTable(config, 1).frequencies);
   EXPECT_EQ(MakeRopeTable(*again, 1).magnitude, 1.25);
+}
+
+TEST(LlamaConfigTest, WithoutPositionsOtherReadersRotateByNothing) {
+  LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+  config.nope = true;
+  const std::string written = LlamaConfigJson(config, "float32");
+
+  const absl::StatusOr<LlamaConfig> again = ParseLlamaConfig(written);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->nope);
+  EXPECT_EQ(again->rope_scaling.kind, RopeScaling::Kind::kNone);
+
+  // Who drops our mark has positions that are all the same.
+  std::string dropped = written;
+  dropped.replace(dropped.find("\"nope\""), 6, "\"unknown\"");
+  const LlamaConfig others = *ParseLlamaConfig(dropped);
+  EXPECT_FALSE(others.nope);
+  for (const float frequency : MakeRopeTable(others, 1).frequencies) {
+    const float angle = frequency * 1e6f;
+    EXPECT_EQ(std::cos(angle), 1.0f);
+    EXPECT_EQ(1.0f + std::sin(angle), 1.0f);
+  }
 }
 
 TEST(LlamaConfigTest, StaticNtkIsWrittenAsItsBase) {
