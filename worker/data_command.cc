@@ -11,8 +11,10 @@
 
 #include "proto/base/status.h"
 #include "proto/base/text.h"
+#include "proto/catalog/longbench.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/import_images.h"
+#include "worker/data/import_longbench.h"
 #include "worker/data/import_model.h"
 #include "worker/data/import_text.h"
 #include "worker/data/import_tokens.h"
@@ -45,13 +47,14 @@ int64_t Images(const std::vector<data::ShardEntry>& shards) {
 }
 
 // "90000000 + 5000000 + 5000000 bytes", "1281167 + 50000 images of 1000 classes at 22x22,45x44", "20 + 3 documents, 70000 tokens of
-// 32000", "22 layers of width 2048, ..., no positions".
+// 32000", "22 layers of width 2048, ..., no positions", "3750 samples of 16 tasks".
 std::string Contents(const data::Manifest& manifest) {
   if (manifest.kind == data::Kind::kModel) return manifest.description + (manifest.nope ? ", no positions" : ", rotary positions");
   if (manifest.kind == data::Kind::kTokens) {
     return fmt::format("{} + {} documents, {} tokens of {}", manifest.train.end - manifest.train.begin, manifest.test.end - manifest.test.begin,
                        manifest.tokens, manifest.vocabulary);
   }
+  if (manifest.kind == data::Kind::kLongBench) return fmt::format("{} samples of {} tasks", manifest.samples, manifest.files.size());
   if (manifest.kind == data::Kind::kText) {
     return fmt::format("{} + {} + {} bytes", manifest.train.end - manifest.train.begin, manifest.valid.end - manifest.valid.begin,
                        manifest.test.end - manifest.test.begin);
@@ -68,7 +71,7 @@ Json JsonOf(const data::Manifest& manifest) {
                {"contents", Contents(manifest)},
                {"source", manifest.source},
                {"imported_at", manifest.imported_at}};
-  if (manifest.kind == data::Kind::kImages || manifest.kind == data::Kind::kTokens) json["skipped"] = manifest.skipped;
+  if (manifest.kind != data::Kind::kText && manifest.kind != data::Kind::kModel) json["skipped"] = manifest.skipped;
   return json;
 }
 
@@ -103,6 +106,7 @@ struct DataCommand::Options {
   CLI::App* synthetic = nullptr;
   CLI::App* model = nullptr;
   CLI::App* tokens = nullptr;
+  CLI::App* longbench = nullptr;
   CLI::App* ensure = nullptr;
   CLI::App* list = nullptr;
   CLI::App* check = nullptr;
@@ -151,6 +155,7 @@ struct DataCommand::Options {
   absl::StatusOr<data::Manifest> Import() const;
   absl::StatusOr<data::Manifest> ImportModel() const;
   absl::StatusOr<data::Manifest> ImportTokens() const;
+  absl::StatusOr<data::Manifest> ImportLongBench() const;
   int Ensure() const;
   void SayWhatIsMade() const;
   int List() const;
@@ -190,8 +195,8 @@ DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) 
   o.synthetic->add_option("--train", o.synthetic_images.train, "Training images")->capture_default_str();
   o.synthetic->add_option("--valid", o.synthetic_images.valid, "Validation images")->capture_default_str();
   o.synthetic->add_option("--seed", o.synthetic_images.seed, "Another seed gives other images")->capture_default_str();
-  AddModelAndTokens();
-  for (CLI::App* kind : {o.text, o.images, o.synthetic, o.model, o.tokens}) {
+  AddOfModels();
+  for (CLI::App* kind : {o.text, o.images, o.synthetic, o.model, o.tokens, o.longbench}) {
     o.AddName(*kind);
     o.AddCommon(*kind);
   }
@@ -215,7 +220,7 @@ DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) 
   for (CLI::App* command : {o.ensure, o.list, o.check, o.remove, o.show}) o.AddCommon(*command);
 }
 
-void DataCommand::AddModelAndTokens() {
+void DataCommand::AddOfModels() {
   Options& o = *options_;
   o.model = o.import->add_subcommand("model", "A published LLaMA-type model, in a folder as Hugging Face keeps it");
   o.model->add_option("DIR", o.source_folder, "config.json, model.safetensors or its shards and, if it is there, tokenizer.model")->required();
@@ -229,6 +234,8 @@ void DataCommand::AddModelAndTokens() {
       ->delimiter(',')->expected(2)->type_name("A,B")->capture_default_str();
   o.tokens->add_option("--text-field", o.token_import.text_field, "Of a JSON line: where its text is")->capture_default_str();
   o.tokens->add_option("--vocabulary", o.token_import.vocabulary, "Ids of the models that shall read it [those of the tokenizer]");
+  o.longbench = o.import->add_subcommand("longbench", "LongBench's tasks in English and code, as they are published: TASK.jsonl");
+  o.longbench->add_option("DIR", o.source_folder, "The folder that its data was unpacked to; it may lack tasks")->required();
 }
 
 DataCommand::~DataCommand() = default;
@@ -242,6 +249,7 @@ absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
   }
   if (model->parsed()) return ImportModel();
   if (tokens->parsed()) return ImportTokens();
+  if (longbench->parsed()) return ImportLongBench();
   ASSIGN_OR_RETURN(const data::ShardImport shards, Shards());
   if (images->parsed()) {
     return data::ImportImages({.folder = folder, .name = name, .source = source_folder, .listing = images_import.listing, .shards = shards},
@@ -288,6 +296,15 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
   }
   data::ProgressBar progress;
   return data::ImportTokens(wanted, pieces.get(), progress);
+}
+
+absl::StatusOr<data::Manifest> DataCommand::Options::ImportLongBench() const {
+  data::LongBenchImport wanted{.folder = folder, .name = name, .source = source_folder, .tasks = {}};
+  for (const catalog::LongBenchTask& task : catalog::kLongBenchTasks) {
+    wanted.tasks.push_back({.name = std::string(task.name), .classes = task.metric == catalog::LongBenchMetric::kClassMatch});
+  }
+  data::ProgressBar progress;
+  return data::ImportLongBench(wanted, progress);
 }
 
 int DataCommand::Options::Ensure() const {

@@ -22,7 +22,7 @@ class DataCommand {
   int Run() const;
 
  private:
-  void AddModelAndTokens();
+  void AddOfModels();
 
   struct Options;
   std::unique_ptr<Options> options_;

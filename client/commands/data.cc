@@ -24,6 +24,7 @@ class Data final : public Command {
             "longreach data import text *.txt --name novels --split 80,10,10\n"
             "longreach data import model TinyLlama-1.1B --name tinyllama\n"
             "longreach data import tokens --test pg19/test --tokenizer tinyllama --name pg19\n"
+            "longreach data import longbench LongBench/data --name longbench\n"
             "longreach data ensure debian-text\n"
             "longreach data check"};
   }
@@ -60,7 +61,9 @@ class Data final : public Command {
     Value(tokens, "--split", "A,B", "Per cent of the tokens for training and test, from the front, cut between documents [90,10]");
     Value(tokens, "--text-field", "NAME", "Of a JSON line: where its text is [text]");
     Value(tokens, "--vocabulary", "N", "Ids of the models that shall read it [those of the tokenizer]");
-    for (CLI::App* kind : {&text, &images, &synthetic, &model, &tokens}) {
+    CLI::App& longbench = Add(import, "longbench", "LongBench's tasks in English and code, as they are published: TASK.jsonl");
+    Value(longbench, "DIR", "TEXT", "The folder that its data was unpacked to; it may lack tasks")->required();
+    for (CLI::App* kind : {&text, &images, &synthetic, &model, &tokens, &longbench}) {
       Value(*kind, "--name", "NAME", "The data set's name, as sweeps call it under 'data'")->required();
     }
 

@@ -12,6 +12,9 @@ inline constexpr int64_t kMaxAttentionValues = int64_t{1} << 26;
 inline constexpr int kLeastPasskeyBytes = 252;
 // Prompts at one length and depth.
 inline constexpr int kMaxPasskeyTests = 1000;
+// Tokens of a LongBench prompt without which nothing is left of a task, and beams that its answers are searched with.
+inline constexpr int kLeastLongBenchWindow = 16;
+inline constexpr int kMaxLongBenchBeams = 64;
 // Measurements of one metric that a job may have: more belong into a series file.
 inline constexpr int kMaxValuesOfMetric = 1000;
 

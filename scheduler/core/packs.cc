@@ -50,7 +50,8 @@ std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
     return abilities.build().empty() ? why : fmt::format("{}; its build is {}", why, abilities.build());
   }
   std::string why = MissingData(needs.data, needs.data_sha256, abilities);
-  return why.empty() ? MissingData(needs.model, needs.model_sha256, abilities) : why;
+  if (why.empty()) why = MissingData(needs.model, needs.model_sha256, abilities);
+  return why.empty() ? MissingData(needs.longbench, needs.longbench_sha256, abilities) : why;
 }
 
 bool ComesBefore(const GroupHead& a, const GroupHead& b) { return a.priority != b.priority ? a.priority > b.priority : a.first < b.first; }

@@ -24,6 +24,8 @@ struct Needs {
   std::string data_sha256 = {};  // What the store binds the name to; empty: nothing yet.
   std::string model = {};        // The same of the published model that it begins with.
   std::string model_sha256 = {};
+  std::string longbench = {};  // The same of the LongBench tasks that it is asked.
+  std::string longbench_sha256 = {};
 };
 
 // Why a worker cannot do such work, as a sentence's end ("has no task 'x'"); empty: it can.

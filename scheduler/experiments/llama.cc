@@ -9,6 +9,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/limits.h"
+#include "proto/catalog/longbench.h"
 #include "scheduler/experiments/data_kind.h"
 
 namespace longreach::experiments {
@@ -56,6 +57,8 @@ v1::JobSpec MakeDefaults() {
   evaluation.set_position_bins(0);
   evaluation.set_passkey_depths(10);
   evaluation.set_passkey_tests(10);
+  evaluation.set_longbench_beams(5);
+  evaluation.set_longbench_samples(0);
   return job;
 }
 
@@ -139,6 +142,44 @@ void CheckPasskeys(const v1::Evaluation& evaluation, Checks& checks) {
   checks.Range("evaluation.passkey_tests", evaluation.passkey_tests(), 1, catalog::kMaxPasskeyTests);
 }
 
+void CheckLongBench(const v1::Evaluation& evaluation, Checks& checks) {
+  if (evaluation.longbench().empty()) {
+    if (evaluation.has_longbench_window() || !evaluation.longbench_tasks().empty()) {
+      checks.Refuse("evaluation.longbench: is not given, and settings for it are\n  name the data set that 'longreach data import longbench' made");
+    }
+    return;
+  }
+  CheckDataName("evaluation.longbench", evaluation.longbench(), checks);
+  const std::vector<std::string> known = Names(catalog::kLongBenchTasks);
+  std::vector<std::string> seen;
+  for (const std::string& task : evaluation.longbench_tasks()) {
+    CheckWord("evaluation.longbench_tasks", task, known, checks);
+    if (std::ranges::find(seen, task) != seen.end()) checks.Refuse(fmt::format("evaluation.longbench_tasks: '{}' is there twice", task));
+    seen.push_back(task);
+  }
+  if (!evaluation.has_longbench_window()) {
+    checks.Refuse("evaluation.longbench_window: is not given\n  set the most tokens that a prompt may have, such as 3500 for a model of 4096");
+  }
+  checks.Range("evaluation.longbench_window", evaluation.longbench_window(), catalog::kLeastLongBenchWindow, kMaxSize);
+  checks.Range("evaluation.longbench_beams", evaluation.longbench_beams(), 1, catalog::kMaxLongBenchBeams);
+  checks.Range("evaluation.longbench_samples", evaluation.longbench_samples(), 0, kMaxSize);
+}
+
+// One list for each set of tasks: in the catalog's order, and none where all are meant.
+void CompleteLongBench(v1::Evaluation& evaluation) {
+  if (evaluation.longbench().empty()) {
+    evaluation.clear_longbench();
+    evaluation.clear_longbench_tasks();
+    evaluation.clear_longbench_window();
+    evaluation.clear_longbench_beams();
+    evaluation.clear_longbench_samples();
+    return;
+  }
+  auto& tasks = *evaluation.mutable_longbench_tasks();
+  std::ranges::sort(tasks, {}, [](const std::string& name) { return catalog::FindLongBenchTask(name); });
+  if (tasks.size() == static_cast<int>(catalog::kLongBenchTasks.size())) tasks.Clear();
+}
+
 void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
   const auto& lengths = evaluation.lengths();
   const int shortest = lengths.empty() ? 0 : *std::ranges::min_element(lengths);
@@ -155,6 +196,7 @@ void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
   }
   CheckScales(evaluation, checks);
   CheckPasskeys(evaluation, checks);
+  CheckLongBench(evaluation, checks);
   if (evaluation.dropout()) checks.Refuse("evaluation.dropout: true: this model has none\n  leave it out");
   if (!evaluation.attention_lengths().empty()) {
     checks.Refuse("evaluation.attention_lengths: this kind keeps no attention matrices\n  evaluation.position_bins measures their entropies");
@@ -170,7 +212,12 @@ void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
                                          : fmt::format("axes.task: '{}': the model of '{}' reads ids of its tokenizer\n  take the task 'tokens'", task,
                                                        model.folder()));
   }
-  if (model.folder().empty()) return;
+  if (model.folder().empty()) {
+    if (!sweep.evaluation().longbench().empty()) {
+      checks.Refuse("evaluation.longbench: its texts are for a published model and its tokenizer\n  set model.folder and the task 'tokens', or leave it out");
+    }
+    return;
+  }
   CheckDataName("model.folder", model.folder(), checks);
   const int given = model.has_layers() + model.has_embedding_dim() + model.has_heads() + model.has_kv_heads() + model.has_mlp_dim();
   if (given != 0 && given != 5) {
@@ -239,6 +286,7 @@ class LlamaKind final : public DataKind {
       job.mutable_evaluation()->clear_passkey_depths();
       job.mutable_evaluation()->clear_passkey_tests();
     }
+    CompleteLongBench(*job.mutable_evaluation());
     // A bound inside of the forward pass is part of the model, trained or not.
     if (training.trainable() != "head_scales" && training.scale_bound() != "relu") training.clear_scale_bound();
     if (training.trainable() != "head_scales" || training.scale_bound() != "clamp") training.clear_scale_lower_bound();
@@ -259,6 +307,7 @@ class LlamaKind final : public DataKind {
     const v1::Evaluation& evaluation = job.evaluation();
     const double prompts = static_cast<double>(evaluation.passkey_depths()) * evaluation.passkey_tests();
     for (const int length : evaluation.passkey_lengths()) cost.flops += prompts * ForwardFlops(job.model(), length);
+    cost.flops += LongBenchFlops(job);
     return cost;
   }
 
@@ -325,6 +374,23 @@ class LlamaKind final : public DataKind {
     cost.memory_bytes = MemoryBytes(all, tunes ? scales : 0);
     const bool others = std::ranges::any_of(job.inputs(), [](const v1::JobInput& input) { return input.name() == "weights"; });
     cost.checkpoint_bytes = CheckpointBytes(job.model().folder().empty() || others ? all : scales, tunes ? scales : 0);
+  }
+
+  // As if every prompt filled its window and every answer had all of its tokens.
+  double LongBenchFlops(const v1::JobSpec& job) const {
+    const v1::Evaluation& evaluation = job.evaluation();
+    if (evaluation.longbench().empty()) return 0;
+    const int window = evaluation.longbench_window();
+    const double prompt = ForwardFlops(job.model(), window);
+    double flops = 0;
+    for (const catalog::LongBenchTask& task : catalog::kLongBenchTasks) {
+      const auto& tasks = evaluation.longbench_tasks();
+      if (!tasks.empty() && std::ranges::find(tasks, task.name) == tasks.end()) continue;
+      const int samples = evaluation.longbench_samples() > 0 ? std::min(evaluation.longbench_samples(), task.samples) : task.samples;
+      const double answer = ForwardFlops(job.model(), window + task.most_new_tokens) - prompt;
+      flops += samples * (prompt + evaluation.longbench_beams() * answer);
+    }
+    return flops;
   }
 
   static double Vocabulary(const v1::Model& model) { return model.folder().empty() ? kBytes : kTokens; }

@@ -139,7 +139,12 @@ void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& check
         std::pair("evaluation.attention_scales", !evaluation.attention_scales().empty()),
         std::pair("evaluation.passkey_lengths", !evaluation.passkey_lengths().empty()),
         std::pair("evaluation.passkey_depths", evaluation.has_passkey_depths()),
-        std::pair("evaluation.passkey_tests", evaluation.has_passkey_tests())}) {
+        std::pair("evaluation.passkey_tests", evaluation.has_passkey_tests()),
+        std::pair("evaluation.longbench", evaluation.has_longbench()),
+        std::pair("evaluation.longbench_tasks", !evaluation.longbench_tasks().empty()),
+        std::pair("evaluation.longbench_window", evaluation.has_longbench_window()),
+        std::pair("evaluation.longbench_beams", evaluation.has_longbench_beams()),
+        std::pair("evaluation.longbench_samples", evaluation.has_longbench_samples())}) {
     if (is_set) checks.Refuse(fmt::format("{}: is a setting of the kind 'llama', not of '{}'\n  leave it out", field, kind));
   }
 }

@@ -88,6 +88,9 @@ absl::Status AddData(sql::Connection& db, const store::Requirement& requirement,
   if (!names.model.empty()) {
     ASSIGN_OR_RETURN(*lease.mutable_model(), DataOf(db, names.model));
   }
+  if (!names.longbench.empty()) {
+    ASSIGN_OR_RETURN(*lease.mutable_longbench(), DataOf(db, names.longbench));
+  }
   return absl::OkStatus();
 }
 

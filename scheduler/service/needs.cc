@@ -1,5 +1,8 @@
 #include "scheduler/service/needs.h"
 
+#include <vector>
+
+#include "proto/base/text.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -14,12 +17,19 @@ absl::StatusOr<std::string> BytesOf(sql::Connection& db, const std::string& name
 
 }  // namespace
 
-std::string JoinDataSets(const DataSetNames& names) { return names.model.empty() ? names.corpus : names.corpus + " " + names.model; }
+std::string JoinDataSets(const DataSetNames& names) {
+  std::string data = names.corpus;
+  for (const std::string& more : {names.model, names.longbench}) {
+    if (more.empty()) break;
+    data += " " + more;
+  }
+  return data;
+}
 
 DataSetNames SplitDataSets(std::string_view data) {
-  const size_t blank = data.find(' ');
-  if (blank == std::string_view::npos) return {.corpus = std::string(data), .model = ""};
-  return {.corpus = std::string(data.substr(0, blank)), .model = std::string(data.substr(blank + 1))};
+  const std::vector<std::string> names = Split(data, ' ');
+  const auto at = [&names](size_t i) { return i < names.size() ? names[i] : std::string(); };
+  return {.corpus = at(0), .model = at(1), .longbench = at(2)};
 }
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement) {
@@ -31,9 +41,11 @@ absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requiremen
                     .encoding_revision = requirement.encoding_revision,
                     .model_revision = requirement.model_revision,
                     .data = names.corpus,
-                    .model = names.model};
+                    .model = names.model,
+                    .longbench = names.longbench};
   ASSIGN_OR_RETURN(needs.data_sha256, BytesOf(db, needs.data));
   ASSIGN_OR_RETURN(needs.model_sha256, BytesOf(db, needs.model));
+  ASSIGN_OR_RETURN(needs.longbench_sha256, BytesOf(db, needs.longbench));
   return needs;
 }
 

@@ -14,9 +14,10 @@ namespace longreach::service {
 // The data sets that a job reads, by name; empty: none.
 struct DataSetNames {
   std::string corpus;
-  std::string model;  // That it begins with.
+  std::string model = {};      // That it begins with.
+  std::string longbench = {};  // Whose tasks a model is asked: never without one.
 };
-// As one text, which a requirement has under `data`: the corpus and, where there is one, a blank and the model. No name has a blank in
+// As one text, which a requirement has under `data`: the names with a blank between them, those that there are. No name has a blank in
 // it.
 std::string JoinDataSets(const DataSetNames& names);
 DataSetNames SplitDataSets(std::string_view data);

@@ -18,7 +18,7 @@ store::NewJob ToNewJob(const experiments::ExpandedJob& job) {
   row.requirement.encoding = job.spec.encoding();
   row.requirement.encoding_revision = job.spec.revisions().encoding();
   row.requirement.model_revision = job.spec.revisions().model();
-  row.requirement.data = JoinDataSets({.corpus = job.spec.data(), .model = job.spec.model().folder()});
+  row.requirement.data = JoinDataSets({.corpus = job.spec.data(), .model = job.spec.model().folder(), .longbench = job.spec.evaluation().longbench()});
   row.randomized = job.spec.randomized();
   row.learning_rate = job.spec.learning_rate();
   row.seed = job.spec.seed();

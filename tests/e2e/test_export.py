@@ -137,7 +137,7 @@ evaluation: {lengths: 16, examples: 2}
     assert ended.code == 0, ended
     ended = run_cli(home, "run", home.path / "pieces.yaml", "--store", home.path / "export.db", "--threads", "1")
     assert ended.code == 0, ended
-    (job,) = query(home.path / "export.db", "SELECT id FROM jobs WHERE data = 'text-pieces'")[0]
+    (job,) = query(home.path / "export.db", "SELECT id FROM jobs ORDER BY num DESC LIMIT 1")[0]
     assert export(home, job, tmp_path / "pieces").code == 0
     assert (tmp_path / "pieces/tokenizer.model").read_bytes() == TOKENIZER.read_bytes()
 

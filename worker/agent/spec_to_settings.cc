@@ -148,6 +148,11 @@ PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
   to.passkey_lengths.assign(from.passkey_lengths().begin(), from.passkey_lengths().end());
   LONGREACH_TAKE(to, from, passkey_depths);
   LONGREACH_TAKE(to, from, passkey_tests);
+  to.longbench = from.longbench();
+  to.longbench_tasks.assign(from.longbench_tasks().begin(), from.longbench_tasks().end());
+  LONGREACH_TAKE(to, from, longbench_window);
+  LONGREACH_TAKE(to, from, longbench_beams);
+  LONGREACH_TAKE(to, from, longbench_samples);
   return to;
 }
 
@@ -209,7 +214,10 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
   request.threads = start.threads();
   request.cuda = start.cuda();
   request.checkpoint_every_s = start.checkpoint_every_s();
-  request.data = {.folder = start.data_folder(), .sha256 = start.data_sha256(), .model_sha256 = start.model_sha256()};
+  request.data = {.folder = start.data_folder(),
+                  .sha256 = start.data_sha256(),
+                  .model_sha256 = start.model_sha256(),
+                  .longbench_sha256 = start.longbench_sha256()};
   return request;
 }
 

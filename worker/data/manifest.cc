@@ -193,6 +193,14 @@ absl::Status ParseModel(Fields& fields, Manifest& manifest) {
   return absl::OkStatus();
 }
 
+absl::Status ParseLongBench(Fields& fields, Manifest& manifest) {
+  manifest.samples = fields.Integer("samples", 1, kMaxBytes);
+  manifest.skipped = fields.Strings("skipped");
+  RETURN_IF_ERROR(fields.status());
+  if (manifest.files.empty()) return Bad("files", "there is none");
+  return absl::OkStatus();
+}
+
 absl::Status ParseFiles(Fields& fields, Manifest& manifest) {
   const Json* files = fields.Array("files");
   RETURN_IF_ERROR(fields.status());
@@ -228,6 +236,7 @@ std::string_view Word(Kind kind) {
     case Kind::kImages: return "images";
     case Kind::kTokens: return "tokens";
     case Kind::kModel: return "model";
+    case Kind::kLongBench: return "longbench";
   }
   return "";
 }
@@ -249,6 +258,8 @@ std::string Manifest::Identity() const {
     for (const ByteRange& range : {train, test}) text += fmt::format("range {} {}\n", range.begin, range.end);
   } else if (kind == Kind::kModel) {
     text += fmt::format("positions {}\n", nope ? "none" : "rope");
+  } else if (kind == Kind::kLongBench) {
+    text += fmt::format("samples {}\n", samples);
   } else {
     text += fmt::format("fit {}\n", fit);
     for (const std::string& one : classes) text += fmt::format("class {}\n", one);
@@ -283,6 +294,9 @@ std::string ToJson(const Manifest& manifest) {
   } else if (manifest.kind == Kind::kModel) {
     json["description"] = manifest.description;
     json["positions"] = manifest.nope ? "none" : "rope";
+  } else if (manifest.kind == Kind::kLongBench) {
+    json["samples"] = manifest.samples;
+    json["skipped"] = manifest.skipped;
   } else {
     Json sizes = Json::array();
     for (const ImageSize& size : manifest.sizes) sizes.push_back({{"rows", size.rows}, {"cols", size.cols}});
@@ -329,8 +343,11 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view text) {
   } else if (kind == Word(Kind::kModel)) {
     manifest.kind = Kind::kModel;
     RETURN_IF_ERROR(ParseModel(fields, manifest));
+  } else if (kind == Word(Kind::kLongBench)) {
+    manifest.kind = Kind::kLongBench;
+    RETURN_IF_ERROR(ParseLongBench(fields, manifest));
   } else {
-    return Bad("kind", fmt::format("'{}' is none of images, model, text and tokens", kind));
+    return Bad("kind", fmt::format("'{}' is none of images, longbench, model, text and tokens", kind));
   }
   if (sha256 != manifest.Identity()) return Bad("sha256", "not that of the content: the manifest was changed");
   return manifest;

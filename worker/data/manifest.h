@@ -11,8 +11,8 @@
 
 namespace longreach::data {
 
-enum class Kind { kText, kImages, kTokens, kModel };
-std::string_view Word(Kind kind);  // "text", "images", "tokens", "model".
+enum class Kind { kText, kImages, kTokens, kModel, kLongBench };
+std::string_view Word(Kind kind);  // "text", "images", "tokens", "model", "longbench".
 
 // Bytes of a corpus, or documents: [begin, end).
 struct ByteRange {
@@ -48,6 +48,9 @@ struct Manifest {
   // A model: how its folder is described, and whether it has no positions, which its config.json may not say.
   std::string description;
   bool nope = false;
+
+  // LongBench (longbench.h): of all tasks, each of which is a file.
+  int64_t samples = 0;
 
   // Images.
   std::vector<std::string> classes;

@@ -42,6 +42,7 @@ absl::StatusOr<PackResult> Session::Run() {
   RETURN_IF_ERROR(TrainSteps());
   if (!stop_) RETURN_IF_ERROR(EvaluateLengths());
   if (!stop_) RETURN_IF_ERROR(EvaluatePasskeys());
+  if (!stop_) RETURN_IF_ERROR(EvaluateLongBench());
   return stop_ ? StopHere() : Finish();
 }
 
@@ -66,6 +67,9 @@ absl::Status Session::Prepare() {
     const int threads = request_.threads > 0 ? request_.threads : AvailableThreads();
     RETURN_IF_ERROR(CheckMemory(request_.settings, static_cast<int>(request_.members.size()), threads,
                                 DescribeMachine(request_.cuda).memory_bytes));
+  }
+  if (!request_.settings.evaluation.longbench.empty()) {
+    ASSIGN_OR_RETURN(longbench_, LongBenchStudy::Of(request_, request_.threads));
   }
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
   // What cannot be asked in the end is said before anything is trained.
@@ -206,6 +210,29 @@ absl::Status Session::EvaluatePasskeys() {
   return absl::OkStatus();
 }
 
+absl::Status Session::EvaluateLongBench() {
+  while (longbench_ && state_.samples_done < longbench_->samples()) {
+    Poll();
+    if (stop_ || !state_.AnyLive()) return absl::OkStatus();
+    std::vector<double> scores(state_.members.size(), 0);
+    try {
+      for (size_t m = 0; m < scores.size(); ++m) {
+        if (!state_.members[m].live) continue;
+        ASSIGN_OR_RETURN(scores[m], longbench_->Score(state_.parameters[static_cast<int64_t>(m)], state_.samples_done, [this] { GoOnTesting(); }));
+      }
+    } catch (const Stopped&) {
+      return absl::OkStatus();
+    }
+    for (size_t m = 0; m < scores.size(); ++m) {
+      if (state_.members[m].live) state_.members[m].longbench.push_back(scores[m]);
+    }
+    ++state_.samples_done;
+    Report(Progress::Phase::kEvaluating);
+    CheckpointIfDue();
+  }
+  return absl::OkStatus();
+}
+
 std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
   const PositionUse use = engine_->model().encoding().Use();
   std::vector<TestResult> results(state_.members.size());
@@ -316,9 +343,9 @@ std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) cons
     of_metric[0].value /= static_cast<double>(lengths.size());
     all.insert(all.end(), of_metric.begin(), of_metric.end());
   }
-  if (!passkeys_) return all;
-  const std::vector<Measurement> retrieved = passkeys_->Measurements(member.passkey);
-  all.insert(all.end(), retrieved.begin(), retrieved.end());
+  const auto add = [&all](const std::vector<Measurement>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  if (passkeys_) add(passkeys_->Measurements(member.passkey));
+  if (longbench_) add(longbench_->Measurements(member.longbench));
   return all;
 }
 
@@ -345,6 +372,7 @@ void Session::Report(Progress::Phase phase, std::vector<LossPoint> points) {
                         .steps_per_second = steps_per_second_,
                         .lengths_done = state_.lengths_done,
                         .passkey_cells_done = state_.cells_done,
+                        .longbench_samples_done = state_.samples_done,
                         .points = std::move(points)});
 }
 
@@ -367,9 +395,10 @@ void Session::CheckpointIfDue() {
 }
 
 absl::Status Session::Checkpoint() {
-  // While it is tested a pack stays at its last step: then the lengths and cells done are in the name too.
+  // While it is tested a pack stays at its last step: then the lengths, cells and samples done are in the name too.
   std::string tested = state_.lengths_done > 0 ? Text("-", state_.lengths_done) : "";
   if (state_.cells_done > 0) tested += Text("-", state_.cells_done);
+  if (state_.samples_done > 0) tested += Text("-s", state_.samples_done);
   const std::filesystem::path file =
       request_.folder / Text("checkpoint-", state_.step, tested, ".safetensors");
   Report(Progress::Phase::kWriting);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "worker/trainer/engine/engine.h"
+#include "worker/trainer/llama/longbench_study.h"
 #include "worker/trainer/llama/passkey_study.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/train.h"
@@ -30,6 +31,8 @@ class Session {
   std::optional<std::vector<TestResult>> EvaluateLength(int length);
   // After the lengths: passkey retrieval, cell by cell.
   absl::Status EvaluatePasskeys();
+  // And LongBench, sample by sample.
+  absl::Status EvaluateLongBench();
   absl::StatusOr<PackResult> StopHere();
   absl::StatusOr<PackResult> Finish();
   // Each member's learning rate of the next update.
@@ -63,6 +66,7 @@ class Session {
   std::unique_ptr<StepEngine> engine_;
   PackState state_;
   std::optional<PasskeyStudy> passkeys_;  // Once they are asked for.
+  std::unique_ptr<LongBenchStudy> longbench_;  // Where it is.
   bool stop_ = false;
   double steps_per_second_ = 0;
   Clock::time_point speed_since_;

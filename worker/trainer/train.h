@@ -89,6 +89,11 @@ struct PackSettings {
     std::vector<int> passkey_lengths = {};      // Ascending.
     int passkey_depths = 10;
     int passkey_tests = 10;
+    std::string longbench = {};                     // Name of the data set; empty: none.
+    std::vector<std::string> longbench_tasks = {};  // In the catalog's order; none: all of them.
+    int longbench_window = 0;
+    int longbench_beams = 5;
+    int longbench_samples = 0;
   } evaluation;
 };
 
@@ -103,6 +108,7 @@ struct DataSource {
   std::filesystem::path folder;   // The machine's data folder; empty: the usual one (worker/data/data_folder.h).
   std::string sha256;             // The identity that the job asks for; empty: any.
   std::string model_sha256 = {};  // The same of settings.model.folder.
+  std::string longbench_sha256 = {};  // And of settings.evaluation.longbench.
 };
 
 // One job of the pack.
@@ -123,7 +129,7 @@ struct PackRequest {
   PackSettings settings;
   std::vector<Member> members;        // 1 to kMaxPack.
   std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
-  DataSource data;                    // Of settings.data and settings.model.folder.
+  DataSource data;                    // Of settings.data, settings.model.folder and settings.evaluation.longbench.
   int threads = 0;                    // 0: all cores.
   bool cuda = false;                  // The plugin must have been loaded (LoadCudaPlugin) and a device found.
   double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.
@@ -141,9 +147,10 @@ struct Progress {
   enum class Phase { kStarting, kTraining, kEvaluating, kWriting } phase = Phase::kStarting;
   int step = 0;  // Updates done.
   double steps_per_second = 0;
-  // Evaluated lengths, and cells of passkey retrieval.
+  // Evaluated lengths, cells of passkey retrieval, and samples of LongBench.
   int lengths_done = 0;
   int passkey_cells_done = 0;
+  int longbench_samples_done = 0;
   // New points, at most 1000 per member over a whole run; a function of the job alone. When all is done, all
   // of them again.
   std::vector<LossPoint> points;

@@ -90,6 +90,14 @@ TEST(AbilitiesTest, TheModelThatAJobBeginsWithIsADataSetToo) {
   EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has other bytes under the data set 'tinyllama'"));
   needs.model_sha256 = "ddddeeeeffff";
   EXPECT_EQ(WhyUnable(needs, abilities), "");
+  // And the tasks that it is asked.
+  needs.longbench = "bench";
+  EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has no data set 'bench'"));
+  v1::DataSet& bench = *abilities.add_data_sets();
+  bench.set_name("bench");
+  bench.set_sha256("111122223333");
+  needs.longbench_sha256 = "111122223333";
+  EXPECT_EQ(WhyUnable(needs, abilities), "");
 }
 
 TEST(NextInLineTest, GoesByPriorityThenBySubmission) {

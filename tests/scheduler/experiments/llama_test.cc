@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "proto/catalog/longbench.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/experiments/registry.h"
 #include "tests/scheduler/experiments/expanded.h"
@@ -286,6 +287,77 @@ TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
   language.mutable_axes()->set_task(0, "enwik8");
   language.mutable_evaluation()->add_passkey_lengths(512);
   EXPECT_THAT(Refused(language), HasSubstr("evaluation.passkey_lengths: is a setting of the kind 'llama'"));
+}
+
+TEST(LlamaKindTest, LongBenchIsAskedOfAPublishedModel) {
+  v1::SweepSpec sweep = Folder();
+  const std::string without = IdOf(sweep);
+  EXPECT_FALSE(JobOf(sweep).evaluation().has_longbench_beams());
+  // What nothing is done with makes no other job.
+  sweep.mutable_evaluation()->set_longbench_beams(1);
+  EXPECT_EQ(IdOf(sweep), without);
+
+  sweep = Folder();
+  sweep.mutable_evaluation()->set_longbench("bench");
+  sweep.mutable_evaluation()->set_longbench_window(3500);
+  const std::string all = IdOf(sweep);
+  EXPECT_NE(all, without);
+  const v1::JobSpec job = JobOf(sweep);
+  EXPECT_EQ(job.evaluation().longbench_beams(), 5);
+  EXPECT_EQ(job.evaluation().longbench_samples(), 0);
+  // One job for a set of tasks, in whatever order they are written.
+  v1::SweepSpec named = sweep;
+  for (const catalog::LongBenchTask& task : catalog::kLongBenchTasks) named.mutable_evaluation()->add_longbench_tasks(std::string(task.name));
+  EXPECT_EQ(IdOf(named), all);
+  named.mutable_evaluation()->clear_longbench_tasks();
+  for (const char* task : {"lcc", "qasper"}) named.mutable_evaluation()->add_longbench_tasks(task);
+  EXPECT_THAT(JobOf(named).evaluation().longbench_tasks(), testing::ElementsAre("qasper", "lcc"));
+
+  // Reading 200 + 500 prompts of 3500 tokens, and answering with five beams, of a model whose sizes are known.
+  v1::Model& model = *named.mutable_model();
+  model.set_layers(22);
+  model.set_embedding_dim(2048);
+  model.set_heads(32);
+  model.set_kv_heads(4);
+  model.set_mlp_dim(5632);
+  v1::SweepSpec untested = named;
+  untested.clear_evaluation();
+  const double flops = FindKind("llama")->CostOf(JobOf(named)).flops - FindKind("llama")->CostOf(JobOf(untested)).flops;
+  const double tokens = 700.0 * 3500 + 5 * (200.0 * 128 + 500 * 64);
+  EXPECT_GT(flops, tokens * 2 * 1.03e9);
+  EXPECT_LT(flops, tokens * 2 * 1.3e9);
+}
+
+TEST(LlamaKindTest, LongBenchRefusesWhatCannotBeAsked) {
+  const auto refused = [](const std::function<void(v1::SweepSpec&, v1::Evaluation&)>& change) {
+    v1::SweepSpec sweep = Folder();
+    sweep.mutable_evaluation()->set_longbench("bench");
+    sweep.mutable_evaluation()->set_longbench_window(3500);
+    change(sweep, *sweep.mutable_evaluation());
+    return Refused(sweep);
+  };
+  EXPECT_THAT(refused([](auto&, auto& e) { e.add_longbench_tasks("qaspr"); }), HasSubstr("did you mean 'qasper'?"));
+  EXPECT_THAT(refused([](auto&, auto& e) {
+                e.add_longbench_tasks("lcc");
+                e.add_longbench_tasks("lcc");
+              }),
+              HasSubstr("evaluation.longbench_tasks: 'lcc' is there twice"));
+  EXPECT_THAT(refused([](auto&, auto& e) { e.clear_longbench_window(); }), HasSubstr("evaluation.longbench_window: is not given"));
+  EXPECT_THAT(refused([](auto&, auto& e) { e.set_longbench_window(15); }), HasSubstr("evaluation.longbench_window: 15 is below 16"));
+  EXPECT_THAT(refused([](auto&, auto& e) { e.set_longbench_beams(65); }), HasSubstr("evaluation.longbench_beams: 65 is above 64"));
+  EXPECT_THAT(refused([](auto&, auto& e) { e.set_longbench_samples(-1); }), HasSubstr("evaluation.longbench_samples: -1 is below 0"));
+  EXPECT_THAT(refused([](auto&, auto& e) { e.set_longbench("a b"); }), HasSubstr("evaluation.longbench: 'a b' cannot be a data set's name"));
+  EXPECT_THAT(refused([](auto&, auto& e) { e.clear_longbench(); }), HasSubstr("evaluation.longbench: is not given, and settings for it are"));
+  EXPECT_THAT(refused([](auto& s, auto&) {
+                s.mutable_model()->clear_folder();
+                s.mutable_axes()->set_task(0, "bytes");
+              }),
+              HasSubstr("evaluation.longbench: its texts are for a published model"));
+  v1::SweepSpec language = Sweep();
+  language.set_experiment("language");
+  language.mutable_axes()->set_task(0, "enwik8");
+  language.mutable_evaluation()->set_longbench("bench");
+  EXPECT_THAT(Refused(language), HasSubstr("evaluation.longbench: is a setting of the kind 'llama'"));
 }
 
 TEST(LlamaKindTest, AMeasuredScaleComesFromAJobThatTriesScales) {

@@ -80,12 +80,14 @@ TEST_F(EngineDataTest, AJobWaitsForAWorkerThatHasItsData) {
   EXPECT_EQ(lease.data().bytes(), 1000);
 }
 
-TEST_F(EngineDataTest, AJobThatBeginsWithAModelGoesToAWorkerThatHasBoth) {
+TEST_F(EngineDataTest, AJobGoesToAWorkerThatHasItsModelAndTheTasksOfLongBenchToo) {
   v1::SweepSpec spec = Novels();
   spec.set_experiment("llama");
   spec.mutable_axes()->set_task(0, "tokens");
   spec.mutable_model()->set_folder("tinyllama");
   spec.mutable_training()->set_steps(0);
+  spec.mutable_evaluation()->set_longbench("bench");
+  spec.mutable_evaluation()->set_longbench_window(3500);
   Submit(spec);
   const auto reader_of_tokens = [&](const std::string& id) {
     TestWorker worker = Worker(id);
@@ -101,14 +103,21 @@ TEST_F(EngineDataTest, AJobThatBeginsWithAModelGoesToAWorkerThatHasBoth) {
   EXPECT_TRUE(without.Sync().leases().empty());
   EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data set 'tinyllama'"), std::string::npos) << Explained(Job());
 
+  Announce(without, "tinyllama", 'b');
+  EXPECT_TRUE(without.Sync().leases().empty());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data set 'bench'"), std::string::npos) << Explained(Job());
+
   TestWorker with = reader_of_tokens("with");
   Announce(with, "novels", 'a');
   Announce(with, "tinyllama", 'b');
+  Announce(with, "bench", 'c');
   const v1::Lease lease = with.Take();
   EXPECT_EQ(lease.data().name(), "novels");
   EXPECT_EQ(lease.data().sha256(), std::string(64, 'a'));
   EXPECT_EQ(lease.model().name(), "tinyllama");
   EXPECT_EQ(lease.model().sha256(), std::string(64, 'b'));
+  EXPECT_EQ(lease.longbench().name(), "bench");
+  EXPECT_EQ(lease.longbench().sha256(), std::string(64, 'c'));
 }
 
 TEST_F(EngineDataTest, AnImportWhileTheWorkerWaitsBringsTheJob) {

@@ -61,8 +61,18 @@ Manifest Model() {
   return manifest;
 }
 
+Manifest LongBench() {
+  Manifest manifest;
+  manifest.name = "longbench";
+  manifest.kind = Kind::kLongBench;
+  manifest.files = {{"qasper.jsonl", 900, std::string(64, 'b')}, {"lcc.jsonl", 100, std::string(64, 'c')}};
+  manifest.samples = 700;
+  manifest.skipped = {"vcsum.jsonl: in Chinese"};
+  return manifest;
+}
+
 TEST(ManifestTest, ReadsWhatWasWritten) {
-  for (const Manifest& manifest : {Text(), Images(), Tokens(), Model()}) {
+  for (const Manifest& manifest : {Text(), Images(), Tokens(), Model(), LongBench()}) {
     ASSERT_OK_AND_ASSIGN(const Manifest read, ParseManifest(ToJson(manifest)));
     EXPECT_EQ(read.Identity(), manifest.Identity());
     EXPECT_EQ(read.name, manifest.name);
@@ -87,6 +97,15 @@ TEST(ManifestTest, TokensAndModelsAreTheirFilesAndHowTheyAreRead) {
   Manifest other = Tokens();
   other.vocabulary = 31'999;
   EXPECT_NE(other.Identity(), Tokens().Identity());
+}
+
+TEST(ManifestTest, RefusesTasksWithoutSamplesOrFiles) {
+  Manifest manifest = LongBench();
+  manifest.samples = 0;
+  EXPECT_EQ(std::string(ParseManifest(ToJson(manifest)).status().message()), "samples: not a whole number from 1 to 1125899906842624");
+  manifest = LongBench();
+  manifest.files.clear();
+  EXPECT_EQ(std::string(ParseManifest(ToJson(manifest)).status().message()), "files: there is none");
 }
 
 TEST(ManifestTest, RefusesTokensThatAreNotInTheirFiles) {

@@ -209,6 +209,13 @@ static std::string PasskeySettings(const PackSettings::Evaluation& evaluation) {
               "\npasskey_tests=", evaluation.passkey_tests, "\n");
 }
 
+static std::string LongBenchSettings(const PackSettings::Evaluation& evaluation) {
+  if (evaluation.longbench.empty()) return "";
+  return Text("longbench=", evaluation.longbench, "\nlongbench_tasks=", Join(evaluation.longbench_tasks, ","),
+              "\nlongbench_window=", evaluation.longbench_window, "\nlongbench_beams=", evaluation.longbench_beams,
+              "\nlongbench_samples=", evaluation.longbench_samples, "\n");
+}
+
 std::string SettingsHash(const PackSettings& s) {
   std::vector<std::string> training, testing;
   for (const int n : s.training.lengths) training.push_back(std::to_string(n));
@@ -226,7 +233,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
       "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s),
-      PasskeySettings(s.evaluation)));
+      PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw, int64_t first_trained) {
@@ -253,8 +260,9 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   parts.AddBuffer("adam_m/", layout, state.moment1, scales_alone);
   parts.AddBuffer("adam_v/", layout, state.moment2, scales_alone);
   std::vector<int32_t> flags;
-  std::vector<double> loss_sum, curve, accuracy, loss, passkey;
-  const size_t lengths = static_cast<size_t>(state.lengths_done), cells = static_cast<size_t>(state.cells_done);
+  std::vector<double> loss_sum, curve, accuracy, loss, passkey, longbench;
+  const size_t lengths = static_cast<size_t>(state.lengths_done), cells = static_cast<size_t>(state.cells_done),
+               samples = static_cast<size_t>(state.samples_done);
   size_t curve_row = 0;
   for (const MemberState& member : state.members) curve_row = std::max(curve_row, member.curve.size());
   for (const MemberState& member : state.members) {
@@ -268,6 +276,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
       loss.push_back(i < member.loss.size() ? member.loss[i] : 0);
     }
     for (size_t i = 0; i < cells; ++i) passkey.push_back(i < member.passkey.size() ? member.passkey[i] : 0);
+    for (size_t i = 0; i < samples; ++i) longbench.push_back(i < member.longbench.size() ? member.longbench[i] : 0);
   }
   parts.AddValues("member/flags", "I32", {state.size(), kCheckpointFlags}, flags);
   parts.AddValues("member/loss_sum", "F64", {state.size()}, loss_sum);
@@ -276,6 +285,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
   parts.AddValues("test/loss", "F64", {state.size(), state.lengths_done}, loss);
   // Files of jobs without such tests stay as they were before there could be any.
   if (cells > 0) parts.AddValues("test/passkey", "F64", {state.size(), state.cells_done}, passkey);
+  if (samples > 0) parts.AddValues("test/longbench", "F64", {state.size(), state.samples_done}, longbench);
   return Write(file, "checkpoint", settings, members, state, parts);
 }
 
@@ -331,6 +341,7 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
     state.step = point.step;
     state.lengths_done = point.lengths_done;
     state.cells_done = point.cells_done;
+    state.samples_done = point.samples_done;
     state.loss_updates = chosen[0]->loss_updates;
     return;
   }

@@ -31,13 +31,16 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
   ASSIGN_OR_RETURN(const std::vector<double> accuracy, file.Doubles("test/accuracy"));
   ASSIGN_OR_RETURN(const std::vector<double> loss, file.Doubles("test/loss"));
   ASSIGN_OR_RETURN(const std::vector<double> curve, file.Doubles("member/curve"));
-  std::vector<double> passkey;
+  std::vector<double> passkey, longbench;
   if (file.Find("test/passkey") != nullptr) {
     ASSIGN_OR_RETURN(passkey, file.Doubles("test/passkey"));
   }
+  if (file.Find("test/longbench") != nullptr) {
+    ASSIGN_OR_RETURN(longbench, file.Doubles("test/longbench"));
+  }
   if (flags.size() != jobs.size() * kCheckpointFlags || loss_sum.size() != jobs.size() ||
       accuracy.size() % jobs.size() != 0 || loss.size() != accuracy.size() ||
-      curve.size() % jobs.size() != 0 || passkey.size() % jobs.size() != 0) {
+      curve.size() % jobs.size() != 0 || passkey.size() % jobs.size() != 0 || longbench.size() % jobs.size() != 0) {
     return refuse("its tensors do not fit each other");
   }
   const auto flag = flags.begin() + static_cast<std::ptrdiff_t>(m * kCheckpointFlags);
@@ -47,7 +50,8 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
   }
   if (flag[1] != 0) return refuse(Text("job ", job, " had been dropped from this pack"));
   const auto curve_begin = curve.begin() + static_cast<std::ptrdiff_t>(m * curve_row);
-  const size_t lengths = accuracy.size() / jobs.size(), cells = passkey.size() / jobs.size();
+  const size_t lengths = accuracy.size() / jobs.size(), cells = passkey.size() / jobs.size(),
+               samples = longbench.size() / jobs.size();
   const auto of_member = [m](const std::vector<double>& values, size_t row) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(m * row);
     return std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(row));
@@ -56,7 +60,8 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
                          .member = member,
                          .point = {.step = static_cast<int>(*step),
                                    .lengths_done = static_cast<int>(lengths),
-                                   .cells_done = static_cast<int>(cells)},
+                                   .cells_done = static_cast<int>(cells),
+                                   .samples_done = static_cast<int>(samples)},
                          .loss_updates = static_cast<int>(*loss_updates),
                          .state = {}};
   found.state = {.live = flag[0] != 0,
@@ -67,7 +72,8 @@ absl::StatusOr<MemberCheckpoint> ReadMemberCheckpoint(const SafetensorsFile& fil
                  .curve = {curve_begin, curve_begin + flag[4]},
                  .accuracy = of_member(accuracy, lengths),
                  .loss = of_member(loss, lengths),
-                 .passkey = of_member(passkey, cells)};
+                 .passkey = of_member(passkey, cells),
+                 .longbench = of_member(longbench, samples)};
   return found;
 }
 

@@ -19,6 +19,7 @@ struct CheckpointPoint {
   int step = 0;
   int lengths_done = 0;
   int cells_done = 0;
+  int samples_done = 0;
 
   auto operator<=>(const CheckpointPoint&) const = default;
 };

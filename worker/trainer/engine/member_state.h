@@ -18,6 +18,8 @@ struct MemberState {
   std::vector<double> loss;
   // By cell of passkey retrieval, as far as evaluated.
   std::vector<double> passkey;
+  // By sample of LongBench, as far as evaluated.
+  std::vector<double> longbench;
 };
 
 }  // namespace longreach::trainer

@@ -20,6 +20,7 @@ struct PackState {
   int loss_updates = 0;   // Updates behind loss_sum, the same for all members.
   int lengths_done = 0;   // Test lengths evaluated.
   int cells_done = 0;     // After them: cells of passkey retrieval.
+  int samples_done = 0;   // After them: samples of LongBench.
 
   int64_t size() const { return static_cast<int64_t>(members.size()); }
   bool AnyLive() const {

@@ -129,7 +129,7 @@ absl::StatusOr<ExportedModel> Export(const ExportRequest& request) {
   RETURN_IF_ERROR(WriteLlama(folder.path(), model));
   ExportedModel exported{.step = member.step, .scales = model.head_factors.defined() ? factors.numel() : 0, .nope = model.config.nope,
                          .files = {"config.json", "model.safetensors"}};
-  const std::filesystem::path tokenizer = PlaceOfPublished(pack) / kTokenizer;
+  const std::filesystem::path tokenizer = DataSetPlace(pack, pack.settings.model.folder) / kTokenizer;
   std::error_code error;
   if (published && std::filesystem::exists(tokenizer, error)) {
     ASSIGN_OR_RETURN(const std::string bytes, data::ReadFile(tokenizer, kMaxTokenizer));

@@ -23,6 +23,12 @@ struct Candidate {
 
 bool Ends(const GenerationRule& rule, int64_t token) { return std::ranges::find(rule.eos, token) != rule.eos.end(); }
 
+// Takes EOS away from what a sequence may go on with.
+template <typename Number>
+void Forbid(const std::vector<int64_t>& eos, std::vector<Number>& scores) {
+  for (const int64_t token : eos) scores[static_cast<size_t>(token)] = -std::numeric_limits<Number>::infinity();
+}
+
 std::vector<double> LogSoftmax(const std::vector<float>& logits) {
   const double largest = *std::ranges::max_element(logits);
   double sum = 0;
@@ -33,11 +39,13 @@ std::vector<double> LogSoftmax(const std::vector<float>& logits) {
   return result;
 }
 
-// The best `count` continuations of all beams, best first.
-std::vector<Candidate> Best(const std::vector<std::vector<float>>& logits, const std::vector<Beam>& beams, size_t count) {
+// The best `count` continuations of all beams, best first; none by the tokens `forbidden`.
+std::vector<Candidate> Best(const std::vector<std::vector<float>>& logits, const std::vector<Beam>& beams, size_t count,
+                            const std::vector<int64_t>& forbidden) {
   std::vector<Candidate> all;
   for (size_t beam = 0; beam < beams.size(); ++beam) {
-    const std::vector<double> log_p = LogSoftmax(logits[beam]);
+    std::vector<double> log_p = LogSoftmax(logits[beam]);
+    Forbid(forbidden, log_p);
     for (size_t token = 0; token < log_p.size(); ++token) {
       all.push_back({beam, static_cast<int64_t>(token), beams[beam].score + log_p[token]});
     }
@@ -60,7 +68,8 @@ Generated Greedy(Continuation& model, const Tokens& prompt, const GenerationRule
   std::vector<Tokens> sequence = {prompt};
   std::vector<int64_t> parents;
   for (int64_t step = 0; step < rule.most_new_tokens; ++step) {
-    const std::vector<float> logits = model.Next(sequence, parents)[0];
+    std::vector<float> logits = model.Next(sequence, parents)[0];
+    if (step < rule.least_new_tokens) Forbid(rule.eos, logits);
     parents = {0};
     const auto best = std::ranges::max_element(logits);
     float second = -std::numeric_limits<float>::infinity();
@@ -85,12 +94,13 @@ Generated BeamSearch(Continuation& model, const Tokens& prompt, const Generation
     for (const Beam& beam : running) sequences.push_back(beam.tokens);
     // Enough that as many go on as there are beams, even if each of them could end in every way.
     const std::vector<Candidate> best = Best(model.Next(sequences, parents), running,
-        std::max<size_t>(2, 1 + rule.eos.size()) * beams);
+        std::max<size_t>(2, 1 + rule.eos.size()) * beams, length <= rule.least_new_tokens ? rule.eos : std::vector<int64_t>{});
     const double divisor = std::pow(static_cast<double>(length), rule.length_penalty);
     std::vector<Beam> next;
     parents.clear();
     for (size_t rank = 0; rank < best.size(); ++rank) {
       const Candidate& candidate = best[rank];
+      if (std::isinf(candidate.score)) break;  // Forbidden ones come last.
       Beam beam{running[candidate.beam].tokens, candidate.score};
       beam.tokens.push_back(candidate.token);
       if (length == rule.most_new_tokens || Ends(rule, candidate.token)) {

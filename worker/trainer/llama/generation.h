@@ -22,6 +22,7 @@ struct GenerationRule {
   int64_t beams = 1;  // 1: greedy.
   int64_t most_new_tokens = 0;
   std::vector<int64_t> eos = {};  // Any of these ends a sequence. None: all have most_new_tokens.
+  int64_t least_new_tokens = 0;  // No EOS among the first so many.
   double length_penalty = 1;  // Beams: a sum of log p is divided by the number of new tokens to this power.
 };
 

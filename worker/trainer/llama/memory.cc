@@ -77,6 +77,12 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
     const double prompts = length < kSharedPasskeyLength ? std::min(threads, settings.evaluation.passkey_tests) : 1;
     add("evaluation.passkey_lengths", length, prompts * (TestFloats(settings.model, length) + length * CacheFloats(settings.model)));
   }
+  if (!settings.evaluation.longbench.empty()) {
+    // One prompt at a time; the beams of its answer have keys and values of their own.
+    const int window = settings.evaluation.longbench_window;
+    add("evaluation.longbench_window", window,
+        TestFloats(settings.model, window) + static_cast<double>(settings.evaluation.longbench_beams) * window * CacheFloats(settings.model));
+  }
   return most;
 }
 

@@ -39,14 +39,14 @@ absl::Status CheckPositions(const PackSettings& settings, const LlamaConfig& con
 
 }  // namespace
 
-std::filesystem::path PlaceOfPublished(const PackRequest& request) {
-  return (request.data.folder.empty() ? data::DefaultDataFolder() : request.data.folder) / request.settings.model.folder;
+std::filesystem::path DataSetPlace(const PackRequest& request, const std::string& name) {
+  return (request.data.folder.empty() ? data::DefaultDataFolder() : request.data.folder) / name;
 }
 
 absl::Status ReadPublished(PackRequest& request) {
   PackSettings::Model& model = request.settings.model;
   if (model.folder.empty()) return absl::OkStatus();
-  const std::filesystem::path place = PlaceOfPublished(request);
+  const std::filesystem::path place = DataSetPlace(request, model.folder);
   ASSIGN_OR_RETURN(const data::Manifest manifest,
                    data::ReadDataSet(place.parent_path(), model.folder, request.data.model_sha256, data::Kind::kModel));
   ASSIGN_OR_RETURN(LlamaConfig config, ReadLlamaConfig(place));
@@ -71,10 +71,10 @@ absl::Status ReadPublished(PackRequest& request) {
 }
 
 absl::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> PublishedTokenizer(const PackRequest& request) {
-  const std::shared_ptr<const LlamaConfig>& config = request.settings.model.config;
-  if (!config) return nullptr;
+  const PackSettings::Model& model = request.settings.model;
+  if (!model.config) return nullptr;
   ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer,
-                   tokenizer::TokenizerOfFolder(PlaceOfPublished(request), {.vocabulary = config->vocabulary, .bos = config->bos}));
+                   tokenizer::TokenizerOfFolder(DataSetPlace(request, model.folder), {.vocabulary = model.config->vocabulary, .bos = model.config->bos}));
   return tokenizer;
 }
 
@@ -83,7 +83,8 @@ absl::Status LoadPublished(const PackRequest& request, const ParameterLayout& la
   const Parameter& scales = *layout.Find("attn.scales");
   for (size_t m = 0; m < request.members.size(); ++m) {
     const Tensor row = state.parameters[static_cast<int64_t>(m)];
-    ASSIGN_OR_RETURN(const Tensor factors, LoadLlamaInto(PlaceOfPublished(request), *request.settings.model.config, ViewParameters(layout, row)));
+    ASSIGN_OR_RETURN(const Tensor factors, LoadLlamaInto(DataSetPlace(request, request.settings.model.folder), *request.settings.model.config,
+                                                         ViewParameters(layout, row)));
     Tensor own = row.narrow(0, scales.offset, scales.size);
     if (factors.defined()) {
       own.copy_(factors.flatten());

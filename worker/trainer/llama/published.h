@@ -10,8 +10,8 @@
 
 namespace longreach::trainer {
 
-// Where the folder of settings.model.folder lies on this machine.
-std::filesystem::path PlaceOfPublished(const PackRequest& request);
+// Where a data set of that name lies for these jobs.
+std::filesystem::path DataSetPlace(const PackRequest& request, const std::string& name);
 
 // Fills in what the settings leave to model.folder; nothing where there is none. The settings have been validated.
 // NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS: the data set cannot be used. INVALID_ARGUMENT: sizes that are not the folder's, an encoding

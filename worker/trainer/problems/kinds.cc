@@ -6,6 +6,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/limits.h"
+#include "proto/catalog/longbench.h"
 
 namespace longreach::trainer {
 
@@ -100,6 +101,28 @@ absl::Status ValidatePasskeys(const PackSettings::Evaluation& tests) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateLongBench(const PackSettings& settings) {
+  const PackSettings::Evaluation& tests = settings.evaluation;
+  const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
+  if (tests.longbench.empty()) return absl::OkStatus();
+  if (settings.model.folder.empty()) return refuse("evaluation.longbench: '", tests.longbench, "' is for a published model, and model.folder is empty");
+  const catalog::LongBenchTask* before = nullptr;
+  for (const std::string& name : tests.longbench_tasks) {
+    const catalog::LongBenchTask* const task = catalog::FindLongBenchTask(name);
+    if (task == nullptr) return refuse("evaluation.longbench_tasks: '", name, "' is no task of LongBench");
+    if (before != nullptr && task <= before) return refuse("evaluation.longbench_tasks: '", name, "' does not follow '", before->name, "'");
+    before = task;
+  }
+  if (tests.longbench_window < catalog::kLeastLongBenchWindow || tests.longbench_window > kMaxDataLength) {
+    return refuse("evaluation.longbench_window: ", tests.longbench_window, " is not in ", catalog::kLeastLongBenchWindow, "..", kMaxDataLength);
+  }
+  if (tests.longbench_beams < 1 || tests.longbench_beams > catalog::kMaxLongBenchBeams) {
+    return refuse("evaluation.longbench_beams: ", tests.longbench_beams, " is not in 1..", catalog::kMaxLongBenchBeams);
+  }
+  if (tests.longbench_samples < 0) return refuse("evaluation.longbench_samples: ", tests.longbench_samples, " is below 0");
+  return absl::OkStatus();
+}
+
 // Sizes that settings give; those of a folder's config.json are checked when it is read.
 absl::Status ValidateLlamaSizes(const PackSettings::Model& model) {
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
@@ -119,9 +142,6 @@ absl::Status ValidateLlamaTask(const PackSettings& settings) {
   if (tokens && !folder) return absl::InvalidArgumentError("model.folder: is empty, and the task 'tokens' is for a published model");
   if (!tokens && folder) {
     return absl::InvalidArgumentError(Text("task: '", settings.task, "' does not go with model.folder '", settings.model.folder, "', which reads tokens"));
-  }
-  if (tokens && !settings.evaluation.passkey_lengths.empty()) {
-    return absl::InvalidArgumentError("evaluation.passkey_lengths: passkeys are asked for in bytes, not in tokens");
   }
   return absl::OkStatus();
 }
@@ -167,6 +187,7 @@ absl::Status ValidateLlama(const PackSettings& settings) {
     return refuse("evaluation.attention_scales: need evaluation.position_bins, in which the best one is found");
   }
   RETURN_IF_ERROR(ValidatePasskeys(tests));
+  RETURN_IF_ERROR(ValidateLongBench(settings));
   if (!tests.attention_lengths.empty()) return refuse("evaluation.attention_lengths: experiment 'llama' keeps no attention matrices");
   return absl::OkStatus();
 }

@@ -66,6 +66,16 @@ TEST(GenerationTest, AnEosEndsASequence) {
   EXPECT_NEAR(searched.score, std::log(0.59), 1e-6);
 }
 
+TEST(GenerationTest, NoEosComesBeforeTheLeastTokens) {
+  Chain greedy = Fork(), beams = Fork();
+
+  // From 2 all but surely to 0, which ends nothing before its time.
+  EXPECT_THAT(Greedy(greedy, {2}, {.most_new_tokens = 9, .eos = {0}, .least_new_tokens = 1}).tokens, ElementsAre(1, 0));
+  const Generated searched = BeamSearch(beams, {2}, {.beams = 2, .most_new_tokens = 9, .eos = {0}, .least_new_tokens = 1});
+  EXPECT_THAT(searched.tokens, ElementsAre(2, 0));
+  EXPECT_NEAR(searched.score, std::log(0.01 * 0.98) / 2, 1e-6);
+}
+
 TEST(HeadScalesTest, TheRateWarmsUpFromZeroAndFallsToAShare) {
   const HeadScaleSettings settings;  // The paper's: 200 steps, 20 of them warm-up.
 

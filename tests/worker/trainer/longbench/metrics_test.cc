@@ -55,14 +55,14 @@ TEST(LongBenchTest, SimilarityRoundsHalvesToEvenAndEqualTextsAreOne) {
 }
 
 TEST(LongBenchTest, EveryTaskHasItsScore) {
-  EXPECT_EQ(Tasks().size(), 16u);
-  EXPECT_EQ(FindTask("lcc")->metric, Metric::kCodeSimilarity);
-  EXPECT_EQ(FindTask("longest"), nullptr);
+  EXPECT_EQ(catalog::kLongBenchTasks.size(), 16u);
+  EXPECT_EQ(catalog::FindLongBenchTask("lcc")->metric, Metric::kCodeSimilarity);
+  EXPECT_EQ(catalog::FindLongBenchTask("longest"), nullptr);
   const std::vector<std::string> answers = {"Bern", "Paris"};
-  EXPECT_DOUBLE_EQ(Score(*FindTask("hotpotqa"), "Paris", answers, {}), 1);
+  EXPECT_DOUBLE_EQ(Score(*catalog::FindLongBenchTask("hotpotqa"), "Paris", answers, {}), 1);
   // Of these three only the first line counts.
-  EXPECT_DOUBLE_EQ(Score(*FindTask("triviaqa"), "\nRome\nParis", answers, {}), 0);
-  EXPECT_GT(Score(*FindTask("hotpotqa"), "\nRome\nParis", answers, {}), 0);
+  EXPECT_DOUBLE_EQ(Score(*catalog::FindLongBenchTask("triviaqa"), "\nRome\nParis", answers, {}), 0);
+  EXPECT_GT(Score(*catalog::FindLongBenchTask("hotpotqa"), "\nRome\nParis", answers, {}), 0);
 }
 
 }  // namespace

@@ -1,0 +1,170 @@
+// Jobs that ask a published model the tasks of LongBench: stopped at any sample, on any number of threads, and what is refused.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "tests/worker/trainer/llama/tiny.h"
+#include "tests/worker/trainer/pack_fixture.h"
+#include "worker/data/import_longbench.h"
+#include "worker/data/import_model.h"
+#include "worker/data/import_tokens.h"
+#include "worker/tokenizer/sentence_pieces.h"
+#include "worker/trainer/llama/memory.h"
+#include "worker/trainer/llama/published.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+using testing::HasSubstr;
+
+class LongBenchJobTest : public PackTest {
+ protected:
+  static constexpr int kSamples = 4;  // Two of each task.
+
+  void SetUp() override {
+    PackTest::SetUp();
+    LlamaConfig config = TinyConfig();
+    config.vocabulary = 900;
+    Publish("model", TinyModel(config), true);
+    Publish("wordless", TinyModel(config), false);
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "The grass is green and the sky was blue. ";
+    std::ofstream(Folder("texts") / "one.txt") << text;
+    const auto pieces = tokenizer::SentencePieces::Start(LONGREACH_GOLDEN_TOKENIZER);
+    ASSERT_TRUE(pieces.ok()) << pieces.status();
+    const auto corpus = data::ImportTokens({.folder = Folder("data"), .name = "corpus", .test_sources = {Folder("texts")}}, pieces->get(), quiet_);
+    ASSERT_TRUE(corpus.ok()) << corpus.status();
+    // Two prompts that lose their middle, and two that do not.
+    Write("trec", R"("Number", "Person")", text);
+    Write("passage_count", "", text);
+    const auto bench = data::ImportLongBench(
+        {.folder = Folder("data"), .name = "bench", .source = Folder("LongBench"), .tasks = {{"trec", true}, {"passage_count", false}}}, quiet_);
+    ASSERT_TRUE(bench.ok()) << bench.status();
+    ASSERT_EQ(bench->samples, kSamples);
+  }
+
+  void Publish(const std::string& name, const LlamaModel& model, bool tokenizer) {
+    const std::filesystem::path source = Folder("published") / name;
+    ASSERT_TRUE(WriteLlama(source, model).ok());
+    if (tokenizer) std::filesystem::copy_file(LONGREACH_GOLDEN_TOKENIZER, source / "tokenizer.model");
+    const absl::StatusOr<ModelFolder> checked = CheckModelFolder(source);
+    ASSERT_TRUE(checked.ok()) << checked.status();
+    const auto made = data::ImportModel({.folder = Folder("data"), .name = name, .source = source, .files = checked->files,
+                                         .description = checked->description}, quiet_);
+    ASSERT_TRUE(made.ok()) << made.status();
+  }
+  void Write(const std::string& task, const std::string& classes, const std::string& text) {
+    std::ofstream file(Folder("LongBench") / (task + ".jsonl"));
+    for (const std::string& context : {text, text.substr(0, 90)}) {
+      file << R"({"input": "How many?", "context": ")" << context << R"(", "answers": ["3", "e"], "all_classes": [)" << classes << "]}\n";
+    }
+  }
+
+  PackRequest RequestOf(const std::string& folder, int beams = 2) {
+    PackSettings settings;
+    settings.experiment = "llama";
+    settings.task = "tokens";
+    settings.data = "corpus";
+    settings.encoding = "rope";
+    settings.model = {.layers = 0, .embedding_dim = 0, .heads = 0, .mlp_dim = 0, .dropout = 0, .kv_heads = 0, .rope_theta = 0, .folder = "model"};
+    settings.training.steps = 0;
+    settings.evaluation = {.lengths = {12}, .examples = 2, .longbench = "bench", .longbench_tasks = {"trec", "passage_count"},
+                           .longbench_window = 120, .longbench_beams = beams};
+    PackRequest request = Request(settings, 1, folder);
+    request.data.folder = Folder("data");
+    return request;
+  }
+  PackResult Run(const PackRequest& request) {
+    RecordingObserver observer;
+    absl::StatusOr<PackResult> result = Train(request, observer);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *std::move(result) : PackResult{};
+  }
+
+  data::NoProgress quiet_;
+};
+
+TEST_F(LongBenchJobTest, ScoresAreMeasuredByTaskAndOverAll) {
+  const PackResult result = Run(RequestOf("all"));
+  std::map<std::string, double> scores;
+  for (const Measurement& one : result.results.at(0).measurements) {
+    if (one.metric == "longbench" && one.length == 0) scores[one.slice] = one.value;
+  }
+  ASSERT_EQ(scores.size(), 3u);
+  EXPECT_DOUBLE_EQ(scores.at(""), (scores.at("longbench_task=trec") + scores.at("longbench_task=passage_count")) / 2);
+}
+
+TEST_F(LongBenchJobTest, AStopRepeatsNoFinishedSampleAndChangesNoBit) {
+  const PackResult whole = Run(RequestOf("whole"));
+  for (int done = 0; done < kSamples; ++done) {
+    RecordingObserver stopping;
+    stopping.wish = [&](const Progress& progress) {
+      return Observer::Wish{.stop = progress.lengths_done == 1 && progress.longbench_samples_done == done, .dropped = {}};
+    };
+    PackRequest request = RequestOf("stopped" + std::to_string(done));
+    const absl::StatusOr<PackResult> stopped = Train(request, stopping);
+    ASSERT_TRUE(stopped.ok() && stopped->stopped) << stopped.status();
+
+    request.folder = Folder("resumed" + std::to_string(done));
+    request.members[0].checkpoints = {{stopping.checkpoints.back(), 0}};
+    int least = kSamples;
+    RecordingObserver resuming;
+    resuming.wish = [&](const Progress& progress) {
+      if (progress.phase == Progress::Phase::kEvaluating) least = std::min(least, progress.longbench_samples_done);
+      return Observer::Wish{};
+    };
+    const absl::StatusOr<PackResult> resumed = Train(request, resuming);
+    ASSERT_TRUE(resumed.ok()) << resumed.status();
+    EXPECT_EQ(least, done);
+    ExpectSameMeasurements(resumed->results.at(0), whole.results.at(0));
+  }
+}
+
+TEST_F(LongBenchJobTest, BitsDependOnNoThreadAndSignsOfLifeComeWithEveryToken) {
+  PackRequest one = RequestOf("one"), three = RequestOf("three");
+  one.threads = 1;
+  three.threads = 3;
+  int signs = 0;
+  RecordingObserver observer;
+  observer.wish = [&](const Progress& progress) {
+    signs += progress.lengths_done == 1 && progress.longbench_samples_done == 0;
+    return Observer::Wish{};
+  };
+  const absl::StatusOr<PackResult> first = Train(one, observer);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ExpectSameMeasurements(Run(three).results.at(0), first->results.at(0));
+  // The first answer has 64 tokens at most, if not one of its beams ended before.
+  EXPECT_GT(signs, 20);
+}
+
+TEST_F(LongBenchJobTest, WhatCannotBeAskedIsRefusedBeforeAnythingIsComputed) {
+  const auto refusal = [&](const std::function<void(PackRequest&)>& change) {
+    PackRequest request = RequestOf("refused");
+    change(request);
+    RecordingObserver observer;
+    const absl::Status status = Train(request, observer).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(observer.last.lengths_done, 0);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_tasks = {"qasper", "trec"}; }), HasSubstr("the data set 'bench' has no qasper"));
+  EXPECT_THAT(refusal([](PackRequest& r) { r.settings.model.folder = "wordless"; }), HasSubstr("tokenizer.model"));
+  EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench = "corpus"; }), HasSubstr("'longbench' is needed"));
+  EXPECT_THAT(refusal([](PackRequest& r) { r.data.longbench_sha256 = std::string(64, '0'); }), HasSubstr("has other bytes"));
+  EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_tasks = {"passage_count", "trec"}; }), HasSubstr("'trec' does not follow 'passage_count'"));
+  EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_tasks = {"gossip"}; }), HasSubstr("'gossip' is no task of LongBench"));
+  EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_window = 15; }), HasSubstr("evaluation.longbench_window: 15 is not in 16.."));
+  EXPECT_THAT(refusal([](PackRequest& r) { r.settings.evaluation.longbench_beams = 0; }), HasSubstr("evaluation.longbench_beams: 0 is not in 1..64"));
+
+  PackRequest large = RequestOf("large", 5);
+  ASSERT_TRUE(ReadPublished(large).ok());
+  large.settings.evaluation.longbench_window = 1 << 20;
+  EXPECT_THAT(std::string(CheckMemory(large.settings, 1, 1, 1e6).message()), HasSubstr("evaluation.longbench_window: 1048576 takes at least "));
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer
