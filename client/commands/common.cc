@@ -71,17 +71,35 @@ void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) {
       ->check(WhyNoText);
 }
 
-absl::StatusOr<SweepFile> SpecArguments::Load() const {
-  ASSIGN_OR_RETURN(SweepFile file, LoadSweep(spec));
-  RETURN_IF_ERROR(ApplyOverrides(overrides, file.spec));
-  RETURN_IF_ERROR(CheckSize(file.spec));
-  return file;
+absl::StatusOr<std::vector<LoadedSweep>> SpecArguments::Load() const {
+  ASSIGN_OR_RETURN(std::vector<LoadedSweep> sweeps, LoadSweeps(*this));
+  for (const LoadedSweep& one : sweeps) RETURN_IF_ERROR(CheckSize(one.file.spec));
+  return sweeps;
 }
 
-std::string SpecArguments::CommandLine() const {
-  std::string line = ShellWord(spec);
-  for (const std::string& one : overrides) line += " --set " + ShellWord(one);
+std::string CommandLine(const SweepSource& source) {
+  std::string line = ShellWord(source.spec);
+  for (const std::string& one : source.overrides) line += " --set " + ShellWord(one);
   return line;
+}
+
+void PartsOutput::Add(const std::string& sweep, const std::string& key, const google::protobuf::Message& message) {
+  if (several_) return Add({{"sweep", JsonText(sweep)}, {key, JsonOf(message)}});
+  session_.out() << JsonDocument(message);
+}
+
+void PartsOutput::Add(const Members& members) {
+  if (!several_) {
+    session_.out() << JsonDocument(members);
+    return;
+  }
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : members) texts.push_back(JsonText(name) + ":" + value);
+  parts_.push_back("{" + Join(texts, ",") + "}");
+}
+
+void PartsOutput::Finish() {
+  if (several_) session_.out() << JsonDocument({{"parts", "[" + Join(parts_, ",") + "]"}});
 }
 
 std::string WhyNoText(const std::string& word) {
@@ -246,10 +264,26 @@ absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::st
 }
 
 v1::TableSpec TableOfPreset(const std::string& sweep_name) {
-  const catalog::File* preset = catalog::FindPreset(sweep_name);
-  if (preset == nullptr) return {};
-  absl::StatusOr<SweepFile> file = ReadSweepFile(preset->text, sweep_name);
-  return file.ok() ? std::move(file)->table : v1::TableSpec();
+  if (const catalog::File* preset = catalog::FindPreset(sweep_name); preset != nullptr) {
+    absl::StatusOr<SweepFile> file = ReadSweepFile(preset->text, sweep_name);
+    return file.ok() ? std::move(file)->table : v1::TableSpec();
+  }
+  for (const catalog::File& preset : catalog::Presets()) {
+    for (const LoadedSweep& part : PartsOfPreset(std::string(preset.name))) {
+      if (part.file.spec.name() == sweep_name) return part.file.table;
+    }
+  }
+  return {};
+}
+
+std::vector<LoadedSweep> PartsOfPreset(const std::string& name) {
+  const catalog::File* preset = catalog::FindPreset(name);
+  // Most have none, and reading a long one takes milliseconds.
+  if (preset == nullptr || preset->text.find("\nparts:") == std::string_view::npos) return {};
+  const absl::StatusOr<SweepFile> file = ReadSweepFile(preset->text, name);
+  if (!file.ok() || file->parts.empty()) return {};
+  absl::StatusOr<std::vector<LoadedSweep>> parts = LoadSweeps({.spec = name, .overrides = {}});
+  return parts.ok() ? *std::move(parts) : std::vector<LoadedSweep>();
 }
 
 void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {

@@ -16,14 +16,32 @@
 namespace longreach::client {
 
 // SPEC and --set: what `run`, `plan` and `submit` take.
-struct SpecArguments {
-  std::string spec;
-  std::vector<std::string> overrides;
-
+struct SpecArguments : SweepSource {
   void AddTo(CLI::App& app);
-  absl::StatusOr<SweepFile> Load() const;
-  // "table-b1 --set training.steps=2", for the shell: what to type to get the same again.
-  std::string CommandLine() const;
+  // One sweep, or the parts of one.
+  absl::StatusOr<std::vector<LoadedSweep>> Load() const;
+};
+
+// "table-b1 --set training.steps=2", for the shell: what to type to get the same again.
+std::string CommandLine(const SweepSource& source);
+
+// What a command says of each of several sweeps: as JSON in one document, {"parts": [...]}, where there are several.
+class PartsOutput {
+ public:
+  // `several` is whether the user named a sweep of parts.
+  PartsOutput(Session& session, bool several) : session_(session), several_(several) {}
+  // Members of a JSON object, whose values are JSON already.
+  using Members = std::vector<std::pair<std::string, std::string>>;
+  // A message is a document of its own where there is one sweep alone, and under `key` beside the sweep's name where there are more.
+  void Add(const std::string& sweep, const std::string& key, const google::protobuf::Message& message);
+  void Add(const Members& members);
+  // After the last one.
+  void Finish();
+
+ private:
+  Session& session_;
+  bool several_;
+  std::vector<std::string> parts_;
 };
 
 inline constexpr std::string_view kSpecDetails =
@@ -76,7 +94,10 @@ absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
 // The newest state of a sweep.
 absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep);
 
-// How to print a sweep of this name: the preset's table, if there is a preset of that name.
+// The parts of the preset of that name; none: it has none, or there is no such preset.
+std::vector<LoadedSweep> PartsOfPreset(const std::string& name);
+
+// How to print a sweep of this name: the preset's table, if there is a preset of that name, or part of one.
 v1::TableSpec TableOfPreset(const std::string& sweep_name);
 
 // Fills in what a table leaves open: rows task, columns encoding, accuracy over all lengths, maximum, gain,

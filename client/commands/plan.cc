@@ -38,23 +38,38 @@ class PlanCommand final : public Command {
   void AddOptions(CLI::App& app) override { spec_.AddTo(app); }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(const SweepFile file, spec_.Load());
+    ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(Connection * connection,
                      session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
-    v1::SubmitSweepRequest request;
-    *request.mutable_spec() = file.spec;
-    request.set_dry_run(true);
-    ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
-                     connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
-    const v1::Plan& plan = response.plan();
+    PartsOutput json(session, sweeps.size() > 1);
+    for (const LoadedSweep& one : sweeps) {
+      v1::SubmitSweepRequest request;
+      *request.mutable_spec() = one.file.spec;
+      request.set_dry_run(true);
+      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
+                       connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+      const std::string& name = one.file.spec.name().empty() ? one.source.spec : one.file.spec.name();
+      if (session.json()) {
+        json.Add(name, "plan", response.plan());
+      } else {
+        Print(session.out(), name, response.plan());
+      }
+    }
     if (session.json()) {
-      session.out() << JsonDocument(plan);
+      json.Finish();
       return kDone;
     }
-    std::ostream& out = session.out();
-    out << fmt::format(
-        "{}: {}, {} done, {} to run\n", Printable(file.spec.name().empty() ? spec_.spec : file.spec.name()),
-        Count(plan.jobs(), "job"), Thousands(plan.done()), Thousands(int64_t{plan.jobs()} - plan.done()));
+    if (sweeps.size() > 1) session.Say("each plan counts the jobs that it shares with others; they are done once");
+    session.Say(fmt::format(
+        "nothing was changed; 'longreach run {}' runs it here, 'longreach submit' hands it to a scheduler",
+        CommandLine(spec_)));
+    return kDone;
+  }
+
+ private:
+  static void Print(std::ostream& out, const std::string& name, const v1::Plan& plan) {
+    out << fmt::format("{}: {}, {} done, {} to run\n", Printable(name), Count(plan.jobs(), "job"), Thousands(plan.done()),
+                       Thousands(int64_t{plan.jobs()} - plan.done()));
     if (plan.prerequisites() > 0) {
       out << fmt::format("  prerequisites  {} outside of the sweep, {} done\n", Count(plan.prerequisites(), "job"),
                          Thousands(plan.prerequisites_done()));
@@ -65,13 +80,8 @@ class PlanCommand final : public Command {
                        HumanBytes(plan.pack_memory_bytes()));
     out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));
     out << fmt::format("  time           {}\n", TimeText(plan));
-    session.Say(fmt::format(
-        "nothing was changed; 'longreach run {}' runs it here, 'longreach submit' hands it to a scheduler",
-        spec_.CommandLine()));
-    return kDone;
   }
 
- private:
   SpecArguments spec_;
 };
 

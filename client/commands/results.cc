@@ -24,7 +24,8 @@ class Results final : public Command {
             "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
             "head, depth, attention_scale ('longreach job JOB' shows slices).\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
-            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
+            "SWEEP is a sweep's id, the beginning of one, its name, or 'last'; or a preset of several parts ('nope-tinyllama'),\n"
+            "whose tables are printed one after the other.",
         .examples =
             "longreach results table-b1 --published\n"
             "longreach results last --rows encoding --columns learning_rate --aggregate mean\n"
@@ -55,11 +56,46 @@ class Results final : public Command {
     std::optional<SweepFile> layout;
     if (!table_of_.empty()) {
       ASSIGN_OR_RETURN(layout, LoadSweep(table_of_));
+      if (!layout->parts.empty()) {
+        return UsageError(fmt::format("--table: '{}' has parts, and no table of its own", Printable(table_of_)), "name the part whose table is meant");
+      }
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    const std::vector<LoadedSweep> parts = PartsOfPreset(sweep_);
+    PartsOutput json(session, !parts.empty());
+    if (parts.empty()) {
+      ASSIGN_OR_RETURN(const v1::Sweep sweep, Find(*connection, sweep_));
+      RETURN_IF_ERROR(Print(session, *connection, sweep, layout, json));
+      return kDone;
+    }
+    int printed = 0;
+    for (const LoadedSweep& part : parts) {
+      const std::string& name = part.file.spec.name();
+      const absl::StatusOr<v1::Sweep> sweep = Find(*connection, name);
+      if (sweep.status().code() == absl::StatusCode::kNotFound) {
+        session.Say(fmt::format("{} has not been submitted", name));
+        continue;
+      }
+      RETURN_IF_ERROR(sweep.status());
+      if (printed++ > 0 && !session.json()) session.out() << "\n";
+      RETURN_IF_ERROR(Print(session, *connection, *sweep, layout, json));
+    }
+    if (printed == 0) {
+      return Error(absl::StatusCode::kNotFound, fmt::format("no part of '{}' has been submitted", sweep_),
+                   fmt::format("'longreach submit {}' submits all of them", sweep_));
+    }
+    if (session.json()) json.Finish();
+    return kDone;
+  }
+
+ private:
+  static absl::StatusOr<v1::Sweep> Find(Connection& connection, const std::string& name) {
     v1::GetSweepRequest request;
-    request.set_sweep(sweep_);
-    ASSIGN_OR_RETURN(const v1::Sweep sweep, connection->Call(&Connection::Stub::GetSweep, request));
+    request.set_sweep(name);
+    return connection.Call(&Connection::Stub::GetSweep, request);
+  }
+
+  absl::Status Print(Session& session, Connection& connection, const v1::Sweep& sweep, const std::optional<SweepFile>& layout, PartsOutput& json) {
     v1::TableSpec table = layout.has_value() ? layout->table : TableOfPreset(sweep.name());
     RETURN_IF_ERROR(Override(table));
     CompleteTable(sweep.name(), table);
@@ -67,13 +103,16 @@ class Results final : public Command {
       session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
                               Printable(sweep.name())));
     }
-    ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(*connection, sweep.id(), table));
-    session.out() << RenderResults(measured, table, session.settings().format,
-                                   {.published = published_, .color = session.settings().color_out});
-    return kDone;
+    ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(connection, sweep.id(), table));
+    if (session.json()) {
+      json.Add(sweep.name(), "table", measured);
+    } else {
+      session.out() << RenderResults(measured, table, session.settings().format,
+                                     {.published = published_, .color = session.settings().color_out});
+    }
+    return absl::OkStatus();
   }
 
- private:
   absl::Status CheckChoices() const {
     const std::vector<std::string>& axes = catalog::TableAxes();
     RETURN_IF_ERROR(CheckChoice("--rows", rows_, axes));

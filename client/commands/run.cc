@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "client/commands/common.h"
 #include "client/commands/outcome.h"
 #include "client/interrupt.h"
@@ -39,33 +41,37 @@ class RunCommand final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(file_, spec_.Load());
+    ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate, /*embed_by_default=*/true));
-    SweepRun run(session, *connection, file_.spec, worker_options_, "longreach run " + spec_.CommandLine());
-    ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
-    if (ended.has_value()) return *ended;
-    const v1::Sweep& sweep = run.sweep();
-    RETURN_IF_ERROR(PrintResults(session, *connection, sweep));
-    const int code = ReportOutcome(session, *connection, sweep);
-    session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()), WhereFlags(session)));
+    PartsOutput json(session, sweeps.size() > 1);
+    int code = kDone;
+    for (const LoadedSweep& one : sweeps) {
+      SweepRun run(session, *connection, one.file.spec, worker_options_, "longreach run " + CommandLine(spec_));
+      ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
+      if (ended.has_value()) return *ended;
+      const v1::Sweep& sweep = run.sweep();
+      RETURN_IF_ERROR(PrintResults(session, *connection, one.file, sweep, json));
+      code = std::max(code, ReportOutcome(session, *connection, sweep));
+      session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()), WhereFlags(session)));
+    }
+    if (session.json()) json.Finish();
     return code;
   }
 
  private:
-  absl::Status PrintResults(Session& session, Connection& connection, const v1::Sweep& sweep);
+  absl::Status PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& json);
 
   SpecArguments spec_;
   bool published_ = false;
   WorkerOptions worker_options_;
-  SweepFile file_;
 };
 
-absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const v1::Sweep& sweep) {
-  v1::TableSpec table = file_.has_table ? file_.table : TableOfPreset(sweep.name());
+absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& json) {
+  v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
   CompleteTable(sweep.name(), table);
   ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(connection, sweep.id(), table));
   if (session.json()) {
-    session.out() << JsonDocument({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
+    json.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
   } else {
     session.out() << RenderResults(measured, table, session.settings().format,
                                    {.published = published_, .color = session.settings().color_out});

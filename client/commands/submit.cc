@@ -27,36 +27,42 @@ class Submit final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(const SweepFile file, spec_.Load());
+    ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate));
-    v1::SubmitSweepRequest request;
-    *request.mutable_spec() = file.spec;
-    if (priority_.has_value()) request.set_priority(*priority_);
-    ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
-                     connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
-    if (session.json()) {
-      session.out() << JsonDocument(response);
-      return kDone;
+    PartsOutput json(session, sweeps.size() > 1);
+    for (const LoadedSweep& one : sweeps) {
+      v1::SubmitSweepRequest request;
+      *request.mutable_spec() = one.file.spec;
+      if (priority_.has_value()) request.set_priority(*priority_);
+      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
+                       connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+      if (session.json()) {
+        json.Add(one.file.spec.name(), "submitted", response);
+      } else {
+        Print(session, response);
+      }
     }
-    const v1::Sweep& sweep = response.sweep();
-    if (session.settings().quiet) {
-      session.out() << sweep.id() << "\n";
-      return kDone;
-    }
-    session.out() << fmt::format("sweep {} {}: {}, {} done{}\n", ShortId(sweep.id()), Printable(sweep.name()),
-                                 Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
-                                 response.created() ? "" : "; it was there already");
-    if (session.embedded() != nullptr) {
-      session.Say(fmt::format("nothing runs yet; 'longreach run {}{}' does", spec_.CommandLine(),
-                              WhereFlags(session)));
-    } else {
-      session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()),
-                              WhereFlags(session)));
+    if (session.json()) json.Finish();
+    if (session.embedded() != nullptr && !session.json()) {
+      session.Say(fmt::format("nothing runs yet; 'longreach run {}{}' does", CommandLine(spec_), WhereFlags(session)));
     }
     return kDone;
   }
 
  private:
+  static void Print(Session& session, const v1::SubmitSweepResponse& response) {
+    const v1::Sweep& sweep = response.sweep();
+    if (session.settings().quiet) {
+      session.out() << sweep.id() << "\n";
+      return;
+    }
+    session.out() << fmt::format("sweep {} {}: {}, {} done{}\n", ShortId(sweep.id()), Printable(sweep.name()),
+                                 Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
+                                 response.created() ? "" : "; it was there already");
+    if (session.embedded() != nullptr) return;
+    session.Say(fmt::format("'longreach watch {}{}' shows how it gets on", ShortId(sweep.id()), WhereFlags(session)));
+  }
+
   SpecArguments spec_;
   std::optional<int> priority_;
 };

@@ -13,6 +13,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/field_parser.h"
+#include "client/spec/parts.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 
@@ -190,7 +191,7 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
   ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text, std::move(name)));
   SweepFile file;
   Filler filler(tree);
-  RETURN_IF_ERROR(filler.Fill(tree.root(), "", file.spec, {"summary", "table"}));
+  RETURN_IF_ERROR(filler.Fill(tree.root(), "", file.spec, {"summary", "table", "parts"}));
   for (const YamlNode::Entry& entry : tree.root().entries) {
     const YamlNode& value = tree.node(entry.value);
     if (entry.key == "summary") {
@@ -207,6 +208,15 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
       file.has_table = true;
       RETURN_IF_ERROR(filler.Fill(value, "table", file.table));
     }
+    if (entry.key == "parts") {
+      ASSIGN_OR_RETURN(file.parts, ReadParts(tree, value));
+    }
+  }
+  if (file.parts.empty()) return file;
+  for (const YamlNode::Entry& entry : tree.root().entries) {
+    if (entry.key == "parts" || entry.key == "name" || entry.key == "summary") continue;
+    return tree.ErrorAt(entry.key_place, fmt::format("{}: a file with parts has no settings of its own", entry.key),
+                        "set it in the parts: '- {sweep: NAME, set: [PATH=VALUE]}'");
   }
   return file;
 }

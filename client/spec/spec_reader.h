@@ -13,6 +13,12 @@
 
 namespace longreach::client {
 
+// A sweep as it is asked for: a preset or a path, and --set arguments on top.
+struct SweepSource {
+  std::string spec;
+  std::vector<std::string> overrides;
+};
+
 // What a sweep file says.
 struct SweepFile {
   v1::SweepSpec spec;
@@ -21,6 +27,8 @@ struct SweepFile {
   bool has_table = false;
   // One line for `list presets`.
   std::string summary;
+  // Other sweeps, instead of one of its own: then `spec` has a name at most.
+  std::vector<SweepSource> parts;
 };
 
 // Reads the text of a sweep file. `name` is what error messages call it.
@@ -34,6 +42,16 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path);
 // Applies `--set PATH=VALUE[,VALUE...]` arguments. Each replaces what the file said.
 // INVALID_ARGUMENT: "--set PATH: what is wrong".
 absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::SweepSpec& spec);
+
+// A sweep that is ready to be sent, and what it was made of.
+struct LoadedSweep {
+  SweepFile file;
+  SweepSource source;
+};
+
+// The sweep with its overrides; of a file with parts, all of these in their order, with the overrides on top of each part's own. Paths
+// of parts begin in the file's folder. Errors of LoadSweep() and ApplyOverrides(); INVALID_ARGUMENT: a part has parts, or two the same name.
+absl::StatusOr<std::vector<LoadedSweep>> LoadSweeps(const SweepSource& source);
 
 // Fills a message from a mapping, by reflection.
 absl::Status FillMessage(const YamlTree& tree, const YamlNode& mapping, google::protobuf::Message& message);

@@ -263,6 +263,21 @@ TEST_F(CommandTest, SubmitSendsThePriorityOnlyWhenItIsGiven) {
   EXPECT_EQ(scheduler_.submitted.priority(), -3);
 }
 
+TEST_F(CommandTest, PartsAreSubmittedAndPlannedOneByOne) {
+  std::string five_ids;
+  for (int i = 0; i < 5; ++i) five_ids += std::string(64, 'a') + "\n";
+  EXPECT_EQ(Run({"submit", "nope-tinyllama", "-q"}).out, five_ids);
+  EXPECT_EQ(scheduler_.calls, 5);
+  EXPECT_EQ(scheduler_.submitted.spec().name(), "nope-passkey");
+
+  const nlohmann::json json = nlohmann::json::parse(Run({"plan", "nope-tinyllama", "-o", "json", "--set", "training.batch_size=2"}).out);
+  EXPECT_EQ(scheduler_.submitted.spec().training().batch_size(), 2);
+  ASSERT_EQ(json["parts"].size(), 5u);
+  EXPECT_EQ(json["parts"][1]["sweep"], "nope-table-1-proof-pile");
+  EXPECT_EQ(json["parts"][1]["plan"]["jobs"], 945);
+  EXPECT_FALSE(json.contains("jobs"));
+}
+
 TEST_F(CommandTest, QuietPrintsBareIds) {
   EXPECT_EQ(Run({"submit", "table-b1", "-q"}).out, std::string(64, 'a') + "\n");
   EXPECT_EQ(Run({"sweeps", "-q"}).out, std::string(64, 'a') + "\n");

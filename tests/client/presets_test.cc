@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "client/commands/common.h"
 #include "client/spec/spec_reader.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/longbench.h"
@@ -28,10 +29,26 @@ TEST(PresetsTest, EveryPresetIsComplete) {
     const SweepFile file = Preset(preset.name);
     EXPECT_EQ(file.spec.name(), preset.name) << "results finds a sweep's table by the preset's name";
     EXPECT_NE(file.summary, "") << preset.name;
+    if (!file.parts.empty()) continue;
     EXPECT_TRUE(file.has_table) << preset.name;
     // Systems bring axes of their own.
     EXPECT_TRUE(!file.spec.systems().empty() || Product(file.spec.axes()) > 0) << preset.name;
   }
+}
+
+TEST(PresetsTest, PartsArePresetsThatPrintPublishedTables) {
+  const absl::StatusOr<std::vector<LoadedSweep>> parts = LoadSweeps({.spec = "nope-tinyllama", .overrides = {}});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  std::vector<std::string> names;
+  for (const LoadedSweep& part : *parts) {
+    names.push_back(part.file.spec.name());
+    EXPECT_TRUE(part.file.has_table) << names.back();
+    EXPECT_EQ(TableOfPreset(names.back()).SerializeAsString(), part.file.table.SerializeAsString()) << names.back();
+  }
+  EXPECT_THAT(names, testing::ElementsAre("nope-table-1", "nope-table-1-proof-pile", "nope-table-2", "nope-positions", "nope-passkey"));
+  EXPECT_EQ((*parts)[0].file.spec.data(), "pg19");
+  EXPECT_EQ((*parts)[1].file.spec.data(), "proof-pile");
+  EXPECT_EQ((*parts)[1].file.table.published(), "nope_table_1");
 }
 
 TEST(PresetsTest, HaveThePapersNumberOfJobs) {

@@ -42,6 +42,14 @@ def test_a_plan_says_what_the_paper_costs(home, name):
     assert "of a GPU that keeps up 100 TFLOP/s" in run_cli(home, "plan", name).out
 
 
+def test_the_whole_paper_is_planned_part_by_part(home):
+    parts = run_cli(home, "plan", "nope-tinyllama", "-o", "json").json()["parts"]
+    assert [part["sweep"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
+    assert [part["plan"]["jobs"] for part in parts] == [26, 26, 11, 5, 13]
+    empty = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "none.db")
+    assert empty.code == 4, empty
+
+
 def test_tests_are_most_of_table_1(home):
     plan = run_cli(home, "plan", "nope-table-1", "-o", "json").json()
     # 26 tests of 8192 windows at four lengths: two operations for each parameter and token, and attention.
@@ -99,7 +107,7 @@ def measured(home):
         assert ended.code == 0, ended
     for name in SIZES:
         run(home, name)
-    run(home, "nope-table-1", "--set", "data=proof-pile", "--set", "name=other-corpus")
+    run(home, "nope-table-1", "--set", "data=proof-pile", "--set", "name=nope-table-1-proof-pile")
 
 
 @harness.needs_worker
@@ -114,7 +122,7 @@ def test_a_job_that_several_of_them_need_is_done_once(home, measured):
 
 @harness.needs_worker
 def test_table_1_is_measured_on_both_corpora_beside_the_published(home, measured):
-    for name, corpus in (("nope-table-1", "pg19"), ("other-corpus", "proof-pile")):
+    for name, corpus in (("nope-table-1", "pg19"), ("nope-table-1-proof-pile", "proof-pile")):
         systems = jobs(home, name)
         assert len(systems) == 26
         for system, job in systems.items():
@@ -134,6 +142,21 @@ def test_table_2_has_the_tasks_beside_the_published(home, measured):
     for system in jobs(home, "nope-table-2"):
         assert {column for row, column in cells if row == system and "measured" in cells[row, column]} == {"all", "trec", "lcc"}, system
         assert cells[system, "all"]["measured"] == pytest.approx((cells[system, "trec"]["measured"] + cells[system, "lcc"]["measured"]) / 2)
+
+
+@harness.needs_worker
+def test_the_whole_papers_tables_are_printed_one_after_the_other(home, measured):
+    tables = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "small.db")
+    assert tables.code == 0, tables
+    titles = [line for line in tables.out.splitlines() if line.startswith("NoPE and RoPE of 1.1 billion parameters: ")]
+    assert len(titles) == 5 and titles[0] == titles[1] and len(set(titles)) == 4, tables.out
+    parts = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "small.db", "-o", "json").json()["parts"]
+    assert [part["sweep"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
+    assert len(parts[1]["table"]["rows"]) == 26
+    # The parts that are there, and a word about the others.
+    run_cli(home, "submit", small(home, "nope-positions"), "--store", home.path / "one.db")
+    one = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "one.db")
+    assert one.code == 0 and "nope-table-2 has not been submitted" in one.err and one.out.count("billion") == 1, one
 
 
 @harness.needs_worker

@@ -69,7 +69,11 @@ TEST_F(ImportLongBenchTest, FilesAreTakenAsTheyAreAndTheirSamplesRead) {
 }
 
 TEST_F(ImportLongBenchTest, WhatIsNotAsPublishedIsRefusedWithItsPlace) {
-  const auto without = [](const std::string& field) { return std::string(kGood).replace(kGood.find('"' + field + '"') + 1, 1, "X"); };
+  const auto without = [](const std::string& field) {
+    std::string line = kGood;
+    line.at(line.find('"' + field + '"') + 1) = 'X';
+    return line;
+  };
   EXPECT_THAT(Refusal("qasper.jsonl", kGood + "\n\n" + without("input")), HasSubstr("qasper.jsonl:3: has no text 'input'"));
   EXPECT_THAT(Refusal("qasper.jsonl", without("context")), HasSubstr("qasper.jsonl:1: has no text 'context'"));
   EXPECT_THAT(Refusal("qasper.jsonl", without("answers")), HasSubstr("has no list of texts 'answers'"));

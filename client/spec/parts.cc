@@ -1,0 +1,109 @@
+#include "client/spec/parts.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr size_t kMaxParts = 100;
+constexpr std::string_view kForm = "a part is '- {sweep: NAME, set: [PATH=VALUE]}'";
+
+absl::StatusOr<std::string> ReadText(const YamlTree& tree, const YamlNode& value, std::string_view path) {
+  if (value.kind == YamlNode::Kind::kScalar && !Trim(value.text).empty()) return value.text;
+  return tree.ErrorAt(value.place, fmt::format("{}: expected a text", path), kForm);
+}
+
+absl::StatusOr<SweepSource> ReadPart(const YamlTree& tree, const YamlNode& part) {
+  if (part.kind != YamlNode::Kind::kMapping) return tree.ErrorAt(part.place, "parts: expected fields", kForm);
+  SweepSource source;
+  for (const YamlNode::Entry& entry : part.entries) {
+    const YamlNode& value = tree.node(entry.value);
+    if (entry.key == "sweep") {
+      ASSIGN_OR_RETURN(source.spec, ReadText(tree, value, "parts.sweep"));
+    } else if (entry.key == "set") {
+      if (value.kind != YamlNode::Kind::kSequence) return tree.ErrorAt(value.place, "parts.set: expected a list", kForm);
+      for (const int item : value.items) {
+        ASSIGN_OR_RETURN(source.overrides.emplace_back(), ReadText(tree, tree.node(item), "parts.set"));
+      }
+    } else {
+      return tree.ErrorAt(entry.key_place, fmt::format("unknown field '{}'", Printable(entry.key)),
+                          JoinHints(DidYouMean(entry.key, {"sweep", "set"}), kForm));
+    }
+  }
+  if (source.spec.empty()) return tree.ErrorAt(part.place, "parts: names no sweep", kForm);
+  return source;
+}
+
+std::string_view PathOf(std::string_view override_argument) { return Trim(override_argument.substr(0, override_argument.find('='))); }
+
+// What a part sets, but for what is set from outside.
+std::vector<std::string> Merge(const std::vector<std::string>& own, const std::vector<std::string>& outer) {
+  std::set<std::string_view> paths;
+  for (const std::string& one : outer) paths.insert(PathOf(one));
+  std::vector<std::string> merged;
+  for (const std::string& one : own) {
+    if (!paths.contains(PathOf(one))) merged.push_back(one);
+  }
+  merged.insert(merged.end(), outer.begin(), outer.end());
+  return merged;
+}
+
+// A preset's name stays one; another path than one from the root begins where the file lies.
+std::string SpecOfPart(const std::string& spec, const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const bool is_path = spec.find('/') != std::string::npos || spec.ends_with(".yaml") || spec.ends_with(".yml");
+  return is_path && !folder.empty() ? (folder / spec).string() : spec;
+}
+
+absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {
+  RETURN_IF_ERROR(ApplyOverrides(source.overrides, file.spec));
+  return LoadedSweep{.file = std::move(file), .source = std::move(source)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SweepSource>> ReadParts(const YamlTree& tree, const YamlNode& list) {
+  if (list.kind != YamlNode::Kind::kSequence || list.items.empty()) return tree.ErrorAt(list.place, "parts: expected a list", kForm);
+  if (list.items.size() > kMaxParts) {
+    return tree.ErrorAt(list.place, fmt::format("parts: {} of them; at most {}", list.items.size(), kMaxParts));
+  }
+  std::vector<SweepSource> parts;
+  for (const int item : list.items) {
+    ASSIGN_OR_RETURN(parts.emplace_back(), ReadPart(tree, tree.node(item)));
+  }
+  return parts;
+}
+
+absl::StatusOr<std::vector<LoadedSweep>> LoadSweeps(const SweepSource& source) {
+  ASSIGN_OR_RETURN(SweepFile file, LoadSweep(source.spec));
+  std::vector<LoadedSweep> sweeps;
+  if (file.parts.empty()) {
+    ASSIGN_OR_RETURN(sweeps.emplace_back(), LoadOne(source, std::move(file)));
+    return sweeps;
+  }
+  std::set<std::string> names;
+  for (const SweepSource& part : file.parts) {
+    const std::string spec = SpecOfPart(part.spec, source.spec);
+    ASSIGN_OR_RETURN(SweepFile of_part, LoadSweep(spec));
+    if (!of_part.parts.empty()) {
+      return UsageError(fmt::format("parts of '{}': '{}' has parts itself", Printable(source.spec), Printable(spec)), "name those");
+    }
+    ASSIGN_OR_RETURN(sweeps.emplace_back(), LoadOne({.spec = spec, .overrides = Merge(part.overrides, source.overrides)}, std::move(of_part)));
+    if (const std::string& name = sweeps.back().file.spec.name(); !names.insert(name).second) {
+      return UsageError(fmt::format("parts of '{}': two have the name '{}'", Printable(source.spec), Printable(name)),
+                        "give each a name of its own: 'set: [name=NAME]' in the part");
+    }
+  }
+  return sweeps;
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,15 @@
+// Sweep files that stand for several sweeps.
+#pragma once
+
+#include <vector>
+
+#include "client/spec/spec_reader.h"
+#include "client/spec/yaml_tree.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// The list under 'parts:': mappings of `sweep`, a preset or a path, and `set`, a list of PATH=VALUE. INVALID_ARGUMENT: it is none.
+absl::StatusOr<std::vector<SweepSource>> ReadParts(const YamlTree& tree, const YamlNode& list);
+
+}  // namespace longreach::client

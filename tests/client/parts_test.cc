@@ -1,0 +1,77 @@
+// Sweep files that stand for several sweeps.
+#include <gmock/gmock.h>
+
+#include "client/errors.h"
+#include "client/spec/spec_reader.h"
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kOne = "name: one\naxes: {task: even_pairs, learning_rate: 1e-3, seed: 0..2}\n";
+
+class PartsTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::vector<LoadedSweep>> Load(const std::string& parts, const std::vector<std::string>& overrides = {}) {
+    folder_.Write("one.yaml", kOne);
+    return LoadSweeps({.spec = folder_.Write("all.yaml", parts), .overrides = overrides});
+  }
+  std::string Refusal(const std::string& parts) {
+    const absl::Status status = Load(parts).status();
+    EXPECT_EQ(ExitCodeOf(status), kUsage) << status;
+    return std::string(status.message());
+  }
+
+  const TempFolder folder_;
+};
+
+TEST_F(PartsTest, AreSweepsOfTheirOwnInTheirOrder) {
+  const auto parts = Load("parts:\n  - {sweep: one.yaml, set: [name=two, seed=7]}\n  - {sweep: ./one.yaml}\n  - {sweep: quickstart}\n");
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  ASSERT_EQ(parts->size(), 3u);
+  EXPECT_EQ((*parts)[0].file.spec.name(), "two");
+  EXPECT_THAT((*parts)[0].file.spec.axes().seed(), ElementsAre(7));
+  EXPECT_THAT((*parts)[0].source.overrides, ElementsAre("name=two", "seed=7"));
+  EXPECT_EQ((*parts)[1].file.spec.name(), "one");
+  EXPECT_THAT((*parts)[1].file.spec.axes().seed(), ElementsAre(0, 1, 2));
+  EXPECT_EQ((*parts)[2].file.spec.name(), "quickstart");
+}
+
+TEST_F(PartsTest, WhatIsSetFromOutsideComesBeforeWhatThePartSets) {
+  const auto parts = Load("parts:\n  - {sweep: one.yaml, set: [name=two, seed=7]}\n", {"seed=4,5", "training.steps=3"});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  EXPECT_THAT((*parts)[0].file.spec.axes().seed(), ElementsAre(4, 5));
+  EXPECT_EQ((*parts)[0].file.spec.training().steps(), 3);
+  EXPECT_EQ((*parts)[0].file.spec.name(), "two");
+  EXPECT_THAT((*parts)[0].source.overrides, ElementsAre("name=two", "seed=4,5", "training.steps=3"));
+}
+
+TEST_F(PartsTest, AFileWithoutPartsIsOneSweep) {
+  const auto sweeps = Load(kOne, {"seed=1"});
+  ASSERT_TRUE(sweeps.ok()) << sweeps.status();
+  ASSERT_EQ(sweeps->size(), 1u);
+  EXPECT_THAT((*sweeps)[0].file.spec.axes().seed(), ElementsAre(1));
+}
+
+TEST_F(PartsTest, RefusalsSayWhereAndWhat) {
+  EXPECT_THAT(Refusal("parts: one.yaml\n"), HasSubstr("all.yaml:1:8: parts: expected a list"));
+  EXPECT_THAT(Refusal("parts: []\n"), HasSubstr("parts: expected a list"));
+  EXPECT_THAT(Refusal("parts: [one.yaml]\n"), HasSubstr("parts: expected fields"));
+  EXPECT_THAT(Refusal("parts:\n  - {set: [seed=1]}\n"), HasSubstr("all.yaml:2:5: parts: names no sweep"));
+  EXPECT_THAT(Refusal("parts:\n  - {swep: one.yaml}\n"), HasSubstr("did you mean 'sweep'?"));
+  EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml, set: seed=1}\n"), HasSubstr("parts.set: expected a list"));
+  EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml, set: [sed=1]}\n"), HasSubstr("--set sed"));
+  EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml}\n  - {sweep: one.yaml}\n"), HasSubstr("two have the name 'one'"));
+  EXPECT_THAT(Refusal("parts:\n  - {sweep: nope-tinyllama}\n"), HasSubstr("'nope-tinyllama' has parts itself"));
+  EXPECT_THAT(Refusal("axes: {seed: 1}\nparts:\n  - {sweep: one.yaml}\n"), HasSubstr("all.yaml:1:1: axes: a file with parts has no settings of its own"));
+  std::string many = "parts:\n";
+  for (int i = 0; i < 101; ++i) many += "  - {sweep: one.yaml}\n";
+  EXPECT_THAT(Refusal(many), HasSubstr("101 of them; at most 100"));
+  EXPECT_EQ(ExitCodeOf(Load("parts:\n  - {sweep: neither}\n").status()), kNotFound);
+}
+
+}  // namespace
+}  // namespace longreach::client
