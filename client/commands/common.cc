@@ -83,6 +83,14 @@ std::string CommandLine(const SweepSource& source) {
   return line;
 }
 
+void PartsOutput::Begin(const std::string& sweep) {
+  const Format format = session_.settings().format;
+  if (!several_ || format == Format::kJson || format == Format::kCsv) return;
+  const std::string_view mark = format == Format::kMarkdown ? "## " : format == Format::kLatex ? "% " : "";
+  session_.out() << fmt::format("{}{}{}\n", begun_ ? "\n" : "", mark, Printable(sweep)) << (format == Format::kMarkdown ? "\n" : "");
+  begun_ = true;
+}
+
 void PartsOutput::Add(const std::string& sweep, const std::string& key, const google::protobuf::Message& message) {
   if (several_) return Add({{"sweep", JsonText(sweep)}, {key, JsonOf(message)}});
   session_.out() << JsonDocument(message);

@@ -30,6 +30,8 @@ class PartsOutput {
  public:
   // `several` is whether the user named a sweep of parts.
   PartsOutput(Session& session, bool several) : session_(session), several_(several) {}
+  // Before what is said of a sweep for people to read: its name, where there are several.
+  void Begin(const std::string& sweep);
   // Members of a JSON object, whose values are JSON already.
   using Members = std::vector<std::pair<std::string, std::string>>;
   // A message is a document of its own where there is one sweep alone, and under `key` beside the sweep's name where there are more.
@@ -41,6 +43,7 @@ class PartsOutput {
  private:
   Session& session_;
   bool several_;
+  bool begun_ = false;
   std::vector<std::string> parts_;
 };
 

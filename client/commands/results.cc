@@ -62,10 +62,10 @@ class Results final : public Command {
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     const std::vector<LoadedSweep> parts = PartsOfPreset(sweep_);
-    PartsOutput json(session, !parts.empty());
+    PartsOutput output(session, !parts.empty());
     if (parts.empty()) {
       ASSIGN_OR_RETURN(const v1::Sweep sweep, Find(*connection, sweep_));
-      RETURN_IF_ERROR(Print(session, *connection, sweep, layout, json));
+      RETURN_IF_ERROR(Print(session, *connection, sweep, layout, output));
       return kDone;
     }
     int printed = 0;
@@ -77,14 +77,14 @@ class Results final : public Command {
         continue;
       }
       RETURN_IF_ERROR(sweep.status());
-      if (printed++ > 0 && !session.json()) session.out() << "\n";
-      RETURN_IF_ERROR(Print(session, *connection, *sweep, layout, json));
+      ++printed;
+      RETURN_IF_ERROR(Print(session, *connection, *sweep, layout, output));
     }
     if (printed == 0) {
       return Error(absl::StatusCode::kNotFound, fmt::format("no part of '{}' has been submitted", sweep_),
                    fmt::format("'longreach submit {}' submits all of them", sweep_));
     }
-    if (session.json()) json.Finish();
+    if (session.json()) output.Finish();
     return kDone;
   }
 
@@ -95,7 +95,7 @@ class Results final : public Command {
     return connection.Call(&Connection::Stub::GetSweep, request);
   }
 
-  absl::Status Print(Session& session, Connection& connection, const v1::Sweep& sweep, const std::optional<SweepFile>& layout, PartsOutput& json) {
+  absl::Status Print(Session& session, Connection& connection, const v1::Sweep& sweep, const std::optional<SweepFile>& layout, PartsOutput& output) {
     v1::TableSpec table = layout.has_value() ? layout->table : TableOfPreset(sweep.name());
     RETURN_IF_ERROR(Override(table));
     CompleteTable(sweep.name(), table);
@@ -105,8 +105,9 @@ class Results final : public Command {
     }
     ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(connection, sweep.id(), table));
     if (session.json()) {
-      json.Add(sweep.name(), "table", measured);
+      output.Add(sweep.name(), "table", measured);
     } else {
+      output.Begin(sweep.name());
       session.out() << RenderResults(measured, table, session.settings().format,
                                      {.published = published_, .color = session.settings().color_out});
     }

@@ -43,36 +43,37 @@ class RunCommand final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate, /*embed_by_default=*/true));
-    PartsOutput json(session, sweeps.size() > 1);
+    PartsOutput output(session, sweeps.size() > 1);
     int code = kDone;
     for (const LoadedSweep& one : sweeps) {
       SweepRun run(session, *connection, one.file.spec, worker_options_, "longreach run " + CommandLine(spec_));
       ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
       if (ended.has_value()) return *ended;
       const v1::Sweep& sweep = run.sweep();
-      RETURN_IF_ERROR(PrintResults(session, *connection, one.file, sweep, json));
+      RETURN_IF_ERROR(PrintResults(session, *connection, one.file, sweep, output));
       code = std::max(code, ReportOutcome(session, *connection, sweep));
       session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()), WhereFlags(session)));
     }
-    if (session.json()) json.Finish();
+    if (session.json()) output.Finish();
     return code;
   }
 
  private:
-  absl::Status PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& json);
+  absl::Status PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output);
 
   SpecArguments spec_;
   bool published_ = false;
   WorkerOptions worker_options_;
 };
 
-absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& json) {
+absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output) {
   v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
   CompleteTable(sweep.name(), table);
   ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(connection, sweep.id(), table));
   if (session.json()) {
-    json.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
+    output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
   } else {
+    output.Begin(sweep.name());
     session.out() << RenderResults(measured, table, session.settings().format,
                                    {.published = published_, .color = session.settings().color_out});
   }

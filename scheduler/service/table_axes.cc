@@ -90,7 +90,8 @@ v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
 }
 
 absl::Status RefuseWord(std::string_view field, std::string_view what, std::string_view value, const std::vector<std::string>& known) {
-  const std::string closest = ClosestWord(value, known);
+  // Between numbers nothing is near enough to be meant.
+  const std::string closest = ParseDouble(value) ? std::string() : std::string(ClosestWord(value, known));
   return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}known are {}", field, what, value,
                                                 closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
                                                 Join(known, ", ")));

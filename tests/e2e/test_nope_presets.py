@@ -149,7 +149,7 @@ def test_the_whole_papers_tables_are_printed_one_after_the_other(home, measured)
     tables = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "small.db")
     assert tables.code == 0, tables
     titles = [line for line in tables.out.splitlines() if line.startswith("NoPE and RoPE of 1.1 billion parameters: ")]
-    assert len(titles) == 5 and titles[0] == titles[1] and len(set(titles)) == 4, tables.out
+    assert len(titles) == 5 and "\nnope-table-1-proof-pile\n" + titles[1] in tables.out, tables.out
     parts = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "small.db", "-o", "json").json()["parts"]
     assert [part["sweep"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
     assert len(parts[1]["table"]["rows"]) == 26
