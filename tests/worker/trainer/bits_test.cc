@@ -17,13 +17,6 @@ class BitsTest : public PackTest, public testing::WithParamInterface<Case> {
   PackSettings Settings() const {
     return SmallSettings(GetParam().task, GetParam().encoding, GetParam().randomized);
   }
-
-  PackResult Run(const PackRequest& request) {
-    RecordingObserver observer;
-    absl::StatusOr<PackResult> result = Train(request, observer);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *std::move(result) : PackResult{};
-  }
 };
 
 TEST_P(BitsTest, AMemberAloneEqualsTheSameInAPack) {

@@ -59,13 +59,6 @@ class DataTest : public PackTest {
     return request;
   }
 
-  PackResult Run(const PackRequest& request) {
-    RecordingObserver observer;
-    absl::StatusOr<PackResult> result = Train(request, observer);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *std::move(result) : PackResult{};
-  }
-
   static double ValueOf(const MemberResult& result, const std::string& metric, int length) {
     for (const Measurement& one : result.measurements) {
       if (one.metric == metric && one.length == length) return one.value;

@@ -51,13 +51,6 @@ class LlamaJobTest : public PackTest {
     return request;
   }
 
-  PackResult Run(const PackRequest& request) {
-    RecordingObserver observer;
-    absl::StatusOr<PackResult> result = Train(request, observer);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *std::move(result) : PackResult{};
-  }
-
   // Of the first member.
   static double ValueOf(const PackResult& result, const std::string& metric, int length, const std::string& slice = "") {
     for (const Measurement& one : result.results.at(0).measurements) {

@@ -5,14 +5,9 @@
 #include <functional>
 #include <map>
 
-#include "tests/worker/trainer/llama/tiny.h"
-#include "tests/worker/trainer/pack_fixture.h"
+#include "tests/worker/trainer/words_fixture.h"
 #include "worker/data/import_longbench.h"
-#include "worker/data/import_model.h"
-#include "worker/data/import_tokens.h"
-#include "worker/tokenizer/sentence_pieces.h"
 #include "worker/trainer/llama/memory.h"
-#include "worker/trainer/llama/published.h"
 
 namespace longreach::trainer {
 
@@ -20,23 +15,17 @@ namespace {
 
 using testing::HasSubstr;
 
-class LongBenchJobTest : public PackTest {
+class LongBenchJobTest : public WordsTest {
  protected:
   static constexpr int kSamples = 4;  // Two of each task.
 
   void SetUp() override {
     PackTest::SetUp();
-    LlamaConfig config = TinyConfig();
-    config.vocabulary = 900;
-    Publish("model", TinyModel(config), true);
-    Publish("wordless", TinyModel(config), false);
+    Publish("model", TinyConfig());
+    Publish("wordless", TinyConfig(), /*tokenizer=*/false);
     std::string text;
     for (int i = 0; i < 40; ++i) text += "The grass is green and the sky was blue. ";
-    std::ofstream(Folder("texts") / "one.txt") << text;
-    const auto pieces = tokenizer::SentencePieces::Start(LONGREACH_GOLDEN_TOKENIZER);
-    ASSERT_TRUE(pieces.ok()) << pieces.status();
-    const auto corpus = data::ImportTokens({.folder = Folder("data"), .name = "corpus", .test_sources = {Folder("texts")}}, pieces->get(), quiet_);
-    ASSERT_TRUE(corpus.ok()) << corpus.status();
+    MakeCorpus("corpus", text);
     // Two prompts that lose their middle, and two that do not.
     Write("trec", R"("Number", "Person")", text);
     Write("passage_count", "", text);
@@ -46,16 +35,6 @@ class LongBenchJobTest : public PackTest {
     ASSERT_EQ(bench->samples, kSamples);
   }
 
-  void Publish(const std::string& name, const LlamaModel& model, bool tokenizer) {
-    const std::filesystem::path source = Folder("published") / name;
-    ASSERT_TRUE(WriteLlama(source, model).ok());
-    if (tokenizer) std::filesystem::copy_file(LONGREACH_GOLDEN_TOKENIZER, source / "tokenizer.model");
-    const absl::StatusOr<ModelFolder> checked = CheckModelFolder(source);
-    ASSERT_TRUE(checked.ok()) << checked.status();
-    const auto made = data::ImportModel({.folder = Folder("data"), .name = name, .source = source, .files = checked->files,
-                                         .description = checked->description}, quiet_);
-    ASSERT_TRUE(made.ok()) << made.status();
-  }
   void Write(const std::string& task, const std::string& classes, const std::string& text) {
     std::ofstream file(Folder("LongBench") / (task + ".jsonl"));
     for (const std::string& context : {text, text.substr(0, 90)}) {
@@ -64,27 +43,9 @@ class LongBenchJobTest : public PackTest {
   }
 
   PackRequest RequestOf(const std::string& folder, int beams = 2) {
-    PackSettings settings;
-    settings.experiment = "llama";
-    settings.task = "tokens";
-    settings.data = "corpus";
-    settings.encoding = "rope";
-    settings.model = {.layers = 0, .embedding_dim = 0, .heads = 0, .mlp_dim = 0, .dropout = 0, .kv_heads = 0, .rope_theta = 0, .folder = "model"};
-    settings.training.steps = 0;
-    settings.evaluation = {.lengths = {12}, .examples = 2, .longbench = "bench", .longbench_tasks = {"trec", "passage_count"},
-                           .longbench_window = 120, .longbench_beams = beams};
-    PackRequest request = Request(settings, 1, folder);
-    request.data.folder = Folder("data");
-    return request;
+    return WordsTest::RequestOf("model", "corpus", {.lengths = {12}, .examples = 2, .longbench = "bench", .longbench_tasks = {"trec", "passage_count"},
+                                                    .longbench_window = 120, .longbench_beams = beams}, folder);
   }
-  PackResult Run(const PackRequest& request) {
-    RecordingObserver observer;
-    absl::StatusOr<PackResult> result = Train(request, observer);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *std::move(result) : PackResult{};
-  }
-
-  data::NoProgress quiet_;
 };
 
 TEST_F(LongBenchJobTest, ScoresAreMeasuredByTaskAndOverAll) {

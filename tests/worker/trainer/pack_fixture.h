@@ -84,6 +84,14 @@ class PackTest : public testing::Test {
     return request;
   }
 
+  // To its end, without a word on the way.
+  static PackResult Run(const PackRequest& request) {
+    RecordingObserver observer;
+    absl::StatusOr<PackResult> result = Train(request, observer);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *std::move(result) : PackResult{};
+  }
+
   static std::string Bytes(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};

@@ -67,13 +67,6 @@ class PasskeyJobTest : public PackTest {
     return request;
   }
 
-  PackResult Run(const PackRequest& request) {
-    RecordingObserver observer;
-    absl::StatusOr<PackResult> result = Train(request, observer);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *std::move(result) : PackResult{};
-  }
-
   // By length and slice.
   static std::map<std::pair<int, std::string>, double> Retrieved(const MemberResult& result) {
     std::map<std::pair<int, std::string>, double> values;

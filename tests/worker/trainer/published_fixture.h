@@ -75,13 +75,6 @@ class PublishedModelTest : public PackTest {
     request.data.folder = Folder("data");
     return request;
   }
-
-  PackResult Run(const PackRequest& request) {
-    RecordingObserver observer;
-    absl::StatusOr<PackResult> result = Train(request, observer);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *std::move(result) : PackResult{};
-  }
   std::string Refusal(const PackRequest& request) {
     RecordingObserver observer;
     const absl::StatusOr<PackResult> result = Train(request, observer);
