@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <fmt/format.h>
 
 #include "proto/base/build_info.h"
@@ -46,6 +47,12 @@ v1::Abilities AllAbilities(const Options& options, const std::string& name) {
 
 std::chrono::steady_clock::duration Rounded(std::chrono::duration<double> duration) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
+}
+
+// Makes files beside the one thread that renews leases: two hundred of them take longer than a lease lasts.
+boost::asio::thread_pool& FileMaker() {
+  static boost::asio::thread_pool one(1);
+  return one;
 }
 
 }  // namespace
@@ -282,14 +289,22 @@ void FakeWorker::Succeed(uint64_t attempt) {
 void FakeWorker::HandIn(uint64_t attempt) {
   Held& held = held_.at(attempt);
   held.handing_in = true;
-  std::string content = ArtifactOf(attempt, static_cast<size_t>(options_.artifact_bytes));
   v1::UploadHeader header;
   header.set_attempt(attempt);
   header.set_worker(id_);
   header.set_kind("weights");
-  header.set_bytes(static_cast<double>(content.size()));
-  header.set_sha256(Sha256Of(content));
   for (const v1::LeasedJob& job : held.lease.jobs()) header.add_jobs(job.id());
+  boost::asio::post(FileMaker(), [this, attempt, incarnation = incarnation_, header = std::move(header)]() mutable {
+    std::string content = ArtifactOf(attempt, static_cast<size_t>(options_.artifact_bytes));
+    header.set_bytes(static_cast<double>(content.size()));
+    header.set_sha256(Sha256Of(content));
+    boost::asio::post(io_, [this, attempt, incarnation, header = std::move(header), content = std::move(content)]() mutable {
+      if (!stopped_ && incarnation == incarnation_ && held_.contains(attempt)) Send(attempt, std::move(header), std::move(content));
+    });
+  });
+}
+
+void FakeWorker::Send(uint64_t attempt, v1::UploadHeader header, std::string content) {
   Upload(*artifacts_, std::move(header), std::move(content), [this, attempt, incarnation = incarnation_](const grpc::Status& status) {
     boost::asio::post(io_, [this, attempt, incarnation, status] {
       if (!stopped_ && incarnation == incarnation_ && held_.contains(attempt)) OnHandedIn(attempt, status);

@@ -20,7 +20,7 @@
 
 namespace longreach::fake {
 
-// All of it runs on the one thread of `io`.
+// All of it runs on the one thread of `io`, but for the making of files.
 class FakeWorker {
  public:
   FakeWorker(boost::asio::io_context& io, const std::shared_ptr<grpc::Channel>& channel, const Options& options, Tally& tally, int number);
@@ -55,6 +55,7 @@ class FakeWorker {
   void Finish(uint64_t attempt);
   void Succeed(uint64_t attempt);
   void HandIn(uint64_t attempt);
+  void Send(uint64_t attempt, v1::UploadHeader header, std::string content);
   void OnHandedIn(uint64_t attempt, const grpc::Status& status);
   void Report(uint64_t attempt, v1::AttemptReport report);
   void Crash();
