@@ -21,6 +21,7 @@
 #include "worker/data/progress.h"
 #include "worker/data/recipes.h"
 #include "worker/data/staging.h"
+#include "worker/refused.h"
 #include "worker/tokenizer/sentence_pieces.h"
 #include "worker/trainer/train.h"
 
@@ -29,8 +30,6 @@ namespace {
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
-constexpr int kUsage = 2;
-constexpr int kNotFound = 4;
 
 using Json = nlohmann::ordered_json;
 
@@ -79,21 +78,6 @@ void PrintJson(Json json) {
   Json document = {{"schema", "longreach/v1"}};
   document.update(json);
   fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
-}
-
-int Refused(const absl::Status& status, bool json) {
-  const std::string message(status.message());
-  if (json) {
-    const Json error = {{"error", {{"code", absl::StatusCodeToString(status.code())}, {"message", message}, {"hint", ""}}}};
-    fmt::print(stderr, "{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
-  } else {
-    fmt::print(stderr, "error: {}\n", message);
-  }
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument: return kUsage;
-    case absl::StatusCode::kNotFound: return kNotFound;
-    default: return kFailed;
-  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
 #include "worker/data_command.h"
+#include "worker/refused.h"
 
 namespace longreach {
 namespace {
@@ -19,18 +20,6 @@ namespace {
 constexpr int64_t kMaxJob = 64 << 20;
 
 using Json = nlohmann::ordered_json;
-
-int Refused(const absl::Status& status, bool json) {
-  const std::string message(status.message());
-  if (json) {
-    const Json error = {{"error", {{"code", absl::StatusCodeToString(status.code())}, {"message", message}, {"hint", ""}}}};
-    fmt::print(stderr, "{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
-  } else {
-    fmt::print(stderr, "error: {}\n", message);
-  }
-  if (status.code() == absl::StatusCode::kInvalidArgument) return 2;
-  return status.code() == absl::StatusCode::kNotFound ? 4 : 1;
-}
 
 }  // namespace
 

@@ -288,8 +288,6 @@ std::vector<LoadedSweep> PartsOfPreset(const std::string& name) {
   const catalog::File* preset = catalog::FindPreset(name);
   // Most have none, and reading a long one takes milliseconds.
   if (preset == nullptr || preset->text.find("\nparts:") == std::string_view::npos) return {};
-  const absl::StatusOr<SweepFile> file = ReadSweepFile(preset->text, name);
-  if (!file.ok() || file->parts.empty()) return {};
   absl::StatusOr<std::vector<LoadedSweep>> parts = LoadSweeps({.spec = name, .overrides = {}});
   return parts.ok() ? *std::move(parts) : std::vector<LoadedSweep>();
 }

@@ -60,8 +60,7 @@ std::vector<std::string> Merge(const std::vector<std::string>& own, const std::v
 // A preset's name stays one; another path than one from the root begins where the file lies.
 std::string SpecOfPart(const std::string& spec, const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  const bool is_path = spec.find('/') != std::string::npos || spec.ends_with(".yaml") || spec.ends_with(".yml");
-  return is_path && !folder.empty() ? (folder / spec).string() : spec;
+  return LooksLikePath(spec) && !folder.empty() ? (folder / spec).string() : spec;
 }
 
 absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {

@@ -141,10 +141,6 @@ class Filler {
   int visits_ = 0;
 };
 
-bool LooksLikePath(const std::string& name) {
-  return name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
-}
-
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) {
@@ -219,6 +215,10 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
                         "set it in the parts: '- {sweep: NAME, set: [PATH=VALUE]}'");
   }
   return file;
+}
+
+bool LooksLikePath(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
 absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {

@@ -35,8 +35,10 @@ struct SweepFile {
 // INVALID_ARGUMENT with NAME:LINE:COLUMN, what is wrong, and a suggestion where one is near.
 absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name);
 
-// Reads a preset that is compiled in, or the file of that path. A name with '/' or ending in .yaml or .yml
-// is a path. A sweep without a name gets that of its file. NOT_FOUND: neither.
+// A name with '/' or ending in .yaml or .yml is a path; any other is a preset's.
+bool LooksLikePath(const std::string& name);
+
+// Reads a preset that is compiled in, or the file of that path. A sweep without a name gets that of its file. NOT_FOUND: neither.
 absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path);
 
 // Applies `--set PATH=VALUE[,VALUE...]` arguments. Each replaces what the file said.

@@ -6,11 +6,10 @@
 #include <array>
 #include <string_view>
 
-#include "proto/base/sha256.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
 #include "worker/data/longbench.h"
-#include "worker/data/staging.h"
+#include "worker/data/whole_files.h"
 
 namespace longreach::data {
 namespace {
@@ -18,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".jsonl";
-constexpr size_t kBlock = 1 << 20;
 // Published beside those in English and code.
 constexpr std::array<std::string_view, 5> kChinese = {"dureader", "lsht", "multifieldqa_zh", "passage_retrieval_zh", "vcsum"};
 
@@ -64,32 +62,17 @@ absl::StatusOr<Found> Look(const LongBenchImport& wanted) {
   return found;
 }
 
-absl::Status CheckSamples(const LongBenchFile& opened, const fs::path& file, const Task& task) {
+// Adds the file's samples to the manifest.
+absl::Status CheckSamples(const fs::path& file, const Task& task, Manifest& manifest) {
+  ASSIGN_OR_RETURN(const LongBenchFile opened, LongBenchFile::Open(file));
   for (int64_t i = 0; i < opened.samples(); ++i) {
     ASSIGN_OR_RETURN(const LongBenchSample sample, opened.Sample(i));
     const auto refuse = [&](const std::string& why) { return absl::DataLossError(fmt::format("{}: sample {}: {}", file.string(), i + 1, why)); };
     if (!sample.task.empty() && sample.task != task.name) return refuse(fmt::format("is of the task '{}'; the file has another one's name", sample.task));
     if (task.classes && sample.classes.empty()) return refuse("has no list of texts 'all_classes'; take the file as LongBench publishes it");
   }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<FileEntry> Take(const fs::path& from, const fs::path& to, const Task& task, Manifest& manifest, Progress& progress) {
-  ASSIGN_OR_RETURN(const LongBenchFile opened, LongBenchFile::Open(from));
-  RETURN_IF_ERROR(CheckSamples(opened, from, task));
   manifest.samples += opened.samples();
-  std::error_code error;
-  fs::remove(to, error);  // Of an import that was interrupted.
-  ASSIGN_OR_RETURN(OutputFile out, OutputFile::Open(to));
-  Sha256 hash;
-  for (size_t at = 0; at < opened.bytes().size(); at += kBlock) {
-    const std::string_view block = opened.bytes().substr(at, kBlock);
-    hash.Update(block);
-    RETURN_IF_ERROR(out.Write(block));
-    progress.Advance(static_cast<int64_t>(block.size()));
-  }
-  RETURN_IF_ERROR(out.Close());
-  return FileEntry{.name = to.filename().string(), .bytes = static_cast<int64_t>(opened.bytes().size()), .sha256 = hash.Finish()};
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -101,27 +84,13 @@ absl::StatusOr<Manifest> ImportLongBench(const LongBenchImport& wanted, Progress
   manifest.kind = Kind::kLongBench;
   manifest.source = wanted.source.string();
   manifest.skipped = found.skipped;
-  int64_t total = 0;
-  for (const Task& task : found.tasks) {
-    std::error_code error;
-    const fs::path file = wanted.source / (task.name + std::string(kEnding));
-    total += static_cast<int64_t>(fs::file_size(file, error));
-    if (error) return SystemError("look at", file, error.value());
-  }
-  ASSIGN_OR_RETURN(Staging staging, Staging::Open(wanted.folder, wanted.name));
-  progress.Start(total, 0, "bytes");
+  std::vector<WholeFile> files;
   for (const Task& task : found.tasks) {
     const std::string file = task.name + std::string(kEnding);
-    absl::StatusOr<FileEntry> taken = Take(wanted.source / file, staging.path() / file, task, manifest, progress);
-    if (!taken.ok()) {
-      staging.Discard();  // It is begun anew in any case.
-      return taken.status();
-    }
-    manifest.files.push_back(*std::move(taken));
+    files.push_back({.from = wanted.source / file, .name = file});
   }
-  progress.Finish();
-  RETURN_IF_ERROR(staging.Publish(manifest));
-  return ReadDataSet(wanted.folder, wanted.name);
+  const auto check = [&](size_t number) { return CheckSamples(files[number].from, found.tasks[number], manifest); };
+  return ImportWholeFiles(wanted.folder, wanted.name, files, /*link=*/false, check, manifest, progress);
 }
 
 }  // namespace longreach::data

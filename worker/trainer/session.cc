@@ -72,9 +72,12 @@ absl::Status Session::Prepare() {
     ASSIGN_OR_RETURN(longbench_, LongBenchStudy::Of(request_, request_.threads));
   }
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
-  // What cannot be asked in the end is said before anything is trained.
-  if (!request_.settings.evaluation.passkey_lengths.empty()) RETURN_IF_ERROR(PublishedTokenizer(request_).status());
   engine_ = MakeEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda}, log);
+  // What cannot be asked in the end is said before anything is trained.
+  if (!request_.settings.evaluation.passkey_lengths.empty()) {
+    ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer, PublishedTokenizer(request_));
+    passkeys_.emplace(request_.settings, engine_->threads(), std::move(tokenizer));
+  }
   const ParameterLayout& layout = engine_->model().layout();
   const bool published = !request_.settings.model.folder.empty();
   const int64_t first_trained = request_.settings.training.steps > 0 ? engine_->model().Rule().first : layout.stride();
@@ -185,48 +188,36 @@ absl::Status Session::EvaluateLengths() {
 }
 
 absl::Status Session::EvaluatePasskeys() {
-  if (request_.settings.evaluation.passkey_lengths.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer, PublishedTokenizer(request_));
-  PasskeyStudy& passkeys = passkeys_.emplace(request_.settings, engine_->threads(), std::move(tokenizer));
-  while (state_.cells_done < passkeys.cells()) {
-    Poll();
-    if (stop_ || !state_.AnyLive()) return absl::OkStatus();
-    std::vector<double> shares(state_.members.size(), 0);
-    try {
-      for (size_t m = 0; m < shares.size(); ++m) {
-        if (!state_.members[m].live) continue;
-        ASSIGN_OR_RETURN(shares[m], passkeys.Accuracy(state_.parameters[static_cast<int64_t>(m)], state_.cells_done, [this] { GoOnTesting(); }));
-      }
-    } catch (const Stopped&) {
-      return absl::OkStatus();
-    }
-    for (size_t m = 0; m < shares.size(); ++m) {
-      if (state_.members[m].live) state_.members[m].passkey.push_back(shares[m]);
-    }
-    ++state_.cells_done;
-    Report(Progress::Phase::kEvaluating);
-    CheckpointIfDue();
-  }
-  return absl::OkStatus();
+  if (!passkeys_) return absl::OkStatus();
+  return Ask(passkeys_->cells(), state_.cells_done, &MemberState::passkey, [this](const Tensor& member, int cell) {
+    return passkeys_->Accuracy(member, cell, [this] { GoOnTesting(); });
+  });
 }
 
 absl::Status Session::EvaluateLongBench() {
-  while (longbench_ && state_.samples_done < longbench_->samples()) {
+  if (!longbench_) return absl::OkStatus();
+  return Ask(longbench_->samples(), state_.samples_done, &MemberState::longbench, [this](const Tensor& member, int sample) {
+    return longbench_->Score(member, sample, [this] { GoOnTesting(); });
+  });
+}
+
+absl::Status Session::Ask(int questions, int& done, std::vector<double> MemberState::*scores, const Question& question) {
+  while (done < questions) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
-    std::vector<double> scores(state_.members.size(), 0);
+    std::vector<double> of_members(state_.members.size(), 0);
     try {
-      for (size_t m = 0; m < scores.size(); ++m) {
+      for (size_t m = 0; m < of_members.size(); ++m) {
         if (!state_.members[m].live) continue;
-        ASSIGN_OR_RETURN(scores[m], longbench_->Score(state_.parameters[static_cast<int64_t>(m)], state_.samples_done, [this] { GoOnTesting(); }));
+        ASSIGN_OR_RETURN(of_members[m], question(state_.parameters[static_cast<int64_t>(m)], done));
       }
     } catch (const Stopped&) {
       return absl::OkStatus();
     }
-    for (size_t m = 0; m < scores.size(); ++m) {
-      if (state_.members[m].live) state_.members[m].longbench.push_back(scores[m]);
+    for (size_t m = 0; m < of_members.size(); ++m) {
+      if (state_.members[m].live) (state_.members[m].*scores).push_back(of_members[m]);
     }
-    ++state_.samples_done;
+    ++done;
     Report(Progress::Phase::kEvaluating);
     CheckpointIfDue();
   }

@@ -33,6 +33,10 @@ class Session {
   absl::Status EvaluatePasskeys();
   // And LongBench, sample by sample.
   absl::Status EvaluateLongBench();
+  // What of a member, [stride], is right about the question of that number.
+  using Question = std::function<absl::StatusOr<double>(const Tensor& member, int number)>;
+  // Questions one by one, from number `done` on, each to all members; the answers are added to their `scores`.
+  absl::Status Ask(int questions, int& done, std::vector<double> MemberState::*scores, const Question& question);
   absl::StatusOr<PackResult> StopHere();
   absl::StatusOr<PackResult> Finish();
   // Each member's learning rate of the next update.
@@ -65,8 +69,8 @@ class Session {
   std::unique_ptr<Problem> problem_;
   std::unique_ptr<StepEngine> engine_;
   PackState state_;
-  std::optional<PasskeyStudy> passkeys_;  // Once they are asked for.
-  std::unique_ptr<LongBenchStudy> longbench_;  // Where it is.
+  std::optional<PasskeyStudy> passkeys_;  // Where they are asked for.
+  std::unique_ptr<LongBenchStudy> longbench_;
   bool stop_ = false;
   double steps_per_second_ = 0;
   Clock::time_point speed_since_;

@@ -1,0 +1,27 @@
+#include "worker/refused.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace longreach {
+
+int Refused(const absl::Status& status, bool json) {
+  using Json = nlohmann::ordered_json;
+  const std::string message(status.message());
+  if (json) {
+    const Json error = {{"error", {{"code", absl::StatusCodeToString(status.code())}, {"message", message}, {"hint", ""}}}};
+    fmt::print(stderr, "{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    fmt::print(stderr, "error: {}\n", message);
+  }
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument: return 2;
+    case absl::StatusCode::kNotFound: return 4;
+    default: return 1;
+  }
+}
+
+}  // namespace longreach
