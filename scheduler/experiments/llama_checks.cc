@@ -1,0 +1,166 @@
+#include "scheduler/experiments/llama_checks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/catalog/limits.h"
+#include "proto/catalog/longbench.h"
+
+namespace longreach::experiments {
+
+namespace {
+
+void CheckWord(std::string_view field, const std::string& value, const std::vector<std::string>& known, Checks& checks) {
+  if (std::ranges::find(known, value) != known.end()) return;
+  const absl::Status unknown = UnknownWord(field, "word", value, known, fmt::format("known: {}", Join(known, ", ")));
+  checks.Refuse(std::string(unknown.message().data(), unknown.message().size()));
+}
+
+void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
+  const auto& scales = evaluation.attention_scales();
+  if (int64_t{scales.size()} * evaluation.position_bins() > catalog::kMaxValuesOfMetric) {
+    checks.Refuse(fmt::format("evaluation.attention_scales: {} scales in {} position_bins are more than {} losses\n  set fewer", scales.size(),
+                              evaluation.position_bins(), catalog::kMaxValuesOfMetric));
+  }
+  if (!scales.empty() && evaluation.position_bins() == 0) {
+    checks.Refuse("evaluation.attention_scales: the best one is that of the least loss in a bin of positions\n  set evaluation.position_bins");
+  }
+  for (int i = 0; i < scales.size(); ++i) {
+    if (!std::isfinite(scales[i]) || scales[i] <= 0) {
+      checks.Refuse(fmt::format("evaluation.attention_scales: {} is not a finite number above 0", ShortestNumber(scales[i])));
+    }
+    if (i > 0 && scales[i] <= scales[i - 1]) {
+      checks.Refuse(fmt::format("evaluation.attention_scales: {} does not follow {}\n  write them in ascending order", ShortestNumber(scales[i]),
+                                ShortestNumber(scales[i - 1])));
+    }
+  }
+}
+
+void CheckPasskeys(const v1::Evaluation& evaluation, Checks& checks) {
+  const auto& lengths = evaluation.passkey_lengths();
+  if (lengths.empty()) return;
+  const int shortest = *std::ranges::min_element(lengths);
+  if (shortest < catalog::kLeastPasskeyBytes) {
+    checks.Refuse(fmt::format("evaluation.passkey_lengths: {} bytes or tokens have no room for the text around a key and its question, which take {}\n"
+                              "  set longer ones", shortest, catalog::kLeastPasskeyBytes));
+  }
+  // A range of positions must hold one.
+  checks.Range("evaluation.passkey_depths", evaluation.passkey_depths(), 1, catalog::kLeastPasskeyBytes);
+  if ((int64_t{lengths.size()} + 1) * (int64_t{evaluation.passkey_depths()} + 1) > catalog::kMaxValuesOfMetric) {
+    checks.Refuse(fmt::format("evaluation.passkey_depths: {} depths at {} lengths are more than {} values\n  set fewer", evaluation.passkey_depths(),
+                              lengths.size(), catalog::kMaxValuesOfMetric));
+  }
+  checks.Range("evaluation.passkey_tests", evaluation.passkey_tests(), 1, catalog::kMaxPasskeyTests);
+}
+
+void CheckLongBench(const v1::Evaluation& evaluation, Checks& checks) {
+  if (evaluation.longbench().empty()) {
+    if (evaluation.has_longbench_window() || !evaluation.longbench_tasks().empty()) {
+      checks.Refuse("evaluation.longbench: is not given, and settings for it are\n  name the data set that 'longreach data import longbench' made");
+    }
+    return;
+  }
+  CheckDataName("evaluation.longbench", evaluation.longbench(), checks);
+  const std::vector<std::string> known = Names(catalog::kLongBenchTasks);
+  std::vector<std::string> seen;
+  for (const std::string& task : evaluation.longbench_tasks()) {
+    CheckWord("evaluation.longbench_tasks", task, known, checks);
+    if (std::ranges::find(seen, task) != seen.end()) checks.Refuse(fmt::format("evaluation.longbench_tasks: '{}' is there twice", task));
+    seen.push_back(task);
+  }
+  if (!evaluation.has_longbench_window()) {
+    checks.Refuse("evaluation.longbench_window: is not given\n  set the most tokens that a prompt may have, such as 3500 for a model of 4096");
+  }
+  checks.Range("evaluation.longbench_window", evaluation.longbench_window(), catalog::kLeastLongBenchWindow, kMaxSize);
+  checks.Range("evaluation.longbench_beams", evaluation.longbench_beams(), 1, catalog::kMaxLongBenchBeams);
+  checks.Range("evaluation.longbench_samples", evaluation.longbench_samples(), 0, kMaxSize);
+}
+
+}  // namespace
+
+bool NeedsOriginalLength(const v1::Positions& positions) {
+  return positions.rope_scaling() == "dynamic" || positions.rope_scaling() == "yarn";
+}
+
+void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
+  const v1::Model& model = sweep.model();
+  for (const std::string& task : sweep.axes().task()) {
+    if (model.folder().empty() == (task != kTokensTask)) continue;
+    checks.Refuse(model.folder().empty() ? "model.folder: the task 'tokens' is for a published model\n  set the data set that holds it, or take the task 'bytes'"
+                                         : fmt::format("axes.task: '{}': the model of '{}' reads ids of its tokenizer\n  take the task 'tokens'", task,
+                                                       model.folder()));
+  }
+  if (model.folder().empty()) {
+    if (!sweep.evaluation().longbench().empty()) {
+      checks.Refuse("evaluation.longbench: its texts are for a published model and its tokenizer\n  set model.folder and the task 'tokens', or leave it out");
+    }
+    return;
+  }
+  CheckDataName("model.folder", model.folder(), checks);
+  const int given = model.has_layers() + model.has_embedding_dim() + model.has_heads() + model.has_kv_heads() + model.has_mlp_dim();
+  if (given != 0 && given != 5) {
+    checks.Refuse(fmt::format("model: {} of layers, embedding_dim, heads, kv_heads and mlp_dim are given beside model.folder\n"
+                              "  leave them out, or give all of them: the sizes in the folder's config.json", given));
+  }
+}
+
+void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks) {
+  CheckWord("positions.rope_scaling", positions.rope_scaling(), {"dynamic", "linear", "none", "ntk", "yarn"}, checks);
+  const bool scaled = positions.rope_scaling() != "none";
+  if (!std::isfinite(positions.rope_factor()) || (scaled && positions.rope_factor() <= 1) || (!scaled && positions.rope_factor() != 1)) {
+    checks.Refuse(fmt::format("positions.rope_factor: {} does not go with positions.rope_scaling '{}'\n  {}",
+                              ShortestNumber(positions.rope_factor()), positions.rope_scaling(),
+                              scaled ? "set a factor above 1" : "leave the factor out, or set positions.rope_scaling"));
+  }
+  checks.Range("positions.original_length", positions.original_length(), 0, kMaxSize);
+  // A folder's config.json has it.
+  if (NeedsOriginalLength(positions) && positions.original_length() == 0 && !folder) {
+    checks.Refuse(fmt::format("positions.original_length: '{}' needs the length that the model was trained at\n  set it",
+                              positions.rope_scaling()));
+  }
+}
+
+void CheckTuning(const v1::Training& training, Checks& checks) {
+  CheckWord("training.trainable", training.trainable(), {"all", "head_scales"}, checks);
+  CheckWord("training.scale_bound", training.scale_bound(), {"clamp", "none", "relu"}, checks);
+  if (!std::isfinite(training.scale_lower_bound())) checks.Refuse("training.scale_lower_bound: is not a finite number");
+  if (!(training.final_rate() >= 0 && training.final_rate() <= 1)) {
+    checks.Refuse(fmt::format("training.final_rate: {} is not in [0, 1]", ShortestNumber(training.final_rate())));
+  }
+  if (!(training.weight_decay() >= 0 && training.weight_decay() < 1)) {
+    checks.Refuse(fmt::format("training.weight_decay: {} is not in [0, 1)", ShortestNumber(training.weight_decay())));
+  }
+  if (training.warmup_steps() < 0) checks.Refuse(fmt::format("training.warmup_steps: {} is below 0", training.warmup_steps()));
+  if (training.steps() > 0 && training.warmup_steps() >= training.steps()) {
+    checks.Refuse(fmt::format("training.warmup_steps: {} do not fit into training.steps, {}\n  set fewer", training.warmup_steps(),
+                              training.steps()));
+  }
+}
+
+void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
+  const auto& lengths = evaluation.lengths();
+  const int shortest = lengths.empty() ? 0 : *std::ranges::min_element(lengths);
+  const int longest = lengths.empty() ? 0 : *std::ranges::max_element(lengths);
+  checks.Range("evaluation.stride", evaluation.stride(), 0, kMaxSize);
+  if (evaluation.stride() >= shortest) {
+    checks.Refuse(fmt::format("evaluation.stride: {} bytes of a window of {} cannot be scored: the first has none before it\n"
+                              "  set fewer than the shortest of evaluation.lengths", evaluation.stride(), shortest));
+  }
+  checks.Range("evaluation.position_bins", evaluation.position_bins(), 0, catalog::kMaxValuesOfMetric);
+  if (evaluation.position_bins() > 0 && longest % evaluation.position_bins() != 0) {
+    checks.Refuse(fmt::format("evaluation.position_bins: {} bins do not divide the longest of evaluation.lengths, {}",
+                              evaluation.position_bins(), longest));
+  }
+  CheckScales(evaluation, checks);
+  CheckPasskeys(evaluation, checks);
+  CheckLongBench(evaluation, checks);
+  if (evaluation.dropout()) checks.Refuse("evaluation.dropout: true: this model has none\n  leave it out");
+  if (!evaluation.attention_lengths().empty()) {
+    checks.Refuse("evaluation.attention_lengths: this kind keeps no attention matrices\n  evaluation.position_bins measures their entropies");
+  }
+}
+
+}  // namespace longreach::experiments

@@ -1,0 +1,22 @@
+// What sweeps of the kind "llama" are refused for, group by group of their settings.
+#pragma once
+
+#include <string_view>
+
+#include "scheduler/experiments/data_kind.h"
+
+namespace longreach::experiments {
+
+// The task of published models.
+inline constexpr std::string_view kTokensTask = "tokens";
+
+// Extensions of RoPE that depend on the length of the training before.
+bool NeedsOriginalLength(const v1::Positions& positions);
+
+// The sizes of a folder's model are its own; a sweep may say them, for a plan to count with.
+void CheckFolder(const v1::SweepSpec& sweep, Checks& checks);
+void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks);
+void CheckTuning(const v1::Training& training, Checks& checks);
+void CheckTests(const v1::Evaluation& evaluation, Checks& checks);
+
+}  // namespace longreach::experiments
