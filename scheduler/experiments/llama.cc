@@ -137,6 +137,8 @@ class LlamaKind final : public DataKind {
       job.mutable_evaluation()->clear_passkey_tests();
     }
     CompleteLongBench(*job.mutable_evaluation());
+    // Left out, so that a worker that knows one protocol alone can do it.
+    if (job.evaluation().perplexity_protocol() == "nope") job.mutable_evaluation()->clear_perplexity_protocol();
     // A bound inside of the forward pass is part of the model, trained or not.
     if (training.trainable() != "head_scales" && training.scale_bound() != "relu") training.clear_scale_bound();
     if (training.trainable() != "head_scales" || training.scale_bound() != "clamp") training.clear_scale_lower_bound();

@@ -149,6 +149,13 @@ void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
     checks.Refuse(fmt::format("evaluation.stride: {} bytes of a window of {} cannot be scored: the first has none before it\n"
                               "  set fewer than the shortest of evaluation.lengths", evaluation.stride(), shortest));
   }
+  if (evaluation.has_perplexity_protocol()) {
+    CheckWord("evaluation.perplexity_protocol", evaluation.perplexity_protocol(), {"nope", "yarn"}, checks);
+    if (evaluation.stride() == 0) {
+      checks.Refuse(fmt::format("evaluation.perplexity_protocol: '{}' is one of sliding windows, and evaluation.stride is 0\n  set evaluation.stride, such as 256",
+                                evaluation.perplexity_protocol()));
+    }
+  }
   checks.Range("evaluation.position_bins", evaluation.position_bins(), 0, catalog::kMaxValuesOfMetric);
   if (evaluation.position_bins() > 0 && longest % evaluation.position_bins() != 0) {
     checks.Refuse(fmt::format("evaluation.position_bins: {} bins do not divide the longest of evaluation.lengths, {}",

@@ -135,6 +135,7 @@ void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& check
         std::pair("training.weight_decay", training.has_weight_decay()), std::pair("training.trainable", training.has_trainable()),
         std::pair("training.scale_bound", training.has_scale_bound()),
         std::pair("training.scale_lower_bound", training.has_scale_lower_bound()), std::pair("evaluation.stride", evaluation.has_stride()),
+        std::pair("evaluation.perplexity_protocol", evaluation.has_perplexity_protocol()),
         std::pair("evaluation.position_bins", evaluation.has_position_bins()),
         std::pair("evaluation.attention_scales", !evaluation.attention_scales().empty()),
         std::pair("evaluation.passkey_lengths", !evaluation.passkey_lengths().empty()),

@@ -135,7 +135,7 @@ absl::StatusOr<PackSettings::Training> TrainingOf(const v1::Training& from) {
   return to;
 }
 
-PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
+absl::StatusOr<PackSettings::Evaluation> EvaluationOf(const v1::Evaluation& from) {
   PackSettings::Evaluation to;
   to.lengths.assign(from.lengths().begin(), from.lengths().end());
   LONGREACH_TAKE(to, from, examples);
@@ -153,6 +153,11 @@ PackSettings::Evaluation EvaluationOf(const v1::Evaluation& from) {
   LONGREACH_TAKE(to, from, longbench_window);
   LONGREACH_TAKE(to, from, longbench_beams);
   LONGREACH_TAKE(to, from, longbench_samples);
+  if (from.has_perplexity_protocol()) {
+    using Protocol = PackSettings::Evaluation::PerplexityProtocol;
+    RETURN_IF_ERROR(TakeWord<Protocol>("evaluation.perplexity_protocol", from.perplexity_protocol(), {{"nope", Protocol::kNope}, {"yarn", Protocol::kYarn}},
+                                       to.perplexity_protocol));
+  }
   return to;
 }
 
@@ -182,7 +187,7 @@ absl::StatusOr<PackSettings> SettingsOf(const v1::JobSpec& spec) {
   ASSIGN_OR_RETURN(settings.model, ModelOf(spec.model()));
   ASSIGN_OR_RETURN(settings.positions, PositionsOf(spec.positions()));
   ASSIGN_OR_RETURN(settings.training, TrainingOf(spec.training()));
-  settings.evaluation = EvaluationOf(spec.evaluation());
+  ASSIGN_OR_RETURN(settings.evaluation, EvaluationOf(spec.evaluation()));
   return settings;
 }
 

@@ -227,7 +227,7 @@ absl::Status Session::Ask(int questions, int& done, std::vector<double> MemberSt
 std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
   const PositionUse use = engine_->model().encoding().Use();
   std::vector<TestResult> results(state_.members.size());
-  double outputs = 0;
+  double windows = 0;
   const int parts = problem_->TestParts(length);
   for (int part = 0; part < parts; ++part) {
     const Batch batch = problem_->TestBatch(use, length, part);
@@ -237,14 +237,14 @@ std::optional<std::vector<TestResult>> Session::EvaluateLength(int length) {
     } catch (const Stopped&) {
       return std::nullopt;
     }
-    const double before = outputs;
-    outputs += static_cast<double>(batch.size * batch.outputs);
+    const double before = windows;
+    windows += static_cast<double>(batch.size);
     for (size_t m = 0; m < results.size(); ++m) {
       results[m].hits += of_part[m].hits;
       results[m].counted += of_part[m].counted;
-      // A mean over the outputs; of one part it is that part's own.
+      // A mean over the sequences, short ones too; of one part it is that part's own.
       results[m].loss = before == 0 ? of_part[m].loss
-                                    : results[m].loss + (of_part[m].loss - results[m].loss) * ((outputs - before) / outputs);
+                                    : results[m].loss + (of_part[m].loss - results[m].loss) * ((windows - before) / windows);
     }
   }
   return results;

@@ -84,6 +84,7 @@ struct PackSettings {
     uint32_t seed = 0;
     std::vector<int> attention_lengths = {};  // Ascending, all of them among lengths.
     int stride = 0;
+    enum class PerplexityProtocol { kNope, kYarn } perplexity_protocol = PerplexityProtocol::kNope;
     int position_bins = 0;
     std::vector<double> attention_scales = {};  // Ascending.
     std::vector<int> passkey_lengths = {};      // Ascending.

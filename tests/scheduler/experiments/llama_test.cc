@@ -246,6 +246,24 @@ TEST(LlamaKindTest, APlanCountsWhatIsMeasuredAgainstPosition) {
   EXPECT_NEAR((flops() - without) / ten_windows, 1 + 3, 1e-6);
 }
 
+TEST(LlamaKindTest, YarnsProtocolIsAnotherJobAndTheAuthorsIsNot) {
+  v1::SweepSpec sweep = Sweep();
+  sweep.mutable_evaluation()->set_stride(256);
+  const std::string authors = IdOf(sweep);
+  sweep.mutable_evaluation()->set_perplexity_protocol("nope");
+  EXPECT_EQ(IdOf(sweep), authors);
+  EXPECT_FALSE(JobOf(sweep).evaluation().has_perplexity_protocol());
+  sweep.mutable_evaluation()->set_perplexity_protocol("yarn");
+  EXPECT_NE(IdOf(sweep), authors);
+  EXPECT_EQ(JobOf(sweep).evaluation().perplexity_protocol(), "yarn");
+
+  sweep.mutable_evaluation()->set_perplexity_protocol("yam");
+  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.perplexity_protocol: unknown word 'yam'"));
+  sweep.mutable_evaluation()->set_perplexity_protocol("yarn");
+  sweep.mutable_evaluation()->clear_stride();
+  EXPECT_THAT(Refused(sweep), HasSubstr("set evaluation.stride, such as 256"));
+}
+
 TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
   v1::SweepSpec sweep = Sweep();
   const std::string without = IdOf(sweep);

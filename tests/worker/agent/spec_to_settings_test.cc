@@ -43,7 +43,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
     evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ]
                  stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ]
                  passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3
-                 longbench: "bench" longbench_tasks: [ "trec", "lcc" ] longbench_window: 3500 longbench_beams: 2 longbench_samples: 6 })pb"));
+                 longbench: "bench" longbench_tasks: [ "trec", "lcc" ] longbench_window: 3500 longbench_beams: 2 longbench_samples: 6
+                 perplexity_protocol: "yarn" })pb"));
 
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->experiment, "images");
@@ -104,6 +105,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->evaluation.longbench_window, 3500);
   EXPECT_EQ(settings->evaluation.longbench_beams, 2);
   EXPECT_EQ(settings->evaluation.longbench_samples, 6);
+  EXPECT_EQ(settings->evaluation.perplexity_protocol, trainer::PackSettings::Evaluation::PerplexityProtocol::kYarn);
 }
 
 // A field that is added to a specification and forgotten here would be trained at its default, in silence. Numbers of
@@ -117,10 +119,10 @@ TEST(SpecToSettingsTest, SizesThatAreNotGivenAreAFolders) {
 }
 
 TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
-  EXPECT_EQ(v1::Model::descriptor()->field_count(), 18);
+  EXPECT_EQ(v1::Model::descriptor()->field_count(), 20);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
-  EXPECT_EQ(v1::Training::descriptor()->field_count(), 11);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 16);
+  EXPECT_EQ(v1::Training::descriptor()->field_count(), 13);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 18);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {

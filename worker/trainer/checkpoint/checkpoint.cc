@@ -209,6 +209,11 @@ static std::string PasskeySettings(const PackSettings::Evaluation& evaluation) {
               "\npasskey_tests=", evaluation.passkey_tests, "\n");
 }
 
+// Left out where it is what it was before there was a choice.
+static std::string ProtocolSettings(const PackSettings::Evaluation& evaluation) {
+  return evaluation.perplexity_protocol == PackSettings::Evaluation::PerplexityProtocol::kYarn ? "perplexity_protocol=yarn\n" : "";
+}
+
 static std::string LongBenchSettings(const PackSettings::Evaluation& evaluation) {
   if (evaluation.longbench.empty()) return "";
   return Text("longbench=", evaluation.longbench, "\nlongbench_tasks=", Join(evaluation.longbench_tasks, ","),
@@ -233,7 +238,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
       "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s),
-      PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation)));
+      PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation), ProtocolSettings(s.evaluation)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw, int64_t first_trained) {

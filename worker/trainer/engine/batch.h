@@ -15,6 +15,7 @@ struct Batch {
   int64_t size = 0;
   int64_t tape = 0;
   int64_t outputs = 0;
+  int64_t window = 0;             // What dynamic NTK takes for the current length where that is more than the tape; 0: it is not.
   std::vector<uint16_t> tokens;   // [size, tape]; empty output positions and the begin of a text hold the id V_in.
   std::vector<uint16_t> targets;  // [size, outputs].
   std::vector<int32_t> valid;     // [size]: leading outputs that count for accuracy.

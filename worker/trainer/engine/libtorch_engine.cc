@@ -378,6 +378,7 @@ class LibtorchEngine final : public StepEngine {
     feed.batch = count;
     feed.tape = batch.tape;
     feed.outputs = batch.outputs;
+    feed.window = batch.window;
     feed.terms = terms;
     feed.tokens = model_->TokenRows(batch.tokens, first * batch.tape, count * batch.tape).to(device_);
     if (terms.addition.defined() && terms.addition.dim() == 3) {

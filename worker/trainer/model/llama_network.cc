@@ -53,7 +53,7 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
 }
 
 LlamaNetwork::LlamaNetwork(const PackSettings& settings, at::Device device)
-    : Model(WithoutEncoding(settings), settings.model.vocabulary, settings.model.vocabulary, device), decoder_(LlamaConfigOf(settings)), of_tokens_(settings.task == "tokens"), training_(settings.training) {
+    : Model(WithoutEncoding(settings), settings.model.vocabulary, settings.model.vocabulary, device), decoder_(LlamaConfigOf(settings)), training_(settings.training) {
   layout_ = decoder_.layout();
   scales_ = layout_.Add("attn.scales", {settings.model.layers, settings.model.heads}, {Initial::Kind::kOnes, 0});
   DeclareEncoding();
@@ -76,8 +76,7 @@ Tensor LlamaNetwork::Hidden(const ParameterSet& parameters, const Feed& feed) co
   llama.length = feed.tape;
   llama.tokens = feed.tokens;
   llama.head_factors = HeadFactors(parameters);
-  // The papers' scripts read a window whole and drop what its last token predicts.
-  if (of_tokens_ && feed.outputs < feed.tape) llama.window = feed.tape + 1;
+  llama.window = feed.window;
   const Tensor hidden = decoder_.Hidden(parameters, llama);
   if (feed.outputs == feed.tape) return hidden;
   std::vector<int64_t> shape = hidden.sizes().vec();

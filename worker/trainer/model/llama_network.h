@@ -37,7 +37,6 @@ class LlamaNetwork final : public Model {
   Tensor Hidden(const ParameterSet& parameters, const Feed& feed) const;
 
   LlamaDecoder decoder_;
-  bool of_tokens_;
   int scales_ = -1;
   PackSettings::Training training_;
 };

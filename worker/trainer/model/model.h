@@ -27,6 +27,7 @@ struct Feed {
   int64_t batch = 0;
   int64_t tape = 0;
   int64_t outputs = 0;  // Logits wanted of a sequence.
+  int64_t window = 0;   // As Batch has it.
   Tensor tokens;        // As Model::TokenRows() makes them.
   PassTerms terms;
   // By dropout place, [rows, D]: 0 or 1/(1-p). Empty: no dropout.

@@ -180,6 +180,9 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if (tests.stride < 0 || (!tests.lengths.empty() && tests.stride >= tests.lengths.front())) {
     return refuse("evaluation.stride: ", tests.stride, " bytes of a window of ", tests.lengths.front(), " cannot be scored");
   }
+  if (tests.perplexity_protocol != PackSettings::Evaluation::PerplexityProtocol::kNope && tests.stride == 0) {
+    return refuse("evaluation.perplexity_protocol: is one of sliding windows, and evaluation.stride is 0");
+  }
   if (tests.position_bins < 0 || (tests.position_bins > 0 && (tests.lengths.empty() || tests.lengths.back() % tests.position_bins != 0))) {
     return refuse("evaluation.position_bins: ", tests.position_bins, " bins do not divide the longest of evaluation.lengths");
   }

@@ -8,6 +8,7 @@
 
 #include "worker/trainer/problems/llama_texts.h"
 #include "worker/trainer/problems/problem.h"
+#include "worker/trainer/problems/yarn_tests.h"
 #include "worker/trainer/random/random_stream.h"
 
 namespace longreach::trainer {
@@ -20,6 +21,10 @@ constexpr int64_t kTestIdsAtATime = 1 << 16;
 class Llama final : public Problem {
  public:
   Llama(const PackSettings& settings, LlamaTexts texts) : settings_(settings), texts_(std::move(texts)) {
+    if (settings_.evaluation.stride > 0 && settings_.evaluation.perplexity_protocol == PerplexityProtocol::kYarn) {
+      yarn_.emplace(settings_, texts_, kTestIdsAtATime);
+      return;
+    }
     for (const int length : settings_.evaluation.lengths) {
       std::vector<int64_t>& through = windows_through_[length];
       int64_t all = 0;
@@ -45,10 +50,27 @@ class Llama final : public Problem {
   }
 
   int TestParts(int length) const override {
+    if (yarn_) return yarn_->Parts(length);
     return static_cast<int>((Windows(length) + WindowsAtATime(length) - 1) / WindowsAtATime(length));
   }
 
   Batch TestBatch(PositionUse, int length, int part) const override {
+    Batch batch = yarn_ ? yarn_->Part(length, part) : OwnPart(length, part);
+    // The papers' scripts read a window whole and drop what its last token predicts.
+    if (settings_.evaluation.stride > 0 && settings_.task == "tokens") batch.window = batch.tape + 1;
+    return batch;
+  }
+
+  std::vector<Score> Scores(int, double accuracy, double loss) const override {
+    if (settings_.task == "tokens") return {{"accuracy", accuracy}, {"loss", loss}, {"perplexity", std::exp(loss)}};
+    return {{"accuracy", accuracy}, {"bits_per_byte", loss / std::numbers::ln2}, {"loss", loss}, {"perplexity", std::exp(loss)}};
+  }
+
+ private:
+  using PerplexityProtocol = PackSettings::Evaluation::PerplexityProtocol;
+
+  // Of windows side by side, or of the authors' sliding ones.
+  Batch OwnPart(int length, int part) const {
     const int64_t stride = settings_.evaluation.stride, there = There(length), windows = Windows(length);
     const int64_t first = part * WindowsAtATime(length), end = std::min(windows, first + WindowsAtATime(length));
     // A window of as many ids as the length says, of which the last are scored: the first has no prediction.
@@ -70,12 +92,6 @@ class Llama final : public Problem {
     return batch;
   }
 
-  std::vector<Score> Scores(int, double accuracy, double loss) const override {
-    if (settings_.task == "tokens") return {{"accuracy", accuracy}, {"loss", loss}, {"perplexity", std::exp(loss)}};
-    return {{"accuracy", accuracy}, {"bits_per_byte", loss / std::numbers::ln2}, {"loss", loss}, {"perplexity", std::exp(loss)}};
-  }
-
- private:
   int64_t Longest() const { return settings_.evaluation.lengths.back(); }
   int64_t WindowsOf(int64_t size, int length) const {
     const int64_t stride = settings_.evaluation.stride;
@@ -97,6 +113,7 @@ class Llama final : public Problem {
 
   PackSettings settings_;
   LlamaTexts texts_;
+  std::optional<YarnTests> yarn_;
   std::map<int, std::vector<int64_t>> windows_through_;  // By length: of the documents up to each, itself included.
 };
 
