@@ -15,6 +15,9 @@ inline constexpr int kMaxPasskeyTests = 1000;
 // Tokens of a LongBench prompt without which nothing is left of a task, and beams that its answers are searched with.
 inline constexpr int kLeastLongBenchWindow = 16;
 inline constexpr int kMaxLongBenchBeams = 64;
+// Data sets that one job is trained on, and the least share of one: training blocks are drawn with 32 bits.
+inline constexpr int kMaxMixture = 8;
+inline constexpr double kLeastMixtureShare = 0x1p-32;
 // Measurements of one metric that a job may have: more belong into a series file.
 inline constexpr int kMaxValuesOfMetric = 1000;
 

@@ -31,9 +31,9 @@ std::string WhyProgramUnable(const Needs& needs, const v1::Abilities& abilities)
   return "";
 }
 
-// What is missing of a data set; empty: nothing, or none is needed.
-std::string MissingData(const std::string& name, const std::string& sha256, const v1::Abilities& abilities) {
-  if (name.empty()) return "";
+// What is missing of a data set; empty: nothing.
+std::string MissingData(const NeededData& needed, const v1::Abilities& abilities) {
+  const auto& [name, sha256] = needed;
   for (const v1::DataSet& data : abilities.data_sets()) {
     if (data.name() != name) continue;
     if (data.sha256() == sha256) return "";
@@ -49,9 +49,10 @@ std::string WhyUnable(const Needs& needs, const v1::Abilities& abilities) {
   if (std::string why = WhyProgramUnable(needs, abilities); !why.empty()) {
     return abilities.build().empty() ? why : fmt::format("{}; its build is {}", why, abilities.build());
   }
-  std::string why = MissingData(needs.data, needs.data_sha256, abilities);
-  if (why.empty()) why = MissingData(needs.model, needs.model_sha256, abilities);
-  return why.empty() ? MissingData(needs.longbench, needs.longbench_sha256, abilities) : why;
+  for (const NeededData& needed : needs.data_sets) {
+    if (std::string why = MissingData(needed, abilities); !why.empty()) return why;
+  }
+  return "";
 }
 
 bool ComesBefore(const GroupHead& a, const GroupHead& b) { return a.priority != b.priority ? a.priority > b.priority : a.first < b.first; }

@@ -12,6 +12,12 @@
 
 namespace longreach::core {
 
+// A data set with the bytes that the store binds its name to; those are empty where it knows none yet.
+struct NeededData {
+  std::string name = {};
+  std::string sha256 = {};
+};
+
 // What jobs of one kind of work ask of a worker.
 struct Needs {
   std::string experiment = {};
@@ -20,12 +26,7 @@ struct Needs {
   std::string encoding = {};
   int encoding_revision = 1;
   int model_revision = 1;
-  std::string data = {};         // Name of a data set; empty: none.
-  std::string data_sha256 = {};  // What the store binds the name to; empty: nothing yet.
-  std::string model = {};        // The same of the published model that it begins with.
-  std::string model_sha256 = {};
-  std::string longbench = {};  // The same of the LongBench tasks that it is asked.
-  std::string longbench_sha256 = {};
+  std::vector<NeededData> data_sets = {};  // All that they read.
 };
 
 // Why a worker cannot do such work, as a sentence's end ("has no task 'x'"); empty: it can.

@@ -11,6 +11,7 @@
 #include "proto/catalog/limits.h"
 #include "proto/catalog/longbench.h"
 #include "scheduler/experiments/llama_checks.h"
+#include "scheduler/experiments/llama_mixture.h"
 
 namespace longreach::experiments {
 
@@ -132,6 +133,7 @@ class LlamaKind final : public DataKind {
       training.clear_weight_decay();
       training.clear_trainable();
     }
+    CompleteMixture(training);
     if (job.evaluation().passkey_lengths().empty()) {
       job.mutable_evaluation()->clear_passkey_depths();
       job.mutable_evaluation()->clear_passkey_tests();
@@ -204,6 +206,7 @@ class LlamaKind final : public DataKind {
     if (model.break_symmetry()) checks.Refuse("model.break_symmetry: true: this model looks back only\n  leave it out");
     CheckScaling(settings.positions, !model.folder().empty(), checks);
     CheckTuning(settings.training, checks);
+    CheckMixture(settings.training, checks);
     CheckTests(settings.evaluation, checks);
   }
   int64_t TapeOf(const v1::Model&, int length) const override { return length; }

@@ -91,6 +91,9 @@ absl::Status AddData(sql::Connection& db, const store::Requirement& requirement,
   if (!names.longbench.empty()) {
     ASSIGN_OR_RETURN(*lease.mutable_longbench(), DataOf(db, names.longbench));
   }
+  for (const std::string& name : names.mixture) {
+    ASSIGN_OR_RETURN(*lease.add_mixture(), DataOf(db, name));
+  }
   return absl::OkStatus();
 }
 

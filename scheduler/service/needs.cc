@@ -1,6 +1,8 @@
 #include "scheduler/service/needs.h"
 
-#include <vector>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "proto/base/text.h"
 #include "store/workers.h"
@@ -8,12 +10,8 @@
 namespace longreach::service {
 namespace {
 
-// What the store binds a name to; empty: nothing yet.
-absl::StatusOr<std::string> BytesOf(sql::Connection& db, const std::string& name) {
-  if (name.empty()) return std::string();
-  ASSIGN_OR_RETURN(std::optional<store::DataSetRow> data_set, store::FindDataSet(db, name));
-  return data_set.has_value() ? data_set->sha256 : std::string();
-}
+// Marks a name of a mixture. Data sets' names have none of it.
+constexpr char kOfMixture = '+';
 
 }  // namespace
 
@@ -23,29 +21,43 @@ std::string JoinDataSets(const DataSetNames& names) {
     if (more.empty()) break;
     data += " " + more;
   }
+  for (const std::string& name : names.mixture) {
+    data += " ";
+    data += kOfMixture;
+    data += name;
+  }
   return data;
 }
 
 DataSetNames SplitDataSets(std::string_view data) {
-  const std::vector<std::string> names = Split(data, ' ');
-  const auto at = [&names](size_t i) { return i < names.size() ? names[i] : std::string(); };
-  return {.corpus = at(0), .model = at(1), .longbench = at(2)};
+  DataSetNames names;
+  std::string* const places[] = {&names.corpus, &names.model, &names.longbench};
+  size_t place = 0;
+  for (const std::string& name : Split(data, ' ')) {
+    if (name.starts_with(kOfMixture)) {
+      names.mixture.push_back(name.substr(1));
+    } else if (place < std::size(places)) {
+      *places[place++] = name;
+    }
+  }
+  return names;
 }
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement) {
-  const DataSetNames names = SplitDataSets(requirement.data);
   core::Needs needs{.experiment = requirement.experiment,
                     .task = requirement.task,
                     .task_revision = requirement.task_revision,
                     .encoding = requirement.encoding,
                     .encoding_revision = requirement.encoding_revision,
-                    .model_revision = requirement.model_revision,
-                    .data = names.corpus,
-                    .model = names.model,
-                    .longbench = names.longbench};
-  ASSIGN_OR_RETURN(needs.data_sha256, BytesOf(db, needs.data));
-  ASSIGN_OR_RETURN(needs.model_sha256, BytesOf(db, needs.model));
-  ASSIGN_OR_RETURN(needs.longbench_sha256, BytesOf(db, needs.longbench));
+                    .model_revision = requirement.model_revision};
+  const DataSetNames names = SplitDataSets(requirement.data);
+  std::vector<std::string> all = {names.corpus, names.model, names.longbench};
+  all.insert(all.end(), names.mixture.begin(), names.mixture.end());
+  for (std::string& name : all) {
+    if (name.empty()) continue;
+    ASSIGN_OR_RETURN(std::optional<store::DataSetRow> bound, store::FindDataSet(db, name));
+    needs.data_sets.push_back({.name = std::move(name), .sha256 = bound ? std::move(bound->sha256) : std::string()});
+  }
   return needs;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/base/status.h"
 #include "scheduler/core/packs.h"
@@ -14,11 +15,14 @@ namespace longreach::service {
 // The data sets that a job reads, by name; empty: none.
 struct DataSetNames {
   std::string corpus;
-  std::string model = {};      // That it begins with.
-  std::string longbench = {};  // Whose tasks a model is asked: never without one.
+  std::string model = {};                 // That it begins with.
+  std::string longbench = {};             // Whose tasks a model is asked: never without one.
+  std::vector<std::string> mixture = {};  // That it is trained on.
+
+  bool operator==(const DataSetNames&) const = default;
 };
-// As one text, which a requirement has under `data`: the names with a blank between them, those that there are. No name has a blank in
-// it.
+// As one text, which a requirement has under `data`: the names with a blank between them, those that there are; first corpus, model and
+// LongBench, in this order, then those of the mixture, each with a '+' in front. No name has a blank or a '+' in it.
 std::string JoinDataSets(const DataSetNames& names);
 DataSetNames SplitDataSets(std::string_view data);
 

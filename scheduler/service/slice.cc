@@ -18,7 +18,11 @@ store::NewJob ToNewJob(const experiments::ExpandedJob& job) {
   row.requirement.encoding = job.spec.encoding();
   row.requirement.encoding_revision = job.spec.revisions().encoding();
   row.requirement.model_revision = job.spec.revisions().model();
-  row.requirement.data = JoinDataSets({.corpus = job.spec.data(), .model = job.spec.model().folder(), .longbench = job.spec.evaluation().longbench()});
+  const auto& mixture = job.spec.training().mixture();
+  row.requirement.data = JoinDataSets({.corpus = job.spec.data(),
+                                       .model = job.spec.model().folder(),
+                                       .longbench = job.spec.evaluation().longbench(),
+                                       .mixture = {mixture.begin(), mixture.end()}});
   row.randomized = job.spec.randomized();
   row.learning_rate = job.spec.learning_rate();
   row.seed = job.spec.seed();

@@ -2,6 +2,7 @@
 measured of them; an interrupted run ends with the bits of an undisturbed one."""
 import json
 import re
+import shutil
 import sys
 
 import pytest
@@ -223,6 +224,39 @@ def test_a_context_beyond_the_memory_is_refused_with_its_bytes(home):
     assert ended.code == 1, ended
     failures = [failure for (failure,) in query(home.path / "big.db", "SELECT failure FROM jobs WHERE steps = 60")]
     assert failures and all("bytes of memory with" in failure and "refused" in failure for failure in failures)
+
+
+MIXED = """
+name: mixed
+experiment: llama
+data: words
+axes: {task: bytes, encoding: none, learning_rate: 1e-2, seed: 0}
+model: {layers: 1, embedding_dim: 16, heads: 2, kv_heads: 1, mlp_dim: 24}
+training: {steps: 10, batch_size: 4, lengths: 16, warmup_steps: 1, mixture: [words, code], mixture_weights: [3, 1]}
+evaluation: {lengths: 16, examples: 6}
+"""
+
+
+def test_a_mixture_waits_until_all_of_it_is_there(home, tmp_path):
+    there = tmp_path / "data"
+    shutil.copytree(home.path / "share/longreach/data/words", there / "words")
+    (home.path / "mixed.yaml").write_text(MIXED)
+    (home.path / "code").write_text("for (;;) {}\n" * 500)
+    scheduler = Scheduler(home, store="mixed.db")
+    Worker(home, scheduler, "--data-folder", there, name="half")
+    submitted = run_cli(home, "submit", home.path / "mixed.yaml", scheduler=scheduler)
+    assert submitted.code == 0, submitted
+    (job,) = query(scheduler.store, "SELECT id FROM jobs")[0]
+    until(lambda: "'half' has no data set 'code'" in run_cli(home, "explain", job, scheduler=scheduler).out, "the worker is unable")
+
+    imported = run_cli(home, "data", "import", "text", home.path / "code", "--name", "code", "--data-folder", there)
+    assert imported.code == 0, imported
+    waited = run_cli(home, "wait", "last", scheduler=scheduler)
+    assert waited.code == 0, waited
+    ((spec,),) = query(scheduler.store, "SELECT spec FROM jobs")
+    assert "training.mixture=code,words\ntraining.mixture_weights=1,3\n" in spec
+    assert results(scheduler.store)
+    scheduler.kill()
 
 
 def test_nope_small_pretrains_two_models_for_all_its_systems(home):

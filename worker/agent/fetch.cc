@@ -78,6 +78,7 @@ absl::StatusOr<v1::StartPack> Fetch(const v1::Lease& lease, const std::filesyste
   start.set_data_sha256(lease.data().sha256());
   start.set_model_sha256(lease.model().sha256());
   start.set_longbench_sha256(lease.longbench().sha256());
+  for (const v1::DataSet& data : lease.mixture()) start.add_mixture_sha256(data.sha256());
   for (const v1::LeasedJob& job : lease.jobs()) {
     v1::PackMember& member = *start.add_members();
     member.set_job(job.id());

@@ -120,6 +120,8 @@ absl::StatusOr<PackSettings::Training> TrainingOf(const v1::Training& from) {
   LONGREACH_TAKE(to, from, final_rate);
   LONGREACH_TAKE(to, from, weight_decay);
   LONGREACH_TAKE(to, from, scale_lower_bound);
+  to.mixture.assign(from.mixture().begin(), from.mixture().end());
+  to.mixture_weights.assign(from.mixture_weights().begin(), from.mixture_weights().end());
   if (from.has_trainable()) {
     RETURN_IF_ERROR(TakeWord<Training::Trainable>("training.trainable", from.trainable(),
                                                   {{"all", Training::Trainable::kAll}, {"head_scales", Training::Trainable::kHeadScales}},
@@ -222,7 +224,8 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
   request.data = {.folder = start.data_folder(),
                   .sha256 = start.data_sha256(),
                   .model_sha256 = start.model_sha256(),
-                  .longbench_sha256 = start.longbench_sha256()};
+                  .longbench_sha256 = start.longbench_sha256(),
+                  .mixture_sha256 = {start.mixture_sha256().begin(), start.mixture_sha256().end()}};
   return request;
 }
 

@@ -75,6 +75,8 @@ struct PackSettings {
     enum class Trainable { kAll, kHeadScales } trainable = Trainable::kAll;
     enum class ScaleBound { kNone, kRelu, kClamp } scale_bound = ScaleBound::kClamp;
     double scale_lower_bound = 1;
+    std::vector<std::string> mixture = {};     // Names of data sets to train on, instead of `data`; none: `data`.
+    std::vector<double> mixture_weights = {};  // Of each of them.
   } training;
 
   struct Evaluation {
@@ -110,6 +112,7 @@ struct DataSource {
   std::string sha256;             // The identity that the job asks for; empty: any.
   std::string model_sha256 = {};  // The same of settings.model.folder.
   std::string longbench_sha256 = {};  // And of settings.evaluation.longbench.
+  std::vector<std::string> mixture_sha256 = {};  // And of settings.training.mixture, in its order; empty: any of them.
 };
 
 // One job of the pack.
@@ -130,7 +133,7 @@ struct PackRequest {
   PackSettings settings;
   std::vector<Member> members;        // 1 to kMaxPack.
   std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
-  DataSource data;                    // Of settings.data, settings.model.folder and settings.evaluation.longbench.
+  DataSource data;                    // Of settings.data, model.folder, evaluation.longbench and training.mixture.
   int threads = 0;                    // 0: all cores.
   bool cuda = false;                  // The plugin must have been loaded (LoadCudaPlugin) and a device found.
   double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.

@@ -62,41 +62,34 @@ TEST(AbilitiesTest, AWorkerOfAnotherBuildIsNamedWithItsBuild) {
   needs.experiment = "language";
   EXPECT_EQ(WhyUnable(needs, abilities), "has no experiment kind 'language'; its build is 0.0.9 (abc)");
   needs = Work();
-  needs.data = "novels";
+  needs.data_sets = {{.name = "novels"}};
   EXPECT_THAT(WhyUnable(needs, abilities), testing::Not(HasSubstr("build")));
 }
 
 TEST(AbilitiesTest, ADataSetCountsOnlyWithTheBytesThatTheStoreKnows) {
   Needs needs = Work();
-  needs.data = "enwik8";
-  needs.data_sha256 = "aaaabbbbcccc";
+  needs.data_sets = {{.name = "enwik8", .sha256 = "aaaabbbbcccc"}};
   EXPECT_EQ(WhyUnable(needs, Able()), "");
-  needs.data_sha256 = "ddddeeeeffff";
+  needs.data_sets[0].sha256 = "ddddeeeeffff";
   EXPECT_EQ(WhyUnable(needs, Able()), "has other bytes under the data set 'enwik8': aaaabbbb instead of ddddeeee; import the same files there, or those under another name");
-  needs.data = "pg19";
+  needs.data_sets[0].name = "pg19";
   EXPECT_EQ(WhyUnable(needs, Able()), "has no data set 'pg19'; 'longreach data import' or 'longreach data ensure' on its machine brings it");
 }
 
-TEST(AbilitiesTest, TheModelThatAJobBeginsWithIsADataSetToo) {
+TEST(AbilitiesTest, AllDataSetsOfAJobAreNeeded) {
   Needs needs = Work();
-  needs.data = "enwik8";
-  needs.data_sha256 = "aaaabbbbcccc";
-  needs.model = "tinyllama";
+  needs.data_sets = {{.name = "enwik8", .sha256 = "aaaabbbbcccc"}, {.name = "tinyllama"}, {.name = "code", .sha256 = "111122223333"}};
   EXPECT_THAT(WhyUnable(needs, Able()), HasSubstr("has no data set 'tinyllama'"));
   v1::Abilities abilities = Able();
   v1::DataSet& model = *abilities.add_data_sets();
   model.set_name("tinyllama");
   model.set_sha256("ddddeeeeffff");
   EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has other bytes under the data set 'tinyllama'"));
-  needs.model_sha256 = "ddddeeeeffff";
-  EXPECT_EQ(WhyUnable(needs, abilities), "");
-  // And the tasks that it is asked.
-  needs.longbench = "bench";
-  EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has no data set 'bench'"));
-  v1::DataSet& bench = *abilities.add_data_sets();
-  bench.set_name("bench");
-  bench.set_sha256("111122223333");
-  needs.longbench_sha256 = "111122223333";
+  needs.data_sets[1].sha256 = "ddddeeeeffff";
+  EXPECT_THAT(WhyUnable(needs, abilities), HasSubstr("has no data set 'code'"));
+  v1::DataSet& code = *abilities.add_data_sets();
+  code.set_name("code");
+  code.set_sha256("111122223333");
   EXPECT_EQ(WhyUnable(needs, abilities), "");
 }
 

@@ -120,6 +120,73 @@ TEST_F(EngineDataTest, AJobGoesToAWorkerThatHasItsModelAndTheTasksOfLongBenchToo
   EXPECT_EQ(lease.longbench().sha256(), std::string(64, 'c'));
 }
 
+TEST_F(EngineDataTest, AJobGoesToAWorkerThatHasItsWholeMixtureWithTheStoresBytes) {
+  v1::SweepSpec spec = Novels();
+  spec.set_experiment("llama");
+  spec.mutable_axes()->set_task(0, "bytes");
+  for (const char* name : {"prose", "code"}) {
+    spec.mutable_training()->add_mixture(name);
+    spec.mutable_training()->add_mixture_weights(1);
+  }
+  Submit(spec);
+  const auto reader_of_bytes = [&](const std::string& id) {
+    TestWorker worker = Worker(id);
+    worker.next().mutable_abilities()->add_experiments("llama");
+    v1::Ability& task = *worker.next().mutable_abilities()->add_tasks();
+    task.set_name("bytes");
+    task.set_revision(1);
+    Announce(worker, "novels", 'a');
+    Announce(worker, "code", 'b');
+    return worker;
+  };
+  TestWorker without = reader_of_bytes("without");
+
+  EXPECT_TRUE(without.Sync().leases().empty());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-without' has no data set 'prose'"), std::string::npos) << Explained(Job());
+
+  TestWorker with = reader_of_bytes("with");
+  Announce(with, "prose", 'c');
+  const v1::Lease lease = with.Take();
+  EXPECT_EQ(lease.data().name(), "novels");
+  EXPECT_FALSE(lease.has_model());
+  EXPECT_FALSE(lease.has_longbench());
+  // In the order of the job, which is that of the names.
+  ASSERT_EQ(lease.mixture_size(), 2);
+  EXPECT_EQ(lease.mixture(0).name(), "code");
+  EXPECT_EQ(lease.mixture(0).sha256(), std::string(64, 'b'));
+  EXPECT_EQ(lease.mixture(1).name(), "prose");
+  EXPECT_EQ(lease.mixture(1).sha256(), std::string(64, 'c'));
+  ASSERT_EQ(lease.jobs_size(), 1);
+  EXPECT_EQ(lease.jobs(0).spec().training().mixture(0), "code");
+}
+
+TEST_F(EngineDataTest, OtherBytesUnderANameOfAMixtureGetNoSuchJob) {
+  TestWorker first = Worker("first");
+  Announce(first, "code", 'a');
+  first.Sync();
+  first.next().set_leaving(true);
+  first.Sync();
+  v1::SweepSpec spec = Novels();
+  spec.set_experiment("llama");
+  spec.mutable_axes()->set_task(0, "bytes");
+  spec.mutable_training()->add_mixture("code");
+  spec.mutable_training()->add_mixture_weights(1);
+  Submit(spec);
+  TestWorker second = Worker("second");
+  v1::Abilities& abilities = *second.next().mutable_abilities();
+  abilities.add_experiments("llama");
+  v1::Ability& task = *abilities.add_tasks();
+  task.set_name("bytes");
+  task.set_revision(1);
+  Announce(second, "novels", 'd');
+  Announce(second, "code", 'b');
+
+  EXPECT_TRUE(second.Sync().leases().empty());
+  EXPECT_NE(Explained(Job()).find("Worker 'name-of-second' has other bytes under the data set 'code': bbbbbbbb instead of aaaaaaaa"),
+            std::string::npos)
+      << Explained(Job());
+}
+
 TEST_F(EngineDataTest, AnImportWhileTheWorkerWaitsBringsTheJob) {
   Submit(Novels());
   TestWorker worker = Worker("a");

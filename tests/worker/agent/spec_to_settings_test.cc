@@ -39,7 +39,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
                 rope_scaling: "yarn" rope_factor: 4 original_length: 128 }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
-               warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75 }
+               warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75
+               mixture: [ "code", "prose" ] mixture_weights: [ 0.25, 3 ] }
     evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ]
                  stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ]
                  passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3
@@ -89,6 +90,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->training.trainable, trainer::PackSettings::Training::Trainable::kHeadScales);
   EXPECT_EQ(settings->training.scale_bound, trainer::PackSettings::Training::ScaleBound::kRelu);
   EXPECT_EQ(settings->training.scale_lower_bound, 0.75);
+  EXPECT_THAT(settings->training.mixture, ElementsAre("code", "prose"));
+  EXPECT_THAT(settings->training.mixture_weights, ElementsAre(0.25, 3));
   EXPECT_THAT(settings->evaluation.lengths, ElementsAre(41, 42));
   EXPECT_EQ(settings->evaluation.examples, 14);
   EXPECT_TRUE(settings->evaluation.dropout);
@@ -173,6 +176,24 @@ TEST(SpecToSettingsTest, MakesAPackOfJobsThatDifferInLearningRateAndSeed) {
   EXPECT_EQ(request->folder, "/tmp/4");
   EXPECT_EQ(request->threads, 3);
   EXPECT_EQ(request->checkpoint_every_s, 2.5);
+}
+
+TEST(SpecToSettingsTest, NamesTheBytesOfAllDataSets) {
+  v1::StartPack start = PackOf("task: 'tokens'", "task: 'tokens'");
+  start.set_data_folder("/data");
+  start.set_data_sha256("a");
+  start.set_model_sha256("b");
+  start.set_longbench_sha256("c");
+  for (const char* sha256 : {"d", "e"}) start.add_mixture_sha256(sha256);
+
+  const absl::StatusOr<trainer::PackRequest> request = RequestOf(start);
+
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->data.folder, "/data");
+  EXPECT_EQ(request->data.sha256, "a");
+  EXPECT_EQ(request->data.model_sha256, "b");
+  EXPECT_EQ(request->data.longbench_sha256, "c");
+  EXPECT_THAT(request->data.mixture_sha256, ElementsAre("d", "e"));
 }
 
 TEST(SpecToSettingsTest, RefusesAPackOfDifferentJobs) {

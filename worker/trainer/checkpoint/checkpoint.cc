@@ -221,6 +221,13 @@ static std::string LongBenchSettings(const PackSettings::Evaluation& evaluation)
               "\nlongbench_samples=", evaluation.longbench_samples, "\n");
 }
 
+static std::string MixtureSettings(const PackSettings::Training& training) {
+  if (training.mixture.empty()) return "";
+  std::vector<std::string> weights;
+  for (const double weight : training.mixture_weights) weights.push_back(ShortestNumber(weight));
+  return Text("mixture=", Join(training.mixture, ","), "\nmixture_weights=", Join(weights, ","), "\n");
+}
+
 std::string SettingsHash(const PackSettings& s) {
   std::vector<std::string> training, testing;
   for (const int n : s.training.lengths) training.push_back(std::to_string(n));
@@ -238,7 +245,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
       "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s),
-      PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation), ProtocolSettings(s.evaluation)));
+      PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation), ProtocolSettings(s.evaluation), MixtureSettings(s.training)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw, int64_t first_trained) {

@@ -7,6 +7,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/limits.h"
 #include "proto/catalog/longbench.h"
+#include "worker/trainer/problems/mixture.h"
 
 namespace longreach::trainer {
 
@@ -176,6 +177,7 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if (training.steps > 0 && (training.warmup_steps < 0 || training.warmup_steps >= training.steps)) {
     return refuse("training.warmup_steps: ", training.warmup_steps, " do not fit into training.steps ", training.steps);
   }
+  RETURN_IF_ERROR(ValidateMixture(training));
   const PackSettings::Evaluation& tests = settings.evaluation;
   if (tests.stride < 0 || (!tests.lengths.empty() && tests.stride >= tests.lengths.front())) {
     return refuse("evaluation.stride: ", tests.stride, " bytes of a window of ", tests.lengths.front(), " cannot be scored");

@@ -37,13 +37,14 @@ class Llama final : public Problem {
     const RandomStream lengths{.key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
     const int64_t length = training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
     const RandomStream begins{.key = training.data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = step};
-    const uint32_t places = static_cast<uint32_t>(texts_.training_size() - length);
     Batch batch;
     batch.tape = batch.outputs = length;
     for (int b = 0; b < training.batch_size; ++b) {
-      const int64_t begin = begins.Below(static_cast<uint64_t>(b), places);
-      texts_.AppendTraining(begin, length, batch.tokens);
-      texts_.AppendTraining(begin + 1, length, batch.targets);
+      const uint64_t block = static_cast<uint64_t>(b);
+      const size_t source = texts_.SourceOf(step, block);
+      const int64_t begin = begins.Below(block, static_cast<uint32_t>(texts_.training_size(source) - length));
+      texts_.AppendTraining(source, begin, length, batch.tokens);
+      texts_.AppendTraining(source, begin + 1, length, batch.targets);
       AddSequence(batch);
     }
     return batch;

@@ -9,12 +9,6 @@ namespace longreach::trainer {
 
 namespace {
 
-template <typename Ids>
-void Append(const Ids& ids, int64_t begin, int64_t count, std::vector<uint16_t>& to) {
-  const auto some = ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
-  to.insert(to.end(), some.begin(), some.end());
-}
-
 absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& corpus) {
   const std::string& name = settings.data;
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
@@ -44,29 +38,40 @@ absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& 
 
 absl::StatusOr<LlamaTexts> LlamaTexts::Open(const PackSettings& settings, const DataSource* data) {
   LlamaTexts texts;
+  PackSettings of_data = settings;
+  if (data != nullptr && settings.training.steps > 0 && !settings.training.mixture.empty()) {
+    ASSIGN_OR_RETURN(texts.mixture_, Mixture::Open(settings, *data));
+    // Nothing is trained on it.
+    of_data.training.steps = 0;
+    of_data.training.lengths.clear();
+  }
   if (settings.task != "tokens" || data == nullptr) {
-    ASSIGN_OR_RETURN(texts.splits_, TextSplits::Open(settings, data, 1));
+    ASSIGN_OR_RETURN(texts.splits_, TextSplits::Open(of_data, data, 1));
     return texts;
   }
   ASSIGN_OR_RETURN(texts.corpus_, data::TokenCorpus::Open(data->folder, settings.data, data->sha256));
-  RETURN_IF_ERROR(CheckTokens(settings, *texts.corpus_));
+  RETURN_IF_ERROR(CheckTokens(of_data, *texts.corpus_));
   return texts;
 }
 
-int64_t LlamaTexts::training_size() const { return static_cast<int64_t>(corpus_ ? corpus_->train().size() : splits_->train().size()); }
+int64_t LlamaTexts::training_size(size_t source) const {
+  if (mixture_) return mixture_->size(source);
+  return static_cast<int64_t>(corpus_ ? corpus_->train().size() : splits_->train().size());
+}
 
 int64_t LlamaTexts::test_size(int64_t document) const {
   return static_cast<int64_t>(corpus_ ? corpus_->test(document).size() : splits_->test().size());
 }
 
-void LlamaTexts::AppendTraining(int64_t begin, int64_t count, std::vector<uint16_t>& to) const {
-  if (corpus_) return Append(corpus_->train(), begin, count, to);
-  Append(splits_->train(), begin, count, to);
+void LlamaTexts::AppendTraining(size_t source, int64_t begin, int64_t count, std::vector<uint16_t>& to) const {
+  if (mixture_) return mixture_->Append(source, begin, count, to);
+  if (corpus_) return AppendIds(corpus_->train(), begin, count, to);
+  AppendIds(splits_->train(), begin, count, to);
 }
 
 void LlamaTexts::AppendTest(int64_t document, int64_t begin, int64_t count, std::vector<uint16_t>& to) const {
-  if (corpus_) return Append(corpus_->test(document), begin, count, to);
-  Append(splits_->test(), begin, count, to);
+  if (corpus_) return AppendIds(corpus_->test(document), begin, count, to);
+  AppendIds(splits_->test(), begin, count, to);
 }
 
 }  // namespace longreach::trainer

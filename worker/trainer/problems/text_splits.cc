@@ -32,8 +32,8 @@ absl::StatusOr<TextSplits> TextSplits::Open(const PackSettings& settings, const 
                                              settings.data, "'"));
     }
   }
-  // Where a window begins is drawn from one word.
-  if (splits.train().size() > std::numeric_limits<uint32_t>::max()) {
+  // Where a window to train on begins is drawn from one word.
+  if (!settings.training.lengths.empty() && splits.train().size() > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(
         Text("data: '", settings.data, "' has ", splits.train().size(), " bytes to train on; at most 4 GiB"));
   }
