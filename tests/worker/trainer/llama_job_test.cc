@@ -144,6 +144,38 @@ TEST_F(LlamaJobTest, AScaleIsMeasuredAsItIsWhenTheModelHasIt) {
   ExpectSameMeasurements(by_setting.results[0], by_input.results[0]);
 }
 
+TEST_F(LlamaJobTest, AScaleByPositionLeavesThePositionsBeforeIt) {
+  const PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  PackRequest request = EvaluationOf(settings, trained, "plain");
+  const PackResult plain = Run(request);
+
+  // Bins of 8 positions, of which the first three lie before it.
+  request.settings.model.attention_scale = 2;
+  request.settings.model.attention_scale_from = 24;
+  request.folder = Folder("piecewise");
+  const PackResult piecewise = Run(request);
+  request.settings.model.attention_scale_growth = 0.5;
+  request.folder = Folder("growing");
+  const PackResult growing = Run(request);
+  for (const char* const metric : {"position_loss", "attention_entropy"}) {
+    for (int end = 8; end <= 48; end += 8) {
+      SCOPED_TRACE(end);
+      EXPECT_EQ(ValueOf(piecewise, metric, end) == ValueOf(plain, metric, end), end <= 24);
+      EXPECT_EQ(ValueOf(growing, metric, end) == ValueOf(piecewise, metric, end), end <= 24);
+      // Scales that are tried begin there too.
+      if (metric[0] != 'p') continue;
+      EXPECT_EQ(ValueOf(piecewise, metric, end, "attention_scale=0.5") == ValueOf(plain, metric, end), end <= 24);
+      EXPECT_EQ(ValueOf(piecewise, metric, end, "attention_scale=2"), ValueOf(piecewise, metric, end));
+      EXPECT_EQ(ValueOf(growing, metric, end, "attention_scale=2"), ValueOf(growing, metric, end));
+    }
+  }
+  // Windows of the training length are as they were; their heads' scale is the one that was given.
+  EXPECT_EQ(ValueOf(piecewise, "loss", 24), ValueOf(plain, "loss", 24));
+  EXPECT_NE(ValueOf(piecewise, "loss", 48), ValueOf(plain, "loss", 48));
+  EXPECT_EQ(ValueOf(growing, "head_scale", 0, "layer=1,head=3"), 2);
+}
+
 TEST_F(LlamaJobTest, TuningOfHeadScalesChangesThemAlone) {
   PackSettings settings = Small("none");
   settings.training.steps = 40;
@@ -187,6 +219,9 @@ TEST_F(LlamaJobTest, RefusesWhatItCannotCompute) {
   EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.stride = 24; }), HasSubstr("evaluation.stride: 24"));
   EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.position_bins = 7; }), HasSubstr("7 bins do not divide"));
   EXPECT_THAT(refused([](PackSettings& s) { s.training.warmup_steps = 5; }), HasSubstr("training.warmup_steps: 5"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.model.attention_scale_from = -1; }), HasSubstr("model.attention_scale_from: -1 is below 0"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.model.attention_scale_from = 24; }), HasSubstr("model.attention_scale_from: 24 is for tests; training.steps is 5"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.model.attention_scale_growth = 0.5; }), HasSubstr("model.attention_scale_growth: 0.5 needs model.attention_scale_from"));
 }
 
 TEST_F(LlamaJobTest, WeightsOfAnotherShapeAreRefusedWithTheTensorsName) {
