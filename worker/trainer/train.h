@@ -193,7 +193,8 @@ struct MemberResult {
   std::vector<Measurement> measurements;  // Empty when diverged or dropped.
 };
 
-// What one member measured in more numbers than measurements hold: its attention (attention_series.h).
+// What one member measured in more numbers than measurements hold: its attention (attention_series.h), or the
+// entropies of its attention heads by position (llama/entropy_series.h).
 struct SeriesFile {
   std::filesystem::path file;
   int member = 0;  // Index into PackRequest::members.

@@ -99,6 +99,7 @@ TEST_F(LlamaJobTest, AJobIsTheSameInAPackOnAnyThreadsAndResumed) {
     ASSERT_EQ(alone.results.size(), 1u);
     ASSERT_FALSE(alone.results[0].measurements.empty());
     ExpectSameMeasurements(of_pack.results[2], alone.results[0]);
+    EXPECT_EQ(Bytes(of_pack.series.at(2).file), Bytes(alone.series.at(0).file));
   }
 }
 
@@ -142,6 +143,43 @@ TEST_F(LlamaJobTest, AScaleIsMeasuredAsItIsWhenTheModelHasIt) {
   EXPECT_EQ(ValueOf(trained, "best_attention_scale", 48), best);
   EXPECT_EQ(ValueOf(by_setting, "head_scale", 0, "layer=1,head=3"), 2);
   ExpectSameMeasurements(by_setting.results[0], by_input.results[0]);
+}
+
+TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
+  PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 2, "trained"));
+  ASSERT_EQ(trained.series.size(), 2u);
+  EXPECT_EQ(trained.series[1].member, 1);
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(trained.series[0].file);
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (const auto& [key, value] : {std::pair("kind", "attention_entropy"), std::pair("metric", "attention_entropy"), std::pair("unit", "nats"),
+                                   std::pair("job", "job0"), std::pair("encoding", "none"), std::pair("step", "5"), std::pair("length", "48"),
+                                   std::pair("bin_width", "8")}) {
+    EXPECT_EQ(file->Metadata(key), value) << key;
+  }
+  ASSERT_NE(file->Find("attention_entropy"), nullptr);
+  EXPECT_EQ(file->Find("attention_entropy")->shape, (std::vector<int64_t>{2, 4, 6}));
+  EXPECT_EQ(file->Find("head_scale"), nullptr);  // They are all 1.
+  const std::vector<double> entropies = *file->Doubles("attention_entropy");
+  for (size_t bin = 0; bin < 6; ++bin) {
+    double sum = 0;
+    for (size_t head = 0; head < 8; ++head) sum += entropies[head * 6 + bin];
+    EXPECT_NEAR(sum / 8, ValueOf(trained, "attention_entropy", static_cast<int>(bin + 1) * 8), 1e-12);
+  }
+  EXPECT_EQ(entropies[5], ValueOf(trained, "attention_entropy", 48, "layer=0,head=0"));
+  EXPECT_EQ(entropies[(4 + 3) * 6 + 5], ValueOf(trained, "attention_entropy", 48, "layer=1,head=3"));
+
+  // With scales of heads these stand beside.
+  PackRequest request = EvaluationOf(settings, trained, "scaled");
+  request.settings.model.attention_scale = 2;
+  const PackResult scaled = Run(request);
+  ASSERT_EQ(scaled.series.size(), 1u);
+  EXPECT_EQ(*SafetensorsFile::Read(scaled.series[0].file)->Floats("head_scale"), std::vector<float>(8, 2.0f));
+  // Without bins there is nothing against position.
+  request.settings.evaluation.position_bins = 0;
+  request.settings.evaluation.attention_scales = {};
+  request.folder = Folder("without");
+  EXPECT_TRUE(Run(request).series.empty());
 }
 
 TEST_F(LlamaJobTest, AScaleByPositionLeavesThePositionsBeforeIt) {
