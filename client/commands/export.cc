@@ -100,6 +100,12 @@ class Export final : public Command {
                    fmt::format("job {} is of the kind '{}', which has no form in transformers", id, Printable(response.spec().experiment())),
                    "jobs of the kind 'llama' have");
     }
+    if (response.spec().model().attention_scale_from() > 0) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("job {} has model.attention_scale_from {}, a scale by position, for which transformers has no name", id,
+                               response.spec().model().attention_scale_from()),
+                   "export the job whose weights it tests");
+    }
     const v1::ArtifactInfo* best = nullptr;
     for (const v1::ArtifactInfo& one : response.artifacts()) {
       if (one.kind() == "weights") return one;

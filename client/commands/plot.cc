@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "client/commands/common.h"
+#include "client/commands/head_curves.h"
 #include "client/figure/heat_map.h"
 #include "client/figure/line_plot.h"
 #include "client/figure/scatter_plot.h"
@@ -37,6 +38,8 @@ class Plot final : public Command {
                 "and seeds, a line for each encoding (or system) and a panel for each task. With --y AXIS: a heat map, the metric as\n"
                 "colour. With a metric as --x: a point for each value of --points, a colour for each of --lines. Axes are task,\n"
                 "encoding, system, learning_rate, seed, length, and those of slices: layer, head, depth, attention_scale.\n"
+                "--metric attention_entropy --lines head: the curves of all heads, a panel for each layer and system; --panels says\n"
+                "which of the two stand side by side.\n"
                 "FILE.vl.json is a Vega-Lite specification with its data in it. FILE.svg, FILE.png and FILE.pdf are drawn from it by\n"
                 "the Python package vl-convert-python (docs/howto/plot.md).\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
@@ -47,7 +50,8 @@ class Plot final : public Command {
                 "longreach plot nope-small --metric position_loss --only system=rope,nope --file loss.svg\n"
                 "longreach plot last --metric passkey_accuracy --y depth --file passkeys.svg\n"
                 "longreach plot nope-small --metric attention_entropy --length 1024 --x head_scale --points head --lines layer \\\n"
-                "    --only system=nope-heads-512 --file heads.svg"};
+                "    --only system=nope-heads-512 --file heads.svg\n"
+                "longreach plot nope-small --metric attention_entropy --lines head --only system=nope,nope-heads-512 --file entropies.svg"};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
@@ -135,11 +139,23 @@ class Plot final : public Command {
     if (IsScatter() && points_.empty()) {
       return UsageError(fmt::format("--x {}: one metric against another needs the axis whose values are the points", x_), "--points head draws one for each attention head");
     }
+    if (IsHeadCurves()) RETURN_IF_ERROR(CheckHeadCurves());
     if (!IsScatter() && !points_.empty()) return UsageError("--points: only with a metric as --x", "leave it out, or set --x to a metric");
     return CheckMeasure(metric_, aggregate_);
   }
 
   bool IsScatter() const { return catalog::FindMetric(x_) != nullptr; }
+  // Of these alone the curve of every head is kept.
+  bool IsHeadCurves() const { return metric_ == kEntropyMetric && lines_ == "head" && x_ == "length" && y_.empty(); }
+
+  absl::Status CheckHeadCurves() const {
+    if (!panels_.empty() && panels_ != "layer" && panels_ != "system") {
+      return UsageError(fmt::format("--panels {}: curves of heads have a panel for each layer and system", panels_),
+                        "leave it out, or set it to layer or system, of which each has its panels side by side");
+    }
+    if (!slice_.empty()) return UsageError("--slice: curves of heads have none", "--only layer=0,10 and --only head=3 choose some");
+    return absl::OkStatus();
+  }
 
   // Fills in what was left open.
   absl::Status Choose(const v1::Sweep& sweep) {
@@ -147,6 +163,7 @@ class Plot final : public Command {
     const bool systems = !spec.systems().empty();
     if (!y_.empty()) lines_ = y_;
     if (lines_.empty()) lines_ = systems && panels_ != "system" ? "system" : panels_ == "encoding" ? "task" : "encoding";
+    if (IsHeadCurves() && panels_.empty()) panels_ = "layer";
     const bool map_of_systems = !y_.empty() && systems && y_ != "system" && x_ != "system";
     if (panels_.empty()) panels_ = map_of_systems ? "system" : spec.axes().task_size() > 1 && lines_ != "task" && x_ != "task" ? "task" : "none";
     const std::vector<std::string> all = {x_, lines_, points_, panels_};
@@ -226,13 +243,25 @@ class Plot final : public Command {
 
   absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep) const {
     const Source source{.columns = IsScatter() ? points_ : x_, .metric = metric_, .length = length_};
-    ASSIGN_OR_RETURN(std::vector<PlotPanel> panels, FetchPanels(connection, sweep.id(), source));
+    std::vector<PlotPanel> panels;
+    std::vector<std::string> notes;
+    if (IsHeadCurves()) {
+      const HeadCurvesQuestion question{.only = only_, .aggregate = aggregate_, .by_layer = panels_ == "layer", .most_panels = kMostPanels};
+      ASSIGN_OR_RETURN(HeadCurves curves, FetchHeadCurves(connection, sweep, question));
+      panels = std::move(curves.panels);
+      notes = std::move(curves.notes);
+    } else {
+      ASSIGN_OR_RETURN(panels, FetchPanels(connection, sweep.id(), source));
+      notes.assign(panels.front().table.notes().begin(), panels.front().table.notes().end());
+    }
     const v1::Table& first = panels.front().table;
     Drawing drawing{.specification = "", .metric = first.metric(), .value = TitleOf(first.metric(), first.unit()), .panels = panels.size()};
-    for (const std::string& note : first.notes()) {
+    for (const std::string& note : notes) {
       if (note.starts_with("no job has a value")) drawing.empty.push_back(note);
     }
-    const PlotTitle title = Describe(sweep, panels);
+    PlotTitle title = Describe(sweep, panels);
+    // Their tables have none, as a note is of all of them.
+    if (IsHeadCurves()) title.notes.insert(title.notes.end(), notes.begin(), notes.begin() + std::min<std::ptrdiff_t>(std::ssize(notes), kMostNotes));
     if (IsScatter()) {
       ScatterPlot plot{.title = title, .x_title = "", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .points_title = Words(points_)};
       ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, sweep.id(), {.columns = points_, .metric = x_, .length = x_length_}));
@@ -335,11 +364,11 @@ class Plot final : public Command {
       if (values > 1 && x_ != axis && lines_ != axis && points_ != axis && panels_ != axis) rest.push_back(Words(axis));
     };
     add("task", spec.axes().task_size());
-    add("encoding", spec.axes().encoding_size());
+    add("encoding", IsHeadCurves() && spec.systems().empty() ? 1 : spec.axes().encoding_size());
     add("learning_rate", spec.axes().learning_rate_size());
     add("seed", spec.axes().seed_size());
     const bool one_system = std::ranges::any_of(only_, [](const std::string& only) { return only.starts_with("system=") && only.find(',') == std::string::npos; });
-    add("system", one_system ? 1 : spec.systems_size());
+    add("system", one_system || IsHeadCurves() ? 1 : spec.systems_size());
     std::vector<std::string> parts;
     if (!rest.empty()) parts.push_back(fmt::format("{} over {}{}", aggregate_, Join(rest, " and "), IsScatter() || !y_.empty() ? "" : "; bands: standard deviation"));
     if (x_ != "length" && lines_ != "length" && points_ != "length") parts.push_back(length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_));

@@ -123,6 +123,8 @@ class LlamaKind final : public DataKind {
       positions.clear_rope_scaling();
     }
     if (!positions.has_rope_scaling() || positions.rope_scaling() == "none") positions.clear_rope_factor();
+    if (job.model().attention_scale_from() == 0) job.mutable_model()->clear_attention_scale_from();
+    if (job.model().attention_scale_growth() == 0) job.mutable_model()->clear_attention_scale_growth();
     // The growth of the best scale is measured from there.
     const bool searches = !job.evaluation().attention_scales().empty() && job.training().steps() == 0;
     if (!NeedsOriginalLength(positions) && !searches) positions.clear_original_length();
@@ -204,6 +206,7 @@ class LlamaKind final : public DataKind {
     }
     if (model.dropout() != 0) checks.Refuse("model.dropout: this model has none\n  leave it out");
     if (model.break_symmetry()) checks.Refuse("model.break_symmetry: true: this model looks back only\n  leave it out");
+    CheckScaleByPosition(model, settings.training, checks);
     CheckScaling(settings.positions, !model.folder().empty(), checks);
     CheckTuning(settings.training, checks);
     CheckMixture(settings.training, checks);

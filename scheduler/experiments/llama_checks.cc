@@ -107,6 +107,21 @@ void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
   }
 }
 
+void CheckScaleByPosition(const v1::Model& model, const v1::Training& training, Checks& checks) {
+  checks.Range("model.attention_scale_from", model.attention_scale_from(), 0, kMaxSize);
+  const double growth = model.attention_scale_growth();
+  if (!std::isfinite(growth)) checks.Refuse(fmt::format("model.attention_scale_growth: {} is not a finite number", ShortestNumber(growth)));
+  if (growth != 0 && model.attention_scale_from() == 0) {
+    checks.Refuse(fmt::format("model.attention_scale_growth: {} is a factor of ln(position / attention_scale_from)\n"
+                              "  set model.attention_scale_from to the first position that it is for, such as the training length", ShortestNumber(growth)));
+  }
+  if (model.attention_scale_from() > 0 && training.steps() > 0) {
+    checks.Refuse(fmt::format("model.attention_scale_from: {} is for tests, and training.steps is {}\n"
+                              "  set training.steps to 0 and give the trained weights (the input 'weights', or model.folder), or leave it out",
+                              model.attention_scale_from(), training.steps()));
+  }
+}
+
 void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks) {
   CheckWord("positions.rope_scaling", positions.rope_scaling(), {"dynamic", "linear", "none", "ntk", "yarn"}, checks);
   const bool scaled = positions.rope_scaling() != "none";

@@ -15,6 +15,8 @@ bool NeedsOriginalLength(const v1::Positions& positions);
 
 // The sizes of a folder's model are its own; a sweep may say them, for a plan to count with.
 void CheckFolder(const v1::SweepSpec& sweep, Checks& checks);
+// A scale that depends on the position of a query, which no training knows.
+void CheckScaleByPosition(const v1::Model& model, const v1::Training& training, Checks& checks);
 void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks);
 void CheckTuning(const v1::Training& training, Checks& checks);
 void CheckTests(const v1::Evaluation& evaluation, Checks& checks);

@@ -128,6 +128,8 @@ void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& check
   for (const auto& [field, is_set] :
        {std::pair("model.kv_heads", model.has_kv_heads()), std::pair("model.rope_theta", model.has_rope_theta()),
         std::pair("model.attention_scale", model.has_attention_scale()), std::pair("model.folder", model.has_folder()),
+        std::pair("model.attention_scale_from", model.has_attention_scale_from()),
+        std::pair("model.attention_scale_growth", model.has_attention_scale_growth()),
         std::pair("positions.rope_scaling", positions.has_rope_scaling()),
         std::pair("positions.rope_factor", positions.has_rope_factor()),
         std::pair("positions.original_length", positions.has_original_length()),

@@ -9,6 +9,7 @@
 
 #include "client/figure/attention_figure.h"
 #include "client/figure/attention_series.h"
+#include "client/figure/entropy_series.h"
 #include "client/figure/png.h"
 
 namespace longreach::client {
@@ -105,6 +106,49 @@ TEST(AttentionSeriesTest, RefusesWhatDoesNotFitTogether) {
   for (const std::string& bytes : {std::string(), std::string("12345678"), std::string("\x02\0\0\0\0\0\0\0{]", 10)}) {
     EXPECT_EQ(AttentionSeries::Parse(bytes, 7).status().code(), absl::StatusCode::kDataLoss);
   }
+}
+
+// Of two layers of one head in three bins.
+nlohmann::json EntropyHeader() {
+  nlohmann::json header;
+  header["__metadata__"] = {{"bin_width", "128"}};
+  header["attention_entropy"] = {{"dtype", "F64"}, {"shape", {2, 1, 3}}, {"data_offsets", {0, 48}}};
+  return header;
+}
+
+std::string SixDoubles() {
+  std::string bytes;
+  for (const double value : {0.5, 1.5, 2.5, 3.5, 4.5, 5.5}) bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  return bytes;
+}
+
+TEST(EntropySeriesTest, ReadsWhatTheWorkerWrites) {
+  const absl::StatusOr<EntropySeries> series = EntropySeries::Parse(File(EntropyHeader(), SixDoubles()));
+  ASSERT_TRUE(series.ok()) << series.status();
+  EXPECT_EQ(series->layers(), 2);
+  EXPECT_EQ(series->heads(), 1);
+  EXPECT_EQ(series->bins(), 3);
+  EXPECT_EQ(series->bin_width(), 128);
+  EXPECT_EQ(series->At(0, 0, 0), 0.5);
+  EXPECT_EQ(series->At(1, 0, 2), 5.5);
+}
+
+TEST(EntropySeriesTest, RefusesWhatDoesNotFitTogether) {
+  for (const auto& [key, value] : std::vector<std::pair<std::string, nlohmann::json>>{
+           {"dtype", "I64"}, {"shape", {2, 3}}, {"shape", {2, 1, 4}}, {"shape", {0, 1, 3}}, {"data_offsets", {8, 56}}}) {
+    nlohmann::json header = EntropyHeader();
+    header["attention_entropy"][key] = value;
+    const absl::Status refused = EntropySeries::Parse(File(header, SixDoubles())).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << key << " " << value;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot be read"));
+  }
+  for (const char* const width : {"0", "-1", "12.5", "", "4611686018427387904"}) {
+    nlohmann::json header = EntropyHeader();
+    header["__metadata__"]["bin_width"] = width;
+    EXPECT_EQ(EntropySeries::Parse(File(header, SixDoubles())).status().code(), absl::StatusCode::kDataLoss) << width;
+  }
+  // Attention matrices are another file.
+  EXPECT_EQ(EntropySeries::Parse(File(Header(1, 2, 7), Payload(1, 2, [](int, int, int) { return 0.5f; }))).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(AttentionFigureTest, QueriesGoDownwardsAndKeysToTheRight) {

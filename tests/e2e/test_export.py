@@ -29,6 +29,8 @@ systems:
            training: {{trainable: head_scales, steps: 6, lengths: 32, batch_size: 4, warmup_steps: 1, weight_decay: 0}}}}
   - name: nope
     with: {{axes: {{encoding: none}}, model: {{folder: nope}}, training: {{steps: 4, lengths: 40, batch_size: 4, warmup_steps: 1}}}}
+  - name: by-position
+    with: {{axes: {{encoding: none}}, model: {{folder: nope, attention_scale: 1.5, attention_scale_from: 32}}, training: {{steps: 0}}}}
   - name: bytes
     with: {{data: debian-text, axes: {{task: bytes, encoding: rope}}, model: {{layers: 2, embedding_dim: 32, heads: 4, kv_heads: 2, mlp_dim: 48}},
            training: {{steps: 2, lengths: 32, batch_size: 4, warmup_steps: 1}}, evaluation: {{lengths: 32, stride: 0, examples: 4}}}}
@@ -152,6 +154,8 @@ def test_what_is_refused_leaves_nothing(home, jobs, tmp_path):
     assert ended.code == 4, ended
     ended = export(home, jobs["nope"][0], tmp_path / "new", "--data-folder", tmp_path / "there")
     assert ended.code == 4 and "nope" in ended.err, ended
+    ended = export(home, jobs["by-position"][0], tmp_path / "new")
+    assert ended.code == 2 and "has model.attention_scale_from 32" in ended.err, ended
 
     # A job of another kind, and one that has not begun.
     scheduler = Scheduler(home, store="waiting.db")

@@ -151,6 +151,16 @@ def test_slices_are_axes_of_tables_and_figures(home, undisturbed, monkeypatch):
     assert len(drawn) == 4
     assert {"layer", "scale of an attention head", "attention entropy (nats)", "layer 1"} <= texts(plot("heads.svg", *heads)[0])
 
+    # Every head against position, from the files that jobs left: a panel for each layer and system.
+    curves = ("--metric", "attention_entropy", "--lines", "head", "--only", "system=nope,heads", "--only", "layer=1")
+    values = json.loads(plot("curves.vl.json", *curves)[0])["data"]["values"]
+    assert {value["panel"] for value in values} == {"nope, layer 1", "heads, layer 1"}
+    assert {(value["line"], value["x"]) for value in values} == {(f"head {head}", end) for head in range(2) for end in range(8, 65, 8)}
+    last = query(undisturbed, "SELECT avg(value) FROM measurements WHERE metric = 'attention_entropy' AND length = 64 AND slice = 'layer=1,head=0' "
+                              "AND job IN (SELECT job FROM measurements WHERE metric = 'head_scale')")[0][0]
+    assert [value["y"] for value in values if (value["panel"], value["line"], value["x"]) == ("heads, layer 1", "head 0", 64)] == [pytest.approx(last)]
+    assert {"head", "nope, layer 1", "head 1", "attention entropy (nats)"} <= texts(plot("curves.svg", *curves)[0])
+
     # Any two metrics; with three points a line goes through them.
     svg, said = plot("losses.svg", "--metric", "loss", "--x", "perplexity", "--points", "length")
     assert {"perplexity", "cross-entropy (nats)", "rope"} <= texts(svg)

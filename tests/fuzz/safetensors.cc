@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "client/figure/attention_series.h"
+#include "client/figure/entropy_series.h"
 #include "tests/fuzz/must.h"
 #include "worker/trainer/checkpoint/member_checkpoint.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 
 using longreach::client::AttentionSeries;
+using longreach::client::EntropySeries;
 using longreach::fuzz::Must;
 using longreach::trainer::MemberCheckpoint;
 using longreach::trainer::SafetensorsFile;
@@ -53,10 +55,20 @@ void MayBeAttention(std::string_view bytes, int length) {
   Must(last >= 0 && last <= 1.001f, "they are shares");
 }
 
+// As the entropies that a figure is drawn of: refused, or each can be read, and bins end at numbers.
+void MayBeEntropies(std::string_view bytes) {
+  const absl::StatusOr<EntropySeries> series = EntropySeries::Parse(std::string(bytes));
+  if (!series.ok()) return;
+  Must(series->layers() > 0 && series->heads() > 0 && series->bins() > 0, "there are entropies");
+  Must(series->bin_width() > 0 && series->bins() * series->bin_width() > 0, "bins have a width");
+  (void)series->At(series->layers() - 1, series->heads() - 1, series->bins() - 1);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const int length : {0, 7}) MayBeAttention({reinterpret_cast<const char*>(data), size}, length);
+  MayBeEntropies({reinterpret_cast<const char*>(data), size});
   const std::string& path = FileOf(data, size);
   const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(path);
   Must(SafetensorsFile::Map(path).ok() == file.ok(), "a file that is mapped is what it is when it is read");

@@ -52,6 +52,8 @@ absl::StatusOr<PackSettings::Model> ModelOf(const v1::Model& from) {
   LONGREACH_TAKE(to, from, kv_heads);
   LONGREACH_TAKE(to, from, rope_theta);
   LONGREACH_TAKE(to, from, attention_scale);
+  LONGREACH_TAKE(to, from, attention_scale_from);
+  LONGREACH_TAKE(to, from, attention_scale_growth);
   if (!from.folder().empty()) {
     // What the job does not say is the folder's.
     to.folder = from.folder();

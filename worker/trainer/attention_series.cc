@@ -1,18 +1,12 @@
 #include "worker/trainer/attention_series.h"
 
-#include <string_view>
 #include <vector>
 
 #include "proto/base/text.h"
-#include "worker/trainer/checkpoint/safetensors.h"
 
 namespace longreach::trainer {
 
 namespace {
-
-std::string_view BytesOf(const Tensor& tensor) {
-  return {static_cast<const char*>(tensor.const_data_ptr()), static_cast<size_t>(tensor.nbytes())};
-}
 
 // Of the first sequence: where it is an addition to the embedding each may have its own.
 PassPositions OfFirst(PassPositions positions) {
@@ -46,22 +40,15 @@ Tensor AttentionOf(const Model& model, const ParameterSet& parameters, const Bat
   return at::stack(layers);
 }
 
-AttentionSeries ComputeAttentionSeries(const PackSettings& settings, const Problem& problem, const Tensor& parameters, const std::string& job,
-                                       int step, const std::function<void()>& between) {
+Series ComputeAttentionSeries(const PackSettings& settings, const Problem& problem, const Tensor& parameters, const std::string& job, int step,
+                              const std::function<void()>& between) {
   const c10::InferenceMode inference;
   const std::unique_ptr<Model> model = MakeModel(settings, at::kCPU);
   // A copy: to clamp is a change.
   ParameterSet set = ViewParameters(model->layout(), parameters.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
   model->encoding().Clamp(set);
-  AttentionSeries series;
-  series.header = {{"format", "longreach"},
-                   {"kind", "attention"},
-                   {"job", job},
-                   {"experiment", settings.experiment},
-                   {"task", settings.task},
-                   {"encoding", settings.encoding + (settings.randomized ? ":randomized" : "")},
-                   {"heads", std::to_string(settings.model.heads)},
-                   {"step", std::to_string(step)}};
+  Series series = BeginSeries("attention", settings, job, step);
+  series.header["heads"] = std::to_string(settings.model.heads);
   std::map<std::string, Tensor>& tensors = series.tensors;
   for (const int length : settings.evaluation.attention_lengths) {
     const Batch batch = problem.TestBatch(model->encoding().Use(), length, 0);
@@ -72,17 +59,6 @@ AttentionSeries ComputeAttentionSeries(const PackSettings& settings, const Probl
     if (const Tensor given = Given(OfFirst(batch.positions)); given.defined()) tensors[Text("positions/", length)] = given;
   }
   return series;
-}
-
-absl::Status WriteAttentionSeries(const std::filesystem::path& file, const AttentionSeries& series) {
-  std::vector<SafetensorsPart> parts;
-  for (const auto& [name, tensor] : series.tensors) {
-    parts.push_back({.name = name,
-                     .dtype = tensor.scalar_type() == at::kFloat ? "F32" : "I32",
-                     .shape = tensor.sizes().vec(),
-                     .bytes = BytesOf(tensor)});
-  }
-  return WriteSafetensors(file, series.header, parts);
 }
 
 }  // namespace longreach::trainer

@@ -8,6 +8,7 @@
 #include "proto/base/text.h"
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/llama/entropy_series.h"
 #include "worker/trainer/llama/head_scales.h"
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/published.h"
@@ -266,7 +267,7 @@ absl::StatusOr<PackResult> Session::Finish() {
   }
   try {
     RETURN_IF_ERROR(Study(result));
-    RETURN_IF_ERROR(WriteSeries(result));
+    RETURN_IF_ERROR(WriteAttention(result));
   } catch (const Stopped&) {
     return StopHere();
   }
@@ -282,24 +283,31 @@ absl::Status Session::Study(PackResult& result) {
   ASSIGN_OR_RETURN(const std::unique_ptr<LlamaStudy> study, LlamaStudy::Of(request_.settings, request_.data, engine_->threads()));
   for (size_t m = 0; m < state_.members.size(); ++m) {
     if (!state_.members[m].live) continue;
-    const std::vector<Measurement> measured = study->Measure(state_.parameters[static_cast<int64_t>(m)], [this] { GoOnTesting(); });
+    const StudyResult studied = study->Measure(state_.parameters[static_cast<int64_t>(m)], [this] { GoOnTesting(); });
     std::vector<Measurement>& all = result.results[m].measurements;
-    all.insert(all.end(), measured.begin(), measured.end());
+    all.insert(all.end(), studied.measurements.begin(), studied.measurements.end());
+    if (!studied.entropy.defined()) continue;
+    RETURN_IF_ERROR(WriteSeries("entropies", m, EntropySeries(request_.settings, studied, request_.members[m].job, state_.step), result));
   }
   return absl::OkStatus();
 }
 
-absl::Status Session::WriteSeries(PackResult& result) {
+absl::Status Session::WriteAttention(PackResult& result) {
   if (request_.settings.evaluation.attention_lengths.empty()) return absl::OkStatus();
   for (size_t m = 0; m < state_.members.size(); ++m) {
     if (!state_.members[m].live) continue;
-    const SeriesFile& series = result.series.emplace_back(
-        SeriesFile{.file = request_.folder / Text("attention-", m, ".safetensors"), .member = static_cast<int>(m)});
-    const AttentionSeries matrices = ComputeAttentionSeries(request_.settings, *problem_, state_.parameters[static_cast<int64_t>(m)],
-                                                            request_.members[m].job, state_.step, [this] { GoOnTesting(); });
-    RETURN_IF_ERROR(Insist([&] { return WriteAttentionSeries(series.file, matrices); }));
-    if (stop_) throw Stopped();
+    const Series matrices = ComputeAttentionSeries(request_.settings, *problem_, state_.parameters[static_cast<int64_t>(m)],
+                                                   request_.members[m].job, state_.step, [this] { GoOnTesting(); });
+    RETURN_IF_ERROR(WriteSeries("attention", m, matrices, result));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Session::WriteSeries(const std::string& name, size_t member, const Series& series, PackResult& result) {
+  const std::filesystem::path file = request_.folder / Text(name, "-", member, ".safetensors");
+  result.series.push_back({.file = file, .member = static_cast<int>(member)});
+  RETURN_IF_ERROR(Insist([&] { return WriteSeriesFile(file, series); }));
+  if (stop_) throw Stopped();
   return absl::OkStatus();
 }
 

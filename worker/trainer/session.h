@@ -10,6 +10,7 @@
 #include "worker/trainer/llama/longbench_study.h"
 #include "worker/trainer/llama/passkey_study.h"
 #include "worker/trainer/problems/problem.h"
+#include "worker/trainer/series.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -41,10 +42,12 @@ class Session {
   absl::StatusOr<PackResult> Finish();
   // Each member's learning rate of the next update.
   std::vector<double> LearningRates() const;
-  // What a LLaMA decoder is asked beyond the losses of its windows, into the results. Throws Stopped.
+  // What a LLaMA decoder is asked beyond the losses of its windows, into the results and files of entropies. Throws Stopped.
   absl::Status Study(PackResult& result);
   // The attention of the members. Throws Stopped.
-  absl::Status WriteSeries(PackResult& result);
+  absl::Status WriteAttention(PackResult& result);
+  // A member's series as a file whose name begins so. Throws Stopped.
+  absl::Status WriteSeries(const std::string& name, size_t member, const Series& series, PackResult& result);
   std::vector<Measurement> MeasurementsOf(const MemberState& member) const;
   // A result is worth waiting for: on a full disk it is tried again until there is space, or somebody wants a stop.
   absl::Status Insist(const std::function<absl::Status()>& write);

@@ -44,6 +44,8 @@ struct PackSettings {
     int kv_heads = 1;
     double rope_theta = 10'000;
     double attention_scale = 1;
+    int attention_scale_from = 0;
+    double attention_scale_growth = 0;
     // Name of the data set that holds a published model; sizes of 0, and a rope_theta of 0, are then those of its config.json.
     std::string folder = {};
     // Known once the data sets have been looked at, which Train() does: of a folder, what its config.json says; of tokens, how many
@@ -195,7 +197,8 @@ struct MemberResult {
   std::vector<Measurement> measurements;  // Empty when diverged or dropped.
 };
 
-// What one member measured in more numbers than measurements hold: its attention (attention_series.h).
+// What one member measured in more numbers than measurements hold: its attention (attention_series.h), or the
+// entropies of its attention heads by position (llama/entropy_series.h).
 struct SeriesFile {
   std::filesystem::path file;
   int member = 0;  // Index into PackRequest::members.

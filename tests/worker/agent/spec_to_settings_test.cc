@@ -35,7 +35,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
     experiment: "images" task: "imagenet" data: "photographs" encoding: "log_kerple" randomized: true
     model { layers: 2 embedding_dim: 16 heads: 4 mlp_dim: 32 dropout: 0.25 kerple_shared: true break_symmetry: true
             sandwich_dim: 24 learned_rows: 99 decoder_layers: 3 classes: 7 row_delimiter: false count_delimiters: false
-            pixel_embedding: "linear" kv_heads: 2 rope_theta: 500 attention_scale: 1.5 folder: "tinyllama" }
+            pixel_embedding: "linear" kv_heads: 2 rope_theta: 500 attention_scale: 1.5 folder: "tinyllama"
+            attention_scale_from: 2048 attention_scale_growth: 0.3 }
     positions { max_position: 77 randomized_by: "position" relative_as_released: true shift_max: 9 shift_at_test: "zero"
                 rope_scaling: "yarn" rope_factor: 4 original_length: 128 }
     training { steps: 11 batch_size: 12 lengths: [ 3, 5, 8 ] clip_norm: 0.5 data_seed: 13
@@ -70,6 +71,8 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_EQ(settings->model.kv_heads, 2);
   EXPECT_EQ(settings->model.rope_theta, 500);
   EXPECT_EQ(settings->model.attention_scale, 1.5);
+  EXPECT_EQ(settings->model.attention_scale_from, 2048);
+  EXPECT_EQ(settings->model.attention_scale_growth, 0.3);
   EXPECT_EQ(settings->model.folder, "tinyllama");
   EXPECT_EQ(settings->positions.max_position, 77);
   EXPECT_EQ(settings->positions.randomized_by, trainer::PackSettings::Positions::RandomizedBy::kPosition);

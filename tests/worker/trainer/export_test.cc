@@ -104,6 +104,11 @@ TEST_F(ExportTest, WhatCannotBeExportedLeavesNothingBehind) {
   };
   EXPECT_THAT(refused(absl::StatusCode::kInvalidArgument, [](auto& r) { r.settings.experiment = "algorithmic"; }),
               HasSubstr("of the kind 'algorithmic', which has no form in transformers"));
+  EXPECT_THAT(refused(absl::StatusCode::kInvalidArgument, [](auto& r) {
+                r.settings.training.steps = 0;
+                r.settings.model.attention_scale_from = 12;
+              }),
+              HasSubstr("has model.attention_scale_from 12: config.json has no name for a scale that depends on the position"));
   EXPECT_THAT(refused(absl::StatusCode::kInvalidArgument, [](auto& r) { r.job = "another"; }), HasSubstr("it is not of job another"));
   EXPECT_THAT(refused(absl::StatusCode::kInvalidArgument, [&](auto& r) { r.parameters = Folder("published") / "plain/model.safetensors"; }),
               HasSubstr("it holds no weights of a job"));

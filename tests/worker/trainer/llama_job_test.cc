@@ -99,6 +99,7 @@ TEST_F(LlamaJobTest, AJobIsTheSameInAPackOnAnyThreadsAndResumed) {
     ASSERT_EQ(alone.results.size(), 1u);
     ASSERT_FALSE(alone.results[0].measurements.empty());
     ExpectSameMeasurements(of_pack.results[2], alone.results[0]);
+    EXPECT_EQ(Bytes(of_pack.series.at(2).file), Bytes(alone.series.at(0).file));
   }
 }
 
@@ -144,6 +145,75 @@ TEST_F(LlamaJobTest, AScaleIsMeasuredAsItIsWhenTheModelHasIt) {
   ExpectSameMeasurements(by_setting.results[0], by_input.results[0]);
 }
 
+TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
+  PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 2, "trained"));
+  ASSERT_EQ(trained.series.size(), 2u);
+  EXPECT_EQ(trained.series[1].member, 1);
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(trained.series[0].file);
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (const auto& [key, value] : {std::pair("kind", "attention_entropy"), std::pair("metric", "attention_entropy"), std::pair("unit", "nats"),
+                                   std::pair("job", "job0"), std::pair("encoding", "none"), std::pair("step", "5"), std::pair("length", "48"),
+                                   std::pair("bin_width", "8")}) {
+    EXPECT_EQ(file->Metadata(key), value) << key;
+  }
+  ASSERT_NE(file->Find("attention_entropy"), nullptr);
+  EXPECT_EQ(file->Find("attention_entropy")->shape, (std::vector<int64_t>{2, 4, 6}));
+  EXPECT_EQ(file->Find("head_scale"), nullptr);  // They are all 1.
+  const std::vector<double> entropies = *file->Doubles("attention_entropy");
+  for (size_t bin = 0; bin < 6; ++bin) {
+    double sum = 0;
+    for (size_t head = 0; head < 8; ++head) sum += entropies[head * 6 + bin];
+    EXPECT_NEAR(sum / 8, ValueOf(trained, "attention_entropy", static_cast<int>(bin + 1) * 8), 1e-12);
+  }
+  EXPECT_EQ(entropies[5], ValueOf(trained, "attention_entropy", 48, "layer=0,head=0"));
+  EXPECT_EQ(entropies[(4 + 3) * 6 + 5], ValueOf(trained, "attention_entropy", 48, "layer=1,head=3"));
+
+  // With scales of heads these stand beside.
+  PackRequest request = EvaluationOf(settings, trained, "scaled");
+  request.settings.model.attention_scale = 2;
+  const PackResult scaled = Run(request);
+  ASSERT_EQ(scaled.series.size(), 1u);
+  EXPECT_EQ(*SafetensorsFile::Read(scaled.series[0].file)->Floats("head_scale"), std::vector<float>(8, 2.0f));
+  // Without bins there is nothing against position.
+  request.settings.evaluation.position_bins = 0;
+  request.settings.evaluation.attention_scales = {};
+  request.folder = Folder("without");
+  EXPECT_TRUE(Run(request).series.empty());
+}
+
+TEST_F(LlamaJobTest, AScaleByPositionLeavesThePositionsBeforeIt) {
+  const PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  PackRequest request = EvaluationOf(settings, trained, "plain");
+  const PackResult plain = Run(request);
+
+  // Bins of 8 positions, of which the first three lie before it.
+  request.settings.model.attention_scale = 2;
+  request.settings.model.attention_scale_from = 24;
+  request.folder = Folder("piecewise");
+  const PackResult piecewise = Run(request);
+  request.settings.model.attention_scale_growth = 0.5;
+  request.folder = Folder("growing");
+  const PackResult growing = Run(request);
+  for (const char* const metric : {"position_loss", "attention_entropy"}) {
+    for (int end = 8; end <= 48; end += 8) {
+      SCOPED_TRACE(end);
+      EXPECT_EQ(ValueOf(piecewise, metric, end) == ValueOf(plain, metric, end), end <= 24);
+      EXPECT_EQ(ValueOf(growing, metric, end) == ValueOf(piecewise, metric, end), end <= 24);
+      // Scales that are tried begin there too.
+      if (metric[0] != 'p') continue;
+      EXPECT_EQ(ValueOf(piecewise, metric, end, "attention_scale=0.5") == ValueOf(plain, metric, end), end <= 24);
+      EXPECT_EQ(ValueOf(piecewise, metric, end, "attention_scale=2"), ValueOf(piecewise, metric, end));
+      EXPECT_EQ(ValueOf(growing, metric, end, "attention_scale=2"), ValueOf(growing, metric, end));
+    }
+  }
+  // Windows of the training length are as they were; their heads' scale is the one that was given.
+  EXPECT_EQ(ValueOf(piecewise, "loss", 24), ValueOf(plain, "loss", 24));
+  EXPECT_NE(ValueOf(piecewise, "loss", 48), ValueOf(plain, "loss", 48));
+  EXPECT_EQ(ValueOf(growing, "head_scale", 0, "layer=1,head=3"), 2);
+}
+
 TEST_F(LlamaJobTest, TuningOfHeadScalesChangesThemAlone) {
   PackSettings settings = Small("none");
   settings.training.steps = 40;
@@ -187,6 +257,9 @@ TEST_F(LlamaJobTest, RefusesWhatItCannotCompute) {
   EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.stride = 24; }), HasSubstr("evaluation.stride: 24"));
   EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.position_bins = 7; }), HasSubstr("7 bins do not divide"));
   EXPECT_THAT(refused([](PackSettings& s) { s.training.warmup_steps = 5; }), HasSubstr("training.warmup_steps: 5"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.model.attention_scale_from = -1; }), HasSubstr("model.attention_scale_from: -1 is below 0"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.model.attention_scale_from = 24; }), HasSubstr("model.attention_scale_from: 24 is for tests; training.steps is 5"));
+  EXPECT_THAT(refused([](PackSettings& s) { s.model.attention_scale_growth = 0.5; }), HasSubstr("model.attention_scale_growth: 0.5 needs model.attention_scale_from"));
 }
 
 TEST_F(LlamaJobTest, WeightsOfAnotherShapeAreRefusedWithTheTensorsName) {

@@ -48,6 +48,16 @@ TEST_F(PublishedTest, ItsLossIsThatOfTheDecoderWithItsWeights) {
   EXPECT_NE(LossOf(Run(RequestOf("scaled", "again")), 24), LossOf(plain, 24));
 }
 
+TEST_F(PublishedTest, AScaleByPositionIsThatOfAFoldersModelToo) {
+  const PackResult plain = Run(RequestOf("nope", "plain"));
+  PackRequest request = RequestOf("nope", "by_position");
+  request.settings.model.attention_scale = 2;
+  request.settings.model.attention_scale_from = 12;
+  const PackResult scaled = Run(request);
+  EXPECT_EQ(LossOf(scaled, 12), LossOf(plain, 12));
+  EXPECT_NE(LossOf(scaled, 24), LossOf(plain, 24));
+}
+
 TEST_F(PublishedTest, WeightsOfAnotherJobComeBeforeTheFolders) {
   PackRequest training = RequestOf("plain", "training");
   training.settings.training = {.steps = 8, .batch_size = 4, .lengths = {24}, .warmup_steps = 1};

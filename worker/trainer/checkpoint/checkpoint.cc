@@ -201,6 +201,12 @@ static std::string AttentionSettings(const PackSettings& s) {
   return lengths.empty() ? "" : Text("attention_lengths=", Join(lengths, ","), "\n");
 }
 
+static std::string ScaleByPositionSettings(const PackSettings::Model& model) {
+  if (model.attention_scale_from == 0) return "";
+  return Text("attention_scale_from=", model.attention_scale_from,
+              "\nattention_scale_growth=", ShortestNumber(model.attention_scale_growth), "\n");
+}
+
 static std::string PasskeySettings(const PackSettings::Evaluation& evaluation) {
   if (evaluation.passkey_lengths.empty()) return "";
   std::vector<std::string> lengths;
@@ -245,7 +251,7 @@ std::string SettingsHash(const PackSettings& s) {
       "\nclip_norm=", ShortestNumber(s.training.clip_norm), "\ndata_seed=", s.training.data_seed,
       "\ntest_lengths=", Join(testing, ","), "\nexamples=", s.evaluation.examples,
       "\ntest_dropout=", s.evaluation.dropout, "\ntest_seed=", s.evaluation.seed, "\n", DataSettings(s), LlamaSettings(s), AttentionSettings(s),
-      PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation), ProtocolSettings(s.evaluation), MixtureSettings(s.training)));
+      ScaleByPositionSettings(s.model), PasskeySettings(s.evaluation), LongBenchSettings(s.evaluation), ProtocolSettings(s.evaluation), MixtureSettings(s.training)));
 }
 
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw, int64_t first_trained) {

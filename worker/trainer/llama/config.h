@@ -48,6 +48,10 @@ struct LlamaConfig {
   bool tied = false;  // The output matrix is the embedding.
   std::optional<int64_t> bos;
   std::vector<int64_t> eos;
+  // Of a test, and not of the model: config.json has no name for them. Queries at positions i from scale_from on have their head's
+  // scale, to which scale_growth ln(i / scale_from) is added; those before have 1. Where scale_from is 0 all have their head's.
+  int64_t scale_from = 0;
+  double scale_growth = 0;
 
   int64_t Groups() const { return heads / kv_heads; }  // Query heads that share a key.
 };

@@ -112,6 +112,21 @@ Tensor LlamaDecoder::Embed(const ParameterSet& parameters, const Tensor& tokens)
   return at::stack(by_member);
 }
 
+Tensor LlamaDecoder::FactorsOf(const LlamaFeed& feed, size_t layer, int64_t before, at::Device device, int64_t sequences) const {
+  Tensor factors;
+  if (feed.head_factors.defined()) {
+    factors = feed.head_factors.select(-2, static_cast<int64_t>(layer)).to(device);  // [H] or [F, H].
+    if (factors.dim() == 2) factors = factors.repeat_interleave(sequences / factors.size(0), 0).unsqueeze(-1).unsqueeze(-1);
+    else factors = factors.view({-1, 1, 1});
+  }
+  if (config_.scale_from == 0) return factors;
+  if (!factors.defined()) factors = at::ones({1, 1, 1}, at::TensorOptions(at::kFloat).device(device));
+  const Tensor positions = at::arange(before, before + feed.length, at::kDouble).view({-1, 1});
+  const double from = static_cast<double>(config_.scale_from);
+  const Tensor growth = (positions / from).clamp_min(1).log() * config_.scale_growth;
+  return (factors + growth.to(at::kFloat).to(device)).masked_fill((positions < from).to(device), 1);
+}
+
 Tensor LlamaDecoder::Attend(const LlamaFeed& feed, size_t layer, const Tensor& qkv, const Tensor& rotation) const {
   const int64_t K = config_.head_dim;
   const std::vector<Tensor> parts = qkv.split_with_sizes({config_.heads * K, config_.kv_heads * K, config_.kv_heads * K}, -1);
@@ -137,14 +152,8 @@ Tensor LlamaDecoder::Attend(const LlamaFeed& feed, size_t layer, const Tensor& q
     if (rotation.defined() && fresh) k = Turn(k, rotation);
   }
   const double scale = 1 / std::sqrt(static_cast<double>(K));
-  if (feed.head_factors.defined()) {
-    Tensor factors = feed.head_factors.select(-2, static_cast<int64_t>(layer)).to(q.device());  // [H] or [F, H].
-    if (factors.dim() == 2) factors = factors.repeat_interleave(q.size(0) / factors.size(0), 0).unsqueeze(-1).unsqueeze(-1);
-    else factors = factors.view({-1, 1, 1});
-    q = (q * (factors * scale)).to(v.scalar_type());
-  } else {
-    q = q * scale;
-  }
+  const Tensor factors = FactorsOf(feed, layer, before, q.device(), q.size(0));
+  q = factors.defined() ? (q * (factors * scale)).to(v.scalar_type()) : q * scale;
   AttentionTrace* const trace = feed.traces == nullptr ? nullptr : &(*feed.traces)[layer];
   if (trace != nullptr) trace->want_probabilities = feed.trace_probabilities;
   const Tensor mixed = GroupedAttention(q, k, v, feed.pool, trace);  // [N, H, T, K].

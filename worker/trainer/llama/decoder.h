@@ -76,6 +76,9 @@ class LlamaDecoder {
 
   Tensor Embed(const ParameterSet& parameters, const Tensor& tokens) const;
   Tensor Attend(const LlamaFeed& feed, size_t layer, const Tensor& qkv, const Tensor& rotation) const;
+  // What the logits of new queries, of which the first has so many tokens before it, are multiplied by beside 1/sqrt(K): for
+  // [N, H, T, K], with axes of 1. Undefined: nothing.
+  Tensor FactorsOf(const LlamaFeed& feed, size_t layer, int64_t before, at::Device device, int64_t sequences) const;
   // [2, positions, K / 2]: cosines and sines of positions [0, n); undefined if there is no rotation.
   Tensor Rotation(int64_t n, at::Device device) const;
 

@@ -105,6 +105,10 @@ absl::StatusOr<ExportedModel> Export(const ExportRequest& request) {
                                            "', which has no form in transformers; only jobs of the kind 'llama' have"));
   }
   RETURN_IF_ERROR(Validate(request.settings));
+  if (request.settings.model.attention_scale_from > 0) {
+    return absl::InvalidArgumentError(Text("job ", request.job, " has model.attention_scale_from ", request.settings.model.attention_scale_from,
+                                           ": config.json has no name for a scale that depends on the position; export the job whose weights it tests"));
+  }
   PackRequest pack{.settings = request.settings, .members = {}, .folder = {}, .data = request.data};
   RETURN_IF_ERROR(ReadPublished(pack));
   ASSIGN_OR_RETURN(const StoredMember member, FindMember(request));

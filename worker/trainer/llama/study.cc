@@ -99,11 +99,13 @@ std::vector<double> LlamaStudy::Binned(const std::vector<double>& by_position) c
   return bins;
 }
 
-std::vector<Measurement> LlamaStudy::Measure(const Tensor& member, const std::function<void()>& between) {
-  std::vector<Measurement> all;
+StudyResult LlamaStudy::Measure(const Tensor& member, const std::function<void()>& between) {
+  StudyResult result;
+  std::vector<Measurement>& all = result.measurements;
   const ParameterSet parameters = ViewParameters(model_.layout(), member.to(at::kCPU));
   const torch::NoGradGuard no_gradient;
   const Tensor factors = model_.HeadFactors(parameters).contiguous();
+  result.head_factors = factors;
   const int64_t heads = settings_.model.heads;
   const auto each_head = [&](const std::string& metric, int length, const std::function<double(int64_t, int64_t)>& value) {
     for (int64_t layer = 0; layer < settings_.model.layers; ++layer) {
@@ -112,12 +114,13 @@ std::vector<Measurement> LlamaStudy::Measure(const Tensor& member, const std::fu
       }
     }
   };
-  if (!(factors == 1).all().item<bool>()) {
+  if (result.OwnScales()) {
     each_head("head_scale", 0, [&](int64_t layer, int64_t head) { return factors.const_data_ptr<float>()[layer * heads + head]; });
   }
-  if (settings_.evaluation.position_bins == 0 || settings_.evaluation.lengths.empty()) return all;
+  if (settings_.evaluation.position_bins == 0 || settings_.evaluation.lengths.empty()) return result;
 
   const Curves curves = Run(parameters, factors, true, between);
+  result.entropy = curves.entropy;
   const std::vector<double> losses = Binned(curves.loss);
   const Tensor entropies = curves.entropy.flatten(0, 1).mean(0).contiguous();
   const int longest = settings_.evaluation.lengths.back(), width = longest / settings_.evaluation.position_bins;
@@ -129,7 +132,7 @@ std::vector<Measurement> LlamaStudy::Measure(const Tensor& member, const std::fu
   const Tensor last = curves.entropy.select(2, curves.entropy.size(2) - 1).contiguous();
   each_head("attention_entropy", longest, [&](int64_t layer, int64_t head) { return last.const_data_ptr<double>()[layer * heads + head]; });
   if (!settings_.evaluation.attention_scales.empty()) SearchScales(parameters, between, all);
-  return all;
+  return result;
 }
 
 void LlamaStudy::SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all) {

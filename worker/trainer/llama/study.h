@@ -19,19 +19,28 @@ namespace longreach::trainer {
 // Scales that members begin with: a measured one, else that of the settings where it is not 1.
 void SetAttentionScales(const PackSettings& settings, const ParameterLayout& layout, const std::vector<Member>& members, PackState& state);
 
+struct StudyResult {
+  std::vector<Measurement> measurements;
+  Tensor head_factors;  // [L, H] float32, on the CPU.
+  Tensor entropy;       // [L, H, bins] float64, nats: of each head, mean over a bin's positions and all windows. Undefined: there are no bins.
+
+  // The heads have factors of their own, not all 1.
+  bool OwnScales() const { return !(head_factors == 1).all().item<bool>(); }
+};
+
 class LlamaStudy {
  public:
   // The settings have been validated. Errors of MakeProblem().
   static absl::StatusOr<std::unique_ptr<LlamaStudy>> Of(const PackSettings& settings, const DataSource& data, int threads);
 
   // Of one member: its parameters, [stride]. `between` is called now and then from the calling thread; it may throw to break off.
-  // The bits do not depend on the threads. Metrics, at the length at which a bin of positions ends:
+  // The bits do not depend on the threads. Measurements, at the length at which a bin of positions ends:
   //   position_loss      nats, mean over the bin; slice "attention_scale=F": with that factor on all heads instead of their own
   //   attention_entropy  nats, mean over the bin and all heads; slice "layer=L,head=H", of the last bin: of one head
   //   best_attention_scale  that of the least loss in the bin; at length 0: over the bins that evaluation.lengths end
   //   scale_growth, scale_growth_r2  at length 0: a of a ln(i/L) + 1 through the best scales at positions i from L on
   //   head_scale         slice "layer=L,head=H", at length 0, where they are not all 1
-  std::vector<Measurement> Measure(const Tensor& parameters, const std::function<void()>& between);
+  StudyResult Measure(const Tensor& parameters, const std::function<void()>& between);
 
  private:
   LlamaStudy(const PackSettings& settings, std::unique_ptr<Problem> problem, int threads);

@@ -28,6 +28,8 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
   LlamaConfig config;
   if (model.config) {
     config = *model.config;
+    config.scale_from = model.attention_scale_from;
+    config.scale_growth = model.attention_scale_growth;
     if (settings.positions.rope_scaling != "none") {
       config.rope_scaling = {.kind = KindOf(settings.positions.rope_scaling), .factor = settings.positions.rope_factor};
       config.rope_scaling.original_length = settings.positions.original_length;
@@ -49,6 +51,8 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
   config.rope_scaling.factor = settings.positions.rope_factor;
   config.rope_scaling.original_length = settings.positions.original_length;
   config.nope = settings.encoding == "none";
+  config.scale_from = model.attention_scale_from;
+  config.scale_growth = model.attention_scale_growth;
   return config;
 }
 

@@ -147,6 +147,22 @@ absl::Status ValidateLlamaTask(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
+// Scales by position have no gradients and no place in files of weights: they belong to a test.
+absl::Status ValidateScaleByPosition(const PackSettings& settings) {
+  const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
+  const int from = settings.model.attention_scale_from;
+  const double growth = settings.model.attention_scale_growth;
+  if (from < 0) return refuse("model.attention_scale_from: ", from, " is below 0");
+  if (!std::isfinite(growth)) return refuse("model.attention_scale_growth: ", ShortestNumber(growth), " is not a finite number");
+  if (growth != 0 && from == 0) {
+    return refuse("model.attention_scale_growth: ", ShortestNumber(growth), " needs model.attention_scale_from, the position that it grows from");
+  }
+  if (from > 0 && settings.training.steps > 0) {
+    return refuse("model.attention_scale_from: ", from, " is for tests; training.steps is ", settings.training.steps);
+  }
+  return absl::OkStatus();
+}
+
 // Bytes again, or tokens, by a decoder of other blocks.
 absl::Status ValidateLlama(const PackSettings& settings) {
   RETURN_IF_ERROR(ValidateDataTask(settings));
@@ -162,6 +178,7 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if (!(model.attention_scale > 0) || !std::isfinite(model.attention_scale)) {
     return refuse("model.attention_scale: ", ShortestNumber(model.attention_scale), " is not a positive number");
   }
+  RETURN_IF_ERROR(ValidateScaleByPosition(settings));
   const PackSettings::Positions& positions = settings.positions;
   const std::vector<std::string> scalings = {"dynamic", "linear", "none", "ntk", "yarn"};
   if (std::ranges::find(scalings, positions.rope_scaling) == scalings.end()) {

@@ -1,0 +1,247 @@
+#include "client/commands/head_curves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "client/commands/common.h"
+#include "client/figure/entropy_series.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+namespace {
+
+// Each is two questions to the scheduler, and a file.
+constexpr size_t kMostJobs = 256;
+
+// --only, for what tables do not know: which jobs, layers and heads. That its words have a meaning the scheduler has checked.
+class Filter {
+ public:
+  explicit Filter(const std::vector<std::string>& only) {
+    for (const std::string& one : only) {
+      const size_t equals = std::min(one.find('='), one.size());
+      const std::string axis = one.substr(0, equals);
+      const bool numbers = axis == "learning_rate" || axis == "seed" || axis == "layer" || axis == "head";
+      for (const std::string& word : Split(one.substr(std::min(equals + 1, one.size())), ',')) {
+        const std::optional<double> number = numbers ? ParseDouble(word) : std::nullopt;
+        values_[axis].insert(number ? ShortestNumber(*number) : word);  // As jobs have it: 1e-3 is 0.001.
+      }
+    }
+  }
+
+  bool Admits(const std::string& axis, const std::string& value) const {
+    const auto found = values_.find(axis);
+    return found == values_.end() || found->second.contains(value);
+  }
+  // But for its systems, of which it may have several.
+  bool Admits(const v1::Job& job) const {
+    return Admits("task", job.task()) && Admits("encoding", job.encoding()) && Admits("learning_rate", ShortestNumber(job.learning_rate())) &&
+           Admits("seed", ShortestNumber(job.seed()));
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> values_;
+};
+
+using Series = std::shared_ptr<const EntropySeries>;
+
+// The jobs whose curves are one panel for each layer.
+struct Group {
+  std::string name;
+  std::vector<Series> series = {};
+};
+
+// In the sweep's own order; one without a name where nothing tells jobs apart but learning rate and seed.
+std::vector<Group> GroupsOf(const v1::SweepSpec& spec) {
+  std::vector<Group> groups;
+  for (const v1::System& system : spec.systems()) groups.push_back({.name = system.name()});
+  if (groups.empty() && spec.axes().encoding_size() > 1) {
+    for (const std::string& encoding : spec.axes().encoding()) groups.push_back({.name = encoding});
+  }
+  if (groups.empty()) groups.push_back({.name = ""});
+  return groups;
+}
+
+bool IsOf(const v1::Job& job, const Group& group, const v1::SweepSpec& spec) {
+  if (!spec.systems().empty()) return std::ranges::find(job.systems(), group.name) != job.systems().end();
+  return group.name.empty() || job.encoding() == group.name;
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobsOf(Connection& connection, const std::string& sweep, const Filter& filter) {
+  std::vector<v1::Job> jobs;
+  v1::ListJobsRequest request;
+  request.set_sweep(sweep);
+  request.set_state("succeeded");
+  do {
+    ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
+    for (const v1::Job& job : page.jobs()) {
+      if (!job.diverged() && filter.Admits(job)) jobs.push_back(job);
+    }
+    if (page.jobs().empty()) break;
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return jobs;
+}
+
+// Null: the job left none.
+absl::StatusOr<Series> SeriesOf(Connection& connection, const v1::Job& job) {
+  v1::GetJobRequest request;
+  request.set_job(job.id());
+  ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection.Call(&Connection::Stub::GetJob, request));
+  for (const v1::ArtifactInfo& artifact : response.artifacts()) {
+    if (artifact.kind() != "series") continue;
+    ASSIGN_OR_RETURN(std::string bytes, connection.Download(artifact.sha256()));
+    absl::StatusOr<EntropySeries> series = EntropySeries::Parse(std::move(bytes));
+    if (series.status().code() == absl::StatusCode::kNotFound) continue;
+    if (!series.ok()) {
+      return Error(series.status().code(), fmt::format("job {}: {}", Printable(ShortId(job.id())), SplitError(series.status()).message));
+    }
+    return std::make_shared<const EntropySeries>(*std::move(series));
+  }
+  return nullptr;
+}
+
+double AggregateOf(const std::vector<double>& ascending, const std::string& aggregate) {
+  const size_t middle = ascending.size() / 2;
+  if (aggregate == "min") return ascending.front();
+  if (aggregate == "max") return ascending.back();
+  if (aggregate == "median") return ascending.size() % 2 == 1 ? ascending[middle] : (ascending[middle - 1] + ascending[middle]) / 2;
+  return std::accumulate(ascending.begin(), ascending.end(), 0.0) / static_cast<double>(ascending.size());
+}
+
+v1::TableCell CellOf(std::vector<double> values, const std::string& aggregate) {
+  v1::TableCell cell;
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  if (values.empty()) return cell;
+  std::ranges::sort(values);
+  const int count = static_cast<int>(values.size());
+  cell.set_measured(AggregateOf(values, aggregate));
+  cell.set_jobs(count);
+  cell.set_succeeded(count);
+  if (count == 1) return cell;
+  const double mean = AggregateOf(values, "mean");
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  cell.set_deviation(std::sqrt(squares / (count - 1)));  // Of a sample, as tables have it.
+  return cell;
+}
+
+v1::Table EmptyTable() {
+  v1::Table table;
+  table.set_metric(std::string(kEntropyMetric));
+  if (const catalog::Metric* metric = catalog::FindMetric(kEntropyMetric)) table.set_unit(std::string(metric->unit));
+  return table;
+}
+
+// The group's files are of one size.
+PlotPanel PanelOf(const Group& group, bool named, int64_t layer, const Filter& filter, const std::string& aggregate) {
+  const EntropySeries& first = *group.series.front();
+  const std::string title = named ? fmt::format("{}, layer {}", group.name, layer) : fmt::format("layer {}", layer);
+  PlotPanel panel{.title = title, .key = std::to_string(layer), .table = EmptyTable()};
+  for (int64_t bin = 0; bin < first.bins(); ++bin) panel.table.add_columns()->set_key(std::to_string((bin + 1) * first.bin_width()));
+  for (int64_t head = 0; head < first.heads(); ++head) {
+    const std::string key = std::to_string(head);
+    if (!filter.Admits("head", key)) continue;
+    v1::TableAxisEntry& row = *panel.table.add_rows();
+    row.set_key(key);
+    row.set_label(fmt::format("head {}", key));
+    for (int64_t bin = 0; bin < first.bins(); ++bin) {
+      std::vector<double> values;
+      for (const Series& one : group.series) values.push_back(one->At(layer, head, bin));
+      *panel.table.add_cells() = CellOf(std::move(values), aggregate);
+    }
+  }
+  return panel;
+}
+
+absl::Status CheckSizes(const Group& group) {
+  const EntropySeries& first = *group.series.front();
+  for (const Series& one : group.series) {
+    const bool same_model = one->layers() == first.layers() && one->heads() == first.heads();
+    if (same_model && one->bins() == first.bins() && one->bin_width() == first.bin_width()) continue;
+    const std::string name = group.name.empty() ? "the sweep" : Printable(group.name);
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 fmt::format("jobs of {} differ in layers, heads or bins: {} x {} x {} and {} x {} x {}", name, first.layers(), first.heads(), first.bins(),
+                             one->layers(), one->heads(), one->bins()),
+                 "choose some with --only AXIS=VALUE");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Sweep& sweep, const HeadCurvesQuestion& question) {
+  // What a table says of the same jobs: words without a meaning, and what is not finished.
+  v1::TableSpec spec;
+  spec.set_rows("layer");
+  spec.set_columns("length");
+  spec.set_metric(std::string(kEntropyMetric));
+  spec.set_aggregate(question.aggregate);
+  spec.mutable_only()->Assign(question.only.begin(), question.only.end());
+  ASSIGN_OR_RETURN(const v1::Table overview, FetchTable(connection, sweep.id(), spec));
+  HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}};
+
+  const Filter filter(question.only);
+  ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), filter));
+  if (jobs.size() > kMostJobs) {
+    return UsageError(fmt::format("--lines head: the files of {} jobs are too many for a figure; at most {}", jobs.size(), kMostJobs),
+                      "choose some with --only system=NAME or --only seed=0");
+  }
+  std::vector<Group> groups = GroupsOf(sweep.spec());
+  size_t asked = 0, without = 0;
+  for (const v1::Job& job : jobs) {
+    const auto has_place = [&](const Group& group) {
+      return IsOf(job, group, sweep.spec()) && (sweep.spec().systems().empty() || filter.Admits("system", group.name));
+    };
+    if (std::ranges::none_of(groups, has_place)) continue;
+    ++asked;
+    ASSIGN_OR_RETURN(const Series series, SeriesOf(connection, job));
+    if (series == nullptr) {
+      ++without;
+      continue;
+    }
+    for (Group& group : groups) {
+      if (has_place(group)) group.series.push_back(series);
+    }
+  }
+  if (asked > 0 && without == asked) {
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 fmt::format("none of {} has left the entropies of its attention heads", Count(static_cast<int64_t>(asked), "job")),
+                 "jobs do with evaluation.position_bins, unless an older version computed them; --length N --x head --y layer draws the last bin");
+  }
+  if (without > 0) {
+    curves.notes.push_back(fmt::format("left out, without entropies of heads: {} of an older version", Count(static_cast<int64_t>(without), "job")));
+  }
+
+  std::erase_if(groups, [](const Group& group) { return group.series.empty(); });
+  std::vector<std::pair<int64_t, const Group*>> places;
+  for (const Group& group : groups) {
+    RETURN_IF_ERROR(CheckSizes(group));
+    for (int64_t layer = 0; layer < group.series.front()->layers(); ++layer) {
+      if (filter.Admits("layer", std::to_string(layer))) places.emplace_back(layer, &group);
+    }
+  }
+  if (static_cast<int64_t>(places.size()) > question.most_panels) {
+    return UsageError(fmt::format("--lines head: {} panels, one for each layer and system, are too many for a figure; at most {}", places.size(),
+                                  question.most_panels),
+                      "choose some with --only layer=0,10,20 or --only system=NAME");
+  }
+  if (question.by_layer) {
+    std::ranges::stable_sort(places, {}, [](const auto& place) { return place.first; });
+  }
+  const bool named = groups.size() > 1;
+  for (const auto& [layer, group] : places) curves.panels.push_back(PanelOf(*group, named, layer, filter, question.aggregate));
+  if (curves.panels.empty()) curves.panels.push_back({.title = "", .key = "", .table = EmptyTable()});
+  return curves;
+}
+
+}  // namespace longreach::client
