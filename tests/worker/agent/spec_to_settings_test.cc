@@ -42,7 +42,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
                warmup_steps: 16 final_rate: 0.25 weight_decay: 0.5 trainable: "head_scales" scale_bound: "relu" scale_lower_bound: 0.75 }
     evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ]
                  stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ]
-                 passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3
+                 passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3 passkey_prompts: "landmark"
                  longbench: "bench" longbench_tasks: [ "trec", "lcc" ] longbench_window: 3500 longbench_beams: 2 longbench_samples: 6 })pb"));
 
   ASSERT_TRUE(settings.ok()) << settings.status();
@@ -99,6 +99,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_THAT(settings->evaluation.passkey_lengths, ElementsAre(300, 600));
   EXPECT_EQ(settings->evaluation.passkey_depths, 4);
   EXPECT_EQ(settings->evaluation.passkey_tests, 3);
+  EXPECT_EQ(settings->evaluation.passkey_prompts, "landmark");
   EXPECT_EQ(settings->evaluation.longbench, "bench");
   EXPECT_THAT(settings->evaluation.longbench_tasks, ElementsAre("trec", "lcc"));
   EXPECT_EQ(settings->evaluation.longbench_window, 3500);
@@ -120,7 +121,7 @@ TEST(SpecToSettingsTest, KnowsAllFieldsThereAre) {
   EXPECT_EQ(v1::Model::descriptor()->field_count(), 18);
   EXPECT_EQ(v1::Positions::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::Training::descriptor()->field_count(), 11);
-  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 16);
+  EXPECT_EQ(v1::Evaluation::descriptor()->field_count(), 18);
 }
 
 TEST(SpecToSettingsTest, RefusesAWordWithoutAMeaning) {

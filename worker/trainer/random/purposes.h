@@ -17,6 +17,7 @@ enum class Purpose : uint16_t {
   kTestPositions = 8,
   kTestShift = 9,
   kTestDropout = 10,        // Only where dropout is left on at test.
+  kTestPasskey = 11,        // Step: the length of the prompts. Index: two words for each of them, DrawLandmark().
 };
 
 // All units are tested on the same sequences and positions, whatever their seeds.
