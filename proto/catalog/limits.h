@@ -10,7 +10,9 @@ inline constexpr int64_t kMaxAttentionValues = int64_t{1} << 26;
 
 // Bytes of a passkey prompt without filler, and of the key that is to follow it: what a prompt cannot do without.
 inline constexpr int kLeastPasskeyBytes = 252;
-// Prompts at one length and depth.
+// The same of landmark attention's prompts, whose answers have ten bytes or tokens.
+inline constexpr int kLeastLandmarkBytes = 257;
+// Prompts at one length and, where depths are given, at each of them.
 inline constexpr int kMaxPasskeyTests = 1000;
 // Tokens of a LongBench prompt without which nothing is left of a task, and beams that its answers are searched with.
 inline constexpr int kLeastLongBenchWindow = 16;

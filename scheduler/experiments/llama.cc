@@ -57,6 +57,7 @@ v1::JobSpec MakeDefaults() {
   evaluation.set_position_bins(0);
   evaluation.set_passkey_depths(10);
   evaluation.set_passkey_tests(10);
+  evaluation.set_passkey_prompts("nope");
   evaluation.set_longbench_beams(5);
   evaluation.set_longbench_samples(0);
   return job;
@@ -101,6 +102,10 @@ class LlamaKind final : public DataKind {
     if (HasInput(sweep, "attention_scale") && sweep.model().has_attention_scale()) {
       checks.Refuse("model.attention_scale: is given, and the input 'attention_scale' measures it\n  leave one of the two out");
     }
+    if (sweep.evaluation().passkey_prompts() == kLandmarkPrompts && sweep.evaluation().has_passkey_depths()) {
+      checks.Refuse("evaluation.passkey_depths: is given, and prompts of the kind 'landmark' draw how deep each key lies\n"
+                    "  leave it out, or set evaluation.passkey_prompts to 'nope'");
+    }
     for (const std::string& encoding : sweep.axes().encoding()) {
       if (encoding != "rope" && encoding != "none") {
         checks.Refuse(fmt::format("axes.encoding: '{}': this model has rotary positions or none\n  known: none, rope", encoding));
@@ -139,7 +144,9 @@ class LlamaKind final : public DataKind {
     if (job.evaluation().passkey_lengths().empty()) {
       job.mutable_evaluation()->clear_passkey_depths();
       job.mutable_evaluation()->clear_passkey_tests();
+      job.mutable_evaluation()->clear_passkey_prompts();
     }
+    if (job.evaluation().passkey_prompts() == kLandmarkPrompts) job.mutable_evaluation()->clear_passkey_depths();
     CompleteLongBench(*job.mutable_evaluation());
     // Left out, so that a worker that knows one protocol alone can do it.
     if (job.evaluation().perplexity_protocol() == "nope") job.mutable_evaluation()->clear_perplexity_protocol();
@@ -161,7 +168,8 @@ class LlamaKind final : public DataKind {
     cost.flops += StudyFlops(job);
     // Generating a key costs next to nothing beside reading its prompt.
     const v1::Evaluation& evaluation = job.evaluation();
-    const double prompts = static_cast<double>(evaluation.passkey_depths()) * evaluation.passkey_tests();
+    const int depths = evaluation.passkey_prompts() == kLandmarkPrompts ? 1 : evaluation.passkey_depths();
+    const double prompts = static_cast<double>(depths) * evaluation.passkey_tests();
     for (const int length : evaluation.passkey_lengths()) cost.flops += prompts * ForwardFlops(job.model(), length);
     cost.flops += LongBenchFlops(job);
     return cost;

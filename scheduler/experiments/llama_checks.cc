@@ -40,12 +40,22 @@ void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
 }
 
 void CheckPasskeys(const v1::Evaluation& evaluation, Checks& checks) {
+  CheckWord("evaluation.passkey_prompts", evaluation.passkey_prompts(), {std::string(kLandmarkPrompts), "nope"}, checks);
   const auto& lengths = evaluation.passkey_lengths();
   if (lengths.empty()) return;
-  const int shortest = *std::ranges::min_element(lengths);
-  if (shortest < catalog::kLeastPasskeyBytes) {
+  const bool landmark = evaluation.passkey_prompts() == kLandmarkPrompts;
+  const int shortest = *std::ranges::min_element(lengths), least = landmark ? catalog::kLeastLandmarkBytes : catalog::kLeastPasskeyBytes;
+  if (shortest < least) {
     checks.Refuse(fmt::format("evaluation.passkey_lengths: {} bytes or tokens have no room for the text around a key and its question, which take {}\n"
-                              "  set longer ones", shortest, catalog::kLeastPasskeyBytes));
+                              "  set longer ones", shortest, least));
+  }
+  checks.Range("evaluation.passkey_tests", evaluation.passkey_tests(), 1, catalog::kMaxPasskeyTests);
+  if (landmark) {
+    if (lengths.size() >= catalog::kMaxValuesOfMetric) {
+      checks.Refuse(fmt::format("evaluation.passkey_lengths: {} lengths and the mean over them are more than {} values\n  set fewer", lengths.size(),
+                                catalog::kMaxValuesOfMetric));
+    }
+    return;
   }
   // A range of positions must hold one.
   checks.Range("evaluation.passkey_depths", evaluation.passkey_depths(), 1, catalog::kLeastPasskeyBytes);
@@ -53,7 +63,6 @@ void CheckPasskeys(const v1::Evaluation& evaluation, Checks& checks) {
     checks.Refuse(fmt::format("evaluation.passkey_depths: {} depths at {} lengths are more than {} values\n  set fewer", evaluation.passkey_depths(),
                               lengths.size(), catalog::kMaxValuesOfMetric));
   }
-  checks.Range("evaluation.passkey_tests", evaluation.passkey_tests(), 1, catalog::kMaxPasskeyTests);
 }
 
 void CheckLongBench(const v1::Evaluation& evaluation, Checks& checks) {

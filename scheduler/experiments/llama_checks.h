@@ -9,6 +9,8 @@ namespace longreach::experiments {
 
 // The task of published models.
 inline constexpr std::string_view kTokensTask = "tokens";
+// Passkey prompts whose depths are drawn.
+inline constexpr std::string_view kLandmarkPrompts = "landmark";
 
 // Extensions of RoPE that depend on the length of the training before.
 bool NeedsOriginalLength(const v1::Positions& positions);

@@ -145,6 +145,7 @@ void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& check
         std::pair("evaluation.passkey_lengths", !evaluation.passkey_lengths().empty()),
         std::pair("evaluation.passkey_depths", evaluation.has_passkey_depths()),
         std::pair("evaluation.passkey_tests", evaluation.has_passkey_tests()),
+        std::pair("evaluation.passkey_prompts", evaluation.has_passkey_prompts()),
         std::pair("evaluation.longbench", evaluation.has_longbench()),
         std::pair("evaluation.longbench_tasks", !evaluation.longbench_tasks().empty()),
         std::pair("evaluation.longbench_window", evaluation.has_longbench_window()),

@@ -176,7 +176,7 @@ class SliceReader {
     });
   }
 
-  // What the metric was measured by, in the jobs that were read: "depth", "head and layer".
+  // How the metric was measured, in the jobs that were read: "by depth", "by head and layer", "without slices". Empty: not at all.
   std::string Axes() const {
     std::set<std::string> names;
     for (const auto& [slice, place] : places_) {
@@ -185,7 +185,8 @@ class SliceReader {
       for (const auto& [axis, key] : catalog::SliceKeys(slice)) axes.push_back(axis);
       names.insert(Join(axes, " and "));
     }
-    return Join({names.begin(), names.end()}, ", ");
+    if (names.empty()) return places_.empty() ? "" : "without slices";
+    return fmt::format("by {}", Join({names.begin(), names.end()}, ", "));
   }
 
  private:
@@ -271,7 +272,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     const std::string other = slices.Axes();
     built.add_notes(fmt::format("no job has a value of {} by {}{}{}", spec.metric(), Join(table.slice_axes(), " and "),
                                 table.ByLength() ? " at a length" : spec.length() == 0 ? " over all lengths" : fmt::format(" at length {}", spec.length()),
-                                other.empty() ? "" : fmt::format("; there are values by {}", other)));
+                                other.empty() ? "" : fmt::format("; there are values {}", other)));
   }
   if (built.title().empty()) built.set_title(sweep.name);
   return built;

@@ -111,6 +111,21 @@ TEST_F(PlotTest, AnAxisUpwardsMakesAHeatMapOfEachSystem) {
   EXPECT_EQ(spec["data"]["values"].size(), 12);
 }
 
+TEST_F(PlotTest, AHeatMapOfWhatHasNoSlicesIsNotDrawn) {
+  // As the scheduler answers where depths were drawn.
+  scheduler_.sweep.mutable_spec()->add_systems()->set_name("landmark");
+  scheduler_.table.clear_columns();
+  scheduler_.table.clear_cells();
+  scheduler_.table.add_notes("no job has a value of passkey_accuracy by depth at a length; there are values without slices");
+
+  const Outcome outcome = Run("a.vl.json", {"--metric", "passkey_accuracy", "--y", "depth"});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("nothing to draw"));
+  EXPECT_THAT(outcome.err, HasSubstr("by depth at a length; there are values without slices\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "a.vl.json"));
+}
+
 TEST_F(PlotTest, TheFitOfTheBestScalesIsDrawnFromTheLengthWhereItBegins) {
   scheduler_.sweep.mutable_spec()->mutable_positions()->set_original_length(20);
   scheduler_.table.set_metric("best_attention_scale");

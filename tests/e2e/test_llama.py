@@ -54,6 +54,15 @@ systems:
             inputs: *weights
 table: {rows: system, columns: length, metric: perplexity, aggregate: mean, row_order: [rope, nope]}
 """
+LANDMARK = """
+name: keys
+experiment: llama
+data: words
+axes: {task: bytes, encoding: none, learning_rate: 1e-2, seed: 0}
+model: {layers: 2, embedding_dim: 16, heads: 2, kv_heads: 1, mlp_dim: 24}
+training: {steps: 2, batch_size: 4, lengths: 16, warmup_steps: 1}
+evaluation: {lengths: 16, examples: 2, passkey_lengths: [300, 257], passkey_tests: 2, passkey_prompts: landmark}
+"""
 SYSTEMS = ["rope", "nope", "heads", "yarn", "yarn-tuned"]
 # Of two seeds: five systems, and the search of a scale.
 JOBS = 12
@@ -118,6 +127,23 @@ def test_passkeys_are_measured_by_length_and_depth(home, undisturbed):
     assert every["notes"] == ["8 jobs succeeded without a value of passkey_accuracy at some length"]
     assert query(undisturbed, "SELECT DISTINCT length, slice FROM measurements WHERE metric = 'passkey_accuracy' ORDER BY length, slice") == [
         (length, slice) for length in (0, 256, 320) for slice in ("", "depth=0", "depth=0.5")]
+
+
+def test_landmarks_passkeys_are_measured_by_length_alone(home):
+    (home.path / "landmark.yaml").write_text(LANDMARK)
+    store = home.path / "landmark.db"
+    ended = run_cli(home, "run", home.path / "landmark.yaml", "--store", store, "--threads", "1")
+    assert ended.code == 0, ended
+    assert query(store, "SELECT length, slice FROM measurements WHERE metric = 'passkey_accuracy' ORDER BY length, slice") == [
+        (length, "") for length in (0, 257, 300)]
+    measured = run_cli(home, "results", "keys", "--store", store, "--metric", "passkey_accuracy", "--rows", "encoding", "--columns", "length", "-o", "json").json()
+    assert [column["key"] for column in measured["columns"]] == ["257", "300"]
+    assert all(cell["measured"] in (0, 50, 100) for cell in measured["cells"]), measured
+    # A map of depths has nothing to show, and says why.
+    file = home.path / "depths.vl.json"
+    ended = run_cli(home, "plot", "keys", "--store", store, "--file", file, "--metric", "passkey_accuracy", "--y", "depth")
+    assert ended.code == 1 and not file.exists(), ended
+    assert "no job has a value of passkey_accuracy by depth at a length; there are values without slices" in ended.err
 
 
 def test_slices_are_axes_of_tables_and_figures(home, undisturbed, monkeypatch):

@@ -216,6 +216,7 @@ def test_what_does_not_go_together_is_said_by_the_job(home):
 @pytest.mark.parametrize("change, said", [
     ({"more": ", layers: 3"}, "1 of layers, embedding_dim, heads, kv_heads and mlp_dim are given"),
     ({"tests": "passkey_lengths: 251"}, "evaluation.passkey_lengths: 251"),
+    ({"tests": "passkey_lengths: 300, passkey_depths: 2, passkey_prompts: landmark"}, "evaluation.passkey_depths: is given"),
 ])
 def test_what_cannot_be_is_refused_at_once(home, change, said):
     ended = run_systems(home, "refused-at-once.db", SYSTEM.format(name="a", **{**PLAIN, **change}))

@@ -152,6 +152,7 @@ absl::StatusOr<PackSettings::Evaluation> EvaluationOf(const v1::Evaluation& from
   to.passkey_lengths.assign(from.passkey_lengths().begin(), from.passkey_lengths().end());
   LONGREACH_TAKE(to, from, passkey_depths);
   LONGREACH_TAKE(to, from, passkey_tests);
+  LONGREACH_TAKE(to, from, passkey_prompts);
   to.longbench = from.longbench();
   to.longbench_tasks.assign(from.longbench_tasks().begin(), from.longbench_tasks().end());
   LONGREACH_TAKE(to, from, longbench_window);

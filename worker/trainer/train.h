@@ -94,6 +94,7 @@ struct PackSettings {
     std::vector<int> passkey_lengths = {};      // Ascending.
     int passkey_depths = 10;
     int passkey_tests = 10;
+    std::string passkey_prompts = "nope";  // Or "landmark", which has no depths.
     std::string longbench = {};                     // Name of the data set; empty: none.
     std::vector<std::string> longbench_tasks = {};  // In the catalog's order; none: all of them.
     int longbench_window = 0;

@@ -199,6 +199,18 @@ TEST_F(SliceTableTest, SaysWhatThereIsWhereNothingWasMeasuredSo) {
               ElementsAre("no job has a value of head_scale by depth and head over all lengths; there are values by head and layer"));
 }
 
+TEST_F(SliceTableTest, WhatHasNoSlicesIsSaidToHaveNone) {
+  // Passkeys whose depths are drawn.
+  const std::vector<store::Measurement> lengths = {{"passkey_accuracy", 512, "", 0.25}, {"passkey_accuracy", 0, "", 0.25}};
+  Succeeded(Systems(), {lengths, lengths});
+
+  const v1::Table table = Table(By("depth", "length", "passkey_accuracy"));
+
+  EXPECT_THAT(table.cells(), IsEmpty());
+  EXPECT_THAT(table.notes(), Contains("no job has a value of passkey_accuracy by depth at a length; there are values without slices"));
+  EXPECT_THAT(Values(Table(By("system", "length", "passkey_accuracy"))), ElementsAre("25.0", "25.0"));
+}
+
 v1::TableSpec NopeTable1() {
   v1::TableSpec spec = By("system", "length", "perplexity");
   spec.set_published("nope_table_1");

@@ -44,7 +44,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
                mixture: [ "code", "prose" ] mixture_weights: [ 0.25, 3 ] }
     evaluation { lengths: [ 41, 42 ] examples: 14 dropout: true seed: 15 attention_lengths: [ 42 ]
                  stride: 17 position_bins: 18 attention_scales: [ 1.25, 2 ]
-                 passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3
+                 passkey_lengths: [ 300, 600 ] passkey_depths: 4 passkey_tests: 3 passkey_prompts: "landmark"
                  longbench: "bench" longbench_tasks: [ "trec", "lcc" ] longbench_window: 3500 longbench_beams: 2 longbench_samples: 6
                  perplexity_protocol: "yarn" })pb"));
 
@@ -106,6 +106,7 @@ TEST(SpecToSettingsTest, CarriesEveryField) {
   EXPECT_THAT(settings->evaluation.passkey_lengths, ElementsAre(300, 600));
   EXPECT_EQ(settings->evaluation.passkey_depths, 4);
   EXPECT_EQ(settings->evaluation.passkey_tests, 3);
+  EXPECT_EQ(settings->evaluation.passkey_prompts, "landmark");
   EXPECT_EQ(settings->evaluation.longbench, "bench");
   EXPECT_THAT(settings->evaluation.longbench_tasks, ElementsAre("trec", "lcc"));
   EXPECT_EQ(settings->evaluation.longbench_window, 3500);

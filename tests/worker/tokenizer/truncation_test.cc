@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "worker/tokenizer/sentence_pieces.h"
+#include "worker/trainer/llama/landmark_prompts.h"
 #include "worker/trainer/llama/passkey_prompts.h"
 #include "worker/trainer/longbench/truncation.h"
 
@@ -58,6 +59,27 @@ TEST_F(PromptIdsTest, PasskeyPromptsOfACellAreEquallyLongAndHoldTheirKeyWhereItB
     EXPECT_EQ(sizes, std::vector<size_t>(sizes.size(), sizes.front()));
   }
   EXPECT_FALSE(trainer::MakePasskeyIds(*pieces_, 50, 0, "12345").ok());
+}
+
+TEST_F(PromptIdsTest, LandmarkPromptsHaveAsMuchFillerAsLeavesRoomForTheAnswer) {
+  for (const int64_t length : {300, 800}) {
+    for (int64_t test = 0; test < 4; ++test) {
+      const trainer::LandmarkDraw draw = trainer::DrawLandmark(0, length, test);
+      int tokenized = 0;
+      const auto ids = trainer::MakeLandmarkIds(pieces_.get(), length, draw, [&] { ++tokenized; });
+      ASSERT_TRUE(ids.ok()) << ids.status();
+      const auto size = static_cast<int64_t>(ids->prompt.size());
+      EXPECT_LE(size + trainer::kLandmarkAnswer, length);
+      // A character moves both places where filler is cut, so it may make some tokens more.
+      EXPECT_GT(size + trainer::kLandmarkAnswer, length - 8);
+      EXPECT_EQ(ids->prompt.front(), 1);
+      EXPECT_LT(tokenized, 30);
+      const auto text = pieces_->Decode(ids->prompt);
+      ASSERT_TRUE(text.ok());
+      EXPECT_EQ(*text, *trainer::LandmarkPrompt(ids->filler, ids->prefix, draw.key));
+    }
+  }
+  EXPECT_FALSE(trainer::MakeLandmarkIds(pieces_.get(), 50, {.depth = 0, .key = 12345}, [] {}).ok());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/worker/trainer/words_fixture.h"
+#include "worker/trainer/llama/landmark_prompts.h"
 #include "worker/trainer/llama/passkey_prompts.h"
 
 namespace longreach::trainer {
@@ -31,6 +32,22 @@ class PasskeyTokensTest : public WordsTest {
     }
     return text;
   }
+
+  // A model, and a corpus from which it learns to say one number.
+  void Teach(const std::string& key) {
+    LlamaConfig config = TinyConfig();
+    config.hidden_dim = 32;
+    config.head_dim = 8;
+    config.max_positions = kLong;
+    Publish("model", config);
+    MakeCorpus("answers", Lesson(key));
+  }
+  PackRequest Taught(const PackSettings::Evaluation& evaluation) {
+    PackRequest request = RequestOf("model", "answers", evaluation, "run");
+    request.settings.training = {.steps = 60, .batch_size = 4, .lengths = {128}, .warmup_steps = 4};
+    request.members[0].learning_rate = 1e-2;
+    return request;
+  }
 };
 
 TEST_F(PasskeyTokensTest, APromptCountsIfAllTokensOfItsKeyFollow) {
@@ -43,17 +60,10 @@ TEST_F(PasskeyTokensTest, APromptCountsIfAllTokensOfItsKeyFollow) {
     }
   }
   ASSERT_NE(known, "");
-  LlamaConfig config = TinyConfig();
-  config.hidden_dim = 32;
-  config.head_dim = 8;
-  config.max_positions = kLong;
-  Publish("model", config);
-  MakeCorpus("answers", Lesson(known));
+  Teach(known);
 
-  PackRequest request = RequestOf("model", "answers", {.lengths = {128}, .examples = 4, .passkey_lengths = {kShort, kLong}, .passkey_depths = kDepths,
-                                                       .passkey_tests = kTests}, "run");
-  request.settings.training = {.steps = 60, .batch_size = 4, .lengths = {128}, .warmup_steps = 4};
-  request.members[0].learning_rate = 1e-2;
+  const PackRequest request = Taught({.lengths = {128}, .examples = 4, .passkey_lengths = {kShort, kLong}, .passkey_depths = kDepths,
+                                      .passkey_tests = kTests});
   const PackResult result = Run(request);
   ASSERT_EQ(result.results.size(), 1u);
 
@@ -65,6 +75,31 @@ TEST_F(PasskeyTokensTest, APromptCountsIfAllTokensOfItsKeyFollow) {
   }
   for (const Measurement& one : result.results[0].measurements) {
     if (one.metric == "passkey_accuracy" && one.length != 0 && !one.slice.empty()) measured[{one.length, one.slice}] = one.value;
+  }
+  EXPECT_EQ(measured, expected);
+}
+
+TEST_F(PasskeyTokensTest, AnAnswerToLandmarksPromptIsReadAsItsText) {
+  constexpr int kMiddle = 300;
+  std::string known;
+  std::map<int, double> expected;
+  for (int test = 0; test < kTests; ++test) {
+    const std::string key = std::to_string(DrawLandmark(0, kMiddle, test).key);
+    if (std::set<char>(key.begin(), key.end()).size() == key.size()) known = key;
+  }
+  ASSERT_NE(known, "");
+  for (const int length : {kMiddle, kLong}) {
+    for (int test = 0; test < kTests; ++test) expected[length] += std::to_string(DrawLandmark(0, length, test).key) == known ? 1.0 / kTests : 0;
+    expected[0] += expected[length] / 2;
+  }
+  Teach(known);
+
+  // The answer goes on after its number, with a full stop and words.
+  const PackResult result = Run(Taught({.lengths = {128}, .examples = 4, .passkey_lengths = {kMiddle, kLong}, .passkey_tests = kTests,
+                                        .passkey_prompts = "landmark"}));
+  std::map<int, double> measured;
+  for (const Measurement& one : result.results.at(0).measurements) {
+    if (one.metric == "passkey_accuracy" && one.slice.empty()) measured[one.length] = one.value;
   }
   EXPECT_EQ(measured, expected);
 }

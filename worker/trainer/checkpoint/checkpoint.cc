@@ -211,8 +211,10 @@ static std::string PasskeySettings(const PackSettings::Evaluation& evaluation) {
   if (evaluation.passkey_lengths.empty()) return "";
   std::vector<std::string> lengths;
   for (const int n : evaluation.passkey_lengths) lengths.push_back(std::to_string(n));
-  return Text("passkey_lengths=", Join(lengths, ","), "\npasskey_depths=", evaluation.passkey_depths,
-              "\npasskey_tests=", evaluation.passkey_tests, "\n");
+  // Those of landmark attention have no depths.
+  const bool depths = evaluation.passkey_prompts == "nope";
+  const std::string kind = depths ? Text("passkey_depths=", evaluation.passkey_depths) : Text("passkey_prompts=", evaluation.passkey_prompts);
+  return Text("passkey_lengths=", Join(lengths, ","), "\n", kind, "\npasskey_tests=", evaluation.passkey_tests, "\n");
 }
 
 // Left out where it is what it was before there was a choice.

@@ -4,6 +4,13 @@
 
 namespace longreach::trainer {
 
+std::vector<int64_t> ByteIds(std::string_view text) {
+  std::vector<int64_t> ids;
+  ids.reserve(text.size());
+  for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
+  return ids;
+}
+
 absl::StatusOr<PasskeyCounts> CountPasskey(tokenizer::Tokenizer& tokenizer, std::string_view key) {
   PasskeyCounts counts;
   const auto count = [&](std::string_view text, bool bos, int64_t& into) -> absl::Status {
@@ -34,11 +41,6 @@ absl::StatusOr<PasskeyIds> MakePasskeyIds(tokenizer::Tokenizer& tokenizer, int64
 
 absl::StatusOr<PasskeyIds> MakePasskeyBytes(int64_t length, int64_t position, std::string_view key) {
   const auto size = [](std::string_view text) { return static_cast<int64_t>(text.size()); };
-  const auto ids_of = [](std::string_view text) {
-    std::vector<int64_t> bytes;
-    for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));
-    return bytes;
-  };
   PasskeyIds ids;
   ASSIGN_OR_RETURN(ids.layout, LayOutPasskey(length, position,
                                              {.task = size(PasskeyTask()),
@@ -46,8 +48,8 @@ absl::StatusOr<PasskeyIds> MakePasskeyBytes(int64_t length, int64_t position, st
                                               .filler = size(PasskeyFiller()),
                                               .question = size(PasskeyQuestion()),
                                               .key = size(key)}));
-  ids.prompt = ids_of(PasskeyPrompt(ids.layout, key));
-  ids.answer = ids_of(key);
+  ids.prompt = ByteIds(PasskeyPrompt(ids.layout, key));
+  ids.answer = ByteIds(key);
   return ids;
 }
 

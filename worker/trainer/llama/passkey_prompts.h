@@ -16,6 +16,9 @@ struct PasskeyIds {
   std::vector<int64_t> answer;  // Right is a model that continues with exactly these.
 };
 
+// What a text is to a model of bytes: each of them is an id, and there is no BOS.
+std::vector<int64_t> ByteIds(std::string_view text);
+
 // Tokens of the pieces with this key.
 absl::StatusOr<PasskeyCounts> CountPasskey(tokenizer::Tokenizer& tokenizer, std::string_view key);
 
@@ -23,7 +26,7 @@ absl::StatusOr<PasskeyCounts> CountPasskey(tokenizer::Tokenizer& tokenizer, std:
 // its length leaves it.
 absl::StatusOr<PasskeyIds> MakePasskeyIds(tokenizer::Tokenizer& tokenizer, int64_t length, int64_t position, std::string_view key);
 
-// The same for a model of bytes: each is an id, and there is no BOS. INVALID_ARGUMENT: the pieces do not fit into the length.
+// The same for a model of bytes. INVALID_ARGUMENT: the pieces do not fit into the length.
 absl::StatusOr<PasskeyIds> MakePasskeyBytes(int64_t length, int64_t position, std::string_view key);
 
 }  // namespace longreach::trainer

@@ -78,22 +78,28 @@ double LanguageFlops(const PackSettings& settings, int length) {
 
 absl::Status ValidatePasskeys(const PackSettings::Evaluation& tests) {
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
+  const bool landmark = tests.passkey_prompts == "landmark";
+  if (!landmark && tests.passkey_prompts != "nope") {
+    return refuse("evaluation.passkey_prompts: unknown name '", tests.passkey_prompts, "'; known are landmark, nope");
+  }
+  const int least = landmark ? catalog::kLeastLandmarkBytes : catalog::kLeastPasskeyBytes;
   for (size_t i = 0; i < tests.passkey_lengths.size(); ++i) {
     const int length = tests.passkey_lengths[i];
-    if (length < catalog::kLeastPasskeyBytes || length > kMaxDataLength) {
-      return refuse("evaluation.passkey_lengths: ", length, " is not in ", catalog::kLeastPasskeyBytes, "..", kMaxDataLength);
+    if (length < least || length > kMaxDataLength) {
+      return refuse("evaluation.passkey_lengths: ", length, " is not in ", least, "..", kMaxDataLength);
     }
     if (i > 0 && length <= tests.passkey_lengths[i - 1]) {
       return refuse("evaluation.passkey_lengths: ", length, " does not follow ", tests.passkey_lengths[i - 1], ": lengths ascend");
     }
   }
   if (tests.passkey_lengths.empty()) return absl::OkStatus();
-  // A range of positions must hold one.
-  if (tests.passkey_depths < 1 || tests.passkey_depths > catalog::kLeastPasskeyBytes) {
-    return refuse("evaluation.passkey_depths: ", tests.passkey_depths, " is not in 1..", catalog::kLeastPasskeyBytes);
+  // A range of positions must hold one. Landmark attention's prompts have no ranges, whatever is set.
+  const int64_t depths = landmark ? 0 : tests.passkey_depths;
+  if (!landmark && (depths < 1 || depths > catalog::kLeastPasskeyBytes)) {
+    return refuse("evaluation.passkey_depths: ", depths, " is not in 1..", catalog::kLeastPasskeyBytes);
   }
-  if ((static_cast<int64_t>(tests.passkey_lengths.size()) + 1) * (int64_t{tests.passkey_depths} + 1) > catalog::kMaxValuesOfMetric) {
-    return refuse("evaluation.passkey_depths: ", tests.passkey_depths, " depths at ", tests.passkey_lengths.size(), " lengths are more than ",
+  if ((static_cast<int64_t>(tests.passkey_lengths.size()) + 1) * (depths + 1) > catalog::kMaxValuesOfMetric) {
+    return refuse("evaluation.passkey_lengths: ", tests.passkey_lengths.size(), " lengths with ", depths, " depths each are more than ",
                   catalog::kMaxValuesOfMetric, " values");
   }
   if (tests.passkey_tests < 1 || tests.passkey_tests > catalog::kMaxPasskeyTests) {

@@ -17,7 +17,8 @@ enum class Purpose : uint16_t {
   kTestPositions = 8,
   kTestShift = 9,
   kTestDropout = 10,        // Only where dropout is left on at test.
-  kTrainingSource = 11,     // Which data set of a mixture a training block is from. Index: its place in the batch.
+  kTestPasskey = 11,        // Step: the length of the prompts. Index: two words for each of them, DrawLandmark().
+  kTrainingSource = 12,     // Which data set of a mixture a training block is from. Index: its place in the batch.
 };
 
 // All units are tested on the same sequences and positions, whatever their seeds.
