@@ -61,7 +61,8 @@ data: words
 axes: {task: bytes, encoding: none, learning_rate: 1e-2, seed: 0}
 model: {layers: 2, embedding_dim: 16, heads: 2, kv_heads: 1, mlp_dim: 24}
 training: {steps: 2, batch_size: 4, lengths: 16, warmup_steps: 1}
-evaluation: {lengths: 16, examples: 2, passkey_lengths: [300, 257], passkey_tests: 2, passkey_prompts: landmark}
+evaluation:
+  {lengths: 16, examples: 0, stride: 8, perplexity_protocol: yarn, passkey_lengths: [300, 257], passkey_tests: 2, passkey_prompts: landmark}
 """
 SYSTEMS = ["rope", "nope", "heads", "yarn", "yarn-tuned"]
 # Of two seeds: five systems, and the search of a scale.
@@ -129,7 +130,7 @@ def test_passkeys_are_measured_by_length_and_depth(home, undisturbed):
         (length, slice) for length in (0, 256, 320) for slice in ("", "depth=0", "depth=0.5")]
 
 
-def test_landmarks_passkeys_are_measured_by_length_alone(home):
+def test_other_protocols_of_passkeys_and_perplexity_are_jobs_of_their_own(home):
     (home.path / "landmark.yaml").write_text(LANDMARK)
     store = home.path / "landmark.db"
     ended = run_cli(home, "run", home.path / "landmark.yaml", "--store", store, "--threads", "1")
@@ -139,6 +140,13 @@ def test_landmarks_passkeys_are_measured_by_length_alone(home):
     measured = run_cli(home, "results", "keys", "--store", store, "--metric", "passkey_accuracy", "--rows", "encoding", "--columns", "length", "-o", "json").json()
     assert [column["key"] for column in measured["columns"]] == ["257", "300"]
     assert all(cell["measured"] in (0, 50, 100) for cell in measured["cells"]), measured
+    # Of their perplexity's protocol the short last window is a part: other numbers than the authors'.
+    authors = (home.path / "landmark.yaml").read_text().replace("perplexity_protocol: yarn, ", "").replace("name: keys", "name: authors")
+    (home.path / "authors.yaml").write_text(authors)
+    ended = run_cli(home, "run", home.path / "authors.yaml", "--store", store, "--threads", "1")
+    assert ended.code == 0, ended
+    losses = [value for value, in query(store, "SELECT DISTINCT value FROM measurements WHERE metric = 'loss' AND length = 16")]
+    assert len(losses) == 2 and losses[0] == pytest.approx(losses[1], rel=0.05)
     # A map of depths has nothing to show, and says why.
     file = home.path / "depths.vl.json"
     ended = run_cli(home, "plot", "keys", "--store", store, "--file", file, "--metric", "passkey_accuracy", "--y", "depth")

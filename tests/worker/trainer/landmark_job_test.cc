@@ -38,7 +38,9 @@ class LandmarkJobTest : public PackTest {
     std::string text;
     unsigned next = 1;
     while (text.size() < 40'000) {
-      for (int i = 0; i < 10; ++i) text += others[((next = next * 1103515245u + 12345u) >> 16) % others.size()];
+      // Never at the same distance: nothing but the "s" announces it.
+      const auto draw = [&next](size_t count) { return ((next = next * 1103515245u + 12345u) >> 16) % count; };
+      for (size_t i = 2 + draw(17); i > 0; --i) text += others[draw(others.size())];
       text += "s" + std::to_string(known_);
     }
     std::ofstream(Folder("source") / "text") << text;
@@ -54,7 +56,7 @@ class LandmarkJobTest : public PackTest {
     settings.data = "answers";
     settings.encoding = "rope";
     settings.model = {.layers = 2, .embedding_dim = 32, .heads = 4, .mlp_dim = 48, .dropout = 0, .kv_heads = 2};
-    settings.training = {.steps = 80, .batch_size = 4, .lengths = {256}, .warmup_steps = 4};
+    settings.training = {.steps = 120, .batch_size = 4, .lengths = {352}, .warmup_steps = 4};
     settings.evaluation = {.lengths = {256}, .examples = 4, .passkey_lengths = kLengths, .passkey_tests = kTests, .passkey_prompts = "landmark"};
     return settings;
   }

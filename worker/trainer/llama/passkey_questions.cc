@@ -47,10 +47,10 @@ class NopeQuestions final : public PasskeyQuestions {
       const std::string& key = tests.keys[test];
       ASSIGN_OR_RETURN(PasskeyIds ids, tokenizer_ != nullptr ? MakePasskeyIds(*tokenizer_, tests.length, position, key)
                                                              : MakePasskeyBytes(tests.length, position, key));
-      const int64_t digits = static_cast<int64_t>(ids.answer.size());
-      questions.push_back({.prompt = std::move(ids.prompt),
-                           .rule = {.most_new_tokens = digits},
-                           .is_right = [key_ids = std::move(ids.answer)](const Tokens& answer) -> absl::StatusOr<bool> { return answer == key_ids; }});
+      AskedPasskey& question = questions.emplace_back();
+      question.prompt = std::move(ids.prompt);
+      question.rule.most_new_tokens = static_cast<int64_t>(ids.answer.size());
+      question.is_right = [key_ids = std::move(ids.answer)](const Tokens& answer) -> absl::StatusOr<bool> { return answer == key_ids; };
     }
     return questions;
   }
