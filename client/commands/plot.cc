@@ -12,6 +12,7 @@
 #include "client/figure/scatter_plot.h"
 #include "client/figure/vega_renderer.h"
 #include "client/new_file.h"
+#include "client/output/bits.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -67,6 +68,7 @@ class Plot final : public Command {
     app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CLI::NonNegativeNumber);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
     AddOnlyOption(app, only_);
+    app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
     app.add_flag("--log", log_, "A logarithmic axis (or colours) for the metric");
     app.add_option("--title", title_, "Title [the sweep's name and what is measured]")->type_name("TEXT")->check(WhyNoText);
   }
@@ -254,6 +256,7 @@ class Plot final : public Command {
       ASSIGN_OR_RETURN(panels, FetchPanels(connection, sweep.id(), source));
       notes.assign(panels.front().table.notes().begin(), panels.front().table.notes().end());
     }
+    bool any_bits = bits_ && TurnIntoBits(panels);
     const v1::Table& first = panels.front().table;
     Drawing drawing{.specification = "", .metric = first.metric(), .value = TitleOf(first.metric(), first.unit()), .panels = panels.size()};
     for (const std::string& note : notes) {
@@ -265,6 +268,7 @@ class Plot final : public Command {
     if (IsScatter()) {
       ScatterPlot plot{.title = title, .x_title = "", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .points_title = Words(points_)};
       ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, sweep.id(), {.columns = points_, .metric = x_, .length = x_length_}));
+      if (bits_) any_bits |= TurnIntoBits(plot.x);
       plot.x_title = TitleOf(x_, plot.x.front().table.unit());
       plot.y = std::move(panels);
       drawing.points = PointsOf(plot);
@@ -285,7 +289,14 @@ class Plot final : public Command {
       drawing.points = PointsOf(plot);
       drawing.specification = VegaLiteOf(plot);
     }
+    if (bits_ && !any_bits) return NoBits(drawing.metric);
     return drawing;
+  }
+
+  static bool TurnIntoBits(std::vector<PlotPanel>& panels) {
+    bool any = false;
+    for (PlotPanel& panel : panels) any |= client::TurnIntoBits(panel.table);
+    return any;
   }
 
   // The growth that was fitted to the best scales, a ln(i/L) + 1 from the training length L on, where the sweep says L.
@@ -435,6 +446,7 @@ class Plot final : public Command {
   int length_ = 0;
   std::string slice_;
   std::vector<std::string> only_;
+  bool bits_ = false;
   bool log_ = false;
   std::string title_;
 };

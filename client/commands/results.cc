@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "client/commands/common.h"
+#include "client/output/bits.h"
 #include "client/output/results_table.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -47,6 +48,7 @@ class Results final : public Command {
         ->type_name("SLICE")
         ->check(WhyNoText);
     AddOnlyOption(app, only_);
+    app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
     app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
         ->type_name("SPEC");
   }
@@ -103,7 +105,8 @@ class Results final : public Command {
       session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
                               Printable(sweep.name())));
     }
-    ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(connection, sweep.id(), table));
+    ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
+    if (bits_ && !TurnIntoBits(measured)) return NoBits(measured.metric());
     if (session.json()) {
       output.Add(sweep.name(), "table", measured);
     } else {
@@ -178,6 +181,7 @@ class Results final : public Command {
 
   std::string sweep_;
   bool published_ = false;
+  bool bits_ = false;
   std::string rows_;
   std::string columns_;
   std::string metric_;

@@ -160,6 +160,12 @@ std::string Entropies() {
   return bytes;
 }
 
+TEST_F(PlotTest, WhatIsNotInNatsHasNoBits) {
+  const Outcome outcome = Run("a.vl.json", {"--bits"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--bits: accuracy is not measured in nats"));
+}
+
 class HeadCurvesTest : public PlotTest {
  protected:
   HeadCurvesTest() {
@@ -208,6 +214,12 @@ TEST_F(HeadCurvesTest, EachLayerAndSystemIsAPanelOfItsHeads) {
   EXPECT_DOUBLE_EQ(last["y"].get<double>(), 1.23);
   EXPECT_EQ(last["jobs"], 1);
   EXPECT_EQ(spec["spec"]["layer"][0]["encoding"]["y"]["title"], "attention entropy (nats)");
+
+  // The paper has them in bits.
+  EXPECT_EQ(Heads({"--bits"}, "bits.vl.json").code, kDone);
+  const nlohmann::json in_bits = nlohmann::json::parse(Written("bits.vl.json"));
+  EXPECT_NEAR(in_bits["data"]["values"].back()["y"].get<double>(), 1.7745149002934249, 1e-12);
+  EXPECT_EQ(in_bits["spec"]["layer"][0]["encoding"]["y"]["title"], "attention entropy (bits)");
 
   EXPECT_EQ(Heads({"--panels", "system"}, "b.vl.json").code, kDone);
   EXPECT_THAT(Panels("b.vl.json"), ElementsAre("rope, layer 0", "rope, layer 1", "nope, layer 0", "nope, layer 1"));

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "client/output/bits.h"
+
 namespace longreach::client {
 namespace {
 
@@ -192,6 +194,25 @@ TEST(ResultsTableTest, NamesCannotSteerATerminal) {
   v1::Table table = Example();
   table.mutable_rows(0)->set_label("\x1b[2J");
   EXPECT_EQ(RenderResults(table, Spec(), Format::kTable, {}).find('\x1b'), std::string::npos);
+}
+
+TEST(ResultsTableTest, NatsBecomeBitsAndAnotherUnitStays) {
+  v1::Table table = Example();
+  const v1::Table percent = table;
+  EXPECT_FALSE(TurnIntoBits(table));
+  EXPECT_EQ(table.DebugString(), percent.DebugString());
+
+  table.set_unit("nats");
+  table.set_title("tiny: attention_entropy (nats) at each test length");
+  table.mutable_cells(0)->set_measured(2);
+  table.mutable_cells(0)->set_deviation(0.5);
+  table.mutable_cells(1)->clear_measured();
+  EXPECT_TRUE(TurnIntoBits(table));
+  EXPECT_EQ(table.unit(), "bits");
+  EXPECT_EQ(table.title(), "tiny: attention_entropy (bits) at each test length");
+  EXPECT_NEAR(table.cells(0).measured(), 2.8853900817779268, 1e-12);
+  EXPECT_NEAR(table.cells(0).deviation(), 0.7213475204444817, 1e-12);
+  EXPECT_FALSE(table.cells(1).has_measured());
 }
 
 }  // namespace

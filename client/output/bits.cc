@@ -1,0 +1,35 @@
+#include "client/output/bits.h"
+
+#include <numbers>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "client/errors.h"
+
+namespace longreach::client {
+
+bool TurnIntoBits(v1::Table& table) {
+  if (table.unit() != "nats") return false;
+  const auto bits = [](double nats) { return nats / std::numbers::ln2; };
+  table.set_unit("bits");
+  constexpr std::string_view kInTitle = " (nats)";
+  std::string& title = *table.mutable_title();
+  if (const size_t at = title.find(kInTitle); at != std::string::npos) title.replace(at, kInTitle.size(), " (bits)");
+  for (v1::TableCell& cell : *table.mutable_cells()) {
+    if (cell.has_measured()) cell.set_measured(bits(cell.measured()));
+    if (cell.has_published()) cell.set_published(bits(cell.published()));
+    if (cell.has_median()) cell.set_median(bits(cell.median()));
+    if (cell.has_deviation()) cell.set_deviation(bits(cell.deviation()));
+  }
+  if (table.has_gain()) table.set_gain(bits(table.gain()));
+  if (table.has_published_gain_of_cells()) table.set_published_gain_of_cells(bits(table.published_gain_of_cells()));
+  if (table.has_published_gain_stated()) table.set_published_gain_stated(bits(table.published_gain_stated()));
+  return true;
+}
+
+absl::Status NoBits(std::string_view metric) {
+  return UsageError(fmt::format("--bits: {} is not measured in nats", metric), "leave it out; entropies and losses are");
+}
+
+}  // namespace longreach::client
