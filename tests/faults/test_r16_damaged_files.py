@@ -80,7 +80,7 @@ def test_a_run_goes_on_from_the_checkpoint_before(home, fault):
             name="resumed", experiment="algorithmic",
             axes=spec.Axes(task=["even_pairs"], encoding=["rope"], learning_rate=[1e-3], seed=[0, 1]),
             model=spec.Model(layers=1, embedding_dim=32, heads=4, mlp_dim=64),
-            training=spec.Training(steps=3000, batch_size=16, lengths=range(1, 9)),
+            training=spec.Training(steps=15_000, batch_size=16, lengths=range(1, 9)),
             evaluation=spec.Evaluation(lengths=[9, 10], examples=32))), timeout=60)
         return scheduler
 
