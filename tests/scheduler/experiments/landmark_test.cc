@@ -13,22 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-v1::SweepSpec Sweep() {
-  v1::SweepSpec sweep;
-  sweep.set_name("keys");
-  sweep.set_experiment("llama");
-  sweep.set_data("words");
-  sweep.mutable_axes()->add_task("bytes");
-  sweep.mutable_axes()->add_encoding("none");
-  sweep.mutable_axes()->add_learning_rate(4e-4);
-  sweep.mutable_axes()->add_seed(0);
-  return sweep;
-}
-
-std::string IdOf(const v1::SweepSpec& sweep) { return Expansion::Of(sweep)->At(0).id.value; }
-
 TEST(LandmarkPasskeysTest, PromptsWhoseDepthsAreDrawnHaveNoneOfTheirOwn) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   const std::string without = IdOf(sweep);
   sweep.mutable_evaluation()->set_passkey_prompts("landmark");
   EXPECT_EQ(IdOf(sweep), without);
@@ -49,13 +35,13 @@ TEST(LandmarkPasskeysTest, PromptsWhoseDepthsAreDrawnHaveNoneOfTheirOwn) {
   EXPECT_EQ(landmark.spec.evaluation().passkey_tests(), 10);
   EXPECT_EQ(ReadJob(landmark.canonical)->SerializeAsString(), landmark.spec.SerializeAsString());
   // Ten prompts, and not as many at each of ten depths.
-  const double flops = FindKind("llama")->CostOf(landmark.spec).flops - FindKind("llama")->CostOf(JobOf(Sweep())).flops;
+  const double flops = FindKind("llama")->CostOf(landmark.spec).flops - FindKind("llama")->CostOf(JobOf(LlamaSweep())).flops;
   EXPECT_GT(flops, 10 * 1024 * 2 * 7.2e7);
   EXPECT_LT(flops, 10 * 1024 * 2 * 9e7);
 }
 
 TEST(LandmarkPasskeysTest, RefusesWhatIsNotTheirs) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   sweep.mutable_evaluation()->set_passkey_prompts("landmark");
   sweep.mutable_evaluation()->add_passkey_lengths(257);  // The least.
   EXPECT_EQ(JobOf(sweep).evaluation().passkey_lengths(0), 257);
@@ -74,7 +60,7 @@ TEST(LandmarkPasskeysTest, RefusesWhatIsNotTheirs) {
                 for (int length = 1000; length < 2000; ++length) e.add_passkey_lengths(length);
               }),
               HasSubstr("evaluation.passkey_lengths: 1000 lengths and the mean over them are more than 1000 values"));
-  v1::SweepSpec language = Sweep();
+  v1::SweepSpec language = LlamaSweep();
   language.set_experiment("language");
   language.mutable_axes()->set_task(0, "enwik8");
   language.mutable_evaluation()->set_passkey_prompts("landmark");

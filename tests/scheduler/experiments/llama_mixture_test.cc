@@ -34,8 +34,6 @@ v1::SweepSpec Sweep(const Parts& mixture = {}) {
   return sweep;
 }
 
-std::string IdOf(const v1::SweepSpec& sweep) { return Expansion::Of(sweep)->At(0).id.value; }
-
 TEST(LlamaMixtureTest, TheOrderOfNamesIsNoMatter) {
   const v1::SweepSpec one = Sweep({{"slimpajama", 0.693584}, {"starcoder", 0.306416}});
   const v1::SweepSpec other = Sweep({{"starcoder", 0.306416}, {"slimpajama", 0.693584}});

@@ -27,8 +27,6 @@ v1::SweepSpec Tested() {
   return sweep;
 }
 
-std::string IdOf(const v1::SweepSpec& sweep) { return Expansion::Of(sweep)->At(0).id.value; }
-
 TEST(ScaleByPositionTest, AJobHasItWhereItBegins) {
   v1::SweepSpec sweep = Tested();
   const std::string without = IdOf(sweep);

@@ -15,20 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-v1::SweepSpec Sweep() {
-  v1::SweepSpec sweep;
-  sweep.set_name("nope");
-  sweep.set_experiment("llama");
-  sweep.set_data("words");
-  sweep.mutable_axes()->add_task("bytes");
-  sweep.mutable_axes()->add_encoding("none");
-  sweep.mutable_axes()->add_learning_rate(4e-4);
-  sweep.mutable_axes()->add_seed(0);
-  return sweep;
-}
-
-std::string IdOf(const v1::SweepSpec& sweep) { return Expansion::Of(sweep)->At(0).id.value; }
-
 v1::Input Weights() {
   v1::Input input;
   input.set_name("weights");
@@ -52,7 +38,7 @@ v1::Input Scale() {
 
 // Pretraining, and two systems that begin with its weights.
 v1::SweepSpec Systems() {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   sweep.mutable_axes()->clear_encoding();
   sweep.mutable_training()->set_warmup_steps(7);
   v1::System& plain = *sweep.add_systems();
@@ -78,7 +64,7 @@ v1::SweepSpec Systems() {
 }
 
 TEST(LlamaKindTest, AJobHasOnlyWhatItUses) {
-  const v1::JobSpec nope = JobOf(Sweep());
+  const v1::JobSpec nope = JobOf(LlamaSweep());
   EXPECT_EQ(nope.model().layers(), 12);
   EXPECT_EQ(nope.model().kv_heads(), 1);
   EXPECT_FALSE(nope.model().has_rope_theta());
@@ -87,19 +73,19 @@ TEST(LlamaKindTest, AJobHasOnlyWhatItUses) {
   EXPECT_FALSE(nope.training().has_scale_bound());
   EXPECT_EQ(nope.evaluation().lengths(3), 16384);
 
-  v1::SweepSpec rope = Sweep();
+  v1::SweepSpec rope = LlamaSweep();
   rope.mutable_axes()->set_encoding(0, "rope");
   EXPECT_EQ(JobOf(rope).model().rope_theta(), 10000);
   // Said or not, it is the same job.
   rope.mutable_positions()->set_rope_scaling("none");
-  v1::SweepSpec bare = Sweep();
+  v1::SweepSpec bare = LlamaSweep();
   bare.mutable_axes()->set_encoding(0, "rope");
   EXPECT_EQ(Expansion::Of(rope)->At(0).id, Expansion::Of(bare)->At(0).id);
 }
 
 TEST(LlamaKindTest, RefusesWhatNoDecoderComputes) {
   const auto refused = [](const std::function<void(v1::SweepSpec&)>& change) {
-    v1::SweepSpec sweep = Sweep();
+    v1::SweepSpec sweep = LlamaSweep();
     change(sweep);
     return Refused(sweep);
   };
@@ -125,7 +111,7 @@ TEST(LlamaKindTest, RefusesWhatNoDecoderComputes) {
 
 // Of a published model.
 v1::SweepSpec Folder() {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   sweep.mutable_axes()->set_task(0, "tokens");
   sweep.mutable_model()->set_folder("tinyllama");
   sweep.mutable_training()->set_steps(0);
@@ -138,7 +124,7 @@ TEST(LlamaKindTest, TheSizesOfAPublishedModelAreItsFolders) {
   EXPECT_FALSE(job.model().has_layers());
   EXPECT_FALSE(job.model().has_rope_theta());
   EXPECT_EQ(job.model().attention_scale(), 1);
-  EXPECT_FALSE(JobOf(Sweep()).model().has_folder());
+  EXPECT_FALSE(JobOf(LlamaSweep()).model().has_folder());
   // A job comes back from its text as it was.
   ExpandedJob expanded = Expansion::Of(Folder())->At(0);
   EXPECT_EQ(ReadJob(expanded.canonical)->SerializeAsString(), expanded.spec.SerializeAsString());
@@ -226,7 +212,7 @@ TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
 }
 
 TEST(LlamaKindTest, APlanCountsWhatIsMeasuredAgainstPosition) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   sweep.mutable_training()->set_steps(1);
   sweep.mutable_training()->set_warmup_steps(0);
   v1::Evaluation& evaluation = *sweep.mutable_evaluation();
@@ -247,7 +233,7 @@ TEST(LlamaKindTest, APlanCountsWhatIsMeasuredAgainstPosition) {
 }
 
 TEST(LlamaKindTest, YarnsProtocolIsAnotherJobAndTheAuthorsIsNot) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   sweep.mutable_evaluation()->set_stride(256);
   const std::string authors = IdOf(sweep);
   sweep.mutable_evaluation()->set_perplexity_protocol("nope");
@@ -265,7 +251,7 @@ TEST(LlamaKindTest, YarnsProtocolIsAnotherJobAndTheAuthorsIsNot) {
 }
 
 TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   const std::string without = IdOf(sweep);
   EXPECT_FALSE(JobOf(sweep).evaluation().has_passkey_depths());
   // What nothing is done with makes no other job.
@@ -280,7 +266,7 @@ TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
   EXPECT_EQ(job.evaluation().passkey_tests(), 3);
   EXPECT_NE(IdOf(sweep), without);
   // Reading 30 prompts of each length is nearly all that it costs.
-  const double flops = FindKind("llama")->CostOf(job).flops - FindKind("llama")->CostOf(JobOf(Sweep())).flops;
+  const double flops = FindKind("llama")->CostOf(job).flops - FindKind("llama")->CostOf(JobOf(LlamaSweep())).flops;
   EXPECT_GT(flops, 30 * (512 + 1024) * 2 * 7.2e7);
   EXPECT_LT(flops, 30 * (512 + 1024) * 2 * 9e7);
 
@@ -300,7 +286,7 @@ TEST(LlamaKindTest, PasskeysAreAskedForWhereLengthsAreGiven) {
               }),
               HasSubstr("evaluation.passkey_depths: 250 depths at 3 lengths are more than 1000 values"));
   EXPECT_THAT(refused([](auto& e) { e.set_passkey_tests(1001); }), HasSubstr("evaluation.passkey_tests: 1001 is above 1000"));
-  v1::SweepSpec language = Sweep();
+  v1::SweepSpec language = LlamaSweep();
   language.set_experiment("language");
   language.mutable_axes()->set_task(0, "enwik8");
   language.mutable_evaluation()->add_passkey_lengths(512);
@@ -371,7 +357,7 @@ TEST(LlamaKindTest, LongBenchRefusesWhatCannotBeAsked) {
                 s.mutable_axes()->set_task(0, "bytes");
               }),
               HasSubstr("evaluation.longbench: its texts are for a published model"));
-  v1::SweepSpec language = Sweep();
+  v1::SweepSpec language = LlamaSweep();
   language.set_experiment("language");
   language.mutable_axes()->set_task(0, "enwik8");
   language.mutable_evaluation()->set_longbench("bench");
@@ -379,7 +365,7 @@ TEST(LlamaKindTest, LongBenchRefusesWhatCannotBeAsked) {
 }
 
 TEST(LlamaKindTest, AMeasuredScaleComesFromAJobThatTriesScales) {
-  v1::SweepSpec sweep = Sweep();
+  v1::SweepSpec sweep = LlamaSweep();
   sweep.mutable_training()->set_steps(0);
   *sweep.add_inputs() = Weights();
   *sweep.add_inputs() = Scale();
