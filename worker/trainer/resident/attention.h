@@ -1,0 +1,200 @@
+// Attention of one head of one sequence by one warp: 8 features, at most kMaxTape keys. Nothing is padded in the features: 8 is
+// the inner dimension of the products q.k and dO.v and a dimension of the results of the others.
+//
+// The tile in shared memory holds whole sequences, a token in each row of kTileLd numbers: q | k | v, 64 each, q already multiplied
+// by log2(e) / sqrt(8), so that softmax is made of 2^x. Results overwrite what they are made of: O lies over q; dq, dk, dv over
+// q, k, v. kKeyTiles is the number of eights of keys: even, 8 kKeyTiles - 16 < length <= 8 kKeyTiles. Up to 15 rows after the last
+// one are read and weighted by exactly 0; they must hold finite numbers. (They may be the next sequence's, and another warp may be
+// writing O there: it does not count what is read.)
+#pragma once
+
+#include "worker/trainer/resident/warp.h"
+
+namespace longreach::trainer::resident {
+
+// How the order of tokens enters attention.
+enum class Positional {
+  kNone,
+  kBias,         // A table by key - query is added to the logits.
+  kTrainedBias,  // The same, and what its parameters' gradients are made of is summed on the way back.
+  kRotary,       // Queries and keys turn.
+};
+
+constexpr bool HasBias(Positional positional) { return positional == Positional::kBias || positional == Positional::kTrainedBias; }
+
+inline constexpr int kTileLd = 200;  // 192 + 8: rows begin 4 banks apart, so 8 rows of 16 bytes fill all 32 banks.
+inline constexpr int kRowLd = 72;    // The same for rows of 64.
+inline constexpr int kOverhang = 16;  // Rows after a tile that are read and do not count.
+inline constexpr int kRotationFloats = kMaxTape * kHeadDim;
+
+inline constexpr float kLn2 = 0.693147180559945309f, kLog2e = 1.44269504088896341f;
+inline constexpr float kHeadScale = 0.353553390593273762f;  // 1 / sqrt(8).
+inline constexpr float kMasked = -1e30f;
+
+// Of one head, in shared memory; null where Positional does not have it.
+struct HeadTerms {
+  const float* table;     // [kTable]: log2(e) times the bias, by kSpan + key - query. All of it is finite.
+  const float* slopes;    // [kTable]: the bias's derivative.
+  const float* rotation;  // [T, 8]: four cosines, four sines; all heads share it.
+};
+
+// Turns a pair of features: by the angle of a position on the way forward, back by its negative sine.
+LONGREACH_DEVICE void Turn(float& x, float& y, float cosine, float sine) {
+  const float turned = x * cosine - y * sine;
+  y = y * cosine + x * sine;
+  x = turned;
+}
+
+// O, and to lse [T, H] in global memory log2 of the softmax's denominators.
+template <int kKeyTiles, Positional kPositional>
+LONGREACH_DEVICE void AttendForward(Bf16* tile, int length, int head, const HeadTerms& terms, float* lse) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  Bf16* const q = tile + kHeadDim * head;
+  const Bf16* const k = q + kDim;
+  const Bf16* const v = q + 2 * kDim;
+  for (int t0 = 0; t0 < length; t0 += 16) {
+    const uint32_t a0 = LoadPair(q + (t0 + g) * kTileLd + 2 * c), a1 = LoadPair(q + (t0 + g + 8) * kTileLd + 2 * c);
+    float s[kKeyTiles][4];
+    if constexpr (HasBias(kPositional)) {
+      // Row g+8 is as far from key tile j+1 as row g from j: two loads for each tile instead of four.
+      const float* const at = terms.table + kSpan + 2 * c - (t0 + g);
+      float x = at[-8], y = at[-7];
+      LONGREACH_DEVICE_UNROLL for (int j = 0; j < kKeyTiles; ++j) {
+        s[j][2] = x;
+        s[j][3] = y;
+        s[j][0] = x = at[8 * j];
+        s[j][1] = y = at[8 * j + 1];
+      }
+    } else {
+      LONGREACH_DEVICE_UNROLL for (int j = 0; j < kKeyTiles; ++j) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0.0f;
+    }
+    float m0 = kMasked, m1 = kMasked;
+    LONGREACH_DEVICE_UNROLL for (int j = 0; j < kKeyTiles; ++j) {
+      Mma8(s[j], a0, a1, LoadPair(k + (8 * j + g) * kTileLd + 2 * c));
+      if (j >= kKeyTiles - 2) {  // Only the last 16 keys can lie beyond the sequence.
+        if (8 * j + 2 * c >= length) s[j][0] = s[j][2] = kMasked;
+        if (8 * j + 2 * c + 1 >= length) s[j][1] = s[j][3] = kMasked;
+      }
+      m0 = Max(m0, Max(s[j][0], s[j][1]));
+      m1 = Max(m1, Max(s[j][2], s[j][3]));
+    }
+    m0 = Max(m0, ShuffleXor(m0, 1));
+    m0 = Max(m0, ShuffleXor(m0, 2));
+    m1 = Max(m1, ShuffleXor(m1, 1));
+    m1 = Max(m1, ShuffleXor(m1, 2));
+    float z0 = 0, z1 = 0, o[4] = {0, 0, 0, 0};
+    LONGREACH_DEVICE_UNROLL for (int j = 0; j < kKeyTiles; j += 2) {
+      LONGREACH_DEVICE_UNROLL for (int i = j; i < j + 2; ++i) {
+        s[i][0] = Exp2(s[i][0] - m0);
+        s[i][1] = Exp2(s[i][1] - m0);
+        s[i][2] = Exp2(s[i][2] - m1);
+        s[i][3] = Exp2(s[i][3] - m1);
+        z0 += s[i][0] + s[i][1];
+        z1 += s[i][2] + s[i][3];
+      }
+      uint32_t b[2];
+      Load2Transposed(b, v + (8 * j + (Lane() & 15)) * kTileLd);
+      Mma16(o, Pack(s[j][0], s[j][1]), Pack(s[j][2], s[j][3]), Pack(s[j + 1][0], s[j + 1][1]), Pack(s[j + 1][2], s[j + 1][3]), b[0],
+            b[1]);
+    }
+    z0 = SumOfFour(z0);
+    z1 = SumOfFour(z1);
+    const float r0 = Reciprocal(z0), r1 = Reciprocal(z1);
+    if (t0 + g < length) {
+      StorePair(q + (t0 + g) * kTileLd + 2 * c, Pack(o[0] * r0, o[1] * r0));
+      if (c == 0) lse[(t0 + g) * kHeads + head] = m0 + Log2(z0);
+    }
+    if (t0 + g + 8 < length) {
+      StorePair(q + (t0 + g + 8) * kTileLd + 2 * c, Pack(o[2] * r1, o[3] * r1));
+      if (c == 0) lse[(t0 + g + 8) * kHeads + head] = m1 + Log2(z1);
+    }
+  }
+}
+
+// What the gradients of a table of two parameters are made of: KERPLE's biases are proportional to one of theirs, so its gradient is
+// the sum of dS times the bias over it, and the other has a table of slopes. Sums of one thread, the bias in units of log2(e).
+struct SlopeSums {
+  float bias = 0, slope = 0;
+};
+
+// dq, dk and dv, of the projections before they were scaled and turned. dout: dO, in rows of kRowLd; lse as above, and
+// dot [T, H] = O . dO by head: all in shared memory.
+//
+// Works on the transpose of S (rows are keys): P and dS are then first factors as they lie, and what belongs to a query is a plain load,
+// so there is no shuffle. Only dq needs dS the other way round.
+template <int kKeyTiles, Positional kPositional>
+LONGREACH_DEVICE void AttendBackward(Bf16* tile, const Bf16* dout, int length, int head, const HeadTerms& terms, const float* lse,
+                                     const float* dot, SlopeSums& sums) {
+  constexpr int kBlocks = kKeyTiles / 2;
+  const int g = Lane() >> 2, c = Lane() & 3;
+  Bf16* const q = tile + kHeadDim * head;
+  Bf16* const k = q + kDim;
+  Bf16* const v = q + 2 * kDim;
+  const Bf16* const d = dout + kHeadDim * head;
+  float dk[kBlocks][4] = {}, dv[kBlocks][4] = {};
+  for (int t0 = 0; t0 < length; t0 += 8) {
+    const uint32_t q_b = LoadPair(q + (t0 + g) * kTileLd + 2 * c), d_b = LoadPair(d + (t0 + g) * kRowLd + 2 * c);
+    const uint32_t q_a = Transpose8x8(q_b), d_a = Transpose8x8(d_b);
+    const int t = t0 + 2 * c;
+    const bool in0 = t < length, in1 = t + 1 < length;
+    const float lse0 = in0 ? lse[t * kHeads + head] : -kMasked, lse1 = in1 ? lse[(t + 1) * kHeads + head] : -kMasked;
+    const float dot0 = in0 ? dot[t * kHeads + head] : 0.0f, dot1 = in1 ? dot[(t + 1) * kHeads + head] : 0.0f;
+    float dq[4] = {0, 0, 0, 0};
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < kBlocks; ++m) {
+      const int s = 16 * m + g;
+      float bias[4] = {0, 0, 0, 0};
+      if constexpr (HasBias(kPositional)) {
+        const float* const at = terms.table + kSpan + s - t;
+        bias[0] = at[0];
+        bias[1] = at[-1];
+        bias[2] = at[8];
+        bias[3] = at[7];
+      }
+      float p[4] = {bias[0] - lse0, bias[1] - lse1, bias[2] - lse0, bias[3] - lse1};
+      Mma8(p, LoadPair(k + s * kTileLd + 2 * c), LoadPair(k + (s + 8) * kTileLd + 2 * c), q_b);
+      float ds[4] = {-dot0, -dot1, -dot0, -dot1};
+      Mma8(ds, LoadPair(v + s * kTileLd + 2 * c), LoadPair(v + (s + 8) * kTileLd + 2 * c), d_b);
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+        p[i] = Exp2(p[i]);
+        if (m == kBlocks - 1 && s + 8 * (i >> 1) >= length) p[i] = 0.0f;
+        ds[i] *= p[i];
+      }
+      if constexpr (kPositional == Positional::kTrainedBias) {
+        const float* const at = terms.slopes + kSpan + s - t;
+        sums.bias += ds[0] * bias[0] + ds[1] * bias[1] + ds[2] * bias[2] + ds[3] * bias[3];
+        sums.slope += ds[0] * at[0] + ds[1] * at[-1] + ds[2] * at[8] + ds[3] * at[7];
+      }
+      Mma8(dv[m], Pack(p[0], p[1]), Pack(p[2], p[3]), d_a);
+      const uint32_t ds0 = Pack(ds[0], ds[1]), ds1 = Pack(ds[2], ds[3]);
+      Mma8(dk[m], ds0, ds1, q_a);
+      uint32_t keys[2];
+      Load2Transposed(keys, k + (16 * m + (Lane() & 15)) * kTileLd);
+      Mma16(dq, Transpose8x8(ds0), 0u, Transpose8x8(ds1), 0u, keys[0], keys[1]);  // 8 queries in 16 rows: half of them are idle.
+    }
+    if (t0 + g < length) {
+      float x = dq[0] * kHeadScale, y = dq[1] * kHeadScale;
+      if constexpr (kPositional == Positional::kRotary) {
+        const float* const angle = terms.rotation + (t0 + g) * kHeadDim + c;
+        Turn(x, y, angle[0], -angle[4]);
+      }
+      StorePair(q + (t0 + g) * kTileLd + 2 * c, Pack(x, y));
+    }
+  }
+  SyncWarp();
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kBlocks; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int s = 16 * m + g + 8 * half;
+      if (s >= length) continue;
+      // q had log2(e) / sqrt(8) in it, of which log2(e) is too much.
+      float x = dk[m][2 * half] * kLn2, y = dk[m][2 * half + 1] * kLn2;
+      if constexpr (kPositional == Positional::kRotary) {
+        const float* const angle = terms.rotation + s * kHeadDim + c;
+        Turn(x, y, angle[0], -angle[4]);
+      }
+      StorePair(k + s * kTileLd + 2 * c, Pack(x, y));
+      StorePair(v + s * kTileLd + 2 * c, Pack(dv[m][2 * half], dv[m][2 * half + 1]));
+    }
+  }
+}
+
+}  // namespace longreach::trainer::resident

@@ -1,0 +1,222 @@
+// The first half of an encoder layer, backward: LayerNorm, dropout, output projection, attention, and the projections of queries, keys and
+// values, with the gradients of all weights. Queries, keys and values are made again from h; attention's output and the softmax's
+// denominators come from forward. The block walks over tiles of 128 rows of whole sequences; the gradients of the weights stay in registers
+// (64 to a thread) from the first tile to the last.
+#pragma once
+
+#include "worker/trainer/resident/projections.h"
+#include "worker/trainer/resident/row_norm.h"
+
+namespace longreach::trainer::resident {
+
+// One member, one layer. N = batch tape. What is written may not overlap what is read.
+struct AttentionBackward {
+  const Bf16* matrices;      // [kLayerMatrices], as step_arguments.h says.
+  const float* norm1_scale;
+  const float* h;  // [N, D], the layer's input, and what forward left:
+  const float* x1;
+  const Bf16* o;
+  const float* lse;
+  const uint64_t* keep_attention;  // [N]; null: nothing is dropped.
+  float keep_scale;
+  const float* table;     // [H, kTable], times log2(e).
+  const float* slopes;    // [H, kTable]; kTrainedBias: the bias's derivative by the parameter that it is not proportional to.
+  const float* rotation;  // [T, 8]: four cosines, four sines.
+  const float* du;        // [N, D]: gradient of what the norm made.
+  float* dh;              // [N, D]: gradient of h.
+  float *d_q, *d_k, *d_v, *d_o, *d_norm1_scale, *d_norm1_offset;
+  float* slope_sums;  // [H, 2]; kTrainedBias: over all pairs, sum of dS times the bias, and of dS times the slope.
+  int batch, tape;
+};
+
+inline constexpr int kBackRows = 16 * kWarps;
+static_assert(kBackRows >= kMaxTape && kWarps == kHeads);
+
+// Shared memory: numbers of 16 bits, then floats. O makes room for dO.
+struct AttentionHalves {
+  static constexpr int kQkv = 0, kOut = kAtOut, kTile = kAtUp, kDa = kTile + (kBackRows + kOverhang) * kTileLd,
+                       kO = kDa + kBackRows * kRowLd, kH = kO + (kBackRows + kOverhang) * kRowLd, kCount = kH + kBackRows * kRowLd;
+};
+struct AttentionFloats {
+  static constexpr int kTerms = 0, kSlopes = kTerms + kHeads * kTable, kLse = kSlopes + kHeads * kTable, kDot = kLse + kBackRows * kHeads,
+                       kScale = kDot + kBackRows * kHeads, kColumns = kScale + kDim, kCount = kColumns + ColumnSums<2>::kFloats;
+};
+
+constexpr size_t AttentionBackwardSharedBytes() {
+  return AttentionHalves::kCount * sizeof(Bf16) + AttentionFloats::kCount * sizeof(float);
+}
+
+// A warp's part of the gradients, among its threads: 16 inputs, of which four warps have all, by half of the columns of q | k | v and of o.
+struct AttentionGradients {
+  float qkv[1][12][4], o[1][4][4];
+
+  LONGREACH_DEVICE static int Input() { return 16 * (Warp() & 3); }
+  LONGREACH_DEVICE static int Half() { return Warp() >> 2; }
+};
+
+// The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O.
+LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Bf16* halves, const float* scale, const ColumnSums<2>& columns, int64_t first,
+                                    int rows) {
+  RowPart sums[2];  // Of the norm's scale and offset.
+  for (RowPart& sum : sums) Clear(sum);
+  for (int row = 16 * Warp() + PartRow(); row < 16 * Warp() + 16; row += kRowsAtATime) {
+    const bool exists = row < rows;
+    const int64_t at = (first + row) * kDim;
+    RowPart part;
+    LoadPart(part, a.h + at, exists);
+    StorePart(halves + AttentionHalves::kH + row * kRowLd, part);
+    LoadPart(part, a.o + at, exists);
+    StorePart(halves + AttentionHalves::kO + row * kRowLd, part);
+    RowPart y, d;
+    LoadPart(y, a.x1 + at, exists);
+    LoadPart(d, a.du + at, exists);
+    NormBackward(d, y, Normalise(y), scale, sums[0], sums[1]);
+    const uint64_t bits = a.keep_attention == nullptr || !exists ? ~uint64_t{0} : a.keep_attention[first + row];
+    StorePart(halves + AttentionHalves::kDa + row * kRowLd, Kept(d, bits, a.keep_attention == nullptr ? 1.0f : a.keep_scale));
+    if (exists) StorePart(a.dh + at, d);
+  }
+  columns.Add(sums);
+}
+
+// To d_out the gradient of attention's output for this warp's 16 rows, dA Wo^T, rounded and by head; to dot [rows, H] its product with O.
+LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, const Bf16* halves) {
+  const int g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
+  uint32_t da[1][4][4];
+  LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
+    LoadA(da[0][k], halves + AttentionHalves::kDa + row0 * kRowLd + 16 * k, kRowLd);
+  }
+  float x[1][8][4] = {};
+  Multiply<1, 8, 4, true>(x, da, halves + AttentionHalves::kOut, kLdOut);
+  LONGREACH_DEVICE_UNROLL for (int head = 0; head < kHeads; ++head) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + g + 8 * half;
+      const uint32_t o = LoadPair(halves + AttentionHalves::kO + row * kRowLd + kHeadDim * head + 2 * c);
+      const uint32_t d = Pack(x[0][head][2 * half], x[0][head][2 * half + 1]);
+      // Of the rounded one, as the products with the values are: their difference is a gradient.
+      const float sum = SumOfFour(Low(d) * Low(o) + High(d) * High(o));
+      if (c == 0) dot[row * kHeads + head] = sum;
+      d_out[head][half] = d;
+    }
+  }
+}
+
+// dh += dQKV Wqkv^T, for this warp's 16 rows.
+LONGREACH_DEVICE void AttentionInputs(const Bf16* halves, float* dh, int rows) {
+  const int g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
+  float x[1][8][4] = {};
+  for (int k = 0; k < 3 * kDim; k += 16) {
+    uint32_t d[1][1][4];
+    LoadA(d[0][0], halves + AttentionHalves::kTile + row0 * kTileLd + k, kTileLd);
+    Multiply<1, 8, 1, true>(x, d, halves + AttentionHalves::kQkv + k, kLdQkv);
+  }
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + g + 8 * half;
+      if (row >= rows) continue;
+      float* const to = dh + row * kDim + 8 * n + 2 * c;
+      const Float2 before = LoadFloat2(to);
+      StoreFloat2(to, before.x + x[0][n][2 * half], before.y + x[0][n][2 * half + 1]);
+    }
+  }
+}
+
+LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const AttentionGradients& sums) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+    const int input = AttentionGradients::Input() + g + 8 * half;
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 12; ++n) {
+      const int column = 96 * AttentionGradients::Half() + 8 * n;
+      float* const to = (column < kDim ? a.d_q : column < 2 * kDim ? a.d_k : a.d_v) + input * kDim + column % kDim + 2 * c;
+      to[0] = sums.qkv[0][n][2 * half];
+      to[1] = sums.qkv[0][n][2 * half + 1];
+    }
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+      float* const to = a.d_o + input * kDim + 32 * AttentionGradients::Half() + 8 * n + 2 * c;
+      to[0] = sums.o[0][n][2 * half];
+      to[1] = sums.o[0][n][2 * half + 1];
+    }
+  }
+}
+
+// One member's layer by one block; kKeyTiles as in attention.h, for a.tape. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
+// What it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
+template <int kKeyTiles, Positional kPositional>
+LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& a, char* shared) {
+  Bf16* const halves = reinterpret_cast<Bf16*>(shared);
+  float* const floats = reinterpret_cast<float*>(halves + AttentionHalves::kCount);
+  Bf16* const tile = halves + AttentionHalves::kTile;
+  Bf16* const o = halves + AttentionHalves::kO;
+  Bf16* const h = halves + AttentionHalves::kH;
+  float* const terms = floats + AttentionFloats::kTerms;
+  float* const lse = floats + AttentionFloats::kLse;
+  float* const dot = floats + AttentionFloats::kDot;
+  const ColumnSums<2> columns = {floats + AttentionFloats::kColumns};
+  const int T = a.tape;
+  CopyHalves(halves, a.matrices, kAtUp);
+  if constexpr (HasBias(kPositional)) CopyFloats(terms, a.table, kHeads * kTable);
+  if constexpr (kPositional == Positional::kTrainedBias) CopyFloats(floats + AttentionFloats::kSlopes, a.slopes, kHeads * kTable);
+  if constexpr (kPositional == Positional::kRotary) CopyFloats(terms, a.rotation, T * kHeadDim);
+  CopyFloats(floats + AttentionFloats::kScale, a.norm1_scale, kDim);
+  ClearFloats(columns.at, ColumnSums<2>::kFloats);
+  ClearHalves(tile + kBackRows * kTileLd, kOverhang * kTileLd);
+  ClearHalves(o + kBackRows * kRowLd, kOverhang * kRowLd);
+  SyncBlock();
+
+  const int head = Warp(), g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
+  const HeadTerms of_head = {
+      .table = terms + head * kTable, .slopes = floats + AttentionFloats::kSlopes + head * kTable, .rotation = terms};
+  const int column_o = 32 * AttentionGradients::Half(), column_qkv = 96 * AttentionGradients::Half();
+  AttentionGradients sums = {};
+  SlopeSums slope_sums;
+  const int group = kBackRows / T;
+  for (int first = 0; first < a.batch; first += group) {
+    const int count = a.batch - first < group ? a.batch - first : group, rows = count * T;
+    const int64_t token = static_cast<int64_t>(first) * T;
+    AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, token, rows);
+    CopyFloats(lse, a.lse + token * kHeads, rows * kHeads);
+    SyncBlock();
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWo += O^T dA.
+      uint32_t factor[1][1][4];
+      LoadATransposed(factor[0][0], o + k * kRowLd + AttentionGradients::Input(), kRowLd);
+      Multiply(sums.o, factor, halves + AttentionHalves::kDa + k * kRowLd + column_o, kRowLd);
+    }
+    uint32_t d_out[kHeads][2];
+    OutputGradient(d_out, dot, halves);
+    {
+      uint32_t factor[1][4][4];
+      LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[0][k], h + row0 * kRowLd + 16 * k, kRowLd);
+      ProjectHeads<kPositional, 1, 8>(tile, factor, halves + AttentionHalves::kQkv, terms, T, row0);
+    }
+    SyncBlock();  // All of O has been read: dO takes its place.
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < kHeads; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+        StorePair(o + (row0 + g + 8 * half) * kRowLd + kHeadDim * n + 2 * c, d_out[n][half]);
+      }
+    }
+    SyncBlock();
+    for (int i = 0; i < count; ++i) {
+      AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, head, of_head, lse + i * T * kHeads,
+                                             dot + i * T * kHeads, slope_sums);
+    }
+    SyncBlock();
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWqkv += h^T dQKV.
+      uint32_t factor[1][1][4];
+      LoadATransposed(factor[0][0], h + k * kRowLd + AttentionGradients::Input(), kRowLd);
+      Multiply(sums.qkv, factor, tile + k * kTileLd + column_qkv, kTileLd);
+    }
+    AttentionInputs(halves, a.dh + token * kDim, rows);
+    SyncBlock();
+  }
+  StoreAttentionGradients(a, sums);
+  if constexpr (kPositional == Positional::kTrainedBias) {  // Its head is this warp's alone.
+    const float bias = SumOfWarp(slope_sums.bias) * kLn2, slope = SumOfWarp(slope_sums.slope);
+    if (Lane() == 0) {
+      a.slope_sums[2 * head] = bias;
+      a.slope_sums[2 * head + 1] = slope;
+    }
+  }
+  columns.Store({a.d_norm1_scale, a.d_norm1_offset});
+  SyncBlock();
+}
+
+}  // namespace longreach::trainer::resident

@@ -1,0 +1,306 @@
+// Runs one block of a GPU's threads on one thread of the CPU: every thread of the block is a fiber, and an instruction in which a
+// whole warp or block takes part suspends the fiber until its partners have come. warp.h is the same for nvcc.
+//
+// Exact in order and the same each time. Finds wrong layouts of operands, wrong indices, rows that are not aligned, partners that
+// wait at different instructions or never come; and, by running a block in both orders, most missing barriers. It does not find
+// a misreading of the PTX manual.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "worker/trainer/resident/fiber.h"
+#include "worker/trainer/resident/step_arguments.h"
+
+#define LONGREACH_DEVICE inline
+#define LONGREACH_DEVICE_NOINLINE inline
+#define LONGREACH_DEVICE_UNROLL
+
+namespace longreach::trainer::resident {
+
+// In which order the warps of a block, and the threads of a warp, take turns. What depends on it is a race.
+enum class Order { kAscending, kDescending };
+
+namespace emulation {
+
+inline constexpr int kWarpSize = 32;
+
+// The instructions at which a warp meets.
+enum class Meeting : uint8_t { kSync, kShuffle, kProduct8, kProduct16, kLoad, kTranspose };
+
+// What the threads of a warp bring to a meeting and take from it.
+struct Exchange {
+  uint32_t words[kWarpSize][6];
+  float sums[kWarpSize][4];
+  const void* rows[kWarpSize];
+};
+
+// The block that runs on this thread of the CPU, with its fibers. They are made once and wait between two blocks.
+class Block {
+ public:
+  Block() : stacks_(kThreads) {
+    for (int i = 0; i < kThreads; ++i) fibers_.push_back(std::make_unique<Fiber>(stacks_[i], Stacks::kBytes, &Enter));
+  }
+
+  // Of the calling thread.
+  static Block& Mine() {
+    if (mine_ == nullptr) {
+      static thread_local Block block;
+      mine_ = &block;
+    }
+    return *mine_;
+  }
+
+  // Calls run(body) in each fiber.
+  void Run(void (*run)(const void*), const void* body, Order order) {
+    if (run_ != nullptr) Fail("a block within a block");
+    run_ = run;
+    body_ = body;
+    step_ = order == Order::kAscending ? 1 : -1;
+    std::memset(states_, kReady, sizeof(states_));
+    for (Warp& warp : warps_) warp.arrived = 0;
+    arrived_ = ended_ = 0;
+    current_ = order == Order::kAscending ? 0 : kThreads - 1;
+    main_.SwitchTo(*fibers_[static_cast<size_t>(current_)]);
+    run_ = nullptr;
+  }
+
+  int current() const { return current_; }
+  int lane() const { return current_ % kWarpSize; }
+
+  // What the running thread brings to its next meeting.
+  Exchange& Bring() {
+    Warp& warp = warps_[current_ / kWarpSize];
+    return warp.exchange[warp.turn & 1];
+  }
+
+  // Waits for the other threads of the warp; the last one to come does `work` for all with what they brought. Returns what is to
+  // be taken, which stays until the meeting after the next.
+  template <class Work>
+  const Exchange& Meet(Meeting at, const Work& work) {
+    Warp& warp = warps_[current_ / kWarpSize];
+    Exchange& exchange = warp.exchange[warp.turn & 1];
+    if (warp.arrived > 0 && warp.at != at) Fail("the threads of a warp meet at different instructions");
+    warp.at = at;
+    if (++warp.arrived < kWarpSize) {
+      Wait(kInWarp);
+      return exchange;
+    }
+    work(exchange);
+    warp.arrived = 0;
+    ++warp.turn;
+    std::memset(states_ + current_ / kWarpSize * kWarpSize, kReady, kWarpSize);
+    return exchange;
+  }
+
+  void MeetBlock() {
+    if (++arrived_ < kThreads) return Wait(kInBlock);
+    arrived_ = 0;
+    std::memset(states_, kReady, sizeof(states_));
+  }
+
+  [[noreturn]] void Fail(const char* what) const {
+    int count[kStates] = {};
+    for (const uint8_t state : states_) ++count[state];
+    std::fprintf(stderr, "emulated block: %s (thread %d; %d threads wait for their warp, %d for the block, %d have ended)\n", what,
+                 current_, count[kInWarp], count[kInBlock], count[kEnded]);
+    std::abort();
+  }
+
+ private:
+  enum State : uint8_t { kReady, kInWarp, kInBlock, kEnded, kStates };
+  struct Warp {
+    Exchange exchange[2];
+    int arrived = 0;
+    unsigned turn = 0;
+    Meeting at = Meeting::kSync;
+  };
+
+  [[noreturn]] static void Enter() {
+    Fiber::Entered();
+    Block& block = *mine_;
+    for (;;) {
+      block.run_(block.body_);
+      block.End();
+    }
+  }
+
+  // The next thread that can go on: of the same warp if there is one, so that a warp runs on to where it waits for others.
+  int NextReady() const {
+    const int warp = current_ / kWarpSize, warps = kThreads / kWarpSize;
+    for (int i = 1; i < kWarpSize; ++i) {
+      const int thread = warp * kWarpSize + ((current_ + step_ * i) & (kWarpSize - 1));
+      if (states_[thread] == kReady) return thread;
+    }
+    for (int i = 1; i < warps; ++i) {
+      const int first = (warp + step_ * i + warps) % warps * kWarpSize;
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        const int thread = first + (step_ > 0 ? lane : kWarpSize - 1 - lane);
+        if (states_[thread] == kReady) return thread;
+      }
+    }
+    return -1;
+  }
+
+  void Wait(State state) {
+    states_[current_] = state;
+    Leave();
+  }
+
+  void End() {
+    states_[current_] = kEnded;
+    if (++ended_ < kThreads) return Leave();
+    fibers_[static_cast<size_t>(current_)]->SwitchTo(main_);
+  }
+
+  void Leave() {
+    const int from = current_, next = NextReady();
+    if (next < 0) Fail("a dead-lock");
+    current_ = next;
+    fibers_[static_cast<size_t>(from)]->SwitchTo(*fibers_[static_cast<size_t>(next)]);
+  }
+
+  static inline constinit thread_local Block* mine_ = nullptr;
+
+  Stacks stacks_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber main_;
+  Warp warps_[kThreads / kWarpSize];
+  uint8_t states_[kThreads] = {};
+  int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
+  void (*run_)(const void*) = nullptr;
+  const void* body_ = nullptr;
+};
+
+inline float HalfOf(uint32_t pair, int i) { return std::bit_cast<float>(i != 0 ? pair & 0xffff0000u : pair << 16); }
+
+// sums += A B for a warp: A [16][kInner], B [kInner][8], spread over the threads as warp.h says. B's words follow A's.
+template <int kInner>
+void MultiplyTiles(Exchange& exchange) {
+  constexpr int kWordsOfA = kInner / 4;
+  float a[16][kInner], b[kInner][8];
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const int g = lane / 4, c = lane % 4;
+    for (int i = 0; i < 2; ++i) {
+      for (int word = 0; word < kWordsOfA; ++word) {
+        a[g + 8 * (word & 1)][2 * c + 8 * (word >> 1) + i] = HalfOf(exchange.words[lane][word], i);
+      }
+      for (int word = 0; word < kInner / 8; ++word) b[2 * c + 8 * word + i][g] = HalfOf(exchange.words[lane][kWordsOfA + word], i);
+    }
+  }
+  for (int row = 0; row < 16; ++row) {
+    float sum[8];
+    for (int column = 0; column < 8; ++column) sum[column] = exchange.sums[row % 8 * 4 + column / 2][row / 8 * 2 + column % 2];
+    for (int k = 0; k < kInner; ++k) {
+      for (int column = 0; column < 8; ++column) sum[column] += a[row][k] * b[k][column];
+    }
+    for (int column = 0; column < 8; ++column) exchange.sums[row % 8 * 4 + column / 2][row / 8 * 2 + column % 2] = sum[column];
+  }
+}
+
+// Matrices of 8 rows of 8, of which thread 8 i + r has brought the address of row r of matrix i.
+template <int kCount>
+void LoadTiles(uint32_t* to, const void* row, bool transposed) {
+  Block& block = Block::Mine();
+  if (reinterpret_cast<uintptr_t>(row) % 16 != 0) block.Fail("a row of a matrix that is not aligned to 16 bytes");
+  block.Bring().rows[block.lane()] = row;
+  const Exchange& taken = block.Meet(Meeting::kLoad, [&](Exchange& exchange) {
+    for (int i = 0; i < kCount; ++i) {
+      uint16_t tile[8][8];
+      for (int r = 0; r < 8; ++r) std::memcpy(tile[r], exchange.rows[8 * i + r], sizeof(tile[r]));
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        const int g = lane / 4, c = lane % 4;
+        const uint16_t low = transposed ? tile[2 * c][g] : tile[g][2 * c], high = transposed ? tile[2 * c + 1][g] : tile[g][2 * c + 1];
+        exchange.words[lane][i] = low | static_cast<uint32_t>(high) << 16;
+      }
+    }
+  });
+  std::memcpy(to, taken.words[block.lane()], kCount * sizeof(uint32_t));
+}
+
+inline Bf16 Round(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;  // As the GPU rounds what is no number.
+  return static_cast<Bf16>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+}  // namespace emulation
+
+// Runs body() in kThreads fibers: one block. Aborts, with a message, where a GPU would wait for ever.
+template <class Body>
+void RunBlock(const Body& body, Order order = Order::kAscending) {
+  emulation::Block::Mine().Run([](const void* of) { (*static_cast<const Body*>(of))(); }, &body, order);
+}
+
+inline int Thread() { return emulation::Block::Mine().current(); }
+inline void SyncBlock() { emulation::Block::Mine().MeetBlock(); }
+inline void SyncWarp() {
+  emulation::Block::Mine().Meet(emulation::Meeting::kSync, [](emulation::Exchange&) {});
+}
+
+inline float ShuffleXor(float x, int mask) {
+  emulation::Block& block = emulation::Block::Mine();
+  block.Bring().words[block.lane()][0] = std::bit_cast<uint32_t>(x);
+  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kShuffle, [](emulation::Exchange&) {});
+  return std::bit_cast<float>(taken.words[block.lane() ^ mask][0]);
+}
+
+inline float Exp2(float x) { return std::exp2(x); }
+inline float Log2(float x) { return std::log2(x); }
+inline float Reciprocal(float x) { return 1.0f / x; }
+inline float InverseSqrt(float x) { return 1.0f / std::sqrt(x); }
+inline float Max(float x, float y) { return std::fmax(x, y); }
+inline uint32_t Pack(float low, float high) {
+  return emulation::Round(low) | static_cast<uint32_t>(emulation::Round(high)) << 16;
+}
+inline float ToFloat(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
+
+inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
+  emulation::Block& block = emulation::Block::Mine();
+  emulation::Exchange& brought = block.Bring();
+  const int lane = block.lane();
+  const uint32_t words[3] = {a0, a1, b0};
+  std::memcpy(brought.words[lane], words, sizeof(words));
+  std::memcpy(brought.sums[lane], sums, sizeof(sums));
+  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kProduct8, emulation::MultiplyTiles<8>);
+  std::memcpy(sums, taken.sums[lane], sizeof(sums));
+}
+
+inline void Mma16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
+  emulation::Block& block = emulation::Block::Mine();
+  emulation::Exchange& brought = block.Bring();
+  const int lane = block.lane();
+  const uint32_t words[6] = {a0, a1, a2, a3, b0, b1};
+  std::memcpy(brought.words[lane], words, sizeof(words));
+  std::memcpy(brought.sums[lane], sums, sizeof(sums));
+  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kProduct16, emulation::MultiplyTiles<16>);
+  std::memcpy(sums, taken.sums[lane], sizeof(sums));
+}
+
+inline void Load4(uint32_t (&to)[4], const void* row) { emulation::LoadTiles<4>(to, row, false); }
+inline void Load4Transposed(uint32_t (&to)[4], const void* row) { emulation::LoadTiles<4>(to, row, true); }
+inline void Load2Transposed(uint32_t (&to)[2], const void* row) { emulation::LoadTiles<2>(to, row, true); }
+
+inline uint32_t Transpose8x8(uint32_t x) {
+  emulation::Block& block = emulation::Block::Mine();
+  const int lane = block.lane(), g = lane / 4, c = lane % 4;
+  block.Bring().words[lane][0] = x;
+  const emulation::Exchange& taken = block.Meet(emulation::Meeting::kTranspose, [](emulation::Exchange&) {});
+  const auto at = [&](int row, int column) { return (taken.words[row * 4 + column / 2][0] >> (16 * (column & 1))) & 0xffffu; };
+  return at(2 * c, g) | at(2 * c + 1, g) << 16;
+}
+
+inline uint32_t LoadPair(const Bf16* p) {
+  uint32_t pair;
+  std::memcpy(&pair, p, sizeof(pair));
+  return pair;
+}
+inline void StorePair(Bf16* p, uint32_t pair) { std::memcpy(p, &pair, sizeof(pair)); }
+
+}  // namespace longreach::trainer::resident

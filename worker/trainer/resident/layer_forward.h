@@ -1,0 +1,216 @@
+// One encoder layer, forward: projections, attention, output projection, dropout, residual, LayerNorm, MLP, dropout, residual, LayerNorm.
+// The block keeps the layer's weights in shared memory and walks over tiles of whole sequences, 32 rows to a warp. Between the reads and
+// the writes of global memory there are only shared memory and registers.
+#pragma once
+
+#include "worker/trainer/resident/projections.h"
+#include "worker/trainer/resident/row_norm.h"
+
+namespace longreach::trainer::resident {
+
+// One member, one layer. N = batch tape. What is written may not overlap what is read.
+struct LayerForward {
+  const Bf16* matrices;  // [kLayerMatrices], as step_arguments.h says.
+  const float *mlp1_b, *mlp2_b, *norm1_scale, *norm1_offset, *norm2_scale, *norm2_offset;
+  const float* h;  // [N, D].
+  // What the layer makes of it, [N, D], and what the way back needs: the sums before the norms, attention's output, and log2 of the
+  // softmax's denominators [N, H]. x1 is not rounded: from a rounded one other hidden features would be on than were on forward.
+  float* h_out;
+  float* x1;
+  Bf16* x2;
+  Bf16* o;
+  float* lse;
+  // [N]: bits of the features that are kept after attention, and after the MLP. Null: nothing is dropped.
+  const uint64_t *keep_attention, *keep_mlp;
+  float keep_scale;       // What kept features are multiplied by.
+  const float* table;     // [H, kTable], times log2(e).
+  const float* rotation;  // [T, 8]: four cosines, four sines.
+  int batch, tape;
+};
+
+inline constexpr int kForwardM = 2;  // Tiles of 16 rows of a warp.
+inline constexpr int kForwardRows = 16 * kForwardM * kWarps;
+using ForwardSums = float[kForwardM][8][4];  // 32 rows of 64 features, among the threads of a warp.
+
+// Floats of shared memory, after the matrices; then comes the tile.
+struct ForwardFloats {
+  static constexpr int kMlp1B = 0, kMlp2B = kHidden, kScale1 = kMlp2B + kDim, kOffset1 = kScale1 + kDim, kScale2 = kOffset1 + kDim,
+                       kOffset2 = kScale2 + kDim, kTerms = kOffset2 + kDim, kCount = kTerms + kHeads * kTable;
+};
+static_assert(kRotationFloats <= kHeads * kTable, "cosines and sines lie where a table would");
+
+constexpr size_t LayerForwardSharedBytes() {
+  return kLayerMatrices * sizeof(Bf16) + ForwardFloats::kCount * sizeof(float) + (kForwardRows + kOverhang) * kTileLd * sizeof(Bf16);
+}
+
+LONGREACH_DEVICE void StoreSum(float* to, float x, float y) { StoreFloat2(to, x, y); }
+LONGREACH_DEVICE void StoreSum(Bf16* to, float x, float y) { StorePair(to, Pack(x, y)); }
+
+// x is a branch; adds it to the residual where it is kept, stores the sum [rows, D], and normalises it into x.
+template <class Stored>
+LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residual, const uint64_t* keep, float keep_scale, Stored* sum,
+                                      const float* scale, const float* offset, int row0, int rows) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  const float factor = keep == nullptr ? 1.0f : keep_scale;
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + 16 * m + g + 8 * half;
+      const bool exists = row < rows;
+      const uint64_t bits = (keep == nullptr || !exists ? ~uint64_t{0} : keep[row]) >> (2 * c);
+      float mean = 0, square = 0;
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+        float(&y)[4] = x[m][n];
+        LONGREACH_DEVICE_UNROLL for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          y[i] = ((bits >> (8 * n + i - 2 * half)) & 1u ? y[i] * factor : 0.0f) + residual[m][n][i];
+          mean += y[i];
+        }
+        if (exists) StoreSum(sum + row * kDim + 8 * n + 2 * c, y[2 * half], y[2 * half + 1]);
+      }
+      mean = SumOfFour(mean) * (1.0f / kDim);
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+        LONGREACH_DEVICE_UNROLL for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          x[m][n][i] -= mean;
+          square += x[m][n][i] * x[m][n][i];
+        }
+      }
+      const float inverse = InverseSqrt(SumOfFour(square) * (1.0f / kDim) + kNormEpsilon);
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+        const Float2 s = LoadFloat2(scale + 8 * n + 2 * c), b = LoadFloat2(offset + 8 * n + 2 * c);
+        float(&y)[4] = x[m][n];
+        y[2 * half] = y[2 * half] * inverse * s.x + b.x;
+        y[2 * half + 1] = y[2 * half + 1] * inverse * s.y + b.y;
+      }
+    }
+  }
+}
+
+// The MLP of the rows `u`: f, without its last bias. 32 hidden features at a time, which never leave the registers.
+LONGREACH_DEVICE void Mlp(ForwardSums& f, const uint32_t (&u)[kForwardM][4][4], const Bf16* matrices, const float* mlp1_b) {
+  const int c = Lane() & 3;
+  for (int j0 = 0; j0 < kHidden; j0 += 32) {
+    float z[kForwardM][4][4];
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+      const Float2 b = LoadFloat2(mlp1_b + j0 + 8 * n + 2 * c);
+      LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+        z[m][n][0] = z[m][n][2] = b.x;
+        z[m][n][1] = z[m][n][3] = b.y;
+      }
+    }
+    Multiply(z, u, matrices + kAtUp + j0, kLdUp);
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) z[m][n][i] = Max(z[m][n][i], 0.0f);
+      }
+    }
+    uint32_t hidden[kForwardM][2][4];
+    ToFactor(hidden, z);
+    Multiply(f, hidden, matrices + kAtDown + j0 * kLdDown, kLdDown);
+  }
+}
+
+// Rows of h [rows, D]; those that do not exist are zeros.
+LONGREACH_DEVICE void LoadRows(ForwardSums& h, const float* from, int row0, int rows) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = row0 + 16 * m + g + 8 * half;
+        const Float2 x = row < rows ? LoadFloat2(from + row * kDim + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
+        h[m][n][2 * half] = x.x;
+        h[m][n][2 * half + 1] = x.y;
+      }
+    }
+  }
+}
+LONGREACH_DEVICE void StoreRows(float* to, const ForwardSums& h, int row0, int rows) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = row0 + 16 * m + g + 8 * half;
+        if (row < rows) StoreFloat2(to + row * kDim + 8 * n + 2 * c, h[m][n][2 * half], h[m][n][2 * half + 1]);
+      }
+    }
+  }
+}
+
+// Attention's output, times Wo, into x; and a copy of it to o [rows, D].
+LONGREACH_DEVICE void ProjectOutput(ForwardSums& x, const Bf16* tile, const Bf16* w, Bf16* o, int row0, int rows) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  uint32_t factor[kForwardM][4][4];
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
+      LoadA(factor[m][k], tile + (row0 + 16 * m) * kTileLd + 16 * k, kTileLd);
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {  // As it lies: four bytes of a thread, 16 of a row.
+        const int row = row0 + 16 * m + g + 8 * (i & 1);
+        if (row < rows) StorePair(o + row * kDim + 16 * k + 8 * (i >> 1) + 2 * c, factor[m][k][i]);
+      }
+    }
+  }
+  Multiply(x, factor, w, kLdOut);
+}
+
+// One member's layer by one block; kKeyTiles as in attention.h, for a.tape. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
+// it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
+template <int kKeyTiles, Positional kPositional>
+LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& a, char* shared) {
+  Bf16* const matrices = reinterpret_cast<Bf16*>(shared);
+  float* const floats = reinterpret_cast<float*>(matrices + kLayerMatrices);
+  float* const terms = floats + ForwardFloats::kTerms;
+  Bf16* const tile = reinterpret_cast<Bf16*>(floats + ForwardFloats::kCount);
+  const int T = a.tape;
+  CopyHalves(matrices, a.matrices, kLayerMatrices);
+  CopyFloats(floats + ForwardFloats::kMlp1B, a.mlp1_b, kHidden);
+  CopyFloats(floats + ForwardFloats::kMlp2B, a.mlp2_b, kDim);
+  CopyFloats(floats + ForwardFloats::kScale1, a.norm1_scale, kDim);
+  CopyFloats(floats + ForwardFloats::kOffset1, a.norm1_offset, kDim);
+  CopyFloats(floats + ForwardFloats::kScale2, a.norm2_scale, kDim);
+  CopyFloats(floats + ForwardFloats::kOffset2, a.norm2_offset, kDim);
+  if constexpr (HasBias(kPositional)) CopyFloats(terms, a.table, kHeads * kTable);
+  if constexpr (kPositional == Positional::kRotary) CopyFloats(terms, a.rotation, T * kHeadDim);
+  ClearHalves(tile + kForwardRows * kTileLd, kOverhang * kTileLd);
+  SyncBlock();
+
+  const int group = kForwardRows / T, c = Lane() & 3, row0 = Warp() * 16 * kForwardM;
+  for (int first = 0; first < a.batch; first += group) {
+    const int count = a.batch - first < group ? a.batch - first : group, rows = count * T;
+    const int64_t token = static_cast<int64_t>(first) * T;
+    ForwardSums h;
+    LoadRows(h, a.h + token * kDim, row0, rows);
+    {
+      uint32_t factor[kForwardM][4][4];
+      ToFactor(factor, h);
+      ProjectHeads<kPositional, kForwardM, 4>(tile, factor, matrices, terms, T, row0);
+    }
+    SyncBlock();
+    for (int i = Warp(); i < kHeads * count; i += kWarps) {
+      const int head = i % kHeads, sequence = i / kHeads;
+      const HeadTerms of_head = {.table = terms + head * kTable, .slopes = nullptr, .rotation = nullptr};
+      AttendForward<kKeyTiles, kPositional>(tile + sequence * T * kTileLd, T, head, of_head, a.lse + (token + sequence * T) * kHeads);
+    }
+    SyncBlock();
+    ForwardSums x = {};
+    ProjectOutput(x, tile, matrices + kAtOut, a.o + token * kDim, row0, rows);
+    AddAndNormalise(x, h, a.keep_attention == nullptr ? nullptr : a.keep_attention + token, a.keep_scale, a.x1 + token * kDim,
+                    floats + ForwardFloats::kScale1, floats + ForwardFloats::kOffset1, row0, rows);
+    // x waits in this warp's own rows of the tile while the MLP needs the registers.
+    SyncWarp();
+    uint32_t factor[kForwardM][4][4];
+    ToFactor(factor, x);
+    float* const waiting = reinterpret_cast<float*>(tile + row0 * kTileLd) + Lane();
+    LONGREACH_DEVICE_UNROLL for (int i = 0; i < kForwardM * 32; ++i) waiting[32 * i] = x[i / 32][i / 4 % 8][i % 4];
+    ForwardSums f = {};
+    Mlp(f, factor, matrices, floats + ForwardFloats::kMlp1B);
+    LONGREACH_DEVICE_UNROLL for (int i = 0; i < kForwardM * 32; ++i) {
+      f[i / 32][i / 4 % 8][i % 4] += floats[ForwardFloats::kMlp2B + 8 * (i / 4 % 8) + 2 * c + (i & 1)];
+      x[i / 32][i / 4 % 8][i % 4] = waiting[32 * i];
+    }
+    AddAndNormalise(f, x, a.keep_mlp == nullptr ? nullptr : a.keep_mlp + token, a.keep_scale, a.x2 + token * kDim,
+                    floats + ForwardFloats::kScale2, floats + ForwardFloats::kOffset2, row0, rows);
+    StoreRows(a.h_out + token * kDim, f, row0, rows);
+    SyncWarp();  // Before the next tile lies where x waited.
+  }
+  SyncBlock();
+}
+
+}  // namespace longreach::trainer::resident

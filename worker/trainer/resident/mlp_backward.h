@@ -1,0 +1,189 @@
+// The second half of an encoder layer, backward: LayerNorm, dropout, the MLP with the gradients of its weights, and the sum that goes on
+// to the first LayerNorm. The block walks over tiles of 128 tokens; each warp owns 32 hidden features, so the gradients of both matrices
+// stay in registers (128 to a thread) from the first tile to the last, and no two threads add to the same number.
+#pragma once
+
+#include "worker/trainer/resident/products.h"
+#include "worker/trainer/resident/row_norm.h"
+
+namespace longreach::trainer::resident {
+
+// One member, one layer, N tokens. What is written may not overlap what is read.
+struct MlpBackward {
+  const Bf16* matrices;  // [kLayerMatrices], as step_arguments.h says.
+  const float *mlp1_b, *norm1_scale, *norm1_offset, *norm2_scale;
+  const float* x1;           // [N, D], as forward left them.
+  const Bf16* x2;            // [N, D].
+  const uint64_t* keep_mlp;  // [N]; null: nothing is dropped.
+  float keep_scale;
+  const float* dh;  // [N, D]: gradient of what the layer made.
+  float* du;        // [N, D]: gradient of what the first norm made.
+  float *d_mlp1_w, *d_mlp1_b, *d_mlp2_w, *d_mlp2_b, *d_norm2_scale, *d_norm2_offset;
+  int tokens;
+};
+
+inline constexpr int kMlpRows = 16 * kWarps;
+inline constexpr int kHiddenLd = 136;    // Rows of 128 tokens.
+inline constexpr int kHiddenOfWarp = 32;
+static_assert(kHiddenOfWarp * kWarps == kHidden);
+
+// Shared memory: the two matrices, then these numbers of 16 bits, then floats.
+struct MlpHalves {
+  static constexpr int kUp = 0, kDown = kAtDown - kAtUp, kU = kLayerMatrices - kAtUp, kDf = kU + kMlpRows * kRowLd,
+                       kDz = kDf + kMlpRows * kRowLd, kCount = kDz + kHidden * kHiddenLd;
+};
+struct MlpFloats {
+  static constexpr int kMlp1B = 0, kScale1 = kHidden, kOffset1 = kScale1 + kDim, kScale2 = kOffset1 + kDim, kColumns = kScale2 + kDim,
+                       kCount = kColumns + ColumnSums<3>::kFloats;
+};
+
+constexpr size_t MlpBackwardSharedBytes() { return MlpHalves::kCount * sizeof(Bf16) + MlpFloats::kCount * sizeof(float); }
+
+// A warp's gradients, among its threads: of its 32 hidden features (rows) and all 64 of the others. That of the first matrix is transposed.
+struct MlpGradients {
+  float w1[2][8][4], w2[2][8][4], b1[2][2];
+};
+
+// The norms of a tile: to u what went into the MLP, to df what comes back out of it, to du what goes past it.
+LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Bf16* halves, const float* floats, const ColumnSums<3>& columns, int64_t first, int rows) {
+  RowPart sums[3];  // Of the last bias, and of the second norm's scale and offset. Shared memory sees them once for each tile.
+  for (RowPart& sum : sums) Clear(sum);
+  for (int row = 16 * Warp() + PartRow(); row < 16 * Warp() + 16; row += kRowsAtATime) {
+    const bool exists = row < rows;
+    const int64_t at = (first + row) * kDim;
+    RowPart u, y, d;
+    LoadPart(u, a.x1 + at, exists);
+    LoadPart(y, a.x2 + at, exists);
+    LoadPart(d, a.dh + at, exists);
+    Normalise(u);
+    NormBackward(d, y, Normalise(y), floats + MlpFloats::kScale2, sums[1], sums[2]);
+    const uint64_t bits = a.keep_mlp == nullptr || !exists ? ~uint64_t{0} : a.keep_mlp[first + row];
+    const RowPart df = Kept(d, bits, a.keep_mlp == nullptr ? 1.0f : a.keep_scale);
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
+        const int f = PartFeature() + 16 * n + i;
+        sums[0].at[n][i] += df.at[n][i];
+        u.at[n][i] = exists ? u.at[n][i] * floats[MlpFloats::kScale1 + f] + floats[MlpFloats::kOffset1 + f] : 0.0f;
+      }
+    }
+    StorePart(halves + MlpHalves::kDf + row * kRowLd, df);
+    StorePart(halves + MlpHalves::kU + row * kRowLd, u);
+    if (exists) StorePart(a.du + at, d);
+  }
+  columns.Add(sums);
+}
+
+// Of 32 tokens from t0 on: the hidden features z and their gradients dz, both with features as rows, so that they are first factors as
+// they lie; from them the gradients of the matrices, and dz into shared memory for MlpInputs().
+LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Bf16* halves, const float* mlp1_b, int t0) {
+  const int g = Lane() >> 2, c = Lane() & 3, j0 = kHiddenOfWarp * Warp();
+  const Bf16* const u = halves + MlpHalves::kU + t0 * kRowLd;
+  const Bf16* const df = halves + MlpHalves::kDf + t0 * kRowLd;
+  float z[2][4][4], dz[2][4][4] = {};
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+    const float low = mlp1_b[j0 + 16 * m + g], high = mlp1_b[j0 + 16 * m + g + 8];
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+      z[m][n][0] = z[m][n][1] = low;
+      z[m][n][2] = z[m][n][3] = high;
+    }
+  }
+  LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
+    uint32_t w1[2][1][4], w2[2][1][4];
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+      LoadATransposed(w1[m][0], halves + MlpHalves::kUp + 16 * k * kLdUp + j0 + 16 * m, kLdUp);
+      LoadA(w2[m][0], halves + MlpHalves::kDown + (j0 + 16 * m) * kLdDown + 16 * k, kLdDown);
+    }
+    Multiply<2, 4, 1, true>(z, w1, u + 16 * k, kRowLd);
+    Multiply<2, 4, 1, true>(dz, w2, df + 16 * k, kRowLd);
+  }
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+        if (!(z[m][n][i] > 0.0f)) z[m][n][i] = dz[m][n][i] = 0.0f;
+        sums.b1[m][i >> 1] += dz[m][n][i];
+      }
+    }
+  }
+  uint32_t z_factor[2][2][4], dz_factor[2][2][4];
+  ToFactor(z_factor, z);
+  ToFactor(dz_factor, dz);
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 2; ++k) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+        const int unit = j0 + 16 * m + g + 8 * (i & 1), token = t0 + 16 * k + 8 * (i >> 1) + 2 * c;
+        StorePair(halves + MlpHalves::kDz + unit * kHiddenLd + token, dz_factor[m][k][i]);
+      }
+    }
+  }
+  Multiply(sums.w2, z_factor, df, kRowLd);
+  Multiply(sums.w1, dz_factor, u, kRowLd);
+}
+
+// du += dz W1^T: 16 tokens to a warp, all features, in two halves.
+LONGREACH_DEVICE void MlpInputs(const Bf16* halves, float* du, int rows) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  LONGREACH_DEVICE_UNROLL for (int column = 0; column < kDim; column += 32) {
+    float x[1][4][4] = {};
+    for (int k = 0; k < kHidden; k += 16) {
+      uint32_t dz[1][1][4];
+      LoadATransposed(dz[0][0], halves + MlpHalves::kDz + k * kHiddenLd + 16 * Warp(), kHiddenLd);
+      Multiply<1, 4, 1, true>(x, dz, halves + MlpHalves::kUp + column * kLdUp + k, kLdUp);
+    }
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = 16 * Warp() + g + 8 * half;
+        if (row >= rows) continue;
+        float* const to = du + row * kDim + column + 8 * n + 2 * c;
+        const Float2 before = LoadFloat2(to);
+        StoreFloat2(to, before.x + x[0][n][2 * half], before.y + x[0][n][2 * half + 1]);
+      }
+    }
+  }
+}
+
+LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients& sums) {
+  const int g = Lane() >> 2, c = Lane() & 3, j0 = kHiddenOfWarp * Warp();
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int unit = j0 + 16 * m + g + 8 * half;
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
+          const int feature = 8 * n + 2 * c + i;
+          a.d_mlp1_w[feature * kHidden + unit] = sums.w1[m][n][2 * half + i];
+          a.d_mlp2_w[unit * kDim + feature] = sums.w2[m][n][2 * half + i];
+        }
+      }
+      const float b = SumOfFour(sums.b1[m][half]);
+      if (c == 0) a.d_mlp1_b[unit] = b;
+    }
+  }
+}
+
+// One member's layer by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 16. What it reads must be there for all threads, and
+// so is what it writes: it ends with a SyncBlock().
+LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& a, char* shared) {
+  Bf16* const halves = reinterpret_cast<Bf16*>(shared);
+  float* const floats = reinterpret_cast<float*>(halves + MlpHalves::kCount);
+  const ColumnSums<3> columns = {floats + MlpFloats::kColumns};
+  CopyHalves(halves, a.matrices + kAtUp, kLayerMatrices - kAtUp);
+  CopyFloats(floats + MlpFloats::kMlp1B, a.mlp1_b, kHidden);
+  CopyFloats(floats + MlpFloats::kScale1, a.norm1_scale, kDim);
+  CopyFloats(floats + MlpFloats::kOffset1, a.norm1_offset, kDim);
+  CopyFloats(floats + MlpFloats::kScale2, a.norm2_scale, kDim);
+  ClearFloats(columns.at, ColumnSums<3>::kFloats);
+  SyncBlock();
+  MlpGradients sums = {};
+  for (int first = 0; first < a.tokens; first += kMlpRows) {
+    const int rows = a.tokens - first < kMlpRows ? a.tokens - first : kMlpRows;
+    MlpNorms(a, halves, floats, columns, first, rows);
+    SyncBlock();
+    for (int t0 = 0; t0 < kMlpRows; t0 += 32) MlpWeights(sums, halves, floats + MlpFloats::kMlp1B, t0);
+    SyncBlock();
+    MlpInputs(halves, a.du + static_cast<int64_t>(first) * kDim, rows);
+  }
+  StoreMlpGradients(a, sums);
+  columns.Store({a.d_mlp2_b, a.d_norm2_scale, a.d_norm2_offset});
+  SyncBlock();
+}
+
+}  // namespace longreach::trainer::resident

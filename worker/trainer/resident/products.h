@@ -1,0 +1,57 @@
+// Products of matrices by one warp: one factor in its registers, the other in shared memory, sums in registers. Rows in shared memory
+// are `ld` numbers apart, an odd multiple of 8: eight rows that are read together lie in different banks.
+#pragma once
+
+#include "worker/trainer/resident/warp.h"
+
+namespace longreach::trainer::resident {
+
+// A, 16 x 16, from memory that holds it, or its transpose, as rows.
+LONGREACH_DEVICE void LoadA(uint32_t (&a)[4], const Bf16* from, int ld) {
+  Load4(a, from + (Lane() & 15) * ld + 8 * (Lane() >> 4));
+}
+LONGREACH_DEVICE void LoadATransposed(uint32_t (&a)[4], const Bf16* from, int ld) {
+  Load4Transposed(a, from + ((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
+}
+
+// Two B beside each other, 16 x 16 (the first is words 0 and 1), from memory that holds them, or their transpose, as rows.
+LONGREACH_DEVICE void LoadB(uint32_t (&b)[4], const Bf16* from, int ld) {
+  Load4Transposed(b, from + (Lane() & 15) * ld + 8 * (Lane() >> 4));
+}
+LONGREACH_DEVICE void LoadBTransposed(uint32_t (&b)[4], const Bf16* from, int ld) {
+  Load4(b, from + ((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
+}
+
+// sums [16 kM, 8 kN] += A [16 kM, 16 kK] B. In memory lies B [16 kK, 8 kN], or with kTransposed its transpose. kN is even.
+template <int kM, int kN, int kK, bool kTransposed = false>
+LONGREACH_DEVICE void Multiply(float (&sums)[kM][kN][4], const uint32_t (&a)[kM][kK][4], const Bf16* b, int ld) {
+  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kK; ++k) {
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < kN; n += 2) {
+      uint32_t pair[4];
+      if constexpr (kTransposed) {
+        LoadBTransposed(pair, b + 8 * n * ld + 16 * k, ld);
+      } else {
+        LoadB(pair, b + 16 * k * ld + 8 * n, ld);
+      }
+      LONGREACH_DEVICE_UNROLL for (int m = 0; m < kM; ++m) {
+        Mma16(sums[m][n], a[m][k][0], a[m][k][1], a[m][k][2], a[m][k][3], pair[0], pair[1]);
+        Mma16(sums[m][n + 1], a[m][k][0], a[m][k][1], a[m][k][2], a[m][k][3], pair[2], pair[3]);
+      }
+    }
+  }
+}
+
+// Sums, rounded, as the first factor of the next product.
+template <int kM, int kN>
+LONGREACH_DEVICE void ToFactor(uint32_t (&a)[kM][kN / 2][4], const float (&sums)[kM][kN][4]) {
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kN / 2; ++k) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+        const float(&from)[4] = sums[m][2 * k + (i >> 1)];
+        a[m][k][i] = Pack(from[2 * (i & 1)], from[2 * (i & 1) + 1]);
+      }
+    }
+  }
+}
+
+}  // namespace longreach::trainer::resident

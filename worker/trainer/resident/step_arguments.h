@@ -1,0 +1,122 @@
+// What the resident kernels read and write: plain data, without torch and without CUDA. All pointers lie where the kernels run.
+//
+// One block of kThreads threads trains one member: it walks through the whole update, from the embedding to Adam, and no other
+// block has a part in it. So a member's bits depend neither on its pack nor on the number of multiprocessors, and there is
+// nothing to add up across blocks.
+//
+// Shapes: B sequence, T position on the tape, N = B T tokens, one after the other by sequence; D = 64 features, H = 8 heads of
+// 8 features, F = 256 hidden features, V tokens, C classes. Matrices are [in, out].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "worker/trainer/random/random_stream.h"
+
+namespace longreach::trainer::resident {
+
+inline constexpr int kThreads = 256;
+inline constexpr int kDim = 64;
+inline constexpr int kHeads = 8;
+inline constexpr int kHeadDim = 8;
+inline constexpr int kHidden = 256;
+inline constexpr int kMaxLayers = 8;
+inline constexpr int kMaxTape = 128;
+inline constexpr int kMaxTokens = 32;   // Rows of the embedding.
+inline constexpr int kMaxClasses = 32;
+
+// A number of 16 bits that goes into a product of matrices: bfloat16. Storage only.
+using Bf16 = uint16_t;
+
+// Tables by key - query, one for each head: entry kSpan is that of distance 0. 128 keys and 16 rows of overhang to either side.
+inline constexpr int kSpan = 144;
+inline constexpr int kTable = 2 * kSpan;
+
+// Rounded copies of a layer's weights, in rows whose lengths are odd multiples of 16 bytes: rows that are read together lie in
+// different banks of the shared memory. q, k and v beside each other [D, 3 D], o [D, D], the MLP's [D, F] and [F, D].
+inline constexpr int kLdQkv = 200, kLdOut = 72, kLdUp = 264, kLdDown = 72;
+inline constexpr int kAtOut = kDim * kLdQkv, kAtUp = kAtOut + kDim * kLdOut, kAtDown = kAtUp + kDim * kLdUp;
+inline constexpr int kLayerMatrices = kAtDown + kHidden * kLdDown;
+
+// Where things begin in a member's flat buffer, in floats.
+struct LayerPlaces {
+  int q, k, v, o;  // q, k and v follow each other without a gap.
+  int norm1_scale, norm1_offset, norm2_scale, norm2_offset;
+  int mlp1_w, mlp1_b, mlp2_w, mlp2_b;
+  int kerple_a, kerple_p;  // [H]; -1: none. Layers may share them.
+};
+
+struct ModelPlaces {
+  int layers = 0;
+  int tokens = 0;   // Rows of the embedding.
+  int classes = 0;
+  int stride = 0;   // Floats of a member, those between parameters too: they are and stay zero.
+  int embed = 0;    // [tokens, D].
+  int out_w = 0;    // [D, classes].
+  int out_b = 0;
+  LayerPlaces layer[kMaxLayers] = {};
+};
+
+// What is added to the logits of attention: a table by key - query for each layer and head.
+enum class BiasKind : int {
+  kNone,
+  kFixed,        // Made by the host.
+  kLogKerple,    // -p log(1 + a distance), p >= 0.01.
+  kPowerKerple,  // -a distance^p, 0.01 <= p <= 2.
+};
+
+// One member's numbers of one update.
+struct MemberOutcome {
+  double loss;  // Mean cross-entropy over batch and outputs, before the update.
+  double norm;  // Of the gradient, before clipping.
+};
+
+// The dropout bits of a batch.
+struct KeepArguments {
+  RandomStream stream;  // Of place 0; that of a place has it as its layer.
+  uint32_t threshold;   // As KeepMask has it.
+  int places;
+  int tokens;           // N.
+  uint64_t* keep;       // [places, N].
+};
+
+// Everything that an update of one pack needs.
+struct StepArguments {
+  const ModelPlaces* places;
+
+  // The batch, the same for all members.
+  int batch, tape, outputs;  // The last `outputs` positions of each sequence are asked for.
+  const uint16_t* tokens;    // [B, T].
+  const uint16_t* targets;   // [B, outputs].
+  // Dropout: bit f of keep[place][token] says whether feature f is kept. Places: 0 the embedding, 1 + 2 layer after attention,
+  // 2 + 2 layer after the MLP. Null: nothing is dropped.
+  const uint64_t* keep;      // [1 + 2 layers, N].
+  bool keep_embedding;       // Place 0 is used: only where something is added to the embedding.
+  float keep_scale;          // What kept features are multiplied by.
+  const float* addition;     // Added to the scaled embedding: [T, D], or [B, T, D]; null: nothing.
+  int addition_stride;       // Floats from one sequence's rows to the next; 0: all share them.
+  const float* rotation;     // [layers, T, 8]: four cosines, four sines; null: queries and keys do not turn.
+  BiasKind bias;
+  const float* tables;       // kFixed: [layers, H, kTable], times log2(e).
+  const float* distances;    // KERPLE: [layers, kTable], not negative; 0 where no pair has this key - query.
+
+  // The members, one after the other.
+  int members;
+  float* parameters;         // [E, stride].
+  float* moment1;            // [E, stride].
+  float* moment2;            // [E, stride].
+  float* gradients;          // [E, stride]: written, all of it.
+  int* live;                 // [E]: 0 leaves a member as it is. Set to 0 when its loss or its norm is not finite.
+  char* work;                // [E, work_bytes].
+  size_t work_bytes;         // As WorkBytes() says, or more.
+
+  // What is wanted: to fill `gradients` and the losses of `outcomes`; and to take a step with them, which makes the norms.
+  bool make_gradients;
+  bool update;
+  const float* learning_rates;  // [E].
+  float clip_norm;
+  float correction1, correction2;  // 1 / (1 - beta^t).
+  MemberOutcome* outcomes;   // [E]: of live members.
+};
+
+}  // namespace longreach::trainer::resident

@@ -1,0 +1,164 @@
+// The instructions of a GPU that the resident kernels are made of, in which a warp of 32 threads takes part together: as PTX for
+// nvcc, and in emulation.h for a CPU. Kernels see no other difference, so tests execute the very text that nvcc compiles.
+//
+// Where the numbers of a matrix lie among the threads of a warp (PTX ISA, "Matrix fragments for mma.m16n8k8" and "m16n8k16", type
+// .bf16), with g = lane / 4 and c = lane % 4; a word holds two neighbours of a row (A, C) or of a column (B), the first one low:
+//   A 16 x 16  a0 (g, 2c..)  a1 (g+8, 2c..)  a2 (g, 2c+8..)  a3 (g+8, 2c+8..)   A 16 x 8: a0 and a1
+//   B 16 x 8   b0 (2c.., g)  b1 (2c+8.., g)                                     B 8 x 8: b0
+//   C 16 x 8   c0 c1 (g, 2c..)  c2 c3 (g+8, 2c..), in float32
+// So two neighbouring C, rounded, are an A as they lie; and one C of 16 x 8, rounded, is an A of 16 x 8.
+#pragma once
+
+#include <cstdint>
+
+#include "worker/trainer/resident/step_arguments.h"
+
+#if defined(__CUDACC__)
+
+#define LONGREACH_DEVICE __device__ __forceinline__
+#define LONGREACH_DEVICE_NOINLINE inline __noinline__ __device__  // Compiled once, and called.
+#define LONGREACH_DEVICE_UNROLL _Pragma("unroll")
+
+namespace longreach::trainer::resident {
+
+LONGREACH_DEVICE int Thread() { return static_cast<int>(threadIdx.x); }
+LONGREACH_DEVICE void SyncBlock() { __syncthreads(); }
+LONGREACH_DEVICE void SyncWarp() { __syncwarp(); }
+LONGREACH_DEVICE float ShuffleXor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+
+// To about two units of float32's last place; numbers below its normal range are taken for 0.
+LONGREACH_DEVICE float Exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+LONGREACH_DEVICE float Log2(float x) {
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+LONGREACH_DEVICE float InverseSqrt(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+LONGREACH_DEVICE float Reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+LONGREACH_DEVICE float Max(float x, float y) { return fmaxf(x, y); }  // Of a number and none: the number.
+
+// Two numbers in one word, rounded to the nearest, ties to even.
+LONGREACH_DEVICE uint32_t Pack(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+LONGREACH_DEVICE float ToFloat(Bf16 x) { return __uint_as_float(static_cast<uint32_t>(x) << 16); }
+
+// sums += A B. A is 16 x 8, B is 8 x 8.
+LONGREACH_DEVICE void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+               : "r"(a0), "r"(a1), "r"(b0));
+}
+// The same; A is 16 x 16, B is 16 x 8.
+LONGREACH_DEVICE void Mma16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+// Four matrices of 8 x 8 from shared memory: thread 8 i + r brings the address of row r of matrix i, which is 16 bytes long and
+// aligned to them. Word i of a thread is row g, columns 2c and 2c+1 of matrix i; transposed, of its transpose.
+LONGREACH_DEVICE uint32_t SharedAddress(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+LONGREACH_DEVICE void Load4(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(SharedAddress(row))
+               : "memory");
+}
+LONGREACH_DEVICE void Load4Transposed(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(SharedAddress(row))
+               : "memory");
+}
+// Two matrices: the addresses of threads from 16 on do not count.
+LONGREACH_DEVICE void Load2Transposed(uint32_t (&to)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(SharedAddress(row))
+               : "memory");
+}
+// Of a matrix of 8 x 8 that lies among the threads.
+LONGREACH_DEVICE uint32_t Transpose8x8(uint32_t x) {
+  uint32_t y;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+
+// Two neighbours at an even place.
+LONGREACH_DEVICE uint32_t LoadPair(const Bf16* p) { return *reinterpret_cast<const uint32_t*>(p); }
+LONGREACH_DEVICE void StorePair(Bf16* p, uint32_t pair) { *reinterpret_cast<uint32_t*>(p) = pair; }
+
+}  // namespace longreach::trainer::resident
+
+#else
+#include "worker/trainer/resident/emulation.h"
+#endif
+
+namespace longreach::trainer::resident {
+
+inline constexpr int kWarps = kThreads / 32;
+
+LONGREACH_DEVICE int Lane() { return Thread() & 31; }
+LONGREACH_DEVICE int Warp() { return Thread() >> 5; }
+
+LONGREACH_DEVICE float Low(uint32_t pair) { return ToFloat(static_cast<Bf16>(pair)); }
+LONGREACH_DEVICE float High(uint32_t pair) { return ToFloat(static_cast<Bf16>(pair >> 16)); }
+
+// What is read and written at once.
+struct [[gnu::may_alias]] alignas(8) Float2 {
+  float x, y;
+};
+struct [[gnu::may_alias]] alignas(16) Words4 {
+  uint32_t at[4];
+};
+LONGREACH_DEVICE Float2 LoadFloat2(const float* p) { return *reinterpret_cast<const Float2*>(p); }
+LONGREACH_DEVICE void StoreFloat2(float* p, float x, float y) { *reinterpret_cast<Float2*>(p) = Float2{x, y}; }
+
+// Sums over the threads of the same g, and over groups of eight; all of them have the result.
+LONGREACH_DEVICE float SumOfFour(float x) {
+  x += ShuffleXor(x, 1);
+  return x + ShuffleXor(x, 2);
+}
+LONGREACH_DEVICE float SumOfEight(float x) {
+  x = SumOfFour(x);
+  return x + ShuffleXor(x, 4);
+}
+LONGREACH_DEVICE float SumOfWarp(float x) {
+  x = SumOfEight(x);
+  x += ShuffleXor(x, 8);
+  return x + ShuffleXor(x, 16);
+}
+
+// By the whole block, which must wait before it reads them.
+LONGREACH_DEVICE void CopyFloats(float* to, const float* from, int count) {
+  for (int i = Thread(); i < count; i += kThreads) to[i] = from[i];
+}
+LONGREACH_DEVICE void ClearFloats(float* to, int count) {
+  for (int i = Thread(); i < count; i += kThreads) to[i] = 0.0f;
+}
+// A multiple of 8 numbers, aligned to 16 bytes.
+LONGREACH_DEVICE void CopyHalves(Bf16* to, const Bf16* from, int count) {
+  for (int i = Thread(); i < count / 8; i += kThreads) {
+    reinterpret_cast<Words4*>(to)[i] = reinterpret_cast<const Words4*>(from)[i];
+  }
+}
+LONGREACH_DEVICE void ClearHalves(Bf16* to, int count) {
+  for (int i = Thread(); i < count / 2; i += kThreads) StorePair(to + 2 * i, 0u);
+}
+
+}  // namespace longreach::trainer::resident
