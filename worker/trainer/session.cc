@@ -101,11 +101,13 @@ absl::Status Session::TrainSteps() {
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
-    const Batch batch = problem_->TrainingBatch(use, static_cast<uint64_t>(state_.step));
-    const std::vector<double> losses = engine_->Gradients(batch, state_);
-    const std::vector<StepResult> results = engine_->Update(losses, LearningRates(), state_);
-    MeasureSpeed();
-    Report(Progress::Phase::kTraining, AddLosses(results));
+    engine_->Train(
+        std::min(engine_->UpdatesAtATime(), settings.training.steps - state_.step),
+        [&](uint64_t step) { return problem_->TrainingBatch(use, step); }, LearningRates(), state_,
+        [&](const std::vector<StepResult>& results) {
+          MeasureSpeed();
+          Report(Progress::Phase::kTraining, AddLosses(results));
+        });
     CheckpointIfDue();
   }
   return absl::OkStatus();

@@ -52,6 +52,21 @@ class StepEngine {
   // not finite is left as it is and marked as diverged. Counts the step.
   virtual std::vector<StepResult> Update(const std::vector<double>& losses,
                                          const std::vector<double>& learning_rates, PackState& state) = 0;
+
+  // How many updates Train() is best asked for.
+  virtual int UpdatesAtATime() const { return 1; }
+  // Updates in a row, each as Gradients() and Update() make it. `batch` makes that of an update, by its number; `updated` gets the
+  // results of each, in order, when `state` counts it and says who is still live. Parameters may be those of a later update by then.
+  using MakeBatch = std::function<Batch(uint64_t step)>;
+  using Updated = std::function<void(const std::vector<StepResult>& results)>;
+  virtual void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state,
+                     const Updated& updated) {
+    for (int i = 0; i < updates; ++i) {
+      const std::vector<double> losses = Gradients(batch(static_cast<uint64_t>(state.step)), state);
+      updated(Update(losses, learning_rates, state));
+    }
+  }
+
   // Of the last floats of each member, from the first that is trained on: [E, trained].
   virtual const Tensor& gradients() const = 0;
 

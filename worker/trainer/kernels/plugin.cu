@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "worker/trainer/kernels/plugin_interface.h"
+#include "worker/trainer/kernels/resident_plugin.h"
 #include "worker/trainer/tasks/all_tasks.h"  // Made of proto/catalog/tasks.def.
 #include "worker/trainer/tasks/support/task.h"
 
@@ -144,7 +145,9 @@ int FillBatchOnDevice(const LongreachCudaBatch* batch, char* error, size_t error
 
 extern "C" const LongreachCudaPlugin* longreach_cuda_plugin() {
   namespace tasks = longreach::trainer::tasks;
+  namespace resident = longreach::trainer::resident;
   static const LongreachCudaPlugin plugin = {LONGREACH_CUDA_PLUGIN_VERSION, tasks::CountDevices, tasks::DescribeDevice,
-                                             tasks::FillBatchOnDevice};
+                                             tasks::FillBatchOnDevice, resident::CheckResident, resident::FillKeepOnDevice,
+                                             resident::TrainStepOnDevice};
   return &plugin;
 }

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "worker/trainer/resident/step_arguments.h"
+
 // Raised at every change of the table. The loader refuses a plugin of another version: it comes from another build.
-#define LONGREACH_CUDA_PLUGIN_VERSION 1
+#define LONGREACH_CUDA_PLUGIN_VERSION 2
 #define LONGREACH_CUDA_PLUGIN_SYMBOL "longreach_cuda_plugin"
 
 extern "C" {
@@ -35,6 +37,11 @@ struct LongreachCudaPlugin {
   int (*describe_device)(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size);
   // Samples and solves on the current device; the bits are those of the CPU.
   int (*fill_batch)(const LongreachCudaBatch* batch, char* error, size_t error_size);
+  // The resident kernels (worker/trainer/resident). Whether the current device can run them.
+  int (*check_resident)(char* error, size_t error_size);
+  // Both go to the default stream and return before they are done. What pointers in the arguments lead to is on the device.
+  int (*fill_keep)(const longreach::trainer::resident::KeepArguments* keep, char* error, size_t error_size);
+  int (*train_step)(const longreach::trainer::resident::StepArguments* arguments, char* error, size_t error_size);
 };
 
 // The one symbol of the library.

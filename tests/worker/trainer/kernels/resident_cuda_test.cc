@@ -1,0 +1,87 @@
+// Where a GPU answers, the resident engine computes there what its kernels compute lane by lane on the CPU.
+#include <gmock/gmock.h>
+
+#include "proto/base/text.h"
+#include "tests/worker/trainer/lanes_fixture.h"
+#include "worker/trainer/kernels/resident_launcher.h"
+#include "worker/trainer/train.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// The same operands and roundings; sums in another order within a product, and other last digits of exponentials.
+constexpr double kGradientError = 2e-3;
+
+class ResidentCudaTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::Status loaded = LoadCudaPlugin(LONGREACH_CUDA_PLUGIN);
+    if (absl::IsFailedPrecondition(loaded)) GTEST_SKIP() << loaded.message();
+    ASSERT_TRUE(loaded.ok()) << loaded;
+    if (const std::string why_not = WhyNoResidentLauncher(); !why_not.empty()) GTEST_SKIP() << why_not;
+  }
+
+  static std::unique_ptr<StepEngine> OnGpu(const PackSettings& settings) {
+    return MakeEngine(settings, {.threads = 2, .cuda = true, .engine = "resident"}, [](const std::string&) {});
+  }
+
+  static PackState OnDevice(PackState state, const StepEngine& engine) {
+    for (Tensor* buffer : {&state.parameters, &state.moment1, &state.moment2}) *buffer = buffer->to(engine.device());
+    return state;
+  }
+};
+
+PackSettings Settings(const std::string& encoding, const std::string& task, int length) {
+  PackSettings settings;
+  settings.task = task;
+  settings.encoding = encoding;
+  settings.training.lengths = {length};
+  settings.training.batch_size = 9;
+  return settings;
+}
+
+Batch BatchOf(const PackSettings& settings, const StepEngine& engine, uint64_t step) {
+  return TrainingBatch(settings, engine.model().encoding().Use(), step);
+}
+
+TEST_F(ResidentCudaTest, ComputesWhatIsComputedLaneByLane) {
+  for (const char* encoding : {"none", "sin_cos", "shape", "rope", "alibi", "sandwich", "log_kerple", "power_kerple"}) {
+    for (const auto& [task, length] : {std::pair("even_pairs", 1), std::pair("even_pairs", 20), std::pair("reverse_string", 20),
+                                       std::pair("reverse_string", 40), std::pair("reverse_string", 61)}) {
+      SCOPED_TRACE(Text(encoding, " ", task, " ", length));
+      const PackSettings settings = Settings(encoding, task, length);
+      const std::unique_ptr<StepEngine> emulated = MakeNamed(settings, "emulated"), engine = OnGpu(settings);
+      ASSERT_EQ(engine->Name(), "resident-bf16");
+      PackState here = ScatteredState(emulated->model(), 2), there = OnDevice(ScatteredState(emulated->model(), 2), *engine);
+      const Batch batch = BatchOf(settings, *emulated, 0);
+      const std::vector<double> expected = emulated->Gradients(batch, here), losses = engine->Gradients(batch, there);
+      for (size_t m = 0; m < 2; ++m) EXPECT_NEAR(losses[m], expected[m], 1e-3 * expected[m]);
+      EXPECT_LT(RelativeError(engine->gradients().to(at::kCPU), emulated->gradients()), kGradientError);
+    }
+  }
+}
+
+TEST_F(ResidentCudaTest, TrainsWithTheSameBitsAloneAndInAPackAndAgain) {
+  const PackSettings settings = Settings("log_kerple", "reverse_string", 20);
+  const auto train = [&](int members, int first) {
+    const std::unique_ptr<StepEngine> engine = OnGpu(settings);
+    PackState state = ScatteredState(engine->model(), 3);
+    state.parameters = state.parameters.narrow(0, first, members).clone();
+    state.moment1 = state.moment1.narrow(0, first, members).clone();
+    state.moment2 = state.moment2.narrow(0, first, members).clone();
+    state.members.resize(static_cast<size_t>(members));
+    state = OnDevice(std::move(state), *engine);
+    engine->Train(
+        5, [&](uint64_t step) { return BatchOf(settings, *engine, step); }, std::vector<double>(static_cast<size_t>(members), 1e-3), state,
+        [](const std::vector<StepResult>&) {});
+    return state.parameters.to(at::kCPU);
+  };
+  const Tensor pack = train(3, 0);
+  EXPECT_TRUE(pack.equal(train(3, 0)));
+  EXPECT_TRUE(pack[1].equal(train(1, 1)[0]));
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

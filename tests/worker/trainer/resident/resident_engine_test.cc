@@ -1,0 +1,230 @@
+// The resident engine, its kernels run lane by lane on the CPU, computes what the LibTorch engine computes, as far as operands of 16 bits
+// let it.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "proto/base/text.h"
+#include "tests/worker/trainer/lanes_fixture.h"
+#include "worker/trainer/resident/resident_engine.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+// Of the whole gradient: bfloat16 has 8 significant bits, and a hidden feature next to zero may fall on either side of ReLU's kink. It
+// averages out over the batch, so that anything that is wrong would be far above.
+constexpr double kGradientError = 3e-2;
+// With one output of each sequence there is less to average over.
+constexpr double kGradientErrorOfOneOutput = 8e-2;
+// Of one parameter's, beside the size of the whole.
+constexpr double kShareOfWhole = 1e-2;
+constexpr double kLossError = 5e-3;
+
+struct Case {
+  std::string encoding;
+  bool randomized = false;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.encoding << (c.randomized ? "_randomized" : ""); }
+
+PackSettings Settings(const Case& c, const std::string& task = "reverse_string", int length = 9, int batch = 64) {
+  PackSettings settings;
+  settings.task = task;
+  settings.encoding = c.encoding;
+  settings.randomized = c.randomized;
+  settings.positions.max_position = 512;
+  settings.model.layers = 2;
+  settings.training.batch_size = batch;
+  settings.training.lengths = {length};
+  return settings;
+}
+
+std::unique_ptr<StepEngine> Emulated(const PackSettings& settings) { return MakeNamed(settings, "emulated"); }
+
+std::unique_ptr<StepEngine> Libtorch(const PackSettings& settings) { return MakeNamed(settings, "libtorch"); }
+
+Batch BatchOf(const PackSettings& settings, const StepEngine& engine, uint64_t step = 0) {
+  return TrainingBatch(settings, engine.model().encoding().Use(), step);
+}
+
+void ExpectSameGradients(const PackSettings& settings) {
+  const std::unique_ptr<StepEngine> oracle = Libtorch(settings), engine = Emulated(settings);
+  ASSERT_EQ(engine->Name(), "emulated-bf16");
+  PackState state = ScatteredState(oracle->model(), 1);
+  const Batch batch = BatchOf(settings, *oracle);
+  const double loss = oracle->Gradients(batch, state)[0], ours = engine->Gradients(batch, state)[0];
+  EXPECT_NEAR(ours, loss, kLossError * std::abs(loss)) << "tape " << batch.tape;
+  const Tensor &expected = oracle->gradients(), &gradient = engine->gradients();
+  const double most = batch.outputs == 1 ? kGradientErrorOfOneOutput : kGradientError;
+  EXPECT_LT(RelativeError(gradient, expected), most) << "tape " << batch.tape;
+  for (const Parameter& parameter : oracle->model().layout().parameters()) {
+    const auto part = [&](const Tensor& flat) { return flat[0].narrow(0, parameter.offset, parameter.size); };
+    const double off = (part(gradient) - part(expected)).norm().item<double>();
+    EXPECT_LT(off, 2 * most * part(expected).norm().item<double>() + kShareOfWhole * expected.norm().item<double>()) << parameter.name;
+  }
+}
+
+class ResidentEncodingTest : public testing::TestWithParam<Case> {};
+
+TEST_P(ResidentEncodingTest, HasTheLossAndGradientOfLibtorch) {
+  for (const char* task : {"even_pairs", "reverse_string"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      PackSettings settings = Settings(GetParam(), task);
+      settings.model.dropout = dropout;
+      ExpectSameGradients(settings);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, ResidentEncodingTest,
+                         testing::Values(Case{"none"}, Case{"sin_cos"}, Case{"sin_cos", true}, Case{"shape"}, Case{"rope"}, Case{"rope", true},
+                                         Case{"alibi"}, Case{"alibi", true}, Case{"power_kerple"}, Case{"power_kerple", true},
+                                         Case{"log_kerple"}, Case{"log_kerple", true}, Case{"sandwich"}, Case{"sandwich", true}),
+                         [](const auto& each) { return (std::ostringstream() << each.param).str(); });
+
+// T = 2, 21, 41, 81, 122.
+TEST(ResidentEngineTest, AgreesWithLibtorchOnTapesOfAllSizes) {
+  for (const auto& [task, length] : {std::pair("even_pairs", 1), std::pair("even_pairs", 20), std::pair("even_pairs", 40), std::pair("even_pairs", 80),
+                                     std::pair("reverse_string", 61)}) {
+    for (const char* encoding : {"log_kerple", "rope"}) {
+      SCOPED_TRACE(Text(task, " ", length, " ", encoding));
+      ExpectSameGradients(Settings({encoding}, task, length, 24));
+    }
+  }
+}
+
+TEST(ResidentEngineTest, AgreesWithLibtorchOnTheWholeModelAndASharedKerple) {
+  PackSettings settings = Settings({"log_kerple", true}, "bucket_sort", 7);
+  settings.model.layers = 5;
+  settings.model.kerple_shared = true;
+  settings.model.break_symmetry = true;
+  ExpectSameGradients(settings);
+}
+
+// From the same gradients the steps are the same to the last digits.
+TEST(ResidentEngineTest, TakesTheStepsOfLibtorch) {
+  PackSettings settings = Settings({"power_kerple"}, "reverse_string", 9, 5);
+  settings.training.clip_norm = 0.5;
+  const std::unique_ptr<StepEngine> oracle = Libtorch(settings), engine = Emulated(settings);
+  PackState expected = ScatteredState(oracle->model(), 2), state = ScatteredState(oracle->model(), 2);
+  const std::vector<double> rates = {1e-3, 3e-4};
+  for (uint64_t step = 0; step < 3; ++step) {
+    const Batch batch = BatchOf(settings, *oracle, step);
+    const std::vector<double> losses = engine->Gradients(batch, state);
+    oracle->Gradients(batch, expected);
+    oracle->gradients().copy_(engine->gradients());
+    const std::vector<StepResult> ours = engine->Update(losses, rates, state), theirs = oracle->Update(losses, rates, expected);
+    for (size_t m = 0; m < 2; ++m) {
+      EXPECT_EQ(ours[m].loss, theirs[m].loss);
+      EXPECT_NEAR(ours[m].gradient_norm, theirs[m].gradient_norm, 1e-6 * theirs[m].gradient_norm);
+    }
+    EXPECT_LT((state.parameters - expected.parameters).abs().max().item<double>(), 1e-6);
+    EXPECT_LT(RelativeError(state.moment2, expected.moment2), 1e-5);
+    expected.parameters.copy_(state.parameters);
+    expected.moment1.copy_(state.moment1);
+    expected.moment2.copy_(state.moment2);
+  }
+}
+
+// As a session trains: several updates at once, of a pack.
+struct Trained {
+  PackState state;
+  std::vector<std::vector<StepResult>> results;
+};
+
+Trained Train(const PackSettings& settings, PackState state, const std::vector<double>& rates, const std::vector<int>& updates) {
+  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+  Trained trained{.state = std::move(state), .results = {}};
+  for (const int some : updates) {
+    engine->Train(
+        some, [&](uint64_t step) { return BatchOf(settings, *engine, step); }, rates, trained.state,
+        [&](const std::vector<StepResult>& results) { trained.results.push_back(results); });
+  }
+  return trained;
+}
+
+TEST(ResidentEngineTest, TrainsWithTheSameBitsAloneAndInAPackAndInAnyPortions) {
+  const PackSettings settings = Settings({"log_kerple", true}, "reverse_string", 9, 5);
+  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+  const Trained pack = Train(settings, ScatteredState(engine->model(), 3), {1e-3, 3e-4, 1e-4}, {3});
+  const Trained portions = Train(settings, ScatteredState(engine->model(), 3), {1e-3, 3e-4, 1e-4}, {1, 2});
+  PackState second = ScatteredState(engine->model(), 2);
+  for (Tensor* buffer : {&second.parameters, &second.moment1, &second.moment2}) *buffer = buffer->narrow(0, 1, 1).clone();
+  second.members.resize(1);
+  const Trained alone = Train(settings, std::move(second), {3e-4}, {3});
+
+  EXPECT_TRUE(pack.state.parameters.equal(portions.state.parameters));
+  EXPECT_TRUE(pack.state.moment2.equal(portions.state.moment2));
+  EXPECT_TRUE(pack.state.parameters[1].equal(alone.state.parameters[0]));
+  ASSERT_EQ(pack.results.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(pack.results[i][1].loss, alone.results[i][0].loss);
+    EXPECT_EQ(pack.results[i][1].loss, portions.results[i][1].loss);
+    EXPECT_GT(pack.results[i][1].gradient_norm, 0);
+  }
+  EXPECT_EQ(pack.state.step, 3);
+}
+
+TEST(ResidentEngineTest, LeavesAMemberThatDivergesAndThoseThatAreNotLive) {
+  const PackSettings settings = Settings({"none"}, "reverse_string", 9, 5);
+  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+  PackState state = ScatteredState(engine->model(), 3);
+  state.members[0].live = false;
+  state.parameters[1].narrow(0, engine->model().layout().Find("out.b")->offset, 1).fill_(std::nanf(""));
+  const Tensor before = state.parameters.clone();
+
+  const Trained trained = Train(settings, std::move(state), {1e-3, 1e-3, 1e-3}, {2, 1});
+
+  EXPECT_FALSE(trained.state.members[0].diverged);
+  EXPECT_TRUE(trained.state.members[1].diverged);
+  EXPECT_EQ(trained.state.members[1].diverged_at, 0);
+  EXPECT_TRUE(trained.state.members[2].live);
+  EXPECT_TRUE(trained.state.parameters[0].equal(before[0]));
+  EXPECT_TRUE(trained.state.parameters[1].nan_to_num(7).equal(before[1].nan_to_num(7)));
+  EXPECT_FALSE(trained.state.parameters[2].equal(before[2]));
+  EXPECT_EQ(trained.results[0][0].loss, 0);
+  EXPECT_EQ(trained.state.step, 3);
+}
+
+TEST(ResidentEngineTest, LearnsWhatItCanLearnByHeart) {
+  PackSettings settings = Settings({"sin_cos"}, "even_pairs", 6, 16);
+  settings.model.dropout = 0;
+  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+  std::vector<Member> members(1);
+  PackState state = InitialState(engine->model().layout(), members);
+  std::vector<double> losses;
+  engine->Train(
+      40, [&](uint64_t) { return BatchOf(settings, *engine, 0); }, {1e-3}, state,
+      [&](const std::vector<StepResult>& results) { losses.push_back(results[0].loss); });
+  EXPECT_LT(losses.back(), 0.5 * losses.front());
+}
+
+TEST(ResidentEngineTest, SaysWhatItLeavesToLibtorch) {
+  const auto why_not = [](PackSettings settings) { return WhyNotResident(settings); };
+  EXPECT_EQ(why_not(Settings({"log_kerple", true})), "");
+  EXPECT_EQ(why_not(Settings({"relative"})), "encoding relative");
+  EXPECT_EQ(why_not(Settings({"learned"})), "encoding learned");
+  EXPECT_THAT(why_not(Settings({"none"}, "duplicate_string", 50)), testing::HasSubstr("a tape of 150 tokens"));
+  PackSettings by_position = Settings({"alibi", true});
+  by_position.positions.randomized_by = PackSettings::Positions::RandomizedBy::kPosition;
+  EXPECT_THAT(why_not(by_position), testing::HasSubstr("randomized_by"));
+  PackSettings narrow = Settings({"none"});
+  narrow.model.embedding_dim = 32;
+  EXPECT_THAT(why_not(narrow), testing::HasSubstr("model.embedding_dim 32"));
+
+  std::string log;
+  const std::unique_ptr<StepEngine> engine =
+      MakeEngine(Settings({"relative"}), {.threads = 1, .engine = "emulated"}, [&](const std::string& line) { log += line; });
+  EXPECT_EQ(engine->Name(), "libtorch");
+  EXPECT_THAT(log, testing::HasSubstr("encoding relative"));
+}
+
+TEST(ResidentEngineTest, NeedsAGpu) {
+  EXPECT_THAT([] { Emulated(Settings({"none"})); }, testing::Not(testing::Throws<std::exception>()));
+  EXPECT_THAT([] { MakeNamed(Settings({"none"}), "resident"); }, testing::Throws<std::exception>());
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

@@ -1,0 +1,7 @@
+#include "worker/trainer/kernels/train_members.cuh"
+
+namespace longreach::trainer::resident {
+
+template cudaError_t LaunchTrainMembers<Positional::kRotary>(const StepArguments&);
+
+}  // namespace longreach::trainer::resident

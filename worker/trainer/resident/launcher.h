@@ -1,0 +1,25 @@
+// Where the resident kernels run: on a GPU, or lane by lane on the CPU. The engine knows nothing else of it.
+#pragma once
+
+#include <functional>
+
+#include "worker/trainer/resident/step_arguments.h"
+
+namespace longreach::trainer::resident {
+
+// Work is done in the order in which it is asked for; a call may return before.
+struct Launcher {
+  const char* name;  // Of the engine: "resident-bf16".
+  bool cuda = false;
+  // Throw std::runtime_error with the device's words when it refuses.
+  std::function<void(const KeepArguments&)> fill_keep;
+  std::function<void(const StepArguments&)> train;
+};
+
+// Every thread of a GPU's block is a fiber of the calling thread: for tests, thousands of times slower than anything else.
+Launcher EmulatedLauncher();
+
+// Bytes of memory that a member of so many layers and tokens (N) works in.
+size_t WorkBytes(int layers, int tokens);
+
+}  // namespace longreach::trainer::resident

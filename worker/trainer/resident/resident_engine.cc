@@ -1,0 +1,246 @@
+#include "worker/trainer/resident/resident_engine.h"
+
+#include <cmath>
+
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "worker/trainer/engine/optimizer.h"
+#include "worker/trainer/engine/update.h"
+#include "worker/trainer/resident/pass_inputs.h"
+#include "worker/trainer/tasks/registry.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+using resident::MemberOutcome;
+using resident::ModelPlaces;
+using resident::StepArguments;
+
+// Updates that a GPU is given at once: enough that it never waits for the host, few enough that a worker that is asked to stop does so
+// soon.
+constexpr int kUpdatesAtATime = 32;
+
+ModelPlaces PlacesOf(const PackSettings& settings, const Encoder& encoder) {
+  const ParameterLayout& layout = encoder.layout();
+  const auto at = [&](const std::string& name) { return static_cast<int>(layout.Find(name)->offset); };
+  ModelPlaces places;
+  places.layers = settings.model.layers;
+  places.tokens = encoder.input_vocabulary() + 1;
+  places.classes = encoder.output_vocabulary();
+  places.stride = static_cast<int>(layout.stride());
+  places.embed = at("embed.w");
+  places.out_w = at("out.w");
+  places.out_b = at("out.b");
+  const resident::BiasKind bias = BiasKindOf(settings, encoder.encoding());
+  for (int l = 0; l < places.layers; ++l) {
+    const std::string place = "layer" + std::to_string(l) + ".";
+    resident::LayerPlaces& layer = places.layer[l];
+    layer = {.q = at(place + "attn.q.w"), .k = at(place + "attn.k.w"), .v = at(place + "attn.v.w"), .o = at(place + "attn.o.w"),
+             .norm1_scale = at(place + "ln1.scale"), .norm1_offset = at(place + "ln1.offset"),
+             .norm2_scale = at(place + "ln2.scale"), .norm2_offset = at(place + "ln2.offset"),
+             .mlp1_w = at(place + "ffn1.w"), .mlp1_b = at(place + "ffn1.b"), .mlp2_w = at(place + "ffn2.w"), .mlp2_b = at(place + "ffn2.b"),
+             .kerple_a = -1, .kerple_p = -1};
+    constexpr int kSquare = resident::kDim * resident::kDim;
+    TORCH_CHECK(layer.k == layer.q + kSquare && layer.v == layer.k + kSquare, "queries, keys and values do not follow each other");
+    if (bias != resident::BiasKind::kLogKerple && bias != resident::BiasKind::kPowerKerple) continue;
+    const std::string kerple = (settings.model.kerple_shared ? "attn." : place + "attn.") + "kerple_" +
+                               (bias == resident::BiasKind::kLogKerple ? "log" : "power");
+    layer.kerple_a = at(kerple + "_a");
+    layer.kerple_p = at(kerple + "_p");
+  }
+  return places;
+}
+
+class ResidentEngine final : public StepEngine {
+ public:
+  ResidentEngine(const PackSettings& settings, const EngineOptions& options, resident::Launcher launcher)
+      : settings_(settings),
+        launcher_(std::move(launcher)),
+        device_(launcher_.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
+        tests_(MakeLibtorchEngine(settings, options)),
+        encoder_(settings, catalog::FindTask(settings.task)->input_vocabulary, catalog::FindTask(settings.task)->output_vocabulary, at::kCPU) {
+    const ModelPlaces places = PlacesOf(settings, encoder_);
+    places_ = OnDevice(&places, sizeof(places));
+  }
+
+  std::string Name() const override { return launcher_.name; }
+  const Model& model() const override { return tests_->model(); }
+  int threads() const override { return tests_->threads(); }
+  at::Device device() const override { return device_; }
+  const Tensor& gradients() const override { return gradients_; }
+
+  std::vector<double> Gradients(const Batch& batch, PackState& state) override {
+    StepArguments arguments = Members(state, 1);
+    arguments.make_gradients = true;
+    Launch(batch, arguments);
+    std::vector<double> losses;
+    for (const MemberOutcome& outcome : Outcomes(state.size())) losses.push_back(outcome.loss);
+    return losses;
+  }
+
+  std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates, PackState& state) override {
+    StepArguments arguments = Members(state, 1);
+    std::vector<MemberOutcome> outcomes;
+    for (const double loss : losses) outcomes.push_back({.loss = loss, .norm = 0});
+    outcomes_.copy_(OnHost(outcomes.data(), outcomes.size() * sizeof(MemberOutcome)));
+    SetRates(learning_rates, state.step, arguments);
+    arguments.update = true;
+    launcher_.train(arguments);
+    return Settle(Outcomes(state.size()), 0, learning_rates, state);
+  }
+
+  int UpdatesAtATime() const override { return launcher_.cuda ? kUpdatesAtATime : 2; }
+
+  void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
+    StepArguments arguments = Members(state, updates);
+    arguments.make_gradients = true;
+    arguments.update = true;
+    for (int i = 0; i < updates; ++i) {
+      SetRates(learning_rates, state.step + i, arguments);
+      Launch(batch(static_cast<uint64_t>(state.step + i)), arguments);
+      arguments.outcomes += state.size();
+    }
+    const std::vector<MemberOutcome> outcomes = Outcomes(updates * state.size());
+    for (int i = 0; i < updates; ++i) updated(Settle(outcomes, i, learning_rates, state));
+  }
+
+  Tensor Logits(const Batch& batch, PackState& state) override { return tests_->Logits(batch, state); }
+  std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) override {
+    return tests_->Evaluate(batch, state, between);
+  }
+
+ private:
+  static Tensor OnHost(const void* values, size_t bytes) {
+    Tensor copy = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
+    std::memcpy(copy.data_ptr(), values, bytes);
+    return copy;
+  }
+  Tensor OnDevice(const void* values, size_t bytes) const { return OnHost(values, bytes).to(device_); }
+  static void AtLeast(Tensor& buffer, size_t bytes, at::Device device) {
+    if (buffer.defined() && static_cast<size_t>(buffer.numel()) >= bytes) return;
+    buffer = Tensor();  // Before there is a larger one.
+    buffer = at::empty({static_cast<int64_t>(bytes)}, at::TensorOptions(at::kByte).device(device));
+  }
+
+  // What arguments say of the members, with room for the outcomes of so many updates, all zero.
+  StepArguments Members(const PackState& state, int updates) {
+    if (!gradients_.defined() || gradients_.size(0) != state.size()) {
+      gradients_ = at::zeros_like(state.parameters);  // What lies between parameters stays so.
+    }
+    std::vector<int> live;
+    for (const MemberState& member : state.members) live.push_back(member.live ? 1 : 0);
+    live_ = OnDevice(live.data(), live.size() * sizeof(int));
+    outcomes_ = at::zeros({static_cast<int64_t>(sizeof(MemberOutcome)) * updates * state.size()}, at::TensorOptions(at::kByte).device(device_));
+    StepArguments arguments{};
+    arguments.places = static_cast<const ModelPlaces*>(places_.data_ptr());
+    arguments.members = static_cast<int>(state.size());
+    arguments.parameters = state.parameters.data_ptr<float>();
+    arguments.moment1 = state.moment1.data_ptr<float>();
+    arguments.moment2 = state.moment2.data_ptr<float>();
+    arguments.gradients = gradients_.data_ptr<float>();
+    arguments.live = static_cast<int*>(live_.data_ptr());
+    arguments.outcomes = static_cast<MemberOutcome*>(outcomes_.data_ptr());
+    arguments.clip_norm = static_cast<float>(settings_.training.clip_norm);
+    return arguments;
+  }
+
+  void SetRates(const std::vector<double>& learning_rates, int updates_done, StepArguments& arguments) {
+    if (learning_rates != rates_) {
+      rates_ = learning_rates;
+      const std::vector<float> rates(learning_rates.begin(), learning_rates.end());
+      rates_on_device_ = OnDevice(rates.data(), rates.size() * sizeof(float));
+    }
+    const AdamStep step = MakeAdamStep(0, 1, 0, updates_done + 1);
+    arguments.correction1 = step.correction1;
+    arguments.correction2 = step.correction2;
+    arguments.learning_rates = static_cast<const float*>(rates_on_device_.data_ptr());
+  }
+
+  // One update of all members. Copies and kernels follow each other in one stream, so one buffer serves all updates.
+  void Launch(const Batch& batch, StepArguments& arguments) {
+    const PassInputs inputs(settings_, encoder_, batch, true);
+    AtLeast(inputs_, inputs.bytes(), device_);
+    AtLeast(keep_, static_cast<size_t>(inputs.KeepWords()) * sizeof(uint64_t), device_);
+    arguments.work_bytes = resident::WorkBytes(settings_.model.layers, static_cast<int>(batch.size * batch.tape));
+    AtLeast(work_, arguments.work_bytes * static_cast<size_t>(arguments.members), device_);
+    arguments.work = static_cast<char*>(work_.data_ptr());
+    const Tensor host = at::empty({static_cast<int64_t>(inputs.bytes())}, at::TensorOptions(at::kByte).pinned_memory(launcher_.cuda));
+    inputs.CopyTo(host.data_ptr());
+    inputs_.narrow(0, 0, host.numel()).copy_(host, /*non_blocking=*/true);
+    uint64_t* const keep = static_cast<uint64_t*>(keep_.data_ptr());
+    inputs.Describe(static_cast<const char*>(inputs_.data_ptr()), keep, arguments);
+    if (inputs.KeepWords() > 0) launcher_.fill_keep(inputs.Keep(keep));
+    launcher_.train(arguments);
+  }
+
+  // Waits for the device.
+  std::vector<MemberOutcome> Outcomes(int64_t count) const {
+    const Tensor host = outcomes_.to(at::kCPU);
+    const MemberOutcome* first = static_cast<const MemberOutcome*>(host.data_ptr());
+    return {first, first + count};
+  }
+
+  // What update `i` has made of the members, and counts it.
+  std::vector<StepResult> Settle(const std::vector<MemberOutcome>& outcomes, int i, const std::vector<double>& learning_rates, PackState& state) {
+    std::vector<double> losses, norms;
+    for (int64_t m = 0; m < state.size(); ++m) {
+      const MemberOutcome& outcome = outcomes[static_cast<size_t>(i * state.size() + m)];
+      losses.push_back(outcome.loss);
+      norms.push_back(outcome.norm);
+    }
+    std::vector<StepResult> results;
+    MakeSteps(losses, norms, learning_rates, {.clip_norm = settings_.training.clip_norm}, state, results);
+    ++state.step;
+    return results;
+  }
+
+  PackSettings settings_;
+  resident::Launcher launcher_;
+  at::Device device_;
+  std::unique_ptr<StepEngine> tests_;
+  Encoder encoder_;  // On the CPU: what makes positions and tables.
+
+  // Where the kernels run.
+  Tensor places_;     // ModelPlaces.
+  Tensor gradients_;  // [E, stride].
+  Tensor live_;       // int [E].
+  Tensor outcomes_;   // MemberOutcome [updates, E].
+  Tensor inputs_;
+  Tensor keep_;
+  Tensor work_;
+  std::vector<double> rates_;
+  Tensor rates_on_device_;
+};
+
+}  // namespace
+
+std::string WhyNotResident(const PackSettings& settings) {
+  const PackSettings::Model& model = settings.model;
+  if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
+  const catalog::Task& task = *catalog::FindTask(settings.task);
+  const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary, at::kCPU);
+  const Encoding& encoding = encoder.encoding();
+  if (encoding.AddsContent() || (encoding.Trained() && encoding.Use() != PositionUse::kDistances)) return Text("encoding ", settings.encoding);
+  if (encoding.Use() == PositionUse::kDistances && settings.randomized &&
+      settings.positions.randomized_by == PackSettings::Positions::RandomizedBy::kPosition) {
+    return "positions.randomized_by position";
+  }
+  if (model.embedding_dim != resident::kDim) return Text("model.embedding_dim ", model.embedding_dim, " instead of ", resident::kDim);
+  if (model.heads != resident::kHeads) return Text("model.heads ", model.heads, " instead of ", resident::kHeads);
+  if (model.mlp_dim != resident::kHidden) return Text("model.mlp_dim ", model.mlp_dim, " instead of ", resident::kHidden);
+  if (model.layers > resident::kMaxLayers) return Text("model.layers ", model.layers, ", more than ", resident::kMaxLayers);
+  if (task.input_vocabulary + 1 > resident::kMaxTokens) return Text("task ", settings.task, " with its ", task.input_vocabulary, " tokens");
+  if (task.output_vocabulary > resident::kMaxClasses) return Text("task ", settings.task, " with its ", task.output_vocabulary, " classes");
+  for (const int length : settings.training.lengths) {
+    const int64_t input = tasks::FindTask(settings.task)->InputLength(length), tape = input + task.OutputTokens(input);
+    if (tape > resident::kMaxTape) return Text("training.lengths ", length, ": a tape of ", tape, " tokens, more than ", resident::kMaxTape);
+  }
+  return "";
+}
+
+std::unique_ptr<StepEngine> MakeResidentEngine(const PackSettings& settings, const EngineOptions& options, resident::Launcher launcher) {
+  return std::make_unique<ResidentEngine>(settings, options, std::move(launcher));
+}
+
+}  // namespace longreach::trainer
