@@ -42,6 +42,8 @@ class StepEngine {
   virtual std::string Name() const = 0;
   virtual const Model& model() const = 0;
   virtual int threads() const = 0;
+  // Significant bits of what goes into its matrix products: float32's, or fewer.
+  virtual int OperandBits() const { return 24; }
   // Where the buffers of a state must lie.
   virtual at::Device device() const = 0;
 

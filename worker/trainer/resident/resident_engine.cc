@@ -67,6 +67,7 @@ class ResidentEngine final : public StepEngine {
   std::string Name() const override { return launcher_.name; }
   const Model& model() const override { return tests_->model(); }
   int threads() const override { return tests_->threads(); }
+  int OperandBits() const override { return 8; }
   at::Device device() const override { return device_; }
   const Tensor& gradients() const override { return gradients_; }
 
