@@ -4,8 +4,7 @@
 // The tile in shared memory holds whole sequences, a token in each row of kTileLd numbers: q | k | v, 64 each, q already multiplied
 // by log2(e) / sqrt(8), so that softmax is made of 2^x. Results overwrite what they are made of: O lies over q; dq, dk, dv over
 // q, k, v. kKeyTiles is the number of eights of keys: even, 8 kKeyTiles - 16 < length <= 8 kKeyTiles. Up to 15 rows after the last
-// one are read and weighted by exactly 0; they must hold finite numbers. (They may be the next sequence's, and another warp may be
-// writing O there: it does not count what is read.)
+// one are read and weighted by exactly 0; they must hold finite numbers, and may be the next sequence's.
 #pragma once
 
 #include "worker/trainer/resident/warp.h"
@@ -53,7 +52,9 @@ LONGREACH_DEVICE void AttendForward(Bf16* tile, int length, int head, const Head
   const Bf16* const k = q + kDim;
   const Bf16* const v = q + 2 * kDim;
   for (int t0 = 0; t0 < length; t0 += 16) {
-    const uint32_t a0 = LoadPair(q + (t0 + g) * kTileLd + 2 * c), a1 = LoadPair(q + (t0 + g + 8) * kTileLd + 2 * c);
+    // Queries beyond the sequence are another warp's, which may have put O there.
+    const uint32_t a0 = t0 + g < length ? LoadPair(q + (t0 + g) * kTileLd + 2 * c) : 0u;
+    const uint32_t a1 = t0 + g + 8 < length ? LoadPair(q + (t0 + g + 8) * kTileLd + 2 * c) : 0u;
     float s[kKeyTiles][4];
     if constexpr (HasBias(kPositional)) {
       // Row g+8 is as far from key tile j+1 as row g from j: two loads for each tile instead of four.

@@ -2,8 +2,9 @@
 // whole warp or block takes part suspends the fiber until its partners have come. warp.h is the same for nvcc.
 //
 // Exact in order and the same each time. Finds wrong layouts of operands, wrong indices, rows that are not aligned, partners that
-// wait at different instructions or never come; and, by running a block in both orders, most missing barriers. It does not find
-// a misreading of the PTX manual.
+// wait at different instructions or never come; by running a block in both orders, most missing barriers; and under the thread
+// sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into order: other instructions exchange registers. It does
+// not find a misreading of the PTX manual.
 #pragma once
 
 #include <bit>
@@ -48,6 +49,18 @@ class Block {
     for (int i = 0; i < kThreads; ++i) fibers_.push_back(std::make_unique<Fiber>(stacks_[i], Stacks::kBytes, &Enter));
   }
 
+  // Lets all fibers go on to where they may end.
+  ~Block() {
+    const Unseen unseen;
+    run_ = nullptr;
+    Publish(&begun_);
+    for (current_ = 0; current_ < kThreads; ++current_) main_.SwitchTo(*fibers_[static_cast<size_t>(current_)]);
+    Observe(&over_);
+    mine_ = nullptr;
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
   // Of the calling thread.
   static Block& Mine() {
     if (mine_ == nullptr) {
@@ -59,6 +72,7 @@ class Block {
 
   // Calls run(body) in each fiber.
   void Run(void (*run)(const void*), const void* body, Order order) {
+    const Unseen unseen;
     if (run_ != nullptr) Fail("a block within a block");
     run_ = run;
     body_ = body;
@@ -67,7 +81,9 @@ class Block {
     for (Warp& warp : warps_) warp.arrived = 0;
     arrived_ = ended_ = 0;
     current_ = order == Order::kAscending ? 0 : kThreads - 1;
+    Publish(&begun_);
     main_.SwitchTo(*fibers_[static_cast<size_t>(current_)]);
+    Observe(&over_);
     run_ = nullptr;
   }
 
@@ -99,10 +115,24 @@ class Block {
     return exchange;
   }
 
+  // The memory of a warp is in order after a meeting, and of the block.
+  void MeetInOrder() {
+    Exchange& exchange = Bring();
+    Publish(&exchange);
+    Meet(Meeting::kSync, [](Exchange&) {});
+    Observe(&exchange);
+  }
   void MeetBlock() {
-    if (++arrived_ < kThreads) return Wait(kInBlock);
-    arrived_ = 0;
-    std::memset(states_, kReady, sizeof(states_));
+    char* const barrier = &barriers_[barrier_ & 1];
+    Publish(barrier);
+    if (++arrived_ < kThreads) {
+      Wait(kInBlock);
+    } else {
+      arrived_ = 0;
+      ++barrier_;
+      std::memset(states_, kReady, sizeof(states_));
+    }
+    Observe(barrier);
   }
 
   [[noreturn]] void Fail(const char* what) const {
@@ -124,10 +154,23 @@ class Block {
 
   [[noreturn]] static void Enter() {
     Fiber::Entered();
-    Block& block = *mine_;
     for (;;) {
-      block.run_(block.body_);
-      block.End();
+      Block* block = nullptr;
+      Fiber* fiber = nullptr;
+      {
+        const Unseen unseen;
+        block = mine_;
+        fiber = block->fibers_[static_cast<size_t>(block->current_)].get();
+        Observe(&block->begun_);
+      }
+      if (block->run_ == nullptr) {
+        Publish(&block->over_);
+        fiber->SwitchTo(block->main_);  // For good, and outside of what is unseen: so the sanitizer wants it.
+      }
+      block->run_(block->body_);
+      const Unseen unseen;
+      Publish(&block->over_);
+      block->End();
     }
   }
 
@@ -176,18 +219,34 @@ class Block {
   int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
   void (*run_)(const void*) = nullptr;
   const void* body_ = nullptr;
+  unsigned barrier_ = 0;
+  char begun_ = 0, over_ = 0, barriers_[2] = {};  // By their addresses fibers find each other.
 };
 
+}  // namespace emulation
+
+inline int Thread() {
+  const emulation::Unseen unseen;
+  return emulation::Block::Mine().current();
+}
+
+namespace emulation {
+
 inline float HalfOf(uint32_t pair, int i) { return std::bit_cast<float>(i != 0 ? pair & 0xffff0000u : pair << 16); }
+
+using FourFloats [[gnu::vector_size(16), gnu::may_alias]] = float;
 
 // sums += A B for a warp: A [16][kInner], B [kInner][8], spread over the threads as warp.h says. B's words follow A's.
 template <int kInner>
 void MultiplyTiles(Exchange& exchange) {
   constexpr int kWordsOfA = kInner / 4;
-  float a[16][kInner], b[kInner][8];
+  float a[16][kInner];
+  alignas(16) float b[kInner][8];
   for (int lane = 0; lane < kWarpSize; ++lane) {
     const int g = lane / 4, c = lane % 4;
+#pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
+#pragma GCC unroll 4
       for (int word = 0; word < kWordsOfA; ++word) {
         a[g + 8 * (word & 1)][2 * c + 8 * (word >> 1) + i] = HalfOf(exchange.words[lane][word], i);
       }
@@ -195,18 +254,35 @@ void MultiplyTiles(Exchange& exchange) {
     }
   }
   for (int row = 0; row < 16; ++row) {
-    float sum[8];
-    for (int column = 0; column < 8; ++column) sum[column] = exchange.sums[row % 8 * 4 + column / 2][row / 8 * 2 + column % 2];
+    float(*const of_row)[4] = exchange.sums + row % 8 * 4;
+    const int half = row / 8 * 2;
+    FourFloats left = {of_row[0][half], of_row[0][half + 1], of_row[1][half], of_row[1][half + 1]};
+    FourFloats right = {of_row[2][half], of_row[2][half + 1], of_row[3][half], of_row[3][half + 1]};
+    const FourFloats* of_b = reinterpret_cast<const FourFloats*>(b);
+#pragma GCC unroll 8
     for (int k = 0; k < kInner; ++k) {
-      for (int column = 0; column < 8; ++column) sum[column] += a[row][k] * b[k][column];
+      left += a[row][k] * of_b[2 * k];
+      right += a[row][k] * of_b[2 * k + 1];
     }
-    for (int column = 0; column < 8; ++column) exchange.sums[row % 8 * 4 + column / 2][row / 8 * 2 + column % 2] = sum[column];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      of_row[i / 2][half + i % 2] = left[i];
+      of_row[2 + i / 2][half + i % 2] = right[i];
+    }
   }
+}
+
+// As far as sanitizers see, the thread that has brought a row reads it.
+inline void ReadRow(const void* row) {
+  const volatile Bf16* const numbers = static_cast<const Bf16*>(row);
+  for (int i = 0; i < 8; ++i) static_cast<void>(numbers[i]);
 }
 
 // Matrices of 8 rows of 8, of which thread 8 i + r has brought the address of row r of matrix i.
 template <int kCount>
 void LoadTiles(uint32_t* to, const void* row, bool transposed) {
+  if (Thread() % kWarpSize < 8 * kCount) ReadRow(row);
+  const Unseen unseen;
   Block& block = Block::Mine();
   if (reinterpret_cast<uintptr_t>(row) % 16 != 0) block.Fail("a row of a matrix that is not aligned to 16 bytes");
   block.Bring().rows[block.lane()] = row;
@@ -238,13 +314,17 @@ void RunBlock(const Body& body, Order order = Order::kAscending) {
   emulation::Block::Mine().Run([](const void* of) { (*static_cast<const Body*>(of))(); }, &body, order);
 }
 
-inline int Thread() { return emulation::Block::Mine().current(); }
-inline void SyncBlock() { emulation::Block::Mine().MeetBlock(); }
+inline void SyncBlock() {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().MeetBlock();
+}
 inline void SyncWarp() {
-  emulation::Block::Mine().Meet(emulation::Meeting::kSync, [](emulation::Exchange&) {});
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().MeetInOrder();
 }
 
 inline float ShuffleXor(float x, int mask) {
+  const emulation::Unseen unseen;
   emulation::Block& block = emulation::Block::Mine();
   block.Bring().words[block.lane()][0] = std::bit_cast<uint32_t>(x);
   const emulation::Exchange& taken = block.Meet(emulation::Meeting::kShuffle, [](emulation::Exchange&) {});
@@ -262,6 +342,7 @@ inline uint32_t Pack(float low, float high) {
 inline float ToFloat(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
 
 inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
+  const emulation::Unseen unseen;
   emulation::Block& block = emulation::Block::Mine();
   emulation::Exchange& brought = block.Bring();
   const int lane = block.lane();
@@ -273,6 +354,7 @@ inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
 }
 
 inline void Mma16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
+  const emulation::Unseen unseen;
   emulation::Block& block = emulation::Block::Mine();
   emulation::Exchange& brought = block.Bring();
   const int lane = block.lane();
@@ -288,6 +370,7 @@ inline void Load4Transposed(uint32_t (&to)[4], const void* row) { emulation::Loa
 inline void Load2Transposed(uint32_t (&to)[2], const void* row) { emulation::LoadTiles<2>(to, row, true); }
 
 inline uint32_t Transpose8x8(uint32_t x) {
+  const emulation::Unseen unseen;
   emulation::Block& block = emulation::Block::Mine();
   const int lane = block.lane(), g = lane / 4, c = lane % 4;
   block.Bring().words[lane][0] = x;

@@ -2,7 +2,8 @@
 // emulated GPU block (emulation.h).
 //
 // On x86-64 a switch is a dozen instructions; elsewhere it is that of ucontext, which asks the system each time. Rounding modes are
-// not kept: nobody changes them. The sanitizers are told of each switch.
+// not kept: nobody changes them. The sanitizers are told of each switch; for the thread sanitizer every fiber is a thread, and a switch
+// puts nothing into order, so it finds the races that the fibers would have as threads.
 #pragma once
 
 #include <sys/mman.h>
@@ -31,6 +32,12 @@
 #include <sanitizer/common_interface_defs.h>
 #elif defined(LONGREACH_FIBER_TSAN)
 #include <sanitizer/tsan_interface.h>
+extern "C" {
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+}
 #endif
 
 namespace longreach::trainer::resident::emulation {
@@ -64,6 +71,32 @@ class Stacks {
   char* memory_;
   size_t size_;
 };
+
+#if defined(LONGREACH_FIBER_TSAN)
+// What runs in its scope is the fibers' own machinery: its reads and writes are no races.
+class Unseen {
+ public:
+  Unseen() {
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  }
+  ~Unseen() {
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  }
+  Unseen(const Unseen&) = delete;
+  Unseen& operator=(const Unseen&) = delete;
+};
+// What a fiber did before it published comes before what others do after they have observed.
+inline void Publish(void* at) { __tsan_release(at); }
+inline void Observe(void* at) { __tsan_acquire(at); }
+#else
+struct Unseen {
+  Unseen() {}
+};
+inline void Publish(void*) {}
+inline void Observe(void*) {}
+#endif
 
 #if defined(__x86_64__)
 // Keeps what a callee must keep on the stack, stores the stack's pointer and goes on where `to` was left. Jumps instead of
@@ -130,11 +163,14 @@ class Fiber {
     left_ = this;
     __sanitizer_start_switch_fiber(&sanitizer_, to.stack_, to.bytes_);
 #endif
+#if defined(__x86_64__)
+    void* const at = to.at_;
+#endif
 #if defined(LONGREACH_FIBER_TSAN)
-    __tsan_switch_to_fiber(to.sanitizer_, 0);
+    __tsan_switch_to_fiber(to.sanitizer_, __tsan_switch_to_fiber_no_sync);  // From here on for the sanitizer it is the other one.
 #endif
 #if defined(__x86_64__)
-    SwitchStacks(&at_, to.at_);
+    SwitchStacks(&at_, at);
 #else
     swapcontext(&context_, &to.context_);
 #endif
@@ -144,6 +180,7 @@ class Fiber {
   }
 
   static void Entered() {
+    const Unseen unseen;
 #if defined(LONGREACH_FIBER_ASAN)
     __sanitizer_finish_switch_fiber(nullptr, &left_->stack_, &left_->bytes_);
 #endif
