@@ -305,6 +305,10 @@ def parse():
     if options.list:
         print("\n".join(f"{name}  ({what})" for what, _, names in stages(FORMS[options.device]) for name in names))
         sys.exit(0)
+    options.patterns = options.only.split(",") if options.only else ["*"]
+    names = [name for _, _, names in stages(FORMS[options.device]) for name in names]
+    if not any(fnmatch.filter(names, pattern) for pattern in options.patterns):
+        parser.error(f"--only: no cell is like '{options.only}'; --list names them")
     if (options.reference is None) != (options.jax is None):
         parser.error("--reference and --jax go together")
     if options.reference is not None and not (options.reference / "experiments/training.py").exists():
@@ -336,10 +340,9 @@ def main():
     except Missing as why:
         sys.exit(f"error: no GPU answers: {why}\n  'docs/benchmarks/gpu.sh --device cpu' shows without one what would be done")
     whole, cells = run.deadline, run.everything["cells"]
-    patterns = options.only.split(",") if options.only else ["*"]
     with gpu_device.Monitor(watching=options.device == "cuda") as monitor:
         for what, budget_s, names in stages(run.form):
-            names = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+            names = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in options.patterns)
                      and not (options.resume and name in cells)]
             run.deadline = min(whole, time.monotonic() + budget_s)
             if names:

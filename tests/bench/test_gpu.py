@@ -180,6 +180,13 @@ def test_a_run_is_gone_on_with_on_the_same_device_only(place):
     assert all(place.figures()["cells"][name] == figures for name, figures in before.items())
 
 
+def test_a_cell_that_nobody_knows_is_refused(place):
+    done = place.run("--only", "train/resident/*/10")
+
+    assert done.returncode == 2 and "--only: no cell is like 'train/resident/*/10'; --list names them" in done.stderr
+    assert not place.json.exists()
+
+
 def test_without_time_nothing_is_begun(place):
     done = place.run_beside_jax("--minutes", "0")
 
