@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Training and testing with the reference code of the algorithmic experiments, for trainer.py, which starts it with a Python that has JAX.
+"""Training and testing with the reference code of the algorithmic experiments, for trainer.py and gpu.py, which start it with a Python
+that has JAX.
 
     PYTHON reference_steps.py --checkout DIR --task even_pairs --encoding log_kerple:randomized --lengths 3,8,13 [--batch 128]
+                              [--device cpu|cuda] [--members N]
 
 DIR is a checkout of google-deepmind/randomized_positional_encodings; its own update, sampler and model are called. Log KERPLE, which it
-lacks, is put where it adds ALiBi's biases. Reads commands from standard input, answers each with a line of JSON:
+lacks, is put where it adds ALiBi's biases. With --members N above 1 the update is mapped (jax.vmap) over N sets of parameters and of
+optimiser states, from N initialisations; members share batch and dropout masks, as those of a pack do. Reads commands from standard
+input, answers each with a line of JSON:
 
-    train SECONDS          whole rounds through the lengths: {"updates": .., "seconds": .., "cpu_seconds": ..}
-    test LENGTH SECONDS    batches of 64, without their sampling: {"sequences": .., "seconds": .., "cpu_seconds": ..}
+    train SECONDS [LENGTH]..  whole rounds through the lengths: {"updates": .., "job_steps": .., "seconds": .., "cpu_seconds": ..}
+    test LENGTH SECONDS       batches of 64, without their sampling: {"sequences": .., "seconds": .., "cpu_seconds": ..}
 
-What is compiled for a command is compiled before its time is taken, and told apart as "compile_seconds".
+What is compiled for a command is compiled before its time is taken, and told apart as "compile_seconds". "device" is what JAX computes on.
+`test` knows one member only.
 """
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -19,8 +25,6 @@ import random
 import sys
 import tempfile
 import time
-
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 PACKAGE = "randomized_positional_encodings"
 L = 2048
@@ -64,8 +68,9 @@ def add_log_kerple(positional_encodings):
 
 
 class Reference:
-    def __init__(self, task_name, encoding, batch):
+    def __init__(self, task_name, encoding, batch, members):
         import haiku as hk
+        import jax
         import jax.numpy as jnp
         import numpy as np
         import optax
@@ -75,8 +80,8 @@ class Reference:
         if encoding.startswith("log_kerple"):
             add_log_kerple(positional_encodings)
         there = ENCODINGS[encoding]
-        self.update = training._update_parameters
         self.batch = batch
+        self.members = members
         self.task = task = constants.TASK_BUILDERS[task_name]()
         network = constants.MODEL_BUILDERS["transformer_encoder"](
             output_size=task.output_size, return_all_outputs=True, num_layers=5, embedding_dim=64, dropout_prob=0.1,
@@ -90,23 +95,40 @@ class Reference:
             mask = task.accuracy_mask(target)
             return jnp.sum(mask * task.accuracy_fn(output, target)) / jnp.sum(mask)
 
-        self.loss, self.accuracy = loss, accuracy
+        self.accuracy = accuracy
         random.seed(0)
         np.random.seed(0)
         self.keys = hk.PRNGSequence(0)
         self.keys.reserve(1000)
         self.optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-4))
-        self.params = self.model.init(next(self.keys), self.sample(10, batch)["input"])
-        self.state = self.optimizer.init(self.params)
+        # Its arguments that are not arrays are static there: by name only.
+        update = functools.partial(training._update_parameters, model_apply_fn=self.model.apply, loss_fn=loss, accuracy_fn=accuracy,
+                                   optimizer=self.optimizer, is_autoregressive=False)
+
+        def of_member(params, state, key, batch):
+            return update(params=params, opt_state=state, rng_key=key, batch=batch)
+
+        first_key, first_input = next(self.keys), self.sample(10, batch)["input"]
+        if members == 1:
+            self.params = self.model.init(first_key, first_input)
+            self.state = self.optimizer.init(self.params)
+            self.update = of_member
+        else:
+            self.params = jax.jit(jax.vmap(self.model.init, in_axes=(0, None)))(jax.random.split(first_key, members), first_input)
+            self.state = jax.vmap(self.optimizer.init)(self.params)
+            self.update = jax.jit(jax.vmap(of_member, in_axes=(0, 0, None, None)))
         self.compiled = set()
 
     def sample(self, length, count):
         return self.task.sample_batch(next(self.keys), length=length, batch_size=count)
 
     def step(self, length):
-        self.params, self.state, _ = self.update(
-            params=self.params, rng_key=next(self.keys), batch=self.sample(length, self.batch), model_apply_fn=self.model.apply,
-            loss_fn=self.loss, accuracy_fn=self.accuracy, optimizer=self.optimizer, opt_state=self.state, is_autoregressive=False)
+        self.params, self.state, _ = self.update(self.params, self.state, next(self.keys), self.sample(length, self.batch))
+
+    def device(self):
+        import jax
+
+        return jax.devices()[0].device_kind
 
     def wait(self):
         import jax
@@ -126,7 +148,8 @@ class Reference:
                 self.step(length)
             self.wait()
             updates += len(lengths)
-        return {"updates": updates, "seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu, "compile_seconds": compiling}
+        return {"updates": updates, "job_steps": updates * self.members, "seconds": time.perf_counter() - began,
+                "cpu_seconds": time.process_time() - cpu, "compile_seconds": compiling}
 
     def test(self, length, seconds):
         import jax
@@ -155,14 +178,22 @@ def main():
     parser.add_argument("--encoding", choices=ENCODINGS, required=True)
     parser.add_argument("--lengths", required=True)
     parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--members", type=int, default=1)
     options = parser.parse_args()
+    os.environ["JAX_PLATFORMS"] = options.device  # JAX reads it when it is first imported, below.
     import_from(options.checkout)
-    reference = Reference(options.task, options.encoding, options.batch)
+    reference = Reference(options.task, options.encoding, options.batch, options.members)
     lengths = [int(length) for length in options.lengths.split(",")]
     for line in sys.stdin:
         command, *numbers = line.split()
-        answer = reference.train(lengths, float(numbers[0])) if command == "train" else reference.test(int(numbers[0]), float(numbers[1]))
-        print(json.dumps(answer), flush=True)
+        if command == "train":
+            answer = reference.train([int(length) for length in numbers[1:]] or lengths, float(numbers[0]))
+        elif options.members == 1:
+            answer = reference.test(int(numbers[0]), float(numbers[1]))
+        else:
+            sys.exit("test: with --members above 1 there is training only")
+        print(json.dumps({**answer, "device": reference.device()}), flush=True)
 
 
 if __name__ == "__main__":

@@ -175,10 +175,10 @@ def tables(everything):
     return "\n".join(lines)
 
 
-def page_text(page, text):
+def page_text(page, text, begin=BEGIN, end=END):
     """The page with these tables in place of those that it has."""
-    before, found, rest = page.partition(BEGIN)
-    _, ended, after = rest.partition(END)
+    before, found, rest = page.partition(begin)
+    _, ended, after = rest.partition(end)
     if not found or not ended:
-        raise SystemExit(f"--page: the page has no lines '{BEGIN}' and '{END}'; put them where the tables belong")
-    return f"{before}{BEGIN}\n\n{text}\n{END}{after}"
+        raise SystemExit(f"--page: the page has no lines '{begin}' and '{end}'; put them where the tables belong")
+    return f"{before}{begin}\n\n{text}\n{end}{after}"

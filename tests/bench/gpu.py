@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""How fast a GPU trains the algorithmic encoder, beside the reference code in JAX on the same GPU, in one run of less than 25 minutes.
+
+    docs/benchmarks/gpu.sh [--minutes N] [--reference DIR --jax DIR] [--only 'train/*'] [--resume]
+    docs/benchmarks/gpu.sh --device cpu --minutes 1                  # to see that it runs: without a GPU, without meaning
+
+What is measured, and why, is in docs/benchmarks/gpu.md, whose tables this writes. Cells are measured by their value for each minute; after
+each the figures go to the JSON file and into the page. What has no tool here, or no time left, is left out and says so.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import fnmatch
+import importlib.metadata
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+import gpu_device
+import gpu_tables
+from gpu_device import Missing
+from trainer_tables import END, page_text
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs/benchmarks/gpu.md"
+ENCODING = "log_kerple"
+TASKS = ["even_pairs", "reverse_string", "duplicate_string"]  # Short, middle and long tapes: a curve through them gives all 15 tasks.
+PACK = 9  # Of Table B.1: three learning rates, three seeds.
+TESTS = "CudaPlugin|ResidentCuda"
+
+FORMS = {
+    "cuda": dict(engines={"resident": "resident", "libtorch": "libtorch"}, packs=[1, 9, 36, 126], counts=[1, 4, 8, 14], batch=128,
+                 lengths=[*range(1, 41)], seconds=5.0, seconds_together=10.0,
+                 reference_lengths=[10, 20, 40], reference_seconds=2.0, members=[1, 9, 36],
+                 # All but one task whose tapes are another's: 14 packs of 9 fill 126 of an H200's 132 multiprocessors.
+                 mix=[task for task in gpu_tables.TASKS if task != "parity_check"]),
+    "cpu": dict(engines={"resident": "lanes", "libtorch": "libtorch"}, packs=[2], counts=[2], batch=2,
+                lengths=[1, 2], seconds=0.1, seconds_together=0.1,
+                reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2]),
+}
+
+
+def stages(form):
+    """[what, seconds that it may take, cells]: by value for each minute, since what comes last is cut off first."""
+    many = max(form["packs"])
+    small = min(form["packs"])
+    first = [f"train/resident/{task}/{pack}" for pack in dict.fromkeys([many, PACK if PACK in form["packs"] else small]) for task in TASKS]
+    single = [f"train/libtorch/{task}/{small}" for task in TASKS]
+    train = [f"train/{engine}/{task}/{pack}" for engine in form["engines"] for pack in form["packs"] for task in TASKS]
+    references = {members: [f"reference/{task}/{members}" for task in TASKS] for members in form["members"]}
+    packs = [f"packs/{how}/{count}" for count in reversed(form["counts"]) for how in ("mps", "plain")]
+    alone, *mapped = references.values()
+    return [
+        ("tests", 300, ["tests"]),
+        ("resident, one pack", 120, first),
+        ("resident, packs of different tasks", 120, ["mix/mps", "mix/plain"]),
+        ("one model at a time", 240, single + alone),
+        ("the reference under vmap", 240, mapped[0]),
+        ("resident, packs of one task", 180, packs),
+        ("other packs", 240, [name for name in train if name not in first + single]),
+        ("the reference under a larger vmap", 300, [name for names in mapped[1:] for name in names]),
+    ]
+
+
+def commit_of(folder):
+    done = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"], capture_output=True, text=True)
+    return done.stdout.strip() or "of an unknown commit"
+
+
+def device(options):
+    """What computes, and by which versions of what."""
+    facts = {"name": f"{os.cpu_count()} cores"} if options.device == "cpu" else gpu_device.facts()
+    try:
+        facts["torch"] = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        pass  # LibTorch comes from elsewhere.
+    if options.jax is not None:
+        asked = subprocess.run([options.jax / "bin/python", "-c", "import importlib.metadata as m; print(m.version('jax'), m.version('dm-haiku'))"],
+                               capture_output=True, text=True)
+        if asked.returncode != 0:
+            sys.exit(f"--jax: {options.jax} has no JAX and Haiku\n{asked.stderr[-500:]}  docs/benchmarks/gpu.md says what to install")
+        jax, haiku = asked.stdout.split()
+        facts["reference"] = f"reference {commit_of(options.reference)} with JAX {jax}, Haiku {haiku}"
+    return facts
+
+
+class Run:
+    """One run: its options, its figures so far, and what it may still take of the time."""
+
+    def __init__(self, options):
+        self.options = options
+        self.form = FORMS[options.device]
+        self.deadline = time.monotonic() + 60 * options.minutes
+        self.source = {"date": f"{datetime.date.today()}", "commit": commit_of(ROOT)}
+        self.everything = {"stand_in": options.device == "cpu", "device": device(options), "cells": {}, "left_out": {}}
+        if (options.resume or options.only) and options.json.exists():
+            self.take_over(json.loads(options.json.read_text()))
+
+    def take_over(self, before):
+        """What an earlier run on this device has measured."""
+        there, here = (everything["device"]["name"] for everything in (before, self.everything))
+        if there != here:
+            sys.exit(f"error: {self.options.json} has figures of {there}, and this is {here}\n  name another file with --json")
+        self.everything.update({name: before[name] for name in ("cells", "left_out")})
+
+    def limit(self):
+        return self.deadline - time.monotonic()
+
+    def write(self):
+        tables = gpu_tables.tables(self.everything)
+        for path, text in ((self.options.json, json.dumps(self.everything, indent=1) + "\n"),
+                           (self.options.page, page_text(self.options.page.read_text(), tables, gpu_tables.BEGIN, END))):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".new").write_text(text)
+            path.with_suffix(".new").replace(path)  # All of it or nothing, whenever the run is cut off.
+
+
+def ended(process):
+    """Ends what was started as a session of its own, with all that it started, if it still runs."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def finished(command, environment, limit_s):
+    """(exit code or None when it was cut off, standard output, standard error, when it ended)."""
+    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment, start_new_session=True)
+    try:
+        out, error = process.communicate(timeout=max(limit_s, 0))
+        return process.returncode, out, error, time.monotonic()
+    except subprocess.TimeoutExpired:
+        raise Missing(f"cut off after {limit_s:.0f} s") from None
+    finally:
+        ended(process)
+
+
+def last_words(text):
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    refusal = next((line for line in lines if line.startswith("error:")), None)
+    return (refusal or " ".join(lines[-2:]))[:300]
+
+
+def worker(run):
+    path = run.options.bin / "longreach-worker"
+    if not path.exists():
+        raise Missing(f"there is no {path}; 'make build' builds it")
+    return path
+
+
+def bench(run, engine, task, pack, seconds, threads, environment):
+    """The figures of `longreach-worker bench`, and when it ended."""
+    command = [worker(run), "bench", "--device", run.options.device, "--engine", run.form["engines"][engine], "--task", task,
+               "--encoding", ENCODING, "--pack", pack, "--batch", run.form["batch"], "--lengths", ",".join(map(str, run.form["lengths"])),
+               "--seconds", seconds, "--threads", threads, "--output", "json"]
+    code, out, error, at = finished(command, environment, run.limit())
+    if code != 0:
+        raise Missing(last_words(error) or f"longreach-worker ended with {code}")
+    return json.loads(out), at
+
+
+def measure_tests(run):
+    """Those that compare what the GPU computes with what the CPU does. Wrong figures need no measuring."""
+    if run.options.build is None or not (run.options.build / "CTestTestfile.cmake").exists() or shutil.which("ctest") is None:
+        raise Missing("there is no build folder with tests, or no ctest")
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "tests.xml"
+        finished(["ctest", "--test-dir", run.options.build, "-R", TESTS, "--parallel", os.cpu_count(), "--output-junit", report],
+                 gpu_device.environment(), run.limit())
+        cases = xml.etree.ElementTree.parse(report).getroot().findall("testcase") if report.exists() else []
+    if not cases:
+        raise Missing("this build has no tests of the GPU")
+    by_status = {"run": [], "fail": [], "notrun": [], "disabled": []}
+    for case in cases:
+        by_status.setdefault(case.get("status"), []).append(case.get("name"))
+    return {"passed": len(by_status["run"]), "failed": by_status["fail"], "skipped": by_status["notrun"] + by_status["disabled"]}
+
+
+def measure_train(run, engine, task, pack):
+    figures, _ = bench(run, engine, task, pack, run.form["seconds"], 0, gpu_device.environment())
+    return {**figures, "lengths": run.form["lengths"]}
+
+
+def together(run, how, tasks):
+    """A pack of each of these tasks in a process of its own, all at once: their rates, and how far apart they ended."""
+    if how == "mps" and run.options.device == "cpu":
+        raise Missing("MPS is for GPUs")
+    seconds = run.form["seconds_together"]
+    with gpu_device.Mps() if how == "mps" else gpu_device.NoMps() as shared:
+        with concurrent.futures.ThreadPoolExecutor(len(tasks)) as pool:
+            threads = max(1, os.cpu_count() // len(tasks))
+            pack = PACK if PACK in run.form["packs"] else max(run.form["packs"])
+            begun = [pool.submit(bench, run, "resident", task, pack, seconds, threads, shared.environment) for task in tasks]
+            results = [future.result() for future in begun]
+        if not shared.served():
+            raise Missing("the programs did not find MPS, and computed one at a time")
+    ends = [at for _, at in results]
+    return {"pack": pack, "seconds": seconds, "spread_s": max(ends) - min(ends), "engine": results[0][0]["engine"], "lengths": run.form["lengths"],
+            "rates": [figures["job_steps_per_second"] for figures, _ in results]}
+
+
+def measure_mix(run, how):
+    figures = together(run, how, run.form["mix"])
+    return {**figures, "tasks": dict(zip(run.form["mix"], figures["rates"]))}
+
+
+def measure_packs(run, how, count):
+    return {**together(run, how, [TASKS[1]] * int(count)), "task": TASKS[1]}
+
+
+class Reference:
+    """reference_steps.py in a process of its own, for as long as the block."""
+
+    def __init__(self, run, task, members):
+        if run.options.jax is None:
+            raise Missing("neither --reference nor --jax were given")
+        self.run = run
+        lengths = ",".join(map(str, run.form["reference_lengths"]))
+        command = [run.options.jax / "bin/python", "-W", "ignore", "-B", HERE / "reference_steps.py", "--checkout", run.options.reference,
+                   "--device", run.options.device, "--task", task, "--encoding", ENCODING, "--lengths", lengths, "--batch", run.form["batch"],
+                   "--members", members]
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                        env=gpu_device.environment(), start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        ended(self.process)
+        self.errors.close()
+
+    def ask(self, command):
+        limit_s = max(self.run.limit(), 0)
+        try:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+            if not select.select([self.process.stdout], [], [], limit_s)[0]:
+                raise Missing(f"cut off: no answer to '{command}' in {limit_s:.0f} s")
+            return json.loads(self.process.stdout.readline())
+        except (BrokenPipeError, json.JSONDecodeError):
+            self.process.wait()
+            self.errors.seek(0)
+            raise Missing(f"the reference ended with {self.process.returncode}: {last_words(self.errors.read())}") from None
+
+
+def measure_reference(run, task, members):
+    figures = {"lengths": {}}
+    with Reference(run, task, members) as there:
+        for length in run.form["reference_lengths"]:
+            answer = there.ask(f"train {run.form['reference_seconds']} {length}")
+            figures["device"] = answer["device"]
+            figures["lengths"][str(length)] = {"job_steps_per_second": answer["job_steps"] / answer["seconds"],
+                                               "cpu_ms_per_update": 1e3 * answer["cpu_seconds"] / answer["updates"],
+                                               "compile_seconds": answer["compile_seconds"]}
+    return figures
+
+
+CELLS = {"tests": measure_tests, "train": measure_train, "mix": measure_mix, "packs": measure_packs, "reference": measure_reference}
+
+
+def say(text):
+    print(f"{datetime.datetime.now():%H:%M:%S} {text}", file=sys.stderr, flush=True)
+
+
+def measure(run, name, monitor):
+    part, *rest = name.split("/")
+    began = time.monotonic()
+    try:
+        # What would be cut off in the middle is not begun.
+        if run.limit() < run.form["seconds_together" if part in ("mix", "packs") else "seconds"]:
+            raise Missing("no time was left")
+        figures = CELLS[part](run, *rest)
+    except Missing as why:
+        say(f"{name} is left out: {why}")
+        run.everything["left_out"][name] = str(why)
+    else:
+        run.everything["left_out"].pop(name, None)
+        run.everything["cells"][name] = {**figures, **monitor.since(began), **run.source}
+    run.write()
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--device", choices=FORMS, default="cuda", help="cpu: in a GPU's place, to see that everything runs")
+    parser.add_argument("--minutes", type=float, default=24, help="what the whole run may take (default: 24)")
+    parser.add_argument("--reference", type=pathlib.Path, help="a checkout of google-deepmind/randomized_positional_encodings")
+    parser.add_argument("--jax", type=pathlib.Path, help="a virtual environment with JAX for this GPU, and Haiku")
+    parser.add_argument("--build", type=pathlib.Path, help="the build folder (default: build/cuda or build/release, where there is one)")
+    parser.add_argument("--json", type=pathlib.Path, help="where the figures go (default: build/bench/gpu.json; on a CPU a temporary folder)")
+    parser.add_argument("--page", type=pathlib.Path, help="the page whose tables are written anew (default: docs/benchmarks/gpu.md; on a CPU a copy)")
+    parser.add_argument("--only", help="patterns of cells, by commas: 'train/*,mix/mps'; other cells of the JSON file are kept")
+    parser.add_argument("--resume", action="store_true", help="keep what the JSON file holds, measure what it lacks")
+    parser.add_argument("--list", action="store_true", help="name all cells and end")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(f"{name}  ({what})" for what, _, names in stages(FORMS[options.device]) for name in names))
+        sys.exit(0)
+    options.patterns = options.only.split(",") if options.only else ["*"]
+    names = [name for _, _, names in stages(FORMS[options.device]) for name in names]
+    if not any(fnmatch.filter(names, pattern) for pattern in options.patterns):
+        parser.error(f"--only: no cell is like '{options.only}'; --list names them")
+    if (options.reference is None) != (options.jax is None):
+        parser.error("--reference and --jax go together")
+    if options.reference is not None and not (options.reference / "experiments/training.py").exists():
+        parser.error(f"--reference: there is no {options.reference / 'experiments/training.py'}")
+    if options.jax is not None and not (options.jax / "bin/python").exists():
+        parser.error(f"--jax: there is no {options.jax / 'bin/python'}; make it with 'python3 -m venv {options.jax}'")
+    if options.build is None:
+        options.build = next((ROOT / "build" / name for name in ("cuda", "release") if (ROOT / "build" / name).exists()), None)
+    options.bin = pathlib.Path(os.environ.get("LONGREACH_BIN", (options.build or ROOT / "build/release") / "bin"))
+    options.json, options.page = places(options)
+    return options
+
+
+def places(options):
+    """Where figures and page go: those of a CPU never among the repository's."""
+    if options.device == "cuda":
+        return options.json or ROOT / "build/bench/gpu.json", options.page or PAGE
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="longreach-gpu-")) if options.json is None or options.page is None else None
+    if options.page is None:
+        shutil.copy(PAGE, folder / PAGE.name)
+    return options.json or folder / "gpu.json", options.page or folder / PAGE.name
+
+
+def main():
+    options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM; what was measured until then is written"))  # So that blocks end.
+    try:
+        run = Run(options)
+    except Missing as why:
+        sys.exit(f"error: no GPU answers: {why}\n  'docs/benchmarks/gpu.sh --device cpu' shows without one what would be done")
+    whole, cells = run.deadline, run.everything["cells"]
+    with gpu_device.Monitor(watching=options.device == "cuda") as monitor:
+        for what, budget_s, names in stages(run.form):
+            names = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in options.patterns)
+                     and not (options.resume and name in cells)]
+            run.deadline = min(whole, time.monotonic() + budget_s)
+            if names:
+                say(f"{what}: {len(names)} cells, {max(run.limit(), 0):.0f} s at most")
+            for name in names:
+                measure(run, name, monitor)
+            if "tests" in names and cells.get("tests", {}).get("failed"):
+                failed = ", ".join(cells["tests"]["failed"])
+                sys.exit(f"error: tests on the GPU failed: {failed}\n  what it computes is wrong, so nothing was measured")
+    print(gpu_tables.tables(run.everything))
+    say(f"figures: {options.json}, page: {options.page}")
+
+
+if __name__ == "__main__":
+    main()

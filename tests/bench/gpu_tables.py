@@ -1,0 +1,254 @@
+"""The tables of the GPU's benchmark, from the figures of gpu.py, and what those figures mean for all 945 jobs of Table B.1."""
+import heapq
+import pathlib
+import re
+
+from trainer_tables import column, figure, grid, table
+
+BEGIN = "<!-- Tables of tests/bench/gpu.py, which writes them anew: -->"
+JOBS, UPDATES = 945, 2_000_000
+LENGTHS = range(1, 41)
+HOURS, HOURS_FIRST = 24, 72
+OVER_SINGLE, OVER_MAPPED = 15, 3
+# Of `longreach-worker bench`: this part of --seconds trains, the rest finds the GEMM peak and tests.
+TRAINING_SHARE = 0.7
+
+OUTPUTS = {"kSingle": lambda n: 1, "kInput": lambda n: n, "kInputPlusOne": lambda n: n + 1, "kTwiceInput": lambda n: 2 * n,
+           "kHalfRoundedUp": lambda n: (n + 1) // 2}
+CATALOG = pathlib.Path(__file__).resolve().parents[2] / "proto/catalog/tasks.def"
+# Name -> how long its output is.
+TASKS = dict(re.findall(r"^X\((\w+), .*?, (k\w+), [\d.]+, (?:true|false), \d+\)", CATALOG.read_text(), re.MULTILINE))
+
+
+def tape(task, length):
+    """Input and output tokens, T."""
+    if task == "modular_arithmetic":
+        length -= (length + 1) % 2  # Its expressions have odd lengths.
+    return length + OUTPUTS[TASKS[task]](length)
+
+
+def mean_tape(task, lengths):
+    """Means of T and of T^2 over the lengths."""
+    tapes = [tape(task, length) for length in lengths]
+    return sum(tapes) / len(tapes), sum(t * t for t in tapes) / len(tapes)
+
+
+def mean_of_tasks():
+    means = [mean_tape(task, LENGTHS) for task in TASKS]
+    return tuple(sum(column) / len(means) for column in zip(*means))
+
+
+def solved(rows, values):
+    """x of A x = b, by elimination with the largest pivot; None where there is none or many."""
+    rows = [[*row, value] for row, value in zip(rows, values)]
+    for i in range(len(rows)):
+        pivot = max(range(i, len(rows)), key=lambda r: abs(rows[r][i]))
+        if abs(rows[pivot][i]) < 1e-12:
+            return None
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for r in range(len(rows)):
+            if r != i:
+                factor = rows[r][i] / rows[i][i]
+                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[i])]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
+def seconds_in_mix(points):
+    """Seconds of an update in the mean over the 15 tasks, from points (mean T, mean T^2, seconds): by a + b T + c T^2 through them, or nearest
+    to them in relative squares where they are more than three. None where fewer than three tapes are known, or the curve is none of times.
+    """
+    if len({point[0] for point in points}) < 3:
+        return None
+    rows = [(1 / s, t / 32 / s, t2 / 1024 / s) for t, t2, s in points]  # Numbers of one size, which elimination likes.
+    curve = solved([[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)], [sum(row[i] for row in rows) for i in range(3)])
+    if curve is None:
+        return None
+    t, t2 = mean_of_tasks()
+    seconds = curve[0] + curve[1] * t / 32 + curve[2] * t2 / 1024
+    return seconds if seconds > 0 else None
+
+
+def hours(rate):
+    return JOBS * UPDATES / rate / 3600
+
+
+def makespan(durations, slots):
+    """When the last of these ends, the longest begun first, so many at a time."""
+    free = [0.0] * slots
+    for duration in sorted(durations, reverse=True):
+        heapq.heapreplace(free, free[0] + duration)
+    return max(free)
+
+
+def at_least(figures, rate):
+    """Of processes that were not quite at once: what all of them did, over the time in which any of them trained."""
+    window = TRAINING_SHARE * figures["seconds"]
+    return rate * window / (window + figures["spread_s"])
+
+
+def mixed_seconds(figures):
+    """Seconds of an update for each of the 15 tasks, from packs of them side by side. A task that was left out takes the time of one whose
+    tapes are the same; None where there is no such."""
+    seconds = {task: figures["pack"] / rate for task, rate in figures["tasks"].items()}
+    for task in TASKS:
+        alike = [other for other in figures["tasks"] if mean_tape(other, LENGTHS) == mean_tape(task, LENGTHS)]
+        if task not in seconds:
+            if not alike:
+                return None
+            seconds[task] = seconds[alike[0]]
+    return [seconds[task] for task in TASKS]
+
+
+def of_part(cells, part):
+    """{(rest of the name): figures}."""
+    return {tuple(name.split("/")[1:]): figures for name, figures in cells.items() if name.startswith(part + "/")}
+
+
+SHARED = {"mps": "with MPS", "plain": "without MPS"}
+
+
+def configurations(cells):
+    """[label, role, job-steps/s in the mix, hours]: role is ours, single (one model at a time) or mapped (jax.vmap)."""
+    found = []
+
+    def add(label, role, members, points):
+        seconds = seconds_in_mix(points)
+        if seconds is not None:
+            found.append([label, role, members / seconds, hours(members / seconds)])
+
+    ours = of_part(cells, "train")
+    for engine, pack in dict.fromkeys((engine, pack) for engine, _, pack in ours):
+        points = [(*mean_tape(task, figures["lengths"]), int(pack) / figures["job_steps_per_second"])
+                  for (other, task, jobs), figures in ours.items() if (other, jobs) == (engine, pack)]
+        single = engine == "libtorch" and pack == "1"
+        add(f"{engine}, one pack of {pack}" + (": LibTorch one operation at a time, as PyTorch's eager mode" if single else ""),
+            "single" if single else "ours", int(pack), points)
+    for (how,), figures in of_part(cells, "mix").items():
+        seconds = mixed_seconds(figures)
+        if seconds is not None:
+            slots, pack = len(figures["tasks"]), figures["pack"]
+            rate = at_least(figures, slots * pack * len(seconds) / sum(seconds))
+            # Every task has as many jobs as another; the packs that are left at the end do not fill the GPU.
+            each = JOBS // len(TASKS) // pack
+            found.append([f"resident, {slots} packs of {pack} at once, {SHARED[how]}", "ours", rate,
+                          max(hours(rate), makespan([UPDATES * s for s in seconds for _ in range(each)], slots) / 3600)])
+    there = of_part(cells, "reference")
+    for members in dict.fromkeys(members for _, members in there):
+        points = [(t, t * t, int(members) / at["job_steps_per_second"]) for (task, jobs), figures in there.items() if jobs == members
+                  for length, at in figures["lengths"].items() for t in [tape(task, int(length))]]
+        label, role = ("one model", "single") if members == "1" else (f"under jax.vmap, {members} models", "mapped")
+        add(f"JAX reference, {label}", role, int(members), points)
+    return found
+
+
+def best(found, role):
+    return max((row for row in found if row[1] == role), key=lambda row: row[2], default=None)
+
+
+def aims(found):
+    """What, aim, measured, reached; of what was measured."""
+    rows = []
+    ours = best(found, "ours")
+    if ours is not None:
+        for aim, what in ((HOURS, ""), (HOURS_FIRST, ", first milestone")):
+            rows.append([f"hours for {JOBS} jobs of {UPDATES:,} updates{what}", f"{aim}", figure(ours[3]), "yes" if ours[3] <= aim else "no"])
+        for role, aim, what in (("single", OVER_SINGLE, "the best with one model at a time"), ("mapped", OVER_MAPPED, "the best under jax.vmap")):
+            other = best(found, role)
+            if other is not None:
+                ratio = ours[2] / other[2]
+                rows.append([f"job-steps/s over {what}", f"{aim} x", f"{ratio:.1f} x", "yes" if ratio >= aim else "no"])
+    return rows
+
+
+def projection_tables(cells):
+    found = configurations(cells)
+    if not found:
+        return []
+    return table(f"**All {JOBS} jobs of Table B.1**, projected from the 15 tasks' mean of the figures below.", ["design", "job-steps/s", "hours"],
+                 [[label, figure(rate), figure(took)] for label, _, rate, took in sorted(found, key=lambda row: -row[2])])
+
+
+def load_of(figures):
+    if "sm_mhz" not in figures:
+        return ""
+    return f"{figures['sm_mhz']:.0f}" + (f", {figures['watts']:.0f} W" if "watts" in figures else "")
+
+
+def train_tables(cells):
+    return table("**One process, one pack**, lengths in turn. GFLOP are nominal, of the matrix products; the GEMM peak is LibTorch's largest "
+                 "float32 product in the same process.",
+                 ["engine", "task", "jobs", "job-steps/s", "GFLOP/s", "GEMM peak", "of the peak", "SM MHz"],
+                 [[figures["engine"], task, pack, figure(figures["job_steps_per_second"]), figure(figures["gflops"]),
+                   figure(figures["gemm_peak_gflops"]), f"{100 * figures['ratio']:.0f} %", load_of(figures)]
+                  for (_, task, pack), figures in cells.items()])
+
+
+def packs_tables(cells):
+    return table("**Several processes at once**, a pack each, all of one task. At least: what all did over the time in which any trained.",
+                 ["packs", "jobs in each", "task", "", "job-steps/s", "at least", "one pack's mean", "SM MHz"],
+                 [[count, str(figures["pack"]), figures["task"], SHARED[how], figure(rate), figure(at_least(figures, rate)),
+                   figure(rate / len(figures["rates"])), load_of(figures)]
+                  for (how, count), figures in cells.items() for rate in [sum(figures["rates"])]])
+
+
+def mix_tables(cells):
+    first = next(iter(cells.values()))
+    return table(f"**Tasks side by side**: packs of {first['pack']}, each of another task, in a process of its own. Updates a second of each.",
+                 ["task", *(SHARED[how] for (how,) in cells)],
+                 [[task, *(figure(figures["tasks"][task] / figures["pack"]) if task in figures["tasks"] else "" for figures in cells.values())]
+                  for task in first["tasks"]])
+
+
+def reference_tables(cells):
+    return table("**The JAX reference**, its own update and sampler; with more than one model under `jax.vmap`, all on one batch.",
+                 ["task", "models", "length", "updates/s", "job-steps/s", "s of compiling"],
+                 [[task, members, length, figure(at["job_steps_per_second"] / int(members)), figure(at["job_steps_per_second"]),
+                   f"{at['compile_seconds']:.1f}"]
+                  for (task, members), figures in cells.items() for length, at in figures["lengths"].items()])
+
+
+def device_line(facts):
+    words = [facts["name"]]
+    for name, shown in (("multiprocessors", "{:.0f} multiprocessors"), ("memory_mib", "{} MiB"), ("sm_mhz_limit", "at most {} MHz"),
+                        ("watts_limit", "at most {} W"), ("driver", "driver {}"), ("compute_mode", "compute mode {}"), ("mig", "MIG {}"),
+                        ("torch", "torch {}"), ("reference", "{}")):
+        if facts.get(name) is not None:
+            words.append(shown.format(facts[name]))
+    return ", ".join(words) + "."
+
+
+def tests_line(tests):
+    words = [f"{tests['passed']} passed"] + [f"{len(tests[what])} {what}: {', '.join(tests[what])}" for what in ("failed", "skipped") if tests[what]]
+    return f"Tests on the GPU: {'; '.join(words)}." + (" Nothing was measured." if tests["failed"] else "")
+
+
+def left_out_lines(left_out):
+    by_reason = {}
+    for name, why in left_out.items():
+        by_reason.setdefault(why, []).append(f"`{name}`")
+    return ["**Not measured**", ""] + [f"- {', '.join(names)}: {why}" for why, names in by_reason.items()] + [""] if left_out else []
+
+
+TABLES = {"train": train_tables, "packs": packs_tables, "mix": mix_tables, "reference": reference_tables}
+
+
+def tables(everything):
+    cells = everything["cells"]
+    lines = [device_line(everything["device"])]
+    if cells:
+        dates, commits = (", ".join(column(figures[name] for figures in cells.values())) for name in ("date", "commit"))
+        lines[-1] += f" Measured on {dates}, build {commits}."
+    if everything["stand_in"]:
+        lines = ["**On a CPU in a GPU's place, to see that everything runs: the figures mean nothing.**", "", *lines]
+    if "tests" in cells:
+        lines[-1] += " " + tests_line(cells["tests"])
+    lines.append("")
+    rows = [] if everything["stand_in"] else aims(configurations(cells))
+    if rows:
+        grid(lines, ["what", "aim", "measured", "reached"], rows)
+    lines += projection_tables(cells)
+    for part, make in TABLES.items():
+        found = of_part(cells, part)
+        if found:
+            lines += make(found)
+    return "\n".join(lines + left_out_lines(everything["left_out"]))

@@ -1,0 +1,213 @@
+"""The GPU's benchmark as a command: on a CPU in a GPU's place, and on made-up tools where a GPU would be."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from gpu import FORMS, stages
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ALL = [name for _, _, names in stages(FORMS["cuda"]) for name in names]
+# Far above what anything here takes on a busy machine.
+PATIENCE_S = 600
+
+# 1,000 updates a second of any pack; LibTorch 100, and no memory for 126 members.
+WORKER = """#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in --pack) pack=$2 ;; --engine) engine=$2 ;; --device) device=$2 ;; esac
+  shift
+done
+[ "$device" = cuda ] || exit 3
+rate=$((pack * 1000))
+[ $engine = resident ] || rate=$((pack * 100))
+if [ $engine$pack = libtorch126 ]; then echo "error: CUDA out of memory" >&2; exit 1; fi
+if [ -n "$CUDA_MPS_LOG_DIRECTORY" ] && [ -z "$BLIND" ]; then echo served >"$CUDA_MPS_LOG_DIRECTORY/server.log"; fi
+echo '{"engine": "'$engine'", "job_steps_per_second": '$rate', "gflops": 1.0, "gemm_peak_gflops": 4.0, "ratio": 0.25}'
+"""
+NVIDIA_SMI = """#!/bin/sh
+[ -z "$BROKEN" ] || exit 9
+for word; do case $word in --query-gpu=*) fields=${word#*=} ;; esac; done
+case $fields in
+  name) echo "${NAME:-A GPU}" ;;
+  memory.total) echo 143771 ;;
+  compute_mode) echo Default ;;
+  mig.mode.current) echo "[N/A]" ;;
+  clocks.sm,*) echo "1755, 650.5, 60, 97, 20000" ;;
+  *) echo "Field is not a valid field to query."; exit 2 ;;
+esac
+"""
+MPS = """#!/bin/sh
+[ "$1" = -d ] && word=start || read word
+[ $word = get_server_list ] || echo "$word $CUDA_MPS_PIPE_DIRECTORY" >>"$CALLS"
+"""
+# 200 updates a second of any number of models.
+JAX = """#!/bin/sh
+if [ "$1" = -c ]; then echo 0.10.2 0.0.17; exit; fi
+while [ $# -gt 0 ]; do
+  case $1 in --members) members=$2 ;; esac
+  shift
+done
+while read what seconds length; do
+  echo '{"updates": 100, "job_steps": '$((100 * members))', "seconds": 0.5, "cpu_seconds": 0.1, "compile_seconds": 7.0, "device": "a GPU"}'
+done
+"""
+
+
+class Place:
+    """A folder with a page, a build and tools of a machine with a GPU, as far as the benchmark sees them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.json, self.page, self.calls = folder / "gpu.json", folder / "gpu.md", folder / "calls"
+        shutil.copy(ROOT / "docs/benchmarks/gpu.md", self.page)
+        tools = {"bin/longreach-worker": WORKER, "bin/nvidia-smi": NVIDIA_SMI, "bin/nvidia-cuda-mps-control": MPS, "jax/bin/python": JAX}
+        for name, text in tools.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+        (folder / "reference/experiments").mkdir(parents=True)
+        (folder / "reference/experiments/training.py").touch()
+        self.tests("true")
+
+    def tests(self, command):
+        """Makes the build's tests of a GPU end as this command does. One is left out, and one is of something else."""
+        build = self.folder / "build"
+        build.mkdir(exist_ok=True)
+        (build / "CTestTestfile.cmake").write_text(f"""
+add_test(CudaPluginTest.Loads {command})
+add_test(ResidentCudaTest.Computes sh -c "echo nothing to see")
+set_tests_properties(ResidentCudaTest.Computes PROPERTIES SKIP_REGULAR_EXPRESSION "nothing")
+add_test(LeaseTest.Ends false)
+""")
+
+    def run(self, *arguments, **environment):
+        command = ["docs/benchmarks/gpu.sh", "--json", self.json, "--page", self.page, "--build", self.folder / "build", *arguments]
+        tools = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "LONGREACH_BIN": self.folder / "bin", "CALLS": self.calls}
+        there = {"CUDA_VISIBLE_DEVICES": "0", **tools, **environment}
+        return subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S,
+                              env={**os.environ, **{name: str(value) for name, value in there.items()}})
+
+    def run_beside_jax(self, *arguments, **environment):
+        return self.run("--reference", self.folder / "reference", "--jax", self.folder / "jax", *arguments, **environment)
+
+    def figures(self):
+        return json.loads(self.json.read_text())
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def test_runs_without_a_gpu_and_says_that_its_figures_mean_nothing(tmp_path):
+    place = Place(tmp_path)
+
+    done = place.run("--device", "cpu", "--minutes", "9", LONGREACH_BIN=os.environ.get("LONGREACH_BIN", ROOT / "build/release/bin"))
+
+    assert done.returncode == 0, done.stderr
+    expected = {"tests", "train/resident/even_pairs/2", "train/libtorch/duplicate_string/2", "mix/plain", "packs/plain/2"}
+    assert expected <= set(place.figures()["cells"]), done.stderr
+    page = place.page.read_text()
+    assert "the figures mean nothing" in page and "Not measured on a GPU" not in page and "| lanes" in page
+    assert "`mix/mps`, `packs/mps/2`: MPS is for GPUs" in page
+    assert "`reference/even_pairs/1`" in page and "neither --reference nor --jax were given" in page
+    committed = (ROOT / "docs/benchmarks/gpu.md").read_text()
+    assert page.split("## Measured")[0] == committed.split("## Measured")[0] and page.split("## What")[1] == committed.split("## What")[1]
+
+
+def test_measures_every_cell_that_the_gpu_has_memory_for(place):
+    done = place.run_beside_jax()
+
+    assert done.returncode == 0, done.stderr
+    figures = place.figures()
+    too_large = {name for name in ALL if name.startswith("train/libtorch/") and name.endswith("/126")}
+    assert set(figures["cells"]) == set(ALL) - too_large
+    assert figures["left_out"] == {name: "error: CUDA out of memory" for name in too_large}
+    assert figures["cells"]["tests"] == {"passed": 1, "failed": [], "skipped": ["ResidentCudaTest.Computes"], **figures["cells"]["tests"]}
+    assert figures["device"]["name"] == "A GPU" and figures["device"]["mig"] is None and "0.10.2" in figures["device"]["reference"]
+    page = place.page.read_text()
+    assert "| hours for 945 jobs of 2,000,000 updates | 24 | 4.17 | yes |" in page  # 126,000 job-steps a second.
+    assert "| job-steps/s over the best with one model at a time | 15 x | 630.0 x | yes |" in page  # The reference's 200, not LibTorch's 100.
+    assert "| job-steps/s over the best under jax.vmap | 3 x | 17.5 x | yes |" in page  # 36 models 200 times a second.
+
+
+def test_mps_is_started_and_ended_for_each_cell_that_needs_it(place):
+    done = place.run("--only", "mix/*,packs/*/1")
+
+    assert done.returncode == 0, done.stderr
+    assert set(place.figures()["cells"]) == {"mix/mps", "mix/plain", "packs/mps/1", "packs/plain/1"}
+    calls = [line.split() for line in place.calls.read_text().splitlines()]
+    assert [what for what, _ in calls] == ["start", "quit", "start", "quit"]
+    assert calls[0][1] == calls[1][1] != calls[2][1] and not pathlib.Path(calls[0][1]).exists()
+
+
+def test_programs_that_do_not_find_mps_are_not_counted_as_if_they_had(place):
+    place.run("--only", "packs/*/1", BLIND=1)
+
+    assert set(place.figures()["cells"]) == {"packs/plain/1"}
+    assert place.figures()["left_out"] == {"packs/mps/1": "the programs did not find MPS, and computed one at a time"}
+
+    place.run("--only", "packs/*/1", "--resume")
+
+    assert set(place.figures()["cells"]) == {"packs/mps/1", "packs/plain/1"} and place.figures()["left_out"] == {}
+
+
+def test_wrong_results_are_not_timed(place):
+    place.tests("false")
+
+    done = place.run_beside_jax()
+
+    assert done.returncode == 1 and "CudaPluginTest.Loads" in done.stderr
+    assert set(place.figures()["cells"]) == {"tests"}
+    assert "1 failed: CudaPluginTest.Loads" in place.page.read_text() and "Nothing was measured." in place.page.read_text()
+
+
+def test_a_run_is_gone_on_with_on_the_same_device_only(place):
+    place.run("--only", "train/resident/*/126")
+    before = place.figures()["cells"]
+    assert len(before) == 3
+
+    other = place.run("--resume", NAME="Another GPU")
+    assert other.returncode == 1 and "has figures of A GPU, and this is Another GPU" in other.stderr
+    assert place.figures()["cells"] == before
+
+    done = place.run("--resume", "--only", "train/resident/*")
+    assert done.returncode == 0, done.stderr
+    assert len(place.figures()["cells"]) == 12 and "resident, one pack: 3 cells" in done.stderr  # Of six.
+    assert all(place.figures()["cells"][name] == figures for name, figures in before.items())
+
+
+def test_a_cell_that_nobody_knows_is_refused(place):
+    done = place.run("--only", "train/resident/*/10")
+
+    assert done.returncode == 2 and "--only: no cell is like 'train/resident/*/10'; --list names them" in done.stderr
+    assert not place.json.exists()
+
+
+def test_without_time_nothing_is_begun(place):
+    done = place.run_beside_jax("--minutes", "0")
+
+    assert done.returncode == 0, done.stderr
+    assert place.figures()["cells"] == {} and set(place.figures()["left_out"].values()) == {"no time was left"}
+
+
+def test_a_reference_that_breaks_costs_its_own_cells(place):
+    (place.folder / "jax/bin/python").write_text(JAX.replace("while read", "echo 'RuntimeError: no such backend' >&2; exit 1; while read"))
+
+    done = place.run_beside_jax("--only", "reference/*/1,train/libtorch/even_pairs/1")
+
+    assert done.returncode == 0, done.stderr
+    assert set(place.figures()["cells"]) == {"train/libtorch/even_pairs/1"}
+    assert "the reference ended with 1: RuntimeError: no such backend" in place.page.read_text()
+
+
+def test_without_a_gpu_the_page_stays_as_it_is(place):
+    before = place.page.read_text()
+
+    done = place.run(BROKEN=1, CUDA_VISIBLE_DEVICES="")
+
+    assert done.returncode == 1 and "error: no GPU answers" in done.stderr
+    assert place.page.read_text() == before and not place.json.exists()

@@ -1,0 +1,147 @@
+"""What the GPU's benchmark makes of its figures."""
+import pytest
+
+from gpu_tables import (LENGTHS, TASKS, UPDATES, aims, at_least, configurations, hours, makespan, mean_of_tasks, mean_tape, seconds_in_mix,
+                        tables, tape)
+
+THREE = ["even_pairs", "reverse_string", "duplicate_string"]
+
+
+def curve(t, t2):
+    return 1e-4 + 2e-5 * t + 3e-7 * t2
+
+
+IN_MIX = curve(32.7, 1589.2667)
+
+
+def train(pack, seconds=curve):
+    """Cells of an engine whose updates take what the curve says."""
+    return {task: {"engine": "resident-bf16", "lengths": list(LENGTHS), "job_steps_per_second": pack / seconds(*mean_tape(task, LENGTHS)),
+                   "gflops": 1.0, "gemm_peak_gflops": 2.0, "ratio": 0.5, "sm_mhz": 1755.0, "watts": 650.0} for task in THREE}
+
+
+def reference(members, factor):
+    return {task: {"lengths": {str(n): {"job_steps_per_second": members / (factor * curve(tape(task, n), tape(task, n) ** 2)), "compile_seconds": 8.0}
+                               for n in (10, 20, 40)}} for task in THREE}
+
+
+def mix(pack=9, spread_s=0.0, seconds=curve, but=("parity_check",)):
+    return {"pack": pack, "seconds": 10.0, "spread_s": spread_s, "engine": "resident-bf16",
+            "tasks": {task: pack / seconds(*mean_tape(task, LENGTHS)) for task in TASKS if task not in but}}
+
+
+def named(part, by_task):
+    return {part.replace("*", task): figures for task, figures in by_task.items()}
+
+
+def everything(cells, **more):
+    cells = {name: {**figures, "date": "2026-11-22", "commit": "abc"} for name, figures in cells.items()}
+    return {"stand_in": False, "device": {"name": "A GPU", "multiprocessors": 132}, "cells": cells, "left_out": {}, **more}
+
+
+def test_tapes_are_those_of_the_fifteen_tasks():
+    assert len(TASKS) == 15
+    assert [tape(task, 7) for task in ("even_pairs", "reverse_string", "binary_addition", "compute_sqrt", "duplicate_string")] == [8, 14, 15, 11, 21]
+    assert [tape("modular_arithmetic", n) for n in (7, 8)] == [8, 8]
+    assert mean_of_tasks() == pytest.approx((32.7, 1589.27), abs=0.01)
+
+
+def test_the_curve_through_three_tasks_gives_the_mean_of_all():
+    points = [(*mean_tape(task, LENGTHS), curve(*mean_tape(task, LENGTHS))) for task in THREE]
+    mean = sum(curve(*mean_tape(task, LENGTHS)) for task in TASKS) / len(TASKS)
+
+    assert seconds_in_mix(points) == pytest.approx(mean)
+    assert seconds_in_mix([(t, t * t, curve(t, t * t)) for t in (11, 20, 21, 40, 41, 80, 120)]) == pytest.approx(mean)
+
+
+def test_two_tapes_make_no_curve():
+    assert seconds_in_mix([(11, 121, 1e-3), (21, 441, 1e-3), (21, 441, 2e-3)]) is None
+
+
+def test_noise_that_makes_a_curve_of_negative_times_makes_no_projection():
+    assert seconds_in_mix([(2, 4, 1.0), (3, 9, 0.1), (4, 16, 1.0)]) is not None
+    assert seconds_in_mix([(100, 1e4, 1.0), (110, 1.21e4, 5.0), (120, 1.44e4, 9.0)]) is None
+
+
+def test_hours_of_all_jobs():
+    assert hours(21_875) == pytest.approx(24)
+
+
+def test_the_longest_are_begun_first():
+    assert makespan([1, 2, 3, 3, 3], 2) == 6
+    assert makespan([5, 1], 4) == 5
+
+
+def test_processes_that_were_not_quite_at_once_count_for_less():
+    assert at_least({"seconds": 10.0, "spread_s": 0.0}, 100.0) == 100
+    assert at_least({"seconds": 10.0, "spread_s": 7.0}, 100.0) == 50
+    assert configurations({"mix/mps": mix(spread_s=7.0)})[0][2] == pytest.approx(configurations({"mix/mps": mix()})[0][2] / 2)
+
+
+def test_a_task_that_was_left_out_takes_the_time_of_one_with_its_tapes():
+    (_, role, rate, took), = configurations({"mix/mps": mix()})
+
+    assert role == "ours"
+    assert rate == pytest.approx(14 * 9 / IN_MIX)
+    assert hours(rate) < took < 1.2 * hours(rate)  # 105 packs in 14 places: seven rounds and a half.
+    assert configurations({"mix/mps": mix(but=("duplicate_string",))}) == []
+
+
+def test_packs_of_other_tasks_are_scheduled_whole():
+    alike = mix(seconds=lambda t, t2: 1.0)
+
+    (_, _, _, took), = configurations({"mix/plain": alike})
+
+    assert took == pytest.approx(8 * UPDATES / 3600)
+
+
+def test_aims_compare_the_best_of_ours_with_the_best_of_each_kind():
+    cells = {**named("train/resident/*/126", train(126)), **named("train/resident/*/9", train(9)),
+             **named("train/libtorch/*/1", train(1, lambda *t: 20 * curve(*t))),
+             **named("reference/*/1", reference(1, 10)), **named("reference/*/9", reference(9, 2)), **named("reference/*/36", reference(36, 9))}
+
+    rows = aims(configurations(cells))
+
+    ours = 126 / IN_MIX
+    assert [row[1] for row in rows] == ["24", "72", "15 x", "3 x"]
+    assert rows[0][2] == rows[1][2] == f"{hours(ours):.3g}"
+    assert [row[3] for row in rows] == ["yes", "yes", "yes", "yes"]
+    assert rows[2][2] == "1260.0 x"  # Over the reference, the better of the two: 126 members against one in ten times their time.
+    assert rows[3][2] == "28.0 x"  # Over 9 models in twice their time, not 36 in nine times.
+
+
+def test_an_aim_that_is_missed_is_not_reached():
+    cells = {**named("train/resident/*/9", train(9)), **named("reference/*/1", reference(1, 1)), **named("reference/*/9", reference(9, 1))}
+
+    assert [row[2:] for row in aims(configurations(cells))][2:] == [["9.0 x", "no"], ["1.0 x", "no"]]
+
+
+def test_a_pack_of_one_of_libtorch_is_no_success_of_ours():
+    assert aims(configurations(named("train/libtorch/*/1", train(1)))) == []
+    assert [row[1] for row in configurations(named("train/libtorch/*/9", train(9)))] == ["ours"]
+
+
+def test_the_page_shows_what_there_is_and_what_is_missing():
+    cells = {"tests": {"passed": 6, "failed": [], "skipped": []}, **named("train/resident/*/9", train(9)), "mix/mps": mix(spread_s=1.0),
+             "packs/plain/2": {**mix(), "task": "reverse_string", "rates": [100.0, 300.0]}, **named("reference/*/9", reference(9, 2))}
+
+    text = tables(everything(cells, left_out={"mix/plain": "no time was left", "packs/mps/2": "no time was left"}))
+
+    assert "A GPU, 132 multiprocessors. Measured on 2026-11-22, build abc." in text and "Tests on the GPU: 6 passed." in text
+    assert "| resident-bf16 | even_pairs | 9 |" in text and "| 50 % | 1755, 650 W |" in text
+    assert "| 2 | 9 | reverse_string | without MPS | 400 | 400 | 200 |" in text
+    assert "| task | with MPS |" in text
+    assert "| duplicate_string | 9 | 40 |" in text
+    assert "- `mix/plain`, `packs/mps/2`: no time was left" in text
+
+
+def test_tests_that_fail_are_named():
+    text = tables(everything({"tests": {"passed": 1, "failed": ["ResidentCudaTest.Computes"], "skipped": ["A"]}}))
+
+    assert "1 passed; 1 failed: ResidentCudaTest.Computes; 1 skipped: A. Nothing was measured." in text
+
+
+def test_a_cpu_in_its_place_reaches_no_aim():
+    text = tables(everything(named("train/resident/*/9", train(9)), stand_in=True))
+
+    assert "the figures mean nothing" in text and "| aim |" not in text
