@@ -26,10 +26,12 @@ TrainerSlot::TrainerSlot(boost::asio::io_context& io, Options options, Handlers 
       hang_(options_.hang_floor_s),
       hang_timer_(io) {}
 
-void TrainerSlot::Start() { StartChild(); }
+void TrainerSlot::Start() {
+  state_ = State::kStarting;
+  StartChild();
+}
 
 void TrainerSlot::StartChild() {
-  state_ = State::kStarting;
   absl::StatusOr<std::unique_ptr<TrainerProcess>> child =
       TrainerProcess::Start(io_, options_.child,
                             {.on_message = [this](const v1::FromTrainer& message) { OnMessage(message); },
@@ -41,7 +43,7 @@ void TrainerSlot::StartChild() {
 void TrainerSlot::Restart() {
   TakeOut();
   child_.reset();
-  StartChild();
+  Start();
 }
 
 void TrainerSlot::Close() {
@@ -113,7 +115,7 @@ void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
 }
 
 void TrainerSlot::OnExit(const std::string& how) {
-  if (state_ == State::kStarting) {
+  if (state_ == State::kStarting || state_ == State::kBroken) {
     const std::string last = LastLine(ReadTail(options_.child.log, kLogTailBytes));
     return OnUnusable(fmt::format("{}{}{}", how, last.empty() ? "" : ": ", last));
   }

@@ -21,7 +21,7 @@ class TrainerSlot {
   using AttemptPtr = std::shared_ptr<Attempt>;
 
   //   kCold --Start--> kStarting --the child is ready--> kIdle --Train--> kTraining --finished, refused--> kIdle
-  //   kStarting --the child does not start--> kBroken --a while--> kStarting
+  //   kStarting --the child does not start--> kBroken --it does, tried again and again--> kIdle
   //   kIdle, kTraining --the child's end, Restart--> kStarting;   any --Close--> kClosed
   enum class State { kCold, kStarting, kBroken, kIdle, kTraining, kClosed };
 

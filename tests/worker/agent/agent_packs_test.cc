@@ -277,6 +277,7 @@ TEST_F(AgentPacksTest, WorksWithTheTrainersThatStartWhileAnotherDoesNot) {
   scheduler_.Direct(7, v1::Directive::ACTION_STOP);
   EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
   scheduler_.WaitForStep(8, 1);  // In the first slot, which is free now.
+  EXPECT_EQ(WaitForAnotherCall().last.free_slots(), 0);
   program.Allow();
   scheduler_.Offer(LeaseOf(9, 3, 1, 3));
   EXPECT_EQ(scheduler_.WaitForReport(9).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
