@@ -53,8 +53,11 @@ int Main(int argc, char** argv) {
   run_options.data_folder = longreach::data::DefaultDataFolder();
   longreach::AddDataFolder(*run, run_options.data_folder);
   run->add_option("--name", run_options.name, "What people see (default: the machine's name)");
-  run->add_option("--threads", run_options.threads, "Threads to train with; 0: all cores")
+  run->add_option("--threads", run_options.threads, "Threads to train with, of all packs together; 0: all cores")
       ->check(CLI::Range(0, 4096))->capture_default_str();
+  run->add_option("--packs", run_options.packs,
+                  "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory")
+      ->check(CLI::Range(1, longreach::agent::kMostPacks))->capture_default_str();
   run->add_option("--device", run_device, "cpu, or cuda: the first GPU")
       ->check(CLI::IsMember(kDevices))->capture_default_str();
   run->add_option("--pack-limit", run_options.pack_limit, "The most jobs to train together")

@@ -2,19 +2,22 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "proto/base/build_info.h"
 #include "proto/catalog/catalog.h"
 #include "worker/agent/noop.h"
 
 namespace longreach::agent {
 
-v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& name, int threads, int pack_limit) {
+v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& name, int threads, int packs, int pack_limit) {
   v1::Abilities abilities;
   abilities.set_name(name);
   abilities.set_build(BuildDescription());
   abilities.set_device(trainer.device());
-  abilities.set_threads(threads > 0 ? threads : trainer.threads());
-  abilities.set_memory_bytes(trainer.memory_bytes());
+  const int all_threads = threads > 0 ? threads : trainer.threads();
+  abilities.set_threads(std::max(1, all_threads / packs));
+  abilities.set_memory_bytes(trainer.memory_bytes() / packs);
   abilities.set_pack_limit(pack_limit);
   *abilities.mutable_experiments() = trainer.experiments();
   abilities.add_experiments(std::string(kNoop));  // Needs no trainer.

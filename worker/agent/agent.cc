@@ -18,8 +18,8 @@ namespace {
 // Reports in one call; the rest goes with the next.
 constexpr size_t kReportBytesPerCall = 3 << 20;
 constexpr int kReportsPerCall = 500;
-// Attempts whose files are on their way while the next one trains.
-constexpr int kHandingInAtOnce = 2;
+// Attempts that a slot may answer for: one whose files are on their way while the next one trains.
+constexpr int kHeldForEachSlot = 2;
 
 std::string Described(const v1::Lease& lease) {
   const v1::JobSpec& spec = lease.jobs(0).spec();
@@ -64,13 +64,13 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<
                                            const v1::SynchronizeResponse& response) { return OnResponse(sent, response); },
                      .on_refused = [this](absl::Status status) { End(std::move(status)); }}),
       leave_timer_(io),
-      hang_(options_.hang_floor_s),
-      hang_timer_(io),
-      restart_timer_(io) {}
+      pool_(static_cast<size_t>(kHeldForEachSlot * options_.packs + 2)) {
+  MakeSlots();
+}
 
 Agent::~Agent() { pool_.join(); }
 
-void Agent::Start() { StartTrainer(); }
+void Agent::Start() { slots_.front()->Start(); }
 
 v1::SynchronizeRequest Agent::MakeRequest() const {
   v1::SynchronizeRequest request;
@@ -98,13 +98,17 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   return request;
 }
 
+// No more than could be trained at once: with them, no slot has two attempts before kHandingIn.
 int Agent::FreeSlots() const {
-  if (leaving_ || !trainer_ready_) return 0;
-  const auto handing_in = std::count_if(attempts_.begin(), attempts_.end(), [](const auto& entry) {
-    return entry.second->stage == Attempt::Stage::kHandingIn;
-  });
-  const auto before = static_cast<std::ptrdiff_t>(attempts_.size()) - handing_in;
-  return before == 0 && handing_in < kHandingInAtOnce ? 1 : 0;
+  if (leaving_ || !ever_ready_) return 0;
+  int room = SlotsIn(TrainerSlot::State::kIdle);
+  // While one child does not start, no other is tried: its lease would be held for nothing.
+  if (SlotsIn(TrainerSlot::State::kBroken) == 0) room += SlotsIn(TrainerSlot::State::kCold);
+  // Children that are being started are for those that wait, and the idle ones for the rest of them.
+  const int waiting = AttemptsIn(Attempt::Stage::kFetching) + AttemptsIn(Attempt::Stage::kReady);
+  room -= std::max(0, waiting - SlotsIn(TrainerSlot::State::kStarting));
+  const int held = static_cast<int>(attempts_.size());
+  return std::max(0, std::min(room, kHeldForEachSlot * options_.packs - held));
 }
 
 bool Agent::Holds(const AttemptPtr& attempt) const {
@@ -158,7 +162,7 @@ bool Agent::Follow(const v1::Directive& directive) {
   }
   if (changed && attempt->stage == Attempt::Stage::kTraining) {
     message.mutable_drop()->set_attempt(attempt->number());
-    trainer_->Send(message);
+    SlotOf(attempt)->Tell(message);
   }
   if (directive.action() == v1::Directive::ACTION_STOP && !attempt->stopping) {
     LogInfo(fmt::format("attempt {}: asked to stop", attempt->number()));
@@ -183,6 +187,7 @@ bool Agent::Take(const v1::Lease& lease) {
   }
   LogInfo(fmt::format("attempt {}: taken, {}", attempt->number(), Described(lease)));
   attempts_[attempt->number()] = attempt;
+  StartAnotherIfNeeded();
   BeginFetch(attempt);
   return true;
 }
@@ -209,7 +214,7 @@ void Agent::Stop(const AttemptPtr& attempt) {
     case Attempt::Stage::kTraining: {
       v1::ToTrainer message;
       message.mutable_stop()->set_attempt(attempt->number());
-      trainer_->Send(message);
+      SlotOf(attempt)->Tell(message);
       break;
     }
     case Attempt::Stage::kHandingIn:
@@ -220,10 +225,8 @@ void Agent::Stop(const AttemptPtr& attempt) {
 void Agent::Drop(AttemptPtr attempt, const std::string& why) {
   LogInfo(fmt::format("attempt {}: dropped ({})", attempt->number(), why));
   Forget(attempt);
-  if (training_ == attempt->number()) {
-    EndTraining();
-    RestartTrainer();  // It would write a checkpoint first if it were asked to stop, and nobody wants that.
-  }
+  // It would write a checkpoint first if it were asked to stop, and nobody wants that.
+  if (TrainerSlot* const slot = SlotOf(attempt); slot != nullptr) slot->Restart();
   synchronizer_.News();
 }
 
@@ -264,7 +267,7 @@ void Agent::WatchLeaving() {
   leave_timer_.async_wait([this](boost::system::error_code error) {
     if (error || ended_already_) return;
     const auto now = std::chrono::steady_clock::now();
-    if (training_ != 0) idle_since_ = now;
+    if (SlotsIn(TrainerSlot::State::kTraining) > 0) idle_since_ = now;
     // With empty hands only a goodbye is left, and that is a courtesy.
     const bool empty = attempts_.empty() && outbox_.reports().empty();
     const double patience_s = empty ? std::min(1.0, options_.patience_s) : options_.patience_s;
@@ -296,14 +299,11 @@ void Agent::End(absl::Status status) {
   ended_already_ = true;
   synchronizer_.Stop();
   leave_timer_.cancel();
-  hang_timer_.cancel();
-  restart_timer_.cancel();
   for (const auto& [number, attempt] : attempts_) {
     attempt->transfers.request_stop();
     attempt->checkpoint_upload.request_stop();
   }
-  trainer_.reset();
-  trainer_ready_ = false;
+  for (const auto& slot : slots_) slot->Close();
   ended_(std::move(status));
 }
 

@@ -1,5 +1,8 @@
-// The worker's agent: takes leases, has the trainer child train them, hands in files and reports. One object, one
+// The worker's agent: takes leases, has trainer children train them, hands in files and reports. One object, one
 // io_context, one thread; only file transfers block, on threads of their own.
+//
+// It has a slot, with a child of its own, for each pack that it trains at a time. Those beyond the first are cold, and cost
+// nothing, until a lease finds no idle child. An attempt belongs to no slot before it is trained: it gets the first idle one.
 //
 // What it promises: a report is on disk before anything of its attempt is removed, and stays there until acknowledged.
 // Training goes on while the scheduler is away; whether the lease still holds is the scheduler's to say (DROP, ABORTED).
@@ -23,23 +26,25 @@
 #include "proto/access/credentials.h"
 #include "proto/base/status.h"
 #include "worker/agent/attempt.h"
-#include "worker/agent/backoff.h"
 #include "worker/agent/file_cache.h"
-#include "worker/agent/hang_watch.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/state_folder.h"
 #include "worker/agent/synchronizer.h"
-#include "worker/agent/trainer_process.h"
+#include "worker/agent/trainer_slot.h"
 #include "worker/agent/transfers.h"
 
 namespace longreach::agent {
+
+// As many leases as the scheduler gives a worker.
+inline constexpr int kMostPacks = 64;
 
 struct AgentOptions {
   std::string scheduler;          // host:port or unix:PATH.
   access::CredentialFiles credentials{};
   std::filesystem::path state;    // The worker's own folder.
   std::string name;               // Empty: the machine's.
-  int threads = 0;                // 0: all cores.
+  int threads = 0;                // Of all packs together; 0: all cores.
+  int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to kMostPacks.
   bool cuda = false;
   int pack_limit = 16;
   double checkpoint_every_s = 60;
@@ -62,16 +67,16 @@ class Agent {
   static absl::StatusOr<std::unique_ptr<Agent>> Open(boost::asio::io_context& io, AgentOptions options, Ended ended);
   ~Agent();
 
-  // Starts the trainer, and calls the scheduler once it is ready.
+  // Starts the first trainer, and calls the scheduler once it is ready.
   void Start();
   // Checkpoint, hand in, give back, say goodbye. Asking again changes nothing.
   void Leave();
 
-  // 0: none. For tests.
-  int trainer_pid() const { return trainer_ == nullptr ? 0 : trainer_->pid(); }
+  // Of a slot's child; 0: none. For tests.
+  int trainer_pid(size_t slot = 0) const { return slots_[slot]->pid(); }
 
  private:
-  using AttemptPtr = std::shared_ptr<Attempt>;
+  using AttemptPtr = TrainerSlot::AttemptPtr;
   struct FileToHandIn {
     std::string kind;
     int step = 0;
@@ -98,16 +103,16 @@ class Agent {
   void LeaveWithoutScheduler();
   void End(absl::Status status);
 
-  // agent_trainer.cc: the child.
-  void StartTrainer();
-  void RestartTrainer();
+  // agent_trainer.cc: the children.
+  void MakeSlots();
   void OnTrainerReady(const v1::TrainerReady& ready);
-  void OnTrainerMessage(const v1::FromTrainer& message);
-  void OnTrainerExit(const std::string& how);
   void OnTrainerUnusable(const std::string& why);
+  void StartAnotherIfNeeded();
   void TryStart();
-  AttemptPtr EndTraining();
-  void WatchTrainer();
+  TrainerSlot* SlotOf(const AttemptPtr& attempt) const;
+  TrainerSlot* FirstIn(TrainerSlot::State state) const;
+  int SlotsIn(TrainerSlot::State state) const;
+  int AttemptsIn(Attempt::Stage stage) const;
   void OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written);
   void OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finished);
   void Fail(const AttemptPtr& attempt, const std::string& detail);
@@ -137,26 +142,20 @@ class Agent {
   Transfers transfers_;
   Synchronizer synchronizer_;
 
-  std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one of them is before kHandingIn.
+  std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one for each slot is before kHandingIn.
   std::string refused_;                      // Why the scheduler gives no work.
   bool leaving_ = false;
   bool ended_already_ = false;
   std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains.
   boost::asio::steady_timer leave_timer_;
 
-  std::unique_ptr<TrainerProcess> trainer_;
-  v1::Abilities abilities_;     // Once a trainer has been ready.
-  bool trainer_ready_ = false;
+  std::vector<std::unique_ptr<TrainerSlot>> slots_;  // As many as options_.packs. The first is never cold once started.
+  v1::Abilities abilities_;  // Once a trainer has been ready.
   bool ever_ready_ = false;
-  uint64_t training_ = 0;       // The attempt in the trainer; 0: none.
-  HangWatch hang_;
-  std::chrono::steady_clock::time_point watched_at_;
-  boost::asio::steady_timer hang_timer_;
-  boost::asio::steady_timer restart_timer_;
-  Backoff restart_backoff_;
 
-  // Fetch, checkpoint, and two attempts that hand in. Last, so that its threads end first.
-  boost::asio::thread_pool pool_{4};
+  // A transfer for each attempt that may be held, and two of checkpoints that are called off and not over yet. Last, so that
+  // its threads end first.
+  boost::asio::thread_pool pool_;
 };
 
 }  // namespace longreach::agent

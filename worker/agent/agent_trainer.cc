@@ -1,50 +1,46 @@
-// The agent's dealings with its trainer child.
+// The agent's dealings with its trainer children.
 #include <fmt/format.h>
 
-#include <iterator>
+#include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "worker/agent/abilities.h"
 #include "worker/agent/agent.h"
-#include "worker/agent/files.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
 namespace {
 
 constexpr size_t kCheckpointsOnDisk = 2;
-constexpr size_t kLogTailBytes = 64 << 10;
-
-std::chrono::steady_clock::duration Seconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 }  // namespace
 
-void Agent::StartTrainer() {
-  absl::StatusOr<std::unique_ptr<TrainerProcess>> trainer = TrainerProcess::Start(
-      io_,
-      {.binary = options_.binary, .cuda = options_.cuda, .cuda_plugin = options_.cuda_plugin, .log = state_.trainer_log()},
-      {.on_message = [this](const v1::FromTrainer& message) { OnTrainerMessage(message); },
-       .on_exit = [this](const std::string& how) { OnTrainerExit(how); }});
-  if (!trainer.ok()) return OnTrainerUnusable(std::string(trainer.status().message()));
-  trainer_ = *std::move(trainer);
-}
-
-void Agent::RestartTrainer() {
-  trainer_.reset();
-  trainer_ready_ = false;
-  StartTrainer();
+void Agent::MakeSlots() {
+  for (int i = 0; i < options_.packs; ++i) {
+    TrainerSlot::Options options = {.name = options_.packs == 1 ? "the trainer" : fmt::format("trainer {} of {}", i + 1, options_.packs),
+                                    .child = {.binary = options_.binary,
+                                              .cuda = options_.cuda,
+                                              .cuda_plugin = options_.cuda_plugin,
+                                              .log = state_.trainer_log(i)},
+                                    .hang_floor_s = options_.hang_floor_s};
+    TrainerSlot::Handlers handlers = {
+        .on_ready = [this](const v1::TrainerReady& ready) { OnTrainerReady(ready); },
+        .on_unusable = [this](const std::string& why) { OnTrainerUnusable(why); },
+        .on_checkpoint = [this](const AttemptPtr& attempt,
+                                const v1::CheckpointWritten& written) { OnCheckpointWritten(attempt, written); },
+        .on_finished = [this](const AttemptPtr& attempt, const v1::PackFinished& finished) { OnFinished(attempt, finished); },
+        .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); }};
+    slots_.push_back(std::make_unique<TrainerSlot>(io_, std::move(options), std::move(handlers)));
+  }
 }
 
 void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
-  if (!ready.error().empty()) return OnTrainerUnusable(ready.error());
-  abilities_ = AbilitiesOf(ready, options_.name, options_.threads, options_.pack_limit);
-  trainer_ready_ = true;
-  restart_backoff_.Reset();
+  abilities_ = AbilitiesOf(ready, options_.name, options_.threads, options_.packs, options_.pack_limit);
   if (!std::exchange(ever_ready_, true)) {
-    LogInfo(fmt::format("worker {} ({}) on {}, {} thread(s), scheduler {}", options_.name, state_.worker().substr(0, 8),
-                        abilities_.device(), abilities_.threads(), options_.scheduler));
+    LogInfo(fmt::format("worker {} ({}) on {}, {} thread(s){}, scheduler {}", options_.name, state_.worker().substr(0, 8),
+                        abilities_.device(), abilities_.threads(),
+                        options_.packs == 1 ? "" : fmt::format(" for each of {} packs", options_.packs), options_.scheduler));
   }
   TryStart();
   synchronizer_.News();
@@ -53,111 +49,55 @@ void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
 // At the first start that is the end, because whoever started this worker can do something about it. Later it may be
 // passing (no memory, a GPU that is reset).
 void Agent::OnTrainerUnusable(const std::string& why) {
-  trainer_.reset();
-  trainer_ready_ = false;
-  if (!ever_ready_) return End(absl::FailedPreconditionError(why));
-  const std::chrono::duration<double> wait = restart_backoff_.Next();
-  LogWarning(fmt::format("the trainer does not start: {}; trying again", why));
-  restart_timer_.expires_after(Seconds(wait.count()));
-  restart_timer_.async_wait([this](boost::system::error_code error) {
-    if (!error && !ended_already_) StartTrainer();
-  });
+  if (!ever_ready_) End(absl::FailedPreconditionError(why));
 }
 
-void Agent::OnTrainerMessage(const v1::FromTrainer& message) {
-  if (message.has_ready()) return OnTrainerReady(message.ready());
-  const auto found = attempts_.find(training_);
-  if (training_ == 0 || found == attempts_.end()) return;
-  const AttemptPtr attempt = found->second;
-  switch (message.message_case()) {
-    case v1::FromTrainer::kProgress: {
-      const v1::PackProgress& progress = message.progress();
-      hang_.Alive(progress.usual_s());
-      attempt->step = progress.step();
-      attempt->steps_per_second = progress.steps_per_second();
-      attempt->phase = progress.phase();
-      attempt->points.insert(attempt->points.end(), progress.points().begin(), progress.points().end());
-      break;
-    }
-    case v1::FromTrainer::kCheckpoint:
-      OnCheckpointWritten(attempt, message.checkpoint());
-      break;
-    case v1::FromTrainer::kFinished:
-      EndTraining();
-      OnFinished(attempt, message.finished());
-      break;
-    case v1::FromTrainer::kFailed:
-      EndTraining();
-      if (message.failed().child_ends()) RestartTrainer();  // Before it can be given, and lose, another attempt.
-      Fail(attempt, message.failed().detail());
-      break;
-    default:
-      break;
-  }
+// Starts a cold slot when more attempts wait than children are there for them.
+void Agent::StartAnotherIfNeeded() {
+  const int waiting = AttemptsIn(Attempt::Stage::kFetching) + AttemptsIn(Attempt::Stage::kReady);
+  if (waiting <= SlotsIn(TrainerSlot::State::kIdle) + SlotsIn(TrainerSlot::State::kStarting)) return;
+  if (TrainerSlot* const cold = FirstIn(TrainerSlot::State::kCold); cold != nullptr) cold->Start();
 }
 
-void Agent::OnTrainerExit(const std::string& how) {
-  const AttemptPtr attempt = EndTraining();
-  if (!trainer_ready_) {
-    const std::string last = LastLine(ReadTail(state_.trainer_log(), kLogTailBytes));
-    return OnTrainerUnusable(fmt::format("{}{}{}", how, last.empty() ? "" : ": ", last));
-  }
-  if (attempt != nullptr) {
-    const std::string last = LastLine(ReadTail(attempt->folder / "log", kLogTailBytes));
-    Fail(attempt, fmt::format("crashed: trainer {}{}{}", how, last.empty() ? "" : "; the log ends with: ", last));
-  }
-  RestartTrainer();
-}
-
-// Gives the trainer the attempt that waits for it, if it is free.
+// Gives attempts that wait to the trainers that are free.
 void Agent::TryStart() {
-  if (training_ != 0 || !trainer_ready_ || ended_already_) return;
+  if (ended_already_) return;
   for (const auto& [number, attempt] : attempts_) {
     if (attempt->stage != Attempt::Stage::kReady) continue;
-    v1::ToTrainer message;
-    *message.mutable_start() = WithoutDropped(attempt->start, attempt->dropped);
-    v1::StartPack& start = *message.mutable_start();
+    TrainerSlot* const slot = FirstIn(TrainerSlot::State::kIdle);
+    if (slot == nullptr) return;
+    v1::StartPack start = WithoutDropped(attempt->start, attempt->dropped);
     if (start.members().empty()) continue;  // The scheduler will drop it.
     start.set_log((attempt->folder / "log").string());
-    start.set_threads(options_.threads);
+    start.set_threads(abilities_.threads());
+    if (options_.packs > 1) start.set_memory_bytes(abilities_.memory_bytes());
     start.set_cuda(options_.cuda);
     start.set_checkpoint_every_s(options_.checkpoint_every_s);
     start.set_data_folder(options_.data_folder.string());
     for (const v1::PackMember& member : start.members()) attempt->members.push_back(member.job());
-    attempt->stage = Attempt::Stage::kTraining;
-    training_ = number;
-    trainer_->Send(message);
-    hang_.Start();
-    watched_at_ = std::chrono::steady_clock::now();
-    WatchTrainer();
-    return;
+    slot->Train(attempt, start);
   }
 }
 
-// Whatever was being trained is not in the trainer any more.
-Agent::AttemptPtr Agent::EndTraining() {
-  const auto found = attempts_.find(std::exchange(training_, 0));
-  hang_timer_.cancel();
-  return found == attempts_.end() ? nullptr : found->second;
+TrainerSlot* Agent::SlotOf(const AttemptPtr& attempt) const {
+  const auto found = std::ranges::find(slots_, attempt, [](const auto& slot) { return slot->attempt(); });
+  return found == slots_.end() ? nullptr : found->get();
 }
 
-void Agent::WatchTrainer() {
-  hang_timer_.expires_after(Seconds(hang_.period_s()));
-  hang_timer_.async_wait([this, watched = training_](boost::system::error_code error) {
-    if (error || training_ != watched || ended_already_) return;
-    const auto now = std::chrono::steady_clock::now();
-    hang_.Watched(std::chrono::duration<double>(now - std::exchange(watched_at_, now)).count());
-    if (!hang_.hung()) return WatchTrainer();
-    const AttemptPtr attempt = EndTraining();
-    RestartTrainer();
-    if (attempt == nullptr) return;
-    Fail(attempt, fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while {} at step {}", hang_.silent_s(),
-                              hang_.limit_s(), attempt->phase, attempt->step));
-  });
+TrainerSlot* Agent::FirstIn(TrainerSlot::State state) const {
+  const auto found = std::ranges::find(slots_, state, [](const auto& slot) { return slot->state(); });
+  return found == slots_.end() ? nullptr : found->get();
+}
+
+int Agent::SlotsIn(TrainerSlot::State state) const {
+  return static_cast<int>(std::ranges::count(slots_, state, [](const auto& slot) { return slot->state(); }));
+}
+
+int Agent::AttemptsIn(Attempt::Stage stage) const {
+  return static_cast<int>(std::ranges::count(attempts_, stage, [](const auto& entry) { return entry.second->stage; }));
 }
 
 void Agent::OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written) {
-  hang_.Alive();
   attempt->checkpoints.push_back({written.path(), written.step()});
   while (attempt->checkpoints.size() > kCheckpointsOnDisk) {
     const std::filesystem::path oldest = attempt->checkpoints.front().file;
@@ -195,6 +135,7 @@ void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) {
   attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
   attempt->report.set_detail(detail);
   BeginHandIn(attempt, {});
+  TryStart();  // The trainer may be free for another that waits.
   synchronizer_.News();
 }
 

@@ -222,6 +222,7 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
   }
   request.folder = start.folder();
   request.threads = start.threads();
+  request.memory_bytes = start.memory_bytes();
   request.cuda = start.cuda();
   request.checkpoint_every_s = start.checkpoint_every_s();
   request.data = {.folder = start.data_folder(),

@@ -74,6 +74,10 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   return state;
 }
 
+std::filesystem::path StateFolder::trainer_log(int slot) const {
+  return folder_ / (slot == 0 ? "trainer.log" : fmt::format("trainer-{}.log", slot + 1));
+}
+
 StateFolder::StateFolder(StateFolder&& other) noexcept
     : folder_(std::move(other.folder_)),
       lock_(std::exchange(other.lock_, -1)),

@@ -6,6 +6,7 @@
 //   STATE/outbox/      one file for each unacknowledged report
 //   STATE/cache/       files named by their hash: checkpoints and weights that the scheduler knows
 //   STATE/attempts/N/  an attempt's files; nothing in there outlives the process
+//   STATE/trainer.log  what the trainer prints between attempts, of its last start; of further ones: trainer-2.log, ...
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ class StateFolder {
   std::filesystem::path outbox() const { return folder_ / "outbox"; }
   std::filesystem::path cache() const { return folder_ / "cache"; }
   std::filesystem::path attempts() const { return folder_ / "attempts"; }
-  // What the trainer prints between attempts.
-  std::filesystem::path trainer_log() const { return folder_ / "trainer.log"; }
+  // What the trainer of a slot prints between attempts.
+  std::filesystem::path trainer_log(int slot) const;
 
  private:
   StateFolder() = default;

@@ -66,8 +66,10 @@ absl::Status Session::Prepare() {
   const auto log = [](const std::string& line) { std::cerr << line << std::endl; };
   if (request_.settings.experiment == "llama") {
     const int threads = request_.threads > 0 ? request_.threads : AvailableThreads();
+    const bool shared = request_.memory_bytes > 0;
     RETURN_IF_ERROR(CheckMemory(request_.settings, static_cast<int>(request_.members.size()), threads,
-                                DescribeMachine(request_.cuda).memory_bytes));
+                                shared ? request_.memory_bytes : DescribeMachine(request_.cuda).memory_bytes,
+                                shared ? "each of the packs that are trained here at a time" : "this machine"));
   }
   if (!request_.settings.evaluation.longbench.empty()) {
     ASSIGN_OR_RETURN(longbench_, LongBenchStudy::Of(request_, request_.threads));

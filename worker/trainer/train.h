@@ -138,6 +138,7 @@ struct PackRequest {
   std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
   DataSource data;                    // Of settings.data, model.folder, evaluation.longbench and training.mixture.
   int threads = 0;                    // 0: all cores.
+  double memory_bytes = 0;            // What it may take, where that is estimated beforehand; 0: all that the machine has.
   bool cuda = false;                  // The plugin must have been loaded (LoadCudaPlugin) and a device found.
   double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.
 };

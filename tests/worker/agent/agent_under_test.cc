@@ -34,9 +34,9 @@ absl::Status AgentUnderTest::Join() {
   return ended_;
 }
 
-int AgentUnderTest::TrainerPid() {
+int AgentUnderTest::TrainerPid(size_t slot) {
   std::promise<int> pid;
-  boost::asio::post(io_, [&] { pid.set_value(agent_->trainer_pid()); });
+  boost::asio::post(io_, [&] { pid.set_value(agent_->trainer_pid(slot)); });
   return pid.get_future().get();
 }
 

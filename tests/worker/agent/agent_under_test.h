@@ -23,7 +23,8 @@ class AgentUnderTest {
   void Leave();
   // Waits until it has ended, and returns how.
   absl::Status Join();
-  int TrainerPid();
+  // Of a slot's trainer; 0: none.
+  int TrainerPid(size_t slot = 0);
   // OK when it could be opened.
   const absl::Status& opened() const { return opened_; }
 

@@ -78,6 +78,11 @@ void FakeScheduler::AcknowledgeNothing() {
   acknowledges_ = false;
 }
 
+void FakeScheduler::GiveMoreThanIsAskedFor() {
+  const std::lock_guard lock(mutex_);
+  counts_slots_ = false;
+}
+
 void FakeScheduler::AddFile(const std::string& bytes) {
   const std::lock_guard lock(mutex_);
   files_[Sha256Of(bytes)] = bytes;
@@ -134,7 +139,7 @@ bool FakeScheduler::Answer(const v1::SynchronizeRequest& request, v1::Synchroniz
   int noops = request.free_noop_slots();
   for (const auto& [number, lease] : leases_) {
     int& slots = lease.jobs(0).spec().experiment() == "noop" ? noops : trained;
-    if (slots == 0 || confirmed_.contains(number)) continue;
+    if ((counts_slots_ && slots == 0) || confirmed_.contains(number)) continue;
     *response->add_leases() = lease;
     --slots;
     news = true;

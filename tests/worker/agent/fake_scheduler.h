@@ -49,6 +49,8 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   void RefuseUploads(grpc::Status status);
   void RefuseCalls(grpc::Status status);
   void AcknowledgeNothing();
+  // All leases that the worker does not hold, whatever slots it has.
+  void GiveMoreThanIsAskedFor();
   void AddFile(const std::string& bytes);
   std::string File(const std::string& sha256);
 
@@ -81,6 +83,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   grpc::Status upload_status_;
   grpc::Status call_status_;
   bool acknowledges_ = true;
+  bool counts_slots_ = true;
   int generation_ = 0;  // Raised by every change that may end a wait.
 };
 

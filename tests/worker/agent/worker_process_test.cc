@@ -171,6 +171,8 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
   for (const Case& bad : std::vector<Case>{
            {{"run", "--scheduler", "nowhere"}, "localhost:7070"},
            {{"run", "--pack-limit", "0"}, "--pack-limit"},
+           {{"run", "--packs", "0"}, "--packs"},
+           {{"run", "--packs", "65"}, "--packs"},
            {{"run", "--device", "tpu"}, "tpu"},
            {{"bench", "--task", "even_pair", "--encoding", "rope"}, "did you mean 'even_pairs'"},
            {{"bench", "--task", "even_pairs", "--encoding", "roep"}, "did you mean 'rope'"},

@@ -285,6 +285,17 @@ TEST_F(LlamaJobTest, AContextThatDoesNotFitIntoMemoryIsRefusedWithTheBytes) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr(" bytes of memory with 2 threads, and this machine has 1000000000"));
 }
 
+TEST_F(LlamaJobTest, APackThatSharesTheMachineIsRefusedWhatDoesNotFitIntoItsShare) {
+  PackRequest request = RequestOf(Small("none"), 1, "share");
+  RecordingObserver observer;
+  request.memory_bytes = 1000;
+
+  const absl::Status refused = Train(request, observer).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("each of the packs that are trained here at a time has 1000;"));
+}
+
 }  // namespace
 
 }  // namespace longreach::trainer

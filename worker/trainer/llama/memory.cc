@@ -86,12 +86,12 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
   return most;
 }
 
-absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there) {
+absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there, std::string_view owner) {
   const LlamaMemory most = EstimateMemory(settings, members, threads);
   if (most.bytes <= there) return absl::OkStatus();
   return absl::InvalidArgumentError(
       Text(most.field, ": ", most.length, " takes at least ", static_cast<int64_t>(most.bytes), " bytes of memory with ", threads,
-           " threads, and this machine has ", static_cast<int64_t>(there), "; set a smaller one, or use fewer threads"));
+           " threads, and ", owner, " has ", static_cast<int64_t>(there), "; set a smaller one, or use fewer threads"));
 }
 
 }  // namespace longreach::trainer

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "proto/base/status.h"
 #include "worker/trainer/train.h"
@@ -18,7 +19,7 @@ struct LlamaMemory {
 // are computed at a time. An estimate from below.
 LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads);
 
-// INVALID_ARGUMENT: more than `there` bytes; says how many, which length they are for, and what to change.
-absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there);
+// INVALID_ARGUMENT: more than the `there` bytes that `owner` has; says how many, which length they are for, and what to change.
+absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there, std::string_view owner = "this machine");
 
 }  // namespace longreach::trainer

@@ -1,0 +1,320 @@
+// What the agent does when it trains several packs at a time, each in a trainer child of its own.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "tests/worker/agent/agent_under_test.h"
+#include "tests/worker/agent/temporary_folder.h"
+
+namespace longreach::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Seen = FakeScheduler::Seen;
+
+class AgentPacksTest : public ::testing::Test {
+ protected:
+  AgentPacksTest() : scheduler_(folder_.path() / "scheduler.sock") { scheduler_.Listen(); }
+
+  AgentOptions Options(int packs, const std::string& worker = "worker") {
+    AgentOptions options = OptionsFor(scheduler_, folder_.path() / worker);
+    options.packs = packs;
+    return options;
+  }
+
+  // Two endless attempts, 7 in the first slot and 8 in the second.
+  void TrainSevenAndEight() {
+    scheduler_.Offer(LeaseOf(7, kEndless));
+    scheduler_.WaitForStep(7, 1);
+    scheduler_.Offer(LeaseOf(8, kEndless, 1, 2));
+    scheduler_.WaitForStep(8, 1);
+  }
+
+  Seen SeenNow() {
+    return scheduler_.WaitFor("-", [](const Seen&) { return true; });
+  }
+
+  // For a call that is made after now.
+  Seen WaitForAnotherCall() {
+    const int calls = SeenNow().calls;
+    return scheduler_.WaitFor("another call", [&](const Seen& seen) { return seen.calls > calls; });
+  }
+
+  Seen WaitForFreeSlots(int slots) {
+    return scheduler_.WaitFor(fmt::format("{} free slots", slots), [&](const Seen& seen) { return seen.last.free_slots() == slots; });
+  }
+
+  void ExpectItAdvances(uint64_t attempt) { scheduler_.WaitForStep(attempt, SeenNow().Held(attempt)->step() + 1); }
+
+  TemporaryFolder folder_;
+  FakeScheduler scheduler_;
+};
+
+TEST_F(AgentPacksTest, TrainsLeasesSideBySide) {
+  AgentUnderTest agent(Options(2));
+  WaitForFreeSlots(2);
+
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.Offer(LeaseOf(8, kEndless, 1, 2));
+
+  scheduler_.WaitForStep(7, 1);
+  scheduler_.WaitForStep(8, 1);
+  ExpectItAdvances(7);
+  ExpectItAdvances(8);
+  EXPECT_NE(agent.TrainerPid(0), agent.TrainerPid(1));
+  EXPECT_EQ(WaitForAnotherCall().last.free_slots(), 0);
+}
+
+TEST_F(AgentPacksTest, TakesNoMoreLeasesThanItHasSlotsForWhateverItIsGiven) {
+  AgentUnderTest agent(Options(2));
+  TrainSevenAndEight();
+
+  scheduler_.GiveMoreThanIsAskedFor();
+  scheduler_.Offer(LeaseOf(9, 3, 1, 3));
+
+  WaitForAnotherCall();
+  const Seen seen = WaitForAnotherCall();  // The one before may have been made before the lease was given.
+  EXPECT_EQ(seen.Held(9), nullptr);
+  EXPECT_THAT(seen.last.held(), SizeIs(2));
+  scheduler_.Direct(7, v1::Directive::ACTION_STOP);
+  EXPECT_EQ(scheduler_.WaitForReport(9).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentPacksTest, DividesThreadsAndMemoryAmongItsPacks) {
+  v1::Abilities alone;
+  {
+    AgentOptions options = Options(1, "alone");
+    options.threads = 0;
+    AgentUnderTest agent(options);
+    alone = scheduler_.WaitFor("a call", [](const Seen& seen) { return seen.calls > 0; }).last.abilities();
+  }
+  AgentOptions options = Options(3);
+  options.threads = 7;
+
+  AgentUnderTest agent(options);
+
+  const v1::Abilities shared = WaitForFreeSlots(3).last.abilities();
+  EXPECT_EQ(shared.threads(), 2);
+  EXPECT_DOUBLE_EQ(shared.memory_bytes(), alone.memory_bytes() / 3);
+}
+
+TEST_F(AgentPacksTest, RefusesAPackThatTakesMoreThanItsShareOfTheMemory) {
+  AgentUnderTest agent(Options(4));
+  const v1::SynchronizeRequest call = WaitForFreeSlots(4).last;
+  v1::Lease lease = LeaseOf(7, 3);
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(experiment: "llama" task: "bytes" encoding: "none" data: "words" learning_rate: 0.001
+           model { layers: 1000 embedding_dim: 65536 heads: 8 kv_heads: 8 mlp_dim: 65536 attention_scale: 1 }
+           training { steps: 3 batch_size: 4 lengths: [ 8 ] clip_norm: 1.0 warmup_steps: 1 final_rate: 0.1 }
+           evaluation { lengths: [ 8 ] examples: 8 stride: 4 })pb",
+      lease.mutable_jobs(0)->mutable_spec()));
+
+  scheduler_.Offer(lease);
+
+  EXPECT_THAT(scheduler_.WaitForReport(7).detail(),
+              HasSubstr(fmt::format("each of the packs that are trained here at a time has {}",
+                                    static_cast<int64_t>(call.abilities().memory_bytes()))));
+}
+
+TEST_F(AgentPacksTest, StartsNoFurtherTrainerWhileOneIsIdle) {
+  AgentUnderTest agent(Options(3));
+  WaitForFreeSlots(3);
+
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    scheduler_.Offer(LeaseOf(attempt, 3, 1, attempt));
+    EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  }
+
+  EXPECT_NE(agent.TrainerPid(0), 0);
+  EXPECT_EQ(agent.TrainerPid(1), 0);
+  EXPECT_EQ(agent.TrainerPid(2), 0);
+}
+
+TEST_F(AgentPacksTest, LosesNothingButItsOwnAttemptWhenATrainerIsKilled) {
+  v1::AttemptReport undisturbed;
+  {
+    AgentUnderTest agent(Options(1, "undisturbed"));
+    scheduler_.Offer(LeaseOf(1, /*steps=*/1500, /*jobs=*/2));
+    undisturbed = scheduler_.WaitForReport(1);
+    ASSERT_THAT(undisturbed.results(), SizeIs(2)) << undisturbed.detail();
+  }
+  AgentUnderTest agent(Options(2));
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+  scheduler_.Offer(LeaseOf(8, /*steps=*/1500, /*jobs=*/2));
+  scheduler_.WaitForStep(8, 1);
+  const int other = agent.TrainerPid(1);
+  kill(other, SIGSTOP);  // So that it cannot end before all else is seen.
+
+  kill(agent.TrainerPid(0), SIGKILL);
+
+  const v1::AttemptReport lost = scheduler_.WaitForReport(7);
+  EXPECT_EQ(lost.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(lost.detail(), HasSubstr("SIGKILL"));
+  scheduler_.Offer(LeaseOf(9, 3, 1, 50));  // Its slot is free again.
+  EXPECT_EQ(scheduler_.WaitForReport(9).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  EXPECT_EQ(agent.TrainerPid(1), other);
+  kill(other, SIGCONT);
+  const v1::AttemptReport report = scheduler_.WaitForReport(8);
+  ASSERT_THAT(report.results(), SizeIs(2)) << report.detail();
+  for (int member = 0; member < 2; ++member) {
+    EXPECT_EQ(report.results(member).SerializeAsString(), undisturbed.results(member).SerializeAsString());
+  }
+}
+
+TEST_F(AgentPacksTest, KillsTheTrainerThatHangsAndNoOther) {
+  AgentOptions options = Options(2);
+  options.hang_floor_s = 3;
+  AgentUnderTest agent(options);
+  TrainSevenAndEight();
+  scheduler_.WaitForStep(7, 50);  // By then it is known how long a step takes.
+  const int other = agent.TrainerPid(1);
+
+  kill(agent.TrainerPid(0), SIGSTOP);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(report.detail(), HasSubstr("hung"));
+  ExpectItAdvances(8);
+  EXPECT_EQ(agent.TrainerPid(1), other);
+  WaitForFreeSlots(1);
+}
+
+TEST_F(AgentPacksTest, DropsOneAttemptAndGoesOnWithTheOther) {
+  AgentUnderTest agent(Options(2));
+  TrainSevenAndEight();
+  const int other = agent.TrainerPid(1);
+
+  scheduler_.Direct(7, v1::Directive::ACTION_DROP);
+
+  const Seen seen = WaitForFreeSlots(1);
+  EXPECT_EQ(seen.Held(7), nullptr);
+  EXPECT_THAT(seen.reports, IsEmpty());
+  ExpectItAdvances(8);
+  EXPECT_EQ(agent.TrainerPid(1), other);
+}
+
+TEST_F(AgentPacksTest, GivesAllBackWithTheirCheckpointsWhenItLeaves) {
+  AgentUnderTest agent(Options(2));
+  TrainSevenAndEight();
+
+  agent.Leave();
+
+  EXPECT_TRUE(agent.Join().ok());
+  const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
+  for (const uint64_t attempt : {7, 8}) {
+    ASSERT_TRUE(seen.reports.contains(attempt));
+    EXPECT_EQ(seen.reports.at(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+    EXPECT_THAT(seen.events, Contains(fmt::format("upload checkpoint {}", attempt)));
+  }
+}
+
+TEST_F(AgentPacksTest, ReportsAtItsNextStartWhatItCouldNotHandIn) {
+  {
+    AgentOptions options = Options(2);
+    options.patience_s = 0.1;
+    AgentUnderTest agent(options);
+    TrainSevenAndEight();
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+  }
+  FakeScheduler later(folder_.path() / "scheduler.sock");
+  later.Listen();
+
+  AgentUnderTest restarted(Options(2));
+
+  for (const uint64_t attempt : {7, 8}) {
+    EXPECT_EQ(later.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  }
+  later.WaitFor("an idle worker without reports", [](const Seen& seen) {
+    return seen.last.finished().empty() && seen.last.held().empty() && seen.last.free_slots() == 2;
+  });
+}
+
+// A worker's program whose first trainer starts, and no further one before it is allowed to: as on a GPU without memory left.
+class ReluctantProgram {
+ public:
+  explicit ReluctantProgram(const std::filesystem::path& folder) : file_(folder / "reluctant"), allowed_(folder / "allowed") {
+    std::ofstream(file_) << fmt::format("#!/bin/sh\nmkdir '{}' 2>/dev/null || [ -e '{}' ] || {{ echo 'no memory left'; exit 1; }}\nexec '{}' \"$@\"\n",
+                                        (folder / "first").string(), allowed_.string(), LONGREACH_WORKER);
+    std::filesystem::permissions(file_, std::filesystem::perms::owner_all);
+  }
+  const std::filesystem::path& file() const { return file_; }
+  void Allow() { std::ofstream(allowed_) << "\n"; }
+
+ private:
+  std::filesystem::path file_;
+  std::filesystem::path allowed_;
+};
+
+TEST_F(AgentPacksTest, WorksWithTheTrainersThatStartWhileAnotherDoesNot) {
+  ReluctantProgram program(folder_.path());
+  AgentOptions options = Options(3);
+  options.binary = program.file();
+  AgentUnderTest agent(options);
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+
+  scheduler_.Offer(LeaseOf(8, kEndless, 1, 2));
+
+  // It asks for no third lease, whose trainer would not start either.
+  const Seen seen = scheduler_.WaitFor("attempt 8 held, and no room", [](const Seen& now) {
+    return now.Held(8) != nullptr && now.last.free_slots() == 0;
+  });
+  EXPECT_EQ(seen.Held(8)->phase(), "starting");
+  scheduler_.Direct(7, v1::Directive::ACTION_STOP);
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  scheduler_.WaitForStep(8, 1);  // In the first slot, which is free now.
+  EXPECT_EQ(WaitForAnotherCall().last.free_slots(), 0);
+  program.Allow();
+  scheduler_.Offer(LeaseOf(9, 3, 1, 3));
+  EXPECT_EQ(scheduler_.WaitForReport(9).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentPacksTest, GivesTheTrainerThatRefusedAPackToTheAttemptThatWaits) {
+  ReluctantProgram program(folder_.path());
+  AgentOptions options = Options(2);
+  options.binary = program.file();
+  AgentUnderTest agent(options);
+  WaitForFreeSlots(2);
+  kill(agent.TrainerPid(), SIGSTOP);  // It refuses when both are there.
+  v1::Lease refused = LeaseOf(7, 3);
+  refused.mutable_jobs(0)->mutable_spec()->mutable_model()->set_heads(3);  // Does not divide the width.
+  scheduler_.Offer(refused);
+  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+  scheduler_.Offer(LeaseOf(8, 3, 1, 2));
+  scheduler_.WaitFor("attempt 8 held", [](const Seen& seen) { return seen.Held(8) != nullptr; });
+
+  kill(agent.TrainerPid(), SIGCONT);
+
+  EXPECT_THAT(scheduler_.WaitForReport(7).detail(), HasSubstr("heads"));
+  EXPECT_EQ(scheduler_.WaitForReport(8).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentPacksTest, RefusesToStartWithoutAFirstTrainer) {
+  ReluctantProgram program(folder_.path());
+  std::filesystem::create_directory(folder_.path() / "first");
+  AgentOptions options = Options(2);
+  options.binary = program.file();
+
+  AgentUnderTest agent(options);
+
+  const absl::Status status = agent.Join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("exit code 1"), HasSubstr("no memory left")));
+}
+
+}  // namespace
+}  // namespace longreach::agent

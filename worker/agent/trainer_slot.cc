@@ -1,0 +1,154 @@
+#include "worker/agent/trainer_slot.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "worker/agent/files.h"
+#include "worker/agent/log.h"
+
+namespace longreach::agent {
+namespace {
+
+constexpr size_t kLogTailBytes = 64 << 10;
+
+std::chrono::steady_clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+TrainerSlot::TrainerSlot(boost::asio::io_context& io, Options options, Handlers handlers)
+    : io_(io),
+      options_(std::move(options)),
+      handlers_(std::move(handlers)),
+      restart_timer_(io),
+      hang_(options_.hang_floor_s),
+      hang_timer_(io) {}
+
+void TrainerSlot::Start() {
+  state_ = State::kStarting;
+  StartChild();
+}
+
+void TrainerSlot::StartChild() {
+  absl::StatusOr<std::unique_ptr<TrainerProcess>> child =
+      TrainerProcess::Start(io_, options_.child,
+                            {.on_message = [this](const v1::FromTrainer& message) { OnMessage(message); },
+                             .on_exit = [this](const std::string& how) { OnExit(how); }});
+  if (!child.ok()) return OnUnusable(std::string(child.status().message()));
+  child_ = *std::move(child);
+}
+
+void TrainerSlot::Restart() {
+  TakeOut();
+  child_.reset();
+  Start();
+}
+
+void TrainerSlot::Close() {
+  TakeOut();
+  restart_timer_.cancel();
+  child_.reset();
+  state_ = State::kClosed;
+}
+
+void TrainerSlot::Train(AttemptPtr attempt, const v1::StartPack& start) {
+  v1::ToTrainer message;
+  *message.mutable_start() = start;
+  attempt_ = std::move(attempt);
+  attempt_->stage = Attempt::Stage::kTraining;
+  state_ = State::kTraining;
+  child_->Send(message);
+  hang_.Start();
+  watched_at_ = std::chrono::steady_clock::now();
+  WatchForHangs();
+}
+
+void TrainerSlot::Tell(const v1::ToTrainer& message) { child_->Send(message); }
+
+// Whatever was being trained is not in the child any more.
+TrainerSlot::AttemptPtr TrainerSlot::TakeOut() {
+  hang_timer_.cancel();
+  if (state_ == State::kTraining) state_ = State::kIdle;
+  return std::exchange(attempt_, nullptr);
+}
+
+void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
+  if (message.has_ready()) {
+    if (!message.ready().error().empty()) return OnUnusable(message.ready().error());
+    state_ = State::kIdle;
+    backoff_.Reset();
+    return handlers_.on_ready(message.ready());
+  }
+  if (attempt_ == nullptr) return;
+  switch (message.message_case()) {
+    case v1::FromTrainer::kProgress:
+      OnProgress(message.progress());
+      break;
+    case v1::FromTrainer::kCheckpoint: {
+      const AttemptPtr attempt = attempt_;  // The handler may have it taken out.
+      hang_.Alive();
+      handlers_.on_checkpoint(attempt, message.checkpoint());
+      break;
+    }
+    case v1::FromTrainer::kFinished:
+      handlers_.on_finished(TakeOut(), message.finished());
+      break;
+    case v1::FromTrainer::kFailed: {
+      const AttemptPtr attempt = TakeOut();
+      if (message.failed().child_ends()) Restart();  // Before it can be given, and lose, another attempt.
+      handlers_.on_failed(attempt, message.failed().detail());
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
+  hang_.Alive(progress.usual_s());
+  attempt_->step = progress.step();
+  attempt_->steps_per_second = progress.steps_per_second();
+  attempt_->phase = progress.phase();
+  attempt_->points.insert(attempt_->points.end(), progress.points().begin(), progress.points().end());
+}
+
+void TrainerSlot::OnExit(const std::string& how) {
+  if (state_ == State::kStarting || state_ == State::kBroken) {
+    const std::string last = LastLine(ReadTail(options_.child.log, kLogTailBytes));
+    return OnUnusable(fmt::format("{}{}{}", how, last.empty() ? "" : ": ", last));
+  }
+  const AttemptPtr attempt = TakeOut();
+  Restart();
+  if (attempt == nullptr) return;
+  const std::string last = LastLine(ReadTail(attempt->folder / "log", kLogTailBytes));
+  handlers_.on_failed(attempt, fmt::format("crashed: trainer {}{}{}", how, last.empty() ? "" : "; the log ends with: ", last));
+}
+
+void TrainerSlot::OnUnusable(const std::string& why) {
+  child_.reset();
+  state_ = State::kBroken;
+  handlers_.on_unusable(why);
+  if (state_ != State::kBroken) return;
+  LogWarning(fmt::format("{} does not start: {}; trying again", options_.name, why));
+  restart_timer_.expires_after(Seconds(backoff_.Next().count()));
+  restart_timer_.async_wait([this](boost::system::error_code error) {
+    if (!error && state_ == State::kBroken) StartChild();
+  });
+}
+
+void TrainerSlot::WatchForHangs() {
+  hang_timer_.expires_after(Seconds(hang_.period_s()));
+  hang_timer_.async_wait([this, watched = attempt_](boost::system::error_code error) {
+    if (error || attempt_ != watched) return;
+    const auto now = std::chrono::steady_clock::now();
+    hang_.Watched(std::chrono::duration<double>(now - std::exchange(watched_at_, now)).count());
+    if (!hang_.hung()) return WatchForHangs();
+    Restart();
+    handlers_.on_failed(watched, fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while {} at step {}", hang_.silent_s(),
+                                             hang_.limit_s(), watched->phase, watched->step));
+  });
+}
+
+}  // namespace longreach::agent

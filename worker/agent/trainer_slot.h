@@ -1,0 +1,88 @@
+// One of a worker's places where a pack is trained: a trainer child, and at most one attempt in it. The child's crash, hang or
+// restart is the end of that attempt and of nothing else.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "worker/agent/attempt.h"
+#include "worker/agent/backoff.h"
+#include "worker/agent/hang_watch.h"
+#include "worker/agent/trainer_process.h"
+
+namespace longreach::agent {
+
+class TrainerSlot {
+ public:
+  using AttemptPtr = std::shared_ptr<Attempt>;
+
+  //   kCold --Start--> kStarting --the child is ready--> kIdle --Train--> kTraining --finished, refused--> kIdle
+  //   kStarting --the child does not start--> kBroken --it does, tried again and again--> kIdle
+  //   kIdle, kTraining --the child's end, Restart--> kStarting;   any --Close--> kClosed
+  enum class State { kCold, kStarting, kBroken, kIdle, kTraining, kClosed };
+
+  struct Options {
+    std::string name;  // What its log lines call it: "the trainer".
+    TrainerProcess::Options child;
+    double hang_floor_s = 60;
+  };
+
+  // Called on the io_context's thread; each may call any function of the slot.
+  struct Handlers {
+    std::function<void(const v1::TrainerReady&)> on_ready;
+    // The child does not start. Unless it is closed now, the slot tries again by itself, and says so.
+    std::function<void(const std::string& why)> on_unusable;
+    std::function<void(const AttemptPtr&, const v1::CheckpointWritten&)> on_checkpoint;
+    // The attempt is out of the slot, which is free.
+    std::function<void(const AttemptPtr&, const v1::PackFinished&)> on_finished;
+    // The attempt is out of the slot: refused by the child, or lost with it. The text is one line.
+    std::function<void(const AttemptPtr&, const std::string& detail)> on_failed;
+  };
+
+  TrainerSlot(boost::asio::io_context& io, Options options, Handlers handlers);
+
+  State state() const { return state_; }
+  // In the child now; null: none.
+  const AttemptPtr& attempt() const { return attempt_; }
+  // 0: none.
+  int pid() const { return child_ == nullptr ? 0 : child_->pid(); }
+
+  // Starts the child; only when kCold.
+  void Start();
+  // Has the child train an attempt; only when kIdle.
+  void Train(AttemptPtr attempt, const v1::StartPack& start);
+  // Tells the child something about the attempt in it; only when kTraining.
+  void Tell(const v1::ToTrainer& message);
+  // Kills the child and starts it anew. Whatever it trained is forgotten.
+  void Restart();
+  // Kills the child. No handler is called any more.
+  void Close();
+
+ private:
+  void StartChild();
+  void OnMessage(const v1::FromTrainer& message);
+  void OnProgress(const v1::PackProgress& progress);
+  void OnExit(const std::string& how);
+  void OnUnusable(const std::string& why);
+  AttemptPtr TakeOut();
+  void WatchForHangs();
+
+  boost::asio::io_context& io_;
+  const Options options_;
+  const Handlers handlers_;
+  State state_ = State::kCold;
+  std::unique_ptr<TrainerProcess> child_;
+  Backoff backoff_;
+  boost::asio::steady_timer restart_timer_;
+
+  AttemptPtr attempt_;  // Not null exactly when kTraining.
+  HangWatch hang_;
+  std::chrono::steady_clock::time_point watched_at_;
+  boost::asio::steady_timer hang_timer_;
+};
+
+}  // namespace longreach::agent
