@@ -115,7 +115,7 @@ TEST_F(AgentPacksTest, RefusesAPackThatTakesMoreThanItsShareOfTheMemory) {
   v1::Lease lease = LeaseOf(7, 3);
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       R"pb(experiment: "llama" task: "bytes" encoding: "none" data: "words" learning_rate: 0.001
-           model { layers: 1000 embedding_dim: 65536 heads: 8 kv_heads: 8 mlp_dim: 65536 attention_scale: 1 }
+           model { layers: 1000 embedding_dim: 65536 heads: 8 kv_heads: 8 mlp_dim: 65536 attention_scale: 1 dropout: 0 }
            training { steps: 3 batch_size: 4 lengths: [ 8 ] clip_norm: 1.0 warmup_steps: 1 final_rate: 0.1 }
            evaluation { lengths: [ 8 ] examples: 8 stride: 4 })pb",
       lease.mutable_jobs(0)->mutable_spec()));
