@@ -190,8 +190,8 @@ class Fiber {
 #if defined(LONGREACH_FIBER_ASAN)
   static inline thread_local Fiber* left_ = nullptr;  // Who switched last: of the thread's own stack it tells where it lies.
 #endif
-  const void* stack_ = nullptr;
-  size_t bytes_ = 0;
+  [[maybe_unused]] const void* stack_ = nullptr;
+  [[maybe_unused]] size_t bytes_ = 0;
   [[maybe_unused]] void* sanitizer_ = nullptr;
   [[maybe_unused]] bool owner_ = false;
 #if defined(__x86_64__)
