@@ -1,0 +1,213 @@
+// The emulated block of threads: what a GPU's would do, and where a GPU's would hang. Atomics are for the thread sanitizer, to which the
+// fibers are threads.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "worker/trainer/resident/warp.h"
+
+namespace longreach::trainer::resident {
+
+namespace {
+
+class EmulationTest : public testing::TestWithParam<Order> {};
+INSTANTIATE_TEST_SUITE_P(Orders, EmulationTest, testing::Values(Order::kAscending, Order::kDescending),
+                         [](const auto& param) { return param.param == Order::kAscending ? "Ascending" : "Descending"; });
+
+TEST_P(EmulationTest, RunsEachThreadOnce) {
+  std::vector<int> runs(kThreads);
+
+  RunBlock([&] { ++runs[static_cast<size_t>(Thread())]; }, GetParam());
+
+  EXPECT_EQ(runs, std::vector<int>(kThreads, 1));
+}
+
+TEST_P(EmulationTest, TakesTurnsInTheOrderAskedFor) {
+  std::vector<int> order(kThreads);
+  std::atomic<size_t> next = 0;
+
+  RunBlock([&] { order[next++] = Thread(); }, GetParam());
+
+  const bool ascending = GetParam() == Order::kAscending;
+  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], ascending ? i : kThreads - 1 - i);
+}
+
+TEST_P(EmulationTest, WaitsForTheWholeBlock) {
+  std::atomic<int> before = 0, missing = 0;
+
+  RunBlock(
+      [&] {
+        for (int round = 1; round <= 3; ++round) {
+          ++before;
+          SyncBlock();
+          missing += round * kThreads - before;
+          SyncBlock();
+        }
+      },
+      GetParam());
+
+  EXPECT_EQ(missing, 0);
+  EXPECT_EQ(before, 3 * kThreads);
+}
+
+TEST_P(EmulationTest, ShufflesWithinAWarp) {
+  std::vector<float> got(kThreads);
+
+  RunBlock(
+      [&] {
+        float x = static_cast<float>(Thread());
+        for (int mask = 1; mask < 32; mask *= 2) x += ShuffleXor(x, mask);
+        got[static_cast<size_t>(Thread())] = x;
+      },
+      GetParam());
+
+  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], static_cast<float>(i / 32 * 32 * 32 + 31 * 16));
+}
+
+// A row-major matrix of small whole numbers: they and their products are exact in every arithmetic.
+std::vector<float> WholeNumbers(int count, int seed) {
+  std::vector<float> m(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) m[static_cast<size_t>(i)] = static_cast<float>((i * 37 + seed * 11) % 17 - 8);
+  return m;
+}
+
+// Each element of the operands goes where the head of warp.h says, in its own words.
+TEST_P(EmulationTest, MultipliesMatricesThatLieAmongTheThreads) {
+  const std::vector<float> a = WholeNumbers(16 * 16, 1), b = WholeNumbers(16 * 8, 2), start = WholeNumbers(16 * 8, 3);
+  std::vector<float> got8(16 * 8), got16(16 * 8);
+
+  RunBlock(
+      [&] {
+        const int g = Lane() / 4, c = Lane() % 4;
+        const auto a_pair = [&](int row, int column) {
+          return Pack(a[static_cast<size_t>(row * 16 + column)], a[static_cast<size_t>(row * 16 + column + 1)]);
+        };
+        const auto b_pair = [&](int row, int column) {
+          return Pack(b[static_cast<size_t>(row * 8 + column)], b[static_cast<size_t>((row + 1) * 8 + column)]);
+        };
+        const auto place = [&](int i) { return static_cast<size_t>((g + i / 2 * 8) * 8 + 2 * c + i % 2); };
+        float sums8[4], sums16[4];
+        for (int i = 0; i < 4; ++i) sums8[i] = sums16[i] = start[place(i)];
+        Mma8(sums8, a_pair(g, 2 * c), a_pair(g + 8, 2 * c), b_pair(2 * c, g));
+        Mma16(sums16, a_pair(g, 2 * c), a_pair(g + 8, 2 * c), a_pair(g, 2 * c + 8), a_pair(g + 8, 2 * c + 8), b_pair(2 * c, g),
+              b_pair(2 * c + 8, g));
+        for (int i = 0; i < 4 && Warp() == 5; ++i) {  // All warps have the same.
+          got8[place(i)] = sums8[i];
+          got16[place(i)] = sums16[i];
+        }
+      },
+      GetParam());
+
+  for (int row = 0; row < 16; ++row) {
+    for (int column = 0; column < 8; ++column) {
+      const size_t at = static_cast<size_t>(row * 8 + column);
+      float want = start[at];
+      for (int k = 0; k < 16; ++k) {
+        if (k == 8) {
+          EXPECT_EQ(got8[at], want) << row << " " << column;
+        }
+        want += a[static_cast<size_t>(row * 16 + k)] * b[static_cast<size_t>(k * 8 + column)];
+      }
+      EXPECT_EQ(got16[at], want) << row << " " << column;
+    }
+  }
+}
+
+TEST_P(EmulationTest, LoadsAndTransposesMatrices) {
+  constexpr int kLd = 24;
+  alignas(16) Bf16 memory[32 * kLd];
+  for (int i = 0; i < 32 * kLd; ++i) memory[i] = static_cast<Bf16>(i);
+  const auto at = [&](int matrix, int row, int column) { return uint32_t{memory[(8 * matrix + row) * kLd + column]}; };
+  std::atomic<int> wrong = 0;
+
+  RunBlock(
+      [&] {
+        const int g = Lane() / 4, c = Lane() % 4;
+        uint32_t as_it_lies[4], transposed[4], two[2];
+        Load4(as_it_lies, memory + Lane() * kLd);
+        Load4Transposed(transposed, memory + Lane() * kLd);
+        Load2Transposed(two, memory + Lane() % 16 * kLd);
+        for (int i = 0; i < 4; ++i) {
+          const uint32_t row = at(i, g, 2 * c) | at(i, g, 2 * c + 1) << 16, column = at(i, 2 * c, g) | at(i, 2 * c + 1, g) << 16;
+          wrong += as_it_lies[i] != row;
+          wrong += transposed[i] != column;
+          if (i < 2) wrong += two[i] != column;
+          wrong += Transpose8x8(row) != column;
+        }
+      },
+      GetParam());
+
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(PackTest, RoundsToTheNearestTiesToEven) {
+  EXPECT_EQ(Pack(1.0f, -2.0f), 0xc0003f80u);
+  EXPECT_EQ(Pack(1.00390625f, 1.01171875f), 0x3f823f80u);  // Halfway between two: to the even one, down and up.
+  EXPECT_EQ(Pack(1.00391f, 3.4e38f), 0x7f803f81u);
+  EXPECT_TRUE(std::isnan(Low(Pack(NAN, 0.0f))));
+  EXPECT_EQ(High(Pack(0.0f, -INFINITY)), -INFINITY);
+}
+
+TEST(EmulationOnThreadsTest, BlocksOfSeveralThreadsDoNotMeet) {
+  std::atomic<int> sums[2] = {};
+  {
+    std::vector<std::jthread> threads;
+    for (std::atomic<int>& sum : sums) {
+      threads.emplace_back([&sum] {
+        for (int round = 0; round < 10; ++round) {
+          RunBlock([&] {
+            ++sum;
+            SyncBlock();
+          });
+        }
+      });
+    }
+  }
+  EXPECT_EQ(sums[0], 10 * kThreads);
+  EXPECT_EQ(sums[1], 10 * kThreads);
+}
+
+TEST(EmulationDeathTest, EndsWhereABlockWouldWaitForEver) {
+  EXPECT_DEATH(RunBlock([] {
+                 if (Warp() != 3) SyncBlock();
+               }),
+               "emulated block: a dead-lock .* 0 threads wait for their warp, 224 for the block, 32 have ended");
+}
+
+TEST(EmulationDeathTest, EndsWhereAWarpWouldWaitForEver) {
+  EXPECT_DEATH(RunBlock([] {
+                 if (Thread() != 40) SyncWarp();
+               }),
+               "emulated block: a dead-lock .*31 threads wait for their warp, 0 for the block, 225 have ended");
+}
+
+TEST(EmulationDeathTest, EndsWhereAWarpMeetsAtDifferentInstructions) {
+  EXPECT_DEATH(RunBlock([] {
+                 if (Lane() == 7) {
+                   SyncWarp();
+                 } else {
+                   ShuffleXor(1.0f, 1);
+                 }
+               }),
+               "emulated block: the threads of a warp meet at different instructions");
+}
+
+TEST(EmulationDeathTest, EndsAtARowThatIsNotAligned) {
+  alignas(16) static Bf16 memory[64 * 8];
+  EXPECT_DEATH(RunBlock([] {
+                 uint32_t to[4];
+                 Load4(to, memory + 8 * Lane() + 4);
+               }),
+               "emulated block: a row of a matrix that is not aligned to 16 bytes");
+}
+
+TEST(EmulationDeathTest, EndsAtABlockWithinABlock) {
+  EXPECT_DEATH(RunBlock([] { RunBlock([] {}); }), "emulated block: a block within a block");
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer::resident

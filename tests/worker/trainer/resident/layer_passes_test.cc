@@ -1,0 +1,197 @@
+// What holds of the kernels beyond one call: from layer to layer within a block, sequence beside sequence.
+#include "tests/worker/trainer/resident/layer_runs.h"
+
+namespace longreach::trainer::resident {
+
+namespace {
+
+// A layer, its input and the gradient of its output, at several sizes of the batch.
+struct Layer {
+  Case kind;
+  Random random;
+  Terms terms;
+  Weights weights;
+  KernelWeights of_kernel;
+  Vector h, dh_out;
+  Input<float> h_of_kernel, dh_out_of_kernel, rotation;
+
+  Layer(const Case& c, int batch, uint64_t seed)
+      : kind(c),
+        random(seed),
+        terms(c, batch, random),
+        weights(RandomWeights(random)),
+        of_kernel(weights),
+        h(random.Normals(Numbers(), 1)),
+        dh_out(random.Normals(Numbers(), 1)),
+        h_of_kernel(h),
+        dh_out_of_kernel(dh_out),
+        rotation(terms.setting.rotation) {}
+
+  size_t Tokens() const { return static_cast<size_t>(terms.setting.tokens()); }
+  size_t Numbers() const { return Tokens() * kDim; }
+};
+
+// A whole pass through a layer, forward and backward.
+struct Pass {
+  ForwardOutputs forward;
+  MlpOutputs mlp;
+  AttentionOutputs attention;
+
+  explicit Pass(const Layer& layer) : forward(layer.Tokens()), mlp(layer.Tokens()), attention(layer.Tokens(), layer.kind.positional) {}
+
+  void Forward(const Layer& layer, const float* h, char* shared) {
+    const LayerForward arguments = ForwardArguments(layer.of_kernel, layer.terms, h, layer.rotation.data(), forward);
+    WithKernel(layer.kind, [&]<int kKeyTiles, Positional kPositional>() { ForwardLayer<kKeyTiles, kPositional>(arguments, shared); });
+  }
+  void BackwardOfMlp(const Layer& layer, const float* dh, char* shared) {
+    BackwardMlp(MlpArguments(layer.of_kernel, layer.terms, forward.x1.data(), forward.x2.data(), dh, mlp), shared);
+  }
+  void BackwardOfAttention(const Layer& layer, const float* h, char* shared) {
+    const LeftByForward left = {h, forward.x1.data(), forward.o.data(), forward.lse.data(), mlp.du.data(), layer.rotation.data()};
+    const AttentionBackward arguments = AttentionArguments(layer.of_kernel, layer.terms, left, attention);
+    WithKernel(layer.kind, [&]<int kKeyTiles, Positional kPositional>() { BackwardAttention<kKeyTiles, kPositional>(arguments, shared); });
+  }
+  bool SameBits(const Pass& other) const {
+    return forward.SameBits(other.forward) && mlp.SameBits(other.mlp) && attention.SameBits(other.attention);
+  }
+};
+
+constexpr size_t kSharedOfAll = std::max({LayerForwardSharedBytes(), MlpBackwardSharedBytes(), AttentionBackwardSharedBytes()});
+
+class LayerPassesTest : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Cases, LayerPassesTest,
+                         testing::Values(Case{.tape = 1}, Case{.tape = 33, .positional = Positional::kTrainedBias, .dropout = true},
+                                         Case{.tape = 41, .positional = Positional::kRotary}, Case{.tape = 120, .positional = Positional::kBias}),
+                         [](const auto& param) { return NameOf(param.param); });
+
+// Two layers and the way back in one block, whose kernels follow each other in the same shared memory, give the bits of blocks of their own.
+TEST_P(LayerPassesTest, KernelsOfOneBlockDoNotDisturbEachOther) {
+  const int batch = BatchBeyond(kForwardRows, GetParam().tape);
+  const Layer first(GetParam(), batch, 1), second(GetParam(), batch, 2);
+  Pass one_first(first), one_second(second), own_first(first), own_second(second);
+
+  for (const Manner& manner : kManners) {
+    SharedMemory shared(kSharedOfAll, manner.shared_memory);
+    char* const at = shared.data();
+    RunBlock(
+        [&] {
+          one_first.Forward(first, first.h_of_kernel.data(), at);
+          one_second.Forward(second, one_first.forward.h_out.data(), at);
+          one_second.BackwardOfMlp(second, second.dh_out_of_kernel.data(), at);
+          one_second.BackwardOfAttention(second, one_first.forward.h_out.data(), at);
+          one_first.BackwardOfMlp(first, one_second.attention.dh.data(), at);
+          one_first.BackwardOfAttention(first, first.h_of_kernel.data(), at);
+        },
+        manner.order);
+    const auto alone = [&](const auto& kernel) {
+      SharedMemory fresh(kSharedOfAll, manner.shared_memory);
+      char* const fresh_at = fresh.data();
+      RunBlock([&] { kernel(fresh_at); }, manner.order);
+    };
+    alone([&](char* memory) { own_first.Forward(first, first.h_of_kernel.data(), memory); });
+    alone([&](char* memory) { own_second.Forward(second, own_first.forward.h_out.data(), memory); });
+    alone([&](char* memory) { own_second.BackwardOfMlp(second, second.dh_out_of_kernel.data(), memory); });
+    alone([&](char* memory) { own_second.BackwardOfAttention(second, own_first.forward.h_out.data(), memory); });
+    alone([&](char* memory) { own_first.BackwardOfMlp(first, own_second.attention.dh.data(), memory); });
+    alone([&](char* memory) { own_first.BackwardOfAttention(first, first.h_of_kernel.data(), memory); });
+
+    EXPECT_TRUE(one_first.SameBits(own_first));
+    EXPECT_TRUE(one_second.SameBits(own_second));
+  }
+}
+
+// The kernels with what they have left each other, against the same in double precision. Gates of hidden features next to zero may fall on
+// the other side there, and each is an error of its own: the limits are wide.
+TEST_P(LayerPassesTest, GradientsOfALayerAreThoseOfDoublePrecision) {
+  const Layer layer(GetParam(), BatchBeyond(kForwardRows, GetParam().tape), 3);
+  Pass pass(layer);
+  SharedMemory shared(kSharedOfAll, 0xff);
+  char* const at = shared.data();
+
+  RunBlock([&] {
+    pass.Forward(layer, layer.h_of_kernel.data(), at);
+    pass.BackwardOfMlp(layer, layer.dh_out_of_kernel.data(), at);
+    pass.BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
+  });
+
+  const Setting& setting = layer.terms.setting;
+  const reference::Activations a = reference::Forward(layer.weights, layer.h, setting);
+  Weights want;
+  Vector slope_sums;
+  const Vector du = reference::MlpBackward(want, layer.weights, a.x1, a.x2, layer.dh_out, setting);
+  const Vector dh = reference::AttentionBackward(want, slope_sums, layer.weights, layer.h, a.x1, a.o, du, layer.terms.slopes, setting);
+  ExpectClose("dh", pass.attention.dh, dh, 3e-2);
+  ExpectClose("mlp1_w", pass.mlp.mlp1_w, want.mlp1_w, 8e-2);
+  ExpectClose("mlp1_b", pass.mlp.mlp1_b, want.mlp1_b, 8e-2);
+  ExpectClose("mlp2_w", pass.mlp.mlp2_w, want.mlp2_w, 2e-2);
+  ExpectClose("norm2_scale", pass.mlp.norm2_scale, want.norm2_scale, 1e-2);
+  const double floor = GetParam().tape == 1 ? SizeOf(want.v) : 0;
+  ExpectClose("q", pass.attention.q, want.q, 8e-2, floor);
+  ExpectClose("k", pass.attention.k, want.k, 8e-2, floor);
+  ExpectClose("v", pass.attention.v, want.v, 5e-2);
+  ExpectClose("o", pass.attention.o, want.o, 5e-2);
+  ExpectClose("norm1_scale", pass.attention.norm1_scale, want.norm1_scale, 5e-2);
+}
+
+// The rows that a layer makes of a sequence are the same bits in every batch: nothing of other sequences, nor of the part of a tile that
+// the batch leaves, gets into them.
+TEST_P(LayerPassesTest, ASequenceDoesNotSeeTheOthers) {
+  const int most = BatchBeyond(kForwardRows, GetParam().tape);
+  Layer layer(GetParam(), most, 4);
+  Pass all(layer);
+  const auto run = [&](Pass& pass) {
+    SharedMemory shared(kSharedOfAll, 0xff);
+    char* const at = shared.data();
+    RunBlock([&] {
+      pass.Forward(layer, layer.h_of_kernel.data(), at);
+      pass.BackwardOfMlp(layer, layer.dh_out_of_kernel.data(), at);
+      pass.BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
+    });
+  };
+  run(all);
+  const Vector h_out = all.forward.h_out.Widened(), dh = all.attention.dh.Widened();
+
+  for (const int batch : {1, 2, most / 2, most - 1}) {
+    if (batch < 1) continue;
+    layer.terms.setting.batch = batch;
+    Pass some(layer);
+    run(some);
+
+    const Vector few_h_out = some.forward.h_out.Widened(), few_dh = some.attention.dh.Widened();
+    EXPECT_TRUE(std::equal(few_h_out.begin(), few_h_out.end(), h_out.begin())) << batch;
+    EXPECT_TRUE(std::equal(few_dh.begin(), few_dh.end(), dh.begin())) << batch;
+  }
+}
+
+// Sequences through which no gradient comes add nothing at all to those of the weights, no more than rows that do not exist.
+TEST_P(LayerPassesTest, RowsWithoutAGradientAddNothing) {
+  const int most = BatchBeyond(kBackRows, GetParam().tape) + 1, batch = most - 1;
+  Layer layer(GetParam(), most, 5);
+  std::fill(layer.dh_out.end() - GetParam().tape * kDim, layer.dh_out.end(), 0.0);
+  layer.dh_out_of_kernel = Input<float>(layer.dh_out);
+  const auto gradients_of = [&](int sequences) {
+    layer.terms.setting.batch = sequences;
+    Pass pass(layer);
+    SharedMemory shared(kSharedOfAll, 0xff);
+    char* const at = shared.data();
+    RunBlock([&] {
+      pass.Forward(layer, layer.h_of_kernel.data(), at);
+      pass.BackwardOfMlp(layer, layer.dh_out_of_kernel.data(), at);
+      pass.BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
+    });
+    Vector all;
+    for (const auto* output : {&pass.mlp.mlp1_w, &pass.mlp.mlp1_b, &pass.mlp.mlp2_w, &pass.mlp.mlp2_b, &pass.mlp.norm2_scale,
+                               &pass.mlp.norm2_offset, &pass.attention.q, &pass.attention.k, &pass.attention.v, &pass.attention.o,
+                               &pass.attention.norm1_scale, &pass.attention.norm1_offset, &pass.attention.slope_sums}) {
+      const Vector part = output->Widened();
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  };
+
+  EXPECT_EQ(gradients_of(batch), gradients_of(most));
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer::resident
