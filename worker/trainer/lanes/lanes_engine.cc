@@ -70,7 +70,7 @@ class LanesEngine final : public StepEngine {
       : settings_(settings),
         kernels_(kernels),
         task_(*catalog::FindTask(settings.task)),
-        pool_(options.threads),
+        pool_(options.threads, options.recorder),
         encoder_(settings, task_.input_vocabulary, task_.output_vocabulary, at::kCPU) {
     MakeModel();
   }
