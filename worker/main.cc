@@ -83,6 +83,8 @@ int Main(int argc, char** argv) {
   bench->add_option("--batch", bench_options.batch, "Sequences in an update (default: the paper's)");
   bench->add_option("--seconds", bench_options.seconds, "How long to train")->capture_default_str();
   bench->add_option("--threads", bench_options.threads, "Threads; 0: all cores")->capture_default_str();
+  bench->add_option("--simulate-threads", bench_options.simulate_threads,
+                    "Numbers of threads to simulate from the work of one, for example 1,2,4,8,16");
   bench->add_option("--device", bench_device, "cpu or cuda")->check(CLI::IsMember(kDevices))->capture_default_str();
   bench->add_option("--engine", bench_options.engine, "libtorch, lanes, or an instruction set: lanes-portable; empty: what training takes");
   bench->add_option("-o,--output", bench_output, "table or json")

@@ -29,23 +29,23 @@ absl::Status Unknown(std::string_view kind, std::string_view value, const Entrie
                   closest.empty() ? "known: " + Join(known, ", ") : fmt::format("did you mean '{}'?", closest)));
 }
 
-// "1..40", "5,10,20..30", ascending.
-absl::StatusOr<std::vector<int>> ParseLengths(const std::string& text) {
-  std::vector<int> lengths;
+// "1..40", "5,10,20..30", ascending, of an option's value.
+absl::StatusOr<std::vector<int>> ParseNumbers(std::string_view option, std::string_view what, const std::string& text, int64_t largest) {
+  std::vector<int> numbers;
   for (const std::string& part : Split(text, ',')) {
     const size_t dots = part.find("..");
     const std::optional<int64_t> first = ParseInteger(part.substr(0, dots));
     const std::optional<int64_t> last = dots == std::string::npos ? first : ParseInteger(part.substr(dots + 2));
-    const int64_t above = lengths.empty() ? 0 : lengths.back();
-    if (!first.has_value() || !last.has_value() || *first <= above || *last < *first || *last > kLongest) {
+    const int64_t above = numbers.empty() ? 0 : numbers.back();
+    if (!first.has_value() || !last.has_value() || *first <= above || *last < *first || *last > largest) {
       return absl::InvalidArgumentError(
-          fmt::format("--lengths: '{}' is not an ascending list of lengths from 1 to {}\n"
+          fmt::format("--{}: '{}' is not an ascending list of {} from 1 to {}\n"
                       "  write for example 1..40 or 5,10,20",
-                      text, kLongest));
+                      option, text, what, largest));
     }
-    for (int64_t length = *first; length <= *last; ++length) lengths.push_back(static_cast<int>(length));
+    for (int64_t number = *first; number <= *last; ++number) numbers.push_back(static_cast<int>(number));
   }
-  return lengths;
+  return numbers;
 }
 
 // Sizes, batch and lengths of the paper's experiment that a task belongs to.
@@ -101,7 +101,15 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
     return absl::InvalidArgumentError(fmt::format("--threads: {} is negative\n  0 uses all cores", options.threads));
   }
   if (!options.lengths.empty()) {
-    ASSIGN_OR_RETURN(settings.training.lengths, ParseLengths(options.lengths));
+    ASSIGN_OR_RETURN(settings.training.lengths, ParseNumbers("lengths", "lengths", options.lengths, kLongest));
+  }
+  if (!options.simulate_threads.empty()) {
+    ASSIGN_OR_RETURN(request.simulated_threads,
+                     ParseNumbers("simulate-threads", "numbers", options.simulate_threads, trainer::kMostSimulatedThreads));
+    if (options.cuda || options.threads > 1) {
+      return absl::InvalidArgumentError(fmt::format("--simulate-threads: the times come from one thread of a CPU\n  leave out --{}",
+                                                    options.cuda ? "device" : "threads"));
+    }
   }
   if (options.batch) settings.training.batch_size = *options.batch;
   settings.evaluation.lengths = {settings.training.lengths.back()};
@@ -121,6 +129,25 @@ double PeakMemory() {
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
+std::string SimulatedJson(const trainer::BenchResult& result) {
+  if (result.simulated.empty()) return "";
+  std::vector<std::string> rates;
+  for (const trainer::SimulatedRate& rate : result.simulated) {
+    rates.push_back(fmt::format("{{\"threads\": {}, \"job_steps_per_second\": {}, \"speedup\": {}}}", rate.threads,
+                                rate.job_steps_per_second, rate.speedup));
+  }
+  return fmt::format(", \"simulated\": [{}], \"serial_ms_per_update\": {}", Join(rates, ", "), result.serial_ms_per_update);
+}
+
+void PrintSimulated(const trainer::BenchResult& result) {
+  if (result.simulated.empty()) return;
+  fmt::print("Simulated, from processor times on one thread; {:.3f} ms of an update are one thread's alone\n", result.serial_ms_per_update);
+  for (const trainer::SimulatedRate& rate : result.simulated) {
+    fmt::print("  {:10.2f} job-steps/s on {}, {:.2f} times one\n", rate.job_steps_per_second,
+               rate.threads == 1 ? "1 thread" : fmt::format("{} threads", rate.threads), rate.speedup);
+  }
+}
+
 int Refuse(const absl::Status& status, int exit_code) {
   fmt::print(stderr, "error: {}\n", std::string(status.message()));
   return exit_code;
@@ -134,7 +161,10 @@ std::string BenchFormula() {
          "FLOP of the matrix products of one update of one member, a multiply-add counting 2 and the backward pass twice the\n"
          "forward pass, with batch B, tape T (input and output tokens), width d, MLP width m, vocabularies Vi and Vo:\n"
          "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]\n"
-         "In language modelling half of the last term; with images those of the decoder beside.";
+         "In language modelling half of the last term; with images those of the decoder beside.\n"
+         "With --simulate-threads one thread trains, the processor time of each item of its work is taken, and the items are\n"
+         "dealt in order to so many threads, as training deals them. It is a simulation: memory bandwidth, shared caches, the\n"
+         "frequency of a busy processor and the waking of threads are left out, so real threads are slower.";
 }
 
 int RunBench(const BenchOptions& options) {
@@ -153,10 +183,10 @@ int RunBench(const BenchOptions& options) {
     fmt::print("{{\"schema\": \"longreach/v1\", \"task\": \"{}\", \"encoding\": \"{}\", \"pack\": {}, \"batch_size\": {}, "
                "\"engine\": \"{}\", \"job_steps_per_second\": {}, \"gflops\": {}, \"gemm_peak_gflops\": {}, \"ratio\": {}, "
                "\"eval_sequences_per_second\": {}, \"cpu_ms_per_job_step\": {}, \"cpu_ms_per_eval_sequence\": {}, "
-               "\"peak_memory_bytes\": {}}}\n",
+               "\"peak_memory_bytes\": {}{}}}\n",
                options.task, options.encoding, options.pack, batch, result->engine, result->job_steps_per_second,
                result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second, result->cpu_ms_per_job_step,
-               result->cpu_ms_per_eval_sequence, PeakMemory());
+               result->cpu_ms_per_eval_sequence, PeakMemory(), SimulatedJson(*result));
   } else {
     fmt::print("{} with {}, pack of {}, batch {}, engine {}\n", options.task, options.encoding, options.pack, batch,
                result->engine);
@@ -167,6 +197,7 @@ int RunBench(const BenchOptions& options) {
       fmt::print("  {:10.1f} test sequences/s\n", result->eval_sequences_per_second);
     }
     fmt::print("  {:10.2f} GB of memory at most\n", PeakMemory() / 1e9);
+    PrintSimulated(*result);
   }
   return 0;
 }

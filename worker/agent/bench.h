@@ -15,6 +15,7 @@ struct BenchOptions {
   std::optional<int> batch;  // Nothing: the paper's.
   double seconds = 10;
   int threads = 0;
+  std::string simulate_threads;  // "1,2,4,8"; empty: none. With one real thread.
   bool cuda = false;
   std::string engine;  // Empty: what training takes.
   bool json = false;

@@ -60,10 +60,40 @@ double GemmGflops(int threads, bool cuda, double seconds) {
   return best;
 }
 
+// Adds up the time that updates take on some numbers of threads.
+class Simulation {
+ public:
+  explicit Simulation(const std::vector<int>& threads) : threads_(threads), seconds_(threads.size(), 0) {}
+
+  void Add(const RecordedWork& update) {
+    serial_ += update.serial_seconds;
+    alone_ += SimulatedSeconds(update, 1);
+    for (size_t i = 0; i < threads_.size(); ++i) seconds_[i] += SimulatedSeconds(update, threads_[i]);
+  }
+
+  // Of so many updates of a pack.
+  void PutInto(BenchResult& result, double updates, int pack) const {
+    for (size_t i = 0; i < threads_.size(); ++i) {
+      result.simulated.push_back({.threads = threads_[i], .job_steps_per_second = updates * pack / seconds_[i], .speedup = alone_ / seconds_[i]});
+    }
+    result.serial_ms_per_update = 1e3 * serial_ / updates;
+  }
+
+ private:
+  const std::vector<int>& threads_;
+  std::vector<double> seconds_;
+  double serial_ = 0;
+  double alone_ = 0;
+};
+
 absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
+  WorkRecorder recorder;
+  Simulation simulation(request.simulated_threads);
+  const bool simulating = !request.simulated_threads.empty();
   PackSettings settings = request.settings;
   const std::unique_ptr<StepEngine> engine = MakeEngine(
-      settings, {.threads = request.threads, .cuda = request.cuda, .engine = request.engine},
+      settings,
+      {.threads = request.threads, .cuda = request.cuda, .engine = request.engine, .recorder = simulating ? &recorder : nullptr},
       [](const std::string& line) { std::cerr << line << std::endl; });
   const PositionUse use = engine->model().encoding().Use();
   std::vector<Member> members(static_cast<size_t>(request.pack));
@@ -91,6 +121,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   };
   const std::vector<int> lengths = request.settings.training.lengths;
   for (const int length : {lengths.front(), lengths.back()}) step(length);  // Warm.
+  (void)recorder.Take();
   double steps = 0, flop = 0;
   const double cpu_before = CpuMs();
   const Clock::time_point start = Clock::now();
@@ -98,6 +129,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   while (steps == 0 || SecondsSince(start) < 7 * share) {
     for (const int length : lengths) {
       step(length);
+      if (simulating) simulation.Add(recorder.Take());
       steps += 1;
       flop += MatmulFlops(settings, length);
     }
@@ -106,6 +138,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   result.cpu_ms_per_job_step = (CpuMs() - cpu_before) / (steps * request.pack);
   result.job_steps_per_second = steps * request.pack / seconds;
   result.gflops = flop * request.pack / seconds / 1e9;
+  if (simulating) simulation.PutInto(result, steps, request.pack);
   result.gemm_peak_gflops =
       std::max(result.gemm_peak_gflops, GemmGflops(engine->threads(), request.cuda, share));
 
@@ -127,6 +160,14 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
 
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   RETURN_IF_ERROR(Validate(request.settings));
+  for (const int threads : request.simulated_threads) {
+    if (threads < 1 || threads > kMostSimulatedThreads) {
+      return absl::InvalidArgumentError(Text("simulated_threads: ", threads, " is not in 1..", kMostSimulatedThreads));
+    }
+  }
+  if (request.cuda && !request.simulated_threads.empty()) {
+    return absl::InvalidArgumentError("simulated_threads: a GPU's work is not that of threads");
+  }
   if (request.settings.training.lengths.empty()) {
     return absl::InvalidArgumentError("lengths: there are none to train on");
   }

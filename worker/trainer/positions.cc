@@ -130,16 +130,21 @@ PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64
       break;
     }
     case PositionUse::kRotation:
+      if (!settings.randomized) {
+        pass.rotation.assign(static_cast<size_t>(layers), ToTensor(Consecutive(tape)));  // One tensor for all.
+        break;
+      }
       for (int layer = 0; layer < layers; ++layer) {
-        pass.rotation.push_back(ToTensor(settings.randomized ? OrderedPositions(settings, tape, source, layer)
-                                                             : Consecutive(tape)));
+        pass.rotation.push_back(ToTensor(OrderedPositions(settings, tape, source, layer)));
       }
       break;
     case PositionUse::kDistances:
+      if (!settings.randomized) {
+        pass.distances.assign(static_cast<size_t>(layers), Distances::ByOffset(Consecutive(tape), causal));
+        break;
+      }
       for (int layer = 0; layer < layers; ++layer) {
-        if (!settings.randomized) {
-          pass.distances.push_back(Distances::ByOffset(Consecutive(tape), causal));
-        } else if (settings.positions.randomized_by == RandomizedBy::kDistance) {
+        if (settings.positions.randomized_by == RandomizedBy::kDistance) {
           pass.distances.push_back(Distances::ByOffset(OrderedDistances(settings, tape, source, layer), causal));
         } else {
           pass.distances.push_back(Distances::OfPositions(OrderedPositions(settings, tape, source, layer), causal));

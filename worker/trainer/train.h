@@ -278,11 +278,24 @@ struct BenchRequest {
   PackSettings settings;  // Steps and evaluation are ignored. A data set is not read: random bytes stand in for it.
   int pack = 1;
   double seconds = 10;
+  // Numbers of threads, each from 1 to kMostSimulatedThreads, that updates are simulated on. If there are any, the pack is trained
+  // by one thread whatever `threads` says.
+  std::vector<int> simulated_threads = {};
   int threads = 0;
   bool cuda = false;
   std::string engine =
       "";  // "libtorch", "lanes" or one of those by its full name; empty: what training takes.
 };
+inline constexpr int kMostSimulatedThreads = 1024;
+
+// An estimate from the times of an update's work items on one thread: they are dealt to so many threads. Memory bandwidth, shared
+// caches, the frequency of a busy processor and the waking of threads are left out.
+struct SimulatedRate {
+  int threads = 0;
+  double job_steps_per_second = 0;
+  double speedup = 0;  // Over one thread, simulated too.
+};
+
 struct BenchResult {
   double job_steps_per_second = 0;
   double gflops = 0;             // Matmuls only, by MatmulFlops().
@@ -291,6 +304,9 @@ struct BenchResult {
   // The same as processor time of all threads, which other work on the machine disturbs less. On CUDA the host's.
   double cpu_ms_per_job_step = 0;
   double cpu_ms_per_eval_sequence = 0;
+  // In the order of the request.
+  std::vector<SimulatedRate> simulated;
+  double serial_ms_per_update = 0;  // Of them: what no thread helps with. Processor time.
   std::string engine;
 };
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request);

@@ -179,6 +179,8 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
            {{"bench", "--task", "even_pairs", "--encoding", "shape:randomized"}, "'shape' cannot be randomized"},
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--lengths", "5..2"}, "'5..2'"},
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--batch", "0"}, "--batch: 0"},
+           {{"bench", "--task", "even_pairs", "--encoding", "rope", "--simulate-threads", "4,2"}, "--simulate-threads: '4,2'"},
+           {{"bench", "--task", "even_pairs", "--encoding", "rope", "--simulate-threads", "4", "--threads", "2"}, "leave out --threads"},
            {{}, "subcommand"}}) {
     WorkerProcess worker(bad.arguments, folder_.path() / "errors");
     EXPECT_EQ(worker.Wait(), 2);

@@ -185,6 +185,36 @@ TEST(EncodingsTest, SwitchesChangeWhatTheySay) {
   }
 }
 
+TEST(EncodingsTest, KerpleParametersAreBroughtBackIntoTheirRangeInEveryMember) {
+  for (const std::string encoding : {"log_kerple", "power_kerple"}) {
+    const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(SmallSettings(encoding, false), {.threads = 1});
+    const ParameterLayout& layout = engine->model().layout();
+    for (const int members : {1, 3}) {
+      PackState state = StateOf(*engine, members);
+      const ParameterSet parameters = ViewParameters(layout, members == 1 ? state.parameters[0] : state.parameters);
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        if (layout.parameters()[i].name.find("kerple") == std::string::npos) continue;
+        parameters[i].fill_(1.5);
+        parameters[i].select(-1, 0).fill_(-1);
+        parameters[i].select(-1, 1).fill_(7);
+      }
+      const Tensor others = parameters[0].clone();
+
+      engine->model().encoding().Clamp(parameters);
+
+      EXPECT_TRUE(parameters[0].equal(others));
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        const std::string& name = layout.parameters()[i].name;
+        if (name.find("kerple") == std::string::npos) continue;
+        const bool bounded = encoding == std::string("power_kerple") && name.ends_with("_p");
+        EXPECT_TRUE((parameters[i].select(-1, 0) == 0.01f).all().item<bool>()) << name;
+        EXPECT_TRUE((parameters[i].select(-1, 1) == (bounded ? 2.0f : 7.0f)).all().item<bool>()) << name;
+        EXPECT_TRUE((parameters[i].narrow(-1, 2, parameters[i].size(-1) - 2) == 1.5f).all().item<bool>()) << name;
+      }
+    }
+  }
+}
+
 TEST(EncodingsTest, FullSizeModelsHaveTheStatedNumberOfParameters) {
   const auto count = [](const std::string& task, const std::string& encoding) {
     PackSettings settings;
@@ -244,6 +274,18 @@ TEST(PositionsTest, RandomizedDrawsAreSortedDistinctWithinLAndFreshPerLayer) {
   }
   EXPECT_FALSE(pass.rotation[0].equal(pass.rotation[1]));
   EXPECT_FALSE(pass.rotation[0].equal(later.rotation[0]));
+}
+
+TEST(PositionsTest, ConsecutiveOnesAreThoseOfAllLayers) {
+  const PassPositions rotation = DrawPositions(SmallSettings("rope", false), PositionUse::kRotation, 20, 3, {});
+  const PassPositions distances = DrawPositions(SmallSettings("alibi", false), PositionUse::kDistances, 20, 3, {});
+
+  ASSERT_EQ(rotation.rotation.size(), 2u);
+  ASSERT_EQ(distances.distances.size(), 2u);
+  EXPECT_TRUE(rotation.rotation[1].equal(at::arange(20, at::kLong)));
+  EXPECT_TRUE(rotation.rotation[1].is_same(rotation.rotation[0]));
+  EXPECT_TRUE(distances.distances[1].values().equal(at::arange(-19, 20, at::kLong).to(at::kFloat)));
+  EXPECT_TRUE(distances.distances[1].values().is_same(distances.distances[0].values()));
 }
 
 TEST(PositionsTest, AFullDrawIsAllOfThem) {

@@ -125,6 +125,52 @@ TEST(BenchTest, MeasuresStepsProductsAndTests) {
   EXPECT_GT(result->gflops, 0);
   EXPECT_GT(result->gemm_peak_gflops, result->gflops);
   EXPECT_GT(result->eval_sequences_per_second, 0);
+  EXPECT_TRUE(result->simulated.empty());
+}
+
+TEST(BenchTest, SimulatesThreadsForEveryEngine) {
+  for (const std::string engine : {"lanes-portable", "libtorch"}) {
+    BenchRequest request;
+    request.settings.task = "even_pairs";
+    request.settings.encoding = "log_kerple";
+    request.settings.training.lengths = {2};
+    request.settings.training.batch_size = 64;
+    request.settings.evaluation.examples = 4;
+    request.seconds = 0.1;
+    request.engine = engine;
+    request.simulated_threads = {1, 2, 3, 8, 1000};
+
+    const absl::StatusOr<BenchResult> result = Bench(request);
+
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_EQ(result->simulated.size(), 5u);
+    EXPECT_EQ(result->simulated[0].speedup, 1);
+    EXPECT_GT(result->serial_ms_per_update, 0);
+    for (size_t i = 1; i < result->simulated.size(); ++i) {
+      const SimulatedRate& one = result->simulated[i];
+      EXPECT_EQ(one.threads, request.simulated_threads[i]);
+      // More threads are never slower, and never more than so many times as fast.
+      EXPECT_GE(one.speedup, result->simulated[i - 1].speedup) << engine;
+      EXPECT_LT(one.speedup, one.threads) << engine;
+      EXPECT_NEAR(one.job_steps_per_second, one.speedup * result->simulated[0].job_steps_per_second, 1e-6 * one.job_steps_per_second);
+    }
+    EXPECT_GT(result->simulated[1].speedup, 1) << engine;
+    EXPECT_LT(result->simulated[4].job_steps_per_second, 1e3 / result->serial_ms_per_update);
+  }
+}
+
+TEST(BenchTest, RefusesToSimulateNoThreadsAndTheThreadsOfAGpu) {
+  BenchRequest request;
+  request.settings.task = "even_pairs";
+  request.settings.encoding = "none";
+  request.settings.training.lengths = {2};
+  for (const int threads : {0, kMostSimulatedThreads + 1}) {
+    request.simulated_threads = {threads};
+    EXPECT_EQ(Bench(request).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  request.simulated_threads = {2};
+  request.cuda = true;
+  EXPECT_EQ(Bench(request).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

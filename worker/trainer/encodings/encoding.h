@@ -59,7 +59,7 @@ class Encoding {
   virtual Tensor Addition(const Tensor& /*positions*/, const ParameterSet&) const { return {}; }
   // kRotation: cosine and sine of the angles, [2, T, K/2]; the pair (2i, 2i+1) of a head turns by angle i.
   virtual Tensor Rotation(const Tensor& /*positions*/) const { return {}; }
-  // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor.
+  // kDistances: the bias, [H, R] or [E, H, R]; added after the 1/sqrt(K) factor. Without parameters the same for all layers.
   virtual Tensor BiasTable(const Distances&, const ParameterSet&, int /*layer*/) const { return {}; }
   // Adds to `gradients` what the gradient of a layer's BiasTable(), [H, R], makes of the parameters: for
   // engines without autograd, on a CPU and without pack axis. Goes with TrainsWithoutAutograd().

@@ -1,6 +1,29 @@
 #include "worker/trainer/encodings/kerple.h"
 
+#include <limits>
+
 namespace longreach::trainer {
+
+namespace {
+
+constexpr double kSmallest = 0.01;
+
+// Of [H] or [E, 1, H], in place. On a CPU the dozen operations on a few numbers each would cost more than the numbers.
+void ClampTo(double low, double high, const Tensor& parameter) {
+  if (!parameter.is_cpu()) {
+    parameter.detach().clamp_(low, high);
+    return;
+  }
+  const int64_t members = parameter.dim() == 1 ? 1 : parameter.size(0), heads = parameter.size(-1);
+  const int64_t stride = parameter.dim() == 1 ? 0 : parameter.stride(0);
+  const float least = static_cast<float>(low), most = static_cast<float>(high);
+  for (int64_t e = 0; e < members; ++e) {
+    float* values = parameter.data_ptr<float>() + e * stride;
+    for (int64_t h = 0; h < heads; ++h) values[h] = values[h] < least ? least : values[h] > most ? most : values[h];
+  }
+}
+
+}  // namespace
 
 Tensor PenaltyDistance(const Tensor& distances, bool break_symmetry) {
   const Tensor distance_R = distances.abs();
@@ -20,12 +43,9 @@ void KerpleParameters::Declare(ParameterLayout& layout) {
 
 void KerpleParameters::Clamp(const ParameterSet& parameters, double p_max) const {
   const torch::NoGradGuard no_grad;
-  for (const int a : a_) parameters[static_cast<size_t>(a)].detach().clamp_min_(0.01);
-  for (const int p : p_) {
-    Tensor values = parameters[static_cast<size_t>(p)].detach();
-    values.clamp_min_(0.01);
-    if (p_max > 0) values.clamp_max_(p_max);
-  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const int a : a_) ClampTo(kSmallest, infinity, parameters[static_cast<size_t>(a)]);
+  for (const int p : p_) ClampTo(kSmallest, p_max > 0 ? p_max : infinity, parameters[static_cast<size_t>(p)]);
 }
 
 void KerpleParameters::AddGradient(const Tensor& penalty_R, const ParameterSet& parameters, int layer,

@@ -12,7 +12,9 @@ namespace {
 // here.
 class Rope final : public Encoding {
  public:
-  explicit Rope(const EncodingConfig& config) : head_dim_(config.head_dim()) {}
+  explicit Rope(const EncodingConfig& config) : head_dim_(config.head_dim()) {
+    for (int64_t i = 0; i < head_dim_ / 2; ++i) frequencies_.push_back(SinCosFrequency(i, head_dim_));
+  }
 
   PositionUse Use() const override { return PositionUse::kRotation; }
 
@@ -24,9 +26,9 @@ class Rope final : public Encoding {
     float* cosine = rotation.data_ptr<float>();
     float* sine = cosine + tape * pairs;
     for (int64_t t = 0; t < tape; ++t) {
+      const double position = static_cast<double>(position_T.data_ptr<int64_t>()[t]);
       for (int64_t i = 0; i < pairs; ++i) {
-        const double angle =
-            static_cast<double>(position_T.data_ptr<int64_t>()[t]) * SinCosFrequency(i, head_dim_);
+        const double angle = position * frequencies_[static_cast<size_t>(i)];
         *cosine++ = static_cast<float>(std::cos(angle));
         *sine++ = static_cast<float>(std::sin(angle));
       }
@@ -36,6 +38,7 @@ class Rope final : public Encoding {
 
  private:
   int64_t head_dim_;
+  std::vector<double> frequencies_;  // Of the pairs.
 };
 
 }  // namespace

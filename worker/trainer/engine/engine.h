@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "worker/trainer/engine/batch.h"
+#include "worker/trainer/engine/recorded_work.h"
 #include "worker/trainer/engine/state.h"
 
 namespace longreach::trainer {
@@ -32,6 +33,8 @@ struct EngineOptions {
   // Which engine: "libtorch", "lanes" (for the machine's best instruction set), or one by its full name.
   // Empty: the default.
   std::string engine = "";
+  // Takes the time of each item of work, which one thread then does. Borrowed.
+  WorkRecorder* recorder = nullptr;
 };
 
 class StepEngine {

@@ -70,7 +70,7 @@ class LibtorchEngine final : public StepEngine {
       : settings_(settings),
         device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         whole_pack_(options.cuda || options.whole_pack),
-        pool_(options.threads),
+        pool_(options.threads, options.recorder),
         model_(MakeModel(settings, device_)),
         rule_(model_->Rule()) {
     for (size_t i = 0; i < model_->layout().parameters().size(); ++i) {

@@ -19,9 +19,9 @@ void PrepareThread() {
   at::globalContext().setFlushDenormal(true);
 }
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, WorkRecorder* recorder) : recorder_(recorder) {
   PrepareThread();
-  const int helpers = (threads > 0 ? threads : AvailableThreads()) - 1;
+  const int helpers = recorder != nullptr ? 0 : (threads > 0 ? threads : AvailableThreads()) - 1;
   for (int i = 0; i < helpers; ++i) {
     helpers_.emplace_back([this] {
       PrepareThread();
@@ -66,6 +66,10 @@ void ThreadPool::Work() {
 
 void ThreadPool::Run(int64_t count, const std::function<void(int64_t)>& work) {
   if (count == 0) return;
+  if (recorder_ != nullptr) {
+    recorder_->Run(count, work);
+    return;
+  }
   {
     auto job = job_.Lock();
     job->work = &work;

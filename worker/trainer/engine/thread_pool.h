@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proto/base/synchronized.h"
+#include "worker/trainer/engine/recorded_work.h"
 
 namespace longreach::trainer {
 
@@ -22,8 +23,9 @@ void PrepareThread();
 
 class ThreadPool {
  public:
-  // The thread that calls Run() is one of them. 0: all available.
-  explicit ThreadPool(int threads);
+  // The thread that calls Run() is one of them. 0: all available. With a recorder, which is borrowed, it is the only one, and
+  // the recorder takes the time of each item.
+  explicit ThreadPool(int threads, WorkRecorder* recorder = nullptr);
   ~ThreadPool();
 
   int threads() const { return static_cast<int>(helpers_.size()) + 1; }
@@ -45,6 +47,7 @@ class ThreadPool {
   // Takes items until there is none.
   void Work();
 
+  WorkRecorder* const recorder_;
   Synchronized<Job> job_;
   std::condition_variable changed_;
   std::condition_variable finished_;

@@ -48,7 +48,7 @@ struct Pass {
   const float* rotation = nullptr;  // [layers][T][8]: four cosines, four sines; null: no rotation.
   Bias bias = Bias::kNone;
   bool bias_trained = false;
-  int64_t bias_stride = 0;              // From one head's table to the next: R, or the largest of the layers.
+  int64_t bias_stride = 0;              // From one head's table to the next: at least R of each layer.
   const int32_t* centers = nullptr;     // [layers]: the entry of distance 0.
   const int32_t* positions = nullptr;   // [layers][T], for kByPosition.
   const int64_t* addition_row = nullptr;  // Where the row that is added at a position begins; null: nothing is added.

@@ -2,16 +2,14 @@
 // bits depend neither on pack nor on threads.
 #include "worker/trainer/lanes/lanes_engine.h"
 
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <new>
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
+#include "worker/trainer/lanes/floats.h"
 #include "worker/trainer/lanes/lanes_pass.h"
 
 namespace longreach::trainer {
@@ -30,33 +28,6 @@ int64_t SequencesPerGroup(int64_t batch) {
   return kSequencesPerGroup * ((sixteens + kMaxGroups - 1) / kMaxGroups);
 }
 
-// Floats at a cache line, in large pages where there are any. Grows, never shrinks; what it held is gone then.
-class Floats {
- public:
-  Floats() = default;
-  Floats(const Floats&) = delete;
-  Floats& operator=(const Floats&) = delete;
-  ~Floats() { std::free(data_); }
-
-  float* AtLeast(int64_t floats) {
-    if (floats <= size_) return data_;
-    constexpr size_t kPage = size_t{2} << 20;
-    const size_t bytes = (static_cast<size_t>(floats) * sizeof(float) + kPage - 1) / kPage * kPage;
-    std::free(data_);
-    size_ = 0;
-    data_ = static_cast<float*>(std::aligned_alloc(kPage, bytes));
-    if (data_ == nullptr) throw std::bad_alloc();
-    madvise(data_, bytes, MADV_HUGEPAGE);
-    size_ = static_cast<int64_t>(bytes / sizeof(float));
-    return data_;
-  }
-  float* data() const { return data_; }
-
- private:
-  float* data_ = nullptr;
-  int64_t size_ = 0;
-};
-
 // What a thread works in.
 struct Workspace {
   Floats work;
@@ -70,7 +41,7 @@ class LanesEngine final : public StepEngine {
       : settings_(settings),
         kernels_(kernels),
         task_(*catalog::FindTask(settings.task)),
-        pool_(options.threads),
+        pool_(options.threads, options.recorder),
         encoder_(settings, task_.input_vocabulary, task_.output_vocabulary, at::kCPU) {
     MakeModel();
   }
@@ -101,7 +72,7 @@ class LanesEngine final : public StepEngine {
     for (size_t first = 0; first < live.size(); first += static_cast<size_t>(at_a_time)) {
       const std::vector<int64_t> some(live.begin() + static_cast<ptrdiff_t>(first),
                                       live.begin() + static_cast<ptrdiff_t>(std::min(live.size(), first + static_cast<size_t>(at_a_time))));
-      PrepareMembers(pass, some, true, keep_made ? 0 : pass.tiles());
+      PrepareMembers(pass, some, true, !keep_made);
       keep_made = true;
       Units(pass, some, groups, per_group / kernels_.lanes, losses);
       AddGroups(pass, some, groups);
@@ -154,6 +125,13 @@ class LanesEngine final : public StepEngine {
   }
 
  private:
+  // Layers whose tables are made of the same parameters: one, or all.
+  struct TablePart {
+    int first;
+    int last;
+    std::vector<const Parameter*> parameters;
+  };
+
   void MakeModel() {
     const ParameterLayout& layout = encoder_.layout();
     const auto at = [&](const std::string& name) { return layout.Find(name)->offset; };
@@ -186,6 +164,22 @@ class LanesEngine final : public StepEngine {
       const bool transposed = name.ends_with("attn.q.w") || name.ends_with("attn.k.w") || name.ends_with("attn.v.w") || name.ends_with("ffn1.w");
       reduced_.push_back({&parameter, transposed});
     }
+    std::ranges::stable_sort(reduced_, std::greater{}, [](const Reduced& sum) { return sum.parameter->size; });
+    if (of_tables > 0) MakeTableParts();
+  }
+
+  void MakeTableParts() {
+    bool shared = false;
+    for (int l = 0; l < model_.layers; ++l) table_parts_.push_back({.first = l, .last = l + 1, .parameters = {}});
+    for (const Parameter& parameter : encoder_.EncodingParameters()) {
+      const auto part = std::ranges::find_if(
+          table_parts_, [&](const TablePart& layer) { return parameter.name.starts_with(Text("layer", layer.first, ".")); });
+      shared = shared || part == table_parts_.end();
+      if (part != table_parts_.end()) part->parameters.push_back(&parameter);
+    }
+    if (!shared) return;
+    table_parts_ = {{.first = 0, .last = model_.layers, .parameters = {}}};
+    for (const Parameter& parameter : encoder_.EncodingParameters()) table_parts_[0].parameters.push_back(&parameter);
   }
 
   static std::vector<int64_t> Live(const PackState& state) {
@@ -206,37 +200,41 @@ class LanesEngine final : public StepEngine {
     for (int64_t m = 0; m < state.size(); ++m) views_.push_back(ViewParameters(encoder_.layout(), state.parameters[m]));
   }
 
-  // Packs the weights of some members and makes their tables; and the keep-bits of `keep_tiles` tiles.
-  void PrepareMembers(const LanesPass& pass, const std::vector<int64_t>& members, bool backward, int64_t keep_tiles) {
+  // Makes the tables of some members and packs their weights; and with `keep` the keep-bits of all tiles. What takes longest
+  // comes first, and what is cut finest last, so that all threads end at about the same time.
+  void PrepareMembers(const LanesPass& pass, const std::vector<int64_t>& members, bool backward, bool keep) {
     const int64_t count = static_cast<int64_t>(members.size()), parts = model_.layers + 1;
     packed_size_ = (kernels_.packed_size(model_) + 15) / 16 * 16;
     packed_.AtLeast(count * packed_size_);
     const bool tables = pass.pass().bias_trained;
     if (tables) tables_.resize(static_cast<size_t>(count * pass.TablesSize()));
-    pool_.Run(keep_tiles + count * parts + (tables ? count * model_.layers : 0), [&](int64_t item) {
-      if (item < keep_tiles) {
-        pass.FillKeep(item, keep_.data() + item * pass.KeepSize());
+    const int64_t table_items = tables ? count * model_.layers : 0, places = encoder_.DropoutPlaces();
+    pool_.Run(table_items + count * parts + (keep ? pass.tiles() * places : 0), [&](int64_t item) {
+      if (item < table_items) {
+        const int64_t slot = item / model_.layers;
+        MakeTable(pass, views_[static_cast<size_t>(members[static_cast<size_t>(slot)])], static_cast<int>(item % model_.layers),
+                  tables_.data() + slot * pass.TablesSize());
         return;
       }
-      item -= keep_tiles;
+      item -= table_items;
       if (item < count * parts) {
         kernels_.pack(model_, parameters_ + members[static_cast<size_t>(item / parts)] * model_.stride, static_cast<int>(item % parts), backward,
                       packed_.data() + item / parts * packed_size_);
         return;
       }
       item -= count * parts;
-      const torch::NoGradGuard no_grad;
-      const int64_t slot = item / model_.layers;
-      const int layer = static_cast<int>(item % model_.layers);
-      const Distances& distances = pass.batch().positions.distances[static_cast<size_t>(layer)];
-      const ParameterSet& parameters = views_[static_cast<size_t>(members[static_cast<size_t>(slot)])];
-      float* to = tables_.data() + slot * pass.TablesSize();
-      if (pass.pass().distance_keys) {
-        pass.PutContent(encoder_.encoding().Content(distances, parameters, layer), layer, to);
-      } else {
-        pass.PutBias(encoder_.encoding().BiasTable(distances, parameters, layer), layer, to);
-      }
+      pass.FillKeep(item / places, static_cast<int>(item % places), keep_.data() + item / places * pass.KeepSize());
     });
+  }
+
+  void MakeTable(const LanesPass& pass, const ParameterSet& parameters, int layer, float* tables) {
+    const torch::NoGradGuard no_grad;
+    const Distances& distances = pass.batch().positions.distances[static_cast<size_t>(layer)];
+    if (pass.pass().distance_keys) {
+      pass.PutContent(encoder_.encoding().Content(distances, parameters, layer), layer, tables);
+    } else {
+      pass.PutBias(encoder_.encoding().BiasTable(distances, parameters, layer), layer, tables);
+    }
   }
 
   lanes::Member MemberAt(const LanesPass& pass, int64_t slot, int64_t member) {
@@ -257,7 +255,7 @@ class LanesEngine final : public StepEngine {
   }
 
   // Floats from one unit's gradient of tables to the next.
-  static int64_t TableGradientStride(const LanesPass& pass) { return pass.pass().bias_trained ? (pass.TablesSize() + 15) / 16 * 16 : 0; }
+  static int64_t TableGradientStride(const LanesPass& pass) { return pass.pass().bias_trained ? pass.TablesSize() : 0; }
 
   // Forward and backward of all tiles; each group leaves its gradient in a buffer of its own.
   void Units(const LanesPass& pass, const std::vector<int64_t>& members, int64_t groups, int64_t tiles_per_group, std::vector<double>& losses) {
@@ -294,37 +292,48 @@ class LanesEngine final : public StepEngine {
     }
   }
 
-  // Sums of the groups, in order, into gradients_.
+  // Sums of the groups, in order, into gradients_. The longest items come first, as in PrepareMembers().
   void AddGroups(const LanesPass& pass, const std::vector<int64_t>& members, int64_t groups) {
-    const int64_t parts = static_cast<int64_t>(reduced_.size()) + 1, tables_stride = TableGradientStride(pass);
-    pool_.Run(static_cast<int64_t>(members.size()) * parts, [&](int64_t item) {
-      const int64_t slot = item / parts, part = item % parts, member = members[static_cast<size_t>(slot)];
-      if (part + 1 < parts) {
-        const auto& [parameter, transposed] = reduced_[static_cast<size_t>(part)];
-        // Made as [out, in] where transposed.
-        const int64_t columns = transposed ? parameter->shape[0] : parameter->size, rows = parameter->size / columns;
-        kernels_.reduce(unit_gradients_.data() + slot * groups * model_.stride + parameter->offset, groups, model_.stride, rows, columns,
-                        transposed, gradients_.data_ptr<float>() + member * model_.stride + parameter->offset);
-      } else if (tables_stride > 0) {
-        const torch::NoGradGuard no_grad;
-        float* sum = table_gradients_.data() + slot * groups * tables_stride;
-        kernels_.reduce(sum, groups, tables_stride, 1, tables_stride, false, sum);
-        const ParameterSet &parameters = views_[static_cast<size_t>(member)], &into = gradient_views_[static_cast<size_t>(member)];
-        for (const Parameter& parameter : encoder_.EncodingParameters()) {
-          std::fill_n(gradients_.data_ptr<float>() + member * model_.stride + parameter.offset, parameter.size, 0.0f);
-        }
-        for (int layer = 0; layer < model_.layers; ++layer) {
-          const Distances& distances = pass.batch().positions.distances[static_cast<size_t>(layer)];
-          const Encoding& encoding = encoder_.encoding();
-          if (pass.pass().distance_keys) {
-            const ContentTerm content = encoding.Content(distances, parameters, layer);
-            encoding.AddContentGradient(distances, layer, pass.ContentGradient(content, layer, sum), into);
-          } else {
-            encoding.AddBiasGradient(distances, parameters, layer, pass.BiasGradient(sum, layer), into);
-          }
-        }
+    const int64_t count = static_cast<int64_t>(members.size()), sums = static_cast<int64_t>(reduced_.size());
+    const int64_t table_parts = static_cast<int64_t>(table_parts_.size()), table_items = count * table_parts;
+    pool_.Run(table_items + count * sums, [&](int64_t item) {
+      if (item < table_items) {
+        const int64_t slot = item / table_parts;
+        AddTables(pass, members[static_cast<size_t>(slot)], groups, table_parts_[static_cast<size_t>(item % table_parts)],
+                  table_gradients_.data() + slot * groups * pass.TablesSize());
+        return;
       }
+      item -= table_items;
+      const int64_t slot = item / sums, member = members[static_cast<size_t>(slot)];
+      const auto& [parameter, transposed] = reduced_[static_cast<size_t>(item % sums)];
+      // Made as [out, in] where transposed.
+      const int64_t columns = transposed ? parameter->shape[0] : parameter->size, rows = parameter->size / columns;
+      kernels_.reduce(unit_gradients_.data() + slot * groups * model_.stride + parameter->offset, groups, model_.stride, rows, columns,
+                      transposed, gradients_.data_ptr<float>() + member * model_.stride + parameter->offset);
     });
+  }
+
+  // Of some layers: the sum of the groups, which lie one after the other and get it in place of the first, and what it makes of
+  // the parameters.
+  void AddTables(const LanesPass& pass, int64_t member, int64_t groups, const TablePart& part, float* tables) {
+    const torch::NoGradGuard no_grad;
+    const ParameterSet &parameters = views_[static_cast<size_t>(member)], &into = gradient_views_[static_cast<size_t>(member)];
+    for (const Parameter* parameter : part.parameters) {
+      std::fill_n(gradients_.data_ptr<float>() + member * model_.stride + parameter->offset, parameter->size, 0.0f);
+    }
+    for (int layer = part.first; layer < part.last; ++layer) {
+      for (const auto& [first, size] : pass.LayerTables(layer)) {
+        kernels_.reduce(tables + first, groups, pass.TablesSize(), 1, size, false, tables + first);
+      }
+      const Distances& distances = pass.batch().positions.distances[static_cast<size_t>(layer)];
+      const Encoding& encoding = encoder_.encoding();
+      if (pass.pass().distance_keys) {
+        const ContentTerm content = encoding.Content(distances, parameters, layer);
+        encoding.AddContentGradient(distances, layer, pass.ContentGradient(content, layer, tables), into);
+      } else {
+        encoding.AddBiasGradient(distances, parameters, layer, pass.BiasGradient(tables, layer), into);
+      }
+    }
   }
 
   // Takes all tiles of a batch through the network, for some members; use(member, tile, logits) on any thread.
@@ -337,7 +346,7 @@ class LanesEngine final : public StepEngine {
     for (size_t first = 0; first < members.size(); first += kMembersAtATime) {
       const std::vector<int64_t> some(members.begin() + static_cast<ptrdiff_t>(first),
                                       members.begin() + static_cast<ptrdiff_t>(std::min(members.size(), first + kMembersAtATime)));
-      PrepareMembers(pass, some, false, 0);
+      PrepareMembers(pass, some, false, false);
       const int64_t units = static_cast<int64_t>(some.size()) * pass.tiles(), at_a_time = 4 * pool_.threads();
       for (int64_t done = 0; done < units; done += at_a_time) {
         pool_.Run(std::min(at_a_time, units - done), [&](int64_t i) {
@@ -401,7 +410,8 @@ class LanesEngine final : public StepEngine {
   ThreadPool pool_;
   Encoder encoder_;
   lanes::Model model_;
-  std::vector<Reduced> reduced_;
+  std::vector<Reduced> reduced_;         // The largest first.
+  std::vector<TablePart> table_parts_;   // Of an encoding that makes tables of parameters.
 
   float* parameters_ = nullptr;
   const float* bound_ = nullptr;

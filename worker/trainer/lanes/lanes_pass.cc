@@ -1,6 +1,7 @@
 #include "worker/trainer/lanes/lanes_pass.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "worker/trainer/random/sampling.h"
 
@@ -42,10 +43,13 @@ void LanesPass::MakePositions() {
   const PassTerms terms = encoder_.Prepare(positions);
   const bool trained = encoder_.encoding().Trained();
 
+  rotation_.reserve(terms.rotation.size() * static_cast<size_t>(tape * K));
   for (const Tensor& rotation : terms.rotation) {
     // [2, T, 4] to [T][8].
-    const Tensor by_position = rotation.permute({1, 0, 2}).contiguous();
-    rotation_.insert(rotation_.end(), by_position.data_ptr<float>(), by_position.data_ptr<float>() + by_position.numel());
+    const float *cosines = rotation.const_data_ptr<float>(), *sines = cosines + tape * (K / 2);
+    for (int64_t t = 0; t < tape; ++t) {
+      for (const float* from : {cosines, sines}) rotation_.insert(rotation_.end(), from + t * (K / 2), from + (t + 1) * (K / 2));
+    }
   }
   if (!rotation_.empty()) pass_.rotation = rotation_.data();
 
@@ -76,6 +80,8 @@ void LanesPass::MakePositions() {
     pass_.bias = lanes::Bias::kByPosition;
     for (int64_t t = 0; t < tape; ++t) positions_.push_back(static_cast<int32_t>(distances.Entry(0, t) - center));
   }
+  const int64_t step = kRegister / std::gcd(kRegister, int64_t{settings_.model.heads});
+  pass_.bias_stride = (pass_.bias_stride + step - 1) / step * step;
   pass_.centers = centers_.data();
   if (!positions_.empty()) pass_.positions = positions_.data();
   if (trained) return;
@@ -101,31 +107,43 @@ lanes::Tile LanesPass::Tile(int64_t tile) const {
           .keep = nullptr};
 }
 
-void LanesPass::FillKeep(int64_t tile, uint16_t* keep) const {
+void LanesPass::FillKeep(int64_t tile, int place, uint16_t* keep) const {
+  if (!encoder_.DropsOut(place)) return;
   constexpr int64_t kWords = 4096;
   alignas(64) uint32_t words[kWords];
-  std::fill_n(keep, keep_size_, uint16_t{0});
   const lanes::Tile here = Tile(tile);
-  for (int place = 0; place < encoder_.DropoutPlaces(); ++place) {
-    if (!encoder_.DropsOut(place)) continue;
-    const KeepMask mask = DropoutMask(settings_, batch_, place);
-    const int64_t dim = encoder_.embedding_dim(), rows = encoder_.RowsAt(place, batch_.tape, batch_.outputs);
-    uint16_t* const bits = keep + keep_offset_[static_cast<size_t>(place)];
-    for (int lane = 0; lane < here.live; ++lane) {
-      // Two draws from a word, the low half first. Rows are multiples of 16 draws.
-      const int64_t first = ((here.first + lane) * batch_.tape + batch_.tape - rows) * dim / 2, all = rows * dim / 2;
-      for (int64_t done = 0; done < all; done += kWords) {
-        const int64_t count = std::min(kWords, all - done);
-        FillWords(mask.stream(), static_cast<uint64_t>(first + done), {words, static_cast<size_t>(count)});
-        kernels_.keep_bits(reinterpret_cast<const uint16_t*>(words), 2 * count, mask.threshold(), lane, bits + 2 * done);
-      }
+  const KeepMask mask = DropoutMask(settings_, batch_, place);
+  const int64_t dim = encoder_.embedding_dim(), rows = encoder_.RowsAt(place, batch_.tape, batch_.outputs);
+  uint16_t* const bits = keep + keep_offset_[static_cast<size_t>(place)];
+  std::fill_n(bits, rows * dim, uint16_t{0});
+  for (int lane = 0; lane < here.live; ++lane) {
+    // Two draws from a word, the low half first. Rows are multiples of 16 draws.
+    const int64_t first = ((here.first + lane) * batch_.tape + batch_.tape - rows) * dim / 2, all = rows * dim / 2;
+    for (int64_t done = 0; done < all; done += kWords) {
+      const int64_t count = std::min(kWords, all - done);
+      FillWords(mask.stream(), static_cast<uint64_t>(first + done), {words, static_cast<size_t>(count)});
+      kernels_.keep_bits(reinterpret_cast<const uint16_t*>(words), 2 * count, mask.threshold(), lane, bits + 2 * done);
     }
   }
+}
+
+void LanesPass::FillKeep(int64_t tile, uint16_t* keep) const {
+  for (int place = 0; place < encoder_.DropoutPlaces(); ++place) FillKeep(tile, place, keep);
 }
 
 lanes::TableGradients LanesPass::Tables(float* tables) const {
   float* const keys = tables + BiasSize();
   return {.bias = tables, .distance_keys = pass_.distance_keys ? keys : nullptr, .content_bias = pass_.distance_keys ? keys + KeysSize() : nullptr};
+}
+
+std::vector<LanesPass::Part> LanesPass::LayerTables(int layer) const {
+  const int64_t layers = settings_.model.layers, bias = BiasSize() / layers, keys = KeysSize() / layers, dim = settings_.model.embedding_dim;
+  std::vector<Part> parts = {{.first = layer * bias, .size = bias}};
+  if (pass_.distance_keys) {
+    parts.push_back({.first = BiasSize() + layer * keys, .size = keys});
+    parts.push_back({.first = BiasSize() + KeysSize() + layer * dim, .size = dim});
+  }
+  return parts;
 }
 
 void LanesPass::PutBias(const Tensor& table, int layer, float* tables) const {

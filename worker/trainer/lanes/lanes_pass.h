@@ -18,6 +18,9 @@ class LanesPass {
   LanesPass(const LanesPass&) = delete;
   LanesPass& operator=(const LanesPass&) = delete;
 
+  // Floats of the widest register.
+  static constexpr int64_t kRegister = 16;
+
   const lanes::Pass& pass() const { return pass_; }
   const Batch& batch() const { return batch_; }
   int64_t tiles() const { return tiles_; }
@@ -26,18 +29,26 @@ class LanesPass {
 
   // 16-bit words of a tile's keep-bits; 0: no dropout.
   int64_t KeepSize() const { return keep_size_; }
-  // Fills the keep-bits of a tile: the same draws as DropoutFactors().
+  // Fills the keep-bits of a tile, of one place of the model or of all: the same draws as DropoutFactors().
+  void FillKeep(int64_t tile, int place, uint16_t* keep) const;
   void FillKeep(int64_t tile, uint16_t* keep) const;
 
   // The rows that an untrained encoding adds; else null.
   const float* addition() const { return addition_.defined() ? addition_.data_ptr<float>() : nullptr; }
-  // Floats of all tables of a member: biases; with keys of distances these and the queries' biases.
+  // Floats of all tables of a member: biases; with keys of distances these and the queries' biases. What a layer has of each
+  // begins and ends at multiples of kRegister.
   int64_t TablesSize() const {
     const int64_t content_biases = int64_t{settings_.model.layers} * settings_.model.embedding_dim;
     return BiasSize() + KeysSize() + (pass_.distance_keys ? content_biases : 0);
   }
   // Where they, or their gradients, lie in so many floats.
   lanes::TableGradients Tables(float* tables) const;
+  // What of them is a layer's.
+  struct Part {
+    int64_t first = 0;
+    int64_t size = 0;
+  };
+  std::vector<Part> LayerTables(int layer) const;
   // Puts the table of a layer, [H, R], where the kernels want it.
   void PutBias(const Tensor& table, int layer, float* tables) const;
   // The gradient of a layer's table as a view of the gradients of tables.

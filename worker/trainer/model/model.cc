@@ -54,13 +54,15 @@ void Model::DeclareEncoding() {
 PassTerms Model::Prepare(const PassPositions& positions) const {
   PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}};
   for (const Tensor& position_T : positions.rotation) {
-    terms.rotation.push_back(encoding_->Rotation(position_T));
+    const bool known = !terms.rotation.empty() && position_T.is_same(positions.rotation.front());
+    terms.rotation.push_back(known ? terms.rotation.front() : encoding_->Rotation(position_T));
   }
   if (encoding_->Trained()) return terms;
   if (positions.embedding.defined()) terms.addition = encoding_->Addition(positions.embedding, {});
   for (size_t layer = 0; layer < positions.distances.size(); ++layer) {
-    terms.bias_tables.push_back(
-        encoding_->BiasTable(positions.distances[layer], {}, static_cast<int>(layer)));
+    const Distances& distances = positions.distances[layer];
+    const bool known = layer > 0 && distances.values().is_same(positions.distances.front().values());
+    terms.bias_tables.push_back(known ? terms.bias_tables.front() : encoding_->BiasTable(distances, {}, static_cast<int>(layer)));
   }
   return terms;
 }
