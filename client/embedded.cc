@@ -91,6 +91,7 @@ absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const
   };
   if (options.threads > 0) add("--threads", fmt::format("{}", options.threads));
   if (!options.device.empty()) add("--device", options.device);
+  if (!options.engine.empty()) add("--engine", options.engine);
   if (!options.data_folder.empty()) add("--data-folder", options.data_folder);
   if (options.pack_limit > 0) add("--pack-limit", fmt::format("{}", options.pack_limit));
   if (options.checkpoint_every_s > 0) add("--checkpoint-every-s", ShortestNumber(options.checkpoint_every_s));

@@ -43,6 +43,7 @@ class EmbeddedScheduler {
 struct WorkerOptions {
   int threads = 0;     // 0: the worker's default.
   std::string device;  // Empty: the worker's default.
+  std::string engine;  // The same.
   int pack_limit = 0;
   double checkpoint_every_s = 0;
   std::string data_folder;  // Empty: the worker's default.

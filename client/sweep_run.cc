@@ -26,6 +26,7 @@ constexpr int kStuckAtLast = 4;
 std::string FlagsOf(const WorkerOptions& options) {
   std::string flags;
   if (!options.device.empty()) flags += " --device " + options.device;
+  if (!options.engine.empty()) flags += " --engine " + ShellWord(options.engine);
   if (!options.data_folder.empty()) flags += " --data-folder " + ShellWord(options.data_folder);
   if (options.threads > 0) flags += fmt::format(" --threads {}", options.threads);
   if (options.pack_limit > 0) flags += fmt::format(" --pack-limit {}", options.pack_limit);
@@ -39,6 +40,8 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
   app.add_option("--device", options.device, "Device of the worker: cpu or cuda [the worker's choice]")
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--engine", options.engine, "What computes in the worker, as 'longreach-worker run --help' says [the worker's choice]")
+      ->type_name("NAME");
   app.add_option("--data-folder", options.data_folder,
                  "Where the worker's data sets lie [LONGREACH_DATA, else ~/.local/share/longreach/data]")
       ->type_name("DIR");

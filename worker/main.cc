@@ -16,6 +16,7 @@
 #include "worker/data/data_folder.h"
 #include "worker/data_command.h"
 #include "worker/export_command.h"
+#include "worker/refused.h"
 #include "worker/trainer/train.h"
 
 namespace {
@@ -60,6 +61,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, longreach::agent::kMostPacks))->capture_default_str();
   run->add_option("--device", run_device, "cpu, or cuda: the first GPU")
       ->check(CLI::IsMember(kDevices))->capture_default_str();
+  run->add_option("--engine", run_options.engine,
+                  "What computes the updates: libtorch; on a CPU lanes, or lanes-tf32 and lanes-bf16 to see what rounded operands do; on a GPU resident; empty: the fastest in float32");
   run->add_option("--pack-limit", run_options.pack_limit, "The most jobs to train together")
       ->check(CLI::Range(1, longreach::trainer::kMaxPack))->capture_default_str();
   run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s,
@@ -86,7 +89,7 @@ int Main(int argc, char** argv) {
   bench->add_option("--simulate-threads", bench_options.simulate_threads,
                     "Numbers of threads to simulate from the work of one, for example 1,2,4,8,16");
   bench->add_option("--device", bench_device, "cpu or cuda")->check(CLI::IsMember(kDevices))->capture_default_str();
-  bench->add_option("--engine", bench_options.engine, "libtorch, lanes, or an instruction set: lanes-portable; empty: what training takes");
+  bench->add_option("--engine", bench_options.engine, "As of run, or an instruction set: lanes-portable; empty: what training takes");
   bench->add_option("-o,--output", bench_output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))->capture_default_str();
 
@@ -115,6 +118,7 @@ int Main(int argc, char** argv) {
   if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file->count() == 0) files.token = token;
   umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
   run_options.cuda = run_device == "cuda";
+  if (const absl::Status known = longreach::trainer::CheckEngine(run_options.engine, run_options.cuda); !known.ok()) return longreach::Refused(known, false);
   run_options.data_sets = longreach::AnnouncedData(run_options.data_folder);
   run_options.binary = longreach::agent::OwnBinary();
   run_options.cuda_plugin = longreach::agent::CudaPlugin();

@@ -62,12 +62,13 @@ def read_reference(path):
 
 
 def read_store(path, bin_width):
-    """The same of the succeeded jobs of our store. A progress row holds the mean loss since the row before."""
+    """The same of the succeeded jobs of our store, with seed and engine. A progress row holds the mean loss since the row before."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     runs = collections.defaultdict(list)
     jobs = connection.execute(
-        "SELECT num, task, encoding, randomized FROM jobs WHERE state = 'succeeded' AND steps > 0 ORDER BY task, encoding, randomized, seed")
-    for num, task, encoding, randomized in jobs.fetchall():
+        "SELECT j.num, j.task, j.encoding, j.randomized, j.seed, a.engine FROM jobs AS j JOIN attempts AS a ON a.id = j.attempt "
+        "WHERE j.state = 'succeeded' AND j.steps > 0 ORDER BY j.task, j.encoding, j.randomized, j.seed")
+    for num, task, encoding, randomized, seed, engine in jobs.fetchall():
         sums = collections.defaultdict(float)
         before = 0
         for step, loss in connection.execute("SELECT step, loss FROM progress WHERE job = ? ORDER BY step", (num,)):
@@ -76,6 +77,8 @@ def read_store(path, bin_width):
         accuracy = dict(connection.execute(
             "SELECT length, value FROM measurements WHERE job = ? AND metric = 'accuracy' AND length > 0 ORDER BY length", (num,)))
         runs[task, encoding + (":randomized" if randomized else "")].append({
+            "seed": seed,
+            "engine": engine,
             "loss": [sums[i] / bin_width for i in range(before // bin_width)],
             "accuracy": accuracy,
         })

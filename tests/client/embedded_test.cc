@@ -115,12 +115,12 @@ TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler)
   fake_.updates.push_back(update);
 
   const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--threads", "2", "--pack-limit", "4",
-                               "--checkpoint-every-s", "0.5"});
+                               "--checkpoint-every-s", "0.5", "--engine", "lanes-bf16"});
 
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
   EXPECT_EQ(Contents("worker.calls"),
             "run --scheduler " + fake_.address() + " --state " + store() +
-                ".worker --until-stdin-closes --threads 2 --pack-limit 4 --checkpoint-every-s 0.5\n");
+                ".worker --until-stdin-closes --threads 2 --engine lanes-bf16 --pack-limit 4 --checkpoint-every-s 0.5\n");
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
 }
 

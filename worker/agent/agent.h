@@ -46,6 +46,7 @@ struct AgentOptions {
   int threads = 0;                // Of all packs together; 0: all cores.
   int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to kMostPacks.
   bool cuda = false;
+  std::string engine{};           // By a name that trainer::CheckEngine() takes; empty: the trainer's choice.
   int pack_limit = 16;
   double checkpoint_every_s = 60;
   std::filesystem::path data_folder;

@@ -72,6 +72,7 @@ void Agent::TryStart() {
     start.set_threads(abilities_.threads());
     if (options_.packs > 1) start.set_memory_bytes(abilities_.memory_bytes());
     start.set_cuda(options_.cuda);
+    start.set_engine(options_.engine);
     start.set_checkpoint_every_s(options_.checkpoint_every_s);
     start.set_data_folder(options_.data_folder.string());
     for (const v1::PackMember& member : start.members()) attempt->members.push_back(member.job());

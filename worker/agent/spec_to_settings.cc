@@ -224,6 +224,7 @@ absl::StatusOr<trainer::PackRequest> RequestOf(const v1::StartPack& start) {
   request.threads = start.threads();
   request.memory_bytes = start.memory_bytes();
   request.cuda = start.cuda();
+  request.engine = start.engine();
   request.checkpoint_every_s = start.checkpoint_every_s();
   request.data = {.folder = start.data_folder(),
                   .sha256 = start.data_sha256(),

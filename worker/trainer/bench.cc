@@ -114,25 +114,30 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
     settings.training.lengths = {length};
     problems[length] = MakeStandIn(settings);
   }
-  // Lengths in turn, not drawn: a short run sees all of them as often as a long one.
-  const auto step = [&](int length) {
-    const Batch batch = problems.at(length)->TrainingBatch(use, static_cast<uint64_t>(state.step));
-    engine->Update(engine->Gradients(batch, state), learning_rates, state);
+  // Lengths in turn, not drawn: a short run sees all of them as often as a long one. A GPU is given several updates at once, each of the
+  // next length.
+  size_t turn = 0;
+  const auto train = [&](const std::vector<int>& in_turn, int updates) {
+    engine->Train(
+        updates, [&](uint64_t number) { return problems.at(in_turn[turn++ % in_turn.size()])->TrainingBatch(use, number); }, learning_rates, state,
+        [](const std::vector<StepResult>&) {});
   };
   const std::vector<int> lengths = request.settings.training.lengths;
-  for (const int length : {lengths.front(), lengths.back()}) step(length);  // Warm.
+  train({lengths.front(), lengths.back()}, 2);  // Warm.
   (void)recorder.Take();
+  turn = 0;
+  const int rounds = static_cast<int>(lengths.size()), at_a_time = std::min(rounds, engine->UpdatesAtATime());
   double steps = 0, flop = 0;
   const double cpu_before = CpuMs();
   const Clock::time_point start = Clock::now();
   // Whole rounds through the lengths, so that their mix is that of training.
   while (steps == 0 || SecondsSince(start) < 7 * share) {
-    for (const int length : lengths) {
-      step(length);
+    for (int done = 0; done < rounds; done += at_a_time) {
+      train(lengths, std::min(at_a_time, rounds - done));
       if (simulating) simulation.Add(recorder.Take());
-      steps += 1;
-      flop += MatmulFlops(settings, length);
     }
+    steps += rounds;
+    for (const int length : lengths) flop += MatmulFlops(settings, length);
   }
   const double seconds = SecondsSince(start);
   result.cpu_ms_per_job_step = (CpuMs() - cpu_before) / (steps * request.pack);
@@ -175,12 +180,7 @@ absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
     return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", kMaxPack));
   }
   if (!(request.seconds > 0)) return absl::InvalidArgumentError("seconds: must be positive");
-  std::vector<std::string> engines = EngineNames();
-  engines.insert(engines.end(), {"lanes", ""});
-  if (std::ranges::find(engines, request.engine) == engines.end()) {
-    return absl::InvalidArgumentError(Text("engine: unknown name '", request.engine, "'; this machine has ",
-                                           Join(EngineNames(), ", "), " and lanes"));
-  }
+  RETURN_IF_ERROR(CheckEngine(request.engine, request.cuda));
   return Caught<BenchResult>([&] { return Measure(request); });
 }
 

@@ -141,6 +141,7 @@ struct PackRequest {
   double memory_bytes = 0;            // What it may take, where that is estimated beforehand; 0: all that the machine has.
   bool cuda = false;                  // The plugin must have been loaded (LoadCudaPlugin) and a device found.
   double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.
+  std::string engine = {};            // By a name that CheckEngine() takes; "libtorch" takes its place where it does not know the settings.
 };
 
 inline constexpr int kMaxPack = 1024;
@@ -213,7 +214,7 @@ struct PackResult {
   std::filesystem::path
       weights;  // Final parameters of all members, safetensors with a member axis; empty when stopped.
   std::vector<SeriesFile> series;      // Of the members that have one.
-  std::string engine;                  // "libtorch" or "lanes-avx512" and its like.
+  std::string engine;                  // That trained it: "libtorch", or "lanes-avx512" and its like.
 };
 
 // Trains a pack to its last step and evaluates it, from its checkpoints if it has any.
@@ -274,6 +275,10 @@ Capabilities DescribeMachine(bool cuda);
 // library of it; FAILED_PRECONDITION: loaded, but no GPU answers.
 absl::Status LoadCudaPlugin(const std::filesystem::path& plugin);
 
+// OK: an engine of this machine has that name, or it is empty, for the one that is taken when nobody asks. Else
+// INVALID_ARGUMENT with the names that there are, or with what it needs.
+absl::Status CheckEngine(const std::string& name, bool cuda);
+
 struct BenchRequest {
   PackSettings settings;  // Steps and evaluation are ignored. A data set is not read: random bytes stand in for it.
   int pack = 1;
@@ -283,8 +288,7 @@ struct BenchRequest {
   std::vector<int> simulated_threads = {};
   int threads = 0;
   bool cuda = false;
-  std::string engine =
-      "";  // "libtorch", "lanes" or one of those by its full name; empty: what training takes.
+  std::string engine = "";  // By a name that CheckEngine() takes.
 };
 inline constexpr int kMostSimulatedThreads = 1024;
 

@@ -180,6 +180,7 @@ absl::Status ValidateRequest(const PackRequest& request) {
   RETURN_IF_ERROR(InRange("members", static_cast<int>(std::min<size_t>(request.members.size(), kMaxPack + 1)),
                           1, kMaxPack));
   if (request.threads < 0) return Refuse("threads", request.threads, "is negative");
+  RETURN_IF_ERROR(CheckEngine(request.engine, request.cuda));
   if (!(request.checkpoint_every_s >= 0)) {
     return Refuse("checkpoint_every_s", ShortestNumber(request.checkpoint_every_s), "is negative");
   }

@@ -149,6 +149,7 @@ v1::StartPack PackOf(const std::string& first, const std::string& second) {
   start.set_folder("/tmp/4");
   start.set_threads(3);
   start.set_memory_bytes(5e8);
+  start.set_engine("lanes-bf16");
   start.set_checkpoint_every_s(2.5);
   for (const std::string& text : {first, second}) {
     v1::PackMember& member = *start.add_members();
@@ -181,6 +182,7 @@ TEST(SpecToSettingsTest, MakesAPackOfJobsThatDifferInLearningRateAndSeed) {
   EXPECT_EQ(request->folder, "/tmp/4");
   EXPECT_EQ(request->threads, 3);
   EXPECT_EQ(request->memory_bytes, 5e8);
+  EXPECT_EQ(request->engine, "lanes-bf16");
   EXPECT_EQ(request->checkpoint_every_s, 2.5);
 }
 

@@ -174,6 +174,8 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
            {{"run", "--packs", "0"}, "--packs"},
            {{"run", "--packs", "65"}, "--packs"},
            {{"run", "--device", "tpu"}, "tpu"},
+           {{"run", "--engine", "lane"}, "unknown name 'lane'; there are libtorch, lanes"},
+           {{"bench", "--task", "even_pairs", "--encoding", "rope", "--engine", "bf16"}, "lanes-bf16"},
            {{"bench", "--task", "even_pair", "--encoding", "rope"}, "did you mean 'even_pairs'"},
            {{"bench", "--task", "even_pairs", "--encoding", "roep"}, "did you mean 'rope'"},
            {{"bench", "--task", "even_pairs", "--encoding", "shape:randomized"}, "'shape' cannot be randomized"},
@@ -186,6 +188,21 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
     EXPECT_EQ(worker.Wait(), 2);
     EXPECT_THAT(worker.Errors(), HasSubstr(bad.expected));
   }
+}
+
+TEST_F(WorkerProcessTest, TrainsWithTheEngineThatItWasAskedFor) {
+  const std::unique_ptr<WorkerProcess> worker = Start({"--engine", "lanes-portable-bf16"});
+  v1::Lease lease = LeaseOf(7, kEndless);
+  lease.mutable_jobs(0)->mutable_spec()->mutable_model()->set_embedding_dim(16);  // Two heads of 8 features.
+  scheduler_.Offer(lease);
+  scheduler_.WaitForStep(7, 1);
+
+  worker->Signal(SIGTERM);
+
+  EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
+  const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
+  ASSERT_TRUE(seen.reports.contains(7));
+  EXPECT_EQ(seen.reports.at(7).engine(), "lanes-portable-bf16");
 }
 
 TEST_F(WorkerProcessTest, ExitsWithOneWhenItsStateFolderIsInUse) {

@@ -21,6 +21,12 @@ class LanesBitsTest : public testing::TestWithParam<const char*> {
     return settings;
   }
 
+  // All in float32, and the best of each kind of rounded operands.
+  static std::vector<std::string> Names() {
+    std::vector<std::string> names = LanesNames();
+    names.insert(names.end(), {"lanes-tf32", "lanes-bf16"});
+    return names;
+  }
   // Updates `state` from its step to `last`, with another engine.
   static void Train(const std::string& name, int threads, int last, const std::vector<double>& rates, PackState& state) {
     const PackSettings settings = Settings();
@@ -34,7 +40,7 @@ class LanesBitsTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(LanesBitsTest, DependOnNoThreads) {
-  for (const std::string& name : LanesNames()) {
+  for (const std::string& name : Names()) {
     PackState one = Start(1);
     Train(name, 1, 5, {1e-3}, one);
     for (const int threads : {2, 3}) {
@@ -46,7 +52,7 @@ TEST_P(LanesBitsTest, DependOnNoThreads) {
 }
 
 TEST_P(LanesBitsTest, DependOnNoPack) {
-  for (const std::string& name : LanesNames()) {
+  for (const std::string& name : Names()) {
     PackState pack = Start(3);
     PackState alone = Start(3);
     alone.parameters = pack.parameters.narrow(0, 2, 1).clone();
@@ -67,7 +73,7 @@ TEST_P(LanesBitsTest, DependOnNoPack) {
 }
 
 TEST_P(LanesBitsTest, DependOnNoBreakAndNoMemberThatIsLeftOut) {
-  for (const std::string& name : LanesNames()) {
+  for (const std::string& name : Names()) {
     PackState whole = Start(2);
     Train(name, 2, 6, {1e-3, 2e-3}, whole);
 

@@ -11,6 +11,19 @@ namespace {
 
 class TrainTest : public PackTest {};
 
+TEST_F(TrainTest, TrainsWithTheEngineThatWasAskedFor) {
+  for (const char* engine : {"libtorch", "lanes-portable", "lanes-portable-bf16"}) {
+    PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, engine);
+    request.engine = engine;
+    RecordingObserver observer;
+
+    const absl::StatusOr<PackResult> result = Train(request, observer);
+
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->engine, engine);
+  }
+}
+
 TEST_F(TrainTest, MeasuresAccuracyAndLossAtEachLengthAndOverAll) {
   const PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
   RecordingObserver observer;

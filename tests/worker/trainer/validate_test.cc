@@ -84,6 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "members", "1025"},
         Refused{"NothingToEvaluate", [](PackRequest& r) { r.settings.training.steps = 0; }, "training.steps",
                 "no weights"},
+        Refused{"Engine", [](PackRequest& r) { r.engine = "lanes-fp8"; }, "engine", "lanes-fp8"},
         Refused{"Folder", [](PackRequest& r) { r.folder = "/nowhere"; }, "folder", "/nowhere"}),
     [](const auto& variant) { return variant.param.name; });
 

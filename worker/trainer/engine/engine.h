@@ -30,8 +30,8 @@ struct EngineOptions {
   bool cuda = false;
   // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
   bool whole_pack = false;
-  // Which engine: "libtorch", "lanes" (for the machine's best instruction set), or one by its full name.
-  // Empty: the default.
+  // Which engine: "libtorch", "lanes" (for the machine's best instruction set), "lanes-tf32" and "lanes-bf16" (the
+  // same with rounded operands), or one by its full name. Empty: the default.
   std::string engine = "";
   // Takes the time of each item of work, which one thread then does. Borrowed.
   WorkRecorder* recorder = nullptr;
@@ -87,8 +87,12 @@ class StepEngine {
 // can do all, and `log` gets a line that says so. Throws when no engine of this machine has that name.
 std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
                                        const std::function<void(const std::string&)>& log);
-// The names of all engines that this machine can run on its CPU.
+// The names of all engines that this machine can run on its CPU and that compute in float32: they agree within its
+// errors.
 std::vector<std::string> EngineNames();
+// Those that round the operands of their matrix products (lanes/operands.h): what training with 16-bit operands would
+// be like. Only who asks for one by name gets it.
+std::vector<std::string> RoundedEngineNames();
 
 std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options);
 

@@ -4,20 +4,49 @@
 #include "worker/trainer/kernels/resident_launcher.h"
 #include "worker/trainer/lanes/lanes_engine.h"
 #include "worker/trainer/resident/resident_engine.h"
+#include "worker/trainer/train.h"
 
 namespace longreach::trainer {
 
 namespace {
 
+using lanes::Operands;
+
 constexpr char kLibtorch[] = "libtorch";
-constexpr char kLanes[] = "lanes";
 // By blocks of a GPU's threads, and the same kernels lane by lane on the CPU: the latter only for tests, which is why no list has it.
 constexpr char kResident[] = "resident";
 constexpr char kEmulated[] = "emulated";
 
+// The names that stand for the machine's best instruction set.
+struct Best {
+  const char* name;
+  Operands operands;
+};
+constexpr Best kLanes = {"lanes", Operands::kFloat32};
+constexpr Best kBests[] = {kLanes, {"lanes-tf32", Operands::kTf32}, {"lanes-bf16", Operands::kBf16}};
+
 // What is taken when nobody asks: lanes where there are registers for them. Four at a time are slower than
 // LibTorch.
-std::string Default() { return RunnableKernels().front() == lanes::PortableKernels() ? kLibtorch : kLanes; }
+std::string Default() { return RunnableKernels(Operands::kFloat32).front() == lanes::PortableKernels() ? kLibtorch : kLanes.name; }
+
+// By a full name or one that stands for the best; null: there is none of that name.
+const lanes::Kernels* FindKernels(const std::string& name) {
+  for (const Best& best : kBests) {
+    for (const lanes::Kernels* kernels : RunnableKernels(best.operands)) {
+      if (name == best.name || name == kernels->name) return kernels;
+    }
+  }
+  return nullptr;
+}
+
+std::string Unknown(const std::string& name) {
+  std::vector<std::string> names = EngineNames();
+  names.emplace_back(kResident);
+  for (const Best& best : kBests) names.emplace_back(best.name);
+  const std::vector<std::string> rounded = RoundedEngineNames();
+  names.insert(names.end(), rounded.begin(), rounded.end());
+  return Text("engine: unknown name '", name, "'; there are ", Join(names, ", "));
+}
 
 // The resident engine, or LibTorch's where that does not know the settings.
 std::unique_ptr<StepEngine> MakeResidentOrLibtorch(const std::string& name, const PackSettings& settings, const EngineOptions& options,
@@ -36,8 +65,22 @@ std::unique_ptr<StepEngine> MakeResidentOrLibtorch(const std::string& name, cons
 
 std::vector<std::string> EngineNames() {
   std::vector<std::string> names = {kLibtorch};
-  for (const lanes::Kernels* kernels : RunnableKernels()) names.emplace_back(kernels->name);
+  for (const lanes::Kernels* kernels : RunnableKernels(Operands::kFloat32)) names.emplace_back(kernels->name);
   return names;
+}
+
+std::vector<std::string> RoundedEngineNames() {
+  std::vector<std::string> names;
+  for (const Operands operands : {Operands::kTf32, Operands::kBf16}) {
+    for (const lanes::Kernels* kernels : RunnableKernels(operands)) names.emplace_back(kernels->name);
+  }
+  return names;
+}
+
+absl::Status CheckEngine(const std::string& name, bool cuda) {
+  if (name == kResident && !cuda) return absl::InvalidArgumentError(Text("engine: ", kResident, " needs a GPU; add --device cuda"));
+  if (name.empty() || name == kLibtorch || name == kResident || FindKernels(name) != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(Unknown(name));
 }
 
 std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
@@ -46,15 +89,12 @@ std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const Engin
   if (wanted.empty()) wanted = options.cuda || options.whole_pack ? kLibtorch : Default();
   if (wanted == kLibtorch) return MakeLibtorchEngine(settings, options);
   if (wanted == kResident || wanted == kEmulated) return MakeResidentOrLibtorch(wanted, settings, options, log);
-  for (const lanes::Kernels* kernels : RunnableKernels()) {
-    if (wanted != kLanes && wanted != kernels->name) continue;
-    const std::string why_not = WhyNotLanes(settings, options);
-    if (why_not.empty()) return MakeLanesEngine(settings, options, *kernels);
-    log(Text("engine libtorch instead of ", kernels->name, ", which does not know ", why_not));
-    return MakeLibtorchEngine(settings, options);
-  }
-  TORCH_CHECK(false, Text("engine: unknown name '", wanted, "'; this machine has ", Join(EngineNames(), ", "),
-                          " and ", kLanes));
+  const lanes::Kernels* kernels = FindKernels(wanted);
+  TORCH_CHECK(kernels != nullptr, Unknown(wanted));
+  const std::string why_not = WhyNotLanes(settings, options);
+  if (why_not.empty()) return MakeLanesEngine(settings, options, *kernels);
+  log(Text("engine libtorch instead of ", kernels->name, ", which does not know ", why_not));
+  return MakeLibtorchEngine(settings, options);
 }
 
 }  // namespace longreach::trainer

@@ -15,7 +15,8 @@ inline constexpr int kKeys = 28;        // Forward: keys and values of a block s
 inline constexpr int kQueryBlock = 8;   // Backward.
 inline constexpr int kKeyBlock = 14;
 
-// What an attention reads and writes: rows of heads, [H 8][position][W]; maximum and sums [H][position][W].
+// What an attention reads and writes: rows of heads, [H 8][position][W]; maximum and sums [H][position][W]. Queries, keys,
+// values and the gradient of the output come, and the output goes, as operands.
 struct Heads {
   int64_t ld = 0;
   int heads = 0;
@@ -68,7 +69,7 @@ struct DistanceKeys<Bias::kNone> {
 template <Bias B>
 LONGREACH_INLINE Lanes KeyAt(const float* key, [[maybe_unused]] const float* distance_key, [[maybe_unused]] int feature) {
   if constexpr (B == Bias::kNone) return Load(key);
-  return Load(key) + Splat(distance_key[feature]);
+  return Load(key) + Operand(Splat(distance_key[feature]));
 }
 
 // D: how distances have keys; kNone: they have none. Else as B.
@@ -126,6 +127,7 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
       p[i] = Exp2(Load(logits + (s * QB + i) * kLanes) - top[i]);
       total[i] = total[i] + p[i];
+      if constexpr (kRounds) p[i] = Operand(p[i]);
     }
     LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
       const Lanes vv = Load(v + j * ld + s * kLanes);
@@ -155,7 +157,7 @@ inline void Attend(const Heads& a, const float* qkv, float* o, float* maximum, f
     for (int t = a.first_query; t < a.tape; ++t) {
       const Lanes inv = 1.0f / Load(l + t * kLanes);
       Store(l + t * kLanes, inv);
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(oh + j * ld + t * kLanes, Load(oh + j * ld + t * kLanes) * inv);
+      LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(oh + j * ld + t * kLanes, Operand(Load(oh + j * ld + t * kLanes) * inv));
     }
   }
 }
@@ -199,7 +201,8 @@ struct HeadBack {
   float *p, *g;  // [kQueryBlock][T][W] each: probabilities, and their gradients less a constant of the query.
 };
 
-// Fills p and g for some queries and all keys, and `rest`, by query: the sum of p g.
+// Fills p and g for some queries and all keys, and `rest`, by query: the sum of p g, which is 0 but for rounding. Kernels of rounded
+// operands leave it out, because those on GPUs do, which they stand for: what that costs is to be seen.
 template <Bias B, Bias D>
 LONGREACH_INLINE void GradientsOfProbabilities(const Heads& a, int head, const HeadBack& b, int q0, int queries, int block, float* rest) {
   const int64_t ld = a.ld;
@@ -231,7 +234,7 @@ LONGREACH_INLINE void GradientsOfProbabilities(const Heads& a, int head, const H
         Store(pt + i * kLanes, p);
         Store(gt + i * kLanes, g);
       }
-      Store(rest_t, sum);
+      Store(rest_t, kRounds ? Zero() : sum);
     }
   }
 }
@@ -251,7 +254,7 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
     }
     for (int t = 0; t < queries; ++t) {
       float* const gt = b.g + t * ld + s * kLanes;
-      const Lanes p = Load(b.p + t * ld + s * kLanes), whole = p * (Load(gt) - Load(rest + t * kLanes)), ds = whole * kInverseRootK;
+      const Lanes p = Load(b.p + t * ld + s * kLanes), whole = p * (Load(gt) - Load(rest + t * kLanes)), ds = Operand(whole * kInverseRootK);
       Store(gt, ds);
       if constexpr (trained && B == Bias::kByOffset) {
         float* const at = dbias.lanes + (head * a.bias_stride + a.center + s - (q0 + t)) * kLanes;
@@ -262,7 +265,7 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
       }
       LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
         gk[j] = Fma(ds, Load(b.q + j * ld + (q0 + t) * kLanes), gk[j]);
-        gv[j] = Fma(p, Load(b.dout + j * ld + (q0 + t) * kLanes), gv[j]);
+        gv[j] = Fma(Operand(p), Load(b.dout + j * ld + (q0 + t) * kLanes), gv[j]);
       }
     }
     LONGREACH_UNROLL for (int j = 0; j < K; ++j) {

@@ -1,5 +1,5 @@
 // One tile goes through the whole network and back while its activations are in the caches. Compiled once per instruction
-// set; what it shares with other object files is plain data only (vector.h says why).
+// set and kind of operands; what it shares with other object files is plain data only (vector.h says why).
 #include "worker/trainer/lanes/kernels.h"
 
 #include <math.h>
@@ -121,8 +121,9 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
 template <int TB>
 void Logits(const Model& m, const Member& member, const Work& work, int t, float* logits) {
   const float* bias = member.parameters + m.out_b;
-  Product<TB>(member.packed + HeadAt(m), int64_t{kPanel} * m.dim, m.dim, PaddedClasses(m), work.layer[m.layers].h + t * kLanes, work.ld,
-              [&](int n, Lanes(&sum)[kRows][TB]) {
+  if constexpr (kRounds) CopyOperands<TB>(work.layer[m.layers].h + t * kLanes, work.ld, m.dim, work.z);
+  Product<TB>(member.packed + HeadAt(m), int64_t{kPanel} * m.dim, m.dim, PaddedClasses(m),
+              kRounds ? work.z : work.layer[m.layers].h + t * kLanes, kRounds ? TB * kLanes : work.ld, [&](int n, Lanes(&sum)[kRows][TB]) {
     for (int r = 0; r < kRows; ++r) {
       for (int i = 0; i < TB; ++i) Store(logits + ((n + r) * TB + i) * kLanes, n + r < m.classes ? sum[r][i] + bias[n + r] : Zero());
     }
@@ -167,9 +168,9 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
       for (int k = 0; k < tile.live; ++k) {
         if (target[k] == c) g[k] -= static_cast<float>(weight);
       }
-      const Lanes d = Load(g);
-      Store(at, d);
-      for (int f = 0; f < m.dim; ++f) gradient[m.out_w + int64_t{f} * m.classes + c] += Sum(d * Load(h + f * ld + i * kLanes));
+      const Lanes d = Load(g), operand = Operand(d);
+      Store(at, operand);
+      for (int f = 0; f < m.dim; ++f) gradient[m.out_w + int64_t{f} * m.classes + c] += Sum(operand * Operand(Load(h + f * ld + i * kLanes)));
       gradient[m.out_b + c] += Sum(d);
     }
     for (int c = m.classes; c < padded; ++c) Store(y + (c * TB + i) * kLanes, Zero());
@@ -184,6 +185,7 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
 // gradient[rows][D] += x y over `count` positions from t on.
 void AddWeights(const Model& m, const Work& work, const float* x, int rows, const float* y, int t, int count, float* gradient) {
   TokenMajor(y + t * kLanes, work.ld, m.dim, count, work.tokens);
+  if constexpr (kRounds) RoundRows(work.tokens, 0, 1, int64_t{count} * kLanes * m.dim);
   Outer(x + t * kLanes, work.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
 }
 
@@ -261,12 +263,17 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
     case Bias::kByPosition: AttendBackBiased<Bias::kByPosition>(m, pass, heads, kept, work, here); break;
   }
   if (pass.rotation != nullptr) Unrotate(m, pass, l, t0, work.dqkv, ld);
+  if constexpr (kRounds) {
+    RoundRows(work.dqkv + t0 * kLanes, ld, dim, int64_t{T - t0} * kLanes);
+    RoundRows(work.dqkv + dim * ld, ld, 2 * dim, int64_t{T} * kLanes);
+  }
   ForBlocks(0, t0, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, false); });
   ForBlocks(t0, T, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, true); });
   constexpr int kTogether = 24;
   for (int c0 = 0; c0 < T; c0 += kTogether) {
     const int c1 = static_cast<int>(Min(T, c0 + kTogether)), q0 = c0 > t0 ? c0 : t0;
     TokenMajor(kept.h + c0 * kLanes, ld, dim, c1 - c0, work.tokens);
+    if constexpr (kRounds) RoundRows(work.tokens, 0, 1, int64_t{c1 - c0} * kLanes * dim);
     if (q0 < c1) {
       Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes * dim, dim, (c1 - q0) * kLanes, gradient + at.q);
     }
@@ -369,6 +376,7 @@ void Reduce(const float* parts, int64_t count, int64_t stride, int64_t rows, int
 
 constexpr Kernels kKernels = {.name = LONGREACH_LANES_NAME,
                               .lanes = kLanes,
+                              .operands = kOperands,
                               .packed_size = PackedSize,
                               .pack = PackWeights,
                               .work_size = WorkSize,

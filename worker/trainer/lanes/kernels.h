@@ -1,5 +1,5 @@
 // The door between the lanes engine and its kernels: raw pointers and numbers, no torch. The kernels are compiled once
-// per instruction set, from the same sources, each in a namespace of its own.
+// per instruction set and kind of operands, from the same sources, each in a namespace of its own.
 //
 // A tile is as many sequences as a register has floats (W): lane i of every vector belongs to sequence i of the tile. An
 // activation is [feature][position][W]. So nothing in the network goes across lanes, and what the batch shares (weights,
@@ -37,6 +37,10 @@ struct Model {
   int64_t table = 0;   // Of a learned encoding.
   LayerOffsets layer[kMaxLayers] = {};
 };
+
+// To how many significant bits the operands of matrix products are rounded (operands.h): not at all; as TF32 does it, and
+// float16 too as long as numbers stay in its range; as bfloat16 does it.
+enum class Operands { kFloat32 = 24, kTf32 = 11, kBf16 = 8 };
 
 // How a layer's table of biases is read: by key - query, or by the difference of the two tokens' positions.
 enum class Bias { kNone, kByOffset, kByPosition };
@@ -88,6 +92,7 @@ struct Tile {
 struct Kernels {
   const char* name;
   int lanes;
+  Operands operands;
   // Floats of packed weights of a member.
   int64_t (*packed_size)(const Model& model);
   // Arranges the weights of one layer (or, for layer == layers, of the head) for the products.
@@ -107,9 +112,15 @@ struct Kernels {
   void (*reduce)(const float* parts, int64_t count, int64_t stride, int64_t rows, int64_t columns, bool transposed, float* sum);
 };
 
-// By name of the instruction set; null where it was not compiled.
+// By instruction set and operands. On other processors than x86-64 only the portable ones were compiled.
 const Kernels* Avx512Kernels();
+const Kernels* Avx512Tf32Kernels();
+const Kernels* Avx512Bf16Kernels();
 const Kernels* Avx2Kernels();
+const Kernels* Avx2Tf32Kernels();
+const Kernels* Avx2Bf16Kernels();
 const Kernels* PortableKernels();
+const Kernels* PortableTf32Kernels();
+const Kernels* PortableBf16Kernels();
 
 }  // namespace longreach::trainer::lanes

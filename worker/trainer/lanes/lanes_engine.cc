@@ -49,6 +49,7 @@ class LanesEngine final : public StepEngine {
   std::string Name() const override { return kernels_.name; }
   const Model& model() const override { return encoder_; }
   int threads() const override { return pool_.threads(); }
+  int OperandBits() const override { return static_cast<int>(kernels_.operands); }
   at::Device device() const override { return at::kCPU; }
   const Tensor& gradients() const override { return gradients_; }
 
@@ -430,16 +431,19 @@ class LanesEngine final : public StepEngine {
 
 }  // namespace
 
-std::vector<const lanes::Kernels*> RunnableKernels() {
+std::vector<const lanes::Kernels*> RunnableKernels(lanes::Operands operands) {
+  const auto pick = [operands](auto float32, auto tf32, auto bf16) {
+    return operands == lanes::Operands::kFloat32 ? float32() : operands == lanes::Operands::kTf32 ? tf32() : bf16();
+  };
   std::vector<const lanes::Kernels*> kernels;
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (avx2 && avx512) kernels.push_back(lanes::Avx512Kernels());
-  if (avx2) kernels.push_back(lanes::Avx2Kernels());
+  if (avx2 && avx512) kernels.push_back(pick(lanes::Avx512Kernels, lanes::Avx512Tf32Kernels, lanes::Avx512Bf16Kernels));
+  if (avx2) kernels.push_back(pick(lanes::Avx2Kernels, lanes::Avx2Tf32Kernels, lanes::Avx2Bf16Kernels));
 #endif
-  kernels.push_back(lanes::PortableKernels());
+  kernels.push_back(pick(lanes::PortableKernels, lanes::PortableTf32Kernels, lanes::PortableBf16Kernels));
   return kernels;
 }
 

@@ -11,8 +11,8 @@
 
 namespace longreach::trainer {
 
-// Those that this machine can run, the fastest first.
-std::vector<const lanes::Kernels*> RunnableKernels();
+// Those of such operands that this machine can run, the fastest first.
+std::vector<const lanes::Kernels*> RunnableKernels(lanes::Operands operands);
 
 // What the kernels do not know of these settings: "encoding relative". Empty: they can train them.
 std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& options);

@@ -195,7 +195,8 @@ LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* pac
   const int skip = query ? 0 : m.dim;
   const int64_t panel = int64_t{kPanel} * m.dim;
   const float* rotation = pass.rotation == nullptr ? nullptr : pass.rotation + (static_cast<int64_t>(layer) * pass.tape + t) * K;
-  Product<TB>(packed + int64_t{skip} * m.dim, panel, m.dim, 3 * m.dim - skip, kept.h + t * kLanes, ld,
+  if constexpr (kRounds) CopyOperands<TB>(kept.h + t * kLanes, ld, m.dim, kept.o);  // Free until attention fills it.
+  Product<TB>(packed + int64_t{skip} * m.dim, panel, m.dim, 3 * m.dim - skip, kRounds ? kept.o : kept.h + t * kLanes, kRounds ? TB * kLanes : ld,
               [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     n += skip;
     if (rotation != nullptr && n < 2 * m.dim) {
@@ -214,7 +215,7 @@ LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* pac
       }
     }
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
-      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(kept.qkv + (n + r) * ld + (t + i) * kLanes, sum[r][i]);
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(kept.qkv + (n + r) * ld + (t + i) * kLanes, Operand(sum[r][i]));
     }
   });
 }
@@ -250,10 +251,12 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   const int64_t ldh = training ? ld : TB * kLanes;
   float* hidden = training ? kept.hidden + here : kept.hidden;
   const float *b1 = parameters + at.mlp1_b, *b2 = parameters + at.mlp2_b;
-  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, kept.u + here, ld, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  if constexpr (kRounds) CopyOperands<TB>(kept.u + here, ld, m.dim, z);  // Free until the next product.
+  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, kRounds ? z : kept.u + here, kRounds ? TB * kLanes : ld,
+              [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       // In this order a NaN stays one.
-      Store(hidden + (n + r) * ldh + i * kLanes, Max(Zero(), sum[r][i] + b1[n + r]));
+      Store(hidden + (n + r) * ldh + i * kLanes, Operand(Max(Zero(), sum[r][i] + b1[n + r])));
     }
   });
   Product<TB>(packed + place.mlp2, int64_t{kPanel} * m.mlp, m.mlp, m.dim, hidden, ldh, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
@@ -280,7 +283,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     Lanes db = Load(sum);
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       const Lanes v = drop2(t + i, f, Load(z + (f * TB + i) * kLanes));
-      Store(work.df + f * ld + here + i * kLanes, v);
+      Store(work.df + f * ld + here + i * kLanes, Operand(v));
       db = db + v;
     }
     Store(sum, db);
@@ -291,7 +294,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       Lanes db = Load(sum);
       LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
         const Lanes v = WherePositive(Load(kept.hidden + (n + r) * ld + here + i * kLanes), g[r][i]);
-        Store(work.dhidden + (n + r) * ld + here + i * kLanes, v);
+        Store(work.dhidden + (n + r) * ld + here + i * kLanes, Operand(v));
         db = db + v;
       }
       Store(sum, db);
@@ -309,12 +312,12 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       const Lanes v = Load(z + (f * TB + i) * kLanes);
       Store(work.dh_next + f * ld + here + i * kLanes, v);
-      Store(work.da + f * ld + here + i * kLanes, drop1(t + i, f, v));
+      Store(work.da + f * ld + here + i * kLanes, Operand(drop1(t + i, f, v)));
     }
   }
   Product<TB>(packed + place.o_back, panel, m.dim, m.dim, work.da + here, ld, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      Store(work.dout + (n + r) * ld + here + i * kLanes, g[r][i]);
+      Store(work.dout + (n + r) * ld + here + i * kLanes, Operand(g[r][i]));
     }
   });
 }

@@ -1,8 +1,8 @@
 // The two matrix products of the network, on activations [feature][position][W]: weights times activation, and the
-// gradient of weights. Feature rows are `ld` floats apart.
+// gradient of weights. Feature rows are `ld` floats apart. Both take operands as they are given (operands.h).
 #pragma once
 
-#include "worker/trainer/lanes/vector.h"
+#include "worker/trainer/lanes/operands.h"
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
@@ -30,7 +30,7 @@ inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count
   for (int n0 = 0; n0 < n_count; n0 += kPanel, out += panel) {
     float* to = out;
     for (int k = 0; k < k_count; ++k) {
-      for (int j = 0; j < kPanel; ++j) *to++ = k < k_there && n0 + j < n_there ? w[k * k_stride + (n0 + j) * n_stride] : 0.0f;
+      for (int j = 0; j < kPanel; ++j) *to++ = k < k_there && n0 + j < n_there ? Operand(w[k * k_stride + (n0 + j) * n_stride]) : 0.0f;
     }
   }
 }
@@ -41,7 +41,7 @@ inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count
     const float* from = w + n0 * n_stride;
     float* to = out;
     for (int k = 0; k < k_count; ++k, from += k_stride) {
-      LONGREACH_UNROLL for (int j = 0; j < kPanel; ++j) *to++ = from[j * n_stride];
+      LONGREACH_UNROLL for (int j = 0; j < kPanel; ++j) *to++ = Operand(from[j * n_stride]);
     }
   }
 }
