@@ -88,14 +88,15 @@ bench-scheduler: setup-tests  ## Set up, build, measure the scheduler (half an h
 	  $(if $(filter ON,$(LONGREACH_TRAINER)),bin/longreach-worker)
 	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/scheduler.py --form $(BENCH) --json build/bench/scheduler.json
 
+# What is measured in full is kept with the page.
 bench-trainer: setup-tests  ## Set up, build, measure the trainer; REFERENCE=DIR JAX=DIR for JAX beside it, ONLY=.. for some cells.
 	@test $(LONGREACH_TRAINER) = ON || { echo "bench-trainer needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }
 	@echo "build: the programs, $(JOBS) at a time"
 	@$(CONFIGURE)
 	@deploy/build.sh $(BUILD) bin/longreach bin/longreach-scheduler bin/longreach-worker
-	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/trainer.py --form $(BENCH) --json build/bench/trainer.json \
+	@LONGREACH_BIN=$(abspath $(BUILD)/bin) .venv/bin/python -B tests/bench/trainer.py --form $(BENCH) \
 	  $(if $(REFERENCE),--reference $(REFERENCE)) $(if $(JAX),--jax $(JAX)) $(if $(ONLY),--only '$(ONLY)') \
-	  $(if $(filter full,$(BENCH)),--page docs/benchmarks/trainer.md)
+	  $(if $(filter full,$(BENCH)),--json docs/benchmarks/trainer.json --page docs/benchmarks/trainer.md,--json build/bench/trainer.json)
 
 clean:  ## Remove the build folder, and with it the quickstart's store. LibTorch in .venv stays.
 	rm -rf build

@@ -1,6 +1,11 @@
 """What the trainer's benchmark makes of its figures."""
+import json
+import pathlib
+import xml.etree.ElementTree
+
 import pytest
 
+from trainer_plots import draw, plots
 from trainer_tables import BEGIN, END, aims, page_text, tables
 
 
@@ -8,6 +13,25 @@ def train_cell(ratio, form="full"):
     return {"engine": "lanes-avx512", "longreach_per_second": 10 * ratio, "reference_per_second": 10.0, "over_reference": ratio, "loads": [0.5],
             "longreach_cpu_ms": 30.0, "reference_cpu_ms": 30.0 * ratio, "cpu_over_reference": ratio,
             "reference_compile_seconds": 30.0, "date": "2026-11-21", "rounds": 3, "seconds": 6.0, "form": form, "measured_lengths": "3,8"}
+
+
+def of_full_form(**figures):
+    return {"form": "full", "date": "2026-11-21", "rounds": 3, "seconds": 6.0, "loads": [0.5], **figures}
+
+
+def peak_cell(share):
+    return of_full_form(gflops=300 * share, gemm_peak_gflops=300.0, share=share)
+
+
+def cell_of_tests(**ratios):
+    return of_full_form(lengths={length[1:]: {"longreach_per_second": 100 * ratio, "longreach_cpu_ms": 1.0, "reference_per_second": 100.0,
+                                              "reference_cpu_ms": ratio, "over_reference": ratio, "cpu_over_reference": ratio}
+                                 for length, ratio in ratios.items()})
+
+
+def threads_cell(*over_one):
+    return of_full_form(simulated={str(2**i): {"per_second": 50.0 * over, "over_one": over} for i, over in enumerate(over_one)}, serial_ms=0.13,
+                        measured={"threads": 2, "per_second": 95.0, "over_one": 1.9})
 
 
 def figures(**cells):
@@ -41,3 +65,72 @@ def test_a_page_keeps_all_but_its_tables():
     assert page_text(page_text(page, "new\n"), "newer\n") == f"# Before\n{BEGIN}\n\nnewer\n\n{END}\nafter\n"
     with pytest.raises(SystemExit, match="--page: the page has no lines"):
         page_text("# Another page\n", "new")
+
+
+def test_simulated_threads_stand_beside_the_measured_ones():
+    text = tables(figures(threads__even_pairs__rope=threads_cell(1.0, 1.98, 3.9)))
+
+    assert "| even_pairs | rope | 1 | 50 | 1.00 |  |  |" in text
+    assert "| even_pairs | rope | 2 | 99 | 1.98 | 95 | 1.90 |" in text
+    assert "| even_pairs | rope | 4 | 195 | 3.90 |  |  |" in text
+    assert "by simulation" in text and "Memory bandwidth" in text
+
+
+def test_figures_that_were_read_back_say_so():
+    read_back = {**train_cell(8.0), "read_from_page": True}
+
+    text = tables(figures(train__even_pairs__none=read_back, train__even_pairs__rope=train_cell(9.0)))
+
+    assert "The figures of 1 cells were read back from this page" in text
+    assert "read back" not in tables(figures(train__even_pairs__rope=train_cell(9.0)))
+
+
+SMALL = figures(train__even_pairs__none=train_cell(9.0), train__even_pairs__rope=train_cell(7.0), train__bucket_sort__rope=train_cell(6.0),
+                peak__even_pairs__none=peak_cell(0.8), peak__reverse_string__none=peak_cell(0.5), peak__bucket_sort__none=peak_cell(0.6),
+                test__even_pairs__none=cell_of_tests(_41=8.0, _500=22.0), threads__even_pairs__rope=threads_cell(1.0, 1.98, 3.9))
+
+
+def test_plots_show_what_the_tables_hold_with_the_aims():
+    made = {part: plot for part, (_, plot) in plots(SMALL).items()}
+
+    assert made["train"].series == {"even_pairs": [("none", 9.0), ("rope", 7.0)], "bucket_sort": [("rope", 6.0)]}
+    assert made["train"].aims == {"aim for the mean": 8, "aim for the least": 5}
+    assert made["peak"].series == {"none": [("even_pairs", 80.0), ("reverse_string", 50.0), ("bucket_sort", 60.0)]}
+    assert made["peak"].aims == {"aim, one output": (85, 0, 0), "aim, an output for each input": (70, 1, 2)}
+    assert made["test"].series == {"even_pairs, none": [(41, 8.0), (500, 22.0)]}
+    assert made["threads"].series == {"even_pairs, rope, simulated": [(1, 1.0), (2, 1.98), (4, 3.9)], "measured": [(2, 1.9)]}
+
+
+def test_there_are_plots_only_of_what_the_full_form_measured_beside_the_reference():
+    alone = {name: value for name, value in train_cell(8.0).items() if "reference" not in name}
+
+    assert plots(figures(train__even_pairs__none=alone, train__even_pairs__rope=train_cell(9.0, form="short"))) == {}
+    assert list(plots(figures(threads__even_pairs__rope=threads_cell(1.0, 1.98)))) == ["threads"]
+
+
+def test_plots_stand_below_their_tables():
+    text = tables(SMALL, {"peak": "trainer_peak.svg"})
+
+    before, link, after = text.partition("](trainer_peak.svg)")
+    assert link and "Of the GEMM peak" in before and "Tests of 500 sequences" in after
+    assert "svg" not in tables(SMALL)
+
+
+def test_plots_are_the_same_files_of_the_same_figures(tmp_path):
+    pytest.importorskip("matplotlib")
+    for name, plot in plots(SMALL).values():
+        draw(plot, tmp_path / name)
+        first = (tmp_path / name).read_bytes()
+        draw(plot, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == first
+        words = " ".join("".join(text.itertext()) for text in xml.etree.ElementTree.fromstring(first).iter("{http://www.w3.org/2000/svg}text"))
+        assert plot.y in words and all(label in words for label in [*plot.series, *plot.aims])
+
+
+def test_the_page_holds_the_tables_and_links_of_the_file_beside_it():
+    folder = pathlib.Path(__file__).resolve().parents[2] / "docs/benchmarks"
+    everything = json.loads((folder / "trainer.json").read_text())
+    page = (folder / "trainer.md").read_text()
+    drawn = {part: name for part, (name, _) in plots(everything).items() if f"]({name})" in page}
+
+    assert page_text(page, tables(everything, drawn)) == page

@@ -2,12 +2,13 @@
 """How fast this machine trains and tests the algorithmic encoder, beside the reference code in JAX, in one run on two cores.
 
     make bench-trainer REFERENCE=DIR JAX=DIR            # the full form; ONLY=... for some cells, BENCH=short for a look
-    .venv/bin/python tests/bench/trainer.py --json build/bench/trainer.json --reference DIR --jax DIR --only 'train/even_pairs/*'
+    .venv/bin/python tests/bench/trainer.py --json docs/benchmarks/trainer.json --reference DIR --jax DIR --only 'train/even_pairs/*'
 
 REFERENCE is a checkout of google-deepmind/randomized_positional_encodings, JAX a virtual environment of its own outside the repository:
-`python3 -m venv DIR && DIR/bin/pip install jax dm-haiku optax chex dm-tree absl-py tqdm tabulate numpy`. Without them their columns stay
-empty. Sides take turns within a round; a ratio is that of one round, and the median over the rounds is shown. A cell is NAME/TASK/..., and
---only takes patterns of cells; with it what the JSON file holds of other cells is kept. --list names them all.
+`python3 -m venv DIR && DIR/bin/pip install jax dm-haiku optax chex dm-tree absl-py tqdm tabulate numpy matplotlib`. Without them their
+columns stay empty. Sides take turns within a round; a ratio is that of one round, and the median over the rounds is shown. A cell is
+NAME/TASK/..., and --only takes patterns of cells; with it what the JSON file holds of other cells is kept. --list names them all. Page and
+plots are made of the whole file; plots are drawn by this Python or by JAX's, whichever has matplotlib.
 """
 import argparse
 import datetime
@@ -25,6 +26,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 from harness import BIN, Home, Scheduler, Worker, query, run_cli
+from trainer_plots import draw_with
 from trainer_tables import page_text, tables
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -37,11 +39,13 @@ EIGHT_LENGTHS = ",".join(str(3 + 5 * part) for part in range(8))
 PATIENCE_S = 1800
 
 FORMS = {
-    "short": dict(seconds=0.3, rounds=1, lengths="1,2", fixed="3", product_steps=20, product_lengths="1..2", batch=16, test_lengths="4", packs="1,2"),
-    "full": dict(seconds=6.0, rounds=3, lengths=EIGHT_LENGTHS, fixed="40", product_steps=5000, product_lengths="1..40", batch=128, test_lengths="41,100,250,500", packs="1,3,9"),
+    "short": dict(seconds=0.3, rounds=1, lengths="1,2", fixed="3", product_steps=20, product_lengths="1..2", batch=16, test_lengths="4", packs="1,2",
+                  simulated="1,2"),
+    "full": dict(seconds=6.0, rounds=3, lengths=EIGHT_LENGTHS, fixed="40", product_steps=5000, product_lengths="1..40", batch=128, test_lengths="41,100,250,500", packs="1,3,9",
+                 simulated="1,2,4,8,16"),
 }
 SHORT_CELLS = ["train/even_pairs/relative", "test/even_pairs/log_kerple", "peak/even_pairs/none", "pack/even_pairs/log_kerple",
-               "engine/even_pairs/log_kerple", "product/even_pairs/log_kerple"]
+               "engine/even_pairs/log_kerple", "threads/even_pairs/log_kerple", "product/even_pairs/log_kerple"]
 
 
 def cells():
@@ -50,6 +54,7 @@ def cells():
     names += [f"test/even_pairs/{encoding}" for encoding in ("none", "relative", "log_kerple")]
     names += [f"pack/{task}/log_kerple" for task in ("even_pairs", "reverse_string")]
     names += [f"engine/{task}/{encoding}" for task in ("even_pairs", "reverse_string") for encoding in ("relative", "log_kerple")]
+    names += [f"threads/{task}/{encoding}" for task in ("even_pairs", "reverse_string") for encoding in ("relative", "log_kerple")]
     return names + ["product/even_pairs/log_kerple"]
 
 
@@ -209,6 +214,20 @@ def engine(options, size, task, encoding):
                                "cpu_over_libtorch": 1 / median_of(name, "cpu_ms_per_job_step", "libtorch")} for name in results}, "loads": loads}
 
 
+def threads(options, size, task, encoding):
+    """More threads by simulation, and beside it as many real ones as there are."""
+    del options
+    sides = {"one": lambda: bench(size, task, encoding, threads=1, **{"simulate-threads": size["simulated"]}), "real": lambda: bench(size, task, encoding)}
+    results, loads = rounds_of(size, sides)
+    simulated = zip(*(one["simulated"] for one in results["one"]))
+    return {"simulated": {str(rounds[0]["threads"]): {"per_second": statistics.median(one["job_steps_per_second"] for one in rounds),
+                                                      "over_one": statistics.median(one["speedup"] for one in rounds)} for rounds in simulated},
+            "serial_ms": statistics.median(one["serial_ms_per_update"] for one in results["one"]),
+            "measured": {"threads": size["threads"], "per_second": statistics.median(one["job_steps_per_second"] for one in results["real"]),
+                         "over_one": statistics.median(real["job_steps_per_second"] / one["job_steps_per_second"]
+                                                       for one, real in zip(results["one"], results["real"]))}, "loads": loads}
+
+
 def product(options, size, task, encoding):
     """A job's updates over the time from its lease to its result, with scheduler, checkpoints, progress and a small test, beside the
     bench over the same lengths."""
@@ -234,7 +253,7 @@ def product(options, size, task, encoding):
             "over_bench": statistics.median(mine / theirs for mine, theirs in zip(results["product"], results["bench"])), "loads": loads}
 
 
-PARTS = {"train": train, "peak": peak, "test": test, "pack": pack, "engine": engine, "product": product}
+PARTS = {"train": train, "peak": peak, "test": test, "pack": pack, "engine": engine, "threads": threads, "product": product}
 
 
 def machine(threads):
@@ -242,6 +261,15 @@ def machine(threads):
     model = next((line.split(":", 1)[1].strip() for line in processors.splitlines() if line.startswith("model name")), platform.processor())
     width = "AVX-512" if " avx512f " in processors else "AVX2" if " avx2 " in processors else "no AVX2"
     return f"{model}, {width}, {os.cpu_count()} cores, of which {threads} are used"
+
+
+def rounded(figures):
+    """With five digits: the others are chance, and the file is kept with the page."""
+    if isinstance(figures, dict):
+        return {name: rounded(value) for name, value in figures.items()}
+    if isinstance(figures, list):
+        return [rounded(value) for value in figures]
+    return float(f"{figures:.5g}") if isinstance(figures, float) else figures
 
 
 def versions(options):
@@ -260,7 +288,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--form", choices=FORMS, default="full")
     parser.add_argument("--json", type=pathlib.Path, help="where the figures go; with --only, other cells of the file are kept")
-    parser.add_argument("--page", type=pathlib.Path, help="a page whose tables are written anew from the JSON file")
+    parser.add_argument("--page", type=pathlib.Path, help="a page whose tables are written anew from the JSON file, and plots beside it")
     parser.add_argument("--reference", type=pathlib.Path, help="a checkout of google-deepmind/randomized_positional_encodings")
     parser.add_argument("--jax", type=pathlib.Path, help="a virtual environment with JAX and Haiku")
     parser.add_argument("--only", help="patterns of cells, by commas: 'train/even_pairs/*,test/*'")
@@ -273,7 +301,7 @@ def parse():
         print("\n".join(cells()))
         sys.exit(0)
     if options.json is None:
-        parser.error("--json: say where the figures go, for example build/bench/trainer.json")
+        parser.error("--json: say where the figures go, for example docs/benchmarks/trainer.json")
     if (options.reference is None) != (options.jax is None):
         parser.error("--reference and --jax go together")
     if options.reference is not None and not (options.reference / "experiments/training.py").exists():
@@ -305,17 +333,23 @@ def main():
     everything = {"cells": {}}
     if options.only is not None and options.json.exists():
         everything = json.loads(options.json.read_text())
+        if everything.get("machine") != machine(options.threads):
+            parser.error(f"--only: the other cells of {options.json} are of another machine: {everything.get('machine')}\n  give another --json, or leave out --only")
     everything.update({"machine": machine(options.threads), **versions(options)})
     for name in names:
         print(f"{datetime.datetime.now():%H:%M:%S} {name} (load {load():.1f})", file=sys.stderr, flush=True)
         part, task, encoding = name.split("/")
         figures = PARTS[part](options, size, task, encoding)
         figures.update(date=f"{datetime.date.today()}", form=options.form, rounds=size["rounds"], seconds=size["seconds"], measured_lengths=size["lengths"])
-        everything["cells"][name] = figures
+        everything["cells"][name] = rounded(figures)
         # After each cell: what breaks off later has what was there.
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(everything, indent=1) + "\n")
-    text = tables(everything)
+    drawn = {}
+    if options.page is not None:
+        pythons = [sys.executable] + ([options.jax / "bin/python"] if options.jax else [])
+        drawn = draw_with(pythons, options.json, options.page.parent)
+    text = tables(everything, drawn)
     print(text)
     if options.page is not None:
         options.page.write_text(page_text(options.page.read_text(), text))

@@ -5,6 +5,8 @@ import statistics
 BEGIN = "<!-- Tables of tests/bench/trainer.py, which writes them anew: -->"
 END = "<!-- End of these tables. -->"
 SEQUENCES = 500
+# What is aimed for: over the reference the geometric means and the least, and shares of the GEMM peak.
+AIMS = {"mean": 8, "least": 5, "peak": 0.7, "peak_single": 0.85, "tests": 15}
 
 
 def geometric_mean(values):
@@ -123,6 +125,20 @@ def engine_tables(cells):
                   for (task, encoding), one in cells.items() for name, at in one["engines"].items()])
 
 
+def threads_tables(cells):
+    rows = []
+    for (task, encoding), one in cells.items():
+        for count, at in one["simulated"].items():
+            real = one["measured"] if str(one["measured"]["threads"]) == count else None
+            rows.append([task, encoding, count, figure(at["per_second"]), f"{at['over_one']:.2f}", figure(real["per_second"]) if real else "",
+                         f"{real['over_one']:.2f}" if real else ""])
+    serial = [one["serial_ms"] for one in cells.values()]
+    return table(f"**More threads, by simulation: updates a second of one job** ({loads_of(cells)}). One thread computes, the processor time of each item of its work is "
+                 "taken, and the items are dealt in order to so many threads, as the pool deals them. Memory bandwidth, shared caches, the frequency of a busy "
+                 f"processor and the waking of threads are left out. {figure(min(serial))} to {figure(max(serial))} ms of an update are one thread's alone.",
+                 ["task", "encoding", "threads", "updates/s, simulated", "over one", "updates/s, measured", "over one"], rows)
+
+
 def product_tables(cells):
     return table(f"**The whole product beside the bench** ({loads_of(cells)}): the updates of a job over the time from its lease to its result, with "
                  "start, checkpoints, progress and a small test.",
@@ -145,33 +161,43 @@ def aims(everything):
 
     train = [one["over_reference"] for one in in_full(of_part(everything, "train")).values() if "over_reference" in one]
     if train:
-        row(f"updates/s over the reference, geometric mean of {len(train)} cells", geometric_mean(train), 8, times)
-        row("the least cell", min(train), 5, times)
+        row(f"updates/s over the reference, geometric mean of {len(train)} cells", geometric_mean(train), AIMS["mean"], times)
+        row("the least cell", min(train), AIMS["least"], times)
     peaks = in_full(of_part(everything, "peak"))
-    for single, least in ((False, 0.7), (True, 0.85)):
+    for single, least in ((False, AIMS["peak"]), (True, AIMS["peak_single"])):
         shares = [one["share"] for (task, _), one in peaks.items() if (task == "even_pairs") == single]
         if shares:
             row(f"of the GEMM peak, {'one output' if single else 'an output for each input'}, the least", min(shares), least, percent)
     tests = [at["over_reference"] for one in in_full(of_part(everything, "test")).values() for at in one["lengths"].values() if "over_reference" in at]
     if tests:
-        row("tests over the reference, geometric mean", geometric_mean(tests), 15, times)
+        row("tests over the reference, geometric mean", geometric_mean(tests), AIMS["tests"], times)
     return rows
 
 
-TABLES = {"train": train_tables, "peak": peak_tables, "test": test_tables, "pack": pack_tables, "engine": engine_tables, "product": product_tables}
+# Of plots.
+ALT = {"train": "Updates a second over the reference, by cell, and the aims", "peak": "Share of the GEMM peak, and the aims",
+       "test": "Tests over the reference, by length, and the aim", "threads": "Updates a second over one thread, on simulated threads"}
+TABLES = {"train": train_tables, "peak": peak_tables, "test": test_tables, "pack": pack_tables, "engine": engine_tables, "threads": threads_tables,
+          "product": product_tables}
 
 
-def tables(everything):
+def tables(everything, plots=None):
+    """All tables. `plots`: {part: name of the file with its plot}."""
     dates = column(figures["date"] for figures in everything["cells"].values())
     rounds = column(f"{figures['rounds']} rounds of {figures['seconds']:g} s" for figures in everything["cells"].values())
     lines = [f"{everything['machine']}. {', '.join(dates)}; {', '.join(rounds)}." + (f" Reference: {everything['reference']}." if "reference" in everything else ""), ""]
     rows = aims(everything)
     if rows:
         grid(lines, ["what", "aim", "measured", "reached"], rows)
+    read_back = [name for name, figures in everything["cells"].items() if "read_from_page" in figures]
+    if read_back:
+        lines += [f"The figures of {len(read_back)} cells were read back from this page, rounded as it showed them; they are measured anew with the rest.", ""]
     for part, make in TABLES.items():
         cells = of_part(everything, part)
         if cells:
             lines += make(cells)
+            if plots and part in plots:
+                lines += [f"![{ALT[part]}]({plots[part]})", ""]
     return "\n".join(lines)
 
 
