@@ -145,14 +145,14 @@ TEST_F(AgentPacksTest, LosesNothingButItsOwnAttemptWhenATrainerIsKilled) {
   v1::AttemptReport undisturbed;
   {
     AgentUnderTest agent(Options(1, "undisturbed"));
-    scheduler_.Offer(LeaseOf(1, /*steps=*/800, /*jobs=*/2));
+    scheduler_.Offer(LeaseOf(1, /*steps=*/300, /*jobs=*/2));
     undisturbed = scheduler_.WaitForReport(1);
     ASSERT_THAT(undisturbed.results(), SizeIs(2)) << undisturbed.detail();
   }
   AgentUnderTest agent(Options(2));
   scheduler_.Offer(LeaseOf(7, kEndless));
   scheduler_.WaitForStep(7, 1);
-  scheduler_.Offer(LeaseOf(8, /*steps=*/800, /*jobs=*/2));
+  scheduler_.Offer(LeaseOf(8, /*steps=*/300, /*jobs=*/2));
   scheduler_.WaitForStep(8, 1);
   const int other = agent.TrainerPid(1);
   kill(other, SIGSTOP);  // So that it cannot end before all else is seen.
