@@ -209,11 +209,13 @@ def cell_table(cells, engines, value):
 
 def length_table(cells, engines):
     lengths = list(next(iter(next(iter(cells.values()))[FLOAT32].values()))["accuracy"])
-    lines = ["| task | encoding | operands | " + " | ".join(f"length {length}" for length in lengths) + " |", "|" + "---|" * (3 + len(lengths))]
+    lines = ["| task | encoding | operands | " + " | ".join(f"length {length}" for length in lengths) + " |",
+             "|" + "---|" * (3 + len(lengths))]
     for (task, encoding), of_engines in cells.items():
         for engine in [FLOAT32, *engines]:
             means = [statistics.fmean(run["accuracy"][length] for run in of_engines[engine].values()) for length in lengths]
-            lines.append("| " + " | ".join([task, encoding, "float32" if engine == FLOAT32 else engine, *(f"{mean:.3f}" for mean in means)]) + " |")
+            name = "float32" if engine == FLOAT32 else engine
+            lines.append("| " + " | ".join([task, encoding, name, *(f"{mean:.3f}" for mean in means)]) + " |")
     return lines
 
 
@@ -225,10 +227,12 @@ def tables(result):
     engines = [engine for engine in result["engines"] if engine != FLOAT32]
     names = ", ".join(sorted({f"{run['engine']} = {run['trained_by']}" for run in result["runs"]}))
     parts = [[f"{result['date']}, {result['machine']}. {len(cells)} cells, {seeds} seeds, {result['steps']} updates each. Engines: {names}."],
-             ["**All cells together, beside float32.** A score is the mean accuracy over the test lengths; the spread is that of float32 over seeds."],
+             ["**All cells together, beside float32.** A score is the mean accuracy over the test lengths; the spread is that of float32 over "
+              "seeds."],
              overall_table(cells, engines),
              ["**Scores, cell by cell**"], cell_table(cells, engines, score),
-             [f"**Logarithm of the training loss, mean of the last {LAST_BINS} of {BINS} parts of training**"], cell_table(cells, engines, final_loss),
+             [f"**Logarithm of the training loss, mean of the last {LAST_BINS} of {BINS} parts of training**"],
+             cell_table(cells, engines, final_loss),
              ["**Accuracy by test length, means over seeds**"], length_table(cells, engines)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -302,8 +306,8 @@ def main():
             options.plot = None
     train(options)
     runs = [run for engine in options.engines for run in read_runs(options.folder, engine)]
-    result = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "engines": options.engines, "steps": steps_of(store_of(options.folder, FLOAT32)),
-              "runs": runs}
+    result = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "engines": options.engines,
+              "steps": steps_of(store_of(options.folder, FLOAT32)), "runs": runs}
     file.write_text(json.dumps(result, indent=1) + "\n")
     text = tables(result)
     print(text)

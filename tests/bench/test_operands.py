@@ -23,8 +23,8 @@ def made_up(shift, seeds=3, noise=0.02):
             luck = source.gauss(0, 0.05)
             for engine in ("lanes", "lanes-bf16"):
                 extra = shift + source.gauss(0, noise) if engine == "lanes-bf16" else 0.0
-                runs.append({"engine": engine, "trained_by": engine.replace("lanes", "lanes-avx512"), "task": task, "encoding": encoding, "seed": seed,
-                             "loss": [2.0 / (i + 1) * (1 + luck) for i in range(operands.BINS)],
+                runs.append({"engine": engine, "trained_by": engine.replace("lanes", "lanes-avx512"), "task": task, "encoding": encoding,
+                             "seed": seed, "loss": [2.0 / (i + 1) * (1 + luck) for i in range(operands.BINS)],
                              "accuracy": {str(length): 0.7 + luck + extra for length in (5, 10, 20)}})
     return runs
 
@@ -84,7 +84,8 @@ def test_tables_have_every_cell_and_go_onto_the_page():
     text = operands.tables(result_of(made_up(-0.05)))
     page = operands.page_text(f"# Before\n{operands.BEGIN}\nold\n{operands.END}\nafter\n", text)
 
-    assert page.startswith(f"# Before\n{operands.BEGIN}\n\n2026-11-22, a machine. 6 cells, 3 seeds, 3000 updates each.") and page.endswith("\nafter\n")
+    assert page.startswith(f"# Before\n{operands.BEGIN}\n\n2026-11-22, a machine. 6 cells, 3 seeds, 3000 updates each.")
+    assert page.endswith("\nafter\n")
     assert "| lanes-bf16 | 18 | -0.0" in text and "lanes-bf16 = lanes-avx512-bf16" in text
     for task, encoding in CELLS:
         assert text.count(f"| {task} | {encoding} |") == 4  # Score, loss, and a line of lengths for each of two engines.
@@ -133,8 +134,8 @@ def test_runs_are_read_from_stores_that_the_right_engine_made(tmp_path):
 
 
 def options_of(tmp_path, **changes):
-    return argparse.Namespace(**{"folder": tmp_path, "bin": tmp_path, "sweep": tmp_path / "sweep.yaml", "engines": ["lanes", "lanes-bf16"], "seeds": 3,
-                                 "minutes": 30.0, "threads": 0, "set": ["training.steps=20"], **changes})
+    return argparse.Namespace(**{"folder": tmp_path, "bin": tmp_path, "sweep": tmp_path / "sweep.yaml", "engines": ["lanes", "lanes-bf16"],
+                                 "seeds": 3, "minutes": 30.0, "threads": 0, "set": ["training.steps=20"], **changes})
 
 
 def calls_of(tmp_path, **changes):

@@ -13,9 +13,9 @@ namespace {
 
 // Sums in another order: a number next to the middle between two operands may become either. An operand that is not rounded is further off.
 constexpr double kLossError = 2e-4;
-constexpr double kGradientError = 8e-4;
+constexpr double kGradientError = 5.5e-4;
 // What comes out of the gradients of logits is a difference.
-constexpr double kQueryKeyError = 2e-3;
+constexpr double kQueryKeyError = 1e-3;
 // Of the whole gradient: a parameter may be all cancellation.
 constexpr double kOfTheWhole = 1e-5;
 
@@ -56,6 +56,7 @@ PackState StateWithoutKinks(const Model& model) {
     b1.copy_(kFar * (2 * on - 1));
     named(place + "ffn2.b").sub_(kFar * at::matmul(on, named(place + "ffn2.w")));
   }
+  model.encoding().Clamp(all);  // As engines do before they begin.
   return state;
 }
 
@@ -134,7 +135,8 @@ TEST(LanesRoundedTest, Learns) {
       const Batch batch = TrainingBatch(settings, engine->model().encoding().Use(), static_cast<uint64_t>(state.step));
       losses.push_back(engine->Update(engine->Gradients(batch, state), {1e-3}, state)[0].loss);
     }
-    const double first = std::accumulate(losses.begin(), losses.begin() + kMean, 0.0), last = std::accumulate(losses.end() - kMean, losses.end(), 0.0);
+    const double first = std::accumulate(losses.begin(), losses.begin() + kMean, 0.0);
+    const double last = std::accumulate(losses.end() - kMean, losses.end(), 0.0);
     EXPECT_LT(last, 0.6 * first) << name;
   }
 }
@@ -154,7 +156,8 @@ TEST(LanesRoundedTest, IsTakenOnlyWhenAskedForByName) {
 }
 
 TEST(LanesRoundedTest, AnUnknownNameIsAnsweredWithThoseThatThereAre) {
-  for (const std::string& name : {std::string(), std::string("libtorch"), std::string("lanes"), std::string("lanes-bf16"), RoundedEngineNames().back()}) {
+  const std::string full = RoundedEngineNames().back();
+  for (const std::string& name : {std::string(), std::string("libtorch"), std::string("lanes"), std::string("lanes-bf16"), full}) {
     EXPECT_TRUE(CheckEngine(name, false).ok()) << name;
   }
   for (const char* name : {"lanes-fp8", "bf16", "lanes-", "Lanes"}) {
