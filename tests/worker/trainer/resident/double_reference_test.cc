@@ -49,7 +49,7 @@ TEST_P(DoubleReferenceTest, GradientsAreDifferencesOfLosses) {
   const Vector dh = reference::AttentionBackward(gradients, slope_sums, w, h, a.x1, a.o, du, terms.slopes, setting);
 
   constexpr double kStep = 1e-6;
-  const auto expect_slope = [&](const char* what, double ahead, double behind, double slope) {
+  const auto expect_slope = [&](const std::string& what, double ahead, double behind, double slope) {
     EXPECT_NEAR((ahead - behind) / (2 * kStep), slope, 1e-6 * std::abs(slope) + 1e-5) << what;
   };
   const Vector along_h = random.Normals(numbers, 1);
@@ -59,7 +59,7 @@ TEST_P(DoubleReferenceTest, GradientsAreDifferencesOfLosses) {
     Weights ahead = w, behind = w;
     *Parts(ahead)[part] = Moved(*Parts(w)[part], along, kStep);
     *Parts(behind)[part] = Moved(*Parts(w)[part], along, -kStep);
-    expect_slope(("part " + std::to_string(part)).c_str(), loss(ahead, h, setting), loss(behind, h, setting),
+    expect_slope(std::string("part ").append(std::to_string(part)), loss(ahead, h, setting), loss(behind, h, setting),
                  Dot(*Parts(gradients)[part], along));
   }
   if (GetParam() != Positional::kTrainedBias) return;

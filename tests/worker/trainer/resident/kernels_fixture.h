@@ -29,7 +29,7 @@ struct Case {
 
 inline std::string NameOf(const Case& c) {
   const char* const names[] = {"None", "Bias", "TrainedBias", "Rotary"};
-  return "T" + std::to_string(c.tape) + names[static_cast<int>(c.positional)] + (c.dropout ? "Dropout" : "");
+  return std::string("T").append(std::to_string(c.tape)).append(names[static_cast<int>(c.positional)]).append(c.dropout ? "Dropout" : "");
 }
 inline std::ostream& operator<<(std::ostream& out, const Case& c) { return out << NameOf(c); }
 

@@ -82,7 +82,8 @@ TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
 class MlpTest : public testing::TestWithParam<std::tuple<int, bool>> {};
 INSTANTIATE_TEST_SUITE_P(Tokens, MlpTest, testing::Combine(testing::Values(1, 2, 21, 33, 127, 128, 129, 300), testing::Bool()),
                          [](const auto& param) {
-                           return "N" + std::to_string(std::get<0>(param.param)) + (std::get<1>(param.param) ? "Dropout" : "");
+                           const std::string name = std::string("N").append(std::to_string(std::get<0>(param.param)));
+                           return std::get<1>(param.param) ? name + "Dropout" : name;
                          });
 
 TEST_P(MlpTest, BackwardIsThatOfDoublePrecision) {
