@@ -76,6 +76,23 @@ def test_simulated_threads_stand_beside_the_measured_ones():
     assert "by simulation" in text and "Memory bandwidth" in text
 
 
+def test_another_engine_is_held_against_the_reference_of_its_cell():
+    engines = {"lanes-avx2": {"per_second": 18.0, "over_libtorch": 1.5, "cpu_ms": 60.0, "cpu_over_libtorch": 1.5}}
+    everything = figures(train__even_pairs__relative=train_cell(8.0), engine__even_pairs__relative=of_full_form(engines=engines),
+                         engine__even_pairs__log_kerple=of_full_form(engines=engines))
+
+    assert ["updates/s of the AVX2 engine over the reference, the least of 1 cells", "2.0 x", "1.8 x", "no"] in aims(everything)
+
+
+def test_whole_sweeps_stand_with_their_settings():
+    run = {"jobs": 945, "s": 20.0, "against_s": 65.0, "times": 3.25}
+    everything = figures(**{"run__table-b1__libtorch": of_full_form(settings=["training.steps=2"], **run), "run__quickstart__libtorch": of_full_form(settings=[], **run)})
+
+    assert "| table-b1 | 945 | training.steps=2 | 20 | libtorch | 65 | 3.2 |" in tables(everything)
+    assert "| quickstart | 945 | its own | 20 | libtorch | 65 | 3.2 |" in tables(everything)
+    assert ["`longreach run table-b1` over the same with libtorch", "3.0 x", "3.2 x", "yes"] in aims(everything)
+
+
 def test_figures_that_were_read_back_say_so():
     read_back = {**train_cell(8.0), "read_from_page": True}
 

@@ -7,7 +7,7 @@
 REFERENCE is a checkout of google-deepmind/randomized_positional_encodings, JAX a virtual environment of its own outside the repository:
 `python3 -m venv DIR && DIR/bin/pip install jax dm-haiku optax chex dm-tree absl-py tqdm tabulate numpy matplotlib`. Without them their
 columns stay empty. Sides take turns within a round; a ratio is that of one round, and the median over the rounds is shown. A cell is
-NAME/TASK/..., and --only takes patterns of cells; with it what the JSON file holds of other cells is kept. --list names them all. Page and
+NAME/TASK/ENCODING (run/PRESET/ENGINE for whole sweeps), and --only takes patterns of cells; with it what the JSON file holds of other cells is kept. --list names them all. Page and
 plots are made of the whole file; plots are drawn by this Python or by JAX's, whichever has matplotlib.
 """
 import argparse
@@ -22,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
@@ -33,7 +34,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TASKS = ["even_pairs", "reverse_string", "bucket_sort"]
 ENCODINGS = ["none", "sin_cos", "alibi", "rope", "relative", "log_kerple", "log_kerple:randomized"]
 TEST_BATCH = 64  # As the reference tests: a batch that fits at length 500.
-ENGINES = ["lanes-avx512", "lanes-avx2", "lanes-portable", "libtorch"]
+ENGINES = ["lanes-bf16", "lanes-avx512", "lanes-avx2", "lanes-portable", "libtorch"]  # The first: the best of that kind, with rounded operands.
 # The middles of eight equal parts of 1..40. The time of an update is smooth in the length, and the reference compiles each length.
 EIGHT_LENGTHS = ",".join(str(3 + 5 * part) for part in range(8))
 PATIENCE_S = 1800
@@ -45,7 +46,11 @@ FORMS = {
                  simulated="1,2,4,8,16"),
 }
 SHORT_CELLS = ["train/even_pairs/relative", "test/even_pairs/log_kerple", "peak/even_pairs/none", "pack/even_pairs/log_kerple",
-               "engine/even_pairs/log_kerple", "threads/even_pairs/log_kerple", "product/even_pairs/log_kerple"]
+               "engine/even_pairs/log_kerple", "threads/even_pairs/log_kerple", "product/even_pairs/log_kerple", "run/quickstart/libtorch"]
+# Sweeps that are run whole, with the default engine and with the one that all was trained with before: settings in place of the
+# preset's own, by form. Those of table-b1 are the README's token budget.
+TINY = ["training.steps=2", "training.batch_size=8", "evaluation.lengths=41..42", "evaluation.examples=16"]
+RUNS = {"quickstart": {"short": [*TINY, "seed=0"], "full": []}, "table-b1": {"full": TINY}}
 
 
 def cells():
@@ -55,7 +60,7 @@ def cells():
     names += [f"pack/{task}/log_kerple" for task in ("even_pairs", "reverse_string")]
     names += [f"engine/{task}/{encoding}" for task in ("even_pairs", "reverse_string") for encoding in ("relative", "log_kerple")]
     names += [f"threads/{task}/{encoding}" for task in ("even_pairs", "reverse_string") for encoding in ("relative", "log_kerple")]
-    return names + ["product/even_pairs/log_kerple"]
+    return names + ["product/even_pairs/log_kerple", *(f"run/{preset}/libtorch" for preset in RUNS)]
 
 
 def load():
@@ -253,7 +258,25 @@ def product(options, size, task, encoding):
             "over_bench": statistics.median(mine / theirs for mine, theirs in zip(results["product"], results["bench"])), "loads": loads}
 
 
-PARTS = {"train": train, "peak": peak, "test": test, "pack": pack, "engine": engine, "threads": threads, "product": product}
+def run(options, size, preset, against):
+    """The time of `longreach run`, from the command to its end, with the default engine and with another one: one round."""
+    def whole(*engine):
+        with Home() as home:
+            settings = [word for setting in RUNS[preset][options.form] for word in ("--set", setting)]
+            began = time.monotonic()
+            done = run_cli(home, "run", preset, "--store", home.path / "run.db", "--threads", size["threads"], *settings, *engine)
+            took = time.monotonic() - began
+            assert done.code == 0, done
+            (jobs,), = query(home.path / "run.db", "SELECT count(*) FROM jobs WHERE state = 'succeeded'")
+            return took, jobs
+
+    loads = [load()]
+    seconds, jobs = whole()
+    against_seconds, _ = whole("--engine", against)
+    return {"jobs": jobs, "settings": RUNS[preset][options.form], "s": seconds, "against_s": against_seconds, "times": against_seconds / seconds, "loads": loads}
+
+
+PARTS = {"train": train, "peak": peak, "test": test, "pack": pack, "engine": engine, "threads": threads, "product": product, "run": run}
 
 
 def machine(threads):

@@ -6,7 +6,7 @@ BEGIN = "<!-- Tables of tests/bench/trainer.py, which writes them anew: -->"
 END = "<!-- End of these tables. -->"
 SEQUENCES = 500
 # What is aimed for: over the reference the geometric means and the least, and shares of the GEMM peak.
-AIMS = {"mean": 8, "least": 5, "peak": 0.7, "peak_single": 0.85, "tests": 15}
+AIMS = {"mean": 8, "least": 5, "peak": 0.7, "peak_single": 0.85, "tests": 15, "avx2": 2, "run": 3}
 
 
 def geometric_mean(values):
@@ -146,6 +146,21 @@ def product_tables(cells):
                  [[task, encoding, figure(one["product_per_second"]), figure(one["bench_per_second"]), f"{one['over_bench']:.2f}"] for (task, encoding), one in cells.items()])
 
 
+def run_tables(cells):
+    return table(f"**Whole sweeps: seconds of `longreach run`** ({loads_of(cells)}), from the command to its end, with the default engine and with the one that all "
+                 "was trained with before it. One round.",
+                 ["preset", "jobs", "settings", "s", "engine beside it", "s", "times as fast"],
+                 [[preset, f"{one['jobs']}", " ".join(one["settings"]) or "its own", figure(one["s"]), against, figure(one["against_s"]), f"{one['times']:.1f}"]
+                  for (preset, against), one in cells.items()])
+
+
+def over_by_engine(everything, name):
+    """Updates/s of an engine over the reference's in the same cell, each side's measured beside another one."""
+    trained = in_full(of_part(everything, "train"))
+    return [one["engines"][name]["per_second"] / trained[cell]["reference_per_second"] for cell, one in in_full(of_part(everything, "engine")).items()
+            if name in one["engines"] and "reference_per_second" in trained.get(cell, {})]
+
+
 def aims(everything):
     """Aim, what was reached, and whether that is enough; of what was measured."""
     rows = []
@@ -171,6 +186,11 @@ def aims(everything):
     tests = [at["over_reference"] for one in in_full(of_part(everything, "test")).values() for at in one["lengths"].values() if "over_reference" in at]
     if tests:
         row("tests over the reference, geometric mean", geometric_mean(tests), AIMS["tests"], times)
+    avx2 = over_by_engine(everything, "lanes-avx2")
+    if avx2:
+        row(f"updates/s of the AVX2 engine over the reference, the least of {len(avx2)} cells", min(avx2), AIMS["avx2"], times)
+    for (preset, against), one in in_full(of_part(everything, "run")).items():
+        row(f"`longreach run {preset}` over the same with {against}", one["times"], AIMS["run"], times)
     return rows
 
 
@@ -178,7 +198,7 @@ def aims(everything):
 ALT = {"train": "Updates a second over the reference, by cell, and the aims", "peak": "Share of the GEMM peak, and the aims",
        "test": "Tests over the reference, by length, and the aim", "threads": "Updates a second over one thread, on simulated threads"}
 TABLES = {"train": train_tables, "peak": peak_tables, "test": test_tables, "pack": pack_tables, "engine": engine_tables, "threads": threads_tables,
-          "product": product_tables}
+          "product": product_tables, "run": run_tables}
 
 
 def tables(everything, plots=None):

@@ -33,16 +33,16 @@ void Initialise(const ParameterLayout& layout, uint32_t seed, std::span<float> m
         member.subspan(static_cast<size_t>(parameter.offset), static_cast<size_t>(parameter.size));
     const RandomStream stream = ParameterStream(seed, parameter.name);
     const double scale = parameter.initial.scale;
-    for (size_t i = 0; i < values.size(); ++i) {
-      switch (parameter.initial.kind) {
-        case Initial::Kind::kZeros: values[i] = 0; break;
-        case Initial::Kind::kOnes: values[i] = 1; break;
-        case Initial::Kind::kTruncatedNormal:
-          values[i] = static_cast<float>(scale * TruncatedNormal(stream, i));
-          break;
-        case Initial::Kind::kNormal: values[i] = static_cast<float>(scale * StandardNormal(stream, i)); break;
-        case Initial::Kind::kUniform: values[i] = static_cast<float>(scale * stream.Uniform(i)); break;
-      }
+    switch (parameter.initial.kind) {
+      case Initial::Kind::kZeros: break;
+      case Initial::Kind::kOnes: std::ranges::fill(values, 1.0f); break;
+      case Initial::Kind::kTruncatedNormal: FillTruncatedNormal(stream, scale, values); break;
+      case Initial::Kind::kNormal:
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(scale * StandardNormal(stream, i));
+        break;
+      case Initial::Kind::kUniform:
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(scale * stream.Uniform(i));
+        break;
     }
   }
 }

@@ -20,6 +20,7 @@ struct Case {
   const Kernels* kernels;
   std::string name;
   int bits;
+  bool pairs = false;  // Products read words of two.
 };
 
 std::vector<Case> Runnable() {
@@ -36,6 +37,7 @@ std::vector<Case> Runnable() {
     cases.push_back({Avx512Kernels(), "lanes-avx512", 24});
     cases.push_back({Avx512Tf32Kernels(), "lanes-avx512-tf32", 11});
     cases.push_back({Avx512Bf16Kernels(), "lanes-avx512-bf16", 8});
+    if (__builtin_cpu_supports("avx512bf16")) cases.push_back({Avx512DotBf16Kernels(), "lanes-avx512dot-bf16", 8, true});
   }
 #endif
   return cases;
@@ -56,7 +58,8 @@ float Nearest(float x, int bits) {
 // A head of 8 classes: its weights are packed as they lie.
 constexpr int kFeatures = 16, kWeights = 8 * kFeatures;
 
-std::vector<float> Packed(const Kernels& kernels, const std::vector<float>& weights) {
+std::vector<float> Packed(const Case& of, const std::vector<float>& weights) {
+  const Kernels& kernels = *of.kernels;
   Model model;
   model.dim = kFeatures;
   model.heads = 2;
@@ -64,12 +67,18 @@ std::vector<float> Packed(const Kernels& kernels, const std::vector<float>& weig
   model.classes = 8;
   std::vector<float> packed(static_cast<size_t>(kernels.packed_size(model)));
   kernels.pack(model, weights.data(), model.layers, true, packed.data());
-  packed.resize(weights.size());
-  return packed;
+  if (!of.pairs) return {packed.begin(), packed.begin() + kWeights};
+  std::vector<float> unpacked;
+  for (size_t i = 0; i < kWeights; ++i) {
+    // Rows of 8 weights: two of them make a row of words, the first one in the lower halves.
+    const uint32_t word = std::bit_cast<uint32_t>(packed[i / 16 * 8 + i % 8]);
+    unpacked.push_back(std::bit_cast<float>(i / 8 % 2 == 0 ? word << 16 : word & 0xFFFF0000));
+  }
+  return unpacked;
 }
 
 void ExpectNearest(const Case& of, const std::vector<float>& weights) {
-  const std::vector<float> packed = Packed(*of.kernels, weights);
+  const std::vector<float> packed = Packed(of, weights);
   for (size_t i = 0; i < weights.size(); ++i) {
     if (std::isnan(weights[i])) {
       EXPECT_TRUE(std::isnan(packed[i])) << of.name << " made " << packed[i] << " of a NaN";

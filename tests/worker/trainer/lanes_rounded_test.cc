@@ -151,7 +151,9 @@ TEST(LanesRoundedTest, IsTakenOnlyWhenAskedForByName) {
     EXPECT_EQ(MakeNamed(settings, name)->Name(), name);
   }
   for (const std::string kind : {"tf32", "bf16"}) {
-    EXPECT_EQ(MakeNamed(settings, "lanes-" + kind)->Name(), MakeNamed(settings, "lanes")->Name() + "-" + kind);
+    // The first one of its kind: of the widest instruction set, and with the processor's own products where it has them.
+    const auto best = std::ranges::find_if(rounded, [&](const std::string& name) { return name.ends_with("-" + kind); });
+    EXPECT_EQ(MakeNamed(settings, "lanes-" + kind)->Name(), *best);
   }
 }
 

@@ -18,16 +18,19 @@ constexpr int kGradientPositions = 27;
 
 int64_t HeadAt(const Model& m) { return m.layers * PackedLayer(m).size; }
 
-int64_t PackedSize(const Model& m) { return HeadAt(m) + 2 * int64_t{PaddedClasses(m)} * m.dim; }
+// Floats of the head's packed weights, in one direction.
+int64_t HeadSize(const Model& m) { return int64_t{PaddedClasses(m)} * m.dim / kPerWord; }
+
+int64_t PackedSize(const Model& m) { return HeadAt(m) + 2 * HeadSize(m); }
 
 void PackWeights(const Model& m, const float* parameters, int layer, bool backward, float* packed) {
   const int dim = m.dim, mlp = m.mlp, padded = PaddedClasses(m);
-  const int64_t panel = int64_t{kPanel} * dim, mlp_panel = int64_t{kPanel} * mlp;
+  const int64_t panel = PanelSize(dim), mlp_panel = PanelSize(mlp);
   if (layer == m.layers) {
     float* head = packed + HeadAt(m);
     const float* w = parameters + m.out_w;
     Pack(w, m.classes, 1, dim, padded, dim, m.classes, panel, head);
-    Pack(w, 1, m.classes, padded, dim, m.classes, dim, int64_t{kPanel} * padded, head + int64_t{padded} * dim);
+    Pack(w, 1, m.classes, padded, dim, m.classes, dim, PanelSize(padded), head + HeadSize(m));
     return;
   }
   const PackedLayer place(m);
@@ -35,7 +38,7 @@ void PackWeights(const Model& m, const float* parameters, int layer, bool backwa
   float* to = packed + layer * place.size;
   const int64_t qkv[3] = {at.q, at.k, at.v};
   for (int i = 0; i < 3; ++i) {
-    Pack(parameters + qkv[i], dim, 1, dim, dim, panel, to + place.qkv + int64_t{i} * dim * dim);
+    Pack(parameters + qkv[i], dim, 1, dim, dim, panel, to + place.qkv + int64_t{i} * dim / kPanel * panel);
     if (backward) Pack(parameters + qkv[i], 1, dim, dim, dim, 3 * panel, to + place.qkv_back + i * panel);
   }
   Pack(parameters + at.o, dim, 1, dim, dim, panel, to + place.o);
@@ -102,8 +105,8 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
     const float* packed = member.packed + l * PackedLayer(m).size;
     const int t0 = FirstQuery(m, pass, l);
     const float* content = member.content_bias == nullptr ? nullptr : member.content_bias + int64_t{l} * m.dim;
-    ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, kept, ld, t, false); });
-    ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, kept, ld, t, true); });
+    ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, false); });
+    ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, true); });
     const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
     switch (pass.bias) {
       case Bias::kNone: Attend<Bias::kNone, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
@@ -121,9 +124,8 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
 template <int TB>
 void Logits(const Model& m, const Member& member, const Work& work, int t, float* logits) {
   const float* bias = member.parameters + m.out_b;
-  if constexpr (kRounds) CopyOperands<TB>(work.layer[m.layers].h + t * kLanes, work.ld, m.dim, work.z);
-  Product<TB>(member.packed + HeadAt(m), int64_t{kPanel} * m.dim, m.dim, PaddedClasses(m),
-              kRounds ? work.z : work.layer[m.layers].h + t * kLanes, kRounds ? TB * kLanes : work.ld, [&](int n, Lanes(&sum)[kRows][TB]) {
+  const Block h = BlockOf<TB, false>(work.layer[m.layers].h + t * kLanes, work.ld, m.dim, work.operands);
+  Product<TB>(member.packed + HeadAt(m), PanelSize(m.dim), m.dim, PaddedClasses(m), h, [&](int n, Lanes(&sum)[kRows][TB]) {
     for (int r = 0; r < kRows; ++r) {
       for (int i = 0; i < TB; ++i) Store(logits + ((n + r) * TB + i) * kLanes, n + r < m.classes ? sum[r][i] + bias[n + r] : Zero());
     }
@@ -175,8 +177,8 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
     }
     for (int c = m.classes; c < padded; ++c) Store(y + (c * TB + i) * kLanes, Zero());
   }
-  Product<TB>(member.packed + HeadAt(m) + int64_t{padded} * m.dim, int64_t{kPanel} * padded, padded, m.dim, y, TB * kLanes,
-              [&](int n, Lanes(&g)[kRows][TB]) {
+  const Block dy = BlockOf<TB, true>(y, TB * kLanes, padded, work.operands);
+  Product<TB>(member.packed + HeadAt(m) + HeadSize(m), PanelSize(padded), padded, m.dim, dy, [&](int n, Lanes(&g)[kRows][TB]) {
     for (int r = 0; r < kRows; ++r) for (int i = 0; i < TB; ++i) Store(work.dh + (n + r) * ld + (t + i) * kLanes, g[r][i]);
   });
   return loss;
@@ -185,7 +187,7 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
 // gradient[rows][D] += x y over `count` positions from t on.
 void AddWeights(const Model& m, const Work& work, const float* x, int rows, const float* y, int t, int count, float* gradient) {
   TokenMajor(y + t * kLanes, work.ld, m.dim, count, work.tokens);
-  if constexpr (kRounds) RoundRows(work.tokens, 0, 1, int64_t{count} * kLanes * m.dim);
+  TokenOperands(work.tokens, int64_t{count} * kLanes, m.dim);
   Outer(x + t * kLanes, work.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
 }
 
@@ -263,7 +265,7 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
     case Bias::kByPosition: AttendBackBiased<Bias::kByPosition>(m, pass, heads, kept, work, here); break;
   }
   if (pass.rotation != nullptr) Unrotate(m, pass, l, t0, work.dqkv, ld);
-  if constexpr (kRounds) {
+  if constexpr (kRounds && !kPairs) {
     RoundRows(work.dqkv + t0 * kLanes, ld, dim, int64_t{T - t0} * kLanes);
     RoundRows(work.dqkv + dim * ld, ld, 2 * dim, int64_t{T} * kLanes);
   }
@@ -273,9 +275,9 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   for (int c0 = 0; c0 < T; c0 += kTogether) {
     const int c1 = static_cast<int>(Min(T, c0 + kTogether)), q0 = c0 > t0 ? c0 : t0;
     TokenMajor(kept.h + c0 * kLanes, ld, dim, c1 - c0, work.tokens);
-    if constexpr (kRounds) RoundRows(work.tokens, 0, 1, int64_t{c1 - c0} * kLanes * dim);
+    TokenOperands(work.tokens, int64_t{c1 - c0} * kLanes, dim);
     if (q0 < c1) {
-      Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes * dim, dim, (c1 - q0) * kLanes, gradient + at.q);
+      Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes / kPerWord * dim, dim, (c1 - q0) * kLanes, gradient + at.q);
     }
     Outer(work.dqkv + dim * ld + c0 * kLanes, ld, 2 * dim, work.tokens, dim, (c1 - c0) * kLanes, gradient + at.k);
   }

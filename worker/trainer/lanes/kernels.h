@@ -116,6 +116,7 @@ struct Kernels {
 const Kernels* Avx512Kernels();
 const Kernels* Avx512Tf32Kernels();
 const Kernels* Avx512Bf16Kernels();
+const Kernels* Avx512DotBf16Kernels();  // With the processor's own products of bfloat16 (AVX512_BF16).
 const Kernels* Avx2Kernels();
 const Kernels* Avx2Tf32Kernels();
 const Kernels* Avx2Bf16Kernels();

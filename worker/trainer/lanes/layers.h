@@ -13,7 +13,7 @@ struct PackedLayer {
   int64_t size;
 
   explicit PackedLayer(const Model& m) {
-    const int64_t square = static_cast<int64_t>(m.dim) * m.dim, wide = static_cast<int64_t>(m.dim) * m.mlp;
+    const int64_t square = int64_t{m.dim} * m.dim / kPerWord, wide = int64_t{m.dim} * m.mlp / kPerWord;
     qkv = 0;
     o = 3 * square;
     mlp1 = o + square;
@@ -38,7 +38,7 @@ struct Kept {
 // One thread's workspace.
 struct Work {
   Kept layer[kMaxLayers + 1];
-  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits;
+  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits, *operands = nullptr;
   int64_t ld = 0;      // An odd number of cache lines: rows do not collide in the first cache.
   int64_t floats = 0;  // Of all.
 
@@ -76,6 +76,7 @@ struct Work {
     }
     z = take(m.dim * block);
     logits = take(PaddedClasses(m) * block);
+    if constexpr (kRounds) operands = take((3 * int64_t{m.dim} + m.mlp + PaddedClasses(m)) * block);  // Of the widest, and more.
     if (!training) return;
     du = take(m.dim * block);
     dh = rows(m.dim);
@@ -190,14 +191,14 @@ struct SumRows {
 // Queries, keys and values of a block; keys and values only without `query`. Rotated, if the pass says so: rows come a
 // whole pair at a time. `content_bias` [D] is added to the queries, if it is there.
 template <int TB>
-LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, const float* content_bias, int layer, const Kept& kept,
-                              int64_t ld, int t, bool query) {
+LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, const float* content_bias, int layer, const Work& work,
+                              int t, bool query) {
+  const Kept& kept = work.layer[layer];
+  const int64_t ld = work.ld, panel = PanelSize(m.dim);
   const int skip = query ? 0 : m.dim;
-  const int64_t panel = int64_t{kPanel} * m.dim;
   const float* rotation = pass.rotation == nullptr ? nullptr : pass.rotation + (static_cast<int64_t>(layer) * pass.tape + t) * K;
-  if constexpr (kRounds) CopyOperands<TB>(kept.h + t * kLanes, ld, m.dim, kept.o);  // Free until attention fills it.
-  Product<TB>(packed + int64_t{skip} * m.dim, panel, m.dim, 3 * m.dim - skip, kRounds ? kept.o : kept.h + t * kLanes, kRounds ? TB * kLanes : ld,
-              [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  const Block h = BlockOf<TB, false>(kept.h + t * kLanes, ld, m.dim, work.operands);
+  Product<TB>(packed + skip / kPanel * panel, panel, m.dim, 3 * m.dim - skip, h, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     n += skip;
     if (rotation != nullptr && n < 2 * m.dim) {
       LONGREACH_UNROLL for (int r = 0; r < kRows; r += 2) {
@@ -239,10 +240,11 @@ template <int TB>
 LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
                                   float* next, const Work& work, int t, const Dropout& drop1, const Dropout& drop2, bool training) {
   const PackedLayer place(m);
-  const int64_t ld = work.ld, here = t * kLanes, panel = int64_t{kPanel} * m.dim;
+  const int64_t ld = work.ld, here = t * kLanes, panel = PanelSize(m.dim);
   float* z = work.z;
   const auto kept_at = [&](float* rows) { return training ? rows + here : nullptr; };
-  Product<TB>(packed + place.o, panel, m.dim, m.dim, kept.o + here, ld, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  const Block o = BlockOf<TB, true>(kept.o + here, ld, m.dim, work.operands);
+  Product<TB>(packed + place.o, panel, m.dim, m.dim, o, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(kept.h + (n + r) * ld + here + i * kLanes) + drop1(t + i, n + r, sum[r][i]));
     }
@@ -251,15 +253,15 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   const int64_t ldh = training ? ld : TB * kLanes;
   float* hidden = training ? kept.hidden + here : kept.hidden;
   const float *b1 = parameters + at.mlp1_b, *b2 = parameters + at.mlp2_b;
-  if constexpr (kRounds) CopyOperands<TB>(kept.u + here, ld, m.dim, z);  // Free until the next product.
-  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, kRounds ? z : kept.u + here, kRounds ? TB * kLanes : ld,
-              [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  const Block u = BlockOf<TB, false>(kept.u + here, ld, m.dim, work.operands);
+  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, u, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       // In this order a NaN stays one.
       Store(hidden + (n + r) * ldh + i * kLanes, Operand(Max(Zero(), sum[r][i] + b1[n + r])));
     }
   });
-  Product<TB>(packed + place.mlp2, int64_t{kPanel} * m.mlp, m.mlp, m.dim, hidden, ldh, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  const Block activated = BlockOf<TB, true>(hidden, ldh, m.mlp, work.operands);
+  Product<TB>(packed + place.mlp2, PanelSize(m.mlp), m.mlp, m.dim, activated, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(kept.u + (n + r) * ld + here + i * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
     }
@@ -274,7 +276,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
                                           const Work& work, int t, const Dropout& drop1, const Dropout& drop2) {
   const PackedLayer place(m);
   const SumRows row(m);
-  const int64_t ld = work.ld, here = t * kLanes, panel = int64_t{kPanel} * m.dim;
+  const int64_t ld = work.ld, here = t * kLanes, panel = PanelSize(m.dim);
   float *sums = work.sums, *z = work.z, *du = work.du;
   NormBackward<TB>(work.dh + here, ld, kept.norm2 + here, kept.deviation2 + here, parameters + at.norm2_scale, m.dim, ld, z,
                    sums + row.scale2 * kLanes, sums + row.offset2 * kLanes);
@@ -288,7 +290,8 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     }
     Store(sum, db);
   }
-  Product<TB>(packed + place.mlp2_back, panel, m.dim, m.mlp, work.df + here, ld, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  const Block df = BlockOf<TB, true>(work.df + here, ld, m.dim, work.operands);
+  Product<TB>(packed + place.mlp2_back, panel, m.dim, m.mlp, df, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
       float* sum = sums + (row.mlp1_b + n + r) * kLanes;
       Lanes db = Load(sum);
@@ -300,8 +303,8 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       Store(sum, db);
     }
   });
-  Product<TB>(packed + place.mlp1_back, int64_t{kPanel} * m.mlp, m.mlp, m.dim, work.dhidden + here, ld,
-              [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  const Block dhidden = BlockOf<TB, true>(work.dhidden + here, ld, m.mlp, work.operands);
+  Product<TB>(packed + place.mlp1_back, PanelSize(m.mlp), m.mlp, m.dim, dhidden, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));
     }
@@ -315,7 +318,8 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       Store(work.da + f * ld + here + i * kLanes, Operand(drop1(t + i, f, v)));
     }
   }
-  Product<TB>(packed + place.o_back, panel, m.dim, m.dim, work.da + here, ld, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  const Block da = BlockOf<TB, true>(work.da + here, ld, m.dim, work.operands);
+  Product<TB>(packed + place.o_back, panel, m.dim, m.dim, da, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(work.dout + (n + r) * ld + here + i * kLanes, Operand(g[r][i]));
     }
@@ -326,8 +330,8 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
 template <int TB>
 LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const Work& work, int t, bool query) {
   const int skip = query ? 0 : m.dim;
-  Product<TB>(packed + PackedLayer(m).qkv_back + skip * kPanel, int64_t{3 * kPanel} * m.dim, 3 * m.dim - skip, m.dim,
-              work.dqkv + skip * work.ld + t * kLanes, work.ld, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  const Block dqkv = BlockOf<TB, true>(work.dqkv + skip * work.ld + t * kLanes, work.ld, 3 * m.dim - skip, work.operands);
+  Product<TB>(packed + PackedLayer(m).qkv_back + PanelSize(skip), PanelSize(3 * m.dim), 3 * m.dim - skip, m.dim, dqkv, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       float* d = work.dh_next + (n + r) * work.ld + (t + i) * kLanes;
       Store(d, query ? g[r][i] + Load(d) : g[r][i]);

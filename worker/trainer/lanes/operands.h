@@ -4,6 +4,9 @@
 // would make: a rotation, an embedding's row.
 //
 // A number is rounded where it is stored if only products read it, else where a product reads it.
+//
+// Where the machine multiplies pairs of bfloat16 (AVX512_BF16: two products are added to each float32 sum at a time), products read words of
+// two operands, the first one in the lower half; one after the other along what is summed over.
 #pragma once
 
 #include "worker/trainer/lanes/kernels.h"
@@ -17,6 +20,12 @@ namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
 inline constexpr Operands kOperands = Operands::LONGREACH_LANES_OPERANDS;
 inline constexpr bool kRounds = kOperands != Operands::kFloat32;
+#if defined(__AVX512BF16__)
+inline constexpr bool kPairs = kOperands == Operands::kBf16;
+#else
+inline constexpr bool kPairs = false;
+#endif
+inline constexpr int kPerWord = kPairs ? 2 : 1;  // Operands in the space of a float.
 inline constexpr int kDroppedBits = kRounds ? static_cast<int>(Operands::kFloat32) - static_cast<int>(kOperands) : 1;
 
 using Words [[gnu::vector_size(4 * LONGREACH_LANES), gnu::may_alias]] = uint32_t;
@@ -24,6 +33,12 @@ using Words [[gnu::vector_size(4 * LONGREACH_LANES), gnu::may_alias]] = uint32_t
 // The nearest number of so few bits, of two the even one; nothing to do for float32. Beyond the largest one it is infinite.
 LONGREACH_INLINE Lanes Operand(Lanes x) {
   if constexpr (!kRounds) return x;
+#if defined(__AVX512BF16__)
+  if constexpr (kPairs) {
+    const __m256i halves = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x));
+    return reinterpret_cast<Lanes>(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+  }
+#endif
   constexpr uint32_t kDropped = (1u << kDroppedBits) - 1;
   const Words bits = reinterpret_cast<Words>(x), odd = (bits >> kDroppedBits) & 1u;
   const Lanes rounded = reinterpret_cast<Lanes>((bits + odd + kDropped / 2) & ~kDropped);
@@ -35,11 +50,71 @@ LONGREACH_INLINE float Operand(float x) {
   return Operand(Splat(x))[0];
 }
 
-// TB positions of `rows` rows of x as operands, because others than products read x too: [rows][TB][W].
-template <int TB>
-inline void CopyOperands(const float* x, int64_t ld, int rows, float* copy) {
-  for (int r = 0; r < rows; ++r) {
-    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(copy + (r * TB + i) * kLanes, Operand(Load(x + r * ld + i * kLanes)));
+#if defined(__AVX512BF16__)
+
+// Words of a[i] and b[i], rounded.
+LONGREACH_INLINE Lanes Pair(Lanes a, Lanes b) {
+  alignas(64) static constexpr uint16_t kFromBoth[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                         8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kFromBoth), reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a))));
+}
+// Words of a[0] and a[1], a[2] and a[3], ..., b[14] and b[15].
+LONGREACH_INLINE Lanes PairNeighbours(Lanes a, Lanes b) { return reinterpret_cast<Lanes>(_mm512_cvtne2ps_pbh(b, a)); }
+// The word of a and b: rounding as Operand(Lanes) does it, which for single numbers is faster so than with vectors.
+LONGREACH_INLINE uint32_t Half(float x) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  return x == x ? (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 : bits >> 16 | 0x40;
+}
+LONGREACH_INLINE float PairOf(float a, float b) { return __builtin_bit_cast(float, Half(a) | Half(b) << 16); }
+// Both products of each word are added to a sum.
+LONGREACH_INLINE Lanes Dot(Lanes a, Lanes b, Lanes sum) {
+  return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+}
+
+#else  // Never called.
+
+LONGREACH_INLINE Lanes Pair(Lanes a, Lanes) { return a; }
+LONGREACH_INLINE Lanes PairNeighbours(Lanes a, Lanes) { return a; }
+LONGREACH_INLINE float PairOf(float a, float) { return a; }
+LONGREACH_INLINE Lanes Dot(Lanes, Lanes, Lanes sum) { return sum; }
+
+#endif
+
+// A word of operands times another one, added to a sum; of one operand each, if products read no pairs.
+LONGREACH_INLINE Lanes MultiplyAdd(Lanes a, Lanes b, Lanes sum) {
+  if constexpr (kPairs) return Dot(a, b, sum);
+  return Fma(a, b, sum);
+}
+
+// TB positions as Product() reads them: [rows / kPerWord][TB][W], rows `ld` floats apart.
+struct Block {
+  const float* at;
+  int64_t ld;
+};
+
+// Of `rows` rows of x, in `space` if x cannot be read as it is: because it is `rounded` not yet and others than products read it too, or
+// because products read pairs.
+template <int TB, bool rounded>
+LONGREACH_INLINE Block BlockOf(const float* x, int64_t ld, int rows, float* space) {
+  if constexpr (!kRounds || (rounded && !kPairs)) return {x, ld};
+  for (int r = 0; r < rows; r += kPerWord, x += kPerWord * ld) {
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+      const Lanes first = Load(x + i * kLanes);
+      Store(space + (r / kPerWord * TB + i) * kLanes, kPairs ? Pair(first, Load(x + ld + i * kLanes)) : Operand(first));
+    }
+  }
+  return {space, TB * kLanes};
+}
+
+// Makes what Outer() reads of tokens [count][columns], in place: [count / kPerWord][columns]. `count` is a multiple of kPerWord.
+inline void TokenOperands(float* tokens, int64_t count, int64_t columns) {
+  if constexpr (!kRounds) return;
+  float* to = tokens;
+  for (int64_t i = 0; i < count; i += kPerWord, tokens += kPerWord * columns, to += columns) {
+    for (int64_t c = 0; c < columns; c += kLanes) {
+      const Lanes first = Load(tokens + c);
+      Store(to + c, kPairs ? Pair(first, Load(tokens + columns + c)) : Operand(first));
+    }
   }
 }
 

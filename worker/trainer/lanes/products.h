@@ -1,5 +1,5 @@
 // The two matrix products of the network, on activations [feature][position][W]: weights times activation, and the
-// gradient of weights. Feature rows are `ld` floats apart. Both take operands as they are given (operands.h).
+// gradient of weights. Feature rows are `ld` floats apart. Both take operands as they are given, in words (operands.h).
 #pragma once
 
 #include "worker/trainer/lanes/operands.h"
@@ -23,14 +23,18 @@ LONGREACH_INLINE void ForBlocks(int first, int last, const F& f) {
   if (last - t == 1) f(Count<1>(), t);
 }
 
-// Weights for Product(): [N/8][K][8], so that it reads one stream. Element (k, n) is w[k * k_stride + n * n_stride]; zero
-// from k_there and n_there on. Panels are `panel` floats apart.
+// Floats that a panel of 8 rows of so many packed weights takes, and so many columns of its.
+LONGREACH_INLINE constexpr int64_t PanelSize(int64_t k_count) { return kPanel * k_count / kPerWord; }
+
+// Weights for Product(): [N/8][K / kPerWord][8], so that it reads one stream. Element (k, n) is w[k * k_stride + n * n_stride]; zero
+// from k_there and n_there on. Panels are `panel` floats apart. K is a multiple of kPerWord.
 inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count, int n_count, int k_there, int n_there,
                  int64_t panel, float* out) {
+  const auto at = [&](int k, int n) { return k < k_there && n < n_there ? w[k * k_stride + n * n_stride] : 0.0f; };
   for (int n0 = 0; n0 < n_count; n0 += kPanel, out += panel) {
     float* to = out;
-    for (int k = 0; k < k_count; ++k) {
-      for (int j = 0; j < kPanel; ++j) *to++ = k < k_there && n0 + j < n_there ? Operand(w[k * k_stride + (n0 + j) * n_stride]) : 0.0f;
+    for (int k = 0; k < k_count; k += kPerWord) {
+      for (int j = 0; j < kPanel; ++j) *to++ = kPairs ? PairOf(at(k, n0 + j), at(k + 1, n0 + j)) : Operand(at(k, n0 + j));
     }
   }
 }
@@ -40,21 +44,24 @@ inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count
   for (int n0 = 0; n0 < n_count; n0 += kPanel, out += panel) {
     const float* from = w + n0 * n_stride;
     float* to = out;
-    for (int k = 0; k < k_count; ++k, from += k_stride) {
-      LONGREACH_UNROLL for (int j = 0; j < kPanel; ++j) *to++ = Operand(from[j * n_stride]);
+    for (int k = 0; k < k_count; k += kPerWord, from += kPerWord * k_stride) {
+      LONGREACH_UNROLL for (int j = 0; j < kPanel; ++j) {
+        const float* at = from + j * n_stride;
+        *to++ = kPairs ? PairOf(at[0], at[k_stride]) : Operand(at[0]);
+      }
     }
   }
 }
 
 template <int TB>
-LONGREACH_INLINE void Panel(const float* w, int k_count, const float* x, int64_t ldx, Lanes (&sum)[kRows][TB]) {
+LONGREACH_INLINE void Panel(const float* w, int words, const float* x, int64_t ldx, Lanes (&sum)[kRows][TB]) {
   LONGREACH_UNROLL for (int n = 0; n < kRows; ++n) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = Zero();
-  for (int k = 0; k < k_count; ++k, w += kPanel, x += ldx) {
+  for (int k = 0; k < words; ++k, w += kPanel, x += ldx) {
     Lanes v[TB];
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) v[i] = Load(x + i * kLanes);
     LONGREACH_UNROLL for (int n = 0; n < kRows; ++n) {
       const Lanes b = Splat(w[n]);
-      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = Fma(b, v[i], sum[n][i]);
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = MultiplyAdd(b, v[i], sum[n][i]);
     }
   }
 }
@@ -62,46 +69,64 @@ LONGREACH_INLINE void Panel(const float* w, int k_count, const float* x, int64_t
 // y[n][i] = sum over k of W(k, n) x[k][i], for n < n_count and TB positions. out(n, sum) takes kRows rows from n on, while
 // they are in registers.
 template <int TB, class Out>
-LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_count, const float* x, int64_t ldx, const Out& out) {
+LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_count, const Block& x, const Out& out) {
   for (int n0 = 0; n0 < n_count; n0 += kPanel, w += panel) {
     LONGREACH_UNROLL for (int r = 0; r < kPanel; r += kRows) {
       Lanes sum[kRows][TB];
-      Panel<TB>(w + r, k_count, x, ldx, sum);
+      Panel<TB>(w + r, k_count / kPerWord, x.at, x.ld, sum);
       out(n0 + r, sum);
     }
   }
 }
 
 template <int MB, int JB>
-LONGREACH_INLINE void OuterBlock(const float* x, int64_t ldx, const float* y, int64_t columns, int tokens, float* dw) {
+LONGREACH_INLINE void OuterBlock(const float* x, int64_t ldx, const float* y, int64_t columns, int words, float* dw) {
   Lanes sum[MB][JB];
   LONGREACH_UNROLL for (int m = 0; m < MB; ++m) LONGREACH_UNROLL for (int j = 0; j < JB; ++j) sum[m][j] = Load(dw + m * columns + j * kLanes);
-  for (int i = 0; i < tokens; ++i, y += columns) {
+  for (int i = 0; i < words; ++i, y += columns) {
     Lanes v[JB];
     LONGREACH_UNROLL for (int j = 0; j < JB; ++j) v[j] = Load(y + j * kLanes);
     LONGREACH_UNROLL for (int m = 0; m < MB; ++m) {
       const Lanes b = Splat(x[m * ldx + i]);
-      LONGREACH_UNROLL for (int j = 0; j < JB; ++j) sum[m][j] = Fma(b, v[j], sum[m][j]);
+      LONGREACH_UNROLL for (int j = 0; j < JB; ++j) sum[m][j] = MultiplyAdd(b, v[j], sum[m][j]);
     }
   }
   LONGREACH_UNROLL for (int m = 0; m < MB; ++m) LONGREACH_UNROLL for (int j = 0; j < JB; ++j) Store(dw + m * columns + j * kLanes, sum[m][j]);
 }
 
+constexpr int kTokens = 8 * kLanes;  // Of 64 columns this many stay in the first cache.
+
+// Of MB rows and so many tokens, at most kTokens, of which y holds words.
+template <int MB, int JB>
+LONGREACH_INLINE void OuterRows(const float* x, int64_t ldx, const float* y, int64_t columns, int tokens, float* dw) {
+  if constexpr (kPairs) {
+    alignas(64) float words[MB * kTokens / 2];
+    LONGREACH_UNROLL for (int m = 0; m < MB; ++m) {
+      for (int i = 0; i < tokens; i += 2 * kLanes) {
+        const float* from = x + m * ldx + i;
+        Store(words + (m * kTokens + i) / 2, PairNeighbours(Load(from), i + kLanes < tokens ? Load(from + kLanes) : Zero()));
+      }
+    }
+    OuterBlock<MB, JB>(words, kTokens / 2, y, columns, tokens / 2, dw);
+  } else {
+    OuterBlock<MB, JB>(x, ldx, y, columns, tokens, dw);
+  }
+}
+
 template <int JB>
 inline void OuterColumns(const float* x, int64_t ldx, int rows, const float* y, int64_t columns, int tokens, float* dw) {
   int m = 0;
-  for (; m + 6 <= rows; m += 6) OuterBlock<6, JB>(x + m * ldx, ldx, y, columns, tokens, dw + m * columns);
-  for (; m + 2 <= rows; m += 2) OuterBlock<2, JB>(x + m * ldx, ldx, y, columns, tokens, dw + m * columns);
+  for (; m + 6 <= rows; m += 6) OuterRows<6, JB>(x + m * ldx, ldx, y, columns, tokens, dw + m * columns);
+  for (; m + 2 <= rows; m += 2) OuterRows<2, JB>(x + m * ldx, ldx, y, columns, tokens, dw + m * columns);
 }
 
-// dw[m][0 .. columns) += sum over tokens of x[m][token] y[token][0 .. columns); x as activations are, y token by token.
-// `rows` is even, `columns` a multiple of 16.
+// dw[m][0 .. columns) += sum over tokens of x[m][token] y[token][0 .. columns); x as activations are, y by TokenOperands().
+// `rows` is even, `columns` a multiple of 16, `tokens` of the lanes.
 inline void Outer(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, float* dw) {
-  constexpr int kTokens = 8 * kLanes;  // Of 64 columns this many stay in the first cache.
   constexpr int kWide = kOuterColumns * kLanes;
   for (int i = 0; i < tokens; i += kTokens) {
     const int n = static_cast<int>(Min(tokens - i, kTokens));
-    const float* from = y + static_cast<int64_t>(i) * columns;
+    const float* from = y + int64_t{i} / kPerWord * columns;
     int j = 0;
     for (; j + kWide <= columns; j += kWide) OuterColumns<kOuterColumns>(x + i, ldx, rows, from + j, columns, n, dw + j);
     for (; j < columns; j += kLanes) OuterColumns<1>(x + i, ldx, rows, from + j, columns, n, dw + j);

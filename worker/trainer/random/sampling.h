@@ -16,6 +16,8 @@ double NormalQuantile(double p);
 double StandardNormal(const RandomStream& stream, uint64_t i);
 // Standard normal given that it lies in [-2, 2]; standard deviation 0.8796. From stream.Uniform(i).
 double TruncatedNormal(const RandomStream& stream, uint64_t i);
+// `out` gets scale * TruncatedNormal(stream, i) of i = 0, 1, ..., bit for bit. Several times faster than one by one.
+void FillTruncatedNormal(const RandomStream& stream, double scale, std::span<float> out);
 
 // `out` gets `count` = out.size() words: stream.Word(first), stream.Word(first + 1), ... `first` is a multiple of 4.
 // Several times faster than one by one.

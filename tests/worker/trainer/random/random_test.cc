@@ -162,6 +162,16 @@ TEST(SamplingTest, DrawsTheDistributionsItNames) {
   for (uint64_t i = 0; i < kDraws; ++i) ASSERT_LE(std::abs(TruncatedNormal(stream, i)), 2.0);
 }
 
+TEST(SamplingTest, FillsTruncatedNormalsAsOneByOne) {
+  const RandomStream stream{.key = 7, .purpose = Purpose::kInitialisation, .step = 0x1234567890};
+  for (const size_t count : {size_t{1}, size_t{2}, size_t{7}, size_t{1024}, size_t{1025}, size_t{50'001}}) {
+    std::vector<float> filled(count);
+    FillTruncatedNormal(stream, 0.125, filled);
+
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(filled[i], static_cast<float>(0.125 * TruncatedNormal(stream, i))) << i << " of " << count;
+  }
+}
+
 TEST(SampleSortedTest, GivesDistinctAscendingNumbersInRange) {
   std::vector<int64_t> positions(1500);
   SampleSorted({.key = 0, .purpose = Purpose::kTrainingPositions}, 1, 2047, positions);
