@@ -76,12 +76,18 @@ def test_simulated_threads_stand_beside_the_measured_ones():
     assert "by simulation" in text and "Memory bandwidth" in text
 
 
-def test_another_engine_is_held_against_the_reference_of_its_cell():
-    engines = {"lanes-avx2": {"per_second": 18.0, "over_libtorch": 1.5, "cpu_ms": 60.0, "cpu_over_libtorch": 1.5}}
-    everything = figures(train__even_pairs__relative=train_cell(8.0), engine__even_pairs__relative=of_full_form(engines=engines),
-                         engine__even_pairs__log_kerple=of_full_form(engines=engines))
+def test_other_engines_have_aims_over_the_reference_of_their_cell():
+    def cell(**ratios):
+        return of_full_form(engines={name.replace("_", "-"): {"per_second": 18.0, "over_libtorch": 1.5, "cpu_ms": 60.0, "cpu_over_libtorch": 1.5,
+                                                              **({} if ratio is None else {"over_reference": ratio})} for name, ratio in ratios.items()})
 
-    assert ["updates/s of the AVX2 engine over the reference, the least of 1 cells", "2.0 x", "1.8 x", "no"] in aims(everything)
+    everything = figures(engine__even_pairs__relative=cell(lanes_avx2=1.8, lanes_bf16=9.0), engine__even_pairs__rope=cell(lanes_avx2=2.5, lanes_bf16=16.0),
+                         engine__even_pairs__none=cell(lanes_avx2=None))
+
+    assert ["updates/s of the AVX2 engine over the reference, the least of 2 cells", "2.0 x", "1.8 x", "no"] in aims(everything)
+    assert ["updates/s with bfloat16 operands (lanes-bf16) over the reference, geometric mean of 2 cells", "10.0 x", "12.0 x", "yes"] in aims(everything)
+    assert "| even_pairs | relative | lanes-avx2 | 18 | 1.8 | 1.50 | 60 | 1.50 |" in tables(everything)
+    assert "| even_pairs | none | lanes-avx2 | 18 |  | 1.50 | 60 | 1.50 |" in tables(everything)
 
 
 def test_whole_sweeps_stand_with_their_settings():

@@ -208,15 +208,26 @@ def runnable_engines():
 
 
 def engine(options, size, task, encoding):
-    del options
-    results, loads = rounds_of(size, {name: (lambda name=name: bench(size, task, encoding, engine=name)) for name in runnable_engines()})
+    """Updates a second of each engine, over LibTorch's and over the reference's in the same round."""
+    engines = runnable_engines()
+    sides = {name: (lambda name=name: bench(size, task, encoding, engine=name)) for name in engines}
+    there = reference_of(options, size, task, encoding)
+    if there is not None:
+        there.ask("train 0")
+        sides["reference"] = lambda: {"job_steps_per_second": answered(there.ask(f"train {0.7 * size['seconds']}"), "updates")[0]}
+    results, loads = rounds_of(size, sides)
 
     def median_of(name, figure, against=None):
         return statistics.median(one[figure] / (base[figure] if against else 1) for one, base in zip(results[name], results[against or name]))
 
-    return {"engines": {name: {"per_second": median_of(name, "job_steps_per_second"), "cpu_ms": median_of(name, "cpu_ms_per_job_step"),
-                               "over_libtorch": median_of(name, "job_steps_per_second", "libtorch"),
-                               "cpu_over_libtorch": 1 / median_of(name, "cpu_ms_per_job_step", "libtorch")} for name in results}, "loads": loads}
+    figures = {name: {"per_second": median_of(name, "job_steps_per_second"), "cpu_ms": median_of(name, "cpu_ms_per_job_step"),
+                      "over_libtorch": median_of(name, "job_steps_per_second", "libtorch"),
+                      "cpu_over_libtorch": 1 / median_of(name, "cpu_ms_per_job_step", "libtorch")} for name in engines}
+    if there is not None:
+        there.close()
+        for name in engines:
+            figures[name]["over_reference"] = median_of(name, "job_steps_per_second", "reference")
+    return {"engines": figures, "loads": loads}
 
 
 def threads(options, size, task, encoding):

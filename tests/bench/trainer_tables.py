@@ -6,7 +6,7 @@ BEGIN = "<!-- Tables of tests/bench/trainer.py, which writes them anew: -->"
 END = "<!-- End of these tables. -->"
 SEQUENCES = 500
 # What is aimed for: over the reference the geometric means and the least, and shares of the GEMM peak.
-AIMS = {"mean": 8, "least": 5, "peak": 0.7, "peak_single": 0.85, "tests": 15, "avx2": 2, "run": 3}
+AIMS = {"mean": 8, "least": 5, "peak": 0.7, "peak_single": 0.85, "tests": 15, "avx2": 2, "rounded": 10, "run": 3}
 
 
 def geometric_mean(values):
@@ -120,8 +120,9 @@ def pack_tables(cells):
 
 def engine_tables(cells):
     return table(f"**Engines, forced by `--engine`: updates a second of one job** ({loads_of(cells)}).",
-                 ["task", "encoding", "engine", "updates/s", "over libtorch", "ms of processor time", "over libtorch"],
-                 [[task, encoding, name, figure(at["per_second"]), f"{at['over_libtorch']:.2f}", figure(at["cpu_ms"]), f"{at['cpu_over_libtorch']:.2f}"]
+                 ["task", "encoding", "engine", "updates/s", "over the reference", "over libtorch", "ms of processor time", "over libtorch"],
+                 [[task, encoding, name, figure(at["per_second"]), f"{at['over_reference']:.1f}" if "over_reference" in at else "", f"{at['over_libtorch']:.2f}",
+                   figure(at["cpu_ms"]), f"{at['cpu_over_libtorch']:.2f}"]
                   for (task, encoding), one in cells.items() for name, at in one["engines"].items()])
 
 
@@ -154,11 +155,9 @@ def run_tables(cells):
                   for (preset, against), one in cells.items()])
 
 
-def over_by_engine(everything, name):
-    """Updates/s of an engine over the reference's in the same cell, each side's measured beside another one."""
-    trained = in_full(of_part(everything, "train"))
-    return [one["engines"][name]["per_second"] / trained[cell]["reference_per_second"] for cell, one in in_full(of_part(everything, "engine")).items()
-            if name in one["engines"] and "reference_per_second" in trained.get(cell, {})]
+def over_reference(everything, engine):
+    cells = in_full(of_part(everything, "engine")).values()
+    return [one["engines"][engine]["over_reference"] for one in cells if "over_reference" in one["engines"].get(engine, {})]
 
 
 def aims(everything):
@@ -186,9 +185,11 @@ def aims(everything):
     tests = [at["over_reference"] for one in in_full(of_part(everything, "test")).values() for at in one["lengths"].values() if "over_reference" in at]
     if tests:
         row("tests over the reference, geometric mean", geometric_mean(tests), AIMS["tests"], times)
-    avx2 = over_by_engine(everything, "lanes-avx2")
+    avx2, rounded = over_reference(everything, "lanes-avx2"), over_reference(everything, "lanes-bf16")
     if avx2:
         row(f"updates/s of the AVX2 engine over the reference, the least of {len(avx2)} cells", min(avx2), AIMS["avx2"], times)
+    if rounded:
+        row(f"updates/s with bfloat16 operands (lanes-bf16) over the reference, geometric mean of {len(rounded)} cells", geometric_mean(rounded), AIMS["rounded"], times)
     for (preset, against), one in in_full(of_part(everything, "run")).items():
         row(f"`longreach run {preset}` over the same with {against}", one["times"], AIMS["run"], times)
     return rows

@@ -60,8 +60,9 @@ PackState StateWithoutKinks(const Model& model) {
   return state;
 }
 
-// Each engine of those bits against one reference.
-void ExpectTheSameRounding(const PackSettings& settings, int64_t bits) {
+// Each engine of those bits against one reference. `slack`: so many times the errors, where so few outputs are summed up that one number
+// which became the other of two operands is seen.
+void ExpectTheSameRounding(const PackSettings& settings, int64_t bits, double slack = 1) {
   const std::unique_ptr<StepEngine> any = MakeNamed(settings, "libtorch");
   const Model& model = any->model();
   PackState state = StateWithoutKinks(model);
@@ -73,13 +74,13 @@ void ExpectTheSameRounding(const PackSettings& settings, int64_t bits) {
 
     const double loss = engine->Gradients(batch, state)[0];
 
-    EXPECT_NEAR(loss, expected.loss, kLossError * expected.loss) << name << " " << settings.encoding;
+    EXPECT_NEAR(loss, expected.loss, slack * kLossError * expected.loss) << name << " " << settings.encoding;
     for (const Parameter& parameter : model.layout().parameters()) {
       const auto part = [&](const Tensor& flat) { return flat.narrow(0, parameter.offset, parameter.size); };
       const bool of_logits = parameter.name.ends_with("q.w") || parameter.name.ends_with("k.w") || parameter.name.find("kerple") != std::string::npos;
       const double off = (part(engine->gradients()[0]) - part(expected.gradient)).norm().item<double>();
-      EXPECT_LT(off, (of_logits ? kQueryKeyError : kGradientError) * part(expected.gradient).norm().item<double>() +
-                         kOfTheWhole * expected.gradient.norm().item<double>())
+      const double share = of_logits ? kQueryKeyError : kGradientError;
+      EXPECT_LT(off, slack * (share * part(expected.gradient).norm().item<double>() + kOfTheWhole * expected.gradient.norm().item<double>()))
           << name << " " << settings.encoding << " " << parameter.name;
     }
   }
@@ -92,6 +93,23 @@ TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRounding) {
       settings.model.dropout = dropout;
       ExpectTheSameRounding(settings, 8);
       ExpectTheSameRounding(settings, 11);
+    }
+  }
+}
+
+// Blocks and words that are not full: odd tapes, odd numbers of outputs, one query; and tapes of several blocks. A key or a query that is
+// left out, or read twice, is some hundredths of a gradient on these tapes, where rounding is some thousandths.
+TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingOnEveryTape) {
+  for (const auto& [task, length] : {std::pair("reverse_string", 1), {"reverse_string", 5}, {"reverse_string", 29}, {"even_pairs", 2}, {"even_pairs", 14},
+                                     {"even_pairs", 27}, {"even_pairs", 60}}) {
+    for (const bool randomized : {false, true}) {
+      PackSettings settings = SmallSettings("log_kerple", task);
+      settings.randomized = randomized;
+      settings.model.layers = 2;
+      settings.training.batch_size = 40;
+      settings.training.lengths = {length};
+      SCOPED_TRACE(testing::Message() << task << " " << length << (randomized ? " randomized" : ""));
+      ExpectTheSameRounding(settings, 8, 20);
     }
   }
 }

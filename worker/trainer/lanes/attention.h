@@ -140,6 +140,15 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
   }
 }
 
+// Divides a head's outputs by the sums, and leaves 1/sum in place of these.
+inline void FinishOutputs(const Heads& a, float* o, float* sums) {
+  for (int t = a.first_query; t < a.tape; ++t) {
+    const Lanes inverse = 1.0f / Load(sums + t * kLanes);
+    Store(sums + t * kLanes, inverse);
+    LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(o + j * a.ld + t * kLanes, Operand(Load(o + j * a.ld + t * kLanes) * inverse));
+  }
+}
+
 // o = softmax(q k / sqrt(8) + bias) v. Leaves the maximum of the logits (times log2(e)) and 1/sum for the way back.
 template <Bias B, Bias D>
 inline void Attend(const Heads& a, const float* qkv, float* o, float* maximum, float* inverse) {
@@ -154,11 +163,7 @@ inline void Attend(const Heads& a, const float* qkv, float* o, float* maximum, f
       for (; t + kQueriesAtATime <= a.tape; t += kQueriesAtATime) AttendBlock<kQueriesAtATime, B, D>(a, h, q, k, v, t, key0, keys, oh, m, l);
       for (; t < a.tape; ++t) AttendBlock<1, B, D>(a, h, q, k, v, t, key0, keys, oh, m, l);
     }
-    for (int t = a.first_query; t < a.tape; ++t) {
-      const Lanes inv = 1.0f / Load(l + t * kLanes);
-      Store(l + t * kLanes, inv);
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(oh + j * ld + t * kLanes, Operand(Load(oh + j * ld + t * kLanes) * inv));
-    }
+    FinishOutputs(a, oh, l);
   }
 }
 
@@ -200,6 +205,14 @@ struct HeadBack {
   float *dq, *dk, *dv;
   float *p, *g;  // [kQueryBlock][T][W] each: probabilities, and their gradients less a constant of the query.
 };
+
+inline HeadBack HeadOf(int head, int64_t ld, int64_t dim, const float* qkv, const float* o, const float* maximum, const float* inverse,
+                       const float* dout, float* pairs, float* dqkv) {
+  const int64_t row = head * K * ld;
+  return {.q = qkv + row, .k = qkv + row + dim * ld, .v = qkv + row + 2 * dim * ld, .o = o + row, .maximum = maximum + head * ld,
+          .inverse = inverse + head * ld, .dout = dout + row, .dq = dqkv + row, .dk = dqkv + row + dim * ld,
+          .dv = dqkv + row + 2 * dim * ld, .p = pairs, .g = pairs + kQueryBlock * ld};
+}
 
 // Fills p and g for some queries and all keys, and `rest`, by query: the sum of p g, which is 0 but for rounding. Kernels of rounded
 // operands leave it out, because those on GPUs do, which they stand for: what that costs is to be seen.
@@ -319,10 +332,7 @@ inline void AttendBackward(const Heads& a, const float* qkv, const float* o, con
   const int blocks = (T + kKeyBlock - 1) / kKeyBlock, block = (T + blocks - 1) / blocks;
   alignas(64) float rest[kQueryBlock * kLanes];
   for (int h = 0; h < a.heads; ++h) {
-    const int64_t row = h * K * ld;
-    const HeadBack b = {.q = qkv + row, .k = qkv + row + dim * ld, .v = qkv + row + 2 * dim * ld, .o = o + row, .maximum = maximum + h * ld,
-                        .inverse = inverse + h * ld, .dout = dout + row, .dq = dqkv + row, .dk = dqkv + row + dim * ld,
-                        .dv = dqkv + row + 2 * dim * ld, .p = pairs, .g = pairs + kQueryBlock * ld};
+    const HeadBack b = HeadOf(h, ld, dim, qkv, o, maximum, inverse, dout, pairs, dqkv);
     const int64_t far = D == Bias::kByOffset ? a.bias_stride * K : 0;
     for (int64_t i = 0; i < far; ++i) Store(dbias.key_lanes + i * kLanes, Zero());
     for (int q0 = a.first_query; q0 < T; q0 += kQueryBlock) {

@@ -92,9 +92,18 @@ Heads HeadsOf(const Model& m, const Pass& pass, const Member& member, int layer,
 int FirstQuery(const Model& m, const Pass& pass, int layer) { return layer == m.layers - 1 ? pass.tape - pass.outputs : 0; }
 
 template <Bias B>
-void AttendBiased(const Heads& heads, const Kept& kept) {
-  heads.distance_keys == nullptr ? Attend<B, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse)
-                                 : Attend<B, B>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse);
+void AttendPlain(const Heads& heads, const Kept& kept, const Work& work) {
+  if constexpr (kPairs) {
+    AttendPairs<B>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.words);
+  } else {
+    Attend<B, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse);
+  }
+}
+
+template <Bias B>
+void AttendBiased(const Heads& heads, const Kept& kept, const Work& work) {
+  if (heads.distance_keys == nullptr) return AttendPlain<B>(heads, kept, work);
+  Attend<B, B>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse);
 }
 
 void Forward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, bool training) {
@@ -109,9 +118,9 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
     ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, true); });
     const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
     switch (pass.bias) {
-      case Bias::kNone: Attend<Bias::kNone, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse); break;
-      case Bias::kByOffset: AttendBiased<Bias::kByOffset>(heads, kept); break;
-      case Bias::kByPosition: AttendBiased<Bias::kByPosition>(heads, kept); break;
+      case Bias::kNone: AttendPlain<Bias::kNone>(heads, kept, work); break;
+      case Bias::kByOffset: AttendBiased<Bias::kByOffset>(heads, kept, work); break;
+      case Bias::kByPosition: AttendBiased<Bias::kByPosition>(heads, kept, work); break;
     }
     const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
     ForBlocks(t0, pass.tape, [&](auto block, int t) {
@@ -196,8 +205,12 @@ template <Bias B, bool trained, Bias D>
 void AttendBack(const Model& m, const Pass& pass, const Heads& heads, const Kept& kept, const Work& work, const TableGradients& tables) {
   const int64_t size = m.heads * pass.bias_stride;
   if (trained && B == Bias::kByOffset) memset(work.dbias, 0, static_cast<size_t>(size) * kLanes * sizeof(float));
-  AttendBackward<B, trained, D>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv,
-                                {.lanes = work.dbias, .table = tables.bias, .key_lanes = work.dkeys, .keys = tables.distance_keys});
+  const BiasGradient dbias = {.lanes = work.dbias, .table = tables.bias, .key_lanes = work.dkeys, .keys = tables.distance_keys};
+  if constexpr (kPairs && D == Bias::kNone) {
+    AttendBackwardPairs<B, trained>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv, dbias, work.words);
+  } else {
+    AttendBackward<B, trained, D>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv, dbias);
+  }
   if (trained && B == Bias::kByOffset) {
     for (int64_t i = 0; i < size; ++i) tables.bias[i] += Sum(Load(work.dbias + i * kLanes));
   }

@@ -2,7 +2,7 @@
 // the first cache. What the way back needs is kept per layer; everything else of a thread is one workspace.
 #pragma once
 
-#include "worker/trainer/lanes/attention.h"
+#include "worker/trainer/lanes/attention_pairs.h"
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
@@ -38,7 +38,8 @@ struct Kept {
 // One thread's workspace.
 struct Work {
   Kept layer[kMaxLayers + 1];
-  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits, *operands = nullptr;
+  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits;
+  float *operands = nullptr, *words = nullptr;  // Of products of rounded operands; of attention's pairs.
   int64_t ld = 0;      // An odd number of cache lines: rows do not collide in the first cache.
   int64_t floats = 0;  // Of all.
 
@@ -76,6 +77,7 @@ struct Work {
     }
     z = take(m.dim * block);
     logits = take(PaddedClasses(m) * block);
+    if constexpr (kPairs) words = take(WordsSize(pass.tape, training));
     if constexpr (kRounds) operands = take((3 * int64_t{m.dim} + m.mlp + PaddedClasses(m)) * block);  // Of the widest, and more.
     if (!training) return;
     du = take(m.dim * block);
