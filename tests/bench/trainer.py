@@ -7,8 +7,9 @@
 REFERENCE is a checkout of google-deepmind/randomized_positional_encodings, JAX a virtual environment of its own outside the repository:
 `python3 -m venv DIR && DIR/bin/pip install jax dm-haiku optax chex dm-tree absl-py tqdm tabulate numpy matplotlib`. Without them their
 columns stay empty. Sides take turns within a round; a ratio is that of one round, and the median over the rounds is shown. A cell is
-NAME/TASK/ENCODING (run/PRESET/ENGINE for whole sweeps), and --only takes patterns of cells; with it what the JSON file holds of other cells is kept. --list names them all. Page and
-plots are made of the whole file; plots are drawn by this Python or by JAX's, whichever has matplotlib.
+NAME/TASK/ENCODING (run/PRESET/ENGINE for whole sweeps), and --only takes patterns of cells; with it what the JSON file holds of other
+cells is kept. --list names them all. Page and plots are made of the whole file; plots are drawn by this Python or by JAX's, whichever has
+matplotlib.
 """
 import argparse
 import datetime
@@ -136,6 +137,12 @@ def compared(results, ours="longreach"):
     return figures
 
 
+def training_of(there, size):
+    """The reference's training as a side. Compiles now, before the first round."""
+    there.ask("train 0")
+    return lambda: answered(there.ask(f"train {0.7 * size['seconds']}"), "updates")
+
+
 def answered(answer, what):
     """Rate and processor time of one, of what the reference did."""
     return answer[what] / answer["seconds"], 1e3 * answer["cpu_seconds"] / answer[what]
@@ -152,9 +159,7 @@ def train(options, size, task, encoding):
     sides = {"longreach": ours}
     there = reference_of(options, size, task, encoding)
     if there is not None:
-        there.ask("train 0")  # Compiles before the first round.
-
-        sides["reference"] = lambda: answered(there.ask(f"train {0.7 * size['seconds']}"), "updates")
+        sides["reference"] = training_of(there, size)
     results, loads = rounds_of(size, sides)
     figures = {"engine": last["engine"], **compared(results), "loads": loads}
     if there is not None:
@@ -213,8 +218,8 @@ def engine(options, size, task, encoding):
     sides = {name: (lambda name=name: bench(size, task, encoding, engine=name)) for name in engines}
     there = reference_of(options, size, task, encoding)
     if there is not None:
-        there.ask("train 0")
-        sides["reference"] = lambda: {"job_steps_per_second": answered(there.ask(f"train {0.7 * size['seconds']}"), "updates")[0]}
+        training = training_of(there, size)
+        sides["reference"] = lambda: {"job_steps_per_second": training()[0]}
     results, loads = rounds_of(size, sides)
 
     def median_of(name, figure, against=None):

@@ -72,6 +72,32 @@ LONGREACH_INLINE Lanes KeyAt(const float* key, [[maybe_unused]] const float* dis
   return Load(key) + Operand(Splat(distance_key[feature]));
 }
 
+// Outputs and sums of QB queries so far, brought to a new maximum, which is left; zeros before the first block of keys.
+template <int QB>
+LONGREACH_INLINE void TakeUp(const float* o, int64_t ld, float* maximum, const float* sum, bool first, const Lanes (&top)[QB],
+                             Lanes (&ov)[QB][K], Lanes (&total)[QB]) {
+  LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
+    if (first) {
+      total[i] = Zero();
+      LONGREACH_UNROLL for (int j = 0; j < K; ++j) ov[i][j] = Zero();
+    } else {
+      const Lanes shrink = Exp2(Load(maximum + i * kLanes) - top[i]);
+      total[i] = Load(sum + i * kLanes) * shrink;
+      LONGREACH_UNROLL for (int j = 0; j < K; ++j) ov[i][j] = Load(o + j * ld + i * kLanes) * shrink;
+    }
+    Store(maximum + i * kLanes, top[i]);
+  }
+}
+
+// Leaves them for the next block of keys.
+template <int QB>
+LONGREACH_INLINE void PutDown(float* o, int64_t ld, float* sum, const Lanes (&ov)[QB][K], const Lanes (&total)[QB]) {
+  LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
+    Store(sum + i * kLanes, total[i]);
+    LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(o + j * ld + i * kLanes, ov[i][j]);
+  }
+}
+
 // D: how distances have keys; kNone: they have none. Else as B.
 template <int QB, Bias B, Bias D>
 inline void AttendBlock(const Heads& a, int head, const float* q, const float* k, const float* v, int query, int key0, int keys,
@@ -111,17 +137,7 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
     }
   }
   Lanes ov[QB][K], total[QB];
-  LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
-    if (first) {
-      total[i] = Zero();
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) ov[i][j] = Zero();
-    } else {
-      const Lanes shrink = Exp2(Load(maximum + i * kLanes) - top[i]);
-      total[i] = Load(sum + i * kLanes) * shrink;
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) ov[i][j] = Load(o + j * ld + i * kLanes) * shrink;
-    }
-    Store(maximum + i * kLanes, top[i]);
-  }
+  TakeUp<QB>(o, ld, maximum, sum, first, top, ov, total);
   for (int s = 0; s < keys; ++s) {
     Lanes p[QB];
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
@@ -134,10 +150,7 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) ov[i][j] = Fma(p[i], vv, ov[i][j]);
     }
   }
-  LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
-    Store(sum + i * kLanes, total[i]);
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(o + j * ld + i * kLanes, ov[i][j]);
-  }
+  PutDown<QB>(o, ld, sum, ov, total);
 }
 
 // Divides a head's outputs by the sums, and leaves 1/sum in place of these.

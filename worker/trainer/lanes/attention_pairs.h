@@ -77,17 +77,7 @@ inline void AttendBlockPairs(const Heads& a, int head, const float* q, const flo
     }
   }
   Lanes ov[QB][K], total[QB];
-  LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
-    if (first) {
-      total[i] = Zero();
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) ov[i][j] = Zero();
-    } else {
-      const Lanes shrink = Exp2(Load(maximum + i * kLanes) - top[i]);
-      total[i] = Load(sum + i * kLanes) * shrink;
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) ov[i][j] = Load(o + j * ld + i * kLanes) * shrink;
-    }
-    Store(maximum + i * kLanes, top[i]);
-  }
+  TakeUp<QB>(o, ld, maximum, sum, first, top, ov, total);
   for (int s = 0; s < keys; s += 2, value_words += K * kLanes) {
     Lanes words[QB];
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
@@ -101,10 +91,7 @@ inline void AttendBlockPairs(const Heads& a, int head, const float* q, const flo
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) ov[i][j] = Dot(words[i], value, ov[i][j]);
     }
   }
-  LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
-    Store(sum + i * kLanes, total[i]);
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(o + j * ld + i * kLanes, ov[i][j]);
-  }
+  PutDown<QB>(o, ld, sum, ov, total);
 }
 
 // Attend() with words; `space`: WordsSize().

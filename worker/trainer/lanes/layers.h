@@ -333,7 +333,8 @@ template <int TB>
 LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const Work& work, int t, bool query) {
   const int skip = query ? 0 : m.dim;
   const Block dqkv = BlockOf<TB, true>(work.dqkv + skip * work.ld + t * kLanes, work.ld, 3 * m.dim - skip, work.operands);
-  Product<TB>(packed + PackedLayer(m).qkv_back + PanelSize(skip), PanelSize(3 * m.dim), 3 * m.dim - skip, m.dim, dqkv, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + PackedLayer(m).qkv_back + PanelSize(skip), PanelSize(3 * m.dim), 3 * m.dim - skip, m.dim, dqkv,
+              [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       float* d = work.dh_next + (n + r) * work.ld + (t + i) * kLanes;
       Store(d, query ? g[r][i] + Load(d) : g[r][i]);
