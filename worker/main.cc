@@ -62,7 +62,7 @@ int Main(int argc, char** argv) {
   run->add_option("--device", run_device, "cpu, or cuda: the first GPU")
       ->check(CLI::IsMember(kDevices))->capture_default_str();
   run->add_option("--engine", run_options.engine,
-                  "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU resident; empty: the fastest in float32");
+                  "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or resident (with bfloat16 operands); empty: the fastest in float32");
   run->add_option("--pack-limit", run_options.pack_limit, "The most jobs to train together")
       ->check(CLI::Range(1, longreach::trainer::kMaxPack))->capture_default_str();
   run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s,

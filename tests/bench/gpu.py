@@ -38,12 +38,12 @@ PACK = 9  # Of Table B.1: three learning rates, three seeds.
 TESTS = "CudaPlugin|ResidentCuda"
 
 FORMS = {
-    "cuda": dict(engines={"resident": "resident", "libtorch": "libtorch"}, packs=[1, 9, 36, 126], counts=[1, 4, 8, 14], batch=128,
-                 lengths=[*range(1, 41)], seconds=5.0, seconds_together=10.0,
+    "cuda": dict(engines={"resident": "resident", "libtorch": "libtorch", "libtorch-tf32": "libtorch-tf32"}, packs=[1, 9, 36, 126], counts=[1, 4, 8, 14],
+                 batch=128, lengths=[*range(1, 41)], seconds=5.0, seconds_together=10.0,
                  reference_lengths=[10, 20, 40], reference_seconds=2.0, members=[1, 9, 36],
                  # All but one task whose tapes are another's: 14 packs of 9 fill 126 of an H200's 132 multiprocessors.
                  mix=[task for task in gpu_tables.TASKS if task != "parity_check"]),
-    "cpu": dict(engines={"resident": "lanes", "libtorch": "libtorch"}, packs=[2], counts=[2], batch=2,
+    "cpu": dict(engines={"resident": "lanes", "libtorch": "libtorch", "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], batch=2,
                 lengths=[1, 2], seconds=0.1, seconds_together=0.1,
                 reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2]),
 }
@@ -54,7 +54,7 @@ def stages(form):
     many = max(form["packs"])
     small = min(form["packs"])
     first = [f"train/resident/{task}/{pack}" for pack in dict.fromkeys([many, PACK if PACK in form["packs"] else small]) for task in TASKS]
-    single = [f"train/libtorch/{task}/{small}" for task in TASKS]
+    single = [f"train/{engine}/{task}/{small}" for engine in ("libtorch", "libtorch-tf32") for task in TASKS]
     train = [f"train/{engine}/{task}/{pack}" for engine in form["engines"] for pack in form["packs"] for task in TASKS]
     references = {members: [f"reference/{task}/{members}" for task in TASKS] for members in form["members"]}
     packs = [f"packs/{how}/{count}" for count in reversed(form["counts"]) for how in ("mps", "plain")]

@@ -120,7 +120,7 @@ def configurations(cells):
     for engine, pack in dict.fromkeys((engine, pack) for engine, _, pack in ours):
         points = [(*mean_tape(task, figures["lengths"]), int(pack) / figures["job_steps_per_second"])
                   for (other, task, jobs), figures in ours.items() if (other, jobs) == (engine, pack)]
-        single = engine == "libtorch" and pack == "1"
+        single = engine.startswith("libtorch") and pack == "1"
         add(f"{engine}, one pack of {pack}" + (": LibTorch one operation at a time, as PyTorch's eager mode" if single else ""),
             "single" if single else "ours", int(pack), points)
     for (how,), figures in of_part(cells, "mix").items():

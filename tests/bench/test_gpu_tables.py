@@ -117,7 +117,8 @@ def test_an_aim_that_is_missed_is_not_reached():
 
 
 def test_a_pack_of_one_of_libtorch_is_no_success_of_ours():
-    assert aims(configurations(named("train/libtorch/*/1", train(1)))) == []
+    for engine in ("libtorch", "libtorch-tf32"):
+        assert aims(configurations(named(f"train/{engine}/*/1", train(1)))) == []
     assert [row[1] for row in configurations(named("train/libtorch/*/9", train(9)))] == ["ours"]
 
 

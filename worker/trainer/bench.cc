@@ -119,7 +119,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   size_t turn = 0;
   const auto train = [&](const std::vector<int>& in_turn, int updates) {
     engine->Train(
-        updates, [&](uint64_t number) { return problems.at(in_turn[turn++ % in_turn.size()])->TrainingBatch(use, number); }, learning_rates, state,
+        updates, [&](uint64_t number) { return problems.at(in_turn[turn++ % in_turn.size()])->TrainingBatchFor(*engine, number); }, learning_rates, state,
         [](const std::vector<StepResult>&) {});
   };
   const std::vector<int> lengths = request.settings.training.lengths;

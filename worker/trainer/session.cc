@@ -98,14 +98,13 @@ absl::Status Session::Prepare() {
 
 absl::Status Session::TrainSteps() {
   const PackSettings& settings = request_.settings;
-  const PositionUse use = engine_->model().encoding().Use();
   speed_since_ = Clock::now();
   while (state_.step < settings.training.steps) {
     Poll();
     if (stop_ || !state_.AnyLive()) return absl::OkStatus();
     engine_->Train(
         std::min(engine_->UpdatesAtATime(), settings.training.steps - state_.step),
-        [&](uint64_t step) { return problem_->TrainingBatch(use, step); }, LearningRates(), state_,
+        [&](uint64_t step) { return problem_->TrainingBatchFor(*engine_, step); }, LearningRates(), state_,
         [&](const std::vector<StepResult>& results) {
           MeasureSpeed();
           Report(Progress::Phase::kTraining, AddLosses(results));

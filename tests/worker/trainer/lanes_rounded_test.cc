@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "proto/base/text.h"
 #include "tests/worker/trainer/lanes_fixture.h"
 #include "tests/worker/trainer/rounded_reference.h"
 
@@ -188,8 +189,11 @@ TEST(LanesRoundedTest, AnUnknownNameIsAnsweredWithThoseThatThereAre) {
     all.insert(all.end(), rounded.begin(), rounded.end());
     for (const std::string& known : all) EXPECT_NE(status.message().find(known), std::string::npos) << status;
   }
-  EXPECT_TRUE(CheckEngine("resident", true).ok());
-  EXPECT_NE(CheckEngine("resident", false).message().find("--device cuda"), std::string::npos);
+  for (const char* name : {"resident", "libtorch-tf32"}) {
+    EXPECT_TRUE(CheckEngine(name, true).ok()) << name;
+    EXPECT_NE(CheckEngine(name, false).message().find(Text(name, " needs a GPU; add --device cuda")), std::string::npos) << name;
+    EXPECT_ANY_THROW(MakeNamed(SmallSettings("rope", "even_pairs"), name)) << name;
+  }
 }
 
 }  // namespace

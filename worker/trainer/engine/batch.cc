@@ -9,21 +9,46 @@ namespace longreach::trainer {
 
 namespace {
 
-Batch MakeBatch(const PackSettings& settings, PositionUse use, int requested_length, int64_t size,
-                const RandomStream& stream, const PassSource& source) {
-  const catalog::Task& entry = *catalog::FindTask(settings.task);
+// All but its sequences.
+Batch Unsampled(const PackSettings& settings, PositionUse use, int requested_length, int64_t size, const RandomStream& stream,
+                const PassSource& source) {
   const tasks::Task& task = *tasks::FindTask(settings.task);
-  const int64_t input_length = task.InputLength(requested_length);
-  const int64_t outputs = task.OutputLength(static_cast<int>(input_length));
-  std::vector<uint8_t> inputs(static_cast<size_t>(size * input_length));
-  std::vector<uint8_t> targets(static_cast<size_t>(size * outputs));
-  std::vector<int32_t> valid(static_cast<size_t>(size));
-  const absl::Status filled = tasks::FillBatch(task, requested_length, stream, 0, inputs, targets, valid);
-  TORCH_CHECK(filled.ok(), std::string(filled.message()));  // Validate() has refused such lengths.
-  Batch batch = OnTape(size, inputs, targets, std::move(valid), entry.input_vocabulary);
+  const int input_length = task.InputLength(requested_length);
+  Batch batch;
+  batch.size = size;
+  batch.outputs = task.OutputLength(input_length);
+  batch.tape = input_length + batch.outputs;
   batch.positions = DrawPositions(settings, use, batch.tape, size, source);
   batch.source = source;
+  batch.unsampled = stream;
   return batch;
+}
+
+Batch Sampled(const PackSettings& settings, int requested_length, Batch batch) {
+  const catalog::Task& entry = *catalog::FindTask(settings.task);
+  const tasks::Task& task = *tasks::FindTask(settings.task);
+  std::vector<uint8_t> inputs(static_cast<size_t>(batch.size * (batch.tape - batch.outputs)));
+  std::vector<uint8_t> targets(static_cast<size_t>(batch.size * batch.outputs));
+  std::vector<int32_t> valid(static_cast<size_t>(batch.size));
+  const absl::Status filled = tasks::FillBatch(task, requested_length, *batch.unsampled, 0, inputs, targets, valid);
+  TORCH_CHECK(filled.ok(), std::string(filled.message()));  // Validate() has refused such lengths.
+  Batch sampled = OnTape(batch.size, inputs, targets, std::move(valid), entry.input_vocabulary);
+  sampled.positions = std::move(batch.positions);
+  sampled.source = batch.source;
+  return sampled;
+}
+
+int TrainingLength(const PackSettings& settings, uint64_t step) {
+  const PackSettings::Training& training = settings.training;
+  const RandomStream lengths{
+      .key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
+  return training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
+}
+
+Batch UnsampledOfLength(const PackSettings& settings, PositionUse use, uint64_t step, int length) {
+  const uint64_t seed = settings.training.data_seed;
+  return Unsampled(settings, use, length, settings.training.batch_size, tasks::TrainingBatchStream(seed, step),
+                   {.key = seed, .step = step, .test = false});
 }
 
 }  // namespace
@@ -44,22 +69,20 @@ Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector
   return batch;
 }
 
+Batch UnsampledTrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step) {
+  return UnsampledOfLength(settings, use, step, TrainingLength(settings, step));
+}
+
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step) {
-  const PackSettings::Training& training = settings.training;
-  const RandomStream lengths{
-      .key = training.data_seed, .purpose = Purpose::kTrainingLength, .layer = 0, .step = step};
-  const int length = training.lengths[lengths.Below(0, static_cast<uint32_t>(training.lengths.size()))];
-  return MakeBatch(settings, use, length, training.batch_size,
-                   tasks::TrainingBatchStream(training.data_seed, step),
-                   {.key = training.data_seed, .step = step, .test = false});
+  const int length = TrainingLength(settings, step);
+  return Sampled(settings, length, UnsampledOfLength(settings, use, step, length));
 }
 
 Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_length) {
-  return MakeBatch(settings, use, requested_length, settings.evaluation.examples,
-                   tasks::TestBatchStream(requested_length, settings.evaluation.seed),
-                   {.key = EvaluationKey(settings.evaluation.seed),
-                    .step = static_cast<uint64_t>(requested_length),
-                    .test = true});
+  const PackSettings::Evaluation& tests = settings.evaluation;
+  const PassSource source = {.key = EvaluationKey(tests.seed), .step = static_cast<uint64_t>(requested_length), .test = true};
+  return Sampled(settings, requested_length,
+                 Unsampled(settings, use, requested_length, tests.examples, tasks::TestBatchStream(requested_length, tests.seed), source));
 }
 
 KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "worker/trainer/model/model.h"
@@ -21,6 +22,8 @@ struct Batch {
   std::vector<int32_t> valid;     // [size]: leading outputs that count for accuracy.
   PassPositions positions;
   PassSource source;             // For dropout.
+  // Of a batch whose sequences are yet to be drawn: `tokens`, `targets` and `valid` are empty.
+  std::optional<RandomStream> unsampled;
 };
 
 // Puts inputs [size, input_length] on a tape with empty output positions.
@@ -29,6 +32,8 @@ Batch OnTape(int64_t size, const std::vector<uint8_t>& inputs, const std::vector
 
 // The batch of update `step` (0 is the first): draws its length, sequences and positions.
 Batch TrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step);
+// The same with its sequences yet to be drawn: for engines that do it where they compute.
+Batch UnsampledTrainingBatch(const PackSettings& settings, PositionUse use, uint64_t step);
 // The test batch of one length, the same for all jobs.
 Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_length);
 

@@ -30,7 +30,7 @@ struct EngineOptions {
   bool cuda = false;
   // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
   bool whole_pack = false;
-  // Which engine: "libtorch", "lanes" (for the machine's best instruction set), "lanes-tf32" and "lanes-bf16" (the
+  // Which engine: "libtorch", "libtorch-tf32" (its products in TF32, on CUDA), "resident" (on CUDA), "lanes" (for the machine's best instruction set), "lanes-tf32" and "lanes-bf16" (the
   // same with rounded operands), or one by its full name. Empty: the default.
   std::string engine = "";
   // Takes the time of each item of work, which one thread then does. Borrowed.
@@ -47,6 +47,8 @@ class StepEngine {
   virtual int threads() const = 0;
   // Significant bits of what goes into its matrix products: float32's, or fewer.
   virtual int OperandBits() const { return 24; }
+  // Whether batches may come with their sequences yet to be drawn (Batch::unsampled).
+  virtual bool SamplesSequences() const { return false; }
   // Where the buffers of a state must lie.
   virtual at::Device device() const = 0;
 
@@ -94,6 +96,9 @@ std::vector<std::string> EngineNames();
 // be like. Only who asks for one by name gets it.
 std::vector<std::string> RoundedEngineNames();
 
-std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options);
+// How its products of matrices read float32 on CUDA: whole, or with TF32's 11 significant bits. On a CPU always whole.
+enum class CudaProducts { kFloat32, kTf32 };
+std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options,
+                                               CudaProducts products = CudaProducts::kFloat32);
 
 }  // namespace longreach::trainer

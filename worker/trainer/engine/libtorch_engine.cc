@@ -66,8 +66,9 @@ Tensor CrossEntropy(const Tensor& logits, const Tensor& targets) {
 
 class LibtorchEngine final : public StepEngine {
  public:
-  LibtorchEngine(const PackSettings& settings, const EngineOptions& options)
+  LibtorchEngine(const PackSettings& settings, const EngineOptions& options, CudaProducts products)
       : settings_(settings),
+        tf32_(products == CudaProducts::kTf32),
         device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         whole_pack_(options.cuda || options.whole_pack),
         pool_(options.threads, options.recorder),
@@ -79,7 +80,8 @@ class LibtorchEngine final : public StepEngine {
     }
   }
 
-  std::string Name() const override { return "libtorch"; }
+  std::string Name() const override { return tf32_ ? "libtorch-tf32" : "libtorch"; }
+  int OperandBits() const override { return tf32_ ? 11 : 24; }
   const Model& model() const override { return *model_; }
   int threads() const override { return pool_.threads(); }
   at::Device device() const override { return device_; }
@@ -205,6 +207,8 @@ class LibtorchEngine final : public StepEngine {
 
   // Makes what belongs to these buffers, if they are others than at the call before.
   void Bind(const Batch& batch, PackState& state) {
+    // The process's setting: each engine makes it its own before it computes.
+    if (device_.is_cuda()) at::globalContext().setAllowTF32CuBLAS(tf32_);
     const Cut cut = whole_pack_ ? Cut{} : CutOf(settings_, batch);
     if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ && cut == cut_) return;
     const c10::InferenceMode no_inference(false);
@@ -411,6 +415,7 @@ class LibtorchEngine final : public StepEngine {
   }
 
   PackSettings settings_;
+  bool tf32_;
   at::Device device_;
   bool whole_pack_;
   ThreadPool pool_;
@@ -429,8 +434,8 @@ class LibtorchEngine final : public StepEngine {
 
 }  // namespace
 
-std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options) {
-  return std::make_unique<LibtorchEngine>(settings, options);
+std::unique_ptr<StepEngine> MakeLibtorchEngine(const PackSettings& settings, const EngineOptions& options, CudaProducts products) {
+  return std::make_unique<LibtorchEngine>(settings, options, products);
 }
 
 }  // namespace longreach::trainer

@@ -13,6 +13,7 @@ namespace {
 using lanes::Operands;
 
 constexpr char kLibtorch[] = "libtorch";
+constexpr char kLibtorchTf32[] = "libtorch-tf32";  // On a GPU.
 // By blocks of a GPU's threads, and the same kernels lane by lane on the CPU: the latter only for tests, which is why no list has it.
 constexpr char kResident[] = "resident";
 constexpr char kEmulated[] = "emulated";
@@ -41,6 +42,7 @@ const lanes::Kernels* FindKernels(const std::string& name) {
 
 std::string Unknown(const std::string& name) {
   std::vector<std::string> names = EngineNames();
+  names.emplace_back(kLibtorchTf32);
   names.emplace_back(kResident);
   for (const Best& best : kBests) names.emplace_back(best.name);
   const std::vector<std::string> rounded = RoundedEngineNames();
@@ -78,8 +80,9 @@ std::vector<std::string> RoundedEngineNames() {
 }
 
 absl::Status CheckEngine(const std::string& name, bool cuda) {
-  if (name == kResident && !cuda) return absl::InvalidArgumentError(Text("engine: ", kResident, " needs a GPU; add --device cuda"));
-  if (name.empty() || name == kLibtorch || name == kResident || FindKernels(name) != nullptr) return absl::OkStatus();
+  const bool for_gpu = name == kResident || name == kLibtorchTf32;
+  if (for_gpu && !cuda) return absl::InvalidArgumentError(Text("engine: ", name, " needs a GPU; add --device cuda"));
+  if (name.empty() || name == kLibtorch || for_gpu || FindKernels(name) != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(Unknown(name));
 }
 
@@ -88,6 +91,10 @@ std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const Engin
   std::string wanted = options.engine;
   if (wanted.empty()) wanted = options.cuda || options.whole_pack ? kLibtorch : Default();
   if (wanted == kLibtorch) return MakeLibtorchEngine(settings, options);
+  if (wanted == kLibtorchTf32) {
+    TORCH_CHECK(options.cuda, Text("engine ", wanted, " needs a GPU: --device cuda"));
+    return MakeLibtorchEngine(settings, options, CudaProducts::kTf32);
+  }
   if (wanted == kResident || wanted == kEmulated) return MakeResidentOrLibtorch(wanted, settings, options, log);
   const lanes::Kernels* kernels = FindKernels(wanted);
   TORCH_CHECK(kernels != nullptr, Unknown(wanted));

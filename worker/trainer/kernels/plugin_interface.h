@@ -8,25 +8,10 @@
 #include "worker/trainer/resident/step_arguments.h"
 
 // Raised at every change of the table. The loader refuses a plugin of another version: it comes from another build.
-#define LONGREACH_CUDA_PLUGIN_VERSION 2
+#define LONGREACH_CUDA_PLUGIN_VERSION 3
 #define LONGREACH_CUDA_PLUGIN_SYMBOL "longreach_cuda_plugin"
 
 extern "C" {
-
-// Part of a batch, as FillBatch() of worker/trainer/tasks/registry.h has it; all pointers are the host's.
-struct LongreachCudaBatch {
-  const char* task;
-  int requested_length;
-  uint64_t key;
-  uint16_t purpose;
-  uint16_t layer;
-  uint64_t step;
-  uint32_t first_sequence;
-  int count;
-  uint8_t* inputs;
-  uint8_t* targets;
-  int32_t* valid;
-};
 
 // Functions return 0, or else write a line into `error`, which has room for `error_size` characters.
 struct LongreachCudaPlugin {
@@ -35,11 +20,11 @@ struct LongreachCudaPlugin {
   int (*count_devices)(char* error, size_t error_size);
   // Name and memory of a device.
   int (*describe_device)(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size);
-  // Samples and solves on the current device; the bits are those of the CPU.
-  int (*fill_batch)(const LongreachCudaBatch* batch, char* error, size_t error_size);
   // The resident kernels (worker/trainer/resident). Whether the current device can run them.
   int (*check_resident)(char* error, size_t error_size);
-  // Both go to the default stream and return before they are done. What pointers in the arguments lead to is on the device.
+  // These go to the default stream and return before they are done. What pointers in the arguments lead to is on the device.
+  // Samples and solves; the bits are those of the CPU.
+  int (*sample)(const longreach::trainer::resident::SampleArguments* sample, char* error, size_t error_size);
   int (*fill_keep)(const longreach::trainer::resident::KeepArguments* keep, char* error, size_t error_size);
   int (*train_step)(const longreach::trainer::resident::StepArguments* arguments, char* error, size_t error_size);
 };

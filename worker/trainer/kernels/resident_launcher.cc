@@ -10,6 +10,14 @@ namespace {
 
 constexpr size_t kErrorSize = 256;
 
+template <typename Arguments>
+std::function<void(const Arguments&)> Calling(int (*function)(const Arguments*, char*, size_t)) {
+  return [function](const Arguments& arguments) {
+    char error[kErrorSize] = "";
+    if (function(&arguments, error, sizeof(error)) != 0) throw std::runtime_error(error);
+  };
+}
+
 }  // namespace
 
 std::string WhyNoResidentLauncher() {
@@ -23,16 +31,9 @@ resident::Launcher CudaResidentLauncher() {
   const LongreachCudaPlugin* plugin = LoadedCudaPlugin();
   return {.name = "resident-bf16",
           .cuda = true,
-          .fill_keep =
-              [plugin](const resident::KeepArguments& keep) {
-                char error[kErrorSize] = "";
-                if (plugin->fill_keep(&keep, error, sizeof(error)) != 0) throw std::runtime_error(error);
-              },
-          .train =
-              [plugin](const resident::StepArguments& arguments) {
-                char error[kErrorSize] = "";
-                if (plugin->train_step(&arguments, error, sizeof(error)) != 0) throw std::runtime_error(error);
-              }};
+          .sample = Calling(plugin->sample),
+          .fill_keep = Calling(plugin->fill_keep),
+          .train = Calling(plugin->train_step)};
 }
 
 }  // namespace longreach::trainer

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "worker/trainer/kernels/sampling.h"
 #include "worker/trainer/kernels/train_members.h"
 #include "worker/trainer/resident/keep_bits.h"
 
@@ -34,6 +35,10 @@ int CheckResident(char* error, size_t error_size) {
     return 1;
   }
   return Answer(status, error, error_size);
+}
+
+int SampleOnDevice(const SampleArguments* sample, char* error, size_t error_size) {
+  return Answer(LaunchSampleBatch(*sample), error, error_size);
 }
 
 int FillKeepOnDevice(const KeepArguments* keep, char* error, size_t error_size) {

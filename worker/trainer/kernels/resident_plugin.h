@@ -8,6 +8,7 @@
 namespace longreach::trainer::resident {
 
 int CheckResident(char* error, size_t error_size);
+int SampleOnDevice(const SampleArguments* sample, char* error, size_t error_size);
 int FillKeepOnDevice(const KeepArguments* keep, char* error, size_t error_size);
 int TrainStepOnDevice(const StepArguments* arguments, char* error, size_t error_size);
 

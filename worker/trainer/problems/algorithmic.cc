@@ -12,6 +12,9 @@ class Algorithmic final : public Problem {
   Batch TrainingBatch(PositionUse use, uint64_t step) const override {
     return trainer::TrainingBatch(settings_, use, step);
   }
+  Batch UnsampledTrainingBatch(PositionUse use, uint64_t step) const override {
+    return trainer::UnsampledTrainingBatch(settings_, use, step);
+  }
   // One batch, as the reference: one draw of positions serves a whole length.
   int TestParts(int) const override { return 1; }
   Batch TestBatch(PositionUse use, int length, int) const override { return trainer::TestBatch(settings_, use, length); }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/trainer/engine/batch.h"
+#include "worker/trainer/engine/engine.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -23,6 +23,13 @@ class Problem {
 
   // Of update `step` (0 is the first): draws its length, sequences and positions.
   virtual Batch TrainingBatch(PositionUse use, uint64_t step) const = 0;
+  // The same, with its sequences yet to be drawn where the problem leaves that to engines.
+  virtual Batch UnsampledTrainingBatch(PositionUse use, uint64_t step) const { return TrainingBatch(use, step); }
+  // As `engine` wants it.
+  Batch TrainingBatchFor(const StepEngine& engine, uint64_t step) const {
+    const PositionUse use = engine.model().encoding().Use();
+    return engine.SamplesSequences() ? UnsampledTrainingBatch(use, step) : TrainingBatch(use, step);
+  }
 
   // Test sequences of one length, the same for all jobs, come in parts, so that memory does not grow with their number; each
   // part has positions of its own.

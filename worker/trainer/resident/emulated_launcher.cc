@@ -2,7 +2,9 @@
 
 #include "worker/trainer/resident/keep_bits.h"
 #include "worker/trainer/resident/launcher.h"
+#include "worker/trainer/resident/sample.h"
 #include "worker/trainer/resident/step.h"
+#include "worker/trainer/tasks/registry.h"
 
 namespace longreach::trainer::resident {
 
@@ -27,6 +29,11 @@ Launcher EmulatedLauncher() {
   const auto shared = std::make_shared<Shared>();
   return {.name = "emulated-bf16",
           .cuda = false,
+          .sample =
+              [](const SampleArguments& sample) {
+                const tasks::Task& task = tasks::Tasks()[static_cast<size_t>(sample.task)];
+                for (int sequence = 0; sequence < sample.batch; ++sequence) SampleSequence(task, sample, sequence);
+              },
           .fill_keep =
               [](const KeepArguments& keep) {
                 for (int word = 0; word < keep.places * keep.tokens; ++word) FillKeepWord(keep, word);

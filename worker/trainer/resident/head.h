@@ -18,7 +18,7 @@ struct HeadArguments {
   const float* h;           // [N, D]: what the last layer gives.
   const float* w;           // [D, classes].
   const float* b;           // [classes].
-  const uint16_t* targets;  // [B, outputs].
+  const uint8_t* targets;   // [B, outputs].
   int batch, tape, outputs, classes;
   float* dh;                // [N, D]: written, 0 where no output is asked for. Not h.
   float* dw;                // [D, classes]: written.

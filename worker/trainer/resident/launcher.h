@@ -12,6 +12,7 @@ struct Launcher {
   const char* name;  // Of the engine: "resident-bf16".
   bool cuda = false;
   // Throw std::runtime_error with the device's words when it refuses.
+  std::function<void(const SampleArguments&)> sample;
   std::function<void(const KeepArguments&)> fill_keep;
   std::function<void(const StepArguments&)> train;
 };

@@ -1,6 +1,7 @@
 #include "worker/trainer/resident/pass_inputs.h"
 
 #include "worker/trainer/encodings/kerple.h"
+#include "worker/trainer/tasks/registry.h"
 
 namespace longreach::trainer {
 
@@ -43,9 +44,36 @@ PassInputs::PassInputs(const PackSettings& settings, const Encoder& encoder, con
     keep_threshold_ = mask.threshold();
     shape_.keep_scale = mask.Scale();
   }
-  tokens_at_ = Add<uint16_t>(batch.tokens);
-  targets_at_ = Add<uint16_t>(batch.targets);
   AddPositions(settings, encoder, batch);
+  if (!batch.unsampled) {
+    tokens_at_ = AddTokens(batch.tokens);
+    targets_at_ = AddTokens(batch.targets);
+    return;
+  }
+  sample_ = {.task = static_cast<int>(tasks::FindTask(settings.task) - tasks::Tasks().data()),
+             .stream = *batch.unsampled,
+             .batch = shape_.batch,
+             .tape = shape_.tape,
+             .outputs = shape_.outputs,
+             .empty = static_cast<uint8_t>(encoder.input_vocabulary()),
+             .tokens = nullptr,
+             .targets = nullptr};
+  tokens_at_ = Place(static_cast<size_t>(tokens_));
+  targets_at_ = Place(static_cast<size_t>(batch.size * batch.outputs));
+}
+
+// Their ids are below 256: WhyNotResident() has seen to it.
+size_t PassInputs::AddTokens(const std::vector<uint16_t>& tokens) {
+  return Add<uint8_t>(std::vector<uint8_t>(tokens.begin(), tokens.end()));
+}
+
+std::optional<resident::SampleArguments> PassInputs::Sample(char* base) const {
+  std::optional<resident::SampleArguments> sample = sample_;
+  if (sample) {
+    sample->tokens = reinterpret_cast<uint8_t*>(base + tokens_at_);
+    sample->targets = reinterpret_cast<uint8_t*>(base + targets_at_);
+  }
+  return sample;
 }
 
 void PassInputs::AddPositions(const PackSettings& settings, const Encoder& encoder, const Batch& batch) {
@@ -91,8 +119,8 @@ void PassInputs::Describe(const char* base, const uint64_t* keep, resident::Step
   arguments.batch = shape_.batch;
   arguments.tape = shape_.tape;
   arguments.outputs = shape_.outputs;
-  arguments.tokens = reinterpret_cast<const uint16_t*>(base + tokens_at_);
-  arguments.targets = reinterpret_cast<const uint16_t*>(base + targets_at_);
+  arguments.tokens = reinterpret_cast<const uint8_t*>(base + tokens_at_);
+  arguments.targets = reinterpret_cast<const uint8_t*>(base + targets_at_);
   arguments.keep = keep_places_ == 0 ? nullptr : keep;
   arguments.keep_embedding = shape_.keep_embedding;
   arguments.keep_scale = shape_.keep_scale;

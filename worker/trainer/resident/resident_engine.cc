@@ -1,5 +1,6 @@
 #include "worker/trainer/resident/resident_engine.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "proto/base/text.h"
@@ -68,6 +69,7 @@ class ResidentEngine final : public StepEngine {
   const Model& model() const override { return tests_->model(); }
   int threads() const override { return tests_->threads(); }
   int OperandBits() const override { return 8; }
+  bool SamplesSequences() const override { return true; }
   at::Device device() const override { return device_; }
   const Tensor& gradients() const override { return gradients_; }
 
@@ -161,16 +163,19 @@ class ResidentEngine final : public StepEngine {
   // One update of all members. Copies and kernels follow each other in one stream, so one buffer serves all updates.
   void Launch(const Batch& batch, StepArguments& arguments) {
     const PassInputs inputs(settings_, encoder_, batch, true);
-    AtLeast(inputs_, inputs.bytes(), device_);
+    AtLeast(inputs_, inputs.size(), device_);
     AtLeast(keep_, static_cast<size_t>(inputs.KeepWords()) * sizeof(uint64_t), device_);
     arguments.work_bytes = resident::WorkBytes(settings_.model.layers, static_cast<int>(batch.size * batch.tape));
     AtLeast(work_, arguments.work_bytes * static_cast<size_t>(arguments.members), device_);
     arguments.work = static_cast<char*>(work_.data_ptr());
-    const Tensor host = at::empty({static_cast<int64_t>(inputs.bytes())}, at::TensorOptions(at::kByte).pinned_memory(launcher_.cuda));
-    inputs.CopyTo(host.data_ptr());
+    const std::span<const char> made = inputs.made();
+    const Tensor host = at::empty({static_cast<int64_t>(made.size())}, at::TensorOptions(at::kByte).pinned_memory(launcher_.cuda));
+    std::ranges::copy(made, static_cast<char*>(host.data_ptr()));
     inputs_.narrow(0, 0, host.numel()).copy_(host, /*non_blocking=*/true);
+    char* const there = static_cast<char*>(inputs_.data_ptr());
     uint64_t* const keep = static_cast<uint64_t*>(keep_.data_ptr());
-    inputs.Describe(static_cast<const char*>(inputs_.data_ptr()), keep, arguments);
+    inputs.Describe(there, keep, arguments);
+    if (const std::optional<resident::SampleArguments> sample = inputs.Sample(there)) launcher_.sample(*sample);
     if (inputs.KeepWords() > 0) launcher_.fill_keep(inputs.Keep(keep));
     launcher_.train(arguments);
   }

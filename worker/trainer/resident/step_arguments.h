@@ -71,6 +71,16 @@ struct MemberOutcome {
   double norm;  // Of the gradient, before clipping.
 };
 
+// The sequences of a batch, to be drawn: as FillBatch() of tasks/registry.h and OnTape() of engine/batch.h make them.
+struct SampleArguments {
+  int task;             // By its place among tasks::Tasks().
+  RandomStream stream;
+  int batch, tape, outputs;
+  uint8_t empty;        // The token of the positions after the input.
+  uint8_t* tokens;      // [B, T]
+  uint8_t* targets;     // [B, outputs]
+};
+
 // The dropout bits of a batch.
 struct KeepArguments {
   RandomStream stream;  // Of place 0; that of a place has it as its layer.
@@ -86,8 +96,8 @@ struct StepArguments {
 
   // The batch, the same for all members.
   int batch, tape, outputs;  // The last `outputs` positions of each sequence are asked for.
-  const uint16_t* tokens;    // [B, T].
-  const uint16_t* targets;   // [B, outputs].
+  const uint8_t* tokens;     // [B, T].
+  const uint8_t* targets;    // [B, outputs].
   // Dropout: bit f of keep[place][token] says whether feature f is kept. Places: 0 the embedding, 1 + 2 layer after attention,
   // 2 + 2 layer after the MLP. Null: nothing is dropped.
   const uint64_t* keep;      // [1 + 2 layers, N].

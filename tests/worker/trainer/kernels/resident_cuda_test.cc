@@ -3,6 +3,7 @@
 
 #include "proto/base/text.h"
 #include "tests/worker/trainer/lanes_fixture.h"
+#include "tests/worker/trainer/resident/sampled_batches.h"
 #include "worker/trainer/kernels/resident_launcher.h"
 #include "worker/trainer/train.h"
 
@@ -62,6 +63,8 @@ TEST_F(ResidentCudaTest, ComputesWhatIsComputedLaneByLane) {
   }
 }
 
+TEST_F(ResidentCudaTest, DrawsTheBatchesOfTheHost) { ExpectToDrawTheBatchesOfTheHost(CudaResidentLauncher()); }
+
 TEST_F(ResidentCudaTest, TrainsWithTheSameBitsAloneAndInAPackAndAgain) {
   const PackSettings settings = Settings("log_kerple", "reverse_string", 20);
   const auto train = [&](int members, int first) {
@@ -73,13 +76,31 @@ TEST_F(ResidentCudaTest, TrainsWithTheSameBitsAloneAndInAPackAndAgain) {
     state.members.resize(static_cast<size_t>(members));
     state = OnDevice(std::move(state), *engine);
     engine->Train(
-        5, [&](uint64_t step) { return BatchOf(settings, *engine, step); }, std::vector<double>(static_cast<size_t>(members), 1e-3), state,
+        5, [&](uint64_t step) { return UnsampledTrainingBatch(settings, engine->model().encoding().Use(), step); }, std::vector<double>(static_cast<size_t>(members), 1e-3), state,
         [](const std::vector<StepResult>&) {});
     return state.parameters.to(at::kCPU);
   };
   const Tensor pack = train(3, 0);
   EXPECT_TRUE(pack.equal(train(3, 0)));
   EXPECT_TRUE(pack[1].equal(train(1, 1)[0]));
+}
+
+// TF32 keeps 11 bits: not the bits of float32, and not far from them. Engines side by side keep their own precision.
+TEST_F(ResidentCudaTest, LibtorchComputesInTf32WhenAsked) {
+  const PackSettings settings = Settings("rope", "reverse_string", 20);
+  const auto make = [&](const char* engine) { return MakeEngine(settings, {.threads = 2, .cuda = true, .engine = engine}, [](const std::string&) {}); };
+  const std::unique_ptr<StepEngine> whole = make("libtorch"), tf32 = make("libtorch-tf32");
+  ASSERT_EQ(tf32->Name(), "libtorch-tf32");
+  PackState state = OnDevice(ScatteredState(whole->model(), 2), *whole);
+  const Batch batch = BatchOf(settings, *whole, 0);
+  whole->Gradients(batch, state);
+  const Tensor expected = whole->gradients().clone();
+  tf32->Gradients(batch, state);
+  const double off = RelativeError(tf32->gradients(), expected);
+  EXPECT_GT(off, 1e-5);
+  EXPECT_LT(off, 2e-2);
+  whole->Gradients(batch, state);
+  EXPECT_LT(RelativeError(whole->gradients(), expected), 1e-5);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ void ExpectAttention(int tape, Order order) {
 }
 
 TEST(AttentionTileTest, IsThatOfDoublePrecisionAtEveryTape) {
-  for (int tape = 1; tape <= kMaxTape; ++tape) {
+  for (int tape = 1; tape <= kMaxTape; tape += kForRaces ? 19 : 1) {
     SCOPED_TRACE(tape);
     const Order order = tape % 2 == 0 ? Order::kAscending : Order::kDescending;
     ExpectAttention<Positional::kTrainedBias>(tape, order);

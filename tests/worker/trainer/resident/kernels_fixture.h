@@ -33,9 +33,16 @@ inline std::string NameOf(const Case& c) {
 }
 inline std::ostream& operator<<(std::ostream& out, const Case& c) { return out << NameOf(c); }
 
+// The thread sanitizer takes long over each switch of fibers, and a race that is there is there at any tape: few of them.
+#if defined(LONGREACH_FIBER_TSAN)
+inline constexpr bool kForRaces = true;
+#else
+inline constexpr bool kForRaces = false;
+#endif
+
 inline std::vector<Case> AllCases() {
   std::vector<Case> cases;
-  for (const int tape : {1, 2, 21, 33, 41, 81, 120, 128}) {
+  for (const int tape : kForRaces ? std::vector{33, 120} : std::vector{1, 2, 21, 33, 41, 81, 120, 128}) {
     for (const Positional positional : {Positional::kNone, Positional::kBias, Positional::kTrainedBias, Positional::kRotary}) {
       for (const bool dropout : {false, true}) cases.push_back({tape, positional, dropout});
     }

@@ -59,10 +59,13 @@ struct Pass {
 constexpr size_t kSharedOfAll = std::max({LayerForwardSharedBytes(), MlpBackwardSharedBytes(), AttentionBackwardSharedBytes()});
 
 class LayerPassesTest : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Cases, LayerPassesTest,
-                         testing::Values(Case{.tape = 1}, Case{.tape = 33, .positional = Positional::kTrainedBias, .dropout = true},
-                                         Case{.tape = 41, .positional = Positional::kRotary}, Case{.tape = 120, .positional = Positional::kBias}),
-                         [](const auto& param) { return NameOf(param.param); });
+
+std::vector<Case> SomeCases() {
+  const Case most = {.tape = 33, .positional = Positional::kTrainedBias, .dropout = true}, rotary = {.tape = 41, .positional = Positional::kRotary};
+  if (kForRaces) return {most, rotary};
+  return {{.tape = 1}, most, rotary, {.tape = 120, .positional = Positional::kBias}};
+}
+INSTANTIATE_TEST_SUITE_P(Cases, LayerPassesTest, testing::ValuesIn(SomeCases()), [](const auto& param) { return NameOf(param.param); });
 
 // Two layers and the way back in one block, whose kernels follow each other in the same shared memory, give the bits of blocks of their own.
 TEST_P(LayerPassesTest, KernelsOfOneBlockDoNotDisturbEachOther) {

@@ -40,10 +40,10 @@ class Random {
     for (float& value : values) value = uniform(generator_);
     return values;
   }
-  std::vector<uint16_t> Below(size_t n, int end) {
+  std::vector<uint8_t> Below(size_t n, int end) {
     std::uniform_int_distribution<int> uniform(0, end - 1);
-    std::vector<uint16_t> values(n);
-    for (uint16_t& value : values) value = static_cast<uint16_t>(uniform(generator_));
+    std::vector<uint8_t> values(n);
+    for (uint8_t& value : values) value = static_cast<uint8_t>(uniform(generator_));
     return values;
   }
   std::vector<uint64_t> Bits(size_t n) {

@@ -57,7 +57,7 @@ struct EmbedCase {
 struct EmbedSetting {
   EmbedCase shape;
   ModelPlaces places;
-  std::vector<uint16_t> tokens;
+  std::vector<uint8_t> tokens;
   std::vector<uint64_t> keep;
   Floats embed, addition;
   StepArguments step = {};
@@ -168,7 +168,7 @@ struct HeadSetting {
   HeadCase shape;
   size_t classes, rows;
   Floats h, w, b, dh, dw, db;
-  std::vector<uint16_t> targets;
+  std::vector<uint8_t> targets;
   double loss = 0;
   double expected_loss = 0;
   std::vector<double> expected_dh, expected_dw, expected_db;
@@ -270,7 +270,7 @@ TEST_P(HeadTest, HasNothingToLearnFromOneClass) {
 
 TEST_P(HeadTest, TakesATargetFarBelowTheOthers) {
   HeadSetting s({.batch = 4, .tape = 5, .outputs = 2, .classes = 6}, Random(9));
-  for (uint16_t& target : s.targets) target = 4;
+  for (uint8_t& target : s.targets) target = 4;
   s.b[4] = -300;  // Its exponential is 0 in float32.
   s.Run(GetParam());
   s.Expect();
@@ -281,7 +281,7 @@ TEST_P(HeadTest, TakesATargetFarBelowTheOthers) {
 // What is left of the loss are 1e-12 of it, and the gradient must not be rounding alone: Adam divides by its size.
 TEST_P(HeadTest, KeepsTheSmallGradientsOfASureModel) {
   HeadSetting s({.batch = 4, .tape = 5, .outputs = 2, .classes = 3}, Random(10));
-  for (uint16_t& target : s.targets) target = 1;
+  for (uint8_t& target : s.targets) target = 1;
   s.b[1] = 30;
   s.Run(GetParam());
   s.Expect();

@@ -7,6 +7,8 @@
 
 #include "proto/base/text.h"
 #include "tests/worker/trainer/lanes_fixture.h"
+#include "tests/worker/trainer/resident/sampled_batches.h"
+#include "worker/trainer/problems/problem.h"
 #include "worker/trainer/resident/resident_engine.h"
 
 namespace longreach::trainer {
@@ -142,6 +144,26 @@ Trained Train(const PackSettings& settings, PackState state, const std::vector<d
         [&](const std::vector<StepResult>& results) { trained.results.push_back(results); });
   }
   return trained;
+}
+
+TEST(ResidentEngineTest, DrawsTheBatchesOfTheHost) { ExpectToDrawTheBatchesOfTheHost(resident::EmulatedLauncher()); }
+
+TEST(ResidentEngineTest, TrainsOnSequencesThatItDrawsItself) {
+  for (const Case& c : {Case{"none"}, Case{"log_kerple", true}}) {  // Without and with something that the host makes.
+    PackSettings settings = Settings(c, "stack_manipulation", 9, 5);
+    settings.training.lengths = {4, 9};
+    const std::unique_ptr<StepEngine> engine = Emulated(settings);
+    ASSERT_TRUE(engine->SamplesSequences());
+    const std::unique_ptr<Problem> problem = MakeAlgorithmic(settings);
+    PackState state = ScatteredState(engine->model(), 1);
+    engine->Train(
+        3, [&](uint64_t step) { return problem->TrainingBatchFor(*engine, step); }, {1e-3}, state, [](const std::vector<StepResult>&) {});
+
+    const Trained expected = Train(settings, ScatteredState(engine->model(), 1), {1e-3}, {3});
+    EXPECT_TRUE(state.parameters.equal(expected.state.parameters));
+    EXPECT_TRUE(problem->TrainingBatchFor(*engine, 0).tokens.empty());
+    EXPECT_FALSE(problem->TrainingBatchFor(*Libtorch(settings), 0).tokens.empty());
+  }
 }
 
 TEST(ResidentEngineTest, TrainsWithTheSameBitsAloneAndInAPackAndInAnyPortions) {

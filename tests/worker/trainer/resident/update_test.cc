@@ -160,7 +160,7 @@ struct Bigrams {
   static constexpr int kRows = 7, kClasses = 5, kBatch = 16, kTape = 6, kOutputs = 3;
   static constexpr size_t kStride = 7 * 64 + 64 * 5 + 16, kFeatures = kBatch * kTape * kDim;
   ModelPlaces places;
-  std::vector<uint16_t> tokens = Random(6).Below(kBatch * kTape, kRows), targets;
+  std::vector<uint8_t> tokens = Random(6).Below(kBatch * kTape, kRows), targets;
   std::vector<uint64_t> keep = Random(7).Bits(kBatch * kTape);
   Floats addition = Random(8).Normal(kTape * kDim, 0.1f);
   Floats parameters = Random(9).Normal(kStride, 0.02f), moment1 = Floats(kStride), moment2 = Floats(kStride), gradients = Floats(kStride);
@@ -170,7 +170,7 @@ struct Bigrams {
 
   Bigrams() {
     for (size_t b = 0; b < kBatch; ++b) {
-      for (size_t o = 0; o < kOutputs; ++o) targets.push_back(static_cast<uint16_t>(tokens[b * kTape + kTape - kOutputs + o] % kClasses));
+      for (size_t o = 0; o < kOutputs; ++o) targets.push_back(static_cast<uint8_t>(tokens[b * kTape + kTape - kOutputs + o] % kClasses));
     }
     places.tokens = kRows;
     places.stride = kStride;
@@ -203,12 +203,13 @@ struct Bigrams {
     step.correction1 = adam.correction1;
     step.correction2 = adam.correction2;
     const HeadArguments outputs = Outputs();
-    double loss = 0, square = 0;
+    std::vector<double> losses(kThreads), squares(kThreads);  // What each thread is given.
+    const auto mine = [](std::vector<double>& values) -> double& { return values[static_cast<size_t>(Thread())]; };
     const auto embed = [&] { Embed(step, parameters.data(), h.data()); };
-    const auto head = [&] { loss = Head(outputs, shared.data()); };
+    const auto head = [&] { mine(losses) = Head(outputs, shared.data()); };
     const auto back = [&] { EmbedBackward(step, dh.data(), gradients.data(), shared.data()); };
-    const auto norm = [&] { square = SquaredNorm(gradients.data(), kStride, shared.data()); };
-    const auto adams = [&] { ClipAndAdam(step, 0, std::sqrt(square)); };
+    const auto norm = [&] { mine(squares) = SquaredNorm(gradients.data(), kStride, shared.data()); };
+    const auto adams = [&] { ClipAndAdam(step, 0, std::sqrt(mine(squares))); };
     if (apart) {
       RunBlock(embed, order);
       RunBlock(head, order);
@@ -224,7 +225,7 @@ struct Bigrams {
         adams();
       }, order);
     }
-    return loss;
+    return losses[0];
   }
 };
 
