@@ -1,14 +1,42 @@
-# longreach_test(NAME SOURCES a.cc ... LIBRARIES x ...): one GoogleTest program; each of its tests is one of ctest's.
+# longreach_test(NAME SOURCES a.cc ... LIBRARIES x ... [RPC | TORCH | FAST]): one GoogleTest program; each of its tests is one of
+# ctest's.
+#
+# A third of a build is tests, and most of a test's compilation is headers and templates of others. So what most tests include is parsed
+# once for all of them, with RPC (tests of what links longreach::proto) the services' headers too, with TORCH the trainer's; and code that
+# runs once is not made fast, but with FAST.
 if(LONGREACH_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
+
+  set(longreach_test_options $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/test_headers.cc CONTENT "")
+  foreach(target test_headers rpc_test_headers)
+    add_library(longreach_${target} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/generated/test_headers.cc)
+    target_link_libraries(longreach_${target} PRIVATE longreach::options GTest::gtest GTest::gmock)
+    target_compile_options(longreach_${target} PRIVATE ${longreach_test_options})
+    longreach_precompile_headers(longreach_${target} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  endforeach()
+  target_link_libraries(longreach_rpc_test_headers PRIVATE longreach::proto)
+  longreach_precompile_headers(longreach_rpc_test_headers PRIVATE
+    <grpcpp/grpcpp.h> <longreach/v1/api.grpc.pb.h> <longreach/v1/worker.grpc.pb.h>)
 endif()
 
 function(longreach_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "RPC;TORCH;FAST" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE longreach::options ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(ARG_TORCH)
+    longreach_precompile_headers(${name} REUSE_FROM longreach_trainer)
+  elseif(ARG_FAST)
+    target_compile_options(${name} PRIVATE -O2)  # Whatever the build type.
+  elseif(ARG_RPC)
+    target_compile_options(${name} PRIVATE ${longreach_test_options})
+    longreach_precompile_headers(${name} REUSE_FROM longreach_rpc_test_headers)
+  else()
+    target_compile_options(${name} PRIVATE ${longreach_test_options})
+    longreach_precompile_headers(${name} REUSE_FROM longreach_test_headers)
+  endif()
   # Without the values of parameters in their names, which may be addresses.
   set(labels)
   if(ARG_LABELS)
