@@ -1,5 +1,6 @@
 // What a member becomes depends on itself alone: not on threads, its pack, or where it went on.
 #include "tests/worker/trainer/lanes_fixture.h"
+#include "worker/trainer/lanes/lanes_engine.h"
 
 namespace longreach::trainer {
 
@@ -84,6 +85,37 @@ TEST_P(LanesBitsTest, DependOnNoBreakAndNoMemberThatIsLeftOut) {
 
     EXPECT_TRUE(at::equal(broken.parameters[1], whole.parameters[1])) << name;
     EXPECT_FALSE(at::equal(broken.parameters[0], whole.parameters[0])) << name;
+  }
+}
+
+// Few sequences, or what is left of many, go through half registers.
+TEST_P(LanesBitsTest, DependOnNoWidthOfTheLastTile) {
+  const lanes::Kernels& halving = *RunnableKernels(lanes::Operands::kFloat32).front();
+  if (halving.half == nullptr) GTEST_SKIP() << halving.name << " has no kernels of half a register";
+  lanes::Kernels whole = halving;
+  whole.half = nullptr;
+  for (const bool randomized : {false, true}) {
+    for (const int batch_size : {1, 7, 8, 9, 24}) {
+      PackSettings settings = Settings();
+      settings.randomized = randomized && settings.encoding != "shape";
+      settings.training.batch_size = batch_size;
+      settings.evaluation.examples = batch_size;
+      settings.evaluation.dropout = true;
+      const std::unique_ptr<StepEngine> halves = MakeLanesEngine(settings, {.threads = 2}, halving), wholes = MakeLanesEngine(settings, {.threads = 2}, whole);
+      PackState state = ScatteredState(halves->model(), 2);
+      for (uint64_t step = 0; step < 5; ++step) {
+        const Batch batch = TrainingBatch(settings, halves->model().encoding().Use(), step);
+        EXPECT_EQ(halves->Gradients(batch, state), wholes->Gradients(batch, state)) << batch_size << " sequences, tape " << batch.tape;
+        EXPECT_TRUE(at::equal(halves->gradients(), wholes->gradients())) << batch_size << " sequences, tape " << batch.tape;
+        EXPECT_TRUE(at::equal(halves->Logits(batch, state), wholes->Logits(batch, state))) << batch_size << " sequences, tape " << batch.tape;
+      }
+      const Batch test = TestBatch(settings, halves->model().encoding().Use(), 20);
+      const std::vector<TestResult> ours = halves->Evaluate(test, state, [] {}), theirs = wholes->Evaluate(test, state, [] {});
+      for (size_t m = 0; m < ours.size(); ++m) {
+        EXPECT_EQ(ours[m].loss, theirs[m].loss) << batch_size;
+        EXPECT_EQ(ours[m].hits, theirs[m].hits) << batch_size;
+      }
+    }
   }
 }
 

@@ -392,6 +392,7 @@ void Reduce(const float* parts, int64_t count, int64_t stride, int64_t rows, int
 constexpr Kernels kKernels = {.name = LONGREACH_LANES_NAME,
                               .lanes = kLanes,
                               .operands = kOperands,
+                              .half = LONGREACH_LANES_HALF,
                               .packed_size = PackedSize,
                               .pack = PackWeights,
                               .work_size = WorkSize,

@@ -1,8 +1,8 @@
 // The door between the lanes engine and its kernels: raw pointers and numbers, no torch. The kernels are compiled once
 // per instruction set and kind of operands, from the same sources, each in a namespace of its own.
 //
-// A tile is as many sequences as a register has floats (W): lane i of every vector belongs to sequence i of the tile. An
-// activation is [feature][position][W]. So nothing in the network goes across lanes, and what the batch shares (weights,
+// A tile is as many sequences as a register has floats (W): lane i of every vector belongs to sequence i of the tile. Where half
+// as many or less are left for the last tile, it has half a register's lanes, and the same bits. An activation is [feature][position][W]. So nothing in the network goes across lanes, and what the batch shares (weights,
 // biases, angles) is a scalar that is broadcast.
 //
 // Shapes: W lane, T position, D features, H heads of 8 features, F hidden features, V tokens, C classes, R entries of a
@@ -85,6 +85,7 @@ struct Tile {
   const int32_t* tokens = nullptr;   // [T][W].
   const int32_t* targets = nullptr;  // [outputs][W].
   int64_t first = 0;                 // Sequence of lane 0.
+  int lanes = 0;                     // W.
   int live = 0;                      // Lanes that are sequences; the others fill up the last tile.
   const uint16_t* keep = nullptr;    // [row][D] of each place, bit i for lane i; null: no dropout.
 };
@@ -93,6 +94,9 @@ struct Kernels {
   const char* name;
   int lanes;
   Operands operands;
+  // For tiles of half as many lanes: they read the weights that these pack, need no more memory, and make the bits that these make of
+  // a tile with as many lanes unused. Null: there are none.
+  const Kernels* (*half)();
   // Floats of packed weights of a member.
   int64_t (*packed_size)(const Model& model);
   // Arranges the weights of one layer (or, for layer == layers, of the head) for the products.
@@ -114,6 +118,7 @@ struct Kernels {
 
 // By instruction set and operands. On other processors than x86-64 only the portable ones were compiled.
 const Kernels* Avx512Kernels();
+const Kernels* Avx512HalfKernels();  // Of half a register: Kernels::half.
 const Kernels* Avx512Tf32Kernels();
 const Kernels* Avx512Bf16Kernels();
 const Kernels* Avx512DotBf16Kernels();  // With the processor's own products of bfloat16 (AVX512_BF16).

@@ -98,7 +98,7 @@ class LanesEngine final : public StepEngine {
         const int64_t lane = i / batch.outputs, output = i % batch.outputs;
         for (int64_t c = 0; c < model_.classes; ++c) {
           out[((m * batch.size + tile.first + lane) * batch.outputs + output) * model_.classes + c] =
-              logits[(output * model_.classes + c) * kernels_.lanes + lane];
+              logits[(output * model_.classes + c) * tile.lanes + lane];
         }
       }
     });
@@ -283,7 +283,7 @@ class LanesEngine final : public StepEngine {
       for (int64_t t = group * tiles_per_group; t < std::min(pass.tiles(), (group + 1) * tiles_per_group); ++t) {
         lanes::Tile tile = pass.Tile(t);
         if (pass.KeepSize() > 0) tile.keep = keep_.data() + t * pass.KeepSize();
-        loss += kernels_.train(model_, pass.pass(), member, tile, weight, work, gradient, tables);
+        loss += pass.KernelsOf(tile).train(model_, pass.pass(), member, tile, weight, work, gradient, tables);
       }
       unit_losses[static_cast<size_t>(unit)] = loss;
       PutBack(std::move(workspace));
@@ -360,7 +360,8 @@ class LanesEngine final : public StepEngine {
             tile.keep = workspace->keep.data();
           }
           float* logits = workspace->logits.AtLeast(logits_size);
-          kernels_.test(model_, pass.pass(), MemberAt(pass, slot, some[static_cast<size_t>(slot)]), tile, workspace->work.AtLeast(work_size), logits);
+          pass.KernelsOf(tile).test(model_, pass.pass(), MemberAt(pass, slot, some[static_cast<size_t>(slot)]), tile,
+                                    workspace->work.AtLeast(work_size), logits);
           use(some[static_cast<size_t>(slot)], tile, logits);
           PutBack(std::move(workspace));
         });
@@ -371,7 +372,7 @@ class LanesEngine final : public StepEngine {
 
   // Adds a tile's part to the sums.
   void Count(const Batch& batch, const lanes::Tile& tile, const float* logits, TestResult& result) const {
-    const int64_t lanes = kernels_.lanes;
+    const int64_t lanes = tile.lanes;
     for (int64_t lane = 0; lane < tile.live; ++lane) {
       const int32_t valid = batch.valid[static_cast<size_t>(tile.first + lane)];
       for (int64_t o = 0; o < batch.outputs; ++o) {

@@ -25,14 +25,20 @@ LanesPass::LanesPass(const PackSettings& settings, const Encoder& encoder, const
   if (dropout && settings.model.dropout > 0) MakeKeep();
 }
 
+int64_t LanesPass::LanesOf(int64_t tile) const {
+  const bool half = kernels_.half != nullptr && batch_.size - tile * kernels_.lanes <= kernels_.lanes / 2;
+  return half ? kernels_.lanes / 2 : kernels_.lanes;
+}
+
 void LanesPass::MakeTiles() {
-  const int64_t lanes = kernels_.lanes, tape = batch_.tape, outputs = batch_.outputs;
-  tokens_.assign(static_cast<size_t>(tiles_ * tape * lanes), 0);
-  targets_.assign(static_cast<size_t>(tiles_ * outputs * lanes), 0);
+  const int64_t tape = batch_.tape, outputs = batch_.outputs, in_tile = kernels_.lanes;
+  tokens_.assign(static_cast<size_t>(tiles_ * tape * in_tile), 0);
+  targets_.assign(static_cast<size_t>(tiles_ * outputs * in_tile), 0);
   for (int64_t b = 0; b < batch_.size; ++b) {
-    int32_t* tokens = tokens_.data() + b / lanes * tape * lanes + b % lanes;
+    const int64_t tile = b / in_tile, lane = b % in_tile, lanes = LanesOf(tile);
+    int32_t* tokens = tokens_.data() + tile * tape * in_tile + lane;
     for (int64_t t = 0; t < tape; ++t) tokens[t * lanes] = batch_.tokens[static_cast<size_t>(b * tape + t)];
-    int32_t* targets = targets_.data() + b / lanes * outputs * lanes + b % lanes;
+    int32_t* targets = targets_.data() + tile * outputs * in_tile + lane;
     for (int64_t o = 0; o < outputs; ++o) targets[o * lanes] = batch_.targets[static_cast<size_t>(b * outputs + o)];
   }
 }
@@ -103,6 +109,7 @@ lanes::Tile LanesPass::Tile(int64_t tile) const {
   return {.tokens = tokens_.data() + tile * batch_.tape * lanes,
           .targets = targets_.data() + tile * batch_.outputs * lanes,
           .first = tile * lanes,
+          .lanes = static_cast<int>(LanesOf(tile)),
           .live = static_cast<int>(std::min(lanes, batch_.size - tile * lanes)),
           .keep = nullptr};
 }

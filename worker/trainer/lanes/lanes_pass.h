@@ -26,6 +26,8 @@ class LanesPass {
   int64_t tiles() const { return tiles_; }
   // Without keep-bits.
   lanes::Tile Tile(int64_t tile) const;
+  // Those that a tile is laid out for.
+  const lanes::Kernels& KernelsOf(const lanes::Tile& tile) const { return tile.lanes == kernels_.lanes ? kernels_ : *kernels_.half(); }
 
   // 16-bit words of a tile's keep-bits; 0: no dropout.
   int64_t KeepSize() const { return keep_size_; }
@@ -63,6 +65,7 @@ class LanesPass {
  private:
   int64_t BiasSize() const { return settings_.model.layers * settings_.model.heads * pass_.bias_stride; }
   int64_t KeysSize() const { return pass_.distance_keys ? BiasSize() * lanes::kHeadDim : 0; }
+  int64_t LanesOf(int64_t tile) const;
   void MakeTiles();
   void MakePositions();
   void MakeKeep();

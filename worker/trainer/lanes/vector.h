@@ -23,9 +23,14 @@ using Lanes [[gnu::vector_size(4 * LONGREACH_LANES), gnu::may_alias]] = float;
 using IntLanes [[gnu::vector_size(4 * LONGREACH_LANES), gnu::may_alias]] = int32_t;
 
 // Registers decide the blocks of the products: rows x 3 positions. 32 registers with AVX-512, else 16.
-inline constexpr int kRows = kLanes == 16 ? 8 : 4;
-inline constexpr int kOuterColumns = kLanes == 16 ? 4 : 2;
-inline constexpr int kQueriesAtATime = kLanes == 16 ? 2 : 1;
+#if defined(__AVX512VL__)
+inline constexpr bool kManyRegisters = true;
+#else
+inline constexpr bool kManyRegisters = false;
+#endif
+inline constexpr int kRows = kManyRegisters ? 8 : 4;
+inline constexpr int kOuterColumns = kManyRegisters ? 4 : 2;
+inline constexpr int kQueriesAtATime = kManyRegisters ? 2 : 1;
 
 inline constexpr float kLog2e = 1.44269504088896f;
 
@@ -65,6 +70,14 @@ LONGREACH_INLINE Lanes Sqrt(Lanes v) {
   return r;
 #endif
 }
+#if defined(__AVX512VL__)
+// In the order of a whole register's sum: so half a register of numbers has the sum of a whole one with zeros beside them.
+LONGREACH_INLINE float Sum(Lanes v) { return _mm512_reduce_add_ps(_mm512_zextps256_ps512(v)); }
+LONGREACH_INLINE Lanes Where(uint32_t bits, Lanes x) { return _mm256_maskz_mov_ps(static_cast<__mmask8>(bits), x); }
+LONGREACH_INLINE Lanes WherePositive(Lanes condition, Lanes x) {
+  return _mm256_maskz_mov_ps(_mm256_cmp_ps_mask(condition, _mm256_setzero_ps(), _CMP_GT_OQ), x);
+}
+#else
 LONGREACH_INLINE float Sum(Lanes v) {
   float sum = v[0];
   LONGREACH_UNROLL for (int i = 1; i < kLanes; ++i) sum += v[i];
@@ -79,21 +92,30 @@ LONGREACH_INLINE Lanes Where(uint32_t bits, Lanes x) {
 LONGREACH_INLINE Lanes WherePositive(Lanes condition, Lanes x) {
   return reinterpret_cast<Lanes>((condition > 0) & reinterpret_cast<IntLanes>(x));
 }
+#endif
 
 #endif
 
 // 2^x, relative error below 3e-7, for x <= 127; very negative x give 0, NaN stays NaN.
 LONGREACH_INLINE Lanes Exp2(Lanes x) {
-#if LONGREACH_LANES == 16
+#if defined(__AVX512VL__)
   // vreduceps leaves x - floor(x), vscalefps multiplies by 2^floor(x).
+#if LONGREACH_LANES == 16
   const Lanes r = _mm512_reduce_ps(x, 0x09);
+#else
+  const Lanes r = _mm256_reduce_ps(x, 0x09);
+#endif
   Lanes p = Splat(0.0018671304f);
   p = Fma(p, r, Splat(0.00901702959f));
   p = Fma(p, r, Splat(0.0557999136f));
   p = Fma(p, r, Splat(0.24016445f));
   p = Fma(p, r, Splat(0.693151312f));
   p = Fma(p, r, Splat(1.0f));
+#if LONGREACH_LANES == 16
   return _mm512_scalef_ps(p, x);
+#else
+  return _mm256_scalef_ps(p, x);
+#endif
 #else
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to an integer.
   const IntLanes tiny = x < -126.0f;
