@@ -24,6 +24,7 @@ namespace {
 constexpr int kUsage = 2;
 
 const std::vector<std::string> kDevices = {"cpu", "cuda"};
+const std::string kMeasured = "measured";
 
 std::string CheckAddress(const std::string& address) {
   return std::string(longreach::agent::CheckAddress(address).message());
@@ -39,6 +40,7 @@ int Main(int argc, char** argv) {
   run_options.scheduler = "localhost:7070";
   run_options.state = longreach::agent::DefaultStateFolder();
   std::string run_device = "cpu";
+  std::string pack_limit;
   bool until_stdin_closes = false;
   CLI::App* run = app.add_subcommand("run", "Work for a scheduler until told to leave (SIGTERM, Ctrl-C).");
   run->add_option("--scheduler", run_options.scheduler, "Its address: host:port or unix:PATH")
@@ -63,8 +65,9 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember(kDevices))->capture_default_str();
   run->add_option("--engine", run_options.engine,
                   "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or resident (with bfloat16 operands); empty: the fastest in float32");
-  run->add_option("--pack-limit", run_options.pack_limit, "The most jobs to train together")
-      ->check(CLI::Range(1, longreach::trainer::kMaxPack))->capture_default_str();
+  run->add_option("--pack-limit", pack_limit,
+                  "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
+      ->check(CLI::Range(1, longreach::trainer::kMaxPack) | CLI::IsMember({kMeasured}));
   run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s,
                   "Seconds between checkpoints; 0: only when stopping")
       ->check(CLI::Range(0.0, 1e9))->capture_default_str();
@@ -118,6 +121,8 @@ int Main(int argc, char** argv) {
   if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file->count() == 0) files.token = token;
   umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
   run_options.cuda = run_device == "cuda";
+  if (pack_limit.empty() && run_options.cuda) pack_limit = kMeasured;
+  if (!pack_limit.empty()) run_options.pack_limit = pack_limit == kMeasured ? 0 : std::stoi(pack_limit);
   if (const absl::Status known = longreach::trainer::CheckEngine(run_options.engine, run_options.cuda); !known.ok()) return longreach::Refused(known, false);
   run_options.data_sets = longreach::AnnouncedData(run_options.data_folder);
   run_options.binary = longreach::agent::OwnBinary();

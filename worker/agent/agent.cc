@@ -65,6 +65,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<
                      .on_refused = [this](absl::Status status) { End(std::move(status)); }}),
       leave_timer_(io),
       pool_(static_cast<size_t>(kHeldForEachSlot * options_.packs + 2)) {
+  pack_limit_ = options_.pack_limit;
   MakeSlots();
 }
 

@@ -47,7 +47,7 @@ struct AgentOptions {
   int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to kMostPacks.
   bool cuda = false;
   std::string engine{};           // By a name that trainer::CheckEngine() takes; empty: the trainer's choice.
-  int pack_limit = 16;
+  int pack_limit = 16;            // 0: measured by the first trainer that starts.
   double checkpoint_every_s = 60;
   std::filesystem::path data_folder;
   // The data sets in it; asked at every call, so that an import is known without a restart. May be left out.
@@ -107,6 +107,8 @@ class Agent {
   // agent_trainer.cc: the children.
   void MakeSlots();
   void OnTrainerReady(const v1::TrainerReady& ready);
+  void Ready();
+  void OnPacksMeasured(const v1::PacksMeasured& measured);
   void OnTrainerUnusable(const std::string& why);
   void StartAnotherIfNeeded();
   void TryStart();
@@ -152,7 +154,8 @@ class Agent {
 
   std::vector<std::unique_ptr<TrainerSlot>> slots_;  // As many as options_.packs. The first is never cold once started.
   v1::Abilities abilities_;  // Once a trainer has been ready.
-  bool ever_ready_ = false;
+  int pack_limit_ = 0;       // 0: not measured yet.
+  bool ever_ready_ = false;  // With all abilities known.
 
   // A transfer for each attempt that may be held, and two of checkpoints that are called off and not over yet. Last, so that
   // its threads end first.

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proto/base/text.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/log.h"
@@ -26,6 +27,7 @@ void Agent::MakeSlots() {
                                     .hang_floor_s = options_.hang_floor_s};
     TrainerSlot::Handlers handlers = {
         .on_ready = [this](const v1::TrainerReady& ready) { OnTrainerReady(ready); },
+        .on_measured = [this](const v1::PacksMeasured& measured) { OnPacksMeasured(measured); },
         .on_unusable = [this](const std::string& why) { OnTrainerUnusable(why); },
         .on_checkpoint = [this](const AttemptPtr& attempt,
                                 const v1::CheckpointWritten& written) { OnCheckpointWritten(attempt, written); },
@@ -36,7 +38,20 @@ void Agent::MakeSlots() {
 }
 
 void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
-  abilities_ = AbilitiesOf(ready, options_.name, options_.threads, options_.packs, options_.pack_limit);
+  abilities_ = AbilitiesOf(ready, options_.name, options_.threads, options_.packs, pack_limit_);
+  if (pack_limit_ == 0) {
+    LogInfo("measuring how many jobs are worth training together; --pack-limit says it without");
+    v1::MeasurePacks measure;
+    measure.set_threads(abilities_.threads());
+    measure.set_cuda(options_.cuda);
+    measure.set_engine(options_.engine);
+    return slots_.front()->Measure(measure);
+  }
+  Ready();
+}
+
+// A trainer is, and what this worker can do is known.
+void Agent::Ready() {
   if (!std::exchange(ever_ready_, true)) {
     LogInfo(fmt::format("worker {} ({}) on {}, {} thread(s){}, scheduler {}", options_.name, state_.worker().substr(0, 8),
                         abilities_.device(), abilities_.threads(),
@@ -46,10 +61,23 @@ void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
   synchronizer_.News();
 }
 
+void Agent::OnPacksMeasured(const v1::PacksMeasured& measured) {
+  std::vector<std::string> trials;
+  for (const v1::PackTrial& trial : measured.trials()) {
+    trials.push_back(fmt::format("{:.3g} with {}", trial.job_steps_per_second(), trial.jobs()));
+  }
+  LogInfo(fmt::format("up to {} job(s) are trained together; job-steps/s by their number: {}", measured.limit(), Join(trials, ", ")));
+  pack_limit_ = measured.limit();
+  abilities_.set_pack_limit(pack_limit_);
+  Ready();
+}
+
 // At the first start that is the end, because whoever started this worker can do something about it. Later it may be
 // passing (no memory, a GPU that is reset).
 void Agent::OnTrainerUnusable(const std::string& why) {
-  if (!ever_ready_) End(absl::FailedPreconditionError(why));
+  if (ever_ready_) return;
+  const bool was_ready = !abilities_.name().empty();  // So it was measuring.
+  End(absl::FailedPreconditionError(was_ready ? fmt::format("while measuring packs: {}\n  run it with --pack-limit 16, or another number", why) : why));
 }
 
 // Starts a cold slot when more attempts wait than children are there for them.

@@ -254,6 +254,23 @@ bool RunPack(const v1::StartPack& start, ChildPipe& pipe) {
   return !message.failed().child_ends();
 }
 
+v1::PacksMeasured Measure(const v1::MeasurePacks& asked) {
+  v1::PacksMeasured measured;
+  const absl::StatusOr<trainer::PackLimit> limit =
+      trainer::MeasurePackLimit({.threads = asked.threads(), .cuda = asked.cuda(), .engine = asked.engine()});
+  if (!limit.ok()) {
+    measured.set_error(DetailOf(limit.status()));
+    return measured;
+  }
+  measured.set_limit(limit->jobs);
+  for (const trainer::PackTrial& trial : limit->trials) {
+    v1::PackTrial& to = *measured.add_trials();
+    to.set_jobs(trial.jobs);
+    to.set_job_steps_per_second(trial.job_steps_per_second);
+  }
+  return measured;
+}
+
 v1::TrainerReady Prepare(const ChildOptions& options) {
   v1::TrainerReady ready;
   if (options.cuda) {
@@ -284,6 +301,11 @@ int RunTrainerChild(const ChildOptions& options) {
     const absl::StatusOr<std::optional<v1::ToTrainer>> message = pipe.Receive(/*wait=*/true);
     if (!message.ok()) return message.status().code() == absl::StatusCode::kCancelled ? 0 : 1;
     if ((*message)->has_start() && !RunPack((*message)->start(), pipe)) return 1;
+    if ((*message)->has_measure()) {
+      v1::FromTrainer measured;
+      *measured.mutable_measured() = Measure((*message)->measure());
+      if (!pipe.Send(measured).ok()) return 1;
+    }
   }
 }
 

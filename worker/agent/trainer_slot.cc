@@ -53,6 +53,13 @@ void TrainerSlot::Close() {
   state_ = State::kClosed;
 }
 
+void TrainerSlot::Measure(const v1::MeasurePacks& what) {
+  v1::ToTrainer message;
+  *message.mutable_measure() = what;
+  state_ = State::kMeasuring;
+  child_->Send(message);
+}
+
 void TrainerSlot::Train(AttemptPtr attempt, const v1::StartPack& start) {
   v1::ToTrainer message;
   *message.mutable_start() = start;
@@ -80,6 +87,11 @@ void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
     state_ = State::kIdle;
     backoff_.Reset();
     return handlers_.on_ready(message.ready());
+  }
+  if (message.has_measured()) {
+    if (!message.measured().error().empty()) return OnUnusable(message.measured().error());
+    state_ = State::kIdle;
+    return handlers_.on_measured(message.measured());
   }
   if (attempt_ == nullptr) return;
   switch (message.message_case()) {
@@ -115,7 +127,7 @@ void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
 }
 
 void TrainerSlot::OnExit(const std::string& how) {
-  if (state_ == State::kStarting || state_ == State::kBroken) {
+  if (state_ == State::kStarting || state_ == State::kBroken || state_ == State::kMeasuring) {
     const std::string last = LastLine(ReadTail(options_.child.log, kLogTailBytes));
     return OnUnusable(fmt::format("{}{}{}", how, last.empty() ? "" : ": ", last));
   }

@@ -22,8 +22,9 @@ class TrainerSlot {
 
   //   kCold --Start--> kStarting --the child is ready--> kIdle --Train--> kTraining --finished, refused--> kIdle
   //   kStarting --the child does not start--> kBroken --it does, tried again and again--> kIdle
+  //   kIdle --Measure--> kMeasuring --measured--> kIdle;   kMeasuring --the child's end, or it cannot--> kBroken
   //   kIdle, kTraining --the child's end, Restart--> kStarting;   any --Close--> kClosed
-  enum class State { kCold, kStarting, kBroken, kIdle, kTraining, kClosed };
+  enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kClosed };
 
   struct Options {
     std::string name;  // What its log lines call it: "the trainer".
@@ -34,7 +35,8 @@ class TrainerSlot {
   // Called on the io_context's thread; each may call any function of the slot.
   struct Handlers {
     std::function<void(const v1::TrainerReady&)> on_ready;
-    // The child does not start. Unless it is closed now, the slot tries again by itself, and says so.
+    std::function<void(const v1::PacksMeasured&)> on_measured;
+    // The child does not start, or cannot measure. Unless it is closed now, the slot tries again by itself, and says so.
     std::function<void(const std::string& why)> on_unusable;
     std::function<void(const AttemptPtr&, const v1::CheckpointWritten&)> on_checkpoint;
     // The attempt is out of the slot, which is free.
@@ -53,6 +55,8 @@ class TrainerSlot {
 
   // Starts the child; only when kCold.
   void Start();
+  // Has the child measure packs; only when kIdle.
+  void Measure(const v1::MeasurePacks& what);
   // Has the child train an attempt; only when kIdle.
   void Train(AttemptPtr attempt, const v1::StartPack& start);
   // Tells the child something about the attempt in it; only when kTraining.

@@ -3,14 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
-#include <map>
 
 #include "worker/trainer/caught.h"
-#include "worker/trainer/checkpoint/checkpoint.h"
-#include "worker/trainer/engine/engine.h"
 #include "worker/trainer/engine/thread_pool.h"
-#include "worker/trainer/problems/problem.h"
+#include "worker/trainer/trial.h"
 #include "worker/trainer/validate.h"
 
 namespace longreach::trainer {
@@ -90,54 +86,29 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   WorkRecorder recorder;
   Simulation simulation(request.simulated_threads);
   const bool simulating = !request.simulated_threads.empty();
-  PackSettings settings = request.settings;
-  const std::unique_ptr<StepEngine> engine = MakeEngine(
-      settings,
-      {.threads = request.threads, .cuda = request.cuda, .engine = request.engine, .recorder = simulating ? &recorder : nullptr},
-      [](const std::string& line) { std::cerr << line << std::endl; });
-  const PositionUse use = engine->model().encoding().Use();
-  std::vector<Member> members(static_cast<size_t>(request.pack));
-  for (size_t m = 0; m < members.size(); ++m) members[m].seed = static_cast<uint32_t>(m);
-  const std::vector<double> learning_rates(members.size(), 1e-4);
-  PackState state = InitialState(engine->model().layout(), members);
-  state.parameters = state.parameters.to(engine->device());
-  state.moment1 = state.moment1.to(engine->device());
-  state.moment2 = state.moment2.to(engine->device());
-
+  Trial trial(request.settings, request.pack,
+              {.threads = request.threads, .cuda = request.cuda, .engine = request.engine, .recorder = simulating ? &recorder : nullptr});
+  StepEngine& engine = trial.engine();
   BenchResult result;
-  result.engine = engine->Name();
+  result.engine = engine.Name();
   const double share = request.seconds / 10;
-  result.gemm_peak_gflops = GemmGflops(engine->threads(), request.cuda, share);
+  result.gemm_peak_gflops = GemmGflops(engine.threads(), request.cuda, share);
 
-  std::map<int, std::unique_ptr<Problem>> problems;
-  for (const int length : request.settings.training.lengths) {
-    settings.training.lengths = {length};
-    problems[length] = MakeStandIn(settings);
-  }
-  // Lengths in turn, not drawn: a short run sees all of them as often as a long one. A GPU is given several updates at once, each of the
-  // next length.
-  size_t turn = 0;
-  const auto train = [&](const std::vector<int>& in_turn, int updates) {
-    engine->Train(
-        updates, [&](uint64_t number) { return problems.at(in_turn[turn++ % in_turn.size()])->TrainingBatchFor(*engine, number); }, learning_rates, state,
-        [](const std::vector<StepResult>&) {});
-  };
-  const std::vector<int> lengths = request.settings.training.lengths;
-  train({lengths.front(), lengths.back()}, 2);  // Warm.
+  const std::vector<int>& lengths = request.settings.training.lengths;
+  trial.Warm();
   (void)recorder.Take();
-  turn = 0;
-  const int rounds = static_cast<int>(lengths.size()), at_a_time = std::min(rounds, engine->UpdatesAtATime());
+  const int rounds = static_cast<int>(lengths.size()), at_a_time = std::min(rounds, engine.UpdatesAtATime());
   double steps = 0, flop = 0;
   const double cpu_before = CpuMs();
   const Clock::time_point start = Clock::now();
   // Whole rounds through the lengths, so that their mix is that of training.
   while (steps == 0 || SecondsSince(start) < 7 * share) {
     for (int done = 0; done < rounds; done += at_a_time) {
-      train(lengths, std::min(at_a_time, rounds - done));
+      trial.Train(std::min(at_a_time, rounds - done));
       if (simulating) simulation.Add(recorder.Take());
     }
     steps += rounds;
-    for (const int length : lengths) flop += MatmulFlops(settings, length);
+    for (const int length : lengths) flop += MatmulFlops(request.settings, length);
   }
   const double seconds = SecondsSince(start);
   result.cpu_ms_per_job_step = (CpuMs() - cpu_before) / (steps * request.pack);
@@ -145,15 +116,15 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   result.gflops = flop * request.pack / seconds / 1e9;
   if (simulating) simulation.PutInto(result, steps, request.pack);
   result.gemm_peak_gflops =
-      std::max(result.gemm_peak_gflops, GemmGflops(engine->threads(), request.cuda, share));
+      std::max(result.gemm_peak_gflops, GemmGflops(engine.threads(), request.cuda, share));
 
   // Tests at the longest length.
-  const Batch batch = problems.at(lengths.back())->TestBatch(use, lengths.back(), 0);
+  const Batch batch = trial.ProblemOf(lengths.back()).TestBatch(engine.model().encoding().Use(), lengths.back(), 0);
   double sequences = 0;
   const double cpu_before_test = CpuMs();
   const Clock::time_point test_start = Clock::now();
   while (sequences == 0 || SecondsSince(test_start) < share) {
-    engine->Evaluate(batch, state, [] {});
+    engine.Evaluate(batch, trial.state(), [] {});
     sequences += static_cast<double>(batch.size * request.pack);
   }
   result.eval_sequences_per_second = sequences / SecondsSince(test_start);

@@ -17,6 +17,7 @@ namespace longreach::agent {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -107,6 +108,28 @@ TEST_F(AgentPacksTest, DividesThreadsAndMemoryAmongItsPacks) {
   const v1::Abilities shared = WaitForFreeSlots(3).last.abilities();
   EXPECT_EQ(shared.threads(), 2);
   EXPECT_DOUBLE_EQ(shared.memory_bytes(), alone.memory_bytes() / 3);
+}
+
+TEST_F(AgentPacksTest, MeasuresHowManyJobsAreWorthTrainingTogetherBeforeItsFirstCall) {
+  AgentOptions options = Options(2);
+  options.pack_limit = 0;
+  AgentUnderTest agent(options);
+
+  const int32_t limit = WaitForFreeSlots(2).last.abilities().pack_limit();
+
+  EXPECT_THAT(limit, AnyOf(1, 2, 4, 8, 16, 32, 64, 128));
+  TrainSevenAndEight();  // The second trainer measures nothing, and changes nothing.
+  EXPECT_EQ(WaitForAnotherCall().last.abilities().pack_limit(), limit);
+}
+
+TEST_F(AgentPacksTest, LeavesWhileItMeasures) {
+  AgentOptions options = Options(1);
+  options.pack_limit = 0;
+  AgentUnderTest agent(options);
+
+  agent.Leave();
+
+  EXPECT_TRUE(agent.Join().ok());
 }
 
 TEST_F(AgentPacksTest, RefusesAPackThatTakesMoreThanItsShareOfTheMemory) {

@@ -171,6 +171,7 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
   for (const Case& bad : std::vector<Case>{
            {{"run", "--scheduler", "nowhere"}, "localhost:7070"},
            {{"run", "--pack-limit", "0"}, "--pack-limit"},
+           {{"run", "--pack-limit", "measure"}, "measured"},
            {{"run", "--packs", "0"}, "--packs"},
            {{"run", "--packs", "65"}, "--packs"},
            {{"run", "--device", "tpu"}, "tpu"},

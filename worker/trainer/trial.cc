@@ -1,0 +1,39 @@
+#include "worker/trainer/trial.h"
+
+#include <iostream>
+
+#include "worker/trainer/checkpoint/checkpoint.h"
+
+namespace longreach::trainer {
+
+Trial::Trial(const PackSettings& settings, int pack, const EngineOptions& options)
+    : settings_(settings),
+      engine_(MakeEngine(settings, options, [](const std::string& line) { std::cerr << line << std::endl; })),
+      learning_rates_(static_cast<size_t>(pack), 1e-4) {
+  std::vector<Member> members(learning_rates_.size());
+  for (size_t m = 0; m < members.size(); ++m) members[m].seed = static_cast<uint32_t>(m);
+  state_ = InitialState(engine_->model().layout(), members);
+  state_.parameters = state_.parameters.to(engine_->device());
+  state_.moment1 = state_.moment1.to(engine_->device());
+  state_.moment2 = state_.moment2.to(engine_->device());
+  PackSettings of_length = settings;
+  for (const int length : settings.training.lengths) {
+    of_length.training.lengths = {length};
+    problems_[length] = MakeStandIn(of_length);
+  }
+}
+
+void Trial::Warm() {
+  Train({settings_.training.lengths.front(), settings_.training.lengths.back()}, 2);
+  turn_ = 0;
+}
+
+void Trial::Train(int updates) { Train(settings_.training.lengths, updates); }
+
+void Trial::Train(const std::vector<int>& in_turn, int updates) {
+  engine_->Train(
+      updates, [&](uint64_t number) { return problems_.at(in_turn[turn_++ % in_turn.size()])->TrainingBatchFor(*engine_, number); }, learning_rates_,
+      state_, [](const std::vector<StepResult>&) {});
+}
+
+}  // namespace longreach::trainer
