@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "proto/access/keep_grpc.h"
+
 namespace longreach::access {
 namespace {
 
@@ -50,6 +52,7 @@ bool IsThisMachine(const std::string& address) {
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const Credentials& credentials,
                                                            const grpc::ChannelArguments& arguments) {
+  KeepGrpc();
   std::shared_ptr<grpc::ChannelCredentials> transport;
   if (!credentials.ca.empty() && !address.starts_with("unix:")) {
     grpc::SslCredentialsOptions tls;

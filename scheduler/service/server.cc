@@ -9,6 +9,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include "proto/access/keep_grpc.h"
 #include "scheduler/service/access/gate.h"
 #include "scheduler/service/access/tcp_listener.h"
 #include "scheduler/service/client_handlers.h"
@@ -27,16 +28,6 @@ constexpr size_t kThreads = 4;
 constexpr int kFilesInGo = 16;
 // What is still running when the server ends is cut off after this.
 constexpr std::chrono::seconds kPatience{2};
-
-// Keeps gRPC's threads for the life of the process. When its last object goes, gRPC 1.51 joins a thread that may sit in a
-// poll of 10 s: stopping would sometimes take that long.
-void KeepGrpc() {
-  static const bool kept = [] {
-    grpc_init();
-    return true;
-  }();
-  (void)kept;
-}
 
 void SetUp(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -111,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(options.listen));
   RETURN_IF_ERROR(CheckAccess(address, options));
   const bool tls = !options.tls.certificate.empty();
-  KeepGrpc();
+  access::KeepGrpc();
   HearGrpc();
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsFor(address, options));
   auto parts = std::make_unique<Parts>(clock);
