@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "proto/base/build_info.h"
+#include "proto/base/text.h"
 #include "worker/agent/bench.h"
 #include "worker/agent/child.h"
 #include "worker/agent/run.h"
@@ -28,6 +30,12 @@ const std::string kMeasured = "measured";
 
 std::string CheckAddress(const std::string& address) {
   return std::string(longreach::agent::CheckAddress(address).message());
+}
+
+std::string CheckPackLimit(const std::string& text) {
+  const std::optional<int64_t> jobs = longreach::ParseInteger(text);
+  if (text == kMeasured || (jobs.has_value() && *jobs >= 1 && *jobs <= longreach::trainer::kMaxPack)) return "";
+  return longreach::Text("'", text, "' is neither a number from 1 to ", longreach::trainer::kMaxPack, " nor '", kMeasured, "'; a usual one is 16");
 }
 
 int Main(int argc, char** argv) {
@@ -67,7 +75,7 @@ int Main(int argc, char** argv) {
                   "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or resident (with bfloat16 operands); empty: the fastest in float32");
   run->add_option("--pack-limit", pack_limit,
                   "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
-      ->check(CLI::Range(1, longreach::trainer::kMaxPack) | CLI::IsMember({kMeasured}));
+      ->check(CheckPackLimit)->type_name("N");
   run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s,
                   "Seconds between checkpoints; 0: only when stopping")
       ->check(CLI::Range(0.0, 1e9))->capture_default_str();
@@ -122,7 +130,7 @@ int Main(int argc, char** argv) {
   umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
   run_options.cuda = run_device == "cuda";
   if (pack_limit.empty() && run_options.cuda) pack_limit = kMeasured;
-  if (!pack_limit.empty()) run_options.pack_limit = pack_limit == kMeasured ? 0 : std::stoi(pack_limit);
+  if (!pack_limit.empty()) run_options.pack_limit = pack_limit == kMeasured ? 0 : static_cast<int>(*longreach::ParseInteger(pack_limit));
   if (const absl::Status known = longreach::trainer::CheckEngine(run_options.engine, run_options.cuda); !known.ok()) return longreach::Refused(known, false);
   run_options.data_sets = longreach::AnnouncedData(run_options.data_folder);
   run_options.binary = longreach::agent::OwnBinary();

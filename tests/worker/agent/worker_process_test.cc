@@ -170,8 +170,9 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
   };
   for (const Case& bad : std::vector<Case>{
            {{"run", "--scheduler", "nowhere"}, "localhost:7070"},
-           {{"run", "--pack-limit", "0"}, "--pack-limit"},
-           {{"run", "--pack-limit", "measure"}, "measured"},
+           {{"run", "--pack-limit", "0"}, "--pack-limit: '0' is neither a number from 1 to 1024 nor 'measured'"},
+           {{"run", "--pack-limit", "0x10"}, "'0x10'"},
+           {{"run", "--pack-limit", "measure"}, "'measure'"},
            {{"run", "--packs", "0"}, "--packs"},
            {{"run", "--packs", "65"}, "--packs"},
            {{"run", "--device", "tpu"}, "tpu"},
