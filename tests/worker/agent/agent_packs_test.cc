@@ -132,6 +132,18 @@ TEST_F(AgentPacksTest, LeavesWhileItMeasures) {
   EXPECT_TRUE(agent.Join().ok());
 }
 
+TEST_F(AgentPacksTest, EndsWithTheReasonWhenItCannotMeasure) {
+  AgentOptions options = Options(1);
+  options.pack_limit = 0;
+  options.engine = "lane";
+  AgentUnderTest agent(options);
+
+  const absl::Status how = agent.Join();
+
+  EXPECT_EQ(how.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(how.message()), AllOf(HasSubstr("while measuring packs"), HasSubstr("unknown name 'lane'"), HasSubstr("--pack-limit 16")));
+}
+
 TEST_F(AgentPacksTest, RefusesAPackThatTakesMoreThanItsShareOfTheMemory) {
   AgentUnderTest agent(Options(4));
   const v1::SynchronizeRequest call = WaitForFreeSlots(4).last;
