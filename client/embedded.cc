@@ -81,20 +81,25 @@ void EmbeddedScheduler::ForgetSocket() {
   folder_.clear();
 }
 
+std::vector<std::string> WorkerOptions::Arguments() const {
+  std::vector<std::string> arguments;
+  const auto add = [&arguments](const char* name, const std::string& value) { arguments.insert(arguments.end(), {name, value}); };
+  if (!device.empty()) add("--device", device);
+  if (!engine.empty()) add("--engine", engine);
+  if (!data_folder.empty()) add("--data-folder", data_folder);
+  if (threads > 0) add("--threads", fmt::format("{}", threads));
+  if (packs > 0) add("--packs", fmt::format("{}", packs));
+  if (!pack_limit.empty()) add("--pack-limit", pack_limit);
+  if (checkpoint_every_s > 0) add("--checkpoint-every-s", ShortestNumber(checkpoint_every_s));
+  return arguments;
+}
+
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options) {
   std::vector<std::string> arguments = {"run",     "--scheduler",     address,
                                         "--state", store + ".worker", "--until-stdin-closes"};
-  const auto add = [&arguments](const char* name, std::string value) {
-    arguments.emplace_back(name);
-    arguments.push_back(std::move(value));
-  };
-  if (options.threads > 0) add("--threads", fmt::format("{}", options.threads));
-  if (!options.device.empty()) add("--device", options.device);
-  if (!options.engine.empty()) add("--engine", options.engine);
-  if (!options.data_folder.empty()) add("--data-folder", options.data_folder);
-  if (options.pack_limit > 0) add("--pack-limit", fmt::format("{}", options.pack_limit));
-  if (options.checkpoint_every_s > 0) add("--checkpoint-every-s", ShortestNumber(options.checkpoint_every_s));
+  const std::vector<std::string> said = options.Arguments();
+  arguments.insert(arguments.end(), said.begin(), said.end());
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-worker", arguments);
   if (!process.ok()) {
     return Error(

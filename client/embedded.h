@@ -40,13 +40,18 @@ class EmbeddedScheduler {
   std::string address_;
 };
 
+// What was said of the worker; 0 and an empty text leave it to the worker.
 struct WorkerOptions {
-  int threads = 0;     // 0: the worker's default.
-  std::string device;  // Empty: the worker's default.
-  std::string engine;  // The same.
-  int pack_limit = 0;
+  std::string device;
+  std::string engine;
+  std::string data_folder;
+  int threads = 0;
+  int packs = 0;
+  std::string pack_limit;  // As catalog::CheckPackLimit() takes it.
   double checkpoint_every_s = 0;
-  std::string data_folder;  // Empty: the worker's default.
+
+  // As arguments: each option and its value.
+  std::vector<std::string> Arguments() const;
 };
 
 // `longreach-worker run` for a scheduler, with its state beside the store.

@@ -10,6 +10,7 @@
 #include "client/watcher.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/packs.h"
 
 namespace longreach::client {
 namespace {
@@ -25,12 +26,7 @@ constexpr int kStuckAtLast = 4;
 // What the user said of the worker, for a command that goes on with the same.
 std::string FlagsOf(const WorkerOptions& options) {
   std::string flags;
-  if (!options.device.empty()) flags += " --device " + options.device;
-  if (!options.engine.empty()) flags += " --engine " + ShellWord(options.engine);
-  if (!options.data_folder.empty()) flags += " --data-folder " + ShellWord(options.data_folder);
-  if (options.threads > 0) flags += fmt::format(" --threads {}", options.threads);
-  if (options.pack_limit > 0) flags += fmt::format(" --pack-limit {}", options.pack_limit);
-  if (options.checkpoint_every_s > 0) flags += " --checkpoint-every-s " + ShortestNumber(options.checkpoint_every_s);
+  for (const std::string& word : options.Arguments()) flags += " " + ShellWord(word);
   return flags;
 }
 
@@ -46,9 +42,13 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
                  "Where the worker's data sets lie [LONGREACH_DATA, else ~/.local/share/longreach/data]")
       ->type_name("DIR");
   app.add_option("--threads", options.threads, "Threads of the worker [all cores]")->type_name("N")->check(CLI::Range(1, 4096));
-  app.add_option("--pack-limit", options.pack_limit, "The most jobs that are trained together [the worker's]")
+  app.add_option("--packs", options.packs, "Packs that are trained at a time, each in a process of its own [1]")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, catalog::kMaxPacks));
+  app.add_option("--pack-limit", options.pack_limit,
+                 "The most jobs that are trained together, or 'measured': what is fast enough [16, on a GPU measured]")
+      ->type_name("N")
+      ->check(catalog::CheckPackLimit);
   app.add_option("--checkpoint-every-s", options.checkpoint_every_s, "Seconds between checkpoints [60]")
       ->type_name("S")
       ->check(CLI::PositiveNumber);

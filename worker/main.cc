@@ -11,6 +11,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/text.h"
+#include "proto/catalog/packs.h"
 #include "worker/agent/bench.h"
 #include "worker/agent/child.h"
 #include "worker/agent/run.h"
@@ -26,16 +27,9 @@ namespace {
 constexpr int kUsage = 2;
 
 const std::vector<std::string> kDevices = {"cpu", "cuda"};
-const std::string kMeasured = "measured";
 
 std::string CheckAddress(const std::string& address) {
   return std::string(longreach::agent::CheckAddress(address).message());
-}
-
-std::string CheckPackLimit(const std::string& text) {
-  const std::optional<int64_t> jobs = longreach::ParseInteger(text);
-  if (text == kMeasured || (jobs.has_value() && *jobs >= 1 && *jobs <= longreach::trainer::kMaxPack)) return "";
-  return longreach::Text("'", text, "' is neither a number from 1 to ", longreach::trainer::kMaxPack, " nor '", kMeasured, "'; a usual one is 16");
 }
 
 int Main(int argc, char** argv) {
@@ -68,14 +62,14 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0, 4096))->capture_default_str();
   run->add_option("--packs", run_options.packs,
                   "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory")
-      ->check(CLI::Range(1, longreach::agent::kMostPacks))->capture_default_str();
+      ->check(CLI::Range(1, longreach::catalog::kMaxPacks))->capture_default_str();
   run->add_option("--device", run_device, "cpu, or cuda: the first GPU")
       ->check(CLI::IsMember(kDevices))->capture_default_str();
   run->add_option("--engine", run_options.engine,
                   "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or resident (with bfloat16 operands); empty: the fastest in float32");
   run->add_option("--pack-limit", pack_limit,
                   "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
-      ->check(CheckPackLimit)->type_name("N");
+      ->check(longreach::catalog::CheckPackLimit)->type_name("N");
   run->add_option("--checkpoint-every-s", run_options.checkpoint_every_s,
                   "Seconds between checkpoints; 0: only when stopping")
       ->check(CLI::Range(0.0, 1e9))->capture_default_str();
@@ -129,8 +123,8 @@ int Main(int argc, char** argv) {
   if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file->count() == 0) files.token = token;
   umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
   run_options.cuda = run_device == "cuda";
-  if (pack_limit.empty() && run_options.cuda) pack_limit = kMeasured;
-  if (!pack_limit.empty()) run_options.pack_limit = pack_limit == kMeasured ? 0 : static_cast<int>(*longreach::ParseInteger(pack_limit));
+  if (pack_limit.empty() && run_options.cuda) pack_limit = longreach::catalog::kMeasured;
+  if (!pack_limit.empty()) run_options.pack_limit = pack_limit == longreach::catalog::kMeasured ? 0 : static_cast<int>(*longreach::ParseInteger(pack_limit));
   if (const absl::Status known = longreach::trainer::CheckEngine(run_options.engine, run_options.cuda); !known.ok()) return longreach::Refused(known, false);
   run_options.data_sets = longreach::AnnouncedData(run_options.data_folder);
   run_options.binary = longreach::agent::OwnBinary();

@@ -35,16 +35,13 @@
 
 namespace longreach::agent {
 
-// As many leases as the scheduler gives a worker.
-inline constexpr int kMostPacks = 64;
-
 struct AgentOptions {
   std::string scheduler;          // host:port or unix:PATH.
   access::CredentialFiles credentials{};
   std::filesystem::path state;    // The worker's own folder.
   std::string name;               // Empty: the machine's.
   int threads = 0;                // Of all packs together; 0: all cores.
-  int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to kMostPacks.
+  int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to catalog::kMaxPacks.
   bool cuda = false;
   std::string engine{};           // By a name that trainer::CheckEngine() takes; empty: the trainer's choice.
   int pack_limit = 16;            // 0: measured by the first trainer that starts.

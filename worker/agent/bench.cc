@@ -10,6 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/packs.h"
 #include "worker/agent/run.h"
 #include "worker/trainer/train.h"
 
@@ -86,9 +87,9 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
         fmt::format("--encoding: '{}' cannot be randomized\n  use --encoding {}", encoding, encoding));
   }
   settings.encoding = encoding;
-  if (options.pack < 1 || options.pack > trainer::kMaxPack) {
+  if (options.pack < 1 || options.pack > catalog::kMaxPack) {
     return absl::InvalidArgumentError(
-        fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, trainer::kMaxPack));
+        fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, catalog::kMaxPack));
   }
   if (options.batch && *options.batch < 1) {
     return absl::InvalidArgumentError(fmt::format("--batch: {} is less than 1\n  without it the paper's value is taken", *options.batch));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "proto/catalog/packs.h"
 #include "worker/trainer/caught.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/trial.h"
@@ -147,8 +148,8 @@ absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   if (request.settings.training.lengths.empty()) {
     return absl::InvalidArgumentError("lengths: there are none to train on");
   }
-  if (request.pack < 1 || request.pack > kMaxPack) {
-    return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", kMaxPack));
+  if (request.pack < 1 || request.pack > catalog::kMaxPack) {
+    return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", catalog::kMaxPack));
   }
   if (!(request.seconds > 0)) return absl::InvalidArgumentError("seconds: must be positive");
   RETURN_IF_ERROR(CheckEngine(request.engine, request.cuda));

@@ -135,7 +135,7 @@ struct Member {
 
 struct PackRequest {
   PackSettings settings;
-  std::vector<Member> members;        // 1 to kMaxPack.
+  std::vector<Member> members;        // 1 to catalog::kMaxPack.
   std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
   DataSource data;                    // Of settings.data, model.folder, evaluation.longbench and training.mixture.
   int threads = 0;                    // 0: all cores.
@@ -144,8 +144,6 @@ struct PackRequest {
   double checkpoint_every_s = 60;     // Steady-clock seconds between checkpoints; 0: none but at a stop.
   std::string engine = {};            // By a name that CheckEngine() takes; "libtorch" takes its place where it does not know the settings.
 };
-
-inline constexpr int kMaxPack = 1024;
 
 struct LossPoint {
   int member = 0;  // Index into PackRequest::members.

@@ -7,6 +7,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/limits.h"
+#include "proto/catalog/packs.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/random/random_stream.h"
 #include "worker/trainer/tasks/support/task.h"
@@ -177,8 +178,8 @@ absl::Status Validate(const PackSettings& settings) {
 
 absl::Status ValidateRequest(const PackRequest& request) {
   RETURN_IF_ERROR(Validate(request.settings));
-  RETURN_IF_ERROR(InRange("members", static_cast<int>(std::min<size_t>(request.members.size(), kMaxPack + 1)),
-                          1, kMaxPack));
+  RETURN_IF_ERROR(InRange("members", static_cast<int>(std::min<size_t>(request.members.size(), catalog::kMaxPack + 1)),
+                          1, catalog::kMaxPack));
   if (request.threads < 0) return Refuse("threads", request.threads, "is negative");
   RETURN_IF_ERROR(CheckEngine(request.engine, request.cuda));
   if (!(request.checkpoint_every_s >= 0)) {

@@ -1,0 +1,17 @@
+#include "proto/catalog/packs.h"
+
+#include <charconv>
+#include <system_error>
+
+namespace longreach::catalog {
+
+std::string CheckPackLimit(const std::string& text) {
+  if (text == kMeasured) return "";
+  int jobs = 0;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, jobs);
+  if (read.ec == std::errc() && read.ptr == end && jobs >= 1 && jobs <= kMaxPack) return "";
+  return "'" + text + "' is neither a number from 1 to " + std::to_string(kMaxPack) + " nor '" + std::string(kMeasured) + "'; a usual one is 16";
+}
+
+}  // namespace longreach::catalog

@@ -1,0 +1,20 @@
+// How many jobs are trained together, and how many packs at a time: as the worker and commands that start one take them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace longreach::catalog {
+
+// Jobs in a pack.
+inline constexpr int kMaxPack = 1024;
+// Packs that a worker trains at a time: as many leases as the scheduler gives a worker.
+inline constexpr int kMaxPacks = 64;
+
+// What `--pack-limit` says where the worker is to find the number out.
+inline constexpr std::string_view kMeasured = "measured";
+
+// Why `text` is no `--pack-limit`: neither a number from 1 to kMaxPack nor kMeasured. Empty: it is one.
+std::string CheckPackLimit(const std::string& text);
+
+}  // namespace longreach::catalog
