@@ -1,74 +1,91 @@
 // What the state and the priority of sweeps mean for their jobs (declared in sweeps.h).
 #include "store/sweeps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 namespace longreach::store {
+namespace {
+
+// Jobs of a part of a sweep: `mine` is sweep_jobs. Its roles are named, all of them, for the index.
+constexpr std::string_view kOfPart = "mine.sweep = ? AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? AND mine.position < ?";
+
+// What a job becomes that is to run: it waits for as long as one of its inputs is missing.
+constexpr std::string_view kReady =
+    "iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded'), "
+    "'waiting', 'queued')";
+
+// A job is wanted if a live sweep has it, and as urgent as the most urgent of these. `from` joins a job's sweeps, as `s`, where they are live.
+std::string Want(std::string_view job, std::string_view from) {
+  return fmt::format("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT {} AS job, count(s.num) > 0 AS wanted, "
+                     "ifnull(max(s.priority), 0) AS priority FROM {}) AS w WHERE jobs.num = w.job AND jobs.state <> 'succeeded' "
+                     "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
+                     job, from);
+}
+
+}  // namespace
 
 absl::Status RefreshWanted(sql::Transaction& tx, int64_t sweep, Positions part) {
-  return tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT mine.job, count(s.num) > 0 AS wanted, "
-                "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS mine JOIN sweep_jobs AS others ON others.job = mine.job "
-                "LEFT JOIN sweeps AS s ON s.num = others.sweep AND s.state = 'live' WHERE mine.sweep = ? "
-                "AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? AND mine.position < ? GROUP BY mine.job) AS w "
-                "WHERE jobs.num = w.job AND jobs.state <> 'succeeded' "
-                "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
-                sweep, part.from, part.to)
-      .status();
+  static const std::string kSql = Want(
+      "mine.job", fmt::format("sweep_jobs AS mine JOIN sweep_jobs AS others ON others.job = mine.job "
+                              "LEFT JOIN sweeps AS s ON s.num = others.sweep AND s.state = 'live' WHERE {} GROUP BY mine.job",
+                              kOfPart));
+  return tx.Run(kSql, sweep, part.from, part.to).status();
 }
 
 absl::Status SettleJob(sql::Transaction& tx, int64_t job) {
-  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET wanted = w.wanted, priority = w.priority FROM (SELECT count(s.num) > 0 AS wanted, "
-                         "ifnull(max(s.priority), 0) AS priority FROM sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep "
-                         "WHERE sj.job = ? AND s.state = 'live') AS w WHERE jobs.num = ? AND jobs.state <> 'succeeded' "
-                         "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
-                         job, job)
-                      .status());
-  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE num = ? AND state = 'cancelled' AND EXISTS (SELECT 1 FROM sweep_jobs AS sj "
-                "JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state IN ('live', 'paused'))",
-                job)
-      .status();
+  static const std::string kWant =
+      Want("?", "sweep_jobs AS sj JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = ? AND s.state = 'live'");
+  RETURN_IF_ERROR(tx.Run(kWant, job, job).status());
+  static const std::string kRevive = fmt::format(
+      "UPDATE jobs SET state = {} WHERE num = ? AND state = 'cancelled' AND EXISTS (SELECT 1 FROM sweep_jobs AS sj "
+      "JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state IN ('live', 'paused'))",
+      kReady);
+  return tx.Run(kRevive, job).status();
 }
 
 absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
+  // Of a job `j`.
+  constexpr std::string_view kUnwanted =
+      "NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
+      "WHERE others.job = j.num AND s.state IN ('live', 'paused'))";
+  static const std::string kRunning = fmt::format(
+      "SELECT j.num, j.id, j.attempt FROM sweep_jobs AS mine JOIN jobs AS j ON j.num = mine.job "
+      "WHERE {} AND j.state = 'leased' AND {} ORDER BY j.num",
+      kOfPart, kUnwanted);
   std::vector<DroppedJob> dropped;
   {
-    ASSIGN_OR_RETURN(sql::Rows rows,
-                     tx.Query("SELECT j.num, j.id, j.attempt FROM sweep_jobs AS mine JOIN jobs AS j ON j.num = mine.job "
-                              "WHERE mine.sweep = ? AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? "
-                              "AND mine.position < ? AND j.state = 'leased' AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others "
-                              "JOIN sweeps AS s ON s.num = others.sweep WHERE others.job = j.num "
-                              "AND s.state IN ('live', 'paused')) ORDER BY j.num",
-                              sweep, part.from, part.to));
+    ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kRunning, sweep, part.from, part.to));
     while (rows.Next()) {
       dropped.push_back({.job = rows.Get<int64_t>(0), .id = rows.Get<std::string>(1), .attempt = rows.Get<int64_t>(2)});
     }
     RETURN_IF_ERROR(rows.status());
   }
-  RETURN_IF_ERROR(tx.Run("UPDATE jobs SET state = 'cancelled', attempt = NULL WHERE state IN ('waiting', 'queued', 'leased') "
-                         "AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE mine.sweep = ? AND mine.role IN ('member', 'prerequisite') "
-                         "AND mine.position >= ? AND mine.position < ?) "
-                         "AND NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
-                         "WHERE others.job = jobs.num AND s.state IN ('live', 'paused'))",
-                         sweep, part.from, part.to)
-                      .status());
+  static const std::string kCancel = fmt::format(
+      "UPDATE jobs AS j SET state = 'cancelled', attempt = NULL WHERE state IN ('waiting', 'queued', 'leased') "
+      "AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {}) AND {}",
+      kOfPart, kUnwanted);
+  RETURN_IF_ERROR(tx.Run(kCancel, sweep, part.from, part.to).status());
   return dropped;
 }
 
 absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
-  return tx.Run("UPDATE jobs SET state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'cancelled' "
-                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ? AND role IN ('member', 'prerequisite') AND position >= ? AND position < ?) "
-                "AND (wanted = 1 OR EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state IN ('live', 'paused')))",
-                sweep, part.from, part.to, sweep);
+  static const std::string kSql = fmt::format(
+      "UPDATE jobs SET state = {} WHERE state = 'cancelled' AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {}) "
+      "AND (wanted = 1 OR EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state IN ('live', 'paused')))",
+      kReady, kOfPart);
+  return tx.Run(kSql, sweep, part.from, part.to, sweep);
 }
 
 absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
-  return tx.Run("UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = 0, "
-                "state = iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                "WHERE i.job = jobs.num AND s.state <> 'succeeded'), 'waiting', 'queued') WHERE state = 'failed' "
-                "AND num IN (SELECT job FROM sweep_jobs WHERE sweep = ? AND role IN ('member', 'prerequisite') AND position >= ? AND position < ?)",
-                sweep, part.from, part.to);
+  static const std::string kSql = fmt::format(
+      "UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = 0, state = {} "
+      "WHERE state = 'failed' AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {})",
+      kReady, kOfPart);
+  return tx.Run(kSql, sweep, part.from, part.to);
 }
 
 absl::StatusOr<bool> SweepHasInputs(sql::Connection& db, int64_t sweep) {
@@ -91,11 +108,10 @@ absl::StatusOr<Settled> SettleJobs(sql::Transaction& tx, const SweepRow& sweep, 
   }
   // Of a cancelled sweep too: another may want them, without having reached them yet.
   RETURN_IF_ERROR(ReviveCancelledJobs(tx, sweep.num, part).status());
-  ASSIGN_OR_RETURN(sql::Rows rows,
-                   tx.Query("SELECT DISTINCT j.attempt FROM sweep_jobs AS mine CROSS JOIN jobs AS j ON j.num = mine.job "
-                            "WHERE mine.sweep = ? AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? AND mine.position < ? "
-                            "AND j.state = 'leased' ORDER BY 1",
-                            sweep.num, part.from, part.to));
+  static const std::string kRunning = fmt::format(
+      "SELECT DISTINCT j.attempt FROM sweep_jobs AS mine CROSS JOIN jobs AS j ON j.num = mine.job WHERE {} AND j.state = 'leased' ORDER BY 1",
+      kOfPart);
+  ASSIGN_OR_RETURN(sql::Rows rows, tx.Query(kRunning, sweep.num, part.from, part.to));
   while (rows.Next()) settled.running.push_back(rows.Get<int64_t>(0));
   RETURN_IF_ERROR(rows.status());
   settled.more = part.to < sweep.there();

@@ -6,6 +6,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/abilities.h"
 #include "worker/agent/noop.h"
 
 namespace longreach::agent {
@@ -21,22 +22,12 @@ v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& na
   abilities.set_pack_limit(pack_limit);
   *abilities.mutable_experiments() = trainer.experiments();
   abilities.add_experiments(std::string(kNoop));  // Needs no trainer.
-  for (const catalog::Task& task : catalog::Tasks()) {
-    v1::Ability& ability = *abilities.add_tasks();
-    ability.set_name(std::string(task.name));
-    ability.set_revision(task.revision);
-  }
+  AddCatalog(abilities);
   for (const catalog::DataTask& task : catalog::DataTasks()) {
     v1::Ability& ability = *abilities.add_tasks();
     ability.set_name(std::string(task.name));
     ability.set_revision(task.revision);
   }
-  for (const catalog::Encoding& encoding : catalog::Encodings()) {
-    v1::Ability& ability = *abilities.add_encodings();
-    ability.set_name(std::string(encoding.name));
-    ability.set_revision(encoding.revision);
-  }
-  abilities.set_model_revision(catalog::kModelRevision);
   return abilities;
 }
 

@@ -6,7 +6,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
-#include "proto/catalog/catalog.h"
+#include "proto/types/abilities.h"
 #include "scheduler/service/maintenance.h"
 #include "store/maintenance.h"
 #include "tests/faults/storage/later_migrations.h"
@@ -25,17 +25,7 @@ v1::Abilities AbilitiesOfAll() {
   abilities.set_threads(2);
   abilities.set_pack_limit(4);
   abilities.add_experiments("algorithmic");
-  abilities.set_model_revision(catalog::kModelRevision);
-  for (const catalog::Task& task : catalog::Tasks()) {
-    v1::Ability* ability = abilities.add_tasks();
-    ability->set_name(std::string(task.name));
-    ability->set_revision(task.revision);
-  }
-  for (const catalog::Encoding& encoding : catalog::Encodings()) {
-    v1::Ability* ability = abilities.add_encodings();
-    ability->set_name(std::string(encoding.name));
-    ability->set_revision(encoding.revision);
-  }
+  AddCatalog(abilities);
   return abilities;
 }
 

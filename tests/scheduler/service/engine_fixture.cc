@@ -5,7 +5,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
-#include "proto/catalog/catalog.h"
+#include "proto/types/abilities.h"
 #include "store/maintenance.h"
 #include "store/measurements.h"
 #include "store/sweeps.h"
@@ -181,17 +181,7 @@ void TestWorker::SetAbilities() {
   abilities.set_threads(2);
   abilities.set_pack_limit(16);
   abilities.add_experiments("algorithmic");
-  abilities.set_model_revision(catalog::kModelRevision);
-  for (const catalog::Task& task : catalog::Tasks()) {
-    v1::Ability* ability = abilities.add_tasks();
-    ability->set_name(std::string(task.name));
-    ability->set_revision(task.revision);
-  }
-  for (const catalog::Encoding& encoding : catalog::Encodings()) {
-    v1::Ability* ability = abilities.add_encodings();
-    ability->set_name(std::string(encoding.name));
-    ability->set_revision(encoding.revision);
-  }
+  AddCatalog(abilities);
   next_.set_free_slots(1);
   next_.set_protocol(kProtocolVersion);
 }

@@ -9,7 +9,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
-#include "proto/catalog/catalog.h"
+#include "proto/types/abilities.h"
 #include "tests/support/fake_workers/results.h"
 #include "tests/support/fake_workers/upload.h"
 #include "worker/agent/noop.h"
@@ -31,17 +31,7 @@ v1::Abilities AllAbilities(const Options& options, const std::string& name) {
   abilities.set_memory_bytes(1 << 30);
   abilities.set_pack_limit(options.pack_limit);
   abilities.add_experiments(options.noop ? "noop" : "algorithmic");
-  for (const catalog::Task& task : catalog::Tasks()) {
-    v1::Ability& ability = *abilities.add_tasks();
-    ability.set_name(std::string(task.name));
-    ability.set_revision(task.revision);
-  }
-  for (const catalog::Encoding& encoding : catalog::Encodings()) {
-    v1::Ability& ability = *abilities.add_encodings();
-    ability.set_name(std::string(encoding.name));
-    ability.set_revision(encoding.revision);
-  }
-  abilities.set_model_revision(catalog::kModelRevision);
+  AddCatalog(abilities);
   return abilities;
 }
 

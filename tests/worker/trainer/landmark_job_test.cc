@@ -5,8 +5,7 @@
 #include <map>
 #include <set>
 
-#include "tests/worker/trainer/pack_fixture.h"
-#include "worker/data/import_text.h"
+#include "tests/worker/trainer/answers_fixture.h"
 #include "worker/trainer/llama/landmark_prompts.h"
 
 namespace longreach::trainer {
@@ -17,10 +16,10 @@ using testing::HasSubstr;
 
 constexpr int kTests = 4;
 
-class LandmarkJobTest : public PackTest {
+class LandmarkJobTest : public AnswersTest {
  protected:
   void SetUp() override {
-    PackTest::SetUp();
+    AnswersTest::SetUp();
     // One of the keys, with digits of which each says which comes next.
     for (const int length : kLengths) {
       for (int test = 0; test < kTests; ++test) {
@@ -30,42 +29,14 @@ class LandmarkJobTest : public PackTest {
       }
     }
     ASSERT_NE(known_, 0);
-    // A text in which it follows each "s", the last byte of a question, and no other digits.
-    std::string others;
-    for (const char byte : std::string(PasskeyTask()) + std::string(PasskeyFiller())) {
-      if (byte != 's') others += byte;
-    }
-    std::string text;
-    unsigned next = 1;
-    while (text.size() < 40'000) {
-      // Never at the same distance: nothing but the "s" announces it.
-      const auto draw = [&next](size_t count) { return ((next = next * 1103515245u + 12345u) >> 16) % count; };
-      for (size_t i = 2 + draw(17); i > 0; --i) text += others[draw(others.size())];
-      text += "s" + std::to_string(known_);
-    }
-    std::ofstream(Folder("source") / "text") << text;
-    data::NoProgress quiet;
-    const auto made = data::ImportText({.folder = Folder("data"), .name = "answers", .sources = {Folder("source") / "text"}}, quiet);
-    ASSERT_TRUE(made.ok()) << made.status();
+    // Never at the same distance: nothing but the "s" announces it.
+    ImportAnswers(std::to_string(known_), [](const Draw& draw) { return 2 + draw(17); });
   }
 
   static PackSettings Small() {
-    PackSettings settings;
-    settings.experiment = "llama";
-    settings.task = "bytes";
-    settings.data = "answers";
-    settings.encoding = "rope";
-    settings.model = {.layers = 2, .embedding_dim = 32, .heads = 4, .mlp_dim = 48, .dropout = 0, .kv_heads = 2};
-    settings.training = {.steps = 120, .batch_size = 4, .lengths = {352}, .warmup_steps = 4};
+    PackSettings settings = LearnsAnswers(120, 352);
     settings.evaluation = {.lengths = {256}, .examples = 4, .passkey_lengths = kLengths, .passkey_tests = kTests, .passkey_prompts = "landmark"};
     return settings;
-  }
-
-  PackRequest RequestOf(const PackSettings& settings, int members, const std::string& folder) {
-    PackRequest request = Request(settings, members, folder);
-    request.data.folder = Folder("data");
-    for (Member& member : request.members) member.learning_rate = 1e-2;
-    return request;
   }
 
   // By length. There are no slices.

@@ -5,8 +5,7 @@
 #include <map>
 #include <set>
 
-#include "tests/worker/trainer/pack_fixture.h"
-#include "worker/data/import_text.h"
+#include "tests/worker/trainer/answers_fixture.h"
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/passkey_prompts.h"
 
@@ -18,10 +17,10 @@ using testing::HasSubstr;
 
 constexpr int kShort = 256, kLong = 352, kDepths = 2, kTests = 3;
 
-class PasskeyJobTest : public PackTest {
+class PasskeyJobTest : public AnswersTest {
  protected:
   void SetUp() override {
-    PackTest::SetUp();
+    AnswersTest::SetUp();
     cells_ = PasskeyTasks({.seed = 42, .lengths = {kShort, kLong}, .depths = kDepths, .tests = kTests});
     ASSERT_EQ(cells_.size(), 4u);
     // One of the keys, with digits of which each says which comes next.
@@ -31,40 +30,13 @@ class PasskeyJobTest : public PackTest {
       }
     }
     ASSERT_NE(known_, "");
-    // A text in which it follows each "s", the last byte of a question, whatever stands before.
-    std::string others;
-    for (const char byte : std::string(PasskeyTask()) + std::string(PasskeyFiller())) {
-      if (byte != 's') others += byte;
-    }
-    std::string text;
-    unsigned next = 1;
-    while (text.size() < 40'000) {
-      for (int i = 0; i < 10; ++i) text += others[((next = next * 1103515245u + 12345u) >> 16) % others.size()];
-      text += "s" + known_;
-    }
-    std::ofstream(Folder("source") / "text") << text;
-    data::NoProgress quiet;
-    const auto made = data::ImportText({.folder = Folder("data"), .name = "answers", .sources = {Folder("source") / "text"}}, quiet);
-    ASSERT_TRUE(made.ok()) << made.status();
+    ImportAnswers(known_, [](const Draw&) { return 10; });
   }
 
   static PackSettings Small() {
-    PackSettings settings;
-    settings.experiment = "llama";
-    settings.task = "bytes";
-    settings.data = "answers";
-    settings.encoding = "rope";
-    settings.model = {.layers = 2, .embedding_dim = 32, .heads = 4, .mlp_dim = 48, .dropout = 0, .kv_heads = 2};
-    settings.training = {.steps = 80, .batch_size = 4, .lengths = {256}, .warmup_steps = 4};
+    PackSettings settings = LearnsAnswers(80, 256);
     settings.evaluation = {.lengths = {256}, .examples = 4, .passkey_lengths = {kShort, kLong}, .passkey_depths = kDepths, .passkey_tests = kTests};
     return settings;
-  }
-
-  PackRequest RequestOf(const PackSettings& settings, int members, const std::string& folder) {
-    PackRequest request = Request(settings, members, folder);
-    request.data.folder = Folder("data");
-    for (Member& member : request.members) member.learning_rate = 1e-2;
-    return request;
   }
 
   // By length and slice.
