@@ -8,6 +8,23 @@
 
 namespace longreach::trainer {
 
+namespace {
+
+// Between two calls of Run() in an update there is little, and to wake a thread that sleeps takes as long: so who waits looks for some
+// dozens of microseconds first. Then it sleeps; others may want the core.
+constexpr int kLooks = 2000;
+
+template <class Done>
+void LookFor(const Done& done) {
+  for (int i = 0; i < kLooks && !done(); ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+}
+
+}  // namespace
+
 int AvailableThreads() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
@@ -25,11 +42,14 @@ ThreadPool::ThreadPool(int threads, WorkRecorder* recorder) : recorder_(recorder
   for (int i = 0; i < helpers; ++i) {
     helpers_.emplace_back([this] {
       PrepareThread();
+      uint64_t seen = 0;
       while (true) {
+        LookFor([&] { return begun_.load(std::memory_order_relaxed) != seen; });
         {
           auto job = job_.Lock();
           changed_.wait(job.lock(), [&] { return job->ending || job->next < job->count; });
           if (job->ending) return;
+          seen = begun_.load(std::memory_order_relaxed);
         }
         Work();
       }
@@ -60,7 +80,10 @@ void ThreadPool::Work() {
     }
     auto job = job_.Lock();
     if (failure != nullptr && job->failure == nullptr) job->failure = failure;
-    if (--job->left == 0) finished_.notify_all();
+    if (--job->left == 0) {
+      done_.fetch_add(1, std::memory_order_relaxed);
+      finished_.notify_all();
+    }
   }
 }
 
@@ -70,6 +93,7 @@ void ThreadPool::Run(int64_t count, const std::function<void(int64_t)>& work) {
     recorder_->Run(count, work);
     return;
   }
+  const uint64_t done = done_.load(std::memory_order_relaxed);
   {
     auto job = job_.Lock();
     job->work = &work;
@@ -77,9 +101,11 @@ void ThreadPool::Run(int64_t count, const std::function<void(int64_t)>& work) {
     job->next = 0;
     job->left = count;
     job->failure = nullptr;
+    if (count > 1) begun_.fetch_add(1, std::memory_order_relaxed);
   }
   if (count > 1) changed_.notify_all();
   Work();
+  LookFor([&] { return done_.load(std::memory_order_relaxed) != done; });
   std::exception_ptr failure;
   {
     auto job = job_.Lock();

@@ -2,6 +2,7 @@
 // depends on how many there are.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -49,6 +50,9 @@ class ThreadPool {
 
   WorkRecorder* const recorder_;
   Synchronized<Job> job_;
+  // Calls of Run() that have something for helpers, and those that are done: for who looks before it sleeps.
+  std::atomic<uint64_t> begun_ = 0;
+  std::atomic<uint64_t> done_ = 0;
   std::condition_variable changed_;
   std::condition_variable finished_;
   std::vector<std::jthread> helpers_;
