@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "proto/base/resources.h"
 #include "proto/base/sha256.h"
 #include "proto/base/synchronized.h"
 #include "proto/base/text.h"
@@ -122,7 +123,7 @@ absl::Status BrokenError(const std::vector<std::string>& broken, int64_t images)
 
 absl::Status WriteShards(const ShardImport& wanted, std::span<const SplitSource> splits, const Staging& staging, Progress& progress,
                          Manifest& manifest) {
-  const int threads = wanted.threads > 0 ? wanted.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = wanted.threads > 0 ? wanted.threads : AvailableThreads();
   std::string how = fmt::format("pixels {} fit {}", kPixelRevision, Word(wanted.fit));
   for (const ImageSize& size : wanted.sizes) how += fmt::format(" {}x{}", size.rows, size.cols);
   manifest.kind = Kind::kImages;

@@ -1,10 +1,8 @@
-#include <unistd.h>
-
 #include <fstream>
 #include <string>
 
+#include "proto/base/resources.h"
 #include "proto/base/text.h"
-#include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/train.h"
@@ -44,8 +42,7 @@ Capabilities DescribeMachine(bool cuda) {
   Capabilities capabilities;
   for (const ExperimentKind& kind : ExperimentKinds()) capabilities.experiments.emplace_back(kind.name);
   capabilities.threads = AvailableThreads();
-  capabilities.memory_bytes =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  capabilities.memory_bytes = AvailableMemory();
   capabilities.device = CpuModel() + ", " + InstructionSet();
   if (cuda) {
     const absl::StatusOr<CudaDevice> device = DescribeCudaDevice(0);

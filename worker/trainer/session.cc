@@ -5,6 +5,7 @@
 #include <iostream>
 #include <thread>
 
+#include "proto/base/resources.h"
 #include "proto/base/text.h"
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"

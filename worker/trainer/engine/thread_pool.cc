@@ -1,9 +1,6 @@
 #include "worker/trainer/engine/thread_pool.h"
 
-#include <sched.h>
-
-#include <algorithm>
-
+#include "proto/base/resources.h"
 #include "worker/trainer/torch.h"
 
 namespace longreach::trainer {
@@ -24,12 +21,6 @@ void LookFor(const Done& done) {
 }
 
 }  // namespace
-
-int AvailableThreads() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 void PrepareThread() {
   at::set_num_threads(1);

@@ -15,9 +15,6 @@
 
 namespace longreach::trainer {
 
-// Cores that this process may run on.
-int AvailableThreads();
-
 // Makes LibTorch single-threaded on the calling thread and flushes denormals to zero there: a steep bias
 // makes probabilities around 1e-40, which would cost several times the work.
 void PrepareThread();
