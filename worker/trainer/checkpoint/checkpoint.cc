@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -263,10 +264,17 @@ PackState InitialState(const ParameterLayout& layout, const std::vector<Member>&
   state.moment1 = at::zeros({count, layout.stride() - first_trained}, at::kFloat);
   state.moment2 = at::zeros_like(state.moment1);
   state.members.resize(members.size());
+  // A seed's values are drawn once: in a sweep members with other learning rates have them too.
+  std::map<uint32_t, const float*> drawn;
   for (size_t m = 0; m < members.size(); ++m) {
     if (members[m].weights || !draw) continue;
     float* row = state.parameters.data_ptr<float>() + static_cast<int64_t>(m) * layout.stride();
-    Initialise(layout, members[m].seed, {row, static_cast<size_t>(layout.stride())});
+    const auto [known, first] = drawn.emplace(members[m].seed, row);
+    if (first) {
+      Initialise(layout, members[m].seed, {row, static_cast<size_t>(layout.stride())});
+    } else {
+      std::copy_n(known->second, layout.stride(), row);
+    }
   }
   return state;
 }

@@ -1,0 +1,38 @@
+// What members begin with: their seed's values, whoever else is in the pack.
+#include <gtest/gtest.h>
+
+#include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/model/model.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+ParameterLayout SomeLayout() {
+  PackSettings settings;
+  settings.experiment = "algorithmic";
+  settings.task = "even_pairs";
+  settings.encoding = "log_kerple";
+  settings.model = {.layers = 2, .embedding_dim = 16, .heads = 2, .mlp_dim = 16};
+  return MakeModel(settings, at::kCPU)->layout();
+}
+
+TEST(InitialStateTest, IsThatOfAMemberAloneWhateverTheOthersAre) {
+  const ParameterLayout layout = SomeLayout();
+  const std::vector<Member> members = {{.job = "a", .learning_rate = 1e-4, .seed = 7},
+                                       {.job = "b", .learning_rate = 1e-4, .seed = 8},
+                                       {.job = "c", .learning_rate = 3e-4, .seed = 7},
+                                       {.job = "d", .learning_rate = 3e-4, .seed = 7, .weights = MemberFile{"elsewhere", 0}},
+                                       {.job = "e", .learning_rate = 5e-4, .seed = 8}};
+  const PackState together = InitialState(layout, members);
+  for (size_t m = 0; m < members.size(); ++m) {
+    EXPECT_TRUE(at::equal(together.parameters[static_cast<int64_t>(m)], InitialState(layout, {members[m]}).parameters[0])) << members[m].job;
+  }
+  EXPECT_TRUE(at::equal(together.parameters[0], together.parameters[2]));
+  EXPECT_FALSE(at::equal(together.parameters[0], together.parameters[1]));
+  EXPECT_TRUE(together.parameters[3].eq(0).all().item<bool>()) << "what is read from a file is not drawn";
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer
