@@ -180,7 +180,21 @@ def train_tables(cells):
                  ["engine", "task", "jobs", "job-steps/s", "GFLOP/s", "GEMM peak", "of the peak", "SM MHz"],
                  [[figures["engine"], task, pack, figure(figures["job_steps_per_second"]), figure(figures["gflops"]),
                    figure(figures["gemm_peak_gflops"]), f"{100 * figures['ratio']:.0f} %", load_of(figures)]
-                  for (_, task, pack), figures in cells.items()])
+                  for (_, task, pack), figures in cells.items()]) + phases_tables(cells)
+
+
+def phases_tables(cells):
+    """Of the engines that tell them."""
+    cells = [(f"{task}, {pack} jobs", figures) for (_, task, pack), figures in cells.items() if figures.get("phases")]
+    if not cells:
+        return []
+    phases = [one["phase"] for one in cells[0][1]["phases"]]
+    return table("**Where an update's time goes** in the resident engine, by the clock of each member's block, in updates of their own; and the bytes that "
+                 "updates move, counted from the buffers, beside the largest rate of a copy.",
+                 ["phase", *(cell for cell, _ in cells)],
+                 [*([phase, *(f"{100 * figures['phases'][i]['share']:.1f} %" for _, figures in cells)] for i, phase in enumerate(phases)),
+                  ["GB/s", *(figure(figures["gigabytes_per_second"]) for _, figures in cells)],
+                  ["GB/s of a copy", *(figure(figures["copy_peak_gigabytes_per_second"]) for _, figures in cells)]])
 
 
 def packs_tables(cells):

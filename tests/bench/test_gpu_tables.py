@@ -136,6 +136,19 @@ def test_the_page_shows_what_there_is_and_what_is_missing():
     assert "- `mix/plain`, `packs/mps/2`: no time was left" in text
 
 
+def test_the_phases_of_an_update_are_shown_where_the_engine_tells_them():
+    told = {"phases": [{"phase": "layers forward", "share": 0.25}, {"phase": "attention backward", "share": 0.75}],
+            "gigabytes_per_second": 1500.0, "copy_peak_gigabytes_per_second": 4000.0}
+    cells = {task: {**figures, **told} for task, figures in train(9).items()}
+
+    text = tables(everything({**named("train/resident/*/9", cells), **named("train/libtorch/*/9", train(9))}))
+
+    assert "| phase | even_pairs, 9 jobs | reverse_string, 9 jobs | duplicate_string, 9 jobs |" in text
+    assert "| attention backward | 75.0 % | 75.0 % | 75.0 % |" in text
+    assert "| GB/s | 1,500 | 1,500 | 1,500 |" in text
+    assert "Where an update's time goes" not in tables(everything(named("train/libtorch/*/9", train(9))))
+
+
 def test_tests_that_fail_are_named():
     text = tables(everything({"tests": {"passed": 1, "failed": ["ResidentCudaTest.Computes"], "skipped": ["A"]}}))
 

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <cstdio>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -149,6 +150,42 @@ void PrintSimulated(const trainer::BenchResult& result) {
   }
 }
 
+// Hours that the 945 jobs of Table B.1 take, two million updates of the paper's size each, at this rate of GFLOP/s in their matrix products.
+// None if it is the rate of something else.
+std::optional<double> TableB1Hours(const trainer::BenchRequest& request, const trainer::BenchResult& result) {
+  constexpr double kUpdates = 945 * 2e6;
+  constexpr int kLongestTraining = 40;
+  trainer::PackSettings settings;
+  if (request.settings.experiment != settings.experiment || request.settings.training.batch_size != settings.training.batch_size) return std::nullopt;
+  double flop = 0;
+  for (const catalog::Task& task : catalog::Tasks()) {
+    settings.task = task.name;
+    settings.encoding = request.settings.encoding;
+    for (int length = 1; length <= kLongestTraining; ++length) flop += trainer::MatmulFlops(settings, length) / kLongestTraining;
+  }
+  return kUpdates * flop / static_cast<double>(catalog::Tasks().size()) / (result.gflops * 1e9) / 3600;
+}
+
+std::string HoursJson(const trainer::BenchRequest& request, const trainer::BenchResult& result) {
+  const std::optional<double> hours = TableB1Hours(request, result);
+  return hours ? fmt::format(", \"table_b1_hours\": {}", *hours) : "";
+}
+
+std::string PhasesJson(const trainer::BenchResult& result) {
+  if (result.phases.empty()) return "";
+  std::vector<std::string> phases;
+  for (const trainer::PhaseShare& one : result.phases) phases.push_back(fmt::format("{{\"phase\": \"{}\", \"share\": {}}}", one.phase, one.share));
+  return fmt::format(", \"gigabytes_per_second\": {}, \"copy_peak_gigabytes_per_second\": {}, \"phases\": [{}]", result.gigabytes_per_second,
+                     result.copy_peak_gigabytes_per_second, Join(phases, ", "));
+}
+
+void PrintPhases(const trainer::BenchResult& result) {
+  if (result.phases.empty()) return;
+  fmt::print("  {:10.1f} GB/s to and from memory, counted from the buffers\n  {:10.1f} GB/s copy peak\nWhere an update's time goes\n",
+             result.gigabytes_per_second, result.copy_peak_gigabytes_per_second);
+  for (const trainer::PhaseShare& one : result.phases) fmt::print("  {:9.1f} % {}\n", 100 * one.share, one.phase);
+}
+
 int Refuse(const absl::Status& status, int exit_code) {
   fmt::print(stderr, "error: {}\n", std::string(status.message()));
   return exit_code;
@@ -163,6 +200,8 @@ std::string BenchFormula() {
          "forward pass, with batch B, tape T (input and output tokens), width d, MLP width m, vocabularies Vi and Vo:\n"
          "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]\n"
          "In language modelling half of the last term; with images those of the decoder beside.\n"
+         "Of the algorithmic tasks at the paper's batch also the hours for all of Table B.1 at this rate. The engine 'resident' also\n"
+         "tells the bytes that its updates move, beside the rate of a copy, and which share of the time goes into which phase.\n"
          "With --simulate-threads one thread trains, the processor time of each item of its work is taken, and the items are\n"
          "dealt in order to so many threads, as training deals them. It is a simulation: memory bandwidth, shared caches, the\n"
          "frequency of a busy processor and the waking of threads are left out, so real threads are slower.";
@@ -187,7 +226,7 @@ int RunBench(const BenchOptions& options) {
                "\"peak_memory_bytes\": {}{}}}\n",
                options.task, options.encoding, options.pack, batch, result->engine, result->job_steps_per_second,
                result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second, result->cpu_ms_per_job_step,
-               result->cpu_ms_per_eval_sequence, PeakMemory(), SimulatedJson(*result));
+               result->cpu_ms_per_eval_sequence, PeakMemory(), HoursJson(*request, *result) + PhasesJson(*result) + SimulatedJson(*result));
   } else {
     fmt::print("{} with {}, pack of {}, batch {}, engine {}\n", options.task, options.encoding, options.pack, batch,
                result->engine);
@@ -198,6 +237,10 @@ int RunBench(const BenchOptions& options) {
       fmt::print("  {:10.1f} test sequences/s\n", result->eval_sequences_per_second);
     }
     fmt::print("  {:10.2f} GB of memory at most\n", PeakMemory() / 1e9);
+    if (const std::optional<double> hours = TableB1Hours(*request, *result); hours) {
+      fmt::print("  {:10.1f} hours for the 945 jobs of Table B.1 at this rate of GFLOP/s\n", *hours);
+    }
+    PrintPhases(*result);
     PrintSimulated(*result);
   }
   return 0;

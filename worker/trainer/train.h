@@ -299,6 +299,12 @@ struct SimulatedRate {
   double speedup = 0;  // Over one thread, simulated too.
 };
 
+// Of an update's time.
+struct PhaseShare {
+  std::string phase;
+  double share = 0;
+};
+
 struct BenchResult {
   double job_steps_per_second = 0;
   double gflops = 0;             // Matmuls only, by MatmulFlops().
@@ -311,6 +317,11 @@ struct BenchResult {
   std::vector<SimulatedRate> simulated;
   double serial_ms_per_update = 0;  // Of them: what no thread helps with. Processor time.
   std::string engine;
+  // Of engines that know: what their updates must move to and from memory, beside the largest rate of a copy seen in the same run; and
+  // where their time goes.
+  double gigabytes_per_second = 0;
+  double copy_peak_gigabytes_per_second = 0;
+  std::vector<PhaseShare> phases;
 };
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request);
 

@@ -19,14 +19,15 @@ ParameterLayout SomeLayout() {
 
 TEST(InitialStateTest, IsThatOfAMemberAloneWhateverTheOthersAre) {
   const ParameterLayout layout = SomeLayout();
-  const std::vector<Member> members = {{.job = "a", .learning_rate = 1e-4, .seed = 7},
-                                       {.job = "b", .learning_rate = 1e-4, .seed = 8},
-                                       {.job = "c", .learning_rate = 3e-4, .seed = 7},
-                                       {.job = "d", .learning_rate = 3e-4, .seed = 7, .weights = MemberFile{"elsewhere", 0}},
-                                       {.job = "e", .learning_rate = 5e-4, .seed = 8}};
+  std::vector<Member> members(5);
+  for (size_t m = 0; m < members.size(); ++m) {
+    members[m].learning_rate = 1e-4 * static_cast<double>(m + 1);
+    members[m].seed = m == 1 || m == 4 ? 8 : 7;
+  }
+  members[3].weights = MemberFile{"elsewhere", 0};
   const PackState together = InitialState(layout, members);
   for (size_t m = 0; m < members.size(); ++m) {
-    EXPECT_TRUE(at::equal(together.parameters[static_cast<int64_t>(m)], InitialState(layout, {members[m]}).parameters[0])) << members[m].job;
+    EXPECT_TRUE(at::equal(together.parameters[static_cast<int64_t>(m)], InitialState(layout, {members[m]}).parameters[0])) << m;
   }
   EXPECT_TRUE(at::equal(together.parameters[0], together.parameters[2]));
   EXPECT_FALSE(at::equal(together.parameters[0], together.parameters[1]));

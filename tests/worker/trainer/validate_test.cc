@@ -130,6 +130,24 @@ TEST(BenchTest, MeasuresStepsProductsAndTests) {
   EXPECT_TRUE(result->simulated.empty());
 }
 
+TEST(BenchTest, TellsWhereTheTimeGoesIfTheEngineKnows) {
+  BenchRequest request;
+  request.settings.task = "even_pairs";
+  request.settings.encoding = "rope";
+  request.settings.training.lengths = {1, 2};
+  request.settings.training.batch_size = 2;
+  request.settings.evaluation.examples = 2;
+  request.seconds = 0.01;
+  for (const auto& [engine, knows] : {std::pair("emulated", true), std::pair("libtorch", false)}) {
+    request.engine = engine;
+    const absl::StatusOr<BenchResult> result = Bench(request);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->phases.empty(), !knows) << engine;
+    EXPECT_EQ(result->gigabytes_per_second > 0, knows) << engine;
+    EXPECT_EQ(result->copy_peak_gigabytes_per_second > 0, knows) << engine;
+  }
+}
+
 TEST(BenchTest, SimulatesThreadsForEveryEngine) {
   for (const std::string engine : {"lanes-portable", "libtorch"}) {
     BenchRequest request;

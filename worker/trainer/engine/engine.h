@@ -77,6 +77,13 @@ class StepEngine {
   // Of the last floats of each member, from the first that is trained on: [E, trained].
   virtual const Tensor& gradients() const = 0;
 
+  // Takes the time of an update's phases from now on. False: the engine knows none.
+  virtual bool RecordPhases() { return false; }
+  // Which share of the time went into which phase, in their order, since RecordPhases() or the call before this one.
+  virtual std::vector<PhaseShare> TakePhases() { return {}; }
+  // Bytes that updates had to move to and from memory since the call before this one; 0: the engine does not know.
+  virtual double TakeBytes() { return 0; }
+
   // Logits of the outputs, [E, B outputs, V_out]; without dropout. For tests and golden vectors.
   virtual Tensor Logits(const Batch& batch, PackState& state) = 0;
 

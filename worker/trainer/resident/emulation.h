@@ -8,6 +8,7 @@
 #pragma once
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -318,6 +319,7 @@ inline void SyncBlock() {
   const emulation::Unseen unseen;
   emulation::Block::Mine().MeetBlock();
 }
+inline uint64_t Clock() { return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 inline void SyncWarp() {
   const emulation::Unseen unseen;
   emulation::Block::Mine().MeetInOrder();

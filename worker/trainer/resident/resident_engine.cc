@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
@@ -108,6 +109,29 @@ class ResidentEngine final : public StepEngine {
     for (int i = 0; i < updates; ++i) updated(Settle(outcomes, i, learning_rates, state));
   }
 
+  bool RecordPhases() override { return records_phases_ = true; }
+
+  std::vector<PhaseShare> TakePhases() override {
+    if (!clocks_.defined()) return {};
+    const Tensor host = clocks_.to(at::kCPU);
+    clocks_ = Tensor();
+    const uint64_t* clocks = static_cast<const uint64_t*>(host.data_ptr());
+    std::vector<double> sums(resident::kPhases, 0);
+    double all = 0;
+    const int64_t members = host.numel() / static_cast<int64_t>(resident::kPhaseClocks * sizeof(uint64_t));
+    for (int64_t m = 0; m < members; ++m, clocks += resident::kPhaseClocks) {
+      for (size_t phase = 0; phase < sums.size(); ++phase) {
+        sums[phase] += static_cast<double>(clocks[phase]);
+        all += static_cast<double>(clocks[phase]);
+      }
+    }
+    std::vector<PhaseShare> shares;
+    for (size_t phase = 0; phase < sums.size(); ++phase) shares.push_back({.phase = resident::kPhaseNames[phase], .share = sums[phase] / all});
+    return shares;
+  }
+
+  double TakeBytes() override { return std::exchange(bytes_, 0); }
+
   Tensor Logits(const Batch& batch, PackState& state) override { return tests_->Logits(batch, state); }
   std::vector<TestResult> Evaluate(const Batch& batch, PackState& state, const std::function<void()>& between) override {
     return tests_->Evaluate(batch, state, between);
@@ -145,6 +169,11 @@ class ResidentEngine final : public StepEngine {
     arguments.live = static_cast<int*>(live_.data_ptr());
     arguments.outcomes = static_cast<MemberOutcome*>(outcomes_.data_ptr());
     arguments.clip_norm = static_cast<float>(settings_.training.clip_norm);
+    if (records_phases_) {
+      const int64_t bytes = state.size() * static_cast<int64_t>(resident::kPhaseClocks * sizeof(uint64_t));
+      if (!clocks_.defined() || clocks_.numel() != bytes) clocks_ = at::zeros({bytes}, at::TensorOptions(at::kByte).device(device_));
+      arguments.clocks = static_cast<uint64_t*>(clocks_.data_ptr());
+    }
     return arguments;
   }
 
@@ -158,6 +187,21 @@ class ResidentEngine final : public StepEngine {
     arguments.correction1 = step.correction1;
     arguments.correction2 = step.correction2;
     arguments.learning_rates = static_cast<const float*>(rates_on_device_.data_ptr());
+  }
+
+  // What an update of a member moves, counted from the buffers: whatever of it stays in caches is moved all the same.
+  double BytesOfUpdate(double tokens) const {
+    // By token: the kept rows of D features (MemberWork), each time they are written or read, 4 bytes a feature or 2; the keep-bits.
+    constexpr double kRow = 4.0 * resident::kDim, kHalfRow = 2.0 * resident::kDim, kDenominators = 4.0 * resident::kHeads, kBits = 8;
+    constexpr double kForward = 3 * kRow + 2 * kHalfRow + kDenominators + 2 * kBits;    // h, then x1, x2, o, lse, h.
+    constexpr double kMlpBackward = 3 * kRow + kHalfRow + kBits;                        // x1, x2, dh, then du.
+    constexpr double kAttentionBackward = 4 * kRow + kHalfRow + kDenominators + kBits;  // h, x1, o, lse, du, then dh.
+    constexpr double kEnds = 3 * kRow;                                                  // The first h, and dh at both ends.
+    // By parameter: read to be rounded, the 2 rounded bytes written and read three times, the gradient written and read twice, and
+    // Adam's three read and written.
+    constexpr double kParameter = 4 + 4 * 2 + 3 * 4 + (3 + 3) * 4;
+    return tokens * (settings_.model.layers * (kForward + kMlpBackward + kAttentionBackward) + kEnds) +
+           static_cast<double>(model().layout().stride()) * kParameter;
   }
 
   // One update of all members. Copies and kernels follow each other in one stream, so one buffer serves all updates.
@@ -178,6 +222,7 @@ class ResidentEngine final : public StepEngine {
     if (const std::optional<resident::SampleArguments> sample = inputs.Sample(there)) launcher_.sample(*sample);
     if (inputs.KeepWords() > 0) launcher_.fill_keep(inputs.Keep(keep));
     launcher_.train(arguments);
+    bytes_ += arguments.members * BytesOfUpdate(static_cast<double>(batch.size * batch.tape));
   }
 
   // Waits for the device.
@@ -212,6 +257,9 @@ class ResidentEngine final : public StepEngine {
   Tensor gradients_;  // [E, stride].
   Tensor live_;       // int [E].
   Tensor outcomes_;   // MemberOutcome [updates, E].
+  bool records_phases_ = false;
+  Tensor clocks_;     // uint64 [E, kPhaseClocks].
+  double bytes_ = 0;
   Tensor inputs_;
   Tensor keep_;
   Tensor work_;

@@ -35,18 +35,18 @@ struct Backwards {
   }
 };
 
-// The phase for the tape that the arguments tell.
-template <template <int, Positional> class Phase, Positional kPositional, class Arguments>
+// The part of a layer for the tape that the arguments tell.
+template <template <int, Positional> class Part, Positional kPositional, class Arguments>
 LONGREACH_DEVICE void RunForTape(const Arguments& arguments, char* shared) {
   switch (KeyTiles(arguments.tape)) {
-    case 2: return Phase<2, kPositional>::Run(arguments, shared);
-    case 4: return Phase<4, kPositional>::Run(arguments, shared);
-    case 6: return Phase<6, kPositional>::Run(arguments, shared);
-    case 8: return Phase<8, kPositional>::Run(arguments, shared);
-    case 10: return Phase<10, kPositional>::Run(arguments, shared);
-    case 12: return Phase<12, kPositional>::Run(arguments, shared);
-    case 14: return Phase<14, kPositional>::Run(arguments, shared);
-    default: return Phase<16, kPositional>::Run(arguments, shared);
+    case 2: return Part<2, kPositional>::Run(arguments, shared);
+    case 4: return Part<4, kPositional>::Run(arguments, shared);
+    case 6: return Part<6, kPositional>::Run(arguments, shared);
+    case 8: return Part<8, kPositional>::Run(arguments, shared);
+    case 10: return Part<10, kPositional>::Run(arguments, shared);
+    case 12: return Part<12, kPositional>::Run(arguments, shared);
+    case 14: return Part<14, kPositional>::Run(arguments, shared);
+    default: return Part<16, kPositional>::Run(arguments, shared);
   }
 }
 
@@ -65,8 +65,8 @@ class MemberStep {
       : step_(step),
         places_(*step.places),
         member_(member),
-        parameters_(step.parameters + Begin()),
-        gradients_(step.gradients + Begin()),
+        parameters_(step.parameters + First()),
+        gradients_(step.gradients + First()),
         work_(step.work + static_cast<size_t>(member) * step.work_bytes, places_.layers, Tokens()),
         shared_(shared) {}
 
@@ -75,8 +75,11 @@ class MemberStep {
     ClampKerple(places_, step_.bias, parameters_);
     ClearSlopeGradients(places_, step_.bias, gradients_);
     for (int layer = 0; layer < places_.layers; ++layer) Prepare(layer);
+    End(Phase::kPrepare);
     Embed(step_, parameters_ + places_.embed, work_.h[0]);
+    End(Phase::kEmbed);
     for (int layer = 0; layer < places_.layers; ++layer) Forward(layer);
+    End(Phase::kForward);
     const double loss = Head({.h = work_.h[places_.layers],
                               .w = parameters_ + places_.out_w,
                               .b = parameters_ + places_.out_b,
@@ -89,8 +92,10 @@ class MemberStep {
                               .dw = gradients_ + places_.out_w,
                               .db = gradients_ + places_.out_b},
                              shared_);
+    End(Phase::kHead);
     for (int layer = places_.layers - 1; layer >= 0; --layer) Backward(layer);
     EmbedBackward(step_, work_.dh, gradients_ + places_.embed, shared_);
+    End(Phase::kEmbedBackward);
     return loss;
   }
 
@@ -102,12 +107,27 @@ class MemberStep {
     } else if (Thread() == 0) {
       step_.live[member_] = 0;
     }
+    End(Phase::kUpdate);
     return norm;
+  }
+
+  // The first phase begins.
+  LONGREACH_DEVICE void Begin() const {
+    if (step_.clocks != nullptr && Thread() == 0) Clocks()[kPhases] = Clock();
   }
 
  private:
   LONGREACH_DEVICE static bool IsFinite(double x) { return x - x == 0; }
-  LONGREACH_DEVICE int64_t Begin() const { return int64_t{member_} * places_.stride; }
+  LONGREACH_DEVICE int64_t First() const { return int64_t{member_} * places_.stride; }
+  LONGREACH_DEVICE uint64_t* Clocks() const { return step_.clocks + int64_t{member_} * kPhaseClocks; }
+  // A phase has ended, and the next begins. Kept in memory: registers are what the phases lack.
+  LONGREACH_DEVICE void End(Phase phase) const {
+    if (step_.clocks == nullptr || Thread() != 0) return;
+    uint64_t* const clocks = Clocks();
+    const uint64_t now = Clock();
+    clocks[static_cast<int>(phase)] += now - clocks[kPhases];
+    clocks[kPhases] = now;
+  }
   LONGREACH_DEVICE int Tokens() const { return step_.batch * step_.tape; }
   LONGREACH_DEVICE const uint64_t* Keep(int place) const {
     return step_.keep == nullptr ? nullptr : step_.keep + int64_t{place} * Tokens();
@@ -176,6 +196,7 @@ class MemberStep {
                  .d_norm2_offset = gradients_ + at.norm2_offset,
                  .tokens = Tokens()},
                 shared_);
+    End(Phase::kMlpBackward);
     const AttentionBackward arguments = {.matrices = Matrices(layer),
                                          .norm1_scale = parameters_ + at.norm1_scale,
                                          .h = work_.h[layer],
@@ -200,6 +221,7 @@ class MemberStep {
                                          .tape = step_.tape};
     RunForTape<Backwards, kPositional>(arguments, shared_);
     if constexpr (kPositional == Positional::kTrainedBias) AddSlopeGradients(step_.bias, at, parameters_, work_.slope_sums, gradients_);
+    End(Phase::kAttentionBackward);
   }
 
   const StepArguments& step_;
@@ -217,6 +239,7 @@ LONGREACH_DEVICE void TrainMember(const StepArguments& step, int member, char* s
   if (step.live[member] == 0) return;
   MemberStep<kPositional> mine(step, member, shared);
   MemberOutcome& outcome = step.outcomes[member];
+  mine.Begin();
   const double loss = step.make_gradients ? mine.Gradients() : outcome.loss;
   if (step.make_gradients && Thread() == 0) outcome.loss = loss;
   if (!step.update) return;

@@ -65,6 +65,14 @@ enum class BiasKind : int {
   kPowerKerple,  // -a distance^p, 0.01 <= p <= 2.
 };
 
+// What an update's time is divided into; each ends with a SyncBlock().
+enum class Phase : int { kPrepare, kEmbed, kForward, kHead, kMlpBackward, kAttentionBackward, kEmbedBackward, kUpdate };
+inline constexpr int kPhases = 8;
+inline constexpr const char* kPhaseNames[kPhases] = {"rounded weights and tables of biases", "embedding", "layers forward", "head and loss",
+                                                     "MLPs backward", "attention backward", "embedding backward", "norm and Adam"};
+// Of a member: the clocks of each phase, added up, and when the last one ended.
+inline constexpr int kPhaseClocks = kPhases + 1;
+
 // One member's numbers of one update.
 struct MemberOutcome {
   double loss;  // Mean cross-entropy over batch and outputs, before the update.
@@ -127,6 +135,7 @@ struct StepArguments {
   float clip_norm;
   float correction1, correction2;  // 1 / (1 - beta^t).
   MemberOutcome* outcomes;   // [E]: of live members.
+  uint64_t* clocks;          // [E, kPhaseClocks]: added to; null: nobody asks.
 };
 
 }  // namespace longreach::trainer::resident

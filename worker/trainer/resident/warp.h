@@ -23,6 +23,7 @@ namespace longreach::trainer::resident {
 
 LONGREACH_DEVICE int Thread() { return static_cast<int>(threadIdx.x); }
 LONGREACH_DEVICE void SyncBlock() { __syncthreads(); }
+LONGREACH_DEVICE uint64_t Clock() { return static_cast<uint64_t>(clock64()); }  // Of this multiprocessor.
 LONGREACH_DEVICE void SyncWarp() { __syncwarp(); }
 LONGREACH_DEVICE float ShuffleXor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 

@@ -188,6 +188,38 @@ TEST(ResidentEngineTest, TrainsWithTheSameBitsAloneAndInAPackAndInAnyPortions) {
   EXPECT_EQ(pack.state.step, 3);
 }
 
+TEST(ResidentEngineTest, TellsWhereTheTimeOfItsUpdatesGoesAndComputesTheSame) {
+  const PackSettings settings = Settings({"log_kerple"}, "reverse_string", 9, 5);
+  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+  EXPECT_TRUE(engine->TakePhases().empty()) << "nobody has asked yet";
+  ASSERT_TRUE(engine->RecordPhases());
+  EXPECT_TRUE(engine->TakePhases().empty()) << "nothing has been trained since";
+  PackState state = ScatteredState(engine->model(), 2);
+  state.members[0].live = false;  // Its clocks stand still.
+  EXPECT_EQ(engine->TakeBytes(), 0);
+  engine->Train(
+      2, [&](uint64_t step) { return BatchOf(settings, *engine, step); }, {1e-3, 3e-4}, state, [](const std::vector<StepResult>&) {});
+
+  const std::vector<PhaseShare> phases = engine->TakePhases();
+  ASSERT_EQ(phases.size(), 8u);
+  EXPECT_EQ(phases[2].phase, "layers forward");
+  double sum = 0;
+  for (const PhaseShare& one : phases) {
+    EXPECT_GT(one.share, 0) << one.phase;
+    sum += one.share;
+  }
+  EXPECT_NEAR(sum, 1, 1e-9);
+  EXPECT_TRUE(engine->TakePhases().empty());
+  // Two updates of two members with two layers and a tape of 18: rows of 64 features are 2 x (10 whole and 4 half ones) and 3, denominators and
+  // keep-bits beside.
+  const double token = 2 * (10 * 256.0 + 4 * 128 + 2 * 32 + 4 * 8) + 3 * 256;
+  EXPECT_DOUBLE_EQ(engine->TakeBytes(), 4 * (5 * 18 * token + 48.0 * static_cast<double>(engine->model().layout().stride())));
+
+  PackState expected = ScatteredState(engine->model(), 2);
+  expected.members[0].live = false;
+  EXPECT_TRUE(state.parameters.equal(Train(settings, std::move(expected), {1e-3, 3e-4}, {2}).state.parameters));
+}
+
 TEST(ResidentEngineTest, LeavesAMemberThatDivergesAndThoseThatAreNotLive) {
   const PackSettings settings = Settings({"none"}, "reverse_string", 9, 5);
   const std::unique_ptr<StepEngine> engine = Emulated(settings);
