@@ -108,16 +108,21 @@ TEST(BenchTest, CountsFlopByTheFormula) {
                    3.0 * 128 * (20 * (128.0 * 6 + 491520 + 128.0 * 5) + 1280.0 * 400));
 }
 
-TEST(BenchTest, MeasuresStepsProductsAndTests) {
+// Of even_pairs.
+BenchRequest SmallBench(const std::string& encoding, const std::vector<int>& lengths, int batch, int examples, double seconds) {
   BenchRequest request;
-  request.settings = PackSettings();
   request.settings.task = "even_pairs";
-  request.settings.encoding = "rope";
-  request.settings.training.lengths = {1, 2};
-  request.settings.training.batch_size = 4;
-  request.settings.evaluation.examples = 4;
+  request.settings.encoding = encoding;
+  request.settings.training.lengths = lengths;
+  request.settings.training.batch_size = batch;
+  request.settings.evaluation.examples = examples;
+  request.seconds = seconds;
+  return request;
+}
+
+TEST(BenchTest, MeasuresStepsProductsAndTests) {
+  BenchRequest request = SmallBench("rope", {1, 2}, 4, 4, 0.2);
   request.pack = 2;
-  request.seconds = 0.2;
 
   const absl::StatusOr<BenchResult> result = Bench(request);
 
@@ -131,13 +136,7 @@ TEST(BenchTest, MeasuresStepsProductsAndTests) {
 }
 
 TEST(BenchTest, TellsWhereTheTimeGoesIfTheEngineKnows) {
-  BenchRequest request;
-  request.settings.task = "even_pairs";
-  request.settings.encoding = "rope";
-  request.settings.training.lengths = {1, 2};
-  request.settings.training.batch_size = 2;
-  request.settings.evaluation.examples = 2;
-  request.seconds = 0.01;
+  BenchRequest request = SmallBench("rope", {1, 2}, 2, 2, 0.01);
   for (const auto& [engine, knows] : {std::pair("emulated", true), std::pair("libtorch", false)}) {
     request.engine = engine;
     const absl::StatusOr<BenchResult> result = Bench(request);
@@ -150,13 +149,7 @@ TEST(BenchTest, TellsWhereTheTimeGoesIfTheEngineKnows) {
 
 TEST(BenchTest, SimulatesThreadsForEveryEngine) {
   for (const std::string engine : {"lanes-portable", "libtorch"}) {
-    BenchRequest request;
-    request.settings.task = "even_pairs";
-    request.settings.encoding = "log_kerple";
-    request.settings.training.lengths = {2};
-    request.settings.training.batch_size = 64;
-    request.settings.evaluation.examples = 4;
-    request.seconds = 0.1;
+    BenchRequest request = SmallBench("log_kerple", {2}, 64, 4, 0.1);
     request.engine = engine;
     request.simulated_threads = {1, 2, 3, 8, 1000};
 
