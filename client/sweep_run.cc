@@ -8,6 +8,7 @@
 #include "client/commands/common.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
+#include "proto/base/resources.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/packs.h"
@@ -42,7 +43,7 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
                  "Where the worker's data sets lie [LONGREACH_DATA, else ~/.local/share/longreach/data]")
       ->type_name("DIR");
   app.add_option("--threads", options.threads, "Threads of the worker [all cores]")->type_name("N")->check(CLI::Range(1, 4096));
-  app.add_option("--packs", options.packs, "Packs that are trained at a time, each in a process of its own [1]")
+  app.add_option("--packs", options.packs, "Packs that are trained at a time, each in a process of its own [2 of small models on a CPU, else 1]")
       ->type_name("N")
       ->check(CLI::Range(1, catalog::kMaxPacks));
   app.add_option("--pack-limit", options.pack_limit,
@@ -59,8 +60,13 @@ absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
   if (session_.embedded() != nullptr && !AllSucceeded(sweep_)) {
     ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData());
     if (missing.has_value()) return missing;
-    ASSIGN_OR_RETURN(Process worker, StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(),
-                                                 worker_options_));
+    WorkerOptions options = worker_options_;
+    if (options.packs == 0) {
+      options.packs =
+          catalog::UsualPacks(spec_.experiment(), options.device == "cuda", options.threads > 0 ? options.threads : AvailableThreads());
+    }
+    ASSIGN_OR_RETURN(Process worker,
+                     StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(), options));
     worker_.emplace(std::move(worker));
   }
   ASSIGN_OR_RETURN(const std::optional<int> ended, Follow());

@@ -5,6 +5,8 @@
 
 namespace longreach::catalog {
 
+int UsualPacks(std::string_view experiment, bool cuda, int threads) { return experiment == "algorithmic" && !cuda && threads > 1 ? 2 : 1; }
+
 std::string CheckPackLimit(const std::string& text) {
   if (text == kMeasured) return "";
   int jobs = 0;

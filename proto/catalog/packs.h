@@ -11,6 +11,11 @@ inline constexpr int kMaxPack = 1024;
 // Packs that a worker trains at a time: as many leases as the scheduler gives a worker.
 inline constexpr int kMaxPacks = 64;
 
+// Packs at a time that a command's own worker is told to train when the user says nothing: two of small models on two cores or more,
+// because now and then each waits for its last item of work, a file or an answer. Others keep the memory to themselves, and a GPU takes
+// turns.
+int UsualPacks(std::string_view experiment, bool cuda, int threads);
+
 // What `--pack-limit` says where the worker is to find the number out.
 inline constexpr std::string_view kMeasured = "measured";
 

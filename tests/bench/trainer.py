@@ -275,7 +275,8 @@ def product(options, size, task, encoding):
 
 
 def run(options, size, preset, against):
-    """The time of `longreach run`, from the command to its end, with the default engine and with another one: one round."""
+    """The time of `longreach run`, from the command to its end, as it is, and as it was before: another engine, and one pack at a time. One
+    round."""
     def whole(*engine):
         with Home() as home:
             settings = [word for setting in RUNS[preset][options.form] for word in ("--set", setting)]
@@ -288,7 +289,7 @@ def run(options, size, preset, against):
 
     loads = [load()]
     seconds, jobs = whole()
-    against_seconds, _ = whole("--engine", against)
+    against_seconds, _ = whole("--engine", against, "--packs", "1")
     return {"jobs": jobs, "settings": RUNS[preset][options.form], "s": seconds, "against_s": against_seconds, "times": against_seconds / seconds, "loads": loads}
 
 

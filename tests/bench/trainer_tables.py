@@ -148,8 +148,8 @@ def product_tables(cells):
 
 
 def run_tables(cells):
-    return table(f"**Whole sweeps: seconds of `longreach run`** ({loads_of(cells)}), from the command to its end, with the default engine and with the one that all "
-                 "was trained with before it. One round.",
+    return table(f"**Whole sweeps: seconds of `longreach run`** ({loads_of(cells)}), from the command to its end, as it is, and as it was before: with the "
+                 "engine beside it, one pack at a time. One round.",
                  ["preset", "jobs", "settings", "s", "engine beside it", "s", "times as fast"],
                  [[preset, f"{one['jobs']}", " ".join(one["settings"]) or "its own", figure(one["s"]), against, figure(one["against_s"]), f"{one['times']:.1f}"]
                   for (preset, against), one in cells.items()])

@@ -36,6 +36,10 @@ class EmbeddedTest : public testing::Test {
     std::ifstream file(binaries_.path() / name);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
+  std::string LastLine(const std::string& name) const {
+    const std::string lines = Contents(name);
+    return lines.empty() ? lines : lines.substr(lines.rfind('\n', lines.size() - 2) + 1);
+  }
   std::string store() const { return Path("test.db"); }
   void MakeStore() { binaries_.Write("test.db", ""); }
 
@@ -122,6 +126,34 @@ TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler)
             "run --scheduler " + fake_.address() + " --state " + store() +
                 ".worker --until-stdin-closes --engine lanes-bf16 --threads 2 --packs 3 --pack-limit measured --checkpoint-every-s 0.5\n");
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
+}
+
+TEST_F(EmbeddedTest, RunTrainsTwoPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
+  SetScheduler(Listens());
+  SetWorker("cat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = fake_.sweep;
+  update.mutable_sweep()->mutable_counts()->set_succeeded(2);
+  update.set_finished(true);
+  fake_.updates.push_back(update);
+  const struct {
+    std::vector<std::string> arguments;
+    std::string packs;
+  } cases[] = {{{"table-b1", "--threads", "2"}, "2"},
+               {{"table-b1", "--threads", "1"}, "1"},
+               {{"table-b1", "--threads", "2", "--device", "cuda"}, "1"},
+               {{"table-b1", "--threads", "2", "--packs", "1"}, "1"},
+               {{"quickstart-language", "--threads", "2"}, "1"}};
+  for (const auto& one : cases) {
+    std::vector<std::string> arguments = {"run", "--store", store()};
+    arguments.insert(arguments.end(), one.arguments.begin(), one.arguments.end());
+
+    const Outcome outcome = Run(arguments);
+
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    EXPECT_THAT(LastLine("worker.calls"), HasSubstr(" --packs " + one.packs)) << one.arguments[0];
+  }
 }
 
 TEST_F(EmbeddedTest, RunOfAFinishedSweepStartsNoWorker) {

@@ -16,8 +16,7 @@ v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& na
   abilities.set_name(name);
   abilities.set_build(BuildDescription());
   abilities.set_device(trainer.device());
-  const int all_threads = threads > 0 ? threads : trainer.threads();
-  abilities.set_threads(std::max(1, all_threads / packs));
+  abilities.set_threads(threads > 0 ? threads : trainer.threads());
   abilities.set_memory_bytes(trainer.memory_bytes() / packs);
   abilities.set_pack_limit(pack_limit);
   *abilities.mutable_experiments() = trainer.experiments();
@@ -30,6 +29,8 @@ v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& na
   }
   return abilities;
 }
+
+int ShareOfThreads(int threads, int packs, int pack) { return std::max(1, threads / packs + (pack < threads % packs ? 1 : 0)); }
 
 std::string HostName() {
   char name[256] = {};

@@ -9,9 +9,12 @@
 namespace longreach::agent {
 
 // Tasks, encodings and revisions are the catalog's, because the trainer is built from it; data sets come and go, and are added
-// to each call. `threads` 0: all that the machine has. Threads and memory are what a pack gets of them while `packs` are trained
-// at a time: equal shares, of threads whole ones and at least one.
+// to each call. `threads` 0: all that the machine has. They are those of a pack that has the worker for itself; memory is what a pack
+// gets while `packs` are trained at a time, because what one has taken cannot be taken back.
 v1::Abilities AbilitiesOf(const v1::TrainerReady& trainer, const std::string& name, int threads, int packs, int pack_limit);
+
+// What pack `pack` of `packs` gets of so many threads: whole ones, the first packs those that are left over, and each at least one.
+int ShareOfThreads(int threads, int packs, int pack);
 
 // The machine's name; "worker" when it has none.
 std::string HostName();

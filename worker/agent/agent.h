@@ -109,6 +109,7 @@ class Agent {
   void OnTrainerUnusable(const std::string& why);
   void StartAnotherIfNeeded();
   void TryStart();
+  void ShareThreads();
   TrainerSlot* SlotOf(const AttemptPtr& attempt) const;
   TrainerSlot* FirstIn(TrainerSlot::State state) const;
   int SlotsIn(TrainerSlot::State state) const;

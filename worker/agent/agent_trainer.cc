@@ -42,7 +42,7 @@ void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
   if (pack_limit_ == 0) {
     LogInfo("measuring how many jobs are worth training together; --pack-limit says it without");
     v1::MeasurePacks measure;
-    measure.set_threads(abilities_.threads());
+    measure.set_threads(ShareOfThreads(abilities_.threads(), options_.packs, options_.packs - 1));
     measure.set_cuda(options_.cuda);
     measure.set_engine(options_.engine);
     return slots_.front()->Measure(measure);
@@ -55,7 +55,7 @@ void Agent::Ready() {
   if (!std::exchange(ever_ready_, true)) {
     LogInfo(fmt::format("worker {} ({}) on {}, {} thread(s){}, scheduler {}", options_.name, state_.worker().substr(0, 8),
                         abilities_.device(), abilities_.threads(),
-                        options_.packs == 1 ? "" : fmt::format(" for each of {} packs", options_.packs), options_.scheduler));
+                        options_.packs == 1 ? "" : fmt::format(" for up to {} packs", options_.packs), options_.scheduler));
   }
   TryStart();
   synchronizer_.News();
@@ -93,7 +93,7 @@ void Agent::TryStart() {
   for (const auto& [number, attempt] : attempts_) {
     if (attempt->stage != Attempt::Stage::kReady) continue;
     TrainerSlot* const slot = FirstIn(TrainerSlot::State::kIdle);
-    if (slot == nullptr) return;
+    if (slot == nullptr) break;
     v1::StartPack start = WithoutDropped(attempt->start, attempt->dropped);
     if (start.members().empty()) continue;  // The scheduler will drop it.
     start.set_log((attempt->folder / "log").string());
@@ -105,6 +105,17 @@ void Agent::TryStart() {
     start.set_data_folder(options_.data_folder.string());
     for (const v1::PackMember& member : start.members()) attempt->members.push_back(member.job());
     slot->Train(attempt, start);
+  }
+  ShareThreads();
+}
+
+// Among the packs that are being trained now.
+void Agent::ShareThreads() {
+  if (options_.packs == 1) return;
+  const int packs = SlotsIn(TrainerSlot::State::kTraining);
+  int pack = 0;
+  for (const auto& slot : slots_) {
+    if (slot->state() == TrainerSlot::State::kTraining) slot->UseThreads(ShareOfThreads(abilities_.threads(), packs, pack++));
   }
 }
 

@@ -159,6 +159,10 @@ class PipeObserver final : public trainer::Observer {
 
   void Take(const v1::ToTrainer& message) {
     if (message.has_stop() && message.stop().attempt() == start_.attempt()) wish_.stop = true;
+    if (message.has_use_threads() && message.use_threads().attempt() == start_.attempt()) {
+      wish_.threads = message.use_threads().threads();
+      LogLine(fmt::format("{} thread(s) from here on\n", wish_.threads));
+    }
     if (!message.has_drop() || message.drop().attempt() != start_.attempt()) return;
     for (const std::string& job : message.drop().jobs()) {
       for (int member = 0; member < start_.members_size(); ++member) {

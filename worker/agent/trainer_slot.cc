@@ -67,9 +67,18 @@ void TrainerSlot::Train(AttemptPtr attempt, const v1::StartPack& start) {
   attempt_->stage = Attempt::Stage::kTraining;
   state_ = State::kTraining;
   child_->Send(message);
+  threads_ = 0;
   hang_.Start();
   watched_at_ = std::chrono::steady_clock::now();
   WatchForHangs();
+}
+
+void TrainerSlot::UseThreads(int threads) {
+  if (std::exchange(threads_, threads) == threads) return;
+  v1::ToTrainer message;
+  message.mutable_use_threads()->set_attempt(attempt_->number());
+  message.mutable_use_threads()->set_threads(threads);
+  Tell(message);
 }
 
 void TrainerSlot::Tell(const v1::ToTrainer& message) { child_->Send(message); }

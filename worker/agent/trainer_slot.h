@@ -59,6 +59,8 @@ class TrainerSlot {
   void Measure(const v1::MeasurePacks& what);
   // Has the child train an attempt; only when kIdle.
   void Train(AttemptPtr attempt, const v1::StartPack& start);
+  // Has the child compute with so many threads from now on; only when kTraining.
+  void UseThreads(int threads);
   // Tells the child something about the attempt in it; only when kTraining.
   void Tell(const v1::ToTrainer& message);
   // Kills the child and starts it anew. Whatever it trained is forgotten.
@@ -84,6 +86,7 @@ class TrainerSlot {
   boost::asio::steady_timer restart_timer_;
 
   AttemptPtr attempt_;  // Not null exactly when kTraining.
+  int threads_ = 0;     // That it was told to use; 0: all.
   HangWatch hang_;
   std::chrono::steady_clock::time_point watched_at_;
   boost::asio::steady_timer hang_timer_;

@@ -9,6 +9,7 @@
 #include "proto/base/text.h"
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/llama/entropy_series.h"
 #include "worker/trainer/llama/head_scales.h"
 #include "worker/trainer/llama/memory.h"
@@ -361,6 +362,7 @@ void Session::GoOnTesting() {
 void Session::Poll() {
   const Observer::Wish wish = observer_.Poll();
   if (wish.stop) stop_ = true;
+  LimitThreads(wish.threads);
   for (const int m : wish.dropped) {
     if (m < 0 || m >= static_cast<int>(state_.members.size())) continue;
     MemberState& member = state_.members[static_cast<size_t>(m)];

@@ -181,6 +181,8 @@ class Observer {
     bool stop = false;
     // Members to leave out from now on (indices); they get no result. Once dropped, always dropped.
     std::vector<int> dropped;
+    // To compute with from now on, where that is less than PackRequest::threads; 0: all of them. Results do not depend on it.
+    int threads = 0;
   };
   virtual Wish Poll() = 0;
 };

@@ -19,15 +19,30 @@ TEST(AbilitiesTest, AreAllThatTheMachineHasForOnePack) {
   EXPECT_EQ(abilities.memory_bytes(), 1e9);
 }
 
-TEST(AbilitiesTest, AreSharesOfTheThreadsThatWereAskedForAndOfTheMemory) {
+TEST(AbilitiesTest, AreTheThreadsThatWereAskedForAndAShareOfTheMemory) {
   const v1::Abilities abilities = AbilitiesOf(MachineWith(8, 1e9), "w", /*threads=*/11, /*packs=*/4, /*pack_limit=*/16);
 
-  EXPECT_EQ(abilities.threads(), 2);
+  EXPECT_EQ(abilities.threads(), 11);
   EXPECT_EQ(abilities.memory_bytes(), 2.5e8);
 }
 
-TEST(AbilitiesTest, HaveOneThreadForEachOfMorePacksThanThreads) {
-  EXPECT_EQ(AbilitiesOf(MachineWith(2, 1e9), "w", /*threads=*/0, /*packs=*/5, /*pack_limit=*/16).threads(), 1);
+TEST(ShareOfThreadsTest, AddsUpToAllOfThem) {
+  for (int threads = 1; threads <= 20; ++threads) {
+    for (int packs = 1; packs <= threads; ++packs) {
+      int all = 0;
+      for (int pack = 0; pack < packs; ++pack) {
+        const int share = ShareOfThreads(threads, packs, pack);
+        EXPECT_GE(share, threads / packs);
+        EXPECT_LE(share, threads / packs + 1);
+        all += share;
+      }
+      EXPECT_EQ(all, threads) << packs << " packs";
+    }
+  }
+}
+
+TEST(ShareOfThreadsTest, IsOneForEachOfMorePacksThanThreads) {
+  for (int pack = 0; pack < 5; ++pack) EXPECT_EQ(ShareOfThreads(2, 5, pack), 1);
 }
 
 }  // namespace

@@ -92,22 +92,51 @@ TEST_F(AgentPacksTest, TakesNoMoreLeasesThanItHasSlotsForWhateverItIsGiven) {
   EXPECT_EQ(scheduler_.WaitForReport(9).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
 }
 
-TEST_F(AgentPacksTest, DividesThreadsAndMemoryAmongItsPacks) {
+TEST_F(AgentPacksTest, DividesItsMemoryAmongItsPacks) {
   v1::Abilities alone;
   {
-    AgentOptions options = Options(1, "alone");
-    options.threads = 0;
-    AgentUnderTest agent(options);
+    AgentUnderTest agent(Options(1, "alone"));
     alone = scheduler_.WaitFor("a call", [](const Seen& seen) { return seen.calls > 0; }).last.abilities();
   }
+
+  AgentUnderTest agent(Options(3));
+
+  EXPECT_DOUBLE_EQ(WaitForFreeSlots(3).last.abilities().memory_bytes(), alone.memory_bytes() / 3);
+}
+
+// The numbers of threads that a pack was told to compute with, one after the other, as its log has them.
+std::string ThreadsByLog(const std::filesystem::path& log) {
+  constexpr std::string_view kTold = " thread(s) from here on";
+  std::ifstream lines(log);
+  std::string all;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with(kTold)) all += (all.empty() ? "" : " ") + line.substr(0, line.size() - kTold.size());
+  }
+  return all;
+}
+
+TEST_F(AgentPacksTest, DividesItsThreadsAmongThePacksThatAreTrained) {
   AgentOptions options = Options(3);
-  options.threads = 7;
-
+  options.threads = 5;
   AgentUnderTest agent(options);
+  const auto wait_for_threads = [&](uint64_t attempt, const std::string& told) {
+    const std::filesystem::path log = options.state / "attempts" / std::to_string(attempt) / "log";
+    scheduler_.WaitFor(fmt::format("attempt {} with {} threads", attempt, told), [&](const Seen&) { return ThreadsByLog(log) == told; });
+  };
+  EXPECT_EQ(WaitForFreeSlots(3).last.abilities().threads(), 5);
 
-  const v1::Abilities shared = WaitForFreeSlots(3).last.abilities();
-  EXPECT_EQ(shared.threads(), 2);
-  EXPECT_DOUBLE_EQ(shared.memory_bytes(), alone.memory_bytes() / 3);
+  TrainSevenAndEight();
+  scheduler_.Offer(LeaseOf(9, kEndless, 1, 3));
+
+  wait_for_threads(7, "5 3 2");
+  wait_for_threads(8, "2");
+  wait_for_threads(9, "1");
+
+  scheduler_.Direct(7, v1::Directive::ACTION_STOP);
+  wait_for_threads(8, "2 3");
+  wait_for_threads(9, "1 2");
+  kill(agent.TrainerPid(1), SIGKILL);
+  wait_for_threads(9, "1 2 5");
 }
 
 TEST_F(AgentPacksTest, MeasuresHowManyJobsAreWorthTrainingTogetherBeforeItsFirstCall) {

@@ -14,6 +14,9 @@ namespace longreach::trainer {
 
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
 TEST(ThreadPoolTest, DoesEachItemOnceInRunsOfAnyNumber) {
   for (const int threads : {1, 2, 5}) {
     ThreadPool pool(threads);
@@ -38,6 +41,34 @@ TEST(ThreadPoolTest, ItemsRunAtTheSameTime) {
     });
     EXPECT_EQ(seen.Lock()->size(), 3u);
   }
+}
+
+// Items of one Run(), each on which thread, with all of `together` under way at the same time.
+std::set<std::thread::id> ThreadsOf(ThreadPool& pool, int64_t items, int together) {
+  std::latch all(together);
+  Synchronized<std::set<std::thread::id>> seen;
+  pool.Run(items, [&](int64_t item) {
+    seen.Lock()->insert(std::this_thread::get_id());
+    if (item < together) all.arrive_and_wait();
+  });
+  return *seen.Lock();
+}
+
+TEST(ThreadPoolTest, ALimitHoldsFromTheNextRunOnAndCanBeLifted) {
+  ThreadPool pool(4), other(2);
+  for (int round = 0; round < 50; ++round) {
+    LimitThreads(1);
+    EXPECT_THAT(ThreadsOf(pool, 100, 1), ElementsAre(std::this_thread::get_id()));
+    EXPECT_THAT(ThreadsOf(other, 100, 1), ElementsAre(std::this_thread::get_id()));
+    LimitThreads(3);
+    EXPECT_THAT(ThreadsOf(pool, 100, 3), SizeIs(3));
+    EXPECT_THAT(ThreadsOf(other, 100, 2), SizeIs(2));
+    LimitThreads(0);
+    EXPECT_THAT(ThreadsOf(pool, 4, 4), SizeIs(4));
+  }
+  LimitThreads(1);
+  const ThreadPool ended_with_a_limit(3);
+  LimitThreads(0);
 }
 
 TEST(ThreadPoolTest, AFailureIsToldWhenAllIsDoneAndHarmsNoLaterRun) {

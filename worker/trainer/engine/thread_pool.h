@@ -19,6 +19,9 @@ namespace longreach::trainer {
 // makes probabilities around 1e-40, which would cost several times the work.
 void PrepareThread();
 
+// The most threads that a Run() of any pool of this process computes with, if it begins after this; 0: all that the pool has.
+void LimitThreads(int threads);
+
 class ThreadPool {
  public:
   // The thread that calls Run() is one of them. 0: all available. With a recorder, which is borrowed, it is the only one, and
@@ -38,12 +41,17 @@ class ThreadPool {
     int64_t count = 0;
     int64_t next = 0;
     int64_t left = 0;
+    int helpers = 0;  // That may take part; the others wait until there are more.
     std::exception_ptr failure;
     bool ending = false;
   };
 
-  // Takes items until there is none.
-  void Work();
+  static constexpr int kCaller = -1;
+
+  // A helper's life.
+  void Help(int helper);
+  // Takes items until there is none, or none for this helper.
+  void Work(int helper);
 
   WorkRecorder* const recorder_;
   Synchronized<Job> job_;
@@ -51,6 +59,7 @@ class ThreadPool {
   std::atomic<uint64_t> begun_ = 0;
   std::atomic<uint64_t> done_ = 0;
   std::condition_variable changed_;
+  std::condition_variable more_helpers_;
   std::condition_variable finished_;
   std::vector<std::jthread> helpers_;
 };
