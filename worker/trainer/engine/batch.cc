@@ -94,7 +94,7 @@ KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place
 }
 
 std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Model& model, const Batch& batch,
-                                   int64_t first, int64_t count) {
+                                   int64_t first, int64_t count, const std::optional<DrawingDevice>& device) {
   std::vector<Tensor> factors;
   if (settings.model.dropout == 0) return factors;
   const int64_t dim = model.embedding_dim();
@@ -107,8 +107,21 @@ std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Model& mo
     }
     const KeepMask mask = DropoutMask(settings, batch, place);
     const int64_t rows = model.RowsAt(place, batch.tape, batch.outputs);
-    Tensor factor = at::empty({count * rows, dim}, at::kFloat);
+    Tensor factor = at::empty({count * rows, dim}, at::TensorOptions(at::kFloat).device(device ? device->device : at::Device(at::kCPU)));
     float* out = factor.data_ptr<float>();
+    if (device) {
+      device->fill({.stream = mask.stream(),
+                    .threshold = mask.threshold(),
+                    .scale = mask.Scale(),
+                    .first = first,
+                    .count = count,
+                    .tape = batch.tape,
+                    .rows = rows,
+                    .features = dim,
+                    .factors = out});
+      factors.push_back(std::move(factor));
+      continue;
+    }
     if (padded == dim && rows == batch.tape) {
       mask.Fill(static_cast<uint64_t>(first * rows * dim), {out, static_cast<size_t>(count * rows * dim)});
       factors.push_back(std::move(factor));

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "worker/trainer/model/model.h"
+#include "worker/trainer/random/drop_factors.h"
 #include "worker/trainer/random/sampling.h"
 #include "worker/trainer/train.h"
 
@@ -41,9 +43,16 @@ Batch TestBatch(const PackSettings& settings, PositionUse use, int requested_len
 // (sequence * T + position) * D + feature, with D rounded up to a multiple of 8.
 KeepMask DropoutMask(const PackSettings& settings, const Batch& batch, int place);
 
-// Dropout factors of `count` sequences from `first`, by place of the model: 0 or 1/(1-p). An
-// element's fate depends on place, sequence, position and feature. Empty when p is 0.
+// A device that draws dropout's factors by itself: `fill` writes into its memory what the arguments ask for.
+struct DrawingDevice {
+  at::Device device;
+  std::function<void(const DropFactors&)> fill;
+};
+
+// Dropout factors of `count` sequences from `first`, by place of the model: 0 or 1/(1-p), [count rows, D]. An
+// element's fate depends on place, sequence, position and feature. Empty when p is 0. With a device they are drawn and lie there, else on
+// the host; their bits are the same.
 std::vector<Tensor> DropoutFactors(const PackSettings& settings, const Model& model, const Batch& batch,
-                                   int64_t first, int64_t count);
+                                   int64_t first, int64_t count, const std::optional<DrawingDevice>& device = std::nullopt);
 
 }  // namespace longreach::trainer

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "worker/trainer/engine/engine.h"
-#include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
+#include "worker/trainer/kernels/cuda_plugin.h"
 #include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
@@ -74,6 +74,8 @@ class LibtorchEngine final : public StepEngine {
         pool_(options.threads, options.recorder),
         model_(MakeModel(settings, device_)),
         rule_(model_->Rule()) {
+    // An update's factors are megabytes, which a host would need longer to draw and send than a GPU to compute with.
+    if (options.cuda) drawing_.emplace(DrawingDevice{device_, CudaDropFactors()});
     for (size_t i = 0; i < model_->layout().parameters().size(); ++i) {
       const int64_t offset = model_->layout().parameters()[i].offset;
       if (rule_.first <= offset && offset < rule_.last) trained_.push_back(i);
@@ -97,13 +99,8 @@ class LibtorchEngine final : public StepEngine {
 
   std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates,
                                  PackState& state) override {
-    if (device_.is_cpu()) {
-      return UpdateOnCpu(pool_, gradients_, losses, learning_rates, rule_, state);
-    }
-    std::vector<StepResult> results;
-    ApplyOnDevice(MakeSteps(losses, NormsOnDevice(), learning_rates, rule_, state, results), state);
-    ++state.step;
-    return results;
+    if (device_.is_cpu()) return UpdateOnCpu(pool_, gradients_, losses, learning_rates, rule_, state);
+    return UpdateInOperations(gradients_, losses, learning_rates, rule_, state);
   }
 
   Tensor Logits(const Batch& batch, PackState& state) override {
@@ -325,47 +322,6 @@ class LibtorchEngine final : public StepEngine {
     return trained;
   }
 
-  std::vector<double> NormsOnDevice() const {
-    const Tensor norms = gradients_.to(at::kDouble).square().sum(1).sqrt().to(at::kCPU);
-    return {norms.data_ptr<double>(), norms.data_ptr<double>() + norms.numel()};
-  }
-
-  // optimizer.cc in LibTorch operations, for all members at once.
-  void ApplyOnDevice(const std::vector<AdamStep>& steps, PackState& state) {
-    const torch::NoGradGuard no_grad;
-    const int64_t members = state.size();
-    Tensor numbers = at::zeros({5, members, 1}, at::kFloat);
-    auto value = numbers.accessor<float, 3>();
-    for (int64_t m = 0; m < members; ++m) {
-      const AdamStep& step = steps[static_cast<size_t>(m)];
-      value[0][m][0] = step.clip;
-      value[1][m][0] = step.learning_rate;
-      value[2][m][0] = step.correction1;
-      value[3][m][0] = step.correction2;
-      value[4][m][0] = state.members[static_cast<size_t>(m)].live ? 1.0f : 0.0f;
-    }
-    numbers = numbers.to(device_);
-    const Tensor live = numbers[4] > 0;
-    const Tensor g = gradients_ * numbers[0];
-    const double beta2 = rule_.adamw ? kBeta2OfAdamW : kBeta2;
-    const Tensor m1 = state.moment1 * kBeta1 + g * (1 - kBeta1);
-    const Tensor m2 = state.moment2 * beta2 + g.square() * (1 - beta2);
-    const Tensor way = numbers[1] * ((m1 * numbers[2]) / ((m2 * numbers[3]).sqrt() + kEpsilon));
-    if (rule_.adamw) {
-      const int64_t count = std::min(rule_.last - rule_.first, Trained());
-      const Tensor old = state.parameters.narrow(1, rule_.first, count);
-      const Tensor next = (old * (1 - numbers[1] * rule_.weight_decay) - way.narrow(1, 0, count)).clamp_min(rule_.lower_bound);
-      state.moment1.copy_(at::where(live, m1, state.moment1));
-      state.moment2.copy_(at::where(live, m2, state.moment2));
-      old.copy_(at::where(live, next, old));
-      return;
-    }
-    const Tensor next = state.parameters - way;
-    state.moment1.copy_(at::where(live, m1, state.moment1));
-    state.moment2.copy_(at::where(live, m2, state.moment2));
-    state.parameters.copy_(at::where(live, next, state.parameters));
-  }
-
   PassPositions OnDevice(const PassPositions& positions) const {
     if (device_.is_cpu()) return positions;
     PassPositions moved;
@@ -388,10 +344,7 @@ class LibtorchEngine final : public StepEngine {
     if (terms.addition.defined() && terms.addition.dim() == 3) {
       feed.terms.addition = terms.addition.narrow(0, first, count);
     }
-    if (dropout) feed.keep = DropoutFactors(settings_, *model_, batch, first, count);
-    for (Tensor& keep : feed.keep) {
-      if (keep.defined()) keep = keep.to(device_);
-    }
+    if (dropout) feed.keep = DropoutFactors(settings_, *model_, batch, first, count, drawing_);
     group.targets = at::empty({count * batch.outputs}, at::kLong);
     for (int64_t i = 0; i < group.targets.numel(); ++i) {
       group.targets.data_ptr<int64_t>()[i] = batch.targets[static_cast<size_t>(first * batch.outputs + i)];
@@ -417,6 +370,7 @@ class LibtorchEngine final : public StepEngine {
   PackSettings settings_;
   bool tf32_;
   at::Device device_;
+  std::optional<DrawingDevice> drawing_;  // Of a GPU.
   bool whole_pack_;
   ThreadPool pool_;
   std::unique_ptr<Model> model_;

@@ -88,4 +88,42 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
   return results;
 }
 
+std::vector<StepResult> UpdateInOperations(const Tensor& gradients, const std::vector<double>& losses, const std::vector<double>& learning_rates,
+                                           const UpdateRule& rule, PackState& state) {
+  const torch::NoGradGuard no_grad;
+  const int64_t members = state.size();
+  const Tensor norms = gradients.to(at::kDouble).square().sum(1).sqrt().to(at::kCPU);
+  std::vector<StepResult> results;
+  const std::vector<AdamStep> steps =
+      MakeSteps(losses, {norms.data_ptr<double>(), norms.data_ptr<double>() + members}, learning_rates, rule, state, results);
+  ++state.step;
+  // One small copy to the device for all of a step's numbers.
+  Tensor numbers = at::empty({5, members, 1}, at::kFloat);
+  auto value = numbers.accessor<float, 3>();
+  for (int64_t m = 0; m < members; ++m) {
+    const AdamStep& step = steps[static_cast<size_t>(m)];
+    value[0][m][0] = step.clip;
+    value[1][m][0] = step.learning_rate;
+    value[2][m][0] = step.correction1;
+    value[3][m][0] = step.correction2;
+    value[4][m][0] = state.members[static_cast<size_t>(m)].live ? 1.0f : 0.0f;
+  }
+  numbers = numbers.to(gradients.device());
+  const Tensor clip = numbers[0], learning_rate = numbers[1], correction1 = numbers[2], correction2 = numbers[3], live = numbers[4] > 0;
+  const Tensor g = gradients * clip;
+  const double beta2 = rule.adamw ? kBeta2OfAdamW : kBeta2;
+  const Tensor moment1 = state.moment1 * kBeta1 + g * (1 - kBeta1);
+  const Tensor moment2 = state.moment2 * beta2 + g.square() * (1 - beta2);
+  const Tensor way = learning_rate * ((moment1 * correction1) / ((moment2 * correction2).sqrt() + kEpsilon));
+  // Gradients and moments are of the last floats of a member, of which those up to rule.last are trained.
+  const int64_t first = state.parameters.size(1) - gradients.size(1), count = std::min(rule.last - first, gradients.size(1));
+  const Tensor old = state.parameters.narrow(1, first, count);
+  Tensor next = (rule.adamw ? old * (1 - learning_rate * rule.weight_decay) : old) - way.narrow(1, 0, count);
+  if (rule.adamw) next = next.clamp_min(rule.lower_bound);
+  state.moment1.copy_(at::where(live, moment1, state.moment1));
+  state.moment2.copy_(at::where(live, moment2, state.moment2));
+  old.copy_(at::where(live, next, old));
+  return results;
+}
+
 }  // namespace longreach::trainer

@@ -1,4 +1,4 @@
-// The second half of an update on a CPU, the same for all engines: norm, clip, Adam, and who has diverged.
+// The second half of an update, the same for all engines: norm, clip, Adam, and who has diverged.
 #pragma once
 
 #include <vector>
@@ -22,5 +22,9 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& losses,
                                     const std::vector<double>& learning_rates, const UpdateRule& rule,
                                     PackState& state);
+
+// The same in LibTorch's operations, for all members at once, wherever the buffers lie.
+std::vector<StepResult> UpdateInOperations(const Tensor& gradients, const std::vector<double>& losses, const std::vector<double>& learning_rates,
+                                           const UpdateRule& rule, PackState& state);
 
 }  // namespace longreach::trainer

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "proto/base/text.h"
+#include "worker/trainer/kernels/calling.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -46,6 +47,8 @@ absl::Status LoadCudaPlugin(const std::filesystem::path& plugin) {
 }
 
 const LongreachCudaPlugin* LoadedCudaPlugin() { return loaded_plugin; }
+
+std::function<void(const DropFactors&)> CudaDropFactors() { return Calling(loaded_plugin->fill_drop_factors); }
 
 absl::StatusOr<CudaDevice> DescribeCudaDevice(int device) {
   if (loaded_plugin == nullptr) return absl::FailedPreconditionError("the CUDA plugin is not loaded");

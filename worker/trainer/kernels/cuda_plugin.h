@@ -1,6 +1,7 @@
 // The CUDA plugin once LoadCudaPlugin() (worker/trainer/train.h) has loaded it.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "proto/base/status.h"
@@ -18,5 +19,8 @@ struct CudaDevice {
 
 // FAILED_PRECONDITION when no plugin is loaded, INTERNAL when the device does not answer.
 absl::StatusOr<CudaDevice> DescribeCudaDevice(int device);
+
+// Draws dropout's factors on the device. Only where a plugin is loaded; throws std::runtime_error with the device's words when it refuses.
+std::function<void(const DropFactors&)> CudaDropFactors();
 
 }  // namespace longreach::trainer

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "worker/trainer/kernels/dropout.h"
 #include "worker/trainer/kernels/plugin_interface.h"
 #include "worker/trainer/kernels/resident_plugin.h"
 
@@ -34,6 +35,11 @@ int DescribeDevice(int device, char* name, size_t name_size, double* memory_byte
   return 0;
 }
 
+int FillDropFactors(const DropFactors* factors, char* error, size_t error_size) {
+  const cudaError_t status = LaunchDropFactors(*factors);
+  return status == cudaSuccess ? 0 : Fail(cudaGetErrorString(status), error, error_size);
+}
+
 }  // namespace
 
 }  // namespace longreach::trainer
@@ -41,7 +47,7 @@ int DescribeDevice(int device, char* name, size_t name_size, double* memory_byte
 extern "C" const LongreachCudaPlugin* longreach_cuda_plugin() {
   namespace trainer = longreach::trainer;
   static const LongreachCudaPlugin plugin = {LONGREACH_CUDA_PLUGIN_VERSION, trainer::CountDevices, trainer::DescribeDevice,
-                                             trainer::resident::CheckResident, trainer::resident::SampleOnDevice,
+                                             trainer::FillDropFactors, trainer::resident::CheckResident, trainer::resident::SampleOnDevice,
                                              trainer::resident::FillKeepOnDevice, trainer::resident::TrainStepOnDevice};
   return &plugin;
 }

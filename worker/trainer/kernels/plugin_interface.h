@@ -5,10 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "worker/trainer/random/drop_factors.h"
 #include "worker/trainer/resident/step_arguments.h"
 
 // Raised at every change of the table. The loader refuses a plugin of another version: it comes from another build.
-#define LONGREACH_CUDA_PLUGIN_VERSION 4
+#define LONGREACH_CUDA_PLUGIN_VERSION 5
 #define LONGREACH_CUDA_PLUGIN_SYMBOL "longreach_cuda_plugin"
 
 extern "C" {
@@ -20,9 +21,11 @@ struct LongreachCudaPlugin {
   int (*count_devices)(char* error, size_t error_size);
   // Name and memory of a device.
   int (*describe_device)(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size);
+  // What follows goes to the default stream and returns before it is done. What pointers in the arguments lead to is on the device.
+  // Dropout's factors, for LibTorch's operations; the bits are those of the CPU.
+  int (*fill_drop_factors)(const longreach::trainer::DropFactors* factors, char* error, size_t error_size);
   // The resident kernels (worker/trainer/resident). Whether the current device can run them.
   int (*check_resident)(char* error, size_t error_size);
-  // These go to the default stream and return before they are done. What pointers in the arguments lead to is on the device.
   // Samples and solves; the bits are those of the CPU.
   int (*sample)(const longreach::trainer::resident::SampleArguments* sample, char* error, size_t error_size);
   int (*fill_keep)(const longreach::trainer::resident::KeepArguments* keep, char* error, size_t error_size);

@@ -4,6 +4,7 @@
 #include "proto/base/text.h"
 #include "tests/worker/trainer/lanes_fixture.h"
 #include "tests/worker/trainer/resident/sampled_batches.h"
+#include "worker/trainer/kernels/cuda_plugin.h"
 #include "worker/trainer/kernels/resident_launcher.h"
 #include "worker/trainer/train.h"
 
@@ -83,6 +84,31 @@ TEST_F(ResidentCudaTest, TrainsWithTheSameBitsAloneAndInAPackAndAgain) {
   const Tensor pack = train(3, 0);
   EXPECT_TRUE(pack.equal(train(3, 0)));
   EXPECT_TRUE(pack[1].equal(train(1, 1)[0]));
+}
+
+// With dropout, whose factors the GPU draws itself. LibTorch's operations add in another order there.
+TEST_F(ResidentCudaTest, LibtorchComputesThereWhatItComputesHere) {
+  for (const char* encoding : {"none", "relative", "rope", "log_kerple"}) {
+    SCOPED_TRACE(encoding);
+    const PackSettings settings = Settings(encoding, "reverse_string", 20);
+    const std::unique_ptr<StepEngine> here = MakeNamed(settings, "libtorch");
+    const std::unique_ptr<StepEngine> there = MakeEngine(settings, {.threads = 2, .cuda = true, .engine = "libtorch"}, [](const std::string&) {});
+    PackState state = ScatteredState(here->model(), 2), state_there = OnDevice(ScatteredState(here->model(), 2), *there);
+    const Batch batch = BatchOf(settings, *here, 0);
+    here->Gradients(batch, state);
+    there->Gradients(batch, state_there);
+    EXPECT_LT(RelativeError(there->gradients().to(at::kCPU), here->gradients()), 1e-4);
+  }
+}
+
+TEST_F(ResidentCudaTest, DrawsTheDropoutOfTheHost) {
+  const PackSettings settings = Settings("sin_cos", "reverse_string", 20);
+  const std::unique_ptr<StepEngine> engine = MakeNamed(settings, "libtorch");
+  const Batch batch = BatchOf(settings, *engine, 3);
+  const std::vector<Tensor> expected = DropoutFactors(settings, engine->model(), batch, 2, 6);
+  const std::vector<Tensor> drawn = DropoutFactors(settings, engine->model(), batch, 2, 6, DrawingDevice{at::kCUDA, CudaDropFactors()});
+  ASSERT_EQ(drawn.size(), expected.size());
+  for (size_t place = 0; place < drawn.size(); ++place) EXPECT_TRUE(drawn[place].to(at::kCPU).equal(expected[place])) << place;
 }
 
 // TF32 keeps 11 bits: not the bits of float32, and not far from them. Engines side by side keep their own precision.
