@@ -43,7 +43,7 @@ Tensor AttentionOf(const Model& model, const ParameterSet& parameters, const Bat
 Series ComputeAttentionSeries(const PackSettings& settings, const Problem& problem, const Tensor& parameters, const std::string& job, int step,
                               const std::function<void()>& between) {
   const c10::InferenceMode inference;
-  const std::unique_ptr<Model> model = MakeModel(settings, at::kCPU);
+  const std::unique_ptr<Model> model = MakeModel(settings);
   // A copy: to clamp is a change.
   ParameterSet set = ViewParameters(model->layout(), parameters.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
   model->encoding().Clamp(set);

@@ -102,13 +102,7 @@ Tensor Distances::Entries(int64_t first_query, int64_t queries) const {
   for (int64_t t = first_query; t < first_query + queries; ++t) {
     for (int64_t s = 0; s < tape_; ++s) *out++ = std::min(Entry(t, s), last);
   }
-  return entries.to(values_R_.device());
-}
-
-Distances Distances::To(at::Device device) const {
-  Distances copy = *this;
-  copy.values_R_ = values_R_.to(device);
-  return copy;
+  return entries;
 }
 
 PassPositions DrawPositions(const PackSettings& settings, PositionUse use, int64_t tape, int64_t batch,

@@ -41,10 +41,8 @@ class Distances {
                ? key - query + tape_ - 1
                : positions_[static_cast<size_t>(key)] - positions_[static_cast<size_t>(query)] + center_;
   }
-  // int64 [queries, T]: the entries of consecutive queries, on the device of the values. For a pair that a causal model
-  // has no distance of: that of distance 0.
+  // int64 [queries, T]: the entries of consecutive queries. For a pair that a causal model has no distance of: that of distance 0.
   Tensor Entries(int64_t first_query, int64_t queries) const;
-  Distances To(at::Device device) const;
 
  private:
   Tensor values_R_;
@@ -57,7 +55,7 @@ class Distances {
 enum class PositionUse { kNothing, kEmbedding, kRotation, kDistances };
 
 // The positions of one forward pass, the same for all members of a pack. Only what the encoding uses is
-// there.
+// there, on the host.
 struct PassPositions {
   Tensor embedding;                  // kEmbedding: int64 [T], or [B, T] when each sequence is shifted.
   std::vector<Tensor> rotation;      // kRotation: int64 [T] for each layer.

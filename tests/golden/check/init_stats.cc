@@ -96,7 +96,7 @@ void CheckInitStats(const std::filesystem::path& folder, Report& report) {
       settings.task = "bucket_sort";
       settings.encoding = encoding;
       const catalog::Task& task = *catalog::FindTask(settings.task);
-      const trainer::Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary, at::kCPU);
+      const trainer::Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary);
       const trainer::ParameterLayout& layout = encoder.layout();
       std::vector<std::vector<float>> members(kSeeds,
                                               std::vector<float>(static_cast<size_t>(layout.stride())));

@@ -41,7 +41,7 @@ TEST(DropFactorsTest, AreTheBitsOfTheHostForEveryPlaceOfAModel) {
   language.task = "enwik8";
   language.model.decoder_layers = 2;
   for (const PackSettings& settings : {Algorithmic(64), Algorithmic(20), language}) {
-    const std::unique_ptr<Model> model = MakeModel(settings, at::kCPU);
+    const std::unique_ptr<Model> model = MakeModel(settings);
     const Batch batch = BatchOf(5, 9, 3);
     for (const auto& [first, count] : {std::pair(0, 5), std::pair(3, 2)}) {
       SCOPED_TRACE(Text(settings.experiment, " ", settings.model.embedding_dim, ", from ", first));
@@ -64,7 +64,7 @@ TEST(DropFactorsTest, AreNoneWhereNothingIsDropped) {
   PackSettings settings = Algorithmic(64);
   settings.model.dropout = 0;
 
-  EXPECT_TRUE(DropoutFactors(settings, *MakeModel(settings, at::kCPU), BatchOf(5, 9, 3), 0, 5, RunByRun()).empty());
+  EXPECT_TRUE(DropoutFactors(settings, *MakeModel(settings), BatchOf(5, 9, 3), 0, 5, RunByRun()).empty());
 }
 
 }  // namespace

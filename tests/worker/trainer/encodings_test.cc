@@ -82,6 +82,35 @@ TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
   }
 }
 
+TEST_P(EncodingContractTest, UpdatesInARowAreThoseOneByOneInOneBatchedProduct) {
+  // As on a GPU, which is given several updates before the host looks.
+  const std::vector<double> learning_rates = {1e-3, 2e-3, 3e-3};
+  const auto train = [&](bool whole_pack, const std::vector<int>& rows) {
+    const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = whole_pack});
+    PackState state = StateOf(*engine, 3);
+    const PositionUse use = engine->model().encoding().Use();
+    std::vector<double> losses;
+    for (const int updates : rows) {
+      engine->Train(updates, [&](uint64_t step) { return TrainingBatch(Settings(), use, step); }, learning_rates, state,
+                    [&](const std::vector<StepResult>& results) {
+                      for (const StepResult& result : results) losses.push_back(result.loss);
+                    });
+    }
+    EXPECT_EQ(state.step, 5);
+    return std::pair(state.parameters, losses);
+  };
+
+  const auto [units, losses] = train(false, {1, 4});
+  const auto [batched, batched_losses] = train(true, {5});
+  const auto [in_parts, losses_in_parts] = train(true, {2, 3});
+
+  EXPECT_TRUE(batched.equal(in_parts));
+  EXPECT_EQ(batched_losses, losses_in_parts);
+  ASSERT_EQ(batched_losses.size(), losses.size());
+  for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(batched_losses[i], losses[i], 1e-4 * losses[i]);
+  EXPECT_LT((batched - units).abs().max().item<double>(), 2e-4);
+}
+
 TEST_P(EncodingContractTest, BitsDependNeitherOnPackNorOnThreads) {
   // Of LibTorch's engine; the engines that training prefers have tests of their own.
   PackSettings settings = Settings();

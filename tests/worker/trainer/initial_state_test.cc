@@ -14,7 +14,7 @@ ParameterLayout SomeLayout() {
   settings.task = "even_pairs";
   settings.encoding = "log_kerple";
   settings.model = {.layers = 2, .embedding_dim = 16, .heads = 2, .mlp_dim = 16};
-  return MakeModel(settings, at::kCPU)->layout();
+  return MakeModel(settings)->layout();
 }
 
 TEST(InitialStateTest, IsThatOfAMemberAloneWhateverTheOthersAre) {

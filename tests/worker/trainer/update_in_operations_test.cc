@@ -33,6 +33,15 @@ void ClearBehind(Tensor& of_trained, const UpdateRule& rule) {
   if (rule.last < kStride) of_trained.narrow(1, rule.last - rule.first, kStride - rule.last).zero_();
 }
 
+std::vector<StepResult> InOperations(const Tensor& gradients, const std::vector<double>& losses, const std::vector<double>& rates, const UpdateRule& rule,
+                                     PackState& state) {
+  UpdatesInOperations one(rule, rates, state);
+  one.Take(gradients, at::tensor(losses, at::kDouble));
+  std::vector<StepResult> results;
+  one.Settle([&](const std::vector<StepResult>& made) { results = made; });
+  return results;
+}
+
 void ExpectTheSame(const UpdateRule& rule) {
   PackState loops = State(rule), operations = State(rule);
   for (PackState* state : {&loops, &operations}) {
@@ -48,7 +57,7 @@ void ExpectTheSame(const UpdateRule& rule) {
     if (update == 1) gradients[3][5] = std::numeric_limits<float>::quiet_NaN();
     const std::vector<double> losses = {1, 2, 3, 4};
     const std::vector<StepResult> expected = UpdateOnCpu(pool, gradients, losses, rates, rule, loops);
-    const std::vector<StepResult> results = UpdateInOperations(gradients, losses, rates, rule, operations);
+    const std::vector<StepResult> results = InOperations(gradients, losses, rates, rule, operations);
     ASSERT_EQ(results.size(), expected.size());
     for (size_t m = 0; m < results.size(); ++m) {
       EXPECT_EQ(results[m].loss, expected[m].loss);
@@ -80,12 +89,44 @@ TEST(UpdateInOperationsTest, IsAdamWOfSomeParametersThatDoNotFallBelowABound) {
   Tensor gradients = Numbers(kMembers, kStride - rule.first, 10);
   ClearBehind(gradients, rule);
 
-  UpdateInOperations(gradients, {1, 1, 1, 1}, {1e-3, 1e-3, 1e-3, 1e-3}, rule, state);
+  InOperations(gradients, {1, 1, 1, 1}, {1e-3, 1e-3, 1e-3, 1e-3}, rule, state);
 
   const int64_t behind = kStride - rule.last;
   EXPECT_TRUE(state.parameters.narrow(1, 0, rule.first).equal(before.parameters.narrow(1, 0, rule.first)));
   EXPECT_TRUE(state.parameters.narrow(1, rule.last, behind).equal(before.parameters.narrow(1, rule.last, behind)));
   EXPECT_EQ(state.parameters[0].slice(0, rule.first, rule.last).min().item<float>(), 0.25f);
+}
+
+// As a GPU is given them: the host learns of a member that has diverged when it has taken no part in later updates.
+TEST(UpdateInOperationsTest, SomeAtATimeAreAsOneByOne) {
+  const UpdateRule rule = {.clip_norm = 1.0};
+  const std::vector<double> rates = {1e-3, 2e-2, 1e-3, 1e-3}, losses = {1, 2, 3, 4};
+  const auto gradients_of = [&](int update) {
+    Tensor gradients = Numbers(kMembers, kStride, 20 + static_cast<uint64_t>(update));
+    if (update == 1) gradients[3][5] = std::numeric_limits<float>::infinity();
+    return gradients;
+  };
+  PackState one_by_one = State(rule), together = State(rule);
+  std::vector<double> norms, norms_together;
+  for (int update = 0; update < 3; ++update) {
+    for (const StepResult& result : InOperations(gradients_of(update), losses, rates, rule, one_by_one)) norms.push_back(result.gradient_norm);
+  }
+  UpdatesInOperations three(rule, rates, together);
+  for (int update = 0; update < 3; ++update) three.Take(gradients_of(update), at::tensor(losses, at::kDouble));
+  EXPECT_TRUE(together.members[3].live);
+  std::vector<int> steps;
+  three.Settle([&](const std::vector<StepResult>& results) {
+    steps.push_back(together.step);
+    for (const StepResult& result : results) norms_together.push_back(result.gradient_norm);
+  });
+
+  EXPECT_EQ(steps, (std::vector<int>{7, 8, 9}));
+  EXPECT_EQ(norms_together, norms);
+  EXPECT_TRUE(together.parameters.equal(one_by_one.parameters));
+  EXPECT_TRUE(together.moment1.equal(one_by_one.moment1));
+  EXPECT_TRUE(together.moment2.equal(one_by_one.moment2));
+  EXPECT_EQ(together.members[3].diverged_at, 7);
+  EXPECT_EQ(one_by_one.members[3].diverged_at, 7);
 }
 
 }  // namespace

@@ -15,13 +15,13 @@ std::vector<double> PowerOfTwoSlopes(int heads) {
   return slopes;
 }
 
-Tensor AlibiSlopes(int heads, at::Device device) {
+Tensor AlibiSlopes(int heads) {
   int power = 1;
   while (2 * power <= heads) power *= 2;
   std::vector<double> slopes = PowerOfTwoSlopes(power);
   const std::vector<double> between = PowerOfTwoSlopes(2 * power);
   for (size_t i = 0; slopes.size() < static_cast<size_t>(heads); i += 2) slopes.push_back(between[i]);
-  return at::tensor(slopes, at::kDouble).to(at::kFloat).to(device);
+  return at::tensor(slopes, at::kDouble).to(at::kFloat);
 }
 
 // ALiBi: a penalty on attention logits that grows with distance. Nothing is added to embeddings.
@@ -30,7 +30,7 @@ Tensor AlibiSlopes(int heads, at::Device device) {
 class Alibi final : public Encoding {
  public:
   explicit Alibi(const EncodingConfig& config)
-      : causal_(config.causal), slopes_H1_(AlibiSlopes(config.num_heads, config.device).view({-1, 1})) {}
+      : causal_(config.causal), slopes_H1_(AlibiSlopes(config.num_heads).view({-1, 1})) {}
 
   PositionUse Use() const override { return PositionUse::kDistances; }
 

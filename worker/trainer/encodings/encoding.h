@@ -26,7 +26,6 @@ struct EncodingConfig {
   bool break_symmetry = false;
   bool relative_as_released = false;
   bool causal = false;  // No key comes after its query.
-  at::Device device = at::kCPU;
 
   int head_dim() const { return embedding_dim / num_heads; }
 };
@@ -39,7 +38,7 @@ struct ContentTerm {
 };
 
 // Thread-safe: all methods are const. A set of parameters comes with or without a pack axis (parameters.h),
-// and so does what is made of it.
+// and so does what is made of it, where they lie. Positions and distances, and what is made of them alone, are on the host.
 class Encoding {
  public:
   virtual ~Encoding() = default;

@@ -1,4 +1,5 @@
 #include "worker/trainer/encodings/encoding.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -20,7 +21,7 @@ class Learned final : public Encoding {
 
   Tensor Addition(const Tensor& positions, const ParameterSet& parameters) const override {
     const Tensor& table = parameters[static_cast<size_t>(table_)];
-    const Tensor row_T = positions.clamp_max(rows_ - 1);
+    const Tensor row_T = Sent(positions.clamp_max(rows_ - 1), table.device());
     if (table.dim() == 2) return table.index_select(0, row_T);
     return table.index_select(1, row_T).unsqueeze(1);  // [E, 1, T, D].
   }

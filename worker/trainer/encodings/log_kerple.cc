@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "worker/trainer/encodings/kerple.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -21,8 +22,8 @@ class LogKerple final : public Encoding {
   void Clamp(const ParameterSet& set) const override { parameters_.Clamp(set, 0); }
 
   Tensor BiasTable(const Distances& distances, const ParameterSet& set, int layer) const override {
-    const Tensor distance_R = PenaltyDistance(distances.values(), break_symmetry_);
-    return -parameters_.P(set, layer) * at::log1p(parameters_.A(set, layer) * distance_R);
+    const Tensor p = parameters_.P(set, layer), a = parameters_.A(set, layer);
+    return -p * at::log1p(a * Sent(PenaltyDistance(distances.values(), break_symmetry_), a.device()));
   }
 
   void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer,

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "worker/trainer/encodings/kerple.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -22,10 +23,10 @@ class PowerKerple final : public Encoding {
 
   Tensor BiasTable(const Distances& distances, const ParameterSet& set, int layer) const override {
     // In float64: biases go into the millions, where a float32 power is several units off.
-    const Tensor distance_R = PenaltyDistance(distances.values().to(at::kDouble), break_symmetry_);
+    const Tensor p = parameters_.P(set, layer).to(at::kDouble), a = parameters_.A(set, layer).to(at::kDouble);
     // At distance 0 the value and its gradients are 0: LibTorch defines d(0^p)/dp as 0.
-    const Tensor power = at::pow(distance_R, parameters_.P(set, layer).to(at::kDouble));
-    return (-parameters_.A(set, layer).to(at::kDouble) * power).to(at::kFloat);
+    const Tensor power = at::pow(Sent(PenaltyDistance(distances.values().to(at::kDouble), break_symmetry_), p.device()), p);
+    return (-a * power).to(at::kFloat);
   }
 
   void AddBiasGradient(const Distances& distances, const ParameterSet& set, int layer,

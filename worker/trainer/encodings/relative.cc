@@ -1,5 +1,6 @@
 #include "worker/trainer/encodings/encoding.h"
 #include "worker/trainer/encodings/sin_cos_table.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -35,7 +36,7 @@ class Relative final : public Encoding {
     const size_t l = static_cast<size_t>(layer);
     return {.content_bias = set[static_cast<size_t>(u_[l])],
             .relative_bias = set[static_cast<size_t>(v_[l])],
-            .keys = at::matmul(Rows(distances), set[static_cast<size_t>(w_[l])])};
+            .keys = at::matmul(Sent(Rows(distances), set[static_cast<size_t>(w_[l])].device()), set[static_cast<size_t>(w_[l])])};
   }
 
   void AddContentGradient(const Distances& distances, int layer, const ContentTerm& content_gradient,

@@ -19,7 +19,7 @@ class Rope final : public Encoding {
   PositionUse Use() const override { return PositionUse::kRotation; }
 
   Tensor Rotation(const Tensor& positions) const override {
-    const Tensor position_T = positions.to(at::kCPU, at::kLong).contiguous();
+    const Tensor position_T = positions.to(at::kLong).contiguous();
     const int64_t tape = position_T.numel();
     const int64_t pairs = head_dim_ / 2;
     Tensor rotation = at::empty({2, tape, pairs}, at::kFloat);
@@ -33,7 +33,7 @@ class Rope final : public Encoding {
         *sine++ = static_cast<float>(std::sin(angle));
       }
     }
-    return rotation.to(positions.device());
+    return rotation;
   }
 
  private:

@@ -16,7 +16,7 @@ namespace {
 class Sandwich final : public Encoding {
  public:
   explicit Sandwich(const EncodingConfig& config)
-      : dim_(config.sandwich_dim), break_symmetry_(config.break_symmetry), device_(config.device) {
+      : dim_(config.sandwich_dim), break_symmetry_(config.break_symmetry) {
     std::vector<double> factors;
     for (int h = 0; h < config.num_heads; ++h) factors.push_back(config.num_heads / (8.0 * (h + 1)));
     factors_H1_ = at::tensor(factors, at::kDouble).view({-1, 1});
@@ -29,14 +29,14 @@ class Sandwich final : public Encoding {
   PositionUse Use() const override { return PositionUse::kDistances; }
 
   Tensor BiasTable(const Distances& distances, const ParameterSet&, int) const override {
-    const Tensor distance_R = PenaltyDistance(distances.values().to(at::kCPU), break_symmetry_).contiguous();
+    const Tensor distance_R = PenaltyDistance(distances.values(), break_symmetry_).contiguous();
     Tensor sum_R = at::empty_like(distance_R, at::kDouble);
     for (int64_t r = 0; r < distance_R.numel(); ++r) {
       const double distance = distance_R.data_ptr<float>()[r];
       const size_t row = static_cast<size_t>(break_symmetry_ ? 2 * distance : distance);
       sum_R.data_ptr<double>()[r] = row < table_.size() ? table_[row] : Sum(distance);
     }
-    return (factors_H1_ * sum_R).to(at::kFloat).to(device_);
+    return (factors_H1_ * sum_R).to(at::kFloat);
   }
 
  private:
@@ -48,7 +48,6 @@ class Sandwich final : public Encoding {
 
   int64_t dim_;
   bool break_symmetry_;
-  at::Device device_;
   Tensor factors_H1_;
   std::vector<double> table_;  // By distance; by half a distance with break_symmetry_.
 };

@@ -23,7 +23,7 @@ void SinCosTable::MakeRow(int64_t position, float* row) const {
 }
 
 Tensor SinCosTable::Rows(const Tensor& positions) const {
-  const Tensor flat = positions.to(at::kCPU, at::kLong).contiguous().view({-1});
+  const Tensor flat = positions.to(at::kLong).contiguous().view({-1});
   Tensor result = at::empty({flat.numel(), dim_}, at::kFloat);
   const int64_t* position = flat.data_ptr<int64_t>();
   float* row = result.data_ptr<float>();
@@ -40,7 +40,7 @@ Tensor SinCosTable::Rows(const Tensor& positions) const {
   }
   std::vector<int64_t> shape = positions.sizes().vec();
   shape.push_back(dim_);
-  return result.view(shape).to(positions.device());
+  return result.view(shape);
 }
 
 }  // namespace longreach::trainer

@@ -18,7 +18,7 @@ class SinCosTable {
   SinCosTable(int64_t rows, int64_t dim);
 
   // positions: int64 or float of any shape, whole numbers, maybe negative. Returns float of that shape +
-  // [dim], on the same device: row p is [sin(p f_0) .. sin(p f_{dim/2-1}), cos(p f_0) .. cos(p f_{dim/2-1})].
+  // [dim]: row p is [sin(p f_0) .. sin(p f_{dim/2-1}), cos(p f_0) .. cos(p f_{dim/2-1})].
   // Source: sinusoid_position_encoding() of google-deepmind/randomized_positional_encodings.
   Tensor Rows(const Tensor& positions) const;
 

@@ -10,6 +10,7 @@
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
 #include "worker/trainer/problems/kinds.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -28,6 +29,8 @@ constexpr int64_t kGradientsAtATime = int64_t{1} << 28;
 // Tokens of a test unit: activations stay small whatever the length.
 constexpr int64_t kTestTokensAtATime = 4096;
 constexpr int64_t kTestTokensAtATimeCuda = 1 << 19;
+// Updates that a GPU is given at once: enough that it never waits for the host, few enough that a worker that is asked to stop does so soon.
+constexpr int kUpdatesAtATime = 32;
 
 // How a batch is cut: group g belongs to unit g % units. Fixed by the batch alone, because the order of sums is part of
 // the result.
@@ -72,7 +75,7 @@ class LibtorchEngine final : public StepEngine {
         device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         whole_pack_(options.cuda || options.whole_pack),
         pool_(options.threads, options.recorder),
-        model_(MakeModel(settings, device_)),
+        model_(MakeModel(settings)),
         rule_(model_->Rule()) {
     // An update's factors are megabytes, which a host would need longer to draw and send than a GPU to compute with.
     if (options.cuda) drawing_.emplace(DrawingDevice{device_, CudaDropFactors()});
@@ -92,23 +95,41 @@ class LibtorchEngine final : public StepEngine {
   std::vector<double> Gradients(const Batch& batch, PackState& state) override {
     Bind(batch, state);
     model_->encoding().Clamp(clamped_);
-    const PassPositions positions = OnDevice(batch.positions);
-    const PassTerms terms = model_->Prepare(positions);
-    return whole_pack_ ? WholePackGradients(batch, terms, state) : UnitGradients(batch, terms, state);
+    const PassTerms terms = Prepare(batch.positions);
+    return whole_pack_ ? ToHost(WholePackGradients(batch, terms, state)) : UnitGradients(batch, terms, state);
   }
 
   std::vector<StepResult> Update(const std::vector<double>& losses, const std::vector<double>& learning_rates,
                                  PackState& state) override {
     if (device_.is_cpu()) return UpdateOnCpu(pool_, gradients_, losses, learning_rates, rule_, state);
-    return UpdateInOperations(gradients_, losses, learning_rates, rule_, state);
+    UpdatesInOperations one(rule_, learning_rates, state);
+    one.Take(gradients_, at::tensor(losses, at::kDouble).to(device_));
+    std::vector<StepResult> results;
+    one.Settle([&](const std::vector<StepResult>& made) { results = made; });
+    return results;
+  }
+
+  // On a GPU the host hands over some updates and waits for none of them; but learning rates that change with the step are asked for anew.
+  int UpdatesAtATime() const override { return device_.is_cuda() && settings_.experiment != "llama" ? kUpdatesAtATime : 1; }
+
+  void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
+    if (!whole_pack_) return StepEngine::Train(updates, batch, learning_rates, state, updated);
+    UpdatesInOperations all(rule_, learning_rates, state);
+    for (int i = 0; i < updates; ++i) {
+      const Batch one = batch(static_cast<uint64_t>(state.step + i));
+      Bind(one, state);
+      model_->encoding().Clamp(clamped_);
+      const Tensor losses = WholePackGradients(one, Prepare(one.positions), state);
+      all.Take(gradients_, losses);
+    }
+    all.Settle(updated);
   }
 
   Tensor Logits(const Batch& batch, PackState& state) override {
     const torch::NoGradGuard no_grad;
     Bind(batch, state);
     model_->encoding().Clamp(clamped_);
-    const PassPositions positions = OnDevice(batch.positions);
-    const Group group = MakeGroup(batch, model_->Prepare(positions), 0, batch.size, false);
+    const Group group = MakeGroup(batch, Prepare(batch.positions), 0, batch.size, false);
     if (whole_pack_) {
       return model_->Forward(ViewParameters(model_->layout(), Flat(state)), group.feed)
           .view({state.size(), -1, model_->output_vocabulary()});
@@ -125,8 +146,7 @@ class LibtorchEngine final : public StepEngine {
     const c10::InferenceMode inference;
     Bind(batch, state);
     model_->encoding().Clamp(clamped_);
-    const PassPositions positions = OnDevice(batch.positions);
-    const PassTerms terms = model_->Prepare(positions);
+    const PassTerms terms = Prepare(batch.positions);
     std::vector<int64_t> live;
     std::vector<ParameterSet> parameters;
     for (int64_t m = 0; m < state.size(); ++m) {
@@ -259,8 +279,9 @@ class LibtorchEngine final : public StepEngine {
         }
         double& loss = losses[static_cast<size_t>(m * units + u)];
         for (int64_t g = u; g < cut_.groups; g += units) {
-          loss += feeds.empty() ? Backward(unit, make(g), batch, g != u)[0]
-                                : Backward(unit, feeds[static_cast<size_t>(g)], batch, false)[0];
+          const Tensor of_group = feeds.empty() ? Backward(unit, make(g), batch, g != u)
+                                                : Backward(unit, feeds[static_cast<size_t>(g)], batch, false);
+          loss += *of_group.const_data_ptr<double>();
         }
       });
       const int64_t chunks = Chunks();
@@ -281,7 +302,8 @@ class LibtorchEngine final : public StepEngine {
     return sums;
   }
 
-  std::vector<double> WholePackGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
+  // Losses of the members: float64 [E], on the device.
+  Tensor WholePackGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
     BindGradients(state);
     if (units_[0].member < 0) {
       MakeLeaves(units_[0], Flat(state), state.size() == 1 ? gradients_[0] : gradients_);
@@ -291,8 +313,8 @@ class LibtorchEngine final : public StepEngine {
   }
 
   // Forward, loss and backward; the gradient is left in the unit's buffer, or with `add` added to what is there. Returns the
-  // loss of each member.
-  std::vector<double> Backward(Unit& unit, const Group& group, const Batch& batch, bool add) {
+  // loss of each member: float64 [E], on the device.
+  Tensor Backward(Unit& unit, const Group& group, const Batch& batch, bool add) {
     const at::AutoGradMode with_gradient(true);
     const Tensor losses = CrossEntropy(model_->Forward(unit.leaves, group.feed), group.targets) *
                           (1.0 / static_cast<double>(batch.size * batch.outputs));
@@ -312,8 +334,13 @@ class LibtorchEngine final : public StepEngine {
         }
       }
     }
-    const Tensor values = losses.detach().to(at::kCPU, at::kDouble).contiguous();
-    return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+    return losses.detach().to(at::kDouble).contiguous();
+  }
+
+  // Waits for the device.
+  static std::vector<double> ToHost(const Tensor& values_E) {
+    const Tensor host = values_E.to(at::kCPU);
+    return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
   }
 
   torch::autograd::variable_list TrainedOf(const ParameterSet& leaves) const {
@@ -322,13 +349,16 @@ class LibtorchEngine final : public StepEngine {
     return trained;
   }
 
-  PassPositions OnDevice(const PassPositions& positions) const {
-    if (device_.is_cpu()) return positions;
-    PassPositions moved;
-    if (positions.embedding.defined()) moved.embedding = positions.embedding.to(device_);
-    for (const Tensor& position_T : positions.rotation) moved.rotation.push_back(position_T.to(device_));
-    for (const Distances& distances : positions.distances) moved.distances.push_back(distances.To(device_));
-    return moved;
+  // What the positions make of a pass, where the model computes. `positions` stay with the caller.
+  PassTerms Prepare(const PassPositions& positions) const {
+    PassTerms terms = model_->Prepare(positions);
+    terms.addition = Sent(terms.addition, device_);
+    for (std::vector<Tensor>* by_layer : {&terms.rotation, &terms.bias_tables}) {
+      const Tensor first = by_layer->empty() ? Tensor() : by_layer->front();  // Often that of all layers: sent once then.
+      const Tensor first_sent = Sent(first, device_);
+      for (Tensor& tensor : *by_layer) tensor = tensor.is_same(first) ? first_sent : Sent(tensor, device_);
+    }
+    return terms;
   }
 
   Group MakeGroup(const Batch& batch, const PassTerms& terms, int64_t first, int64_t count,
@@ -340,7 +370,7 @@ class LibtorchEngine final : public StepEngine {
     feed.outputs = batch.outputs;
     feed.window = batch.window;
     feed.terms = terms;
-    feed.tokens = model_->TokenRows(batch.tokens, first * batch.tape, count * batch.tape).to(device_);
+    feed.tokens = Sent(model_->TokenRows(batch.tokens, first * batch.tape, count * batch.tape), device_);
     if (terms.addition.defined() && terms.addition.dim() == 3) {
       feed.terms.addition = terms.addition.narrow(0, first, count);
     }
@@ -349,7 +379,7 @@ class LibtorchEngine final : public StepEngine {
     for (int64_t i = 0; i < group.targets.numel(); ++i) {
       group.targets.data_ptr<int64_t>()[i] = batch.targets[static_cast<size_t>(first * batch.outputs + i)];
     }
-    group.targets = group.targets.to(device_);
+    group.targets = Sent(group.targets, device_);
     return group;
   }
 

@@ -65,9 +65,6 @@ LONGREACH_CLONES void ApplyAdamWRaw(const AdamStep& step, float decay, const flo
   }
 }
 
-// What clip_grad_norm_ adds to the norm.
-constexpr double kClipEpsilon = 1e-6;
-
 }  // namespace
 
 void AddTo(std::span<float> gradient, std::span<const float> other) {

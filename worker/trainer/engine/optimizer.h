@@ -20,6 +20,9 @@ inline constexpr double kEpsilon = 1e-8;
 // AdamW's second moment, as LLaMA models are trained.
 inline constexpr double kBeta2OfAdamW = 0.95;
 
+// What torch.nn.utils.clip_grad_norm_ adds to the norm.
+inline constexpr double kClipEpsilon = 1e-6;
+
 // Parameters per chunk of work: the norm is a sum over chunks, in order.
 inline constexpr int64_t kChunk = 8192;
 
@@ -31,7 +34,7 @@ double SumOfSquares(std::span<const float> values);
 float ClipFactor(double norm, double max_norm);
 // The step after which `updates` updates are done.
 AdamStep MakeAdamStep(double norm, double max_norm, double learning_rate, int updates);
-// The same of AdamW, with what torch.nn.utils.clip_grad_norm_ adds to the norm.
+// The same of AdamW, with kClipEpsilon.
 AdamStep MakeAdamWStep(double norm, double max_norm, double learning_rate, int updates);
 // AdamW: parameters shrink by learning rate times `decay` first. Source: torch.optim.AdamW.
 void ApplyAdamW(const AdamStep& step, float decay, std::span<const float> gradient, std::span<float> moment1,

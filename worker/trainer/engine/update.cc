@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -88,42 +91,54 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
   return results;
 }
 
-std::vector<StepResult> UpdateInOperations(const Tensor& gradients, const std::vector<double>& losses, const std::vector<double>& learning_rates,
-                                           const UpdateRule& rule, PackState& state) {
-  const torch::NoGradGuard no_grad;
-  const int64_t members = state.size();
-  const Tensor norms = gradients.to(at::kDouble).square().sum(1).sqrt().to(at::kCPU);
-  std::vector<StepResult> results;
-  const std::vector<AdamStep> steps =
-      MakeSteps(losses, {norms.data_ptr<double>(), norms.data_ptr<double>() + members}, learning_rates, rule, state, results);
-  ++state.step;
-  // One small copy to the device for all of a step's numbers.
-  Tensor numbers = at::empty({5, members, 1}, at::kFloat);
-  auto value = numbers.accessor<float, 3>();
-  for (int64_t m = 0; m < members; ++m) {
-    const AdamStep& step = steps[static_cast<size_t>(m)];
-    value[0][m][0] = step.clip;
-    value[1][m][0] = step.learning_rate;
-    value[2][m][0] = step.correction1;
-    value[3][m][0] = step.correction2;
-    value[4][m][0] = state.members[static_cast<size_t>(m)].live ? 1.0f : 0.0f;
+UpdatesInOperations::UpdatesInOperations(const UpdateRule& rule, std::vector<double> learning_rates, PackState& state)
+    : rule_(rule), learning_rates_(std::move(learning_rates)), state_(state) {
+  Tensor rates = at::empty({state.size(), 1}, at::kFloat), live = at::empty({state.size(), 1}, at::kBool);
+  for (int64_t m = 0; m < state.size(); ++m) {
+    rates.data_ptr<float>()[m] = static_cast<float>(learning_rates_[static_cast<size_t>(m)]);
+    live.data_ptr<bool>()[m] = state.members[static_cast<size_t>(m)].live;
   }
-  numbers = numbers.to(gradients.device());
-  const Tensor clip = numbers[0], learning_rate = numbers[1], correction1 = numbers[2], correction2 = numbers[3], live = numbers[4] > 0;
-  const Tensor g = gradients * clip;
-  const double beta2 = rule.adamw ? kBeta2OfAdamW : kBeta2;
-  const Tensor moment1 = state.moment1 * kBeta1 + g * (1 - kBeta1);
-  const Tensor moment2 = state.moment2 * beta2 + g.square() * (1 - beta2);
-  const Tensor way = learning_rate * ((moment1 * correction1) / ((moment2 * correction2).sqrt() + kEpsilon));
+  rates_ = Sent(rates, state.parameters.device());
+  live_ = Sent(live, state.parameters.device());
+}
+
+void UpdatesInOperations::Take(const Tensor& gradients, const Tensor& losses) {
+  const torch::NoGradGuard no_grad;
+  const Tensor norms = gradients.to(at::kDouble).square().sum(1).sqrt();
+  numbers_.push_back(at::stack({losses, norms}));
+  live_ = live_.logical_and((losses.isfinite().logical_and(norms.isfinite())).unsqueeze(1));
+  // ClipFactor(), and what MakeAdamWStep() has of it.
+  const Tensor clip = rule_.adamw ? (rule_.clip_norm / (norms + kClipEpsilon)).clamp_max(1)
+                                  : at::where(norms >= rule_.clip_norm, rule_.clip_norm / norms, at::ones_like(norms));
+  const int updates = state_.step + static_cast<int>(numbers_.size());
+  const AdamStep step = rule_.adamw ? MakeAdamWStep(0, 1, 0, updates) : MakeAdamStep(0, 1, 0, updates);
+  const Tensor g = gradients * clip.to(at::kFloat).unsqueeze(1);
+  const double beta2 = rule_.adamw ? kBeta2OfAdamW : kBeta2;
+  const Tensor moment1 = state_.moment1 * kBeta1 + g * (1 - kBeta1);
+  const Tensor moment2 = state_.moment2 * beta2 + g.square() * (1 - beta2);
+  const Tensor way = rates_ * ((moment1 * step.correction1) / ((moment2 * step.correction2).sqrt() + kEpsilon));
   // Gradients and moments are of the last floats of a member, of which those up to rule.last are trained.
-  const int64_t first = state.parameters.size(1) - gradients.size(1), count = std::min(rule.last - first, gradients.size(1));
-  const Tensor old = state.parameters.narrow(1, first, count);
-  Tensor next = (rule.adamw ? old * (1 - learning_rate * rule.weight_decay) : old) - way.narrow(1, 0, count);
-  if (rule.adamw) next = next.clamp_min(rule.lower_bound);
-  state.moment1.copy_(at::where(live, moment1, state.moment1));
-  state.moment2.copy_(at::where(live, moment2, state.moment2));
-  old.copy_(at::where(live, next, old));
-  return results;
+  const int64_t first = state_.parameters.size(1) - gradients.size(1), count = std::min(rule_.last - first, gradients.size(1));
+  const Tensor old = state_.parameters.narrow(1, first, count);
+  Tensor next = (rule_.adamw ? old * (1 - rates_ * rule_.weight_decay) : old) - way.narrow(1, 0, count);
+  if (rule_.adamw) next = next.clamp_min(rule_.lower_bound);
+  state_.moment1.copy_(at::where(live_, moment1, state_.moment1));
+  state_.moment2.copy_(at::where(live_, moment2, state_.moment2));
+  old.copy_(at::where(live_, next, old));
+}
+
+void UpdatesInOperations::Settle(const std::function<void(const std::vector<StepResult>&)>& updated) {
+  const int64_t members = state_.size();
+  const Tensor numbers = at::stack(numbers_).to(at::kCPU);
+  numbers_.clear();
+  for (int64_t i = 0; i < numbers.size(0); ++i) {
+    const double* const losses = numbers.const_data_ptr<double>() + i * 2 * members;
+    const double* const norms = losses + members;
+    std::vector<StepResult> results;
+    MakeSteps({losses, norms}, {norms, norms + members}, learning_rates_, rule_, state_, results);
+    ++state_.step;
+    updated(results);
+  }
 }
 
 }  // namespace longreach::trainer

@@ -1,6 +1,7 @@
 // The second half of an update, the same for all engines: norm, clip, Adam, and who has diverged.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "worker/trainer/engine/engine.h"
@@ -23,8 +24,25 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& learning_rates, const UpdateRule& rule,
                                     PackState& state);
 
-// The same in LibTorch's operations, for all members at once, wherever the buffers lie.
-std::vector<StepResult> UpdateInOperations(const Tensor& gradients, const std::vector<double>& losses, const std::vector<double>& learning_rates,
-                                           const UpdateRule& rule, PackState& state);
+// Some updates in LibTorch's operations, for all members at once, wherever their buffers lie. Nothing waits for the device before
+// Settle().
+class UpdatesInOperations {
+ public:
+  // `state` is borrowed. Learning rates are those of all updates.
+  UpdatesInOperations(const UpdateRule& rule, std::vector<double> learning_rates, PackState& state);
+
+  // The next step of the members that are live: gradients [E, trained] and losses, float64 [E], lie where the state does.
+  void Take(const Tensor& gradients, const Tensor& losses);
+  // Waits for the device, and counts the updates one after the other. `updated` gets the results of each.
+  void Settle(const std::function<void(const std::vector<StepResult>&)>& updated);
+
+ private:
+  const UpdateRule rule_;
+  const std::vector<double> learning_rates_;
+  PackState& state_;
+  Tensor rates_;                 // [E, 1].
+  Tensor live_;                  // bool [E, 1].
+  std::vector<Tensor> numbers_;  // Of each update: float64 [2, E], losses and norms.
+};
 
 }  // namespace longreach::trainer

@@ -42,7 +42,7 @@ class LanesEngine final : public StepEngine {
         kernels_(kernels),
         task_(*catalog::FindTask(settings.task)),
         pool_(options.threads, options.recorder),
-        encoder_(settings, task_.input_vocabulary, task_.output_vocabulary, at::kCPU) {
+        encoder_(settings, task_.input_vocabulary, task_.output_vocabulary) {
     MakeModel();
   }
 
@@ -456,7 +456,7 @@ std::string WhyNotLanes(const PackSettings& settings, const EngineOptions& optio
   if (options.whole_pack) return "a pack as one unit";
   if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
   const catalog::Task& task = *catalog::FindTask(settings.task);
-  const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary, at::kCPU);
+  const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary);
   if (!encoder.encoding().TrainsWithoutAutograd()) return Text("encoding ", settings.encoding);
   if (model.embedding_dim != model.heads * lanes::kHeadDim) return Text("heads of ", model.embedding_dim / model.heads, " features instead of 8");
   if (model.embedding_dim % 16 != 0) return Text("model.embedding_dim ", model.embedding_dim, ", not a multiple of 16");

@@ -115,7 +115,7 @@ absl::StatusOr<ExportedModel> Export(const ExportRequest& request) {
   ASSIGN_OR_RETURN(NewFolder folder, NewFolder::Begin(request.target));
   pack.members.push_back({.job = request.job, .checkpoints = {}, .weights = MemberFile{request.parameters, member.index}, .attention_scale = {}});
 
-  const LlamaNetwork network(pack.settings, at::kCPU);
+  const LlamaNetwork network(pack.settings);
   const ParameterLayout& layout = network.layout();
   const bool published = !pack.settings.model.folder.empty();
   PackState state = InitialState(layout, pack.members, /*draw=*/false, /*first_trained=*/layout.stride());

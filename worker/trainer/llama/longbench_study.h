@@ -41,7 +41,7 @@ class LongBenchStudy {
   };
 
   LongBenchStudy(const PackRequest& request, int threads)
-      : tests_(request.settings.evaluation), model_(request.settings, at::kCPU), pool_(threads) {}
+      : tests_(request.settings.evaluation), model_(request.settings), pool_(threads) {}
 
   absl::StatusOr<std::vector<int64_t>> PromptOf(const longbench::Task& task, const data::LongBenchSample& sample);
 

@@ -8,7 +8,7 @@
 namespace longreach::trainer {
 
 PasskeyStudy::PasskeyStudy(const PackSettings& settings, int threads, std::unique_ptr<tokenizer::Tokenizer> tokenizer)
-    : questions_(MakePasskeyQuestions(settings, std::move(tokenizer))), model_(settings, at::kCPU), pool_(threads) {}
+    : questions_(MakePasskeyQuestions(settings, std::move(tokenizer))), model_(settings), pool_(threads) {}
 
 absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, const std::function<void()>& between) {
   ASSIGN_OR_RETURN(const std::vector<AskedPasskey> questions, questions_->Of(cell, between));

@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<LlamaStudy>> LlamaStudy::Of(const PackSettings& s
 }
 
 LlamaStudy::LlamaStudy(const PackSettings& settings, std::unique_ptr<Problem> problem, int threads)
-    : settings_(settings), problem_(std::move(problem)), model_(settings, at::kCPU), pool_(threads) {}
+    : settings_(settings), problem_(std::move(problem)), model_(settings), pool_(threads) {}
 
 LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor& head_factors, bool entropy,
                                    const std::function<void()>& between) {

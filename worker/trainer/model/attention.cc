@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "worker/trainer/model/attention_cpu.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -15,11 +16,26 @@ constexpr int64_t kLogitsAtATime = 1 << 20;
 
 // The bias of each pair with one of the first `keys` keys: [H, queries, keys] or [E, 1, H, queries, keys].
 Tensor LookUp(const Tensor& table, const Distances& distances, int64_t first_query, int64_t queries, int64_t keys) {
-  const Tensor entry = distances.Entries(first_query, queries).narrow(1, 0, keys).reshape({-1});
-  std::vector<int64_t> shape = table.sizes().vec();
-  shape.back() = queries;
-  shape.push_back(keys);
-  const Tensor bias = table.index_select(-1, entry).view(shape);
+  Tensor bias;
+  if (distances.toeplitz()) {
+    // Query t reads `keys` entries from T - 1 - t on: windows of the table, the last query's first. Their gradient is a sum in a fixed
+    // order, on a GPU too.
+    const int64_t begin = distances.tape() - first_query - queries, wanted = queries - 1 + keys;
+    const int64_t missing = std::max<int64_t>(0, begin + wanted - table.size(-1));  // Of keys after a causal model's queries.
+    Tensor entries = table.narrow(-1, begin, wanted - missing);
+    if (missing > 0) {
+      std::vector<int64_t> shape = table.sizes().vec();
+      shape.back() = missing;
+      entries = at::cat({entries, table.narrow(-1, table.size(-1) - 1, 1).expand(shape)}, -1);
+    }
+    bias = entries.unfold(-1, keys, 1).flip(-2);
+  } else {
+    const Tensor entry = distances.Entries(first_query, queries).narrow(1, 0, keys).reshape({-1});
+    std::vector<int64_t> shape = table.sizes().vec();
+    shape.back() = queries;
+    shape.push_back(keys);
+    bias = table.index_select(-1, Sent(entry, table.device())).view(shape);
+  }
   return bias.dim() == 4 ? bias.unsqueeze(1) : bias;
 }
 
@@ -42,7 +58,7 @@ Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, c
                           {batch * heads * row, heads * row, row, entries - 1, 1}, tape - 1 - first_query);
   }
   const Tensor entry = distances.Entries(first_query, queries).narrow(1, 0, seen).reshape({-1});
-  const Tensor pair_keys = keys.index_select(2, entry).view({keys.size(0), heads, queries, seen, head_dim});
+  const Tensor pair_keys = keys.index_select(2, Sent(entry, keys.device())).view({keys.size(0), heads, queries, seen, head_dim});
   const Tensor by_query = q.permute({0, 2, 3, 1, 4});  // [E, H, queries, B, K].
   return at::matmul(by_query, pair_keys.transpose(-1, -2)).permute({0, 3, 1, 2, 4});
 }

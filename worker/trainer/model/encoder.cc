@@ -18,13 +18,13 @@ Tensor Tail(const Tensor& rows, const Feed& feed, int64_t outputs) {
 
 }  // namespace
 
-Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device, WithoutHead)
-    : Model(settings, input_vocabulary, output_vocabulary, device), causal_(IsCausal(settings)) {
+Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, WithoutHead)
+    : Model(settings, input_vocabulary, output_vocabulary), causal_(IsCausal(settings)) {
   AddBlocks(settings);
 }
 
-Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device)
-    : Encoder(settings, input_vocabulary, output_vocabulary, device, WithoutHead{}) {
+Encoder::Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary)
+    : Encoder(settings, input_vocabulary, output_vocabulary, WithoutHead{}) {
   out_w_ = layout_.Add("out.w", {dim_, output_vocabulary}, LinearInitial(dim_));
   out_b_ = layout_.Add("out.b", {output_vocabulary}, {Initial::Kind::kZeros, 0});
   DeclareEncoding();

@@ -14,7 +14,7 @@ namespace longreach::trainer {
 class Encoder : public Model {
  public:
   // The settings have been validated.
-  Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device);
+  Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary);
 
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;
 
@@ -30,7 +30,7 @@ class Encoder : public Model {
  protected:
   // The blocks alone, for a model that reads them: no head. To be followed by DeclareEncoding().
   struct WithoutHead {};
-  Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device, WithoutHead);
+  Encoder(const PackSettings& settings, int input_vocabulary, int output_vocabulary, WithoutHead);
 
   // What comes out of the last block at the last `outputs` positions: [.., B outputs, D].
   Tensor Hidden(const ParameterSet& parameters, const Feed& feed, int64_t outputs) const;

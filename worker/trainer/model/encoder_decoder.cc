@@ -17,8 +17,8 @@ bool IsLinear(const PackSettings& settings) {
 }  // namespace
 
 // With linear pixels the table has two rows: what a level is multiplied by, and what is added.
-EncoderDecoder::EncoderDecoder(const PackSettings& settings, at::Device device)
-    : Encoder(settings, IsLinear(settings) ? 1 : kGreyLevels, settings.model.classes, device, WithoutHead{}),
+EncoderDecoder::EncoderDecoder(const PackSettings& settings)
+    : Encoder(settings, IsLinear(settings) ? 1 : kGreyLevels, settings.model.classes, WithoutHead{}),
       linear_pixels_(IsLinear(settings)) {
   begin_ = layout_.Add("begin", {dim_}, {Initial::Kind::kTruncatedNormal, 0.02});
   const auto square = [&](const std::string& name) { return layout_.Add(name, {dim_, dim_}, LinearInitial(dim_)); };

@@ -10,7 +10,7 @@ namespace longreach::trainer {
 
 class EncoderDecoder final : public Encoder {
  public:
-  EncoderDecoder(const PackSettings& settings, at::Device device);
+  EncoderDecoder(const PackSettings& settings);
 
   Tensor TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const override;
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;

@@ -56,8 +56,8 @@ LlamaConfig LlamaConfigOf(const PackSettings& settings) {
   return config;
 }
 
-LlamaNetwork::LlamaNetwork(const PackSettings& settings, at::Device device)
-    : Model(WithoutEncoding(settings), settings.model.vocabulary, settings.model.vocabulary, device), decoder_(LlamaConfigOf(settings)), training_(settings.training) {
+LlamaNetwork::LlamaNetwork(const PackSettings& settings)
+    : Model(WithoutEncoding(settings), settings.model.vocabulary, settings.model.vocabulary), decoder_(LlamaConfigOf(settings)), training_(settings.training) {
   layout_ = decoder_.layout();
   scales_ = layout_.Add("attn.scales", {settings.model.layers, settings.model.heads}, {Initial::Kind::kOnes, 0});
   DeclareEncoding();

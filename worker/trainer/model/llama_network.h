@@ -15,7 +15,7 @@ inline constexpr int64_t kLlamaLogitsAtATime = 1 << 24;
 class LlamaNetwork final : public Model {
  public:
   // The settings have been validated.
-  LlamaNetwork(const PackSettings& settings, at::Device device);
+  LlamaNetwork(const PackSettings& settings);
 
   Tensor TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const override;
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;

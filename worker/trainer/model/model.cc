@@ -16,7 +16,7 @@ namespace {
 // Up to here a product looks tokens up.
 constexpr int kSmallVocabulary = 64;
 
-EncodingConfig ConfigOf(const PackSettings& settings, at::Device device) {
+EncodingConfig ConfigOf(const PackSettings& settings) {
   using RandomizedBy = PackSettings::Positions::RandomizedBy;
   return {.layers = settings.model.layers,
           .embedding_dim = settings.model.embedding_dim,
@@ -28,20 +28,19 @@ EncodingConfig ConfigOf(const PackSettings& settings, at::Device device) {
           .break_symmetry = settings.model.break_symmetry,
           .relative_as_released = settings.positions.relative_as_released && settings.randomized &&
                                   settings.positions.randomized_by == RandomizedBy::kDistance,
-          .causal = IsCausal(settings),
-          .device = device};
+          .causal = IsCausal(settings)};
 }
 
 }  // namespace
 
-Model::Model(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device)
+Model::Model(const PackSettings& settings, int input_vocabulary, int output_vocabulary)
     : layers_(settings.model.layers),
       clip_norm_(settings.training.clip_norm),
       dim_(settings.model.embedding_dim),
       heads_(settings.model.heads),
       input_vocabulary_(input_vocabulary),
       output_vocabulary_(output_vocabulary),
-      encoding_(MakeEncoding(settings.encoding, ConfigOf(settings, device))) {
+      encoding_(MakeEncoding(settings.encoding, ConfigOf(settings))) {
   TORCH_CHECK(encoding_ != nullptr, "unknown encoding");
 }
 
@@ -106,14 +105,14 @@ LayerTerms Model::TermsOf(const ParameterSet& parameters, const PassTerms& terms
   return result;
 }
 
-std::unique_ptr<Model> MakeModel(const PackSettings& settings, at::Device device) {
-  if (settings.experiment == "llama") return std::make_unique<LlamaNetwork>(settings, device);
-  if (settings.experiment == "images") return std::make_unique<EncoderDecoder>(settings, device);
+std::unique_ptr<Model> MakeModel(const PackSettings& settings) {
+  if (settings.experiment == "llama") return std::make_unique<LlamaNetwork>(settings);
+  if (settings.experiment == "images") return std::make_unique<EncoderDecoder>(settings);
   if (const catalog::Task* task = catalog::FindTask(settings.task)) {
-    return std::make_unique<Encoder>(settings, task->input_vocabulary, task->output_vocabulary, device);
+    return std::make_unique<Encoder>(settings, task->input_vocabulary, task->output_vocabulary);
   }
   const catalog::DataTask& task = *catalog::FindDataTask(settings.task);
-  return std::make_unique<Encoder>(settings, task.input_vocabulary, task.output_vocabulary, device);
+  return std::make_unique<Encoder>(settings, task.input_vocabulary, task.output_vocabulary);
 }
 
 }  // namespace longreach::trainer

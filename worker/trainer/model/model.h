@@ -72,7 +72,7 @@ class Model {
   virtual int64_t RowsAt(int place, int64_t tape, int64_t outputs) const = 0;
 
  protected:
-  Model(const PackSettings& settings, int input_vocabulary, int output_vocabulary, at::Device device);
+  Model(const PackSettings& settings, int input_vocabulary, int output_vocabulary);
 
   // To be called by a subclass when its own parameters are there.
   void DeclareEncoding();
@@ -96,6 +96,6 @@ class Model {
 };
 
 // The model of the settings' experiment, which are valid.
-std::unique_ptr<Model> MakeModel(const PackSettings& settings, at::Device device);
+std::unique_ptr<Model> MakeModel(const PackSettings& settings);
 
 }  // namespace longreach::trainer

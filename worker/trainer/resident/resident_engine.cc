@@ -61,7 +61,7 @@ class ResidentEngine final : public StepEngine {
         launcher_(std::move(launcher)),
         device_(launcher_.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         tests_(MakeLibtorchEngine(settings, options)),
-        encoder_(settings, catalog::FindTask(settings.task)->input_vocabulary, catalog::FindTask(settings.task)->output_vocabulary, at::kCPU) {
+        encoder_(settings, catalog::FindTask(settings.task)->input_vocabulary, catalog::FindTask(settings.task)->output_vocabulary) {
     const ModelPlaces places = PlacesOf(settings, encoder_);
     places_ = OnDevice(&places, sizeof(places));
   }
@@ -273,7 +273,7 @@ std::string WhyNotResident(const PackSettings& settings) {
   const PackSettings::Model& model = settings.model;
   if (settings.experiment != "algorithmic") return Text("experiment ", settings.experiment);
   const catalog::Task& task = *catalog::FindTask(settings.task);
-  const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary, at::kCPU);
+  const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary);
   const Encoding& encoding = encoder.encoding();
   if (encoding.AddsContent() || (encoding.Trained() && encoding.Use() != PositionUse::kDistances)) return Text("encoding ", settings.encoding);
   if (encoding.Use() == PositionUse::kDistances && settings.randomized &&

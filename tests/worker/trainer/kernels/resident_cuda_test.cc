@@ -101,6 +101,22 @@ TEST_F(ResidentCudaTest, LibtorchComputesThereWhatItComputesHere) {
   }
 }
 
+// With trained tables, whose gradients are sums over pairs of tokens.
+TEST_F(ResidentCudaTest, LibtorchTrainsThereWithTheSameBitsAgain) {
+  for (const char* encoding : {"relative", "log_kerple"}) {
+    SCOPED_TRACE(encoding);
+    const PackSettings settings = Settings(encoding, "reverse_string", 20);
+    const auto train = [&] {
+      const std::unique_ptr<StepEngine> engine = MakeEngine(settings, {.threads = 2, .cuda = true, .engine = "libtorch"}, [](const std::string&) {});
+      PackState state = OnDevice(ScatteredState(engine->model(), 2), *engine);
+      engine->Train(
+          5, [&](uint64_t step) { return BatchOf(settings, *engine, step); }, {1e-3, 1e-3}, state, [](const std::vector<StepResult>&) {});
+      return state.parameters.to(at::kCPU);
+    };
+    EXPECT_TRUE(train().equal(train()));
+  }
+}
+
 TEST_F(ResidentCudaTest, DrawsTheDropoutOfTheHost) {
   const PackSettings settings = Settings("sin_cos", "reverse_string", 20);
   const std::unique_ptr<StepEngine> engine = MakeNamed(settings, "libtorch");
