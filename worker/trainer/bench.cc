@@ -115,14 +115,15 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   trial.Warm();
   (void)recorder.Take();
   (void)engine.TakeBytes();
-  const int rounds = static_cast<int>(lengths.size()), at_a_time = std::min(rounds, engine.UpdatesAtATime());
+  const int rounds = static_cast<int>(lengths.size());
   double steps = 0, flop = 0;
   const double cpu_before = CpuMs();
   const Clock::time_point start = Clock::now();
   // Whole rounds through the lengths, so that their mix is that of training.
   while (steps == 0 || SecondsSince(start) < 7 * share) {
-    for (int done = 0; done < rounds; done += at_a_time) {
-      trial.Train(std::min(at_a_time, rounds - done));
+    for (int done = 0, some = 0; done < rounds; done += some) {
+      some = std::min(engine.UpdatesAtATime(), rounds - done);
+      trial.Train(some);
       if (simulating) simulation.Add(recorder.Take());
     }
     steps += rounds;

@@ -32,10 +32,10 @@ absl::StatusOr<double> RateOf(const PackLimitRequest& request, int jobs) {
     const PackSettings settings = UsualJob();
     Trial trial(settings, jobs, {.threads = request.threads, .cuda = request.cuda, .engine = request.engine});
     trial.Warm();
-    const int round = std::max(static_cast<int>(settings.training.lengths.size()), trial.engine().UpdatesAtATime());
     const Clock::time_point start = Clock::now();
     double updates = 0, seconds = 0;
     while (updates == 0 || seconds < request.seconds_each) {
+      const int round = std::max(static_cast<int>(settings.training.lengths.size()), trial.engine().UpdatesAtATime());
       trial.Train(round);
       updates += round;
       seconds = std::chrono::duration<double>(Clock::now() - start).count();

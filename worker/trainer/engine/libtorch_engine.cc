@@ -3,9 +3,11 @@
 // On the CPU a work unit is one member with some fixed groups of the batch's sequences, computed one after the other by one
 // thread; units are added in order afterwards. So bits depend neither on pack nor on threads. On CUDA the whole pack
 // is one unit.
+#include <chrono>
 #include <cstring>
 
 #include "worker/trainer/engine/engine.h"
+#include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
@@ -15,6 +17,8 @@
 namespace longreach::trainer {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Sequences of an algorithmic batch that a unit computes: enough for the products, few enough to keep two threads busy
 // with one job.
@@ -29,8 +33,6 @@ constexpr int64_t kGradientsAtATime = int64_t{1} << 28;
 // Tokens of a test unit: activations stay small whatever the length.
 constexpr int64_t kTestTokensAtATime = 4096;
 constexpr int64_t kTestTokensAtATimeCuda = 1 << 19;
-// Updates that a GPU is given at once: enough that it never waits for the host, few enough that a worker that is asked to stop does so soon.
-constexpr int kUpdatesAtATime = 32;
 
 // How a batch is cut: group g belongs to unit g % units. Fixed by the batch alone, because the order of sums is part of
 // the result.
@@ -110,10 +112,11 @@ class LibtorchEngine final : public StepEngine {
   }
 
   // On a GPU the host hands over some updates and waits for none of them; but learning rates that change with the step are asked for anew.
-  int UpdatesAtATime() const override { return device_.is_cuda() && settings_.experiment != "llama" ? kUpdatesAtATime : 1; }
+  int UpdatesAtATime() const override { return device_.is_cuda() && settings_.experiment != "llama" ? handover_.updates() : 1; }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
     if (!whole_pack_) return StepEngine::Train(updates, batch, learning_rates, state, updated);
+    const Clock::time_point start = Clock::now();
     UpdatesInOperations all(rule_, learning_rates, state);
     for (int i = 0; i < updates; ++i) {
       const Batch one = batch(static_cast<uint64_t>(state.step + i));
@@ -122,6 +125,8 @@ class LibtorchEngine final : public StepEngine {
       const Tensor losses = WholePackGradients(one, Prepare(one.positions), state);
       all.Take(gradients_, losses);
     }
+    all.Wait();
+    handover_.Took(updates, std::chrono::duration<double>(Clock::now() - start).count());
     all.Settle(updated);
   }
 
@@ -405,6 +410,7 @@ class LibtorchEngine final : public StepEngine {
   ThreadPool pool_;
   std::unique_ptr<Model> model_;
   UpdateRule rule_;
+  Handover handover_;
   std::vector<size_t> trained_;  // By index.
 
   const void* bound_parameters_ = nullptr;

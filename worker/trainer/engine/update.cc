@@ -127,12 +127,15 @@ void UpdatesInOperations::Take(const Tensor& gradients, const Tensor& losses) {
   old.copy_(at::where(live_, next, old));
 }
 
+void UpdatesInOperations::Wait() {
+  if (!on_host_.defined()) on_host_ = at::stack(numbers_).to(at::kCPU);
+}
+
 void UpdatesInOperations::Settle(const std::function<void(const std::vector<StepResult>&)>& updated) {
+  Wait();
   const int64_t members = state_.size();
-  const Tensor numbers = at::stack(numbers_).to(at::kCPU);
-  numbers_.clear();
-  for (int64_t i = 0; i < numbers.size(0); ++i) {
-    const double* const losses = numbers.const_data_ptr<double>() + i * 2 * members;
+  for (int64_t i = 0; i < on_host_.size(0); ++i) {
+    const double* const losses = on_host_.const_data_ptr<double>() + i * 2 * members;
     const double* const norms = losses + members;
     std::vector<StepResult> results;
     MakeSteps({losses, norms}, {norms, norms + members}, learning_rates_, rule_, state_, results);

@@ -25,7 +25,7 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     PackState& state);
 
 // Some updates in LibTorch's operations, for all members at once, wherever their buffers lie. Nothing waits for the device before
-// Settle().
+// Wait() or Settle().
 class UpdatesInOperations {
  public:
   // `state` is borrowed. Learning rates are those of all updates.
@@ -33,7 +33,9 @@ class UpdatesInOperations {
 
   // The next step of the members that are live: gradients [E, trained] and losses, float64 [E], lie where the state does.
   void Take(const Tensor& gradients, const Tensor& losses);
-  // Waits for the device, and counts the updates one after the other. `updated` gets the results of each.
+  // Until the device has done all of them.
+  void Wait();
+  // Counts them one after the other. `updated` gets the results of each.
   void Settle(const std::function<void(const std::vector<StepResult>&)>& updated);
 
  private:
@@ -43,6 +45,7 @@ class UpdatesInOperations {
   Tensor rates_;                 // [E, 1].
   Tensor live_;                  // bool [E, 1].
   std::vector<Tensor> numbers_;  // Of each update: float64 [2, E], losses and norms.
+  Tensor on_host_;               // All of them, when they have been waited for: [updates, 2, E].
 };
 
 }  // namespace longreach::trainer

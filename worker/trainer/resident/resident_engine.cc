@@ -1,11 +1,13 @@
 #include "worker/trainer/resident/resident_engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/resident/pass_inputs.h"
@@ -15,13 +17,10 @@ namespace longreach::trainer {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using resident::MemberOutcome;
 using resident::ModelPlaces;
 using resident::StepArguments;
-
-// Updates that a GPU is given at once: enough that it never waits for the host, few enough that a worker that is asked to stop does so
-// soon.
-constexpr int kUpdatesAtATime = 32;
 
 ModelPlaces PlacesOf(const PackSettings& settings, const Encoder& encoder) {
   const ParameterLayout& layout = encoder.layout();
@@ -94,9 +93,10 @@ class ResidentEngine final : public StepEngine {
     return Settle(Outcomes(state.size()), 0, learning_rates, state);
   }
 
-  int UpdatesAtATime() const override { return launcher_.cuda ? kUpdatesAtATime : 2; }
+  int UpdatesAtATime() const override { return launcher_.cuda ? handover_.updates() : 2; }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
+    const Clock::time_point start = Clock::now();
     StepArguments arguments = Members(state, updates);
     arguments.make_gradients = true;
     arguments.update = true;
@@ -106,6 +106,7 @@ class ResidentEngine final : public StepEngine {
       arguments.outcomes += state.size();
     }
     const std::vector<MemberOutcome> outcomes = Outcomes(updates * state.size());
+    handover_.Took(updates, std::chrono::duration<double>(Clock::now() - start).count());
     for (int i = 0; i < updates; ++i) updated(Settle(outcomes, i, learning_rates, state));
   }
 
@@ -250,7 +251,8 @@ class ResidentEngine final : public StepEngine {
   resident::Launcher launcher_;
   at::Device device_;
   std::unique_ptr<StepEngine> tests_;
-  Encoder encoder_;  // On the CPU: what makes positions and tables.
+  Encoder encoder_;  // What makes positions and tables.
+  Handover handover_;
 
   // Where the kernels run.
   Tensor places_;     // ModelPlaces.
