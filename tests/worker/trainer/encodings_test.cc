@@ -5,6 +5,7 @@
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/encodings/encoding.h"
 #include "worker/trainer/engine/engine.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -109,6 +110,31 @@ TEST_P(EncodingContractTest, UpdatesInARowAreThoseOneByOneInOneBatchedProduct) {
   ASSERT_EQ(batched_losses.size(), losses.size());
   for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(batched_losses[i], losses[i], 1e-4 * losses[i]);
   EXPECT_LT((batched - units).abs().max().item<double>(), 2e-4);
+}
+
+TEST_P(EncodingContractTest, WhatIsMadeOfPositionsGoesToWhereTheModelComputes) {
+  // As to a GPU: to the device "meta", which has shapes and no numbers. Its operations refuse tensors of the host.
+  const std::unique_ptr<Model> model = MakeModel(Settings());
+  const Encoding& encoding = model->encoding();
+  const Batch batch = TrainingBatch(Settings(), encoding.Use(), 0);
+  const PassTerms terms = model->Prepare(batch.positions, at::kMeta);
+  std::vector<Tensor> made = {terms.addition};
+  made.insert(made.end(), terms.rotation.begin(), terms.rotation.end());
+  made.insert(made.end(), terms.bias_tables.begin(), terms.bias_tables.end());
+  const ParameterSet parameters = ViewParameters(model->layout(), at::empty({3, model->layout().stride()}, at::TensorOptions(at::kFloat).device(at::kMeta)));
+  for (size_t layer = 0; encoding.Trained() && layer < batch.positions.distances.size(); ++layer) {
+    const Distances& distances = batch.positions.distances[layer];
+    made.push_back(encoding.BiasTable(distances, parameters, static_cast<int>(layer)));
+    made.push_back(encoding.Content(distances, parameters, static_cast<int>(layer)).keys);
+  }
+  // Of "learned" rows are looked up, which this device cannot.
+  int64_t sent = Settings().encoding == "none" || Settings().encoding == "learned" ? 1 : 0;
+  for (const Tensor& tensor : made) {
+    if (!tensor.defined()) continue;
+    EXPECT_TRUE(tensor.is_meta());
+    ++sent;
+  }
+  EXPECT_GT(sent, 0);
 }
 
 TEST_P(EncodingContractTest, BitsDependNeitherOnPackNorOnThreads) {

@@ -97,7 +97,7 @@ class LibtorchEngine final : public StepEngine {
   std::vector<double> Gradients(const Batch& batch, PackState& state) override {
     Bind(batch, state);
     model_->encoding().Clamp(clamped_);
-    const PassTerms terms = Prepare(batch.positions);
+    const PassTerms terms = model_->Prepare(batch.positions, device_);
     return whole_pack_ ? ToHost(WholePackGradients(batch, terms, state)) : UnitGradients(batch, terms, state);
   }
 
@@ -122,7 +122,7 @@ class LibtorchEngine final : public StepEngine {
       const Batch one = batch(static_cast<uint64_t>(state.step + i));
       Bind(one, state);
       model_->encoding().Clamp(clamped_);
-      const Tensor losses = WholePackGradients(one, Prepare(one.positions), state);
+      const Tensor losses = WholePackGradients(one, model_->Prepare(one.positions, device_), state);
       all.Take(gradients_, losses);
     }
     all.Wait();
@@ -134,7 +134,7 @@ class LibtorchEngine final : public StepEngine {
     const torch::NoGradGuard no_grad;
     Bind(batch, state);
     model_->encoding().Clamp(clamped_);
-    const Group group = MakeGroup(batch, Prepare(batch.positions), 0, batch.size, false);
+    const Group group = MakeGroup(batch, model_->Prepare(batch.positions, device_), 0, batch.size, false);
     if (whole_pack_) {
       return model_->Forward(ViewParameters(model_->layout(), Flat(state)), group.feed)
           .view({state.size(), -1, model_->output_vocabulary()});
@@ -151,7 +151,7 @@ class LibtorchEngine final : public StepEngine {
     const c10::InferenceMode inference;
     Bind(batch, state);
     model_->encoding().Clamp(clamped_);
-    const PassTerms terms = Prepare(batch.positions);
+    const PassTerms terms = model_->Prepare(batch.positions, device_);
     std::vector<int64_t> live;
     std::vector<ParameterSet> parameters;
     for (int64_t m = 0; m < state.size(); ++m) {
@@ -352,18 +352,6 @@ class LibtorchEngine final : public StepEngine {
     torch::autograd::variable_list trained;
     for (const size_t i : trained_) trained.push_back(leaves[i]);
     return trained;
-  }
-
-  // What the positions make of a pass, where the model computes. `positions` stay with the caller.
-  PassTerms Prepare(const PassPositions& positions) const {
-    PassTerms terms = model_->Prepare(positions);
-    terms.addition = Sent(terms.addition, device_);
-    for (std::vector<Tensor>* by_layer : {&terms.rotation, &terms.bias_tables}) {
-      const Tensor first = by_layer->empty() ? Tensor() : by_layer->front();  // Often that of all layers: sent once then.
-      const Tensor first_sent = Sent(first, device_);
-      for (Tensor& tensor : *by_layer) tensor = tensor.is_same(first) ? first_sent : Sent(tensor, device_);
-    }
-    return terms;
   }
 
   Group MakeGroup(const Batch& batch, const PassTerms& terms, int64_t first, int64_t count,

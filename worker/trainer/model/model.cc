@@ -8,6 +8,7 @@
 #include "worker/trainer/model/encoder_decoder.h"
 #include "worker/trainer/model/llama_network.h"
 #include "worker/trainer/problems/kinds.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -50,18 +51,19 @@ void Model::DeclareEncoding() {
   encoding_parameters_ = layout_.parameters().size() - own_parameters_;
 }
 
-PassTerms Model::Prepare(const PassPositions& positions) const {
+PassTerms Model::Prepare(const PassPositions& positions, at::Device device) const {
   PassTerms terms{.positions = &positions, .addition = {}, .rotation = {}, .bias_tables = {}};
   for (const Tensor& position_T : positions.rotation) {
     const bool known = !terms.rotation.empty() && position_T.is_same(positions.rotation.front());
-    terms.rotation.push_back(known ? terms.rotation.front() : encoding_->Rotation(position_T));
+    terms.rotation.push_back(known ? terms.rotation.front() : Sent(encoding_->Rotation(position_T), device));
   }
   if (encoding_->Trained()) return terms;
-  if (positions.embedding.defined()) terms.addition = encoding_->Addition(positions.embedding, {});
+  if (positions.embedding.defined()) terms.addition = Sent(encoding_->Addition(positions.embedding, {}), device);
   for (size_t layer = 0; layer < positions.distances.size(); ++layer) {
     const Distances& distances = positions.distances[layer];
     const bool known = layer > 0 && distances.values().is_same(positions.distances.front().values());
-    terms.bias_tables.push_back(known ? terms.bias_tables.front() : encoding_->BiasTable(distances, {}, static_cast<int>(layer)));
+    terms.bias_tables.push_back(known ? terms.bias_tables.front()
+                                      : Sent(encoding_->BiasTable(distances, {}, static_cast<int>(layer)), device));
   }
   return terms;
 }

@@ -52,7 +52,8 @@ class Model {
   int input_vocabulary() const { return input_vocabulary_; }
   int output_vocabulary() const { return output_vocabulary_; }
 
-  PassTerms Prepare(const PassPositions& positions) const;
+  // `positions` stay with the caller; what the encoding makes of them is sent to the device that computes.
+  PassTerms Prepare(const PassPositions& positions, at::Device device = at::kCPU) const;
   // Tokens for Feed::tokens: of a small vocabulary float [N, V_in + 1] with sqrt(D) at the token, so that a product looks up
   // and scales; else int64 [N].
   virtual Tensor TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const;
