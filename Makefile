@@ -19,7 +19,7 @@ QUICKSTART := build/quickstart/quickstart.db
 CONFIGURE = cmake --preset release -DLONGREACH_CUDA=$(LONGREACH_CUDA) -DLONGREACH_TRAINER=$(LONGREACH_TRAINER) \
   -DLONGREACH_LIBTORCH=$(abspath $(LONGREACH_LIBTORCH))
 
-.PHONY: help setup setup-tests setup-faults build quickstart test sanitize faults bench-scheduler bench-trainer clean
+.PHONY: help setup setup-tests setup-faults build bundle quickstart test sanitize faults bench-scheduler bench-trainer clean
 
 help:  ## Print this.
 	@echo "usage: make TARGET [LONGREACH_CUDA=ON|OFF] [LONGREACH_TRAINER=OFF] [LONGREACH_LIBTORCH=DIR] [JOBS=N]"
@@ -38,6 +38,9 @@ build: setup  ## Set up, then build everything into build/release.
 	@echo "build: everything, $(JOBS) at a time"
 	@$(CONFIGURE)
 	@deploy/build.sh $(BUILD)
+
+bundle: build  ## Build, then put all into build/bundle that a machine needs where nothing can be installed but torch.
+	@deploy/bundle.sh $(BUILD)
 
 quickstart: setup  ## Set up, build the programs, run the quickstart sweep and print its table.
 	@test $(LONGREACH_TRAINER) = ON || { echo "quickstart needs the trainer: LONGREACH_TRAINER must be ON"; exit 2; }

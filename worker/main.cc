@@ -128,7 +128,7 @@ int Main(int argc, char** argv) {
   if (const absl::Status known = longreach::trainer::CheckEngine(run_options.engine, run_options.cuda); !known.ok()) return longreach::Refused(known, false);
   run_options.data_sets = longreach::AnnouncedData(run_options.data_folder);
   run_options.binary = longreach::agent::OwnBinary();
-  run_options.cuda_plugin = longreach::agent::CudaPlugin();
+  run_options.cuda_plugin = longreach::trainer::OwnCudaPlugin();
   return longreach::agent::RunWorker(run_options, until_stdin_closes);
 }
 

@@ -6,5 +6,5 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 python=$root/.venv/bin/python  # It can tell which torch was built against; any other will do.
-[[ -x $python ]] || python=python3
+[[ -x $python ]] || python=${PYTHON:-python3}
 exec "$python" -B "$root/tests/bench/gpu.py" "$@"

@@ -16,17 +16,16 @@ import json
 import os
 import pathlib
 import select
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree
 
 import gpu_device
 import gpu_tables
 from gpu_device import Missing
+from gpu_tables import PACK
 from trainer_tables import END, page_text
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -34,8 +33,8 @@ ROOT = HERE.parents[1]
 PAGE = ROOT / "docs/benchmarks/gpu.md"
 ENCODING = "log_kerple"
 TASKS = ["even_pairs", "reverse_string", "duplicate_string"]  # Short, middle and long tapes: a curve through them gives all 15 tasks.
-PACK = 9  # Of Table B.1: three learning rates, three seeds.
-TESTS = "CudaPlugin|ResidentCuda"
+TESTS = ["cuda_plugin_test", "resident_cuda_test"]  # They compare what the GPU computes with what the CPU does.
+UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one: of ours and of the reference.
 
 FORMS = {
     "cuda": dict(engines={"resident": "resident", "libtorch": "libtorch", "libtorch-tf32": "libtorch-tf32"}, packs=[1, 9, 36, 126], counts=[1, 4, 8, 14],
@@ -71,9 +70,31 @@ def stages(form):
     ]
 
 
+def git(folder, *arguments):
+    """What it says, with its exit code; None where there is no git, or none of this folder itself."""
+    command = ["git", "-C", folder]
+    try:
+        top = subprocess.run([*command, "rev-parse", "--show-toplevel"], capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        return None
+    if not top or pathlib.Path(top).resolve() != pathlib.Path(folder).resolve():
+        return None
+    return subprocess.run([*command, *arguments], capture_output=True, text=True)
+
+
 def commit_of(folder):
-    done = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"], capture_output=True, text=True)
-    return done.stdout.strip() or "of an unknown commit"
+    described = git(folder, "describe", "--always", "--abbrev=12", "--exclude=*")
+    if described is None or not described.stdout.strip():
+        return "of an unknown commit"
+    # Pages that benchmarks write are no change of what is measured.
+    changed = git(folder, "diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs/benchmarks").returncode != 0
+    return described.stdout.strip() + ("-dirty" if changed else "")
+
+
+def commit_of_build(build):
+    """A bundle names the commit that it was made of; another build is of the sources around it."""
+    named = build / "commit" if build is not None else None
+    return named.read_text().strip() if named is not None and named.exists() else commit_of(ROOT)
 
 
 def device(options):
@@ -100,7 +121,7 @@ class Run:
         self.options = options
         self.form = FORMS[options.device]
         self.deadline = time.monotonic() + 60 * options.minutes
-        self.source = {"date": f"{datetime.date.today()}", "commit": commit_of(ROOT)}
+        self.source = {"date": f"{datetime.date.today()}", "commit": commit_of_build(options.build)}
         self.everything = {"stand_in": options.device == "cpu", "device": device(options), "cells": {}, "left_out": {}}
         if (options.resume or options.only) and options.json.exists():
             self.take_over(json.loads(options.json.read_text()))
@@ -111,17 +132,37 @@ class Run:
         if there != here:
             sys.exit(f"error: {self.options.json} has figures of {there}, and this is {here}\n  name another file with --json")
         self.everything.update({name: before[name] for name in ("cells", "left_out")})
+        # They are to be run again: by now they may be those of another build.
+        if self.everything["cells"].get("tests", {}).get("failed"):
+            del self.everything["cells"]["tests"]
+        if "reference" in before["device"]:
+            self.everything["device"].setdefault("reference", before["device"]["reference"])
+
+    def plan(self):
+        """[what, seconds that it may take, cells] of what is to be measured now; none of it is, until it is."""
+        wanted = lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in self.options.patterns)
+        done = self.everything["cells"] if self.options.resume else {}
+        planned = [(what, budget_s, [name for name in names if wanted(name) and name not in done]) for what, budget_s, names in stages(self.form)]
+        for name in (name for _, _, names in planned for name in names if name not in self.everything["cells"]):
+            self.everything["left_out"][name] = "the run ended before"
+        return [stage for stage in planned if stage[2]]
 
     def limit(self):
         return self.deadline - time.monotonic()
 
     def write(self):
-        tables = gpu_tables.tables(self.everything)
-        for path, text in ((self.options.json, json.dumps(self.everything, indent=1) + "\n"),
-                           (self.options.page, page_text(self.options.page.read_text(), tables, gpu_tables.BEGIN, END))):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.with_suffix(".new").write_text(text)
-            path.with_suffix(".new").replace(path)  # All of it or nothing, whenever the run is cut off.
+        put(self.options.json, json.dumps(self.everything, indent=1) + "\n")
+        write_page(self.everything, self.options.page)
+
+
+def put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".new").write_text(text)
+    path.with_suffix(".new").replace(path)  # All of it or nothing, whenever the run is cut off.
+
+
+def write_page(everything, page):
+    put(page, page_text((page if page.exists() else PAGE).read_text(), gpu_tables.tables(everything), gpu_tables.BEGIN, END))
 
 
 def ended(process):
@@ -165,24 +206,39 @@ def bench(run, engine, task, pack, seconds, threads, environment):
     code, out, error, at = finished(command, environment, run.limit())
     if code != 0:
         raise Missing(last_words(error) or f"longreach-worker ended with {code}")
-    return json.loads(out), at
+    figures = json.loads(out)
+    asked = run.form["engines"][engine]
+    if not figures["engine"].startswith(asked):
+        raise Missing(f"{figures['engine']} computed in the place of {asked}: {last_words(error)}")
+    return figures, at
+
+
+def outcomes(run, program):
+    """{test: "passed", "failed" or "skipped"} of one program; what ends before its report has failed as a whole."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "tests.json"
+        code, _, error, _ = finished([program, f"--gtest_output=json:{report}"], gpu_device.environment(), run.limit())
+        if not report.exists():
+            if code >= 0:
+                raise Missing(f"{program.name} did not run: {last_words(error)}")
+            return {f"{program.name} (ended by signal {-code})": "failed"}
+        suites = json.loads(report.read_text())["testsuites"]
+    return {f"{suite['name']}.{test['name']}": "failed" if "failures" in test else "skipped" if test["result"] == "SKIPPED" else "passed"
+            for suite in suites for test in suite["testsuite"]}
 
 
 def measure_tests(run):
-    """Those that compare what the GPU computes with what the CPU does. Wrong figures need no measuring."""
-    if run.options.build is None or not (run.options.build / "CTestTestfile.cmake").exists() or shutil.which("ctest") is None:
-        raise Missing("there is no build folder with tests, or no ctest")
-    with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder) / "tests.xml"
-        finished(["ctest", "--test-dir", run.options.build, "-R", TESTS, "--parallel", os.cpu_count(), "--output-junit", report],
-                 gpu_device.environment(), run.limit())
-        cases = xml.etree.ElementTree.parse(report).getroot().findall("testcase") if report.exists() else []
-    if not cases:
-        raise Missing("this build has no tests of the GPU")
-    by_status = {"run": [], "fail": [], "notrun": [], "disabled": []}
-    for case in cases:
-        by_status.setdefault(case.get("status"), []).append(case.get("name"))
-    return {"passed": len(by_status["run"]), "failed": by_status["fail"], "skipped": by_status["notrun"] + by_status["disabled"]}
+    """Wrong figures need no measuring."""
+    programs = [run.options.build / "tests" / name for name in TESTS] if run.options.build is not None else []
+    absent = [program for program in programs if not program.exists()]
+    if absent or not programs:
+        raise Missing(f"there is no {absent[0]}" if absent else "there is no build folder with tests")
+    found = {test: outcome for program in programs for test, outcome in outcomes(run, program).items()}
+    named = lambda what: [test for test, outcome in found.items() if outcome == what]
+    # Other tests of the plugin need no GPU.
+    if run.options.device == "cuda" and not named("failed") and not any(test.startswith("ResidentCuda") for test in named("passed")):
+        raise Missing(f"no test found a GPU; skipped: {', '.join(named('skipped'))}")
+    return {"passed": len(named("passed")), "failed": named("failed"), "skipped": named("skipped")}
 
 
 def measure_train(run, engine, task, pack):
@@ -227,10 +283,10 @@ class Reference:
         lengths = ",".join(map(str, run.form["reference_lengths"]))
         command = [run.options.jax / "bin/python", "-W", "ignore", "-B", HERE / "reference_steps.py", "--checkout", run.options.reference,
                    "--device", run.options.device, "--task", task, "--encoding", ENCODING, "--lengths", lengths, "--batch", run.form["batch"],
-                   "--members", members]
+                   "--members", members, "--updates-at-a-time", UPDATES_AT_A_TIME if run.options.device == "cuda" else 1]
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
-                                        env=gpu_device.environment(), start_new_session=True)
+                                        env={**gpu_device.environment(), "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.92"}, start_new_session=True)
 
     def __enter__(self):
         return self
@@ -254,10 +310,17 @@ class Reference:
 
 
 def measure_reference(run, task, members):
-    figures = {"lengths": {}}
+    figures, longer = {"lengths": {}}, f"reference/{task}/{members}, longer tapes"
+    run.everything["left_out"].pop(longer, None)
     with Reference(run, task, members) as there:
         for length in run.form["reference_lengths"]:
-            answer = there.ask(f"train {run.form['reference_seconds']} {length}")
+            try:
+                answer = there.ask(f"train {run.form['reference_seconds']} {length}")
+            except Missing as why:
+                if not figures["lengths"]:
+                    raise
+                run.everything["left_out"][longer] = str(why)
+                break  # What is known of the shorter ones is of use.
             figures["device"] = answer["device"]
             figures["lengths"][str(length)] = {"job_steps_per_second": answer["job_steps"] / answer["seconds"],
                                                "cpu_ms_per_update": 1e3 * answer["cpu_seconds"] / answer["updates"],
@@ -295,11 +358,12 @@ def parse():
     parser.add_argument("--minutes", type=float, default=24, help="what the whole run may take (default: 24)")
     parser.add_argument("--reference", type=pathlib.Path, help="a checkout of google-deepmind/randomized_positional_encodings")
     parser.add_argument("--jax", type=pathlib.Path, help="a virtual environment with JAX for this GPU, and Haiku")
-    parser.add_argument("--build", type=pathlib.Path, help="the build folder (default: build/cuda or build/release, where there is one)")
+    parser.add_argument("--build", type=pathlib.Path, help="the build folder, or a bundle (default: build/cuda or build/release, where there is one)")
     parser.add_argument("--json", type=pathlib.Path, help="where the figures go (default: build/bench/gpu.json; on a CPU a temporary folder)")
     parser.add_argument("--page", type=pathlib.Path, help="the page whose tables are written anew (default: docs/benchmarks/gpu.md; on a CPU a copy)")
     parser.add_argument("--only", help="patterns of cells, by commas: 'train/*,mix/mps'; other cells of the JSON file are kept")
     parser.add_argument("--resume", action="store_true", help="keep what the JSON file holds, measure what it lacks")
+    parser.add_argument("--tables", action="store_true", help="write the page from the JSON file and end: needs no GPU")
     parser.add_argument("--list", action="store_true", help="name all cells and end")
     options = parser.parse_args()
     if options.list:
@@ -327,13 +391,15 @@ def places(options):
     if options.device == "cuda":
         return options.json or ROOT / "build/bench/gpu.json", options.page or PAGE
     folder = pathlib.Path(tempfile.mkdtemp(prefix="longreach-gpu-")) if options.json is None or options.page is None else None
-    if options.page is None:
-        shutil.copy(PAGE, folder / PAGE.name)
     return options.json or folder / "gpu.json", options.page or folder / PAGE.name
 
 
 def main():
     options = parse()
+    if options.tables:
+        if not options.json.exists():
+            sys.exit(f"error: there is no {options.json}; --json names the file of an earlier run")
+        return write_page(json.loads(options.json.read_text()), options.page)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM; what was measured until then is written"))  # So that blocks end.
     try:
         run = Run(options)
@@ -341,15 +407,14 @@ def main():
         sys.exit(f"error: no GPU answers: {why}\n  'docs/benchmarks/gpu.sh --device cpu' shows without one what would be done")
     whole, cells = run.deadline, run.everything["cells"]
     with gpu_device.Monitor(watching=options.device == "cuda") as monitor:
-        for what, budget_s, names in stages(run.form):
-            names = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in options.patterns)
-                     and not (options.resume and name in cells)]
+        plan = run.plan()
+        run.write()
+        for what, budget_s, names in plan:
             run.deadline = min(whole, time.monotonic() + budget_s)
-            if names:
-                say(f"{what}: {len(names)} cells, {max(run.limit(), 0):.0f} s at most")
+            say(f"{what}: {len(names)} cells, {max(run.limit(), 0):.0f} s at most")
             for name in names:
                 measure(run, name, monitor)
-            if "tests" in names and cells.get("tests", {}).get("failed"):
+            if cells.get("tests", {}).get("failed"):
                 failed = ", ".join(cells["tests"]["failed"])
                 sys.exit(f"error: tests on the GPU failed: {failed}\n  what it computes is wrong, so nothing was measured")
     print(gpu_tables.tables(run.everything))

@@ -7,6 +7,7 @@ from trainer_tables import column, figure, grid, table
 
 BEGIN = "<!-- Tables of tests/bench/gpu.py, which writes them anew: -->"
 JOBS, UPDATES = 945, 2_000_000
+PACK = 9  # The most jobs of Table B.1 that are members of one pack: three learning rates, three seeds.
 LENGTHS = range(1, 41)
 HOURS, HOURS_FIRST = 24, 72
 OVER_SINGLE, OVER_MAPPED = 15, 3
@@ -108,7 +109,8 @@ SHARED = {"mps": "with MPS", "plain": "without MPS"}
 
 
 def configurations(cells):
-    """[label, role, job-steps/s in the mix, hours]: role is ours, single (one model at a time) or mapped (jax.vmap)."""
+    """[label, role, job-steps/s in the mix, hours]: role is ours, large (of more members than a pack of Table B.1 has), single (one model at a
+    time) or mapped (jax.vmap)."""
     found = []
 
     def add(label, role, members, points):
@@ -120,18 +122,19 @@ def configurations(cells):
     for engine, pack in dict.fromkeys((engine, pack) for engine, _, pack in ours):
         points = [(*mean_tape(task, figures["lengths"]), int(pack) / figures["job_steps_per_second"])
                   for (other, task, jobs), figures in ours.items() if (other, jobs) == (engine, pack)]
-        single = engine.startswith("libtorch") and pack == "1"
-        add(f"{engine}, one pack of {pack}" + (": LibTorch one operation at a time, as PyTorch's eager mode" if single else ""),
-            "single" if single else "ours", int(pack), points)
+        single, large = engine.startswith("libtorch") and pack == "1", int(pack) > PACK
+        note = ": LibTorch one operation at a time, as PyTorch's eager mode" if single else "; Table B.1 has none so large" if large else ""
+        add(f"{engine}, one pack of {pack}{note}", "single" if single else "large" if large else "ours", int(pack), points)
     for (how,), figures in of_part(cells, "mix").items():
         seconds = mixed_seconds(figures)
         if seconds is not None:
             slots, pack = len(figures["tasks"]), figures["pack"]
             rate = at_least(figures, slots * pack * len(seconds) / sum(seconds))
+            slower = at_least(figures, 1)
             # Every task has as many jobs as another; the packs that are left at the end do not fill the GPU.
             each = JOBS // len(TASKS) // pack
             found.append([f"resident, {slots} packs of {pack} at once, {SHARED[how]}", "ours", rate,
-                          max(hours(rate), makespan([UPDATES * s for s in seconds for _ in range(each)], slots) / 3600)])
+                          max(hours(rate), makespan([UPDATES * s / slower for s in seconds for _ in range(each)], slots) / 3600)])
     there = of_part(cells, "reference")
     for members in dict.fromkeys(members for _, members in there):
         points = [(t, t * t, int(members) / at["job_steps_per_second"]) for (task, jobs), figures in there.items() if jobs == members

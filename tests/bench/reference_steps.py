@@ -3,14 +3,15 @@
 that has JAX.
 
     PYTHON reference_steps.py --checkout DIR --task even_pairs --encoding log_kerple:randomized --lengths 3,8,13 [--batch 128]
-                              [--device cpu|cuda] [--members N]
+                              [--device cpu|cuda] [--members N] [--updates-at-a-time N]
 
 DIR is a checkout of google-deepmind/randomized_positional_encodings; its own update, sampler and model are called. Log KERPLE, which it
 lacks, is put where it adds ALiBi's biases. With --members N above 1 the update is mapped (jax.vmap) over N sets of parameters and of
 optimiser states, from N initialisations; members share batch and dropout masks, as those of a pack do. Reads commands from standard
 input, answers each with a line of JSON:
 
-    train SECONDS [LENGTH]..  whole rounds through the lengths: {"updates": .., "job_steps": .., "seconds": .., "cpu_seconds": ..}
+    train SECONDS [LENGTH]..  whole rounds through the lengths: {"updates": .., "job_steps": .., "seconds": .., "cpu_seconds": ..};
+                              at least so many updates before what computes is waited for
     test LENGTH SECONDS       batches of 64, without their sampling: {"sequences": .., "seconds": .., "cpu_seconds": ..}
 
 What is compiled for a command is compiled before its time is taken, and told apart as "compile_seconds". "device" is what JAX computes on.
@@ -30,6 +31,8 @@ PACKAGE = "randomized_positional_encodings"
 L = 2048
 # Of the reference's own evaluation.
 TEST_BATCH = 64
+# Random keys are split off so many at a time, as the reference does (it takes up to 50,000): one by one each would be an operation of its own.
+KEYS = 20_000
 # Name here -> name there; what takes L as a parameter.
 ENCODINGS = {
     "none": "NONE", "sin_cos": "SIN_COS", "alibi": "ALIBI", "rope": "ROTARY", "relative": "RELATIVE", "log_kerple": "ALIBI",
@@ -68,7 +71,7 @@ def add_log_kerple(positional_encodings):
 
 
 class Reference:
-    def __init__(self, task_name, encoding, batch, members):
+    def __init__(self, task_name, encoding, batch, members, updates_at_a_time):
         import haiku as hk
         import jax
         import jax.numpy as jnp
@@ -82,6 +85,7 @@ class Reference:
         there = ENCODINGS[encoding]
         self.batch = batch
         self.members = members
+        self.updates_at_a_time = updates_at_a_time
         self.task = task = constants.TASK_BUILDERS[task_name]()
         network = constants.MODEL_BUILDERS["transformer_encoder"](
             output_size=task.output_size, return_all_outputs=True, num_layers=5, embedding_dim=64, dropout_prob=0.1,
@@ -99,7 +103,7 @@ class Reference:
         random.seed(0)
         np.random.seed(0)
         self.keys = hk.PRNGSequence(0)
-        self.keys.reserve(1000)
+        self.keys_left = 0
         self.optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-4))
         # Its arguments that are not arrays are static there: by name only.
         update = functools.partial(training._update_parameters, model_apply_fn=self.model.apply, loss_fn=loss, accuracy_fn=accuracy,
@@ -108,7 +112,7 @@ class Reference:
         def of_member(params, state, key, batch):
             return update(params=params, opt_state=state, rng_key=key, batch=batch)
 
-        first_key, first_input = next(self.keys), self.sample(10, batch)["input"]
+        first_key, first_input = self.key(), self.sample(10, batch)["input"]
         if members == 1:
             self.params = self.model.init(first_key, first_input)
             self.state = self.optimizer.init(self.params)
@@ -119,11 +123,18 @@ class Reference:
             self.update = jax.jit(jax.vmap(of_member, in_axes=(0, 0, None, None)))
         self.compiled = set()
 
+    def key(self):
+        if self.keys_left == 0:
+            self.keys.reserve(KEYS)
+            self.keys_left = KEYS
+        self.keys_left -= 1
+        return next(self.keys)
+
     def sample(self, length, count):
-        return self.task.sample_batch(next(self.keys), length=length, batch_size=count)
+        return self.task.sample_batch(self.key(), length=length, batch_size=count)
 
     def step(self, length):
-        self.params, self.state, _ = self.update(self.params, self.state, next(self.keys), self.sample(length, self.batch))
+        self.params, self.state, _ = self.update(self.params, self.state, self.key(), self.sample(length, self.batch))
 
     def device(self):
         import jax
@@ -142,12 +153,13 @@ class Reference:
             self.compiled.add(length)
         self.wait()
         compiling = time.perf_counter() - began
+        some = lengths * -(-self.updates_at_a_time // len(lengths))
         updates, began, cpu = 0, time.perf_counter(), time.process_time()
         while updates == 0 or time.perf_counter() - began < seconds:
-            for length in lengths:
+            for length in some:
                 self.step(length)
             self.wait()
-            updates += len(lengths)
+            updates += len(some)
         return {"updates": updates, "job_steps": updates * self.members, "seconds": time.perf_counter() - began,
                 "cpu_seconds": time.process_time() - cpu, "compile_seconds": compiling}
 
@@ -158,7 +170,7 @@ class Reference:
         batch = self.sample(length, TEST_BATCH)
 
         def once():
-            return float(self.accuracy(apply(self.params, next(self.keys), batch["input"]), batch["output"]))
+            return float(self.accuracy(apply(self.params, self.key(), batch["input"]), batch["output"]))
 
         began = time.perf_counter()
         once()
@@ -180,10 +192,11 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--members", type=int, default=1)
+    parser.add_argument("--updates-at-a-time", type=int, default=1)
     options = parser.parse_args()
     os.environ["JAX_PLATFORMS"] = options.device  # JAX reads it when it is first imported, below.
     import_from(options.checkout)
-    reference = Reference(options.task, options.encoding, options.batch, options.members)
+    reference = Reference(options.task, options.encoding, options.batch, options.members, options.updates_at_a_time)
     lengths = [int(length) for length in options.lengths.split(",")]
     for line in sys.stdin:
         command, *numbers = line.split()

@@ -93,21 +93,28 @@ def test_packs_of_other_tasks_are_scheduled_whole():
     (_, _, _, took), = configurations({"mix/plain": alike})
 
     assert took == pytest.approx(8 * UPDATES / 3600)
+    assert configurations({"mix/plain": {**alike, "spread_s": 7.0}})[0][3] == pytest.approx(2 * took)  # As much less as they were apart.
 
 
 def test_aims_compare_the_best_of_ours_with_the_best_of_each_kind():
-    cells = {**named("train/resident/*/126", train(126)), **named("train/resident/*/9", train(9)),
-             **named("train/libtorch/*/1", train(1, lambda *t: 20 * curve(*t))),
+    cells = {"mix/mps": mix(), **named("train/resident/*/9", train(9)), **named("train/libtorch/*/1", train(1, lambda *t: 20 * curve(*t))),
              **named("reference/*/1", reference(1, 10)), **named("reference/*/9", reference(9, 2)), **named("reference/*/36", reference(36, 9))}
 
     rows = aims(configurations(cells))
 
-    ours = 126 / IN_MIX
+    (took,) = [row[3] for row in configurations({"mix/mps": mix()})]
     assert [row[1] for row in rows] == ["24", "72", "15 x", "3 x"]
-    assert rows[0][2] == rows[1][2] == f"{hours(ours):.3g}"
+    assert rows[0][2] == rows[1][2] == f"{took:.3g}"
     assert [row[3] for row in rows] == ["yes", "yes", "yes", "yes"]
     assert rows[2][2] == "1260.0 x"  # Over the reference, the better of the two: 126 members against one in ten times their time.
     assert rows[3][2] == "28.0 x"  # Over 9 models in twice their time, not 36 in nine times.
+
+
+def test_a_pack_larger_than_any_of_table_b1_reaches_no_aim():
+    cells = named("train/resident/*/126", train(126))
+
+    assert [(row[1], row[0].endswith("Table B.1 has none so large")) for row in configurations(cells)] == [("large", True)]
+    assert aims(configurations(cells)) == []
 
 
 def test_an_aim_that_is_missed_is_not_reached():

@@ -209,7 +209,7 @@ std::string BenchFormula() {
 
 int RunBench(const BenchOptions& options) {
   if (options.cuda) {
-    const absl::Status loaded = trainer::LoadCudaPlugin(CudaPlugin());  // Before any other call of the trainer.
+    const absl::Status loaded = trainer::LoadCudaPlugin(trainer::OwnCudaPlugin());  // Before any other call of the trainer.
     if (!loaded.ok()) return Refuse(loaded, 1);
   }
   const absl::StatusOr<trainer::BenchRequest> request = RequestOf(options);

@@ -115,12 +115,6 @@ std::filesystem::path OwnBinary() {
   return "/proc/self/exe";
 }
 
-std::filesystem::path CudaPlugin() {
-  std::error_code error;
-  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (binary.parent_path() / ".." / "lib" / "liblongreach_cuda.so").lexically_normal();
-}
-
 std::filesystem::path DefaultStateFolder() {
   const char* state = std::getenv("XDG_STATE_HOME");
   if (state != nullptr && *state != '\0') return std::filesystem::path(state) / "longreach" / "worker";

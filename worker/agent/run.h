@@ -12,9 +12,8 @@ namespace longreach::agent {
 // once: what it held is lost and will be leased again.
 int RunWorker(AgentOptions options, bool until_stdin_closes);
 
-// This program's file, and the plugin's that was built beside it.
+// This program's file.
 std::filesystem::path OwnBinary();
-std::filesystem::path CudaPlugin();
 
 // $XDG_STATE_HOME/longreach/worker, ~/.local/state/longreach/worker, or ./longreach-worker.state.
 std::filesystem::path DefaultStateFolder();

@@ -32,6 +32,7 @@ double GemmGflops(int threads, bool cuda, double seconds) {
   constexpr int64_t kSize = 1024;
   constexpr int64_t kCudaSize = 8192;
   const at::Device device = cuda ? at::Device(at::kCUDA) : at::Device(at::kCPU);
+  if (cuda) at::globalContext().setAllowTF32CuBLAS(false);  // One peak for all engines; each makes its own setting before it computes.
   const int64_t size = cuda ? kCudaSize : kSize;
   ThreadPool pool(threads);
   const int count = cuda ? 1 : pool.threads();

@@ -271,6 +271,9 @@ struct Capabilities {
 };
 Capabilities DescribeMachine(bool cuda);
 
+// ../lib/liblongreach_cuda.so beside this program: where a build, and a bundle of one, have it.
+std::filesystem::path OwnCudaPlugin();
+
 // Loads liblongreach_cuda.so. Must be the first thing in a process that may use a GPU, before any other call
 // of this library: LibTorch caches "there is no CUDA" on the first question. NOT_FOUND: no such file or
 // library of it; FAILED_PRECONDITION: loaded, but no GPU answers.

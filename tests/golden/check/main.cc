@@ -11,6 +11,7 @@
 #include "tests/golden/check/nope.h"
 #include "tests/golden/check/report.h"
 #include "tests/golden/check/tasks.h"
+#include "worker/trainer/train.h"
 
 int main(int argc, char** argv) {
   if (argc != 2 || std::string_view(argv[1]).starts_with("-")) {
@@ -34,6 +35,7 @@ int main(int argc, char** argv) {
               << "  expected at least one of tasks/, task_stats.json, encodings/, models/, init_stats.json, vectors/, manifest.json, rope_tables.json\n";
     return 2;
   }
+  const bool on_gpu = longreach::trainer::LoadCudaPlugin(longreach::trainer::OwnCudaPlugin()).ok();  // Before LibTorch looks for one.
   longreach::golden::Report report(std::cout);
   if (longreach::golden::IsNopeSet(folder)) {
     longreach::golden::CheckNope(folder, report);
@@ -42,9 +44,10 @@ int main(int argc, char** argv) {
   } else {
     longreach::golden::CheckTasks(folder, report);
     longreach::golden::CheckEncodings(folder, report);
-    longreach::golden::CheckModels(folder, report);
+    longreach::golden::CheckModels(folder, on_gpu, report);
     longreach::golden::CheckInitStats(folder, report);
   }
+  if (on_gpu && std::filesystem::exists(folder / "models", error)) std::cout << "models/ was computed on the GPU too\n";
   report.PrintSummary();
   return report.failed() == 0 ? 0 : 1;
 }

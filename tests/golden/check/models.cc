@@ -178,6 +178,7 @@ struct Arrangement {
   int member;
   bool whole_pack;
   std::string engine = "libtorch";
+  bool cuda = false;
 };
 
 class ModelCheck {
@@ -188,7 +189,7 @@ class ModelCheck {
         arrangement_(arrangement),
         check_(check),
         engine_(trainer::MakeEngine(
-            settings, {.threads = 2, .whole_pack = arrangement.whole_pack, .engine = arrangement.engine},
+            settings, {.threads = 2, .cuda = arrangement.cuda, .whole_pack = arrangement.whole_pack, .engine = arrangement.engine},
             [](const std::string&) {})),
         member_(arrangement.member) {}
 
@@ -255,10 +256,12 @@ class ModelCheck {
     } else {
       return check_.Require(false, Text("no gradient of ", parameter.name));
     }
-    check_.Compare(Name("size of grad/" + parameter.name), Part(engine_->gradients(), parameter).to(at::kDouble).norm().item<double>() - size,
+    check_.Compare(Name("size of grad/" + parameter.name), Part(Gradients(), parameter).to(at::kDouble).norm().item<double>() - size,
                    kRoundedTensor * size + kRoundedShareOfWhole * whole);
   }
 
+  // From where the engine computes.
+  Tensor Gradients() const { return engine_->gradients().cpu(); }
   size_t Index() const { return static_cast<size_t>(member_); }
   std::string Name(const std::string& what) const { return arrangement_.name + " " + what; }
   static double Value(const Tensor& tensor) {
@@ -290,13 +293,14 @@ class ModelCheck {
     const nlohmann::json count = stored_.Describes("num_parameters");
     check_.Require(count.is_number_integer() && count.get<int64_t>() == stored_numbers,
                    Text("num_parameters is not ", stored_numbers));
+    for (Tensor* buffer : {&state_.parameters, &state_.moment1, &state_.moment2}) *buffer = buffer->to(engine_->device());
     return true;
   }
 
   void CompareScalarOrTensor(const std::string& name, const Batch& batch) {
     const std::optional<Tensor> logits = Floats(*stored_.file, name);
     if (!logits) return;
-    const Tensor ours = engine_->Logits(batch, state_)[member_];
+    const Tensor ours = engine_->Logits(batch, state_)[member_].cpu();
     if (ours.numel() != logits->numel()) {
       check_.Require(false, Name(name) + ": has another shape");
       return;
@@ -305,7 +309,7 @@ class ModelCheck {
   }
 
   void CompareGradient(const Parameter& parameter) {
-    const Tensor ours = Part(engine_->gradients(), parameter);
+    const Tensor ours = Part(Gradients(), parameter);
     if (const auto gradient = Floats(*stored_.file, "grad/" + parameter.name)) {
       const double largest = gradient->abs().max().item<double>();
       CompareTensors(Name("grad/" + parameter.name), ours, *gradient,
@@ -344,7 +348,7 @@ class ModelCheck {
 
   // Keeps which gradients of the updates after the first have had a sign in all of them.
   void RememberSigns() {
-    const Tensor gradient = engine_->gradients()[member_];
+    const Tensor gradient = Gradients()[member_];
     Tensor signs = at::zeros({gradient.numel()}, at::kBool);
     for (const Parameter& parameter : engine_->model().layout().parameters()) {
       const Tensor part = gradient.narrow(0, parameter.offset, parameter.size).abs();
@@ -355,7 +359,7 @@ class ModelCheck {
 
   // A parameter as the next forward pass will see it.
   Tensor Clamped(const Parameter& parameter) {
-    const Tensor copy = state_.parameters[member_].clone();
+    const Tensor copy = state_.parameters[member_].to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
     engine_->model().encoding().Clamp(trainer::ViewParameters(engine_->model().layout(), copy));
     return copy.narrow(0, parameter.offset, parameter.size).view(parameter.shape);
   }
@@ -370,7 +374,7 @@ class ModelCheck {
   Tensor later_signs_;  // [stride], once there was a second update.
 };
 
-void CheckModel(const Stored& stored, FileCheck& check) {
+void CheckModel(const Stored& stored, bool on_gpu, FileCheck& check) {
   const absl::StatusOr<PackSettings> settings = Settings(stored);
   check.Require(settings.ok(), Text("its description: ", settings.status().message()));
   if (!settings.ok()) return;
@@ -389,6 +393,11 @@ void CheckModel(const Stored& stored, FileCheck& check) {
   }
   // What a GPU would run, lane by lane.
   arrangements.push_back({"emulated in a pack of 2", 2, 1, false, "emulated"});
+  if (on_gpu) {
+    for (const char* engine : {"libtorch", "libtorch-tf32", "resident"}) {
+      arrangements.push_back({Text(engine, " on the GPU in a pack of 3"), 3, 1, false, engine, true});
+    }
+  }
   for (const Arrangement& arrangement : arrangements) {
     ModelCheck(stored, *settings, arrangement, check).Run(batches);
   }
@@ -418,7 +427,7 @@ std::set<std::string> ModelNames(const std::filesystem::path& models, Report& re
 
 }  // namespace
 
-void CheckModels(const std::filesystem::path& folder, Report& report) {
+void CheckModels(const std::filesystem::path& folder, bool on_gpu, Report& report) {
   const std::filesystem::path models = folder / "models";
   std::error_code error;
   if (!std::filesystem::exists(models, error)) {
@@ -442,7 +451,7 @@ void CheckModels(const std::filesystem::path& folder, Report& report) {
       const auto with = shared.find(name.substr(0, name.find('_')));
       CheckModel(
           {.file = &*file, .shared = with != shared.end() && with->second.ok() ? &*with->second : nullptr},
-          check);
+          on_gpu, check);
     }
     report.Add(check);
   }

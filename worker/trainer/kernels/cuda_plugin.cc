@@ -14,6 +14,12 @@ const LongreachCudaPlugin* loaded_plugin = nullptr;
 
 }  // namespace
 
+std::filesystem::path OwnCudaPlugin() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (program.parent_path() / ".." / "lib" / "liblongreach_cuda.so").lexically_normal();
+}
+
 absl::Status LoadCudaPlugin(const std::filesystem::path& plugin) {
   if (loaded_plugin != nullptr) return absl::OkStatus();
   std::error_code unreadable;

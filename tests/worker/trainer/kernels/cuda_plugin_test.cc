@@ -31,7 +31,7 @@ TEST(CudaPluginTest, RefusesAFileThatIsNoLibrary) {
 }
 
 TEST(CudaPluginTest, LoadsAndSaysWhetherAGpuAnswers) {
-  const absl::Status status = LoadCudaPlugin(LONGREACH_CUDA_PLUGIN);
+  const absl::Status status = LoadCudaPlugin(OwnCudaPlugin());
 
   if (status.ok()) {
     ASSERT_NE(LoadedCudaPlugin(), nullptr);

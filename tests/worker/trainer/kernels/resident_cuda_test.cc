@@ -18,7 +18,7 @@ constexpr double kGradientError = 2e-3;
 class ResidentCudaTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::Status loaded = LoadCudaPlugin(LONGREACH_CUDA_PLUGIN);
+    const absl::Status loaded = LoadCudaPlugin(OwnCudaPlugin());
     if (absl::IsFailedPrecondition(loaded)) GTEST_SKIP() << loaded.message();
     ASSERT_TRUE(loaded.ok()) << loaded;
     if (const std::string why_not = WhyNoResidentLauncher(); !why_not.empty()) GTEST_SKIP() << why_not;

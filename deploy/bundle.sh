@@ -1,0 +1,77 @@
+#!/bin/bash
+# Puts into one folder what a machine needs where nothing can be installed, as a node of a cluster or a borrowed GPU: the programs, the
+# CUDA plugin and the tests of a GPU, and the libraries that they were built with. LibTorch and CUDA are not among them: they are those of
+# a Python there, whose torch must be of the same version.
+#
+#   deploy/bundle.sh [BUILD [FOLDER]]       default: of build/release, into build/bundle
+#   FOLDER/bin/longreach-worker --help      there; PYTHON names the Python, or LONGREACH_TORCH its folder site-packages/torch
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$(realpath -m "${1:-$root/build/release}")
+folder=$(realpath -m "${2:-$root/build/bundle}")
+programs=(bin/longreach bin/longreach-scheduler bin/longreach-tokenizer bin/longreach-worker bin/golden_check)
+gpu_tests=(tests/cuda_plugin_test tests/resident_cuda_test)
+
+refuse() {
+  echo "error: $1" >&2
+  exit 1
+}
+[[ -x $build/bin/longreach-worker ]] || refuse "there is no $build/bin/longreach-worker; 'make build' builds it"
+libtorch=$(ldd "$build/bin/longreach-worker" | sed -n 's/.*libtorch_cpu.so => \(.*\)\/lib\/libtorch_cpu.so .*/\1/p')
+[[ -n $libtorch ]] || refuse "$build/bin/longreach-worker does not find its LibTorch; 'make build' builds it anew"
+version=$(sed -n "s/^__version__ = '\([^'+]*\).*/\1/p" "$libtorch/version.py" 2>/dev/null || true)
+[[ -n $version ]] || refuse "$libtorch is of no Python's torch, so none can stand in for it elsewhere; build with the wheel (no LONGREACH_LIBTORCH)"
+# Only what this wrote before is thrown away.
+[[ ! -e $folder || -e $folder/torch ]] || refuse "$folder is there and is no bundle; name another folder"
+
+new=$folder.new
+rm -rf "$new"
+mkdir -p "$new/bin" "$new/tests" "$new/lib" "$new/libexec"
+echo "$version" >"$new/torch"
+describe=$(git -C "$root" describe --always --abbrev=12 --exclude='*' 2>/dev/null || true)
+if [[ -n $describe ]]; then
+  git -C "$root" diff --quiet HEAD -- . ':(exclude)docs/benchmarks' || describe+=-dirty
+  echo "$describe" >"$new/commit"
+fi
+
+cat >"$new/libexec/start" <<'START'
+#!/bin/sh
+# Starts the program of this file's name with the libraries of its bundle, and LibTorch and CUDA from a Python.
+name=$(basename "$0")
+here=$(cd "$(dirname "$0")/.." && pwd)
+find='import importlib.util as u; s = u.find_spec("torch"); print(s.submodule_search_locations[0] if s else "")'
+torch=${LONGREACH_TORCH:-$("${PYTHON:-python3}" -c "$find" 2>/dev/null)}
+needed=$(cat "$here/torch")
+there=$(sed -n "s/^__version__ = '\([^'+]*\).*/\1/p" "$torch/version.py" 2>/dev/null)
+case $name in
+  longreach | longreach-scheduler | longreach-tokenizer) ;;
+  *)
+    if [ "$there" != "$needed" ]; then
+      echo "error: $name needs torch $needed, and '${torch:-no torch in ${PYTHON:-python3}}' is ${there:-none}" >&2
+      echo "  PYTHON=FILE names another Python, LONGREACH_TORCH=DIR its folder site-packages/torch" >&2
+      exit 1
+    fi ;;
+esac
+LD_LIBRARY_PATH=$here/lib${torch:+:$torch/lib:$torch/../nvidia/cu13/lib}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+exec "$here/libexec/$name" "$@"
+START
+chmod +x "$new/libexec/start"
+
+for program in "${programs[@]}" "${gpu_tests[@]}"; do
+  [[ -x $build/$program ]] || continue
+  cp "$build/$program" "$new/libexec/"
+  strip -s "$new/libexec/$(basename "$program")"
+  ln "$new/libexec/start" "$new/$program"
+done
+[[ ! -e $build/lib/liblongreach_cuda.so ]] || cp "$build/lib/liblongreach_cuda.so" "$new/lib/"
+
+# All but LibTorch and CUDA, and the C and C++ libraries, which only get better.
+site=$(dirname "$libtorch")
+find "$new/libexec" -type f ! -name start -print0 | xargs -0 ldd | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
+  grep -v "^$site/" | grep -vE '/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s))\.so[^/]*$' | xargs cp -Lt "$new/lib"
+
+rm -rf "$folder"
+mv "$new" "$folder"
+plugin=$([[ -e $folder/lib/liblongreach_cuda.so ]] && echo "with the CUDA plugin" || echo "without the CUDA plugin: LONGREACH_CUDA=ON builds it")
+echo "bundle: $folder, $(du -sh "$folder" | cut -f1), $plugin; needs torch $version there"
