@@ -44,7 +44,7 @@ std::string LastWords(const Process& process, std::string_view program) {
 }
 
 absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
-    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder) {
+    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, std::string* held_at) {
   ASSIGN_OR_RETURN(const std::filesystem::path folder, MakePrivateFolder(runtime_folder));
   std::error_code ignored;
   absl::StatusOr<Process> process = Process::Start(
@@ -55,13 +55,14 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
                  "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
   }
-  constexpr std::string_view kReady = "listening on ";
+  constexpr std::string_view kReady = "listening on ", kHeldAt = "held at ";
   const std::optional<std::string> line = process->ReadLine(kStartPatience);
   if (!line.has_value() || !line->starts_with(kReady)) {
     process->CloseInput();
     if (!process->WaitFor(std::chrono::seconds(5))) process->Kill();
     process->WaitFor(std::chrono::seconds(5));
     std::filesystem::remove_all(folder, ignored);
+    if (held_at != nullptr && line.has_value() && line->starts_with(kHeldAt)) *held_at = Trim(line->substr(kHeldAt.size()));
     return Error(absl::StatusCode::kFailedPrecondition, LastWords(*process, "longreach-scheduler"));
   }
   return std::unique_ptr<EmbeddedScheduler>(

@@ -18,10 +18,11 @@ namespace longreach::client {
 class EmbeddedScheduler {
  public:
   // Starts it on a store (":memory:" for none on disk) and waits until it listens. FAILED_PRECONDITION with
-  // its own words: it refused (store held by another, of a newer version, not a database, ...).
+  // its own words: it refused (store held by another, of a newer version, not a database, ...). `held_at`, if it is given, gets
+  // the address of the scheduler that holds the store, if that is why.
   static absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> Start(const std::filesystem::path& binaries,
                                                                   const std::string& store,
-                                                                  const std::string& runtime_folder);
+                                                                  const std::string& runtime_folder, std::string* held_at = nullptr);
   ~EmbeddedScheduler();
 
   const std::string& address() const { return address_; }

@@ -16,15 +16,15 @@ void Session::Say(std::string_view line) {
 absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default) {
   if (connection_ != nullptr) return connection_.get();
   if (!settings_.store.empty() || (embed_by_default && !settings_.scheduler_named)) {
-    RETURN_IF_ERROR(StartEmbedded(use));
-    ASSIGN_OR_RETURN(connection_, Connection::Open(embedded_->address(), {}));
+    ASSIGN_OR_RETURN(const std::string address, StartEmbedded(use));
+    ASSIGN_OR_RETURN(connection_, Connection::Open(address, {}));
   } else {
     ASSIGN_OR_RETURN(connection_, Connection::Open(settings_.scheduler, settings_.credentials));
   }
   return connection_.get();
 }
 
-absl::Status Session::StartEmbedded(StoreUse use) {
+absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   constexpr const char* kMemory = ":memory:";
   store_ = settings_.store;
   if (store_.empty()) store_ = use == StoreUse::kExistingOrNone ? kMemory : kDefaultStore;
@@ -36,9 +36,13 @@ absl::Status Session::StartEmbedded(StoreUse use) {
     }
     if (use == StoreUse::kExistingOrNone) store_ = kMemory;
   }
-  ASSIGN_OR_RETURN(embedded_, EmbeddedScheduler::Start(environment_.binaries, store_,
-                                                       environment_.variable("XDG_RUNTIME_DIR")));
-  return absl::OkStatus();
+  std::string held_at;
+  absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
+      EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at);
+  // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
+  if (use != StoreUse::kCreate && held_at.starts_with("unix:")) return held_at;
+  ASSIGN_OR_RETURN(embedded_, std::move(started));
+  return embedded_->address();
 }
 
 void Session::Print(const Grid& grid, std::string_view json_key) {

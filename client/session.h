@@ -36,19 +36,21 @@ class Session {
   void Say(std::string_view line);
 
   // The scheduler: an embedded one when a store is named (or `embed_by_default` and no scheduler is), else
-  // the one at the address. Later calls give the same.
+  // the one at the address. Later calls give the same. Of a store that another command of this machine works on
+  // ('longreach run'), its scheduler, unless this command would make the store where it is missing.
   absl::StatusOr<Connection*> Connect(StoreUse use = StoreUse::kExisting, bool embed_by_default = false);
 
   // nullptr when the scheduler is not ours.
   EmbeddedScheduler* embedded() { return embedded_.get(); }
-  // The store of the embedded scheduler.
+  // The store that is looked into; empty where a scheduler is.
   const std::string& store() const { return store_; }
 
   // A grid in the session's format. `json_key` is its member's name in JSON.
   void Print(const Grid& grid, std::string_view json_key);
 
  private:
-  absl::Status StartEmbedded(StoreUse use);
+  // The address of the scheduler that has the store.
+  absl::StatusOr<std::string> StartEmbedded(StoreUse use);
 
   Environment environment_;
   Settings settings_;

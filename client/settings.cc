@@ -163,6 +163,7 @@ absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environ
 
   Settings settings;
   settings.quiet = flags.quiet;
+  settings.place_by_flag = flags.scheduler.has_value() || flags.store.has_value();
   // A store and a scheduler are two answers to one question: the strongest level that has one of them
   // decides.
   for (const Level& level : levels) {

@@ -35,6 +35,8 @@ struct Settings {
   bool scheduler_named = false;
   // A file, for an embedded scheduler; empty: none named. Never set together with scheduler_named.
   std::string store;
+  // It was named on the command line, for this one command.
+  bool place_by_flag = false;
   // Paths, and the token of the environment.
   access::CredentialFiles credentials{};
   Format format = Format::kTable;

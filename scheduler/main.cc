@@ -20,6 +20,7 @@
 #include "scheduler/service/memory.h"
 #include "scheduler/service/ordered_clock.h"
 #include "scheduler/service/server.h"
+#include "store/file_lock.h"
 
 namespace longreach {
 namespace {
@@ -145,7 +146,11 @@ int Main(int argc, char** argv) {
   const SystemClock machine;
   const service::OrderedClock clock(machine);
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(options, clock);
-  if (!server.ok()) return Fail(std::string(server.status().message().data(), server.status().message().size()));
+  if (!server.ok()) {
+    // For who started this one to look into a store that is in use, and can ask its scheduler instead.
+    if (const auto held_at = server.status().GetPayload(store::kHeldAt); held_at.has_value()) std::cout << "held at " << *held_at << std::endl;
+    return Fail(std::string(server.status().message().data(), server.status().message().size()));
+  }
   std::cout << "listening on " << (*server)->address() << std::endl;
   {
     const service::MemoryKeeper memory(io);

@@ -5,12 +5,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
 
 namespace longreach::store {
+namespace {
+
+// What its holder said; empty: nothing yet, or something else lies there.
+std::string Said(int fd) {
+  char text[256];
+  const ssize_t size = pread(fd, text, sizeof text, 0);
+  const std::string said(text, size < 0 ? 0 : static_cast<size_t>(size));
+  const size_t end = said.find('\n');
+  if (end == std::string::npos) return "";
+  const bool plain = std::all_of(said.begin(), said.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c > ' ' && c < 127; });
+  return plain ? said.substr(0, end) : "";
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::path& file) {
   const std::filesystem::path lock_file = file.string() + ".lock";
@@ -23,13 +38,16 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
+      const std::string address = Said(fd);
       close(fd);
       if (error != EWOULDBLOCK) {
         return absl::UnavailableError(fmt::format("cannot lock '{}': {}", lock_file.string(), std::strerror(error)));
       }
-      return absl::FailedPreconditionError(fmt::format(
-          "the store '{}' is held by another scheduler; stop that one, talk to it with --scheduler, or name another file",
-          file.string()));
+      absl::Status held = absl::FailedPreconditionError(fmt::format(
+          "the store '{}' is held by another scheduler{}; stop that one, talk to it with --scheduler{}, or name another file", file.string(),
+          address.empty() ? "" : ", at " + address, address.empty() ? "" : " " + address));
+      if (!address.empty()) held.SetPayload(kHeldAt, absl::Cord(address));
+      return held;
     }
     struct stat ours{};
     struct stat named{};
@@ -40,6 +58,12 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
     close(fd);
   }
   return absl::UnavailableError(fmt::format("cannot lock '{}': it comes and goes", lock_file.string()));
+}
+
+void FileLock::Say(const std::string& address) {
+  const std::string line = address + "\n";
+  // Without it, who is refused is told less.
+  if (ftruncate(fd_, 0) != 0 || pwrite(fd_, line.data(), line.size(), 0) < 0) return;
 }
 
 FileLock::~FileLock() {

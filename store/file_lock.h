@@ -3,10 +3,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "proto/base/status.h"
 
 namespace longreach::store {
+
+// Payload of that refusal: where the holder listens, if it said so.
+inline constexpr char kHeldAt[] = "longreach/held-at";
 
 class FileLock {
  public:
@@ -14,6 +18,8 @@ class FileLock {
   static absl::StatusOr<std::unique_ptr<FileLock>> Take(const std::filesystem::path& file);
   // Removes the lock file and lets go.
   ~FileLock();
+  // Says to whoever is refused where the holder listens.
+  void Say(const std::string& address);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 

@@ -102,6 +102,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   return store;
 }
 
+void Store::ListensAt(const std::string& address) { lock_->Say(address); }
+
 Store::~Store() {
   idle_readers_.Lock()->clear();
   writer_.reset();

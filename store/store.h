@@ -60,6 +60,9 @@ class Store {
   absl::StatusOr<Snapshot> Read();
   ArtifactFiles& artifacts() { return *artifacts_; }
 
+  // Says in FILE.lock where the scheduler of this store listens.
+  void ListensAt(const std::string& address);
+
   // As the user named it.
   const std::string& name() const { return name_; }
   // Where it really lies.

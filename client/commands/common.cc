@@ -135,7 +135,7 @@ std::string ShellWord(std::string_view text) {
 }
 
 std::string WhereFlags(Session& session) {
-  if (session.embedded() != nullptr) return " --store " + ShellWord(session.store());
+  if (!session.store().empty()) return " --store " + ShellWord(session.store());
   // A scheduler named by the environment or the config file is found again without a flag, but a flag does
   // no harm.
   if (session.settings().scheduler_named) return " --scheduler " + ShellWord(session.settings().scheduler);

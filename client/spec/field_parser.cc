@@ -261,11 +261,12 @@ absl::Status ParseIntoField(std::string_view text, const FieldDescriptor& field,
 
 absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
   const Descriptor& root_type = *root.GetDescriptor();
+  Message* message = &root;
+  std::string group = "a sweep";  // Of which `message` is the group.
   const auto unknown = [&] {
     return UsageError(fmt::format("unknown field '{}'", Printable(path)),
-                      JoinHints(SuggestPath(path, root_type), "docs/reference/sweep-files.md has them all"));
+                      JoinHints(SuggestPath(path, root_type), fmt::format("{} has: {}", group, Join(FieldNames(*message->GetDescriptor()), ", "))));
   };
-  Message* message = &root;
   // An axis goes by its bare name.
   if (const FieldDescriptor* axes = root_type.FindFieldByName("axes"); axes != nullptr) {
     const FieldDescriptor* axis = axes->message_type()->FindFieldByName(std::string(path));
@@ -295,6 +296,7 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
       return NeedsAField(path, *field->message_type());
     }
     message = message->GetReflection()->MutableMessage(message, field);
+    group = fmt::format("'{}'", Printable(Join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i) + 1}, ".")));
   }
   return unknown();
 }

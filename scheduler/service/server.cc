@@ -172,6 +172,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   if (p->listener != nullptr) p->listener->Start(*p->acceptor);
   p->socket = address.socket;
   p->address = address.socket.empty() ? fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port) : address.text;
+  p->store->ListensAt(p->address);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 

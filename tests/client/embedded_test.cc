@@ -93,6 +93,33 @@ TEST_F(EmbeddedTest, ASchedulerThatRefusesIsQuotedAndTheExitCodeIsOne) {
   EXPECT_TRUE(std::filesystem::is_empty(runtime_.path()));
 }
 
+TEST_F(EmbeddedTest, AStoreThatAnotherCommandWorksOnIsLookedIntoThroughItsScheduler) {
+  const std::string refuses = "echo held at unix:$SOCKET\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n";
+  const std::string socket = fake_.address().substr(fake_.address().find(':') + 1);
+  SetScheduler("SOCKET=" + socket + "\n" + refuses);
+  MakeStore();
+
+  const Outcome looked = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(looked.code, kDone) << looked.err;
+  EXPECT_EQ(looked.err, "");
+  EXPECT_TRUE(std::filesystem::is_empty(runtime_.path()));
+  // Who trains has to have it alone.
+  const Outcome ran = Run({"run", "quickstart", "--store", store()});
+  EXPECT_EQ(ran.code, kFailed);
+  EXPECT_THAT(ran.err, HasSubstr("is held by another scheduler"));
+}
+
+TEST_F(EmbeddedTest, ASchedulerForOtherMachinesThatHoldsTheStoreIsOnlyNamed) {
+  SetScheduler("echo held at localhost:7070\necho \"error: store 'test.db' is held by another scheduler, at localhost:7070\" >&2\nexit 1\n");
+  MakeStore();
+
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("at localhost:7070"));
+}
+
 TEST_F(EmbeddedTest, ASchedulerThatEndsSilentlyIsReportedWithItsExitCode) {
   SetScheduler("exit 7\n");
   MakeStore();

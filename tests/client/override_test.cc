@@ -94,7 +94,8 @@ TEST(OverrideTest, SpeaksOfTheArgumentTheValueAndTheNextStep) {
 
 TEST(OverrideTest, SuggestsThePathThatWasMeant) {
   EXPECT_THAT(Refusal({"steps=5"}),
-              HasSubstr("--set steps: unknown field 'steps'\n  did you mean 'training.steps'?"));
+              HasSubstr("--set steps: unknown field 'steps'\n  did you mean 'training.steps'? a sweep has: name, experiment, "));
+  EXPECT_THAT(Refusal({"training.stepps=5"}), HasSubstr("did you mean 'training.steps'? 'training' has: steps, batch_size, "));
   EXPECT_THAT(Refusal({"training.stepz=5"}), HasSubstr("did you mean 'training.steps'?"));
   EXPECT_THAT(Refusal({"trainig.steps=5"}), HasSubstr("did you mean 'training.steps'?"));
   EXPECT_THAT(Refusal({"training=5"}),

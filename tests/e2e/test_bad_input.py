@@ -90,7 +90,7 @@ def test_refuses_a_file_that_is_no_store(home):
 
 
 def test_refuses_a_store_that_another_scheduler_holds(home, scheduler):
-    assert_refused(run_cli(home, "sweeps", "--store", scheduler.store), 1, [str(scheduler.store), "scheduler"])
+    assert_refused(run_cli(home, "submit", "noop", "--store", scheduler.store), 1, [str(scheduler.store), "scheduler"])
 
 
 def test_refuses_a_worker_of_another_protocol_version(home, scheduler):

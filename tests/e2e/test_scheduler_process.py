@@ -6,11 +6,11 @@ import harness
 from harness import BIN, Scheduler, messages
 
 
-def refused(home, *arguments):
-    """Runs a scheduler that must refuse to start; gives its one line on standard error."""
+def refused(home, *arguments, out=""):
+    """Runs a scheduler that must refuse to start, with this on standard output; gives its one line on standard error."""
     ended = harness.run(home, BIN / "longreach-scheduler", *arguments)
     assert ended.code == 1, ended
-    assert ended.out == "", ended
+    assert ended.out == out, ended
     lines = ended.err.strip().split("\n")
     assert len(lines) == 1, ended
     return lines[0]
@@ -48,9 +48,22 @@ def test_leaves_nothing_on_disk_when_the_store_is_in_memory(home):
 
 def test_refuses_a_store_that_another_scheduler_holds(home):
     holder = Scheduler(home)
-    line = refused(home, "--store", holder.store, "--listen", f"unix:{home.path}/other.sock")
-    assert str(holder.store) in line
+    line = refused(home, "--store", holder.store, "--listen", f"unix:{home.path}/other.sock", out=f"held at {holder.address}\n")
+    assert str(holder.store) in line and f"--scheduler {holder.address}" in line
     assert holder.api().GetInfo(messages("api").GetInfoRequest()).protocol == 1
+
+
+def test_a_store_that_is_in_use_is_looked_into_through_its_scheduler(home):
+    holder = Scheduler(home)
+    submitted = harness.run_cli(home, "submit", "noop", scheduler=holder)
+    assert submitted.code == 0, submitted
+
+    looked = harness.run_cli(home, "status", "noop", "--store", holder.store)
+
+    assert looked.code == 0 and "queued" in looked.out, looked
+    # But not trained in by two.
+    ran = harness.run_cli(home, "run", "noop", "--store", holder.store)
+    assert ran.code == 1 and f"held by another scheduler, at {holder.address}" in ran.err, ran
 
 
 def test_refuses_a_file_that_is_no_store_and_leaves_it_alone(home):

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "store/job_row.h"
 #include "store/migrate.h"
 #include "tests/store/fixture.h"
@@ -29,8 +31,24 @@ TEST(StoreTest, ASecondSchedulerIsRefusedWhileTheFirstHoldsTheFile) {
 
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("s.db' is held by another scheduler"));
+  EXPECT_FALSE(status.GetPayload(kHeldAt).has_value());
   first.store.reset();
   EXPECT_OK(Store::Open((folder / "s.db").string()));
+}
+
+TEST(StoreTest, WhoIsRefusedIsToldWhereTheHolderListens) {
+  TemporaryFolder folder;
+  TestStore first(folder / "s.db");
+  first.store->ListensAt("unix:/run/user/1000/longreach-AbCdEf/scheduler.sock");
+  first.store->ListensAt("localhost:7070");  // Shorter than what it said before.
+
+  const absl::Status status = Store::Open((folder / "s.db").string()).status();
+
+  EXPECT_THAT(std::string(status.message()), HasSubstr("held by another scheduler, at localhost:7070; stop that one, talk to it with --scheduler localhost:7070"));
+  EXPECT_EQ(status.GetPayload(kHeldAt), absl::Cord("localhost:7070"));
+  // Other words are not repeated.
+  std::ofstream(folder / "s.db.lock") << "\x1b[2J\n";
+  EXPECT_THAT(std::string(Store::Open((folder / "s.db").string()).status().message()), HasSubstr("held by another scheduler; stop"));
 }
 
 TEST(StoreTest, ALinkToTheFileIsTheSameStore) {
