@@ -13,18 +13,19 @@ Grid TasksGrid() {
   Grid grid;
   grid.columns = {{"name", "NAME"},
                   {"label", "IN THE PAPER"},
+                  {"experiment", "EXPERIMENT"},
                   {"level", "LEVEL"},
                   {"chance_percent", "CHANCE %", true},
                   {"permutation_invariant", "PERMUTATION-INVARIANT"},
                   {"revision", "REVISION", true}};
   for (const catalog::Task& task : catalog::Tasks()) {
-    grid.rows.push_back({TextCell(task.name), TextCell(task.label),
+    grid.rows.push_back({TextCell(task.name), TextCell(task.label), TextCell("algorithmic"),
                          TextCell(catalog::Abbreviation(task.level)), NumberCell(task.chance_percent),
                          BoolCell(task.permutation_invariant), NumberCell(task.revision)});
   }
   for (const catalog::DataTask& task : catalog::DataTasks()) {
-    grid.rows.push_back({TextCell(task.name), TextCell(task.label), TextCell(""), MissingCell(), BoolCell(false),
-                         NumberCell(task.revision)});
+    grid.rows.push_back({TextCell(task.name), TextCell(task.label), TextCell(task.experiment), TextCell(""), MissingCell(),
+                         BoolCell(false), NumberCell(task.revision)});
   }
   return grid;
 }

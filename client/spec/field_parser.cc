@@ -35,8 +35,10 @@ absl::Status CheckTask(std::string_view name) {
   std::vector<std::string> known;
   for (const catalog::Task& task : catalog::Tasks()) known.emplace_back(task.name);
   for (const catalog::DataTask& task : catalog::DataTasks()) known.emplace_back(task.name);
+  const std::string meant = DidYouMean(name, known);
+  constexpr std::string_view kAll = "'longreach list tasks' shows all of them";
   return UsageError(fmt::format("unknown task '{}'", Printable(name)),
-                    JoinHints(DidYouMean(name, known), "'longreach list tasks' shows all of them"));
+                    meant.empty() ? fmt::format("{}; a data set of your own goes into 'data'", kAll) : JoinHints(meant, kAll));
 }
 
 absl::Status CheckEncoding(std::string_view value) {
