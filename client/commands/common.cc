@@ -292,13 +292,17 @@ std::vector<LoadedSweep> PartsOfPreset(const std::string& name) {
   return parts.ok() ? *std::move(parts) : std::vector<LoadedSweep>();
 }
 
-void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {
   if (table.rows().empty()) table.set_rows("task");
   if (table.columns().empty()) table.set_columns("encoding");
-  if (table.metric().empty()) table.set_metric("accuracy");
-  if (table.aggregate().empty()) table.set_aggregate("max");
-  if (!table.title().empty()) return;
+  if (table.metric().empty()) {
+    // The experiment kind's main one, which the scheduler knows.
+    ASSIGN_OR_RETURN(const v1::Table any, FetchTable(connection, sweep.id(), table));
+    table.set_metric(any.metric());
+  }
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
+  if (table.aggregate().empty()) table.set_aggregate(metric != nullptr && metric->better == catalog::Better::kLower ? "min" : "max");
+  if (!table.title().empty()) return absl::OkStatus();
   const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
   std::vector<std::string> slices = {table.slice()};
   for (const std::string& only : table.only()) {
@@ -314,8 +318,9 @@ void CompleteTable(const std::string& sweep_name, v1::TableSpec& table) {
   for (const char* axis : {"task", "encoding", "learning_rate", "seed"}) {
     if (table.rows() != axis && table.columns() != axis) rest.emplace_back(axis);
   }
-  table.set_title(fmt::format("{}: {}{} {}{}, {} over {}", sweep_name, table.metric(), unit, lengths, slice,
+  table.set_title(fmt::format("{}: {}{} {}{}, {} over {}", sweep.name(), table.metric(), unit, lengths, slice,
                               table.aggregate(), Join(rest, " and ")));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,

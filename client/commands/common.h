@@ -103,9 +103,9 @@ std::vector<LoadedSweep> PartsOfPreset(const std::string& name);
 // How to print a sweep of this name: the preset's table, if there is a preset of that name, or part of one.
 v1::TableSpec TableOfPreset(const std::string& sweep_name);
 
-// Fills in what a table leaves open: rows task, columns encoding, accuracy over all lengths, maximum, gain,
-// title.
-void CompleteTable(const std::string& sweep_name, v1::TableSpec& table);
+// Fills in what a table leaves open: rows task, columns encoding, the main metric of the sweep's experiment kind over all lengths, the
+// best value of it, title.
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table);
 
 absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
                                      const v1::TableSpec& table);

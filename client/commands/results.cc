@@ -20,8 +20,8 @@ class Results final : public Command {
         .group = kGroupLook,
         .summary = "Print the table of a sweep: measured, and beside it published",
         .details =
-            "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, accuracy over\n"
-            "all test lengths, maximum over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
+            "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, its main metric over\n"
+            "all test lengths, the best over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
             "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
             "head, depth, attention_scale ('longreach job JOB' shows slices).\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
@@ -100,7 +100,7 @@ class Results final : public Command {
   absl::Status Print(Session& session, Connection& connection, const v1::Sweep& sweep, const std::optional<SweepFile>& layout, PartsOutput& output) {
     v1::TableSpec table = layout.has_value() ? layout->table : TableOfPreset(sweep.name());
     RETURN_IF_ERROR(Override(table));
-    CompleteTable(sweep.name(), table);
+    RETURN_IF_ERROR(CompleteTable(connection, sweep, table));
     if (published_ && table.published().empty()) {
       session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
                               Printable(sweep.name())));
@@ -135,11 +135,14 @@ class Results final : public Command {
   // measured ones.
   absl::Status Override(v1::TableSpec& table) const {
     v1::TableSpec asked = table;
-    CompleteTable("", asked);
+    if (asked.rows().empty()) asked.set_rows("task");
+    if (asked.columns().empty()) asked.set_columns("encoding");
     const v1::TableSpec before = asked;
     if (!rows_.empty()) asked.set_rows(rows_);
     if (!columns_.empty()) asked.set_columns(columns_);
     if (!metric_.empty()) asked.set_metric(metric_);
+    // The best of one metric may be the worst of another.
+    if (asked.metric() != before.metric() && (before.aggregate() == "max" || before.aggregate() == "min")) asked.clear_aggregate();
     if (!aggregate_.empty()) asked.set_aggregate(aggregate_);
     if (length_.has_value()) asked.set_length(*length_);
     if (!slice_.empty()) asked.set_slice(slice_);

@@ -68,7 +68,7 @@ class RunCommand final : public Command {
 
 absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output) {
   v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
-  CompleteTable(sweep.name(), table);
+  RETURN_IF_ERROR(CompleteTable(connection, sweep, table));
   ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(connection, sweep.id(), table));
   if (session.json()) {
     output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});

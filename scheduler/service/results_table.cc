@@ -88,7 +88,8 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   if (full.rows().empty()) full.set_rows(full.columns() == "task" ? "encoding" : "task");
   if (full.columns().empty()) full.set_columns(full.rows() == "encoding" ? "task" : "encoding");
   if (full.metric().empty()) full.set_metric(std::string(main_metric));
-  if (full.aggregate().empty()) full.set_aggregate("max");
+  table.metric_ = catalog::FindMetric(full.metric());
+  if (full.aggregate().empty()) full.set_aggregate(table.metric_ != nullptr && table.metric_->better == catalog::Better::kLower ? "min" : "max");
 
   if (!IsKnown(catalog::TableAxes(), full.rows())) return RefuseWord("table.rows", "column", full.rows(), catalog::TableAxes());
   if (!IsKnown(catalog::TableAxes(), full.columns())) return RefuseWord("table.columns", "column", full.columns(), catalog::TableAxes());
@@ -99,7 +100,6 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   if (!IsKnown(kAggregates, full.aggregate())) {
     return RefuseWord("table.aggregate", "aggregate", full.aggregate(), kAggregates);
   }
-  table.metric_ = catalog::FindMetric(full.metric());
   if (table.metric_ == nullptr) {
     return RefuseWord("table.metric", "metric", full.metric(), NamesOf(catalog::Metrics()));
   }

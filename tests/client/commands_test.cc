@@ -348,6 +348,25 @@ TEST_F(CommandTest, ResultsAsksForTheTableOfTheSweepsPreset) {
             "mine: accuracy (%) over all test lengths, max over learning_rate and seed");
 }
 
+TEST_F(CommandTest, ResultsShowTheBestOfAMetricWhicheverWayIsBetter) {
+  scheduler_.sweep.set_name("mine");
+  // Of the sweep's main metric, as the scheduler says.
+  scheduler_.table.set_metric("cross_entropy");
+  Run({"results", "last"});
+  EXPECT_EQ(scheduler_.table_request.table().metric(), "cross_entropy");
+  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "min");
+  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr(", min over learning_rate and seed"));
+  Run({"results", "last", "--metric", "accuracy"});
+  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "max");
+
+  // The preset says "max", of another metric.
+  scheduler_.sweep.set_name("table-b1");
+  Run({"results", "last", "--metric", "loss"});
+  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "min");
+  Run({"results", "last", "--metric", "loss", "--aggregate", "max"});
+  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "max");
+}
+
 TEST_F(CommandTest, PublishedValuesAreNeverPutBesideOthers) {
   Run({"results", "last", "--aggregate", "mean"});
   EXPECT_EQ(scheduler_.table_request.table().published(), "");

@@ -68,6 +68,16 @@ TEST(ResultsTableTest, AggregatesOverWhatIsNeitherRowNorColumn) {
   }
 }
 
+TEST(ResultsTableTest, WithoutAnAggregateTheBestIsTheLowestWhereLowerIsBetter) {
+  v1::TableSpec spec;
+  spec.set_metric("loss");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.8));
+  table.Add(Done("even_pairs", "rope", 1e-4, 1, 0.5));
+
+  EXPECT_DOUBLE_EQ(table.Build().cells(0).measured(), 0.5);
+}
+
 TEST(ResultsTableTest, AnUnevenMedianIsTheMiddleValueAndOneValueHasNoDeviation) {
   v1::TableSpec spec;
   spec.set_rows("seed");
