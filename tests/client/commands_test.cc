@@ -208,9 +208,9 @@ TEST_F(CommandTest, VersionAsksTheSchedulerThatTheCommandLineNames) {
   EXPECT_THAT(both.out, StartsWith("longreach "));
   EXPECT_THAT(both.out, HasSubstr("\nscheduler "));
   EXPECT_TRUE(nlohmann::json::parse(Run({"version", "-o", "json"}).out)["scheduler"].contains("store_version"));
-  EXPECT_EQ(RunCommandLine({"version", "--scheduler", "localhost:1"}).code, kUnreachable);
+  EXPECT_EQ(RunCommandLine({"version", "--scheduler", "127.0.0.1:1"}).code, kUnreachable);
   // One that is only usual is left alone, as it may be far away.
-  const Outcome own = RunCommandLine({"version"}, {{"LONGREACH_SCHEDULER", "localhost:1"}});
+  const Outcome own = RunCommandLine({"version"}, {{"LONGREACH_SCHEDULER", "127.0.0.1:1"}});
   EXPECT_EQ(own.code, kDone) << own.err;
   EXPECT_THAT(own.out, Not(HasSubstr("scheduler")));
 }
