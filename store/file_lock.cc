@@ -53,7 +53,9 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
     struct stat named{};
     if (fstat(fd, &ours) == 0 && stat(lock_file.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
         ours.st_dev == named.st_dev) {
-      return std::unique_ptr<FileLock>(new FileLock(lock_file, fd));
+      std::unique_ptr<FileLock> lock(new FileLock(lock_file, fd));
+      lock->Say("");  // Not where a holder listened that was killed.
+      return lock;
     }
     close(fd);
   }

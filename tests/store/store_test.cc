@@ -38,7 +38,9 @@ TEST(StoreTest, ASecondSchedulerIsRefusedWhileTheFirstHoldsTheFile) {
 
 TEST(StoreTest, WhoIsRefusedIsToldWhereTheHolderListens) {
   TemporaryFolder folder;
+  std::ofstream(folder / "s.db.lock") << "unix:/of/one/that/was/killed.sock\n";
   TestStore first(folder / "s.db");
+  EXPECT_FALSE(Store::Open((folder / "s.db").string()).status().GetPayload(kHeldAt).has_value());
   first.store->ListensAt("unix:/run/user/1000/longreach-AbCdEf/scheduler.sock");
   first.store->ListensAt("localhost:7070");  // Shorter than what it said before.
 
