@@ -17,7 +17,10 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
   if (connection_ != nullptr) return connection_.get();
   if (!settings_.store.empty() || (embed_by_default && !settings_.scheduler_named)) {
     ASSIGN_OR_RETURN(const std::string address, StartEmbedded(use));
-    ASSIGN_OR_RETURN(connection_, Connection::Open(address, {}));
+    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(address, {});
+    // The holder has ended meanwhile, or is not to be reached from here.
+    if (!opened.ok() && !held_.ok()) return held_;
+    ASSIGN_OR_RETURN(connection_, std::move(opened));
   } else {
     ASSIGN_OR_RETURN(connection_, Connection::Open(settings_.scheduler, settings_.credentials));
   }
@@ -40,7 +43,10 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at);
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
-  if (use != StoreUse::kCreate && held_at.starts_with("unix:")) return held_at;
+  if (use != StoreUse::kCreate && held_at.starts_with("unix:")) {
+    held_ = started.status();
+    return held_at;
+  }
   ASSIGN_OR_RETURN(embedded_, std::move(started));
   return embedded_->address();
 }

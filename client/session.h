@@ -56,6 +56,7 @@ class Session {
   Settings settings_;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;
+  absl::Status held_;  // Why there is none, where the store's own scheduler is asked instead.
   // After embedded_: closed before it is stopped.
   std::unique_ptr<Connection> connection_;
 };

@@ -110,6 +110,16 @@ TEST_F(EmbeddedTest, AStoreThatAnotherCommandWorksOnIsLookedIntoThroughItsSchedu
   EXPECT_THAT(ran.err, HasSubstr("is held by another scheduler"));
 }
 
+TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {
+  SetScheduler("echo held at unix:/nowhere/s\necho \"error: store 'test.db' is held by another scheduler, at unix:/nowhere/s\" >&2\nexit 1\n");
+  MakeStore();
+
+  const Outcome outcome = Run({"sweeps", "--store", store()});
+
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_EQ(outcome.err, "error: store 'test.db' is held by another scheduler, at unix:/nowhere/s\n");
+}
+
 TEST_F(EmbeddedTest, ASchedulerForOtherMachinesThatHoldsTheStoreIsOnlyNamed) {
   SetScheduler("echo held at localhost:7070\necho \"error: store 'test.db' is held by another scheduler, at localhost:7070\" >&2\nexit 1\n");
   MakeStore();
