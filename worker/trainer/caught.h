@@ -4,12 +4,21 @@
 #include <exception>
 #include <functional>
 #include <new>
+#include <string>
 
 #include "proto/base/status.h"
 #include "proto/base/text.h"
 #include "worker/trainer/torch.h"
 
 namespace longreach::trainer {
+
+// LibTorch's allocators, CUDA, cuBLAS and the plugin each have their own words for it.
+inline bool SaysOutOfMemory(const std::string& what) {
+  for (const char* words : {"DefaultCPUAllocator", "not enough memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED"}) {
+    if (what.find(words) != std::string::npos) return true;
+  }
+  return false;
+}
 
 // RESOURCE_EXHAUSTED: out of memory. INTERNAL: anything else that was thrown.
 template <typename T>
@@ -22,13 +31,11 @@ absl::StatusOr<T> Caught(const std::function<absl::StatusOr<T>()>& work) {
   } catch (const c10::OutOfMemoryError& error) {
     return absl::ResourceExhaustedError(Text("out of memory: ", error.what_without_backtrace()));
   } catch (const c10::Error& error) {
-    // LibTorch's CPU allocator reports a failed allocation as an error like any other.
     const std::string what = error.what_without_backtrace();
-    const bool no_memory = what.find("DefaultCPUAllocator") != std::string::npos ||
-                           what.find("not enough memory") != std::string::npos;
-    if (no_memory) return absl::ResourceExhaustedError(Text("out of memory: ", what));
+    if (SaysOutOfMemory(what)) return absl::ResourceExhaustedError(Text("out of memory: ", what));
     return absl::InternalError(Text("LibTorch: ", what));
   } catch (const std::exception& error) {
+    if (SaysOutOfMemory(error.what())) return absl::ResourceExhaustedError(Text("out of memory: ", error.what()));
     return absl::InternalError(Text("the trainer threw: ", error.what()));
   }
 }

@@ -4,6 +4,7 @@
 
 #include "proto/base/text.h"
 #include "worker/trainer/caught.h"
+#include "worker/trainer/device_memory.h"
 #include "worker/trainer/train.h"
 #include "worker/trainer/trial.h"
 
@@ -63,6 +64,7 @@ absl::StatusOr<PackLimit> MeasurePackLimit(const PackLimitRequest& request) {
   int no_faster = 0;
   for (int jobs = 1; jobs <= kLargestTrial && no_faster < kNoFaster; jobs *= 2) {
     const absl::StatusOr<double> rate = RateOf(request, jobs);
+    ReleaseDeviceMemory(request.cuda);
     if (rate.status().code() == absl::StatusCode::kResourceExhausted && !limit.trials.empty()) break;
     RETURN_IF_ERROR(rate.status());
     no_faster = kWorthwhile * *rate > Fastest(limit.trials) ? 0 : no_faster + 1;

@@ -1,6 +1,7 @@
 #include "worker/trainer/train.h"
 
 #include "worker/trainer/caught.h"
+#include "worker/trainer/device_memory.h"
 #include "worker/trainer/llama/published.h"
 #include "worker/trainer/session.h"
 #include "worker/trainer/validate.h"
@@ -11,7 +12,9 @@ absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer)
   RETURN_IF_ERROR(ValidateRequest(request));
   PackRequest resolved = request;
   RETURN_IF_ERROR(ReadPublished(resolved));
-  return Caught<PackResult>([&] { return Session(resolved, observer).Run(); });
+  absl::StatusOr<PackResult> result = Caught<PackResult>([&] { return Session(resolved, observer).Run(); });
+  ReleaseDeviceMemory(request.cuda);
+  return result;
 }
 
 }  // namespace longreach::trainer

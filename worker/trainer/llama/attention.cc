@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "worker/trainer/logits.h"
+
 namespace longreach::trainer {
 
 namespace {
 
-// Logits of a key-value head that are there at a time: 2^20 floats stay in the cache.
-constexpr int64_t kLogitsAtATime = 1 << 20;
 // A logit that takes no part; finite, so that 0 times it is 0.
 constexpr float kNothing = -1e30f;
 
@@ -20,7 +20,7 @@ struct Unit {
   int64_t queries() const { return q.size(2); }
   int64_t keys() const { return k.size(1); }
   int64_t block() const {
-    return std::clamp<int64_t>(kLogitsAtATime / (q.size(0) * q.size(1) * keys()), 1, queries());
+    return std::clamp<int64_t>(LogitsAtATime(q.device()) / (q.size(0) * q.size(1) * keys()), 1, queries());
   }
 };
 

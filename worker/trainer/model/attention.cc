@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "worker/trainer/logits.h"
 #include "worker/trainer/model/attention_cpu.h"
 #include "worker/trainer/sent.h"
 
@@ -11,8 +12,15 @@ namespace longreach::trainer {
 
 namespace {
 
-// Logits that are there at a time when no gradient is wanted: 2^20 floats stay in the cache.
-constexpr int64_t kLogitsAtATime = 1 << 20;
+// table.index_select(dim, entries), with a gradient that sums in a fixed order. On a GPU that of index_select is in the order of
+// the moment, and that of an index is sorted first; on a CPU it is the other way round.
+Tensor Pick(const Tensor& table, int64_t dim, const Tensor& entries) {
+  const Tensor there = Sent(entries, table.device());
+  if (!table.is_cuda()) return table.index_select(dim, there);
+  std::vector<at::indexing::TensorIndex> index(static_cast<size_t>(dim < 0 ? dim + table.dim() : dim), at::indexing::Slice());
+  index.emplace_back(there);
+  return table.index(index);
+}
 
 // The bias of each pair with one of the first `keys` keys: [H, queries, keys] or [E, 1, H, queries, keys].
 Tensor LookUp(const Tensor& table, const Distances& distances, int64_t first_query, int64_t queries, int64_t keys) {
@@ -34,7 +42,7 @@ Tensor LookUp(const Tensor& table, const Distances& distances, int64_t first_que
     std::vector<int64_t> shape = table.sizes().vec();
     shape.back() = queries;
     shape.push_back(keys);
-    bias = table.index_select(-1, Sent(entry, table.device())).view(shape);
+    bias = Pick(table, -1, entry).view(shape);
   }
   return bias.dim() == 4 ? bias.unsqueeze(1) : bias;
 }
@@ -58,7 +66,7 @@ Tensor RelativeLogits(const Tensor& queries_EBHTK, const ContentTerm& content, c
                           {batch * heads * row, heads * row, row, entries - 1, 1}, tape - 1 - first_query);
   }
   const Tensor entry = distances.Entries(first_query, queries).narrow(1, 0, seen).reshape({-1});
-  const Tensor pair_keys = keys.index_select(2, Sent(entry, keys.device())).view({keys.size(0), heads, queries, seen, head_dim});
+  const Tensor pair_keys = Pick(keys, 2, entry).view({keys.size(0), heads, queries, seen, head_dim});
   const Tensor by_query = q.permute({0, 2, 3, 1, 4});  // [E, H, queries, B, K].
   return at::matmul(by_query, pair_keys.transpose(-1, -2)).permute({0, 3, 1, 2, 4});
 }
@@ -211,7 +219,7 @@ Heads LoadHeads(const AttentionShape& shape, const Tensor& q, const Tensor& kv, 
 }
 
 int64_t QueriesAtATime(const AttentionShape& shape, const Heads& heads) {
-  return std::clamp<int64_t>(kLogitsAtATime / (heads.queries.size(0) * shape.heads * shape.tape), 1, shape.queries);
+  return std::clamp<int64_t>(LogitsAtATime(heads.queries.device()) / (heads.queries.size(0) * shape.heads * shape.tape), 1, shape.queries);
 }
 
 // Of the first `count` keys or values.
