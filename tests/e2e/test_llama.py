@@ -267,7 +267,7 @@ def test_a_context_beyond_the_memory_is_refused_with_its_bytes(home):
     ended = run_cli(home, "run", home.path / "tiny.yaml", "--store", home.path / "big.db", *[part for one in big for part in ("--set", one)])
     assert ended.code == 1, ended
     failures = [failure for (failure,) in query(home.path / "big.db", "SELECT failure FROM jobs WHERE steps = 60")]
-    assert failures and all("bytes of memory with" in failure and "refused" in failure for failure in failures)
+    assert failures and all("bytes of memory, with one thread" in failure and "refused" in failure for failure in failures)
 
 
 MIXED = """

@@ -38,18 +38,16 @@ std::string InstructionSet() {
 
 }  // namespace
 
-Capabilities DescribeMachine(bool cuda) {
+absl::StatusOr<Capabilities> DescribeMachine(bool cuda) {
   Capabilities capabilities;
   for (const ExperimentKind& kind : ExperimentKinds()) capabilities.experiments.emplace_back(kind.name);
   capabilities.threads = AvailableThreads();
   capabilities.memory_bytes = AvailableMemory();
   capabilities.device = CpuModel() + ", " + InstructionSet();
   if (cuda) {
-    const absl::StatusOr<CudaDevice> device = DescribeCudaDevice(0);
-    if (device.ok()) {
-      capabilities.device = device->name;
-      capabilities.memory_bytes = device->memory_bytes;
-    }
+    ASSIGN_OR_RETURN(const CudaDevice device, DescribeCudaDevice(0));
+    capabilities.device = device.name;
+    capabilities.memory_bytes = device.memory_bytes;
   }
   return capabilities;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <thread>
 
@@ -66,18 +67,15 @@ absl::StatusOr<PackResult> Session::StopHere() {
 
 absl::Status Session::Prepare() {
   const auto log = [](const std::string& line) { std::cerr << line << std::endl; };
+  int threads = request_.threads;
   if (request_.settings.experiment == "llama") {
-    const int threads = request_.threads > 0 ? request_.threads : AvailableThreads();
-    const bool shared = request_.memory_bytes > 0;
-    RETURN_IF_ERROR(CheckMemory(request_.settings, static_cast<int>(request_.members.size()), threads,
-                                shared ? request_.memory_bytes : DescribeMachine(request_.cuda).memory_bytes,
-                                shared ? "each of the packs that are trained here at a time" : "this machine"));
+    ASSIGN_OR_RETURN(threads, LlamaThreads());
   }
   if (!request_.settings.evaluation.longbench.empty()) {
-    ASSIGN_OR_RETURN(longbench_, LongBenchStudy::Of(request_, request_.threads));
+    ASSIGN_OR_RETURN(longbench_, LongBenchStudy::Of(request_, threads));
   }
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
-  engine_ = MakeEngine(request_.settings, {.threads = request_.threads, .cuda = request_.cuda, .engine = request_.engine}, log);
+  engine_ = MakeEngine(request_.settings, {.threads = threads, .cuda = request_.cuda, .engine = request_.engine}, log);
   // What cannot be asked in the end is said before anything is trained.
   if (!request_.settings.evaluation.passkey_lengths.empty()) {
     ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer, PublishedTokenizer(request_));
@@ -96,6 +94,20 @@ absl::Status Session::Prepare() {
   state_.moment2 = state_.moment2.to(engine_->device());
   speed_step_ = state_.step;
   return absl::OkStatus();
+}
+
+absl::StatusOr<int> Session::LlamaThreads() const {
+  const int threads = request_.threads > 0 ? request_.threads : AvailableThreads();
+  double memory = request_.memory_bytes;
+  std::string owner = "each of the packs that are trained here at a time";
+  if (memory <= 0) {
+    ASSIGN_OR_RETURN(const Capabilities machine, DescribeMachine(request_.cuda));
+    memory = machine.memory_bytes;
+    owner = "this machine";
+  }
+  ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, static_cast<int>(request_.members.size()), threads, memory, owner));
+  if (fit < threads) std::cerr << Text(fit, " of ", threads, " threads: the memory of ", owner, " suffices for no more") << std::endl;
+  return fit;
 }
 
 absl::Status Session::TrainSteps() {
@@ -275,6 +287,14 @@ absl::StatusOr<PackResult> Session::Finish() {
     RETURN_IF_ERROR(WriteAttention(result));
   } catch (const Stopped&) {
     return StopHere();
+  }
+  for (MemberResult& member : result.results) {
+    // The last update may have been one too many, or a test have left the numbers that there are.
+    const bool finite = std::ranges::all_of(member.measurements, [](const Measurement& one) { return std::isfinite(one.value); });
+    if (finite) continue;
+    member.diverged = true;
+    member.diverged_at = state_.step;
+    member.measurements.clear();
   }
   result.weights = request_.folder / "weights.safetensors";
   RETURN_IF_ERROR(Insist([&] {

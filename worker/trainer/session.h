@@ -26,6 +26,8 @@ class Session {
   using Clock = std::chrono::steady_clock;
 
   absl::Status Prepare();
+  // As many as asked for, or as the memory suffices for.
+  absl::StatusOr<int> LlamaThreads() const;
   absl::Status TrainSteps();
   absl::Status EvaluateLengths();
   // Of one test length, part by part. Nothing when it was stopped on the way.

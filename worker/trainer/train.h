@@ -269,7 +269,8 @@ struct Capabilities {
   int threads = 0;
   double memory_bytes = 0;
 };
-Capabilities DescribeMachine(bool cuda);
+// FAILED_PRECONDITION: a GPU is asked for and no plugin is loaded. INTERNAL: the GPU does not say what it is.
+absl::StatusOr<Capabilities> DescribeMachine(bool cuda);
 
 // ../lib/liblongreach_cuda.so beside this program: where a build, and a bundle of one, have it.
 std::filesystem::path OwnCudaPlugin();

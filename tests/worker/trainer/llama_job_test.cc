@@ -278,11 +278,21 @@ TEST_F(LlamaJobTest, WeightsOfAnotherShapeAreRefusedWithTheTensorsName) {
 TEST_F(LlamaJobTest, AContextThatDoesNotFitIntoMemoryIsRefusedWithTheBytes) {
   PackSettings settings = Small("none");
   settings.evaluation.lengths = {24, 1 << 20};
-  EXPECT_TRUE(CheckMemory(settings, 1, 2, 1e11).ok());
-  const absl::Status refused = CheckMemory(settings, 1, 2, 1e9);
+  EXPECT_EQ(*ThreadsThatFit(settings, 1, 2, 1e11), 2);
+  const absl::Status refused = ThreadsThatFit(settings, 1, 2, 1e8).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("evaluation.lengths: 1048576 takes at least "));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr(" bytes of memory with 2 threads, and this machine has 1000000000"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(" bytes of memory, with one thread, and this machine has 100000000"));
+}
+
+TEST_F(LlamaJobTest, ThereAreAsManyThreadsAsTheMemorySufficesFor) {
+  PackSettings settings = Small("none");
+  settings.evaluation.lengths = {1 << 14};
+  const double of_three = EstimateMemory(settings, 1, 3).bytes;
+  EXPECT_LT(EstimateMemory(settings, 1, 2).bytes, of_three);
+  EXPECT_EQ(*ThreadsThatFit(settings, 1, 8, of_three), 3);
+  EXPECT_EQ(*ThreadsThatFit(settings, 1, 8, of_three - 1), 2);
+  EXPECT_EQ(*ThreadsThatFit(settings, 1, 2, of_three), 2);
 }
 
 TEST_F(LlamaJobTest, APackThatSharesTheMachineIsRefusedWhatDoesNotFitIntoItsShare) {

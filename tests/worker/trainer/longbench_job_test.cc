@@ -123,7 +123,7 @@ TEST_F(LongBenchJobTest, WhatCannotBeAskedIsRefusedBeforeAnythingIsComputed) {
   PackRequest large = RequestOf("large", 5);
   ASSERT_TRUE(ReadPublished(large).ok());
   large.settings.evaluation.longbench_window = 1 << 20;
-  EXPECT_THAT(std::string(CheckMemory(large.settings, 1, 1, 1e6).message()), HasSubstr("evaluation.longbench_window: 1048576 takes at least "));
+  EXPECT_THAT(std::string(ThreadsThatFit(large.settings, 1, 1, 1e6).status().message()), HasSubstr("evaluation.longbench_window: 1048576 takes at least "));
 }
 
 }  // namespace

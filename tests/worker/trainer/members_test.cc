@@ -37,6 +37,21 @@ TEST_F(MembersTest, ADivergedMemberLeavesTheOthersAsTheyAre) {
   }
 }
 
+TEST_F(MembersTest, AMemberThatTheLastUpdateBlewUpHasDiverged) {
+  PackRequest request = Request(SmallSettings("bucket_sort", "none", false), 2, "a");
+  request.settings.training.steps = 1;
+  request.members[1].learning_rate = 1e30;
+  RecordingObserver observer;
+
+  const PackResult result = Run(request, observer);
+
+  EXPECT_FALSE(result.results[0].diverged);
+  EXPECT_FALSE(result.results[0].measurements.empty());
+  EXPECT_TRUE(result.results[1].diverged);
+  EXPECT_EQ(result.results[1].diverged_at, 1);
+  EXPECT_TRUE(result.results[1].measurements.empty());
+}
+
 TEST_F(MembersTest, APackOfDivergedMembersEndsAtOnce) {
   PackRequest request = Request(SmallSettings("even_pairs", "none", false), 2, "a");
   request.settings.training.steps = 1'000'000;  // Would take an hour.

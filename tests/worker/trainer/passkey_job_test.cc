@@ -148,7 +148,7 @@ TEST_F(PasskeyJobTest, RefusesPromptsThatCannotBeMade) {
 
   PackSettings large = Small();
   large.evaluation.passkey_lengths = {kShort, 1 << 20};
-  EXPECT_THAT(std::string(CheckMemory(large, 1, 2, 1e9).message()), HasSubstr("evaluation.passkey_lengths: 1048576 takes at least "));
+  EXPECT_THAT(std::string(ThreadsThatFit(large, 1, 2, 1e9).status().message()), HasSubstr("evaluation.passkey_lengths: 1048576 takes at least "));
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST_F(PublishedTest, MemoryIsCountedWithItsSizes) {
   EXPECT_EQ(request.settings.model.vocabulary, 50);
   EXPECT_EQ(request.settings.model.layers, 2);
   request.settings.evaluation.lengths = {1 << 20};
-  EXPECT_THAT(std::string(CheckMemory(request.settings, 1, 1, 1e6).message()), HasSubstr("evaluation.lengths: 1048576 takes at least"));
+  EXPECT_THAT(std::string(ThreadsThatFit(request.settings, 1, 1, 1e6).status().message()), HasSubstr("evaluation.lengths: 1048576 takes at least"));
 }
 
 }  // namespace

@@ -2,11 +2,15 @@
 #include "worker/trainer/engine/thread_pool.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <latch>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -86,6 +90,27 @@ TEST(ThreadPoolTest, AFailureIsToldWhenAllIsDoneAndHarmsNoLaterRun) {
     EXPECT_EQ(done, 16);
   }
 }
+
+// A sanitizer reserves address space of its own, which no limit can be set on.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(ThreadPoolDeathTest, ThreadsThatTheMachineDoesNotGiveAreAnErrorAndNoHang) {
+  const auto with_room_for_few = [] {
+    alarm(60);
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + (512U << 20);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      const ThreadPool pool(10'000);
+    } catch (const std::system_error&) {
+      _exit(3);
+    }
+    _exit(0);
+  };
+  EXPECT_EXIT(with_room_for_few(), ::testing::ExitedWithCode(3), "");
+}
+#endif
 
 }  // namespace
 

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& variant) { return variant.param.name; });
 
 TEST(DescribeMachineTest, SaysWhatThereIs) {
-  const Capabilities capabilities = DescribeMachine(false);
+  const Capabilities capabilities = *DescribeMachine(false);
 
   EXPECT_FALSE(capabilities.device.empty());
   EXPECT_GE(capabilities.threads, 1);

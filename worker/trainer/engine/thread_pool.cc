@@ -38,12 +38,20 @@ void LimitThreads(int threads) { most_threads.store(threads > 0 ? threads : std:
 ThreadPool::ThreadPool(int threads, WorkRecorder* recorder) : recorder_(recorder) {
   PrepareThread();
   const int helpers = recorder != nullptr ? 0 : (threads > 0 ? threads : AvailableThreads()) - 1;
-  for (int i = 0; i < helpers; ++i) {
-    helpers_.emplace_back([this, i] { Help(i); });
+  try {
+    for (int i = 0; i < helpers; ++i) {
+      helpers_.emplace_back([this, i] { Help(i); });
+    }
+  } catch (...) {
+    // The machine gives no more threads. Those that there are wait for work, and are waited for.
+    EndHelpers();
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { EndHelpers(); }
+
+void ThreadPool::EndHelpers() {
   job_.Lock()->ending = true;
   changed_.notify_all();
   more_helpers_.notify_all();

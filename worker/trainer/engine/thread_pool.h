@@ -48,6 +48,8 @@ class ThreadPool {
 
   static constexpr int kCaller = -1;
 
+  void EndHelpers();
+
   // A helper's life.
   void Help(int helper);
   // Takes items until there is none, or none for this helper.

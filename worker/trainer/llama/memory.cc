@@ -86,12 +86,15 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
   return most;
 }
 
-absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there, std::string_view owner) {
-  const LlamaMemory most = EstimateMemory(settings, members, threads);
-  if (most.bytes <= there) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Text(most.field, ": ", most.length, " takes at least ", static_cast<int64_t>(most.bytes), " bytes of memory with ", threads,
-           " threads, and ", owner, " has ", static_cast<int64_t>(there), "; set a smaller one, or use fewer threads"));
+absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, int threads, double there, std::string_view owner) {
+  for (int fewer = threads; fewer > 1; --fewer) {
+    if (EstimateMemory(settings, members, fewer).bytes <= there) return fewer;
+  }
+  const LlamaMemory least = EstimateMemory(settings, members, 1);
+  if (least.bytes <= there) return 1;
+  return absl::InvalidArgumentError(Text(least.field, ": ", least.length, " takes at least ", static_cast<int64_t>(least.bytes),
+                                         " bytes of memory, with one thread, and ", owner, " has ", static_cast<int64_t>(there),
+                                         "; set a smaller one"));
 }
 
 }  // namespace longreach::trainer

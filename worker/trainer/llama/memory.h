@@ -19,7 +19,8 @@ struct LlamaMemory {
 // are computed at a time. An estimate from below.
 LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads);
 
-// INVALID_ARGUMENT: more than the `there` bytes that `owner` has; says how many, which length they are for, and what to change.
-absl::Status CheckMemory(const PackSettings& settings, int members, int threads, double there, std::string_view owner = "this machine");
+// The most threads, of `threads`, for which the `there` bytes that `owner` has suffice: each has a sequence of its own in work. Results do
+// not depend on it. INVALID_ARGUMENT: one takes more; says how much, which length it is for, and what to change.
+absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, int threads, double there, std::string_view owner = "this machine");
 
 }  // namespace longreach::trainer
