@@ -103,11 +103,14 @@ absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job) {
   return tx.Run("UPDATE jobs SET checkpoint_step = 0 WHERE num = ? AND checkpoint_step <> 0", job).status();
 }
 
-absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int limit) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sha256 FROM unused_files ORDER BY sha256 LIMIT ?", limit));
+absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int limit, const std::string& from) {
   std::vector<std::string> hashes;
-  while (rows.Next()) hashes.push_back(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
+  for (const char* query : {"SELECT sha256 FROM unused_files WHERE sha256 >= ? ORDER BY sha256 LIMIT ?",
+                            "SELECT sha256 FROM unused_files WHERE sha256 < ? ORDER BY sha256 LIMIT ?"}) {
+    ASSIGN_OR_RETURN(sql::Rows rows, db.Query(query, from, limit - static_cast<int>(hashes.size())));
+    while (rows.Next()) hashes.push_back(rows.Get<std::string>(0));
+    RETURN_IF_ERROR(rows.status());
+  }
   return hashes;
 }
 

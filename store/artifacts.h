@@ -47,8 +47,8 @@ absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job);
 absl::Status RemoveCheckpointRows(sql::Transaction& tx, int64_t job);
 
 // Hashes whose last row went away in committed transactions since the rows of `unused_files` were last cleared: the table is filled
-// by a trigger, so no path forgets it. At most `limit`.
-absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int limit);
+// by a trigger, so no path forgets it. At most `limit`, ascending from the first that is not below `from`; the lowest follow the highest.
+absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int limit, const std::string& from = "");
 // The file is gone (or is used again): forget it.
 absl::Status ForgetUnused(sql::Transaction& tx, std::string_view sha256);
 

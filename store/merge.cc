@@ -103,25 +103,42 @@ absl::Status Merge::DataSets() {
 // What makes an attempt known across stores: no worker starts two attempts with the same first job at the same microsecond.
 using AttemptKey = std::tuple<std::string, int64_t, std::string>;
 
-absl::StatusOr<std::map<AttemptKey, int64_t>> KeysOfAttempts(sql::Connection& db) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT a.id, a.worker, a.started_at, j.id FROM attempts AS a "
+struct KnownAttempt {
+  AttemptKey key;
+  int64_t id = 0;
+  bool succeeded = false;
+};
+
+absl::StatusOr<std::vector<KnownAttempt>> KnownAttempts(sql::Connection& db) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT a.id, a.worker, a.started_at, j.id, a.outcome IS 'succeeded' FROM attempts AS a "
                                             "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.member = 0 "
                                             "JOIN jobs AS j ON j.num = aj.job ORDER BY a.id"));
-  std::map<AttemptKey, int64_t> keys;
+  std::vector<KnownAttempt> all;
   while (rows.Next()) {
-    keys.emplace(AttemptKey{rows.Get<std::string>(1), rows.Get<int64_t>(2), rows.Get<std::string>(3)}, rows.Get<int64_t>(0));
+    all.push_back({.key = {rows.Get<std::string>(1), rows.Get<int64_t>(2), rows.Get<std::string>(3)}, .id = rows.Get<int64_t>(0), .succeeded = rows.Get<bool>(4)});
   }
   RETURN_IF_ERROR(rows.status());
-  return keys;
+  return all;
+}
+
+// Those of theirs that are here too, with our numbers. One that has succeeded there and not here (it ran when the stores were merged
+// before, or is this store's own since one was copied from the other) is not: its results belong to an attempt that has succeeded.
+std::map<int64_t, int64_t> Counterparts(const std::vector<KnownAttempt>& theirs, const std::vector<KnownAttempt>& ours) {
+  std::map<std::pair<AttemptKey, bool>, int64_t> own;  // By whether they have succeeded.
+  for (const KnownAttempt& attempt : ours) own.emplace(std::pair(attempt.key, attempt.succeeded), attempt.id);
+  std::map<int64_t, int64_t> known;
+  for (const KnownAttempt& attempt : theirs) {
+    auto found = own.find({attempt.key, attempt.succeeded});
+    if (found == own.end() && !attempt.succeeded) found = own.find({attempt.key, true});
+    if (found != own.end()) known.emplace(attempt.id, found->second);
+  }
+  return known;
 }
 
 absl::Status Merge::Attempts() {
-  ASSIGN_OR_RETURN(const auto own_keys, KeysOfAttempts(ours_));
-  ASSIGN_OR_RETURN(const auto their_keys, KeysOfAttempts(theirs_));
-  std::map<int64_t, int64_t> known;  // Theirs to ours.
-  for (const auto& [key, id] : their_keys) {
-    if (const auto own = own_keys.find(key); own != own_keys.end()) known.emplace(id, own->second);
-  }
+  ASSIGN_OR_RETURN(const std::vector<KnownAttempt> own, KnownAttempts(ours_));
+  ASSIGN_OR_RETURN(const std::vector<KnownAttempt> there, KnownAttempts(theirs_));
+  const std::map<int64_t, int64_t> known = Counterparts(there, own);
   ASSIGN_OR_RETURN(sql::Rows rows,
                    theirs_.Query("SELECT a.id, a.worker, a.incarnation, a.started_at, ifnull(a.ended_at, max(w.seen_at, a.started_at)), "
                                  "ifnull(a.outcome, 'lost'), iif(a.outcome IS NULL, 'it ran when its store was merged', a.detail), "

@@ -58,6 +58,27 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
   return absl::OkStatus();
 }
 
+// A folder that was named for itself might be another store's, whose files would be removed as nobody's. It says whose it is; the name of
+// a store that is not there any more (it was moved) counts for nothing.
+absl::Status TakeFolder(const std::filesystem::path& folder, const std::filesystem::path& store) {
+  const std::filesystem::path note = folder / "store";
+  std::error_code error;
+  std::string owner;
+  std::getline(std::ifstream(note), owner);
+  if (owner == store.string()) return absl::OkStatus();
+  if (!owner.empty() && std::filesystem::exists(owner, error)) {
+    return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "
+                                                     "with --artifacts, or remove '{}' if that is wrong",
+                                                     folder.string(), owner, store.string(), note.string()));
+  }
+  std::filesystem::create_directories(folder, error);
+  std::ofstream out(note, std::ios::trunc);
+  out << store.string() << "\n";
+  out.close();
+  if (!out) return absl::FailedPreconditionError(fmt::format("cannot write '{}'; name another folder with --artifacts", note.string()));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Snapshot::Snapshot(Store* store, std::unique_ptr<sql::Connection> connection)
@@ -98,6 +119,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
 
   std::filesystem::path artifacts = options.artifacts;
   if (artifacts.empty()) artifacts = store->file_.string() + ".artifacts";
+  else RETURN_IF_ERROR(TakeFolder(artifacts, store->file_));
   ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts));
   return store;
 }
@@ -131,27 +153,32 @@ absl::StatusOr<Snapshot> Store::Read() {
   return Snapshot(this, std::move(connection));
 }
 
-absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit) {
-  ASSIGN_OR_RETURN(std::vector<std::string> hashes, UnusedHashes(writer, limit));
+absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit, std::string* from) {
+  ASSIGN_OR_RETURN(std::vector<std::string> hashes, UnusedHashes(writer, limit, from == nullptr ? "" : *from));
   if (hashes.empty()) return 0;
+  if (from != nullptr) *from = hashes.back() + "g";  // Behind it, whatever follows.
   // The files go first: a row of unused_files without a file is harmless, a file that nobody remembers is not.
   int removed = 0;
   std::vector<std::string> done;
+  absl::Status trouble;
   for (const std::string& hash : hashes) {
     ASSIGN_OR_RETURN(bool used, HashIsUsed(writer, hash));
     if (used) {
       done.push_back(hash);
       continue;
     }
-    ASSIGN_OR_RETURN(bool gone, files.Remove(hash));
-    if (!gone) continue;  // Pinned: about to be used again, or looked at later.
+    const absl::StatusOr<bool> gone = files.Remove(hash);
+    trouble.Update(gone.status());
+    if (!gone.ok() || !*gone) continue;  // Pinned: about to be used again, or looked at later.
     ++removed;
     done.push_back(hash);
   }
-  if (done.empty()) return removed;
-  ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(writer));
-  for (const std::string& hash : done) RETURN_IF_ERROR(ForgetUnused(tx, hash));
-  RETURN_IF_ERROR(tx.Commit());
+  if (!done.empty()) {
+    ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(writer));
+    for (const std::string& hash : done) RETURN_IF_ERROR(ForgetUnused(tx, hash));
+    RETURN_IF_ERROR(tx.Commit());
+  }
+  if (!trouble.ok()) return trouble;
   return removed;
 }
 

@@ -85,7 +85,9 @@ class Store {
 };
 
 // Removes artifact files that no row names any more (UnusedHashes), at most `limit`; how many. Called by the writer after a commit.
-absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit);
+// `from`, if it is given, is where the last call ended, so that files which cannot be removed just now do not keep later ones from their
+// turn. The first error, once all others have been tried.
+absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit, std::string* from = nullptr);
 // At start: also removes files that never got a row.
 absl::StatusOr<int> RemoveUnnamedFiles(sql::Connection& db, ArtifactFiles& files);
 

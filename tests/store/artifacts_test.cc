@@ -153,6 +153,26 @@ TEST_F(ArtifactsTest, ThePinnedStaysAndTheSameAgainIsUsedAgain) {
   EXPECT_TRUE(HasFile("step 10"));
 }
 
+TEST_F(ArtifactsTest, FilesThatCannotBeRemovedDoNotKeepOthersFromTheirTurn) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+  for (int step = 1; step <= 6; ++step) test_.AddFile(job, "checkpoint", step, attempt, "step " + std::to_string(step));
+  const std::vector<std::string> unused = *UnusedHashes(test_.db(), 10);
+  ASSERT_EQ(unused.size(), 4u);
+  // A folder in place of the first file, as nobody can unlink one; and the second is pinned.
+  std::filesystem::remove(files().PathOf(unused[0]));
+  std::filesystem::create_directory(files().PathOf(unused[0]));
+  const std::optional<Pin> pin = files().FindAndPin(unused[1], 6);
+  ASSERT_TRUE(pin.has_value());
+  std::string from;
+
+  EXPECT_FALSE(RemoveUnusedFiles(test_.db(), files(), 2, &from).ok());
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), files(), 2, &from), 2);
+
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), ElementsAre(unused[0], unused[1]));
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10, unused[1]), ElementsAre(unused[1], unused[0]));
+}
+
 TEST_F(ArtifactsTest, AFileThatNeverGotARowIsRemovedAtStart) {
   const int64_t job = test_.AddSweep("one", MakePack(1))[0];
   test_.AddFile(job, "log", 0, test_.Start("w1", {job}), "a log");

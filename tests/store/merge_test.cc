@@ -111,6 +111,46 @@ TEST_F(MergeTest, TheSameMergeAgainAddsNothing) {
   EXPECT_THAT(ours_.Violations(true), IsEmpty());
 }
 
+TEST_F(MergeTest, AnAttemptThatRanAtTheLastMergeMaySucceedBeforeTheNext) {
+  const std::vector<NewJob> jobs = MakePack(2);
+  const std::vector<int64_t> nums = theirs_->AddSweep("one", jobs);
+  const int64_t attempt = theirs_->Start("w2", nums);
+  theirs_->AddFile(nums[0], "checkpoint", 60, attempt, "a checkpoint");
+  ASSERT_OK(Merge());
+  EXPECT_EQ(OurJob(jobs[0]).checkpoint_step, 60);
+
+  theirs_ = std::make_unique<TestStore>(folder_ / "theirs.db");
+  theirs_->AddFile(nums[0], "weights", 100, attempt, "weights");
+  theirs_->Succeed(attempt, 0.75);
+  ASSERT_OK(Merge());
+
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
+  for (const NewJob& job : jobs) {
+    EXPECT_EQ(OurJob(job).state, State::kSucceeded);
+    EXPECT_EQ((*FindAttempt(ours_.db(), *OurJob(job).attempt))->outcome, Outcome::kSucceeded);
+  }
+  const auto attempts = [&] { return *ours_.db().One<int64_t>("SELECT count(*) FROM attempts"); };
+  const int64_t before = attempts();
+  ASSERT_OK(Merge());
+  EXPECT_EQ(attempts(), before);
+}
+
+TEST_F(MergeTest, AResultOfAnAttemptThatRunsInACopyOfTheStoreIsNotGivenToThatAttempt) {
+  const std::vector<NewJob> jobs = MakePack(2);
+  const int64_t attempt = theirs_->Start("w2", theirs_->AddSweep("one", jobs));
+  ASSERT_OK(Merge());
+  // As it is in a copy of the file, whose scheduler has found it running.
+  ASSERT_OK(ours_.db().Execute("UPDATE attempts SET outcome = NULL, ended_at = NULL, detail = ''; UPDATE jobs SET state = 'leased', attempt = 1"));
+  theirs_ = std::make_unique<TestStore>(folder_ / "theirs.db");
+  theirs_->Succeed(attempt, 0.75);
+
+  ASSERT_OK_AND_ASSIGN(const MergeReport report, Merge());
+
+  EXPECT_EQ(report.dropped.size(), 2u);
+  EXPECT_EQ((*FindAttempt(ours_.db(), *OurJob(jobs[0]).attempt))->outcome, Outcome::kSucceeded);
+  EXPECT_NE(OurJob(jobs[0]).attempt, 1);
+}
+
 TEST_F(MergeTest, AResultThatBothHaveStaysAndADifferenceIsReported) {
   const std::vector<NewJob> jobs = MakePack(2);
   ours_.AddSweep("one", jobs);

@@ -108,6 +108,22 @@ TEST(StoreTest, AReaderCannotWrite) {
   EXPECT_EQ(snapshot.db().Run("DELETE FROM jobs").status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST(StoreTest, AFolderOfArtifactsIsOneStoresOwn) {
+  TemporaryFolder folder;
+  const auto open = [&](const std::string& file) { return Store::Open(folder / file, {.artifacts = folder / "art"}).status(); };
+  ASSERT_OK(open("a.db"));
+  EXPECT_OK(open("a.db"));
+
+  const absl::Status refused = open("b.db");
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("belongs to the store"));
+  // It was moved.
+  std::filesystem::rename(folder / "a.db", folder / "c.db");
+  EXPECT_OK(open("c.db"));
+  EXPECT_FALSE(open("b.db").ok());
+}
+
 TEST(StoreTest, CommitsSurviveAndNothingButTheStoreStaysBehind) {
   TemporaryFolder folder;
   {
