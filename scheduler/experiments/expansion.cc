@@ -215,6 +215,10 @@ absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
   ASSIGN_OR_RETURN(expansion.kind_, KindOf(sweep.experiment(), ""));
   RETURN_IF_ERROR(CheckAxes(sweep.axes(), "", true));
   ASSIGN_OR_RETURN(expansion.size_, CountJobs(sweep.axes()));
+  if (!sweep.inputs().empty() && expansion.size_ > kMaxJobsWithInputs) {
+    return absl::ResourceExhaustedError(fmt::format("inputs: {} jobs that need others; at most {} are submitted together: split the sweep, by its seeds for example",
+                                                    expansion.size_, kMaxJobsWithInputs));
+  }
   RETURN_IF_ERROR(ValidateSettings(sweep, *expansion.kind_, "", 0));
   expansion.SetSweep(sweep);
   return expansion;

@@ -16,6 +16,8 @@
 namespace longreach::experiments {
 
 inline constexpr int64_t kMaxJobs = 10'000'000;
+// Of a sweep with inputs, whose jobs are written together with those that they need.
+inline constexpr int64_t kMaxJobsWithInputs = 100'000;
 // Of a sweep with systems, whose jobs are all held against each other.
 inline constexpr int64_t kMaxJobsOfSystems = 100'000;
 

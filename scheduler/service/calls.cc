@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxAttempts = 1000;        // Held and finished ones in a call.
 constexpr size_t kMaxWord = 256;          // Bytes in a name.
-constexpr size_t kPointsOfMember = 1000;  // Gathered between two writes.
+constexpr size_t kPointsOfMember = 2000;  // Gathered between two writes: of a curve that is told twice, at its end again.
 
 bool IsWorkerId(std::string_view text) {
   return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
@@ -154,7 +154,7 @@ void Engine::NoteProgress(const v1::SynchronizeRequest& request, Memory& memory)
     const auto found = memory.attempts.find(static_cast<int64_t>(held.attempt()));
     if (found == memory.attempts.end() || found->second.live.worker != request.worker()) continue;
     AttemptMemory& attempt = found->second;
-    attempt.live.step = std::clamp(held.step(), 0, std::max(attempt.live.steps, 0));
+    attempt.live.step = std::max(attempt.live.step, std::clamp(held.step(), 0, std::max(attempt.live.steps, 0)));
     attempt.live.steps_per_second = std::isfinite(held.steps_per_second()) ? std::max(0.0, held.steps_per_second()) : 0;
     if (IsPhase(held.phase())) attempt.live.phase = held.phase();
     attempt.unwritten = true;
@@ -217,14 +217,18 @@ void Engine::Run(CallPtr call) {
                    decision->changes = memory->workers[call->request.worker()].changes;
                    ending = OfFinished(call->request, *memory);
                  }
-                 RETURN_IF_ERROR(WriteGathered(tx, ending, clock_.Wall()));
-                 return Decide(tx, call->request, *decision);
+                 absl::Status decided = WriteGathered(tx, ending, clock_.Wall());
+                 if (decided.ok()) decided = Decide(tx, call->request, *decision);
+                 // It is taken back, and with it what the next event of its group would find.
+                 if (!decided.ok()) leasing_.Forget();
+                 return decided;
                },
            .done =
                [this, call, decision](const absl::Status& status) {
                  if (status.ok()) return Finish(call, *decision);
                  forget_leasing_ = true;
-                 call->answer(status);
+                 // To a worker it says that the two cannot work together; a store in such a state may come back.
+                 call->answer(absl::IsFailedPrecondition(status) ? absl::UnavailableError(status.message()) : status);
                },
            .origin = fmt::format("{}/{}/{}", call->request.worker(), call->request.incarnation(), call->request.sequence())});
 }

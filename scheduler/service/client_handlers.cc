@@ -28,7 +28,7 @@ grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* 
 
 grpc::ServerUnaryReactor* ClientHandlers::SubmitSweep(Context* context, const v1::SubmitSweepRequest* request,
                                                       v1::SubmitSweepResponse* reply) {
-  return AnswerWith(context, reply, workforce_, [this, request] { return engine_.SubmitSweep(*request, store_); });
+  return AnswerWith(context, reply, long_calls_, [this, request] { return engine_.SubmitSweep(*request, store_); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListSweeps(Context* context, const v1::ListSweepsRequest*, v1::ListSweepsResponse* reply) {
@@ -71,7 +71,10 @@ grpc::ServerUnaryReactor* ClientHandlers::ListDataSets(Context* context, const v
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::GetTableRequest* request, v1::Table* reply) {
-  return FromSnapshot(context, reply, [request](sql::Connection& db) { return service::GetTable(db, *request); });
+  return AnswerWith(context, reply, long_calls_, [this, request]() -> absl::StatusOr<v1::Table> {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
+    return service::GetTable(snapshot.db(), *request);
+  });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::SteerSweep(Context* context, const v1::SteerSweepRequest* request, v1::Sweep* reply) {
@@ -87,15 +90,15 @@ grpc::ServerUnaryReactor* ClientHandlers::SteerWorker(Context* context, const v1
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::BackupStore(Context* context, const v1::BackupStoreRequest* request, v1::BackupStoreResponse* reply) {
-  return AnswerWith(context, reply, workforce_, [this, request] { return service::BackupStore(store_, *request); });
+  return AnswerWith(context, reply, long_calls_, [this, request] { return service::BackupStore(store_, *request); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
-  return AnswerWith(context, reply, workforce_, [this, request] { return service::CheckStore(store_, *request); });
+  return AnswerWith(context, reply, long_calls_, [this, request] { return service::CheckStore(store_, *request); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
-  return AnswerWith(context, reply, workforce_, [this, request] { return service::MergeStore(store_, writer_, engine_, *request); });
+  return AnswerWith(context, reply, long_calls_, [this, request] { return service::MergeStore(store_, writer_, engine_, *request); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetInfo(Context* context, const v1::GetInfoRequest*, v1::GetInfoResponse* reply) {

@@ -11,8 +11,8 @@ namespace longreach::service {
 class ClientHandlers final : public v1::Longreach::CallbackService {
  public:
   // All of them outlive the gRPC server.
-  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, Workforce& workforce)
-      : engine_(engine), store_(store), writer_(writer), workforce_(workforce) {}
+  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, Workforce& workforce, Workforce& long_calls)
+      : engine_(engine), store_(store), writer_(writer), workforce_(workforce), long_calls_(long_calls) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -43,6 +43,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   store::Store& store_;
   store::Writer& writer_;
   Workforce& workforce_;
+  Workforce& long_calls_;
 };
 
 }  // namespace longreach::service

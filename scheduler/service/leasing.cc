@@ -219,6 +219,11 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
       if (turn.before) std::erase_if(ready, [&](const store::JobRow& job) { return core::ComesBefore(*turn.before, {job.priority, job.num}); });
     } else {
       ASSIGN_OR_RETURN(ready, store::JobsOfGroup(tx, group, core::PackLimit(abilities)));
+      if (ready.size() > 1) {
+        const absl::StatusOr<v1::JobSpec> spec = specs_.Read(ready.front());
+        const auto most = static_cast<size_t>(spec.ok() ? core::MembersOfMessage(*spec) : 1);
+        if (ready.size() > most) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(most), ready.end());
+      }
     }
     if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", group.first));
     ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), specs_, effects));

@@ -29,7 +29,4 @@ inline constexpr size_t kLogBytes = 64 * 1024;
 absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::ArtifactFiles& files,
                                           const v1::GetJobRequest& request);
 
-// The text with every byte that is no part of a UTF-8 character replaced by U+FFFD.
-std::string ValidUtf8(std::string_view text);
-
 }  // namespace longreach::service

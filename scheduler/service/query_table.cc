@@ -266,6 +266,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     if (!other.has_value()) return absl::InternalError("a sweep went away within a snapshot");
     RETURN_IF_ERROR(read({.sweep = other->num}, true, add));
   }
+  RETURN_IF_ERROR(table.CheckSize());
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
   if (by_slice && places.empty()) {

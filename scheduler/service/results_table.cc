@@ -12,6 +12,8 @@
 namespace longreach::service {
 namespace {
 
+constexpr size_t kMaxCells = 200'000;
+
 const std::vector<std::string> kAggregates = {"max", "mean", "median", "min"};
 // Notes name at most this many cells.
 constexpr size_t kCellsNamed = 5;
@@ -199,15 +201,23 @@ void ResultsTable::AddWithoutCell(const TableJob& job) {
 
 void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);
-  if (!IsWanted(job, false)) return;
+  if (too_large_ || !IsWanted(job, false)) return;
   if (last_.cell == nullptr || !SameKey(job, last_.job, spec_.rows()) || !SameKey(job, last_.job, spec_.columns())) {
     const std::string row = KeyOf(job, spec_.rows());
     const std::string column = KeyOf(job, spec_.columns());
     rows_.insert(row);
     columns_.insert(column);
+    too_large_ = rows_.size() * columns_.size() > kMaxCells;
+    if (too_large_) return;
     last_ = {.job = job, .cell = &cells_[{row, column}]};
   }
   last_.cell->Add(job, metric_->factor);
+}
+
+absl::Status ResultsTable::CheckSize() const {
+  if (!too_large_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format("{} by {} is a table of more than {} cells; name some values with --only, or other rows and columns",
+                                                  spec_.rows(), spec_.columns(), kMaxCells));
 }
 
 void ResultsTable::AddExtra(int column, const TableJob& job) {

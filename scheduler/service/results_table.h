@@ -51,6 +51,8 @@ class ResultsTable {
   // There is no such sweep.
   void SetExtraMissing(int column);
 
+  // RESOURCE_EXHAUSTED: more cells than anyone reads, or than an answer holds.
+  absl::Status CheckSize() const;
   // INVALID_ARGUMENT: spec().only() names a value that none of the jobs has which were added.
   absl::Status CheckOnly() const;
   v1::Table Build() const;
@@ -102,6 +104,7 @@ class ResultsTable {
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.
+  bool too_large_ = false;
   Last last_;
   std::vector<Extra> extras_;                                  // As in spec_.extra_columns().
   int waiting_ = 0;

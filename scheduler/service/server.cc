@@ -24,6 +24,8 @@ namespace longreach::service {
 namespace {
 
 constexpr size_t kThreads = 4;
+// For calls that may take minutes (a large sweep, the whole store): what workers hand in goes by others.
+constexpr size_t kThreadsOfLongCalls = 2;
 // Files that are removed after a group of events: few, so that the next group does not wait.
 constexpr int kFilesInGo = 16;
 // What is still running when the server ends is cut off after this.
@@ -87,7 +89,9 @@ struct Server::Parts {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<store::LogKeeper> log_keeper;
   std::unique_ptr<store::Writer> writer;  // Its thread asks the engine.
+  std::string pruned_from, pruning_trouble;  // Of the writer's thread.
   std::unique_ptr<Workforce> workforce;
+  std::unique_ptr<Workforce> long_calls;
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
   std::unique_ptr<ArtifactHandlers> artifacts;
@@ -126,7 +130,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   writing.at_deadline = [p](SteadyTime now) { return p->engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
   writing.after_group = [p](sql::Connection& db) {
-    (void)store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo);
+    const absl::Status pruned = store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo, &p->pruned_from).status();
+    std::string trouble(pruned.message());
+    if (!trouble.empty() && trouble != p->pruning_trouble) fmt::print(stderr, "files that nobody needs stay: {}\n", trouble);
+    if (!trouble.empty()) p->pruning_trouble = std::move(trouble);
     p->log_keeper->AfterGroup();
   };
   writing.on_disk = [p](const std::string& trouble) {
@@ -135,7 +142,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   };
   p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
   p->workforce = std::make_unique<Workforce>(kThreads);
-  p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer, *p->workforce);
+  p->long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
+  p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer, *p->workforce, *p->long_calls);
   p->worker = std::make_unique<WorkerHandlers>(*p->engine);
   p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits);
 
@@ -172,7 +180,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   if (p->listener != nullptr) p->listener->Start(*p->acceptor);
   p->socket = address.socket;
   p->address = address.socket.empty() ? fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port) : address.text;
-  p->store->ListensAt(p->address);
+  // Whoever finds the store may be in another folder.
+  p->store->ListensAt(address.socket.empty() ? p->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string()));
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
@@ -184,6 +193,7 @@ Server::~Server() {
   parts_->grpc->Shutdown(std::chrono::system_clock::now() + kPatience);
   parts_->grpc->Wait();
   parts_->workforce.reset();
+  parts_->long_calls.reset();
   parts_->writer->Stop();
   std::error_code ignored;
   if (!parts_->socket.empty()) std::filesystem::remove(parts_->socket, ignored);

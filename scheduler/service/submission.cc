@@ -156,6 +156,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
     const absl::Status answer = in_flight.front().answer.get();
     const InFlight done = std::move(in_flight.front());
     in_flight.pop_front();
+    if (answer.ok() && memory_.Lock()->stopping) status = absl::UnavailableError("the scheduler is shutting down; it goes on with the sweep at its next start");
     status.Update(answer);  // Behind one that failed no other has found its place.
     if (!status.ok()) continue;
     after = done.written->after;

@@ -182,5 +182,41 @@ TEST(DeadlinesTest, TheEarliestIsNextAndMovingReplaces) {
   EXPECT_FALSE(deadlines.Of(3).has_value());
 }
 
+TEST(PacksTest, ALeaseAndAReportFitIntoAMessageEach) {
+  v1::JobSpec spec;
+  spec.set_experiment("algorithmic");
+  const auto test_at = [&spec](int lengths) {
+    spec.mutable_evaluation()->clear_lengths();
+    for (int length = 41; length < 41 + lengths; ++length) spec.mutable_evaluation()->add_lengths(length);
+  };
+  const auto report_bytes = [&spec](int members) {
+    v1::AttemptReport report;
+    for (int member = 0; member < members; ++member) {
+      v1::MemberResult& result = *report.add_results();
+      result.set_job(std::string(64, 'f'));
+      for (int length = 0; length <= spec.evaluation().lengths_size(); ++length) {
+        for (const char* metric : {"accuracy", "perplexity"}) {
+          v1::Measurement& measured = *result.add_measurements();
+          measured.set_metric(metric);
+          measured.set_length(1000 + length);
+          measured.set_value(0.123);
+        }
+      }
+    }
+    return report.ByteSizeLong();
+  };
+  constexpr size_t kMessage = 16 << 20;
+  test_at(460);  // The papers' tests: packs as large as any that is measured to be worth it.
+  EXPECT_GE(MembersOfMessage(spec), 128);
+  EXPECT_LT(report_bytes(MembersOfMessage(spec)), kMessage);
+  test_at(1000);
+  EXPECT_LT(MembersOfMessage(spec), 128);
+  EXPECT_LT(report_bytes(MembersOfMessage(spec)), kMessage);
+  test_at(1);
+  EXPECT_GE(MembersOfMessage(spec), kMaxPackLimit);
+  for (int length = 1; length <= 100'000; ++length) spec.mutable_training()->add_lengths(length);
+  EXPECT_LT(static_cast<size_t>(MembersOfMessage(spec)) * spec.ByteSizeLong(), kMessage);
+}
+
 }  // namespace
 }  // namespace longreach::core

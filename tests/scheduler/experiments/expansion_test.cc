@@ -164,6 +164,18 @@ v1::SweepSpec SweepWithWeights() {
   return sweep;
 }
 
+TEST(ExpansionTest, ASweepWithInputsHasABound) {
+  v1::SweepSpec sweep = SweepWithWeights();
+  sweep.mutable_axes()->clear_seed();
+  for (uint32_t seed = 0; seed < 100'001; ++seed) sweep.mutable_axes()->add_seed(seed);
+  const absl::Status refused = Expansion::Of(sweep).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("jobs that need others; at most 100000"));
+  sweep.clear_inputs();
+  sweep.mutable_training()->set_steps(1);
+  EXPECT_TRUE(Expansion::Of(sweep).ok()) << Expansion::Of(sweep).status();
+}
+
 TEST(ExpansionTest, AnInputComesFromTheJobWithTheSameAxesUnlessSaid) {
   Expansion expansion = *Expansion::Of(SweepWithWeights());
   const ExpandedJob job = expansion.At(9);  // even_pairs, rope:randomized, 1e-4, seed 0.

@@ -68,6 +68,19 @@ TEST(ResultsTableTest, AggregatesOverWhatIsNeitherRowNorColumn) {
   }
 }
 
+TEST(ResultsTableTest, ATableOfMoreCellsThanAnyoneReadsIsRefused) {
+  v1::TableSpec spec;
+  spec.set_rows("seed");
+  spec.set_columns("learning_rate");
+  ResultsTable table = Make(spec);
+  for (uint32_t seed = 0; seed < 400; ++seed) table.Add(Done("even_pairs", "rope", 1e-4, seed, 0.5));
+  EXPECT_TRUE(table.CheckSize().ok());
+  for (int rate = 1; rate <= 1000; ++rate) table.Add(Done("even_pairs", "rope", rate * 1e-4, 0, 0.5));
+
+  EXPECT_EQ(table.CheckSize().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(table.CheckSize().message()), HasSubstr("seed by learning_rate is a table of more than 200000 cells"));
+}
+
 TEST(ResultsTableTest, WithoutAnAggregateTheBestIsTheLowestWhereLowerIsBetter) {
   v1::TableSpec spec;
   spec.set_metric("loss");
