@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "proto/base/build_info.h"
+#include "proto/base/utf8.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/files.h"
 #include "worker/agent/log.h"
@@ -18,6 +19,12 @@ namespace {
 // Reports in one call; the rest goes with the next.
 constexpr size_t kReportBytesPerCall = 3 << 20;
 constexpr int kReportsPerCall = 500;
+// The largest report; with what else is in its call it has to stay below 16 MiB.
+constexpr size_t kMostReportBytes = 14 << 20;
+// As the scheduler has it.
+constexpr int kAttemptsPerCall = 1000;
+// After a lease whose folder could not be made.
+constexpr std::chrono::seconds kPauseWithoutDisk{60};
 // Attempts that a slot may answer for: one whose files are on their way while the next one trains.
 constexpr int kHeldForEachSlot = 2;
 
@@ -71,7 +78,10 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<
 
 Agent::~Agent() { pool_.join(); }
 
-void Agent::Start() { slots_.front()->Start(); }
+void Agent::Start() {
+  TakeUpFinished();
+  slots_.front()->Start();
+}
 
 v1::SynchronizeRequest Agent::MakeRequest() const {
   v1::SynchronizeRequest request;
@@ -82,26 +92,42 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   if (options_.data_sets) {
     for (v1::DataSet& data : options_.data_sets()) *request.mutable_abilities()->add_data_sets() = std::move(data);
   }
-  for (const auto& [number, attempt] : attempts_) *request.add_held() = HeldOf(*attempt);
+  size_t points = kPointsOfAllPerCall;
+  for (const auto& [number, attempt] : attempts_) {
+    *request.add_held() = HeldOf(*attempt, points);
+    points -= static_cast<size_t>(std::prev(request.held().end())->points_size());
+  }
   request.set_free_slots(FreeSlots());
   // More of them only when all that were done go with this call.
   const bool owes_more = outbox_.reports().size() > kReportsPerCall;
   request.set_free_noop_slots(leaving_ || owes_more ? 0 : kNoopsAtOnce);
-  size_t bytes = 0;
-  for (const auto& [number, report] : outbox_.reports()) {
-    bytes += report.ByteSizeLong();
-    if (request.finished_size() == kReportsPerCall || (request.finished_size() > 0 && bytes > kReportBytesPerCall)) break;
-    *request.add_finished() = report;
-  }
+  AddReports(request);
   // Only with empty hands: what is held until then needs its lease for the last checkpoint.
   request.set_leaving(leaving_ && attempts_.empty());
   request.set_may_wait(!leaving_);
   return request;
 }
 
+// As many as a call carries. The attempts of the others are held until theirs goes: what a worker neither holds nor reports it has lost.
+void Agent::AddReports(v1::SynchronizeRequest& request) const {
+  size_t bytes = 0;
+  bool full = false;
+  for (const auto& [number, report] : outbox_.reports()) {
+    bytes += report.ByteSizeLong();
+    full = full || request.finished_size() == kReportsPerCall || (request.finished_size() > 0 && bytes > kReportBytesPerCall);
+    if (!full) {
+      *request.add_finished() = report;
+    } else if (request.held_size() + request.finished_size() < kAttemptsPerCall) {
+      v1::HeldAttempt& held = *request.add_held();
+      held.set_attempt(number);
+      held.set_phase("uploading");
+    }
+  }
+}
+
 // No more than could be trained at once: with them, no slot has two attempts before kHandingIn.
 int Agent::FreeSlots() const {
-  if (leaving_ || !ever_ready_) return 0;
+  if (leaving_ || !ever_ready_ || std::chrono::steady_clock::now() < room_from_) return 0;
   int room = SlotsIn(TrainerSlot::State::kIdle);
   // While one child does not start, no other is tried: its lease would be held for nothing.
   if (SlotsIn(TrainerSlot::State::kBroken) == 0) room += SlotsIn(TrainerSlot::State::kCold);
@@ -126,6 +152,7 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
     auto& points = found->second->points;
     points.erase(points.begin(), points.begin() + std::min<std::ptrdiff_t>(held.points_size(), std::ssize(points)));
     changed |= held.points_size() > 0 && !points.empty();
+    ReportWithFewPoints(AttemptPtr(found->second));
   }
   for (const uint64_t attempt : response.acknowledged()) {
     changed |= outbox_.reports().contains(attempt);
@@ -133,6 +160,9 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
   }
   for (const v1::Directive& directive : response.directives()) changed |= Follow(directive);
   std::vector<v1::AttemptReport> noops;
+  std::erase_if(turned_down_, [&](const auto& entry) {
+    return std::ranges::none_of(response.leases(), [&](const v1::Lease& lease) { return lease.attempt() == entry.first; });
+  });
   for (const v1::Lease& lease : response.leases()) {
     if (!IsNoop(lease)) changed |= Take(lease);
     else if (!leaving_ && !outbox_.reports().contains(lease.attempt())) noops.push_back(NoopReport(lease));
@@ -178,18 +208,36 @@ bool Agent::Take(const v1::Lease& lease) {
   if (lease.jobs().empty() || attempts_.contains(lease.attempt()) || outbox_.reports().contains(lease.attempt())) {
     return false;
   }
-  if (FreeSlots() == 0) return false;
+  if (FreeSlots() == 0) return TurnDown(lease, "no trainer is free");
   auto attempt = std::make_shared<Attempt>();
   attempt->lease = lease;
   attempt->folder = state_.attempts() / std::to_string(lease.attempt());
   if (const absl::Status made = MakeFolder(attempt->folder); !made.ok()) {
-    LogWarning(std::string(made.message()));
-    return false;
+    room_from_ = std::chrono::steady_clock::now() + kPauseWithoutDisk;
+    return TurnDown(lease, std::string(made.message()));
   }
+  turned_down_.erase(attempt->number());
   LogInfo(fmt::format("attempt {}: taken, {}", attempt->number(), Described(lease)));
   attempts_[attempt->number()] = attempt;
   StartAnotherIfNeeded();
   BeginFetch(attempt);
+  return true;
+}
+
+// It may be taken when it is sent again. One that still cannot be is another worker's.
+bool Agent::TurnDown(const v1::Lease& lease, const std::string& why) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto [since, first] = turned_down_.try_emplace(lease.attempt(), now);
+  if (first) LogWarning(fmt::format("attempt {}: not begun: {}", lease.attempt(), why));
+  if (std::chrono::duration<double>(now - since->second).count() < options_.lease_patience_s) return false;
+  v1::AttemptReport report;
+  report.set_attempt(lease.attempt());
+  report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  report.set_detail(ValidUtf8(fmt::format("not begun: {}", why)));
+  turned_down_.erase(since);
+  if (const absl::Status written = outbox_.Add(report); !written.ok()) {
+    LogWarning(fmt::format("attempt {}: its report is in memory only: {}", lease.attempt(), std::string(written.message())));
+  }
   return true;
 }
 
@@ -228,11 +276,19 @@ void Agent::Drop(AttemptPtr attempt, const std::string& why) {
   Forget(attempt);
   // It would write a checkpoint first if it were asked to stop, and nobody wants that.
   if (TrainerSlot* const slot = SlotOf(attempt); slot != nullptr) slot->Restart();
+  ShareThreads();
   synchronizer_.News();
 }
 
 void Agent::Report(const AttemptPtr& attempt) {
-  const v1::AttemptReport report = Completed(*attempt);
+  v1::AttemptReport report = Completed(*attempt);
+  report.set_detail(ValidUtf8(report.detail()));
+  if (const size_t bytes = report.ByteSizeLong(); bytes > kMostReportBytes) {
+    report.Clear();
+    report.set_attempt(attempt->number());
+    report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
+    report.set_detail(fmt::format("its report has {} bytes, and a call carries {}: run the worker with a smaller --pack-limit", bytes, kMostReportBytes));
+  }
   if (const absl::Status written = outbox_.Add(report); !written.ok()) {
     LogWarning(fmt::format("attempt {}: its report is in memory only: {}", attempt->number(),
                            std::string(written.message())));
@@ -282,16 +338,21 @@ void Agent::WatchLeaving() {
 
 void Agent::LeaveWithoutScheduler() {
   const auto held = attempts_;
+  size_t kept = 0;
   for (const auto& [number, attempt] : held) {
+    if (attempt->kept) {
+      ++kept;
+      continue;
+    }
     // Its files are not stored, so whatever it was, it is not a success.
     attempt->report.Clear();
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
     Report(attempt);
   }
-  const size_t waiting = outbox_.reports().size();
+  const size_t waiting = outbox_.reports().size() + kept;
   LogWarning(fmt::format("left without an answer from the scheduler{}",
                          waiting == 0 ? "" : fmt::format("; {} report(s) wait in {} for this worker's next start", waiting,
-                                                         state_.outbox().string())));
+                                                         options_.state.string())));
   End(absl::OkStatus());
 }
 

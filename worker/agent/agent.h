@@ -53,6 +53,7 @@ struct AgentOptions {
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
   double patience_s = 20;         // When leaving: how long to wait for a scheduler that does not answer.
+  double lease_patience_s = 10;   // How long a lease that cannot be begun is waited with before it is given back.
 };
 
 class Agent {
@@ -75,12 +76,6 @@ class Agent {
 
  private:
   using AttemptPtr = TrainerSlot::AttemptPtr;
-  struct FileToHandIn {
-    std::string kind;
-    int step = 0;
-    std::filesystem::path file;
-    std::string job = "";  // Whose file it is; empty: all members'.
-  };
 
   Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<grpc::Channel> channel, StateFolder state, Outbox outbox,
         Ended ended);
@@ -89,7 +84,9 @@ class Agent {
   v1::SynchronizeRequest MakeRequest() const;
   bool OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
   bool Follow(const v1::Directive& directive);
+  void AddReports(v1::SynchronizeRequest& request) const;
   bool Take(const v1::Lease& lease);
+  bool TurnDown(const v1::Lease& lease, const std::string& why);
   bool ReportNoops(std::vector<v1::AttemptReport> reports);
   int FreeSlots() const;
   bool Holds(const AttemptPtr& attempt) const;
@@ -121,8 +118,10 @@ class Agent {
   // agent_files.cc: what goes to and comes from the scheduler's disk.
   void BeginFetch(const AttemptPtr& attempt);
   void BeginCheckpointUpload(const AttemptPtr& attempt);
-  void BeginHandIn(const AttemptPtr& attempt, std::vector<FileToHandIn> files);
+  void BeginHandIn(const AttemptPtr& attempt);
+  void TakeUpFinished();
   void OnHandedIn(const AttemptPtr& attempt, const absl::Status& status);
+  void ReportWithFewPoints(const AttemptPtr& attempt);
   v1::UploadHeader HeaderOf(const Attempt& attempt, const std::string& kind, int step) const;
 
   // Runs `work` on a thread of the pool, then `then` with its result on the io_context's thread.
@@ -144,6 +143,9 @@ class Agent {
   Synchronizer synchronizer_;
 
   std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one for each slot is before kHandingIn.
+  // Leases that cannot be begun just now, and since when.
+  std::map<uint64_t, std::chrono::steady_clock::time_point> turned_down_;
+  std::chrono::steady_clock::time_point room_from_;  // Before it, no lease is asked for.
   std::string refused_;                      // Why the scheduler gives no work.
   bool leaving_ = false;
   bool ended_already_ = false;

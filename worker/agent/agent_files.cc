@@ -8,6 +8,7 @@
 #include "worker/agent/agent.h"
 #include "worker/agent/fetch.h"
 #include "worker/agent/files.h"
+#include "worker/agent/finished.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
@@ -72,9 +73,10 @@ void Agent::BeginCheckpointUpload(const AttemptPtr& attempt) {
 }
 
 // Files first, then the report: a result whose weights or series are nowhere would be accepted otherwise.
-void Agent::BeginHandIn(const AttemptPtr& attempt, std::vector<FileToHandIn> files) {
+void Agent::BeginHandIn(const AttemptPtr& attempt) {
   attempt->stage = Attempt::Stage::kHandingIn;
   attempt->checkpoint_upload.request_stop();
+  std::vector<FileToHandIn> files = attempt->files;
   const std::string tail = ReadTail(attempt->folder / "log", kLogBytes);
   if (!tail.empty() && !attempt->members.empty()) {
     const std::filesystem::path file = attempt->folder / "log.tail";
@@ -117,7 +119,29 @@ void Agent::OnHandedIn(const AttemptPtr& attempt, const absl::Status& status) {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
     attempt->report.set_detail(fmt::format("its files were refused: {}", std::string(status.message())));
   }
-  Report(attempt);
+  attempt->stored = true;
+  ReportWithFewPoints(attempt);
+}
+
+// Until then further calls carry the others.
+void Agent::ReportWithFewPoints(const AttemptPtr& attempt) {
+  if (attempt->stored && attempt->points.size() <= kPointsPerCall) Report(attempt);
+}
+
+// What an earlier process had finished and not handed in. If its lease is gone, the scheduler says so.
+void Agent::TakeUpFinished() {
+  for (const std::filesystem::path& folder : RemoveUnfinished(state_.attempts())) {
+    const absl::StatusOr<AttemptPtr> attempt = ReadFinished(folder);
+    if (!attempt.ok()) LogWarning(std::string(attempt.status().message()));
+    if (!attempt.ok() || outbox_.reports().contains((*attempt)->number())) {
+      std::error_code ignored;
+      std::filesystem::remove_all(folder, ignored);
+      continue;
+    }
+    LogInfo(fmt::format("attempt {}: finished before, handing it in", (*attempt)->number()));
+    attempts_[(*attempt)->number()] = *attempt;
+    BeginHandIn(*attempt);
+  }
 }
 
 }  // namespace longreach::agent

@@ -8,6 +8,7 @@
 #include "proto/base/text.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/agent.h"
+#include "worker/agent/finished.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
@@ -153,7 +154,7 @@ void Agent::OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointW
 void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finished) {
   attempt->step = finished.step();
   attempt->report.set_engine(finished.engine());
-  std::vector<FileToHandIn> files;
+  std::vector<FileToHandIn>& files = attempt->files;
   if (finished.stopped()) {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
     if (!attempt->checkpoints.empty()) {
@@ -164,8 +165,11 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
     *attempt->report.mutable_results() = finished.results();
     if (!finished.weights().empty()) files.push_back({"weights", finished.step(), finished.weights()});
     for (const v1::SeriesFile& series : finished.series()) files.push_back({"series", finished.step(), series.path(), series.job()});
+    const absl::Status kept = KeepFinished(*attempt);
+    attempt->kept = kept.ok();
+    if (!kept.ok()) LogWarning(fmt::format("attempt {}: its results are in memory only: {}", attempt->number(), std::string(kept.message())));
   }
-  BeginHandIn(attempt, std::move(files));
+  BeginHandIn(attempt);
   TryStart();
   synchronizer_.News();  // There is room for the next one.
 }
@@ -174,7 +178,7 @@ void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) {
   attempt->report.Clear();
   attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
   attempt->report.set_detail(detail);
-  BeginHandIn(attempt, {});
+  BeginHandIn(attempt);
   TryStart();  // The trainer may be free for another that waits.
   synchronizer_.News();
 }

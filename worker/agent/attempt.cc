@@ -4,13 +4,13 @@
 
 namespace longreach::agent {
 
-v1::HeldAttempt HeldOf(const Attempt& attempt) {
+v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points) {
   v1::HeldAttempt held;
   held.set_attempt(attempt.number());
   held.set_step(attempt.step);
   held.set_steps_per_second(attempt.steps_per_second);
   held.set_phase(attempt.stage == Attempt::Stage::kHandingIn ? "uploading" : attempt.phase);
-  const size_t count = std::min<size_t>(attempt.points.size(), kPointsPerCall);
+  const size_t count = std::min({attempt.points.size(), most_points, kPointsPerCall});
   for (size_t i = 0; i < count; ++i) *held.add_points() = attempt.points[i];
   return held;
 }
@@ -28,6 +28,7 @@ v1::AttemptReport Completed(const Attempt& attempt) {
   report.set_attempt(attempt.number());
   report.clear_points();
   for (const v1::ProgressPoint& point : attempt.points) {
+    if (static_cast<size_t>(report.points_size()) == kPointsPerCall) break;
     if (!attempt.dropped.contains(point.job())) *report.add_points() = point;
   }
   auto& results = *report.mutable_results();

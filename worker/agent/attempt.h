@@ -20,6 +20,13 @@ struct Checkpoint {
   int step = 0;
 };
 
+struct FileToHandIn {
+  std::string kind;
+  int step = 0;
+  std::filesystem::path file;
+  std::string job = "";  // Whose file it is; empty: all members'.
+};
+
 //   kFetching --files there--> kReady --the trainer is free--> kTraining --ended--> kHandingIn --files stored--> a report
 struct Attempt {
   enum class Stage { kFetching, kReady, kTraining, kHandingIn };
@@ -52,19 +59,24 @@ struct Attempt {
   std::stop_source checkpoint_upload;
   std::stop_source transfers;  // All others.
 
-  // What remains to be said once the files are stored.
+  // What remains to be said once the files are stored, and the files.
   v1::AttemptReport report;
+  std::vector<FileToHandIn> files;
+  bool kept = false;    // Both are on disk, for the worker's next start (finished.h).
+  bool stored = false;  // The files are: only points are ahead of the report.
 };
 
-// Points that one call carries for an attempt.
-inline constexpr int kPointsPerCall = 5000;
+// Points that one call carries for an attempt, and for all together: some 80 bytes each, and a call has at most 16 MiB.
+inline constexpr size_t kPointsPerCall = 5000;
+inline constexpr size_t kPointsOfAllPerCall = 50'000;
 
-v1::HeldAttempt HeldOf(const Attempt& attempt);
+// With at most so many of its points.
+v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points = kPointsPerCall);
 
 // The pack without its dropped members; `start` has the paths of fetched files already.
 v1::StartPack WithoutDropped(v1::StartPack start, const std::set<std::string>& dropped);
 
-// A report with the points that no call has carried, without the dropped members.
+// A report with the points that no call has carried (with kPointsPerCall of them at most: the others go before), without the dropped members.
 v1::AttemptReport Completed(const Attempt& attempt);
 
 }  // namespace longreach::agent

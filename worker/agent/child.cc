@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "proto/base/utf8.h"
 #include "worker/agent/pipe.h"
 #include "worker/agent/spec_to_settings.h"
 #include "worker/trainer/train.h"
@@ -222,7 +223,7 @@ std::string DetailOf(const absl::Status& status) {
   std::string detail = (refused ? "refused: " : "") + std::string(status.message());
   std::replace(detail.begin(), detail.end(), '\n', ' ');
   if (detail.size() > 500) detail.resize(500);
-  return detail;
+  return ValidUtf8(detail);
 }
 
 absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, PipeObserver& observer) {
@@ -275,20 +276,22 @@ v1::PacksMeasured Measure(const v1::MeasurePacks& asked) {
   return measured;
 }
 
+absl::StatusOr<trainer::Capabilities> CapabilitiesOf(const ChildOptions& options) {
+  if (options.cuda) RETURN_IF_ERROR(trainer::LoadCudaPlugin(options.cuda_plugin));
+  return trainer::DescribeMachine(options.cuda);
+}
+
 v1::TrainerReady Prepare(const ChildOptions& options) {
   v1::TrainerReady ready;
-  if (options.cuda) {
-    const absl::Status loaded = trainer::LoadCudaPlugin(options.cuda_plugin);
-    if (!loaded.ok()) {
-      ready.set_error(std::string(loaded.message().data(), loaded.message().size()));
-      return ready;
-    }
+  const absl::StatusOr<trainer::Capabilities> machine = CapabilitiesOf(options);
+  if (!machine.ok()) {
+    ready.set_error(ValidUtf8(std::string(machine.status().message())));
+    return ready;
   }
-  const trainer::Capabilities machine = trainer::DescribeMachine(options.cuda);
-  ready.mutable_experiments()->Assign(machine.experiments.begin(), machine.experiments.end());
-  ready.set_device(machine.device);
-  ready.set_threads(machine.threads);
-  ready.set_memory_bytes(machine.memory_bytes);
+  ready.mutable_experiments()->Assign(machine->experiments.begin(), machine->experiments.end());
+  ready.set_device(machine->device);
+  ready.set_threads(machine->threads);
+  ready.set_memory_bytes(machine->memory_bytes);
   return ready;
 }
 

@@ -17,6 +17,7 @@
 
 #include "proto/base/text.h"
 #include "worker/agent/files.h"
+#include "worker/agent/finished.h"
 
 namespace longreach::agent {
 namespace {
@@ -64,8 +65,7 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
     return absl::FailedPreconditionError(fmt::format(
         "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
   }
-  std::error_code ignored;  // What cannot be removed costs space, no more.
-  std::filesystem::remove_all(state.attempts(), ignored);
+  RemoveUnfinished(state.attempts());
   for (const std::filesystem::path& part : {state.outbox(), state.cache(), state.attempts()}) {
     RETURN_IF_ERROR(MakeFolder(part));
   }

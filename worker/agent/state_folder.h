@@ -21,7 +21,8 @@ namespace longreach::agent {
 class StateFolder {
  public:
   // Makes the folder when it is not there, takes its lock, and draws the incarnation: the time in microseconds, but always
-  // above the last one, because clocks are set back. Removes what earlier attempts left.
+  // above the last one, because clocks are set back. Removes what earlier
+  // attempts left, but for those that are finished (finished.h).
   // FAILED_PRECONDITION: another worker holds it. DATA_LOSS: the id in it is no UUID. INTERNAL: cannot be written.
   static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now);
 

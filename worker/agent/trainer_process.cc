@@ -7,22 +7,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "worker/agent/child.h"
+#include "worker/agent/log.h"
 #include "worker/agent/pipe.h"
 
 namespace longreach::agent {
 namespace {
+
+// Between two looks whether a killed process is gone, which takes a moment.
+constexpr std::chrono::milliseconds kLook{1}, kLongestLook{100};
+// Of a worker that ends; of another one, before it says so.
+constexpr std::chrono::milliseconds kPatience{5000};
 
 std::string HowItEnded(int status) {
   if (!WIFSIGNALED(status)) return fmt::format("ended with exit code {}", WEXITSTATUS(status));
@@ -74,9 +84,10 @@ absl::StatusOr<pid_t> Spawn(const TrainerProcess::Options& options, int pipe) {
 class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
+  using Ended = std::function<void(const std::string& how)>;
 
   Impl(boost::asio::io_context& io, pid_t pid, Handlers handlers)
-      : socket_(io), pid_(pid), handlers_(std::make_shared<const Handlers>(std::move(handlers))) {}
+      : socket_(io), timer_(io), pid_(pid), handlers_(std::make_shared<const Handlers>(std::move(handlers))) {}
 
   void Begin(int fd) {
     socket_.assign(boost::asio::local::stream_protocol(), fd);
@@ -89,11 +100,20 @@ class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   // No handler is called any more.
+  void Kill(Ended ended) {
+    handlers_ = nullptr;
+    Disconnect();
+    WaitForTheEnd(std::move(ended));
+  }
+
   void Close() {
-    handlers_.reset();
-    boost::system::error_code ignored;
-    socket_.close(ignored);
-    Reap();
+    handlers_ = nullptr;
+    Disconnect();
+    ended_ = nullptr;
+    timer_.cancel();
+    if (pid_ < 0) return;
+    kill(pid_, SIGKILL);
+    for (std::chrono::milliseconds waited{0}; !Reap() && waited < kPatience; waited += kLook) std::this_thread::sleep_for(kLook);
   }
 
   pid_t pid() const { return pid_; }
@@ -124,22 +144,48 @@ class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
 
   // The pipe's other end is closed only by the child's death, or must be treated so.
   void End(const std::string& broken) {
-    const std::string how = Reap();
-    const std::shared_ptr<const Handlers> handlers = std::exchange(handlers_, nullptr);
-    boost::system::error_code ignored;
-    socket_.close(ignored);
-    handlers->on_exit(broken.empty() ? how : broken);
+    Disconnect();
+    WaitForTheEnd([this, broken](const std::string& how) {
+      const std::shared_ptr<const Handlers> handlers = std::exchange(handlers_, nullptr);
+      handlers->on_exit(broken.empty() ? how : broken);
+    });
   }
 
-  // A process that has died by itself keeps the status it died with.
-  std::string Reap() {
-    if (pid_ < 0) return "";
-    kill(pid_, SIGKILL);
-    int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  void Disconnect() {
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+  }
+
+  // Without waiting here: what the kernel holds (a device that does not answer) dies when it may, and others are trained meanwhile.
+  void WaitForTheEnd(Ended ended) {
+    ended_ = std::move(ended);
+    if (pid_ >= 0) kill(pid_, SIGKILL);
+    Look(kLook);
+  }
+
+  void Look(std::chrono::milliseconds pause) {
+    const std::shared_ptr<Impl> self = shared_from_this();  // Whoever is told may let go of us.
+    if (ended_ == nullptr) return;
+    if (Reap()) return std::exchange(ended_, nullptr)(how_);
+    waited_ += pause;
+    if (waited_ >= kPatience && waited_ - pause < kPatience) {
+      LogWarning(fmt::format("process {} has been killed and does not end; nothing is trained in its place before it does", pid_));
     }
+    timer_.expires_after(pause);
+    timer_.async_wait([self, pause](boost::system::error_code error) {
+      if (!error) self->Look(std::min(2 * pause, kLongestLook));
+    });
+  }
+
+  // False: it still lives. A process that has died by itself keeps the status it died with.
+  bool Reap() {
+    if (pid_ < 0) return true;
+    int status = 0;
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
     pid_ = -1;
-    return HowItEnded(status);
+    how_ = HowItEnded(status);
+    return true;
   }
 
   void Write() {
@@ -152,7 +198,11 @@ class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Socket socket_;
-  pid_t pid_;
+  boost::asio::steady_timer timer_;
+  pid_t pid_;               // -1: no more.
+  std::chrono::milliseconds waited_{0};
+  std::string how_;         // It ended.
+  Ended ended_;             // Who waits for that.
   std::shared_ptr<const Handlers> handlers_;
   std::array<char, 65536> incoming_;
   FrameReader reader_;
@@ -178,6 +228,9 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(boost::asi
 
 TrainerProcess::TrainerProcess(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TrainerProcess::~TrainerProcess() { impl_->Close(); }
+void TrainerProcess::Kill(std::function<void()> gone) {
+  impl_->Kill([gone = std::move(gone)](const std::string&) { gone(); });
+}
 void TrainerProcess::Send(const v1::ToTrainer& message) { impl_->Send(message); }
 int TrainerProcess::pid() const { return impl_->pid(); }
 

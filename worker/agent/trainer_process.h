@@ -31,8 +31,11 @@ class TrainerProcess {
   static absl::StatusOr<std::unique_ptr<TrainerProcess>> Start(boost::asio::io_context& io, const Options& options,
                                                                Handlers handlers);
 
-  // Kills the process if it lives, and waits for its end.
+  // Kills the process if it lives, and waits up to 5 s for its end.
   ~TrainerProcess();
+
+  // Kills the process if it lives. `gone` is called when it is no more, and may destroy this object; no handler is called from now on.
+  void Kill(std::function<void()> gone);
 
   void Send(const v1::ToTrainer& message);
   int pid() const;

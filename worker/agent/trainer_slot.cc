@@ -42,8 +42,11 @@ void TrainerSlot::StartChild() {
 
 void TrainerSlot::Restart() {
   TakeOut();
-  child_.reset();
-  Start();
+  state_ = State::kEnding;
+  child_->Kill([this] {
+    child_.reset();
+    Start();
+  });
 }
 
 void TrainerSlot::Close() {

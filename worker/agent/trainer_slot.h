@@ -23,8 +23,8 @@ class TrainerSlot {
   //   kCold --Start--> kStarting --the child is ready--> kIdle --Train--> kTraining --finished, refused--> kIdle
   //   kStarting --the child does not start--> kBroken --it does, tried again and again--> kIdle
   //   kIdle --Measure--> kMeasuring --measured--> kIdle;   kMeasuring --the child's end, or it cannot--> kBroken
-  //   kIdle, kTraining --the child's end, Restart--> kStarting;   any --Close--> kClosed
-  enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kClosed };
+  //   kIdle, kTraining --the child's end, Restart--> kEnding --the child is gone--> kStarting;   any --Close--> kClosed
+  enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kEnding, kClosed };
 
   struct Options {
     std::string name;  // What its log lines call it: "the trainer".

@@ -22,8 +22,9 @@ namespace longreach::agent {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
-// Tries after an answer that says neither "later" nor "never".
-constexpr int kTriesAfterOddErrors = 10;
+// Tries after answers that say neither "later" nor "never". What was computed is not thrown away for a scheduler that is out of order
+// for some minutes; what comes down can be asked for again by another worker.
+constexpr int kTriesAfterOddErrors = 10, kUploadTriesAfterOddErrors = 400;
 
 // Enough for a slow line (16 KiB/s); a dead one is found by keepalive before.
 std::chrono::system_clock::time_point DeadlineFor(double bytes) {
@@ -59,7 +60,7 @@ Answer Classify(const absl::Status& status) {
   }
 }
 
-absl::Status Retrying(const std::string& what, std::stop_token stop, const std::function<absl::Status()>& once) {
+absl::Status Retrying(const std::string& what, std::stop_token stop, int odd_tries, const std::function<absl::Status()>& once) {
   Backoff backoff;
   bool logged = false;
   for (int odd = 0;;) {
@@ -67,7 +68,10 @@ absl::Status Retrying(const std::string& what, std::stop_token stop, const std::
     if (stop.stop_requested()) return absl::CancelledError(what + " was called off");
     if (status.ok()) return status;
     const Answer answer = Classify(status);
-    if (answer == Answer::kFinal || (answer == Answer::kOdd && ++odd == kTriesAfterOddErrors)) return status;
+    if (answer == Answer::kFinal || (answer == Answer::kOdd && ++odd == odd_tries)) {
+      // CANCELLED says that we called it off.
+      return status.code() == absl::StatusCode::kCancelled ? absl::UnavailableError(status.message()) : status;
+    }
     // The control call logs that the scheduler is away; what only files meet is said here.
     if (!logged && status.code() != absl::StatusCode::kUnavailable) LogWarning(what + ": " + status.ToString());
     logged = true;
@@ -125,8 +129,12 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
   header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
   header.set_sha256(sha256);
   bool damaged_before = false;
-  RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, [&] {
+  RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, kUploadTriesAfterOddErrors, [&] {
     const absl::Status status = UploadOnce(header, file, stop);
+    // The scheduler's folder is away.
+    if (status.code() == absl::StatusCode::kNotFound) return absl::InternalError(status.message());
+    // Nothing is wrong without a log; what else does not fit is waited with until there is room.
+    if (status.code() == absl::StatusCode::kResourceExhausted && header.kind() == "log") return absl::FailedPreconditionError(status.message());
     if (status.code() == absl::StatusCode::kDataLoss && !std::exchange(damaged_before, true)) {
       return absl::UnavailableError(status.message());  // Damaged on the way: once more.
     }
@@ -138,7 +146,7 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
 absl::Status Transfers::UploadOnce(const v1::UploadHeader& header, const std::filesystem::path& file,
                                    std::stop_token stop) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) return absl::NotFoundError(fmt::format("cannot read {}", file.string()));
+  if (!in) return absl::FailedPreconditionError(fmt::format("cannot read {}", file.string()));
   grpc::ClientContext context;
   context.set_deadline(DeadlineFor(header.bytes()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
@@ -163,7 +171,7 @@ absl::Status Transfers::UploadOnce(const v1::UploadHeader& header, const std::fi
 
 absl::Status Transfers::Download(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                                  std::stop_token stop) {
-  return Retrying(fmt::format("download of {}", sha256), stop,
+  return Retrying(fmt::format("download of {}", sha256), stop, kTriesAfterOddErrors,
                   [&] { return DownloadOnce(sha256, bytes, destination, stop); });
 }
 

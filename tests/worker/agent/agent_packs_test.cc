@@ -4,6 +4,10 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -253,6 +257,57 @@ TEST_F(AgentPacksTest, KillsTheTrainerThatHangsAndNoOther) {
   ExpectItAdvances(8);
   EXPECT_EQ(agent.TrainerPid(1), other);
   WaitForFreeSlots(1);
+}
+
+// A process that is killed and does not end, as the kernel holds one that waits for a device: not before its tracer lets go of it.
+class Unkillable {
+ public:
+  explicit Unkillable(pid_t process) {
+    int said[2];
+    if (pipe(said) != 0) return;
+    tracer_ = fork();
+    if (tracer_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const char holds = ptrace(PTRACE_SEIZE, process, nullptr, PTRACE_O_TRACEEXIT) == 0 ? 1 : 0;
+      while (write(said[1], &holds, 1) < 1) continue;
+      while (true) pause();
+    }
+    close(said[1]);
+    char holds = 0;
+    holds_ = read(said[0], &holds, 1) == 1 && holds == 1;
+    close(said[0]);
+  }
+  ~Unkillable() { LetGo(); }
+
+  bool holds() const { return holds_; }
+
+  void LetGo() {
+    if (tracer_ <= 0) return;
+    kill(tracer_, SIGKILL);
+    waitpid(std::exchange(tracer_, 0), nullptr, 0);
+  }
+
+ private:
+  pid_t tracer_ = 0;
+  bool holds_ = false;
+};
+
+TEST_F(AgentPacksTest, GoesOnWithTheOthersWhileAKilledTrainerDoesNotEnd) {
+  AgentUnderTest agent(Options(2));
+  TrainSevenAndEight();
+  const int held = agent.TrainerPid(0);
+  Unkillable trainer(held);
+  if (!trainer.holds()) GTEST_SKIP() << "no process may trace another here";
+
+  scheduler_.Direct(7, v1::Directive::ACTION_DROP);
+
+  scheduler_.WaitFor("attempt 7 dropped", [](const Seen& seen) { return seen.Held(7) == nullptr; });
+  ExpectItAdvances(8);
+  EXPECT_EQ(WaitForAnotherCall().last.free_slots(), 0);
+  EXPECT_EQ(agent.TrainerPid(0), held);
+  trainer.LetGo();
+  WaitForFreeSlots(1);
+  EXPECT_NE(agent.TrainerPid(0), held);
 }
 
 TEST_F(AgentPacksTest, DropsOneAttemptAndGoesOnWithTheOther) {

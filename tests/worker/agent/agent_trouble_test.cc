@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -210,6 +212,147 @@ TEST_F(AgentTroubleTest, LeavesWithoutASchedulerAndReportsAtItsNextStart) {
 
   EXPECT_EQ(later.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
   later.WaitFor("an empty outbox", [](const Seen& seen) { return seen.last.finished().empty(); });
+}
+
+TEST_F(AgentTroubleTest, HandsInAtItsNextStartWhatItHadFinished) {
+  const std::filesystem::path attempt = folder_.path() / "worker" / "attempts" / "7";
+  {
+    AgentOptions options = Options();
+    options.patience_s = 0.1;
+    AgentUnderTest agent(options);
+    scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "no disk just now"});
+    scheduler_.Offer(LeaseOf(7, /*steps=*/5, /*jobs=*/2));
+    scheduler_.WaitFor("attempt 7 uploading", [](const Seen& seen) { return seen.Held(7) != nullptr && seen.Held(7)->phase() == "uploading"; });
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+    EXPECT_THAT(scheduler_.WaitFor("-", [](const Seen&) { return true; }).reports, IsEmpty());
+  }
+  std::filesystem::create_directories(attempt.parent_path() / "6");  // Of one that was cut off.
+  scheduler_.RefuseUploads(grpc::Status::OK);
+  scheduler_.Listen();
+
+  AgentUnderTest restarted(Options());
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  ASSERT_EQ(report.results_size(), 2);
+  EXPECT_GT(report.results(1).measurements_size(), 0);
+  const Seen seen = scheduler_.WaitFor("empty hands", [](const Seen& now) { return now.last.held().empty() && now.last.finished().empty(); });
+  ASSERT_EQ(seen.UploadsOf("weights").size(), 1u);
+  EXPECT_EQ(seen.UploadsOf("weights")[0].jobs_size(), 2);
+  EXPECT_TRUE(std::filesystem::is_empty(attempt.parent_path()));
+  ExpectItStillWorks(8);
+}
+
+TEST_F(AgentTroubleTest, DropsWhatItHadFinishedWhenItsLeaseIsGone) {
+  {
+    AgentOptions options = Options();
+    options.patience_s = 0.1;
+    AgentUnderTest agent(options);
+    scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "no disk just now"});
+    scheduler_.Offer(LeaseOf(7, 3));
+    scheduler_.WaitFor("attempt 7 uploading", [](const Seen& seen) { return seen.Held(7) != nullptr && seen.Held(7)->phase() == "uploading"; });
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+  }
+  FakeScheduler later(folder_.path() / "scheduler.sock");  // Knows no attempt 7.
+  later.RefuseUploads({grpc::StatusCode::ABORTED, "the attempt does not hold its lease"});
+  later.Listen();
+
+  AgentUnderTest restarted(Options());
+
+  const Seen seen = later.WaitFor("empty hands", [](const Seen& now) { return now.last.held().empty() && now.last.free_slots() == 1; });
+  EXPECT_THAT(seen.reports, IsEmpty());
+}
+
+TEST_F(AgentTroubleTest, KeepsAResultWhileTheSchedulersFolderIsAway) {
+  AgentUnderTest agent(Options());
+  for (const grpc::StatusCode code : {grpc::StatusCode::NOT_FOUND, grpc::StatusCode::INTERNAL, grpc::StatusCode::CANCELLED}) {
+    const uint64_t attempt = 10 + static_cast<uint64_t>(code);
+    scheduler_.RefuseUploads({code, "out of order"});
+    scheduler_.Offer(LeaseOf(attempt, 3, 1, 50));
+    scheduler_.WaitFor("uploading", [&](const Seen& seen) { return seen.Held(attempt) != nullptr && seen.Held(attempt)->phase() == "uploading"; });
+    const int calls = scheduler_.WaitFor("-", [](const Seen&) { return true; }).calls;
+    scheduler_.WaitFor("two more calls", [&](const Seen& seen) { return seen.calls > calls + 1; });
+
+    scheduler_.RefuseUploads(grpc::Status::OK);
+
+    EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << static_cast<int>(code);
+  }
+}
+
+TEST_F(AgentTroubleTest, ReportsAFailureWithoutItsLogWhereThereIsNoSpaceForIt) {
+  AgentUnderTest agent(Options());
+  scheduler_.RefuseUploads({grpc::StatusCode::RESOURCE_EXHAUSTED, "no space left"});
+  v1::Lease lease = LeaseOf(7, 3);
+  lease.mutable_jobs(0)->mutable_spec()->mutable_model()->set_heads(3);  // Does not divide the width.
+
+  scheduler_.Offer(lease);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_FAILED);
+}
+
+TEST_F(AgentTroubleTest, ReportsAFailureWhoseTextIsNotUtf8) {
+  AgentUnderTest agent(Options());
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+  kill(agent.TrainerPid(), SIGSTOP);
+  std::ofstream(folder_.path() / "worker" / "attempts" / "7" / "log", std::ios::app) << "\nno such file: caf\xe9\n";
+
+  kill(agent.TrainerPid(), SIGKILL);
+
+  EXPECT_THAT(scheduler_.WaitForReport(7).detail(), HasSubstr("no such file: caf\xef\xbf\xbd"));
+  ExpectItStillWorks(8);
+}
+
+TEST_F(AgentTroubleTest, GivesBackALeaseThatItCannotBegin) {
+  AgentOptions options = Options();
+  options.lease_patience_s = 0;
+  AgentUnderTest agent(options);
+  scheduler_.WaitFor("a free slot", [](const Seen& seen) { return seen.last.free_slots() == 1; });
+  std::ofstream(folder_.path() / "worker" / "attempts" / "7") << "in the way of a folder";
+
+  scheduler_.Offer(LeaseOf(7, 3));
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  EXPECT_THAT(report.detail(), HasSubstr("not begun: cannot make the folder"));
+  scheduler_.WaitFor("no slot, until the disk may be well again", [](const Seen& seen) { return seen.last.finished().empty() && seen.last.free_slots() == 0; });
+}
+
+// More no-op jobs than reports fit into a call.
+TEST_F(AgentTroubleTest, HoldsTheAttemptsWhoseReportsAreStillToCome) {
+  AgentUnderTest agent(Options());
+  scheduler_.AcknowledgeNothing();
+  scheduler_.GiveMoreThanIsAskedFor();
+  constexpr int kJobs = 700;
+  for (int job = 0; job < kJobs; ++job) {
+    v1::Lease lease = LeaseOf(100 + static_cast<uint64_t>(job), 0);
+    lease.mutable_jobs(0)->mutable_spec()->set_experiment("noop");
+    scheduler_.Offer(lease);
+  }
+
+  const Seen seen = scheduler_.WaitFor("all attempts in one call", [](const Seen& now) { return now.last.finished_size() + now.last.held_size() == kJobs; });
+
+  EXPECT_EQ(seen.last.finished_size(), 500);
+  EXPECT_EQ(seen.last.held(0).phase(), "uploading");
+}
+
+TEST_F(AgentTroubleTest, TellsTheCurvesBeforeTheReportWhenTheyAreLong) {
+  AgentUnderTest agent(Options());
+  constexpr int kSteps = 1000, kCurves = 12;
+  scheduler_.Offer(LeaseOf(7, kSteps, kCurves));
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << report.detail();
+  EXPECT_LE(report.points_size(), 5000);
+  std::set<std::pair<std::string, int>> points;
+  for (const v1::ProgressPoint& point : report.points()) points.emplace(point.job(), point.step());
+  for (const v1::ProgressPoint& point : scheduler_.WaitFor("-", [](const Seen&) { return true; }).points) points.emplace(point.job(), point.step());
+  EXPECT_EQ(points.size(), static_cast<size_t>(kSteps * kCurves));
 }
 
 TEST_F(AgentTroubleTest, EndsWhenTheSchedulerSpeaksAnotherProtocol) {

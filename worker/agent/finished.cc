@@ -1,0 +1,68 @@
+#include "worker/agent/finished.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "longreach/v1/trainer_pipe.pb.h"
+#include "worker/agent/files.h"
+
+namespace longreach::agent {
+namespace {
+
+constexpr const char* kName = "finished.pb";
+
+}  // namespace
+
+absl::Status KeepFinished(const Attempt& attempt) {
+  v1::FinishedAttempt kept;
+  *kept.mutable_report() = attempt.report;
+  kept.mutable_report()->set_attempt(attempt.number());
+  kept.mutable_points()->Assign(attempt.points.begin(), attempt.points.end());
+  kept.mutable_members()->Assign(attempt.members.begin(), attempt.members.end());
+  kept.mutable_dropped()->Assign(attempt.dropped.begin(), attempt.dropped.end());
+  kept.set_step(attempt.step);
+  for (const FileToHandIn& file : attempt.files) {
+    v1::FinishedAttempt::File& to = *kept.add_files();
+    to.set_kind(file.kind);
+    to.set_step(file.step);
+    to.set_name(file.file.filename().string());
+    to.set_job(file.job);
+  }
+  return WriteFileSynced(attempt.folder / kName, kept.SerializeAsString());
+}
+
+absl::StatusOr<std::shared_ptr<Attempt>> ReadFinished(const std::filesystem::path& folder) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(folder / kName));
+  v1::FinishedAttempt kept;
+  if (!kept.ParseFromString(bytes) || folder.filename() != std::to_string(kept.report().attempt())) {
+    return absl::DataLossError(fmt::format("{} is no finished attempt", (folder / kName).string()));
+  }
+  auto attempt = std::make_shared<Attempt>();
+  attempt->lease.set_attempt(kept.report().attempt());
+  attempt->folder = folder;
+  attempt->stage = Attempt::Stage::kHandingIn;
+  attempt->kept = true;
+  attempt->report = kept.report();
+  attempt->points.assign(kept.points().begin(), kept.points().end());
+  attempt->members.assign(kept.members().begin(), kept.members().end());
+  attempt->dropped.insert(kept.dropped().begin(), kept.dropped().end());
+  attempt->step = kept.step();
+  for (const v1::FinishedAttempt::File& file : kept.files()) {
+    attempt->files.push_back({.kind = file.kind(), .step = file.step(), .file = folder / file.name(), .job = file.job()});
+  }
+  return attempt;
+}
+
+std::vector<std::filesystem::path> RemoveUnfinished(const std::filesystem::path& attempts) {
+  std::vector<std::filesystem::path> all, kept;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(attempts, ignored)) all.push_back(entry.path());
+  for (const std::filesystem::path& folder : all) {
+    if (std::filesystem::exists(folder / kName, ignored)) kept.push_back(folder);
+    else std::filesystem::remove_all(folder, ignored);
+  }
+  return kept;
+}
+
+}  // namespace longreach::agent

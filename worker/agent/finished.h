@@ -1,0 +1,23 @@
+// Attempts that have succeeded and whose files are not handed in yet: on disk, so that a worker that ends before hands them in at
+// its next start. Each lies in its attempt's folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "proto/base/status.h"
+#include "worker/agent/attempt.h"
+
+namespace longreach::agent {
+
+// After OK the attempt's results and points are on disk beside its files, which the trainer has synced.
+absl::Status KeepFinished(const Attempt& attempt);
+
+// The attempt that KeepFinished() has kept in this folder, at the stage kHandingIn. NOT_FOUND: none. DATA_LOSS: it cannot be read.
+absl::StatusOr<std::shared_ptr<Attempt>> ReadFinished(const std::filesystem::path& folder);
+
+// Removes folders of attempts in `attempts` in which nothing is kept, and gives the others. What cannot be removed costs space, no more.
+std::vector<std::filesystem::path> RemoveUnfinished(const std::filesystem::path& attempts);
+
+}  // namespace longreach::agent
