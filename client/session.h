@@ -1,6 +1,7 @@
 // One command's run: settings, streams, and the scheduler, reached or started when it is first needed.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ class Session {
 
   // nullptr when the scheduler is not ours.
   EmbeddedScheduler* embedded() { return embedded_.get(); }
+  // For how long a scheduler that went away is waited for. Not that of a command that works on the store itself: it ends with it.
+  std::chrono::seconds Patience() const { return embedded_ != nullptr || !held_.ok() ? std::chrono::seconds(0) : std::chrono::minutes(10); }
   // The store that is looked into; empty where a scheduler is.
   const std::string& store() const { return store_; }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -62,8 +63,7 @@ absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
     if (missing.has_value()) return missing;
     WorkerOptions options = worker_options_;
     if (options.packs == 0) {
-      options.packs =
-          catalog::UsualPacks(spec_.experiment(), options.device == "cuda", options.threads > 0 ? options.threads : AvailableThreads());
+      ASSIGN_OR_RETURN(options.packs, UsualPacks());
     }
     ASSIGN_OR_RETURN(Process worker,
                      StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(), options));
@@ -73,6 +73,24 @@ absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
   // Nothing is left to compute: the worker ends while the caller goes on.
   if (!ended.has_value() && worker_.has_value()) worker_->CloseInput();
   return ended;
+}
+
+absl::StatusOr<int> SweepRun::UsualPacks() const {
+  const bool cuda = worker_options_.device == "cuda";
+  const int threads = worker_options_.threads > 0 ? worker_options_.threads : AvailableThreads();
+  int packs = catalog::UsualPacks(spec_.experiment(), cuda, threads);
+  if (packs == 1) return packs;
+  // The worker trains what else is open in the store, too.
+  ASSIGN_OR_RETURN(const v1::ListSweepsResponse all, connection_.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
+  for (const v1::Sweep& sweep : all.sweeps()) {
+    const bool open = sweep.counts().waiting() + sweep.counts().queued() + sweep.counts().leased() > 0;
+    if (sweep.id() == sweep_.id() || sweep.state() != "live" || !open) continue;
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep.id());
+    ASSIGN_OR_RETURN(const v1::Sweep other, connection_.Call(&Connection::Stub::GetSweep, request));
+    packs = std::min(packs, catalog::UsualPacks(other.spec().experiment(), cuda, threads));
+  }
+  return packs;
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
@@ -123,8 +141,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
                     {.terminal = environment.err_is_terminal && !session_.settings().quiet,
                      .color = session_.settings().color_err,
                      .width = environment.width});
-  // A scheduler of our own does not come back.
-  SweepWatcher watcher(connection_, sweep_.id(), session_.embedded() != nullptr ? seconds(0) : seconds(600));
+  SweepWatcher watcher(connection_, sweep_.id(), session_.Patience());
   v1::SweepUpdate last;
   while (true) {
     const SweepWatcher::Event event = watcher.Next(interrupt_, milliseconds(500));

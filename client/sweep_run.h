@@ -44,6 +44,8 @@ class SweepRun {
   using Clock = std::chrono::steady_clock;
 
   absl::Status Submit();
+  // That our worker trains at a time when nobody says how many: as the largest models among the open sweeps want it.
+  absl::StatusOr<int> UsualPacks() const;
   // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.
   absl::StatusOr<std::optional<int>> EnsureData();
   absl::StatusOr<std::optional<int>> Follow();

@@ -80,6 +80,8 @@ grpc::Status SweepWatcher::ReadOnce(bool& got_update, bool& finished) {
   while (reader->Read(&update)) {
     got_update = true;
     finished = update.finished();
+    // What 'last' or a name stands for may change before the stream is opened again.
+    if (!update.sweep().id().empty()) sweep_ = update.sweep().id();
     shared_.Lock()->update = update;
     Notify();
   }

@@ -58,7 +58,7 @@ class SweepWatcher {
   bool Sleep(std::chrono::milliseconds time);
 
   Connection& connection_;
-  std::string sweep_;
+  std::string sweep_;  // An id, once it is known.
   std::chrono::seconds patience_;
   int event_fd_;
   Synchronized<Shared> shared_;

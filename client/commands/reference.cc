@@ -24,6 +24,14 @@ std::string HelpOf(const CLI::App& app) {
   return app.help(path);
 }
 
+// `path` is what the command is called with its parents; its subcommands follow, a heading deeper.
+std::string Section(const CLI::App& app, const std::string& path, const std::string& heading) {
+  const std::string called = path + " " + app.get_name();
+  std::string out = fmt::format("\n{} {}\n\n{}", heading, called, CodeBlock(HelpOf(app)));
+  for (const CLI::App* child : app.get_subcommands([](const CLI::App*) { return true; })) out += Section(*child, called, heading + "#");
+  return out;
+}
+
 std::string Reference(const CLI::App& root) {
   std::string out =
       "# Command line of `longreach`\n\n"
@@ -31,11 +39,7 @@ std::string Reference(const CLI::App& root) {
       CodeBlock(HelpOf(root));
   for (const CLI::App* app :
        root.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
-    out += fmt::format("\n## longreach {}\n\n{}", app->get_name(), CodeBlock(HelpOf(*app)));
-    for (const CLI::App* child : app->get_subcommands([](const CLI::App*) { return true; })) {
-      out += fmt::format("\n### longreach {} {}\n\n{}", app->get_name(), child->get_name(),
-                         CodeBlock(HelpOf(*child)));
-    }
+    out += Section(*app, "longreach", "##");
   }
   return out;
 }

@@ -52,7 +52,10 @@ class RunCommand final : public Command {
       const v1::Sweep& sweep = run.sweep();
       RETURN_IF_ERROR(PrintResults(session, *connection, one.file, sweep, output));
       code = std::max(code, ReportOutcome(session, *connection, sweep));
-      session.Say(fmt::format("'longreach results {}{}' prints the table again", ShortId(sweep.id()), WhereFlags(session)));
+      // The table that a file asks for is not part of its sweep; that of a preset goes by its name.
+      const bool by_name = !one.file.has_table || sweep.name() == one.source.spec;
+      const std::string layout = by_name ? "" : " --table " + ShellWord(one.source.spec);
+      session.Say(fmt::format("'longreach results {}{}{}' prints the table again", ShortId(sweep.id()), layout, WhereFlags(session)));
     }
     if (session.json()) output.Finish();
     return code;

@@ -36,7 +36,7 @@ class Wait final : public Command {
     }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     InterruptScope interrupt;
-    SweepWatcher watcher(*connection, sweep_, std::chrono::minutes(10));
+    SweepWatcher watcher(*connection, sweep_, session.Patience());
     const auto start = std::chrono::steady_clock::now();
     v1::SweepUpdate last;
     while (true) {

@@ -33,7 +33,7 @@ class Watch final : public Command {
     ProgressView view(session.out(), {.terminal = environment.out_is_terminal,
                                       .color = session.settings().color_out,
                                       .width = environment.width});
-    SweepWatcher watcher(*connection, sweep_, std::chrono::minutes(10));
+    SweepWatcher watcher(*connection, sweep_, session.Patience());
     v1::SweepUpdate last;
     StuckWatch stuck(*connection);
     while (true) {

@@ -110,6 +110,20 @@ TEST_F(EmbeddedTest, AStoreThatAnotherCommandWorksOnIsLookedIntoThroughItsSchedu
   EXPECT_THAT(ran.err, HasSubstr("is held by another scheduler"));
 }
 
+TEST_F(EmbeddedTest, WatchDoesNotWaitForAHolderThatHasEnded) {
+  const std::string socket = fake_.address().substr(fake_.address().find(':') + 1);
+  SetScheduler("echo held at unix:" + socket + "\necho \"error: store 'test.db' is held by another scheduler\" >&2\nexit 1\n");
+  MakeStore();
+  v1::SweepUpdate& update = fake_.updates.emplace_back();  // The stream ends before the sweep does.
+  *update.mutable_sweep() = fake_.sweep;
+
+  for (const char* command : {"watch", "wait"}) {
+    const Outcome outcome = Run({command, "last", "--store", store()});
+
+    EXPECT_EQ(outcome.code, kUnreachable) << command << ": " << outcome.err;
+  }
+}
+
 TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {
   SetScheduler("echo held at unix:/nowhere/s\necho \"error: store 'test.db' is held by another scheduler, at unix:/nowhere/s\" >&2\nexit 1\n");
   MakeStore();
@@ -190,6 +204,34 @@ TEST_F(EmbeddedTest, RunTrainsTwoPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
 
     EXPECT_EQ(outcome.code, kDone) << outcome.err;
     EXPECT_THAT(LastLine("worker.calls"), HasSubstr(" --packs " + one.packs)) << one.arguments[0];
+  }
+}
+
+TEST_F(EmbeddedTest, RunTrainsOnePackAtATimeWhileALargeModelIsOpenInTheStore) {
+  SetScheduler(Listens());
+  SetWorker("cat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = fake_.sweep;
+  update.mutable_sweep()->mutable_counts()->set_succeeded(2);
+  update.set_finished(true);
+  fake_.updates.push_back(update);
+  v1::Sweep& other = fake_.other_sweeps.emplace_back();
+  other.set_id("the other");
+  const struct {
+    std::string experiment, state;
+    int queued;
+    std::string packs;
+  } cases[] = {{"llama", "live", 1, "1"}, {"llama", "live", 0, "2"}, {"llama", "paused", 1, "2"}, {"algorithmic", "live", 1, "2"}};
+  for (const auto& one : cases) {
+    other.mutable_spec()->set_experiment(one.experiment);
+    other.set_state(one.state);
+    other.mutable_counts()->set_queued(one.queued);
+
+    const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--threads", "2"});
+
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    EXPECT_THAT(LastLine("worker.calls"), HasSubstr(" --packs " + one.packs)) << one.experiment << " " << one.state << " " << one.queued;
   }
 }
 

@@ -90,11 +90,17 @@ class FakeScheduler final : public v1::Longreach::Service {
   std::vector<v1::SweepUpdate> updates;
   // WatchSweep stays open behind its updates until the client leaves.
   std::atomic<bool> watch_stays_open = false;
+  // The first WatchSweep breaks behind its updates; at the second the sweep has finished.
+  bool breaks_once = false;
+
+  // What WatchSweep was asked for, in turn.
+  std::vector<std::string> watched;
 
   // No worker can take any job.
   bool stuck = false;
 
   v1::Sweep sweep;
+  std::vector<v1::Sweep> other_sweeps;
   v1::ListJobsResponse jobs;
   v1::ListWorkersResponse workers;
   v1::Table table;
@@ -139,14 +145,19 @@ class FakeScheduler final : public v1::Longreach::Service {
   grpc::Status ListSweeps(grpc::ServerContext*, const v1::ListSweepsRequest*,
                           v1::ListSweepsResponse* response) override {
     *response->add_sweeps() = sweep;
+    for (const v1::Sweep& other : other_sweeps) *response->add_sweeps() = other;
     return Answer("ListSweeps");
   }
-  grpc::Status GetSweep(grpc::ServerContext*, const v1::GetSweepRequest*, v1::Sweep* response) override {
+  grpc::Status GetSweep(grpc::ServerContext*, const v1::GetSweepRequest* request, v1::Sweep* response) override {
     *response = sweep;
+    for (const v1::Sweep& other : other_sweeps) {
+      if (other.id() == request->sweep()) *response = other;
+    }
     return Answer("GetSweep");
   }
-  grpc::Status WatchSweep(grpc::ServerContext* context, const v1::GetSweepRequest*,
+  grpc::Status WatchSweep(grpc::ServerContext* context, const v1::GetSweepRequest* request,
                           grpc::ServerWriter<v1::SweepUpdate>* writer) override {
+    watched.push_back(request->sweep());
     if (const grpc::Status status = Answer("WatchSweep"); !status.ok()) return status;
     if (updates.empty() && !watch_stays_open) {
       v1::SweepUpdate update;
@@ -154,7 +165,14 @@ class FakeScheduler final : public v1::Longreach::Service {
       update.set_finished(true);
       writer->Write(update);
     }
+    if (breaks_once && watched.size() > 1) {
+      v1::SweepUpdate ended = updates.back();
+      ended.set_finished(true);
+      writer->Write(ended);
+      return grpc::Status::OK;
+    }
     for (const v1::SweepUpdate& update : updates) writer->Write(update);
+    if (breaks_once) return {grpc::StatusCode::UNAVAILABLE, "the scheduler restarts"};
     while (watch_stays_open && !context->IsCancelled()) std::this_thread::yield();
     return grpc::Status::OK;
   }

@@ -61,6 +61,22 @@ class WatchTest : public testing::Test {
   FakeScheduler scheduler_;
 };
 
+TEST_F(WatchTest, WhatLastStandsForIsKeptWhenTheSchedulerComesBack) {
+  for (const char* command : {"watch", "wait"}) {
+    scheduler_.watched.clear();
+    scheduler_.breaks_once = true;
+    v1::SweepUpdate update;
+    *update.mutable_sweep() = scheduler_.sweep;
+    scheduler_.updates = {update};
+
+    Run({command, "last"});
+
+    ASSERT_EQ(scheduler_.watched.size(), 2u) << command;
+    EXPECT_EQ(scheduler_.watched[0], "last");
+    EXPECT_EQ(scheduler_.watched[1], scheduler_.sweep.id());
+  }
+}
+
 TEST_F(WatchTest, AFailedJobIsTheExitCodeAndIsNamedWithItsReason) {
   FailOneJob();
   for (const std::string command : {"watch", "wait"}) {

@@ -53,6 +53,11 @@ def test_refuses_a_store_that_another_scheduler_holds(home):
     assert holder.api().GetInfo(messages("api").GetInfoRequest()).protocol == 1
 
 
+def test_a_holder_names_its_socket_whatever_folder_it_was_started_in(home):
+    holder = Scheduler(home, listen="unix:near.sock")
+    refused(home, "--store", holder.store, "--listen", f"unix:{home.path}/other.sock", out=f"held at unix:{home.path}/near.sock\n")
+
+
 def test_a_store_that_is_in_use_is_looked_into_through_its_scheduler(home):
     holder = Scheduler(home)
     submitted = harness.run_cli(home, "submit", "noop", scheduler=holder)
