@@ -6,6 +6,7 @@ import pytest
 
 import harness
 from harness import ROOT, Scheduler, Worker, messages
+from programs_page import programs_page
 from test_other_clients import small_sweep
 
 PAGE = (ROOT / "docs/reference/sqlite-queries.md").read_text()
@@ -44,3 +45,8 @@ def test_query_of_the_page_answers(store, title, sql):
     if not title.startswith(EMPTY):
         assert rows
         assert any(value is not None for row in rows for value in row)
+
+
+def test_the_page_of_the_programs_options_is_what_they_print():
+    page = ROOT / "docs/reference/programs.md"
+    assert page.read_text() == programs_page(), "print it anew: python3 tests/support/programs_page.py > docs/reference/programs.md"
