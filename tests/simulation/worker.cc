@@ -11,6 +11,9 @@
 namespace longreach::simulation {
 namespace {
 
+// Few, so that there are often more.
+constexpr int kReportsPerCall = 2;
+
 constexpr double kDeadline_s = 15;
 constexpr double kTick_s = 4;
 constexpr int kStepsInTick = 9;
@@ -64,7 +67,17 @@ void WorkerProcess::Call() {
     told.set_phase("training");
     for (const v1::ProgressPoint& point : held.points) *told.add_points() = point;
   }
-  for (const auto& [attempt, report] : outbox_) *request->add_finished() = report;
+  for (const auto& [attempt, report] : outbox_) {
+    if (request->finished_size() < kReportsPerCall) {
+      *request->add_finished() = report;
+      continue;
+    }
+    // What a worker neither holds nor reports it has lost.
+    world().Count("report left for a further call");
+    v1::HeldAttempt& told = *request->add_held();
+    told.set_attempt(attempt);
+    told.set_phase("uploading");
+  }
   const bool ready = !leaving_ && !(!habits_.calm && dice.Chance(habits_.not_ready));
   request->set_free_slots(ready ? std::max(0, machine_.slots - static_cast<int>(held_.size())) : 0);
   request->set_free_noop_slots(ready ? kNoops : 0);
