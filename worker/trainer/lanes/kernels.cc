@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "worker/trainer/lanes/layers.h"
+#include "worker/trainer/lanes/first_layer.h"
 
 namespace longreach::trainer::lanes {
 
@@ -114,8 +114,14 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
     const float* packed = member.packed + l * PackedLayer(m).size;
     const int t0 = FirstQuery(m, pass, l);
     const float* content = member.content_bias == nullptr ? nullptr : member.content_bias + int64_t{l} * m.dim;
-    ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, false); });
-    ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, true); });
+    if (l == 0 && DependsOnTokenAlone(m, pass, tile)) {
+      ProjectTokens(m, member.parameters, packed, work);
+      ForBlocks(0, t0, [&](auto block, int t) { LookUpProjected<block.value>(m, pass, tile, content, work, t, false); });
+      ForBlocks(t0, pass.tape, [&](auto block, int t) { LookUpProjected<block.value>(m, pass, tile, content, work, t, true); });
+    } else {
+      ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, false); });
+      ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, true); });
+    }
     const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
     switch (pass.bias) {
       case Bias::kNone: AttendPlain<Bias::kNone>(heads, kept, work); break;
@@ -281,6 +287,11 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   if constexpr (kRounds && !kPairs) {
     RoundRows(work.dqkv + t0 * kLanes, ld, dim, int64_t{T - t0} * kLanes);
     RoundRows(work.dqkv + dim * ld, ld, 2 * dim, int64_t{T} * kLanes);
+  }
+  if (l == 0 && DependsOnTokenAlone(m, pass, tile)) {
+    for (int f = 0; f < dim; ++f) memset(work.dh_next + f * ld, 0, static_cast<size_t>(t0) * kLanes * sizeof(float));
+    ProjectTokensBackward(m, pass, packed, tile, work, t0, gradient);
+    return;
   }
   ForBlocks(0, t0, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, false); });
   ForBlocks(t0, T, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, true); });

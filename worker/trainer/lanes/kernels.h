@@ -29,6 +29,7 @@ struct Model {
   int dim = 0;      // A multiple of 16.
   int heads = 0;    // dim / 8.
   int mlp = 0;      // A multiple of 8.
+  int tokens = 0;   // Rows of the embedding.
   int classes = 0;
   int64_t stride = 0;  // Floats of a member.
   int64_t embed = 0;

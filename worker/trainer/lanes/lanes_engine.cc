@@ -140,6 +140,7 @@ class LanesEngine final : public StepEngine {
     model_.dim = settings_.model.embedding_dim;
     model_.heads = settings_.model.heads;
     model_.mlp = settings_.model.mlp_dim;
+    model_.tokens = static_cast<int>(layout.Find("embed.w")->shape[0]);
     model_.classes = task_.output_vocabulary;
     model_.stride = layout.stride();
     model_.embed = at("embed.w");

@@ -35,11 +35,16 @@ struct Kept {
   float *h, *qkv, *o, *maximum, *inverse, *norm1, *u, *hidden, *norm2, *deviation1, *deviation2;
 };
 
+// Floats of a row that has one for each token.
+inline constexpr int kTokenRow = 16;
+
 // One thread's workspace.
 struct Work {
   Kept layer[kMaxLayers + 1];
   float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits;
   float *operands = nullptr, *words = nullptr;  // Of products of rounded operands; of attention's pairs.
+  // Of all tokens (first_layer.h): features, queries, keys and values, and the gradients of these.
+  float *token_h, *token_qkv, *token_dqkv;
   int64_t ld = 0;      // An odd number of cache lines: rows do not collide in the first cache.
   int64_t floats = 0;  // Of all.
 
@@ -77,9 +82,12 @@ struct Work {
     }
     z = take(m.dim * block);
     logits = take(PaddedClasses(m) * block);
+    token_h = take(int64_t{m.dim} * kTokenRow);
+    token_qkv = take(3 * int64_t{m.dim} * kTokenRow);
     if constexpr (kPairs) words = take(WordsSize(pass.tape, training));
     if constexpr (kRounds) operands = take((3 * int64_t{m.dim} + m.mlp + PaddedClasses(m)) * block);  // Of the widest, and more.
     if (!training) return;
+    token_dqkv = take(3 * int64_t{m.dim} * kTokenRow);
     du = take(m.dim * block);
     dh = rows(m.dim);
     dh_next = rows(m.dim);
@@ -190,36 +198,41 @@ struct SumRows {
         all(5 * m.dim + m.mlp) {}
 };
 
-// Queries, keys and values of a block; keys and values only without `query`. Rotated, if the pass says so: rows come a
-// whole pair at a time. `content_bias` [D] is added to the queries, if it is there.
+// Keeps kRows rows, from n on, of a block's queries, keys and values. Rotated, if the pass says so: rows come a whole pair at a
+// time. `content_bias` [D] is added to the queries, if it is there.
+template <int TB>
+LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const float* content_bias, int layer, const Work& work, int t, int n,
+                                    Lanes (&sum)[kRows][TB]) {
+  const float* rotation = pass.rotation == nullptr ? nullptr : pass.rotation + (static_cast<int64_t>(layer) * pass.tape + t) * K;
+  if (rotation != nullptr && n < 2 * m.dim) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; r += 2) {
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+        const float* angle = rotation + i * K + (n + r) % K / 2;
+        const Lanes c = Splat(angle[0]), s = Splat(angle[K / 2]), x = sum[r][i], y = sum[r + 1][i];
+        sum[r][i] = x * c - y * s;
+        sum[r + 1][i] = y * c + x * s;
+      }
+    }
+  }
+  if (content_bias != nullptr && n < m.dim) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[r][i] = sum[r][i] + Splat(content_bias[n + r]);
+    }
+  }
+  LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(work.layer[layer].qkv + (n + r) * work.ld + (t + i) * kLanes, Operand(sum[r][i]));
+  }
+}
+
+// Queries, keys and values of a block; keys and values only without `query`.
 template <int TB>
 LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* packed, const float* content_bias, int layer, const Work& work,
                               int t, bool query) {
-  const Kept& kept = work.layer[layer];
-  const int64_t ld = work.ld, panel = PanelSize(m.dim);
+  const int64_t panel = PanelSize(m.dim);
   const int skip = query ? 0 : m.dim;
-  const float* rotation = pass.rotation == nullptr ? nullptr : pass.rotation + (static_cast<int64_t>(layer) * pass.tape + t) * K;
-  const Block h = BlockOf<TB, false>(kept.h + t * kLanes, ld, m.dim, work.operands);
+  const Block h = BlockOf<TB, false>(work.layer[layer].h + t * kLanes, work.ld, m.dim, work.operands);
   Product<TB>(packed + skip / kPanel * panel, panel, m.dim, 3 * m.dim - skip, h, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
-    n += skip;
-    if (rotation != nullptr && n < 2 * m.dim) {
-      LONGREACH_UNROLL for (int r = 0; r < kRows; r += 2) {
-        LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-          const float* angle = rotation + i * K + (n + r) % K / 2;
-          const Lanes c = Splat(angle[0]), s = Splat(angle[K / 2]), x = sum[r][i], y = sum[r + 1][i];
-          sum[r][i] = x * c - y * s;
-          sum[r + 1][i] = y * c + x * s;
-        }
-      }
-    }
-    if (content_bias != nullptr && n < m.dim) {
-      LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
-        LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[r][i] = sum[r][i] + Splat(content_bias[n + r]);
-      }
-    }
-    LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
-      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(kept.qkv + (n + r) * ld + (t + i) * kLanes, Operand(sum[r][i]));
-    }
+    KeepProjected<TB>(m, pass, content_bias, layer, work, t, n + skip, sum);
   });
 }
 

@@ -96,6 +96,22 @@ LONGREACH_INLINE Lanes WherePositive(Lanes condition, Lanes x) {
 
 #endif
 
+// Of a row of 16 floats that of each lane's index.
+LONGREACH_INLINE Lanes Lookup(const float* row, IntLanes index) {
+#if LONGREACH_LANES == 16
+  return _mm512_permutexvar_ps(reinterpret_cast<__m512i>(index), Load(row));
+#elif defined(__AVX512VL__)
+  return _mm256_permutex2var_ps(Load(row), reinterpret_cast<__m256i>(index), Load(row + kLanes));
+#elif LONGREACH_LANES == 8
+  const __m256i here = reinterpret_cast<__m256i>(index);
+  return index < kLanes ? _mm256_permutevar8x32_ps(Load(row), here) : _mm256_permutevar8x32_ps(Load(row + kLanes), here);
+#else
+  Lanes r;
+  LONGREACH_UNROLL for (int i = 0; i < kLanes; ++i) r[i] = row[index[i]];
+  return r;
+#endif
+}
+
 // 2^x, relative error below 3e-7, for x <= 127; very negative x give 0, NaN stays NaN.
 LONGREACH_INLINE Lanes Exp2(Lanes x) {
 #if defined(__AVX512VL__)
