@@ -58,19 +58,36 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
   return absl::OkStatus();
 }
 
-// A folder that was named for itself might be another store's, whose files would be removed as nobody's. It says whose it is; the name of
-// a store that is not there any more (it was moved) counts for nothing.
-absl::Status TakeFolder(const std::filesystem::path& folder, const std::filesystem::path& store) {
-  const std::filesystem::path note = folder / "store";
+// Behind the name of a store file: its folder of artifacts, unless another was named.
+constexpr std::string_view kFolderSuffix = ".artifacts";
+
+// A folder might be another store's, whose files would be removed as nobody's. One that was named for itself says whose it is (`note`),
+// and of any other its name does; a store that is not there any more (it was moved) counts for nothing.
+absl::Status RefuseFolderOfAnother(const std::filesystem::path& folder, const std::filesystem::path& note, const std::filesystem::path& store) {
   std::error_code error;
   std::string owner;
   std::getline(std::ifstream(note), owner);
-  if (owner == store.string()) return absl::OkStatus();
-  if (!owner.empty() && std::filesystem::exists(owner, error)) {
-    return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "
-                                                     "with --artifacts, or remove '{}' if that is wrong",
-                                                     folder.string(), owner, store.string(), note.string()));
+  if (owner.empty() && folder.string().ends_with(kFolderSuffix)) {
+    const std::string name = folder.string();
+    owner = name.substr(0, name.size() - kFolderSuffix.size());
   }
+  if (owner.empty() || owner == store.string() || !std::filesystem::exists(owner, error)) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "
+                                                   "with --artifacts{}",
+                                                   folder.string(), owner, store.string(),
+                                                   std::filesystem::exists(note, error) ? fmt::format(", or remove '{}' if that is wrong", note.string()) : ""));
+}
+
+// `named`: it was named for itself.
+absl::Status TakeFolder(const std::filesystem::path& given, bool named, const std::filesystem::path& store) {
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(given, error), error);
+  const std::filesystem::path folder = error ? given : canonical;
+  const std::filesystem::path note = folder / "store";
+  RETURN_IF_ERROR(RefuseFolderOfAnother(folder, note, store));
+  std::string owner;
+  std::getline(std::ifstream(note), owner);
+  if (!named || owner == store.string()) return absl::OkStatus();
   std::filesystem::create_directories(folder, error);
   std::ofstream out(note, std::ios::trunc);
   out << store.string() << "\n";
@@ -117,9 +134,9 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   RETURN_IF_ERROR(store->writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
   if (!store->temporary_folder_.empty()) RETURN_IF_ERROR(store->writer_->Execute("PRAGMA synchronous = OFF"));
 
-  std::filesystem::path artifacts = options.artifacts;
-  if (artifacts.empty()) artifacts = store->file_.string() + ".artifacts";
-  else RETURN_IF_ERROR(TakeFolder(artifacts, store->file_));
+  const bool named = !options.artifacts.empty();
+  const std::filesystem::path artifacts = named ? std::filesystem::path(options.artifacts) : std::filesystem::path(store->file_.string() + std::string(kFolderSuffix));
+  RETURN_IF_ERROR(TakeFolder(artifacts, named, store->file_));
   ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts));
   return store;
 }

@@ -20,7 +20,7 @@ Engine::Answer<Reply> Into(grpc::ServerUnaryReactor* reactor, Reply* reply) {
 
 template <typename Reply, typename Read>
 grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* reply, Read read) {
-  return AnswerWith(context, reply, workforce_, [this, read = std::move(read)]() -> absl::StatusOr<Reply> {
+  return AnswerWith(context, reply, threads_.calls, [this, read = std::move(read)]() -> absl::StatusOr<Reply> {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
     return read(snapshot.db());
   });
@@ -28,7 +28,7 @@ grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* 
 
 grpc::ServerUnaryReactor* ClientHandlers::SubmitSweep(Context* context, const v1::SubmitSweepRequest* request,
                                                       v1::SubmitSweepResponse* reply) {
-  return AnswerWith(context, reply, long_calls_, [this, request] { return engine_.SubmitSweep(*request, store_); });
+  return AnswerWith(context, reply, threads_.long_calls, [this, request] { return engine_.SubmitSweep(*request, store_); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListSweeps(Context* context, const v1::ListSweepsRequest*, v1::ListSweepsResponse* reply) {
@@ -40,7 +40,7 @@ grpc::ServerUnaryReactor* ClientHandlers::GetSweep(Context* context, const v1::G
 }
 
 grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context*, const v1::GetSweepRequest* request) {
-  return StartWatch(*request, engine_.board(), store_, workforce_);
+  return StartWatch(*request, engine_.board(), store_, threads_.calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListJobs(Context* context, const v1::ListJobsRequest* request, v1::ListJobsResponse* reply) {
@@ -71,7 +71,7 @@ grpc::ServerUnaryReactor* ClientHandlers::ListDataSets(Context* context, const v
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::GetTableRequest* request, v1::Table* reply) {
-  return AnswerWith(context, reply, long_calls_, [this, request]() -> absl::StatusOr<v1::Table> {
+  return AnswerWith(context, reply, threads_.long_calls, [this, request]() -> absl::StatusOr<v1::Table> {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
     return service::GetTable(snapshot.db(), *request);
   });
@@ -90,19 +90,19 @@ grpc::ServerUnaryReactor* ClientHandlers::SteerWorker(Context* context, const v1
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::BackupStore(Context* context, const v1::BackupStoreRequest* request, v1::BackupStoreResponse* reply) {
-  return AnswerWith(context, reply, long_calls_, [this, request] { return service::BackupStore(store_, *request); });
+  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::BackupStore(store_, *request); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
-  return AnswerWith(context, reply, long_calls_, [this, request] { return service::CheckStore(store_, *request); });
+  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::CheckStore(store_, *request); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
-  return AnswerWith(context, reply, long_calls_, [this, request] { return service::MergeStore(store_, writer_, engine_, *request); });
+  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::MergeStore(store_, writer_, engine_, *request); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetInfo(Context* context, const v1::GetInfoRequest*, v1::GetInfoResponse* reply) {
-  return AnswerWith(context, reply, workforce_, [this] { return service::GetInfo(store_); });
+  return AnswerWith(context, reply, threads_.calls, [this] { return service::GetInfo(store_); });
 }
 
 }  // namespace longreach::service

@@ -10,9 +10,15 @@ namespace longreach::service {
 
 class ClientHandlers final : public v1::Longreach::CallbackService {
  public:
+  // Calls that may take long have threads of their own, so that the others do not wait for them.
+  struct Threads {
+    Workforce& calls;
+    Workforce& long_calls;   // Submissions and tables.
+    Workforce& maintenance;  // Backups, checks and merges of stores.
+  };
   // All of them outlive the gRPC server.
-  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, Workforce& workforce, Workforce& long_calls)
-      : engine_(engine), store_(store), writer_(writer), workforce_(workforce), long_calls_(long_calls) {}
+  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads)
+      : engine_(engine), store_(store), writer_(writer), threads_(threads) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -42,8 +48,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   Engine& engine_;
   store::Store& store_;
   store::Writer& writer_;
-  Workforce& workforce_;
-  Workforce& long_calls_;
+  const Threads threads_;
 };
 
 }  // namespace longreach::service

@@ -19,6 +19,9 @@
 namespace longreach::service {
 namespace {
 
+// With one more lease, and those that are sent again, far below the 64 MiB that a worker receives.
+constexpr size_t kLeaseBytesPerAnswer = 16 << 20;
+
 v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   v1::ArtifactRef ref;
   ref.set_sha256(row.sha256);
@@ -209,6 +212,8 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
   if (room.packs == 0 && room.noops == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Work*> works, WorksFor(tx, worker.id, abilities));
   while (true) {
+    // The worker would not receive an answer of any size; it asks for the others with its next call.
+    if (response.ByteSizeLong() > kLeaseBytesPerAnswer) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Turn turn, Next(tx, works, room));
     if (turn.work == nullptr) return absl::OkStatus();
     const store::LeaseGroup group = **turn.work->head;

@@ -26,6 +26,7 @@ namespace {
 constexpr size_t kThreads = 4;
 // For calls that may take minutes (a large sweep, the whole store): what workers hand in goes by others.
 constexpr size_t kThreadsOfLongCalls = 2;
+constexpr size_t kThreadsOfMaintenance = 2;
 // Files that are removed after a group of events: few, so that the next group does not wait.
 constexpr int kFilesInGo = 16;
 // What is still running when the server ends is cut off after this.
@@ -88,10 +89,11 @@ struct Server::Parts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<store::LogKeeper> log_keeper;
-  std::unique_ptr<store::Writer> writer;  // Its thread asks the engine.
   std::string pruned_from, pruning_trouble;  // Of the writer's thread.
+  std::unique_ptr<store::Writer> writer;     // Its thread asks the engine.
   std::unique_ptr<Workforce> workforce;
-  std::unique_ptr<Workforce> long_calls;
+  std::unique_ptr<Workforce> long_calls;   // Of users who wait for a table or their sweep.
+  std::unique_ptr<Workforce> maintenance;  // Hours, of a large store.
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
   std::unique_ptr<ArtifactHandlers> artifacts;
@@ -143,7 +145,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
   p->workforce = std::make_unique<Workforce>(kThreads);
   p->long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
-  p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer, *p->workforce, *p->long_calls);
+  p->maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
+  p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer,
+                                               ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .maintenance = *p->maintenance});
   p->worker = std::make_unique<WorkerHandlers>(*p->engine);
   p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits);
 
@@ -194,6 +198,7 @@ Server::~Server() {
   parts_->grpc->Wait();
   parts_->workforce.reset();
   parts_->long_calls.reset();
+  parts_->maintenance.reset();
   parts_->writer->Stop();
   std::error_code ignored;
   if (!parts_->socket.empty()) std::filesystem::remove(parts_->socket, ignored);

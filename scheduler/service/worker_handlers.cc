@@ -99,7 +99,8 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
     for (const std::string& job : header_.jobs()) {
       ASSIGN_OR_RETURN(const double kept, store::BytesOfJob(snapshot, job));
       if (kept + header_.bytes() / header_.jobs_size() <= limits_.job_bytes) continue;
-      return absl::ResourceExhaustedError(fmt::format("the artifacts of job {:.8} have {:.0f} bytes, and with this file more than {:.0f}, "
+      // Final, as no room that is made elsewhere will change it.
+      return absl::InvalidArgumentError(fmt::format("the artifacts of job {:.8} have {:.0f} bytes, and with this file more than {:.0f}, "
                                                       "the most that is kept of a job", job, kept, limits_.job_bytes));
     }
     // What a finished job hands in is taken whatever is there: with it the job's checkpoints, which are larger, go.
@@ -176,7 +177,7 @@ absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLim
   if (!store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
   if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
   if (header.bytes() > limits.file_bytes) {
-    return absl::ResourceExhaustedError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));
+    return absl::InvalidArgumentError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));
   }
   if (header.step() < 0) return absl::InvalidArgumentError(fmt::format("step: {} is negative", header.step()));
   if (header.jobs().empty() || header.jobs_size() > core::kMaxPackLimit) {

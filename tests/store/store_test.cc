@@ -124,6 +124,26 @@ TEST(StoreTest, AFolderOfArtifactsIsOneStoresOwn) {
   EXPECT_FALSE(open("b.db").ok());
 }
 
+TEST(StoreTest, AFolderThatAnotherStoreUsesByItsNameIsNotTaken) {
+  TemporaryFolder folder;
+  ASSERT_OK(Store::Open(folder / "a.db", {}).status());
+  const std::filesystem::path of_a = folder / "a.db.artifacts";
+
+  const absl::Status refused = Store::Open(folder / "b.db", {.artifacts = of_a}).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("belongs to the store '" + (folder / "a.db").string() + "'"));
+  EXPECT_OK(Store::Open(folder / "a.db", {.artifacts = of_a}).status()) << "its own, named for itself";
+  // The other way round: what a store would use by its name was given to another one.
+  ASSERT_OK(Store::Open(folder / "c.db", {.artifacts = folder / "d.db.artifacts"}).status());
+  EXPECT_EQ(Store::Open(folder / "d.db", {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  // A copy of a store and its folder is a store.
+  std::filesystem::copy(folder / "a.db", folder / "e.db");
+  std::filesystem::copy(of_a, folder / "e.db.artifacts", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(folder / "e.db.artifacts" / "store");
+  EXPECT_OK(Store::Open(folder / "e.db", {}).status());
+}
+
 TEST(StoreTest, CommitsSurviveAndNothingButTheStoreStaysBehind) {
   TemporaryFolder folder;
   {

@@ -80,6 +80,8 @@ Agent::~Agent() { pool_.join(); }
 
 void Agent::Start() {
   TakeUpFinished();
+  // What is kept for the scheduler is held before the trainer is ready, which may take longer than its lease.
+  if (!attempts_.empty() || !outbox_.reports().empty()) synchronizer_.News();
   slots_.front()->Start();
 }
 
@@ -92,7 +94,9 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   if (options_.data_sets) {
     for (v1::DataSet& data : options_.data_sets()) *request.mutable_abilities()->add_data_sets() = std::move(data);
   }
-  size_t points = kPointsOfAllPerCall;
+  // A report of many jobs fills a call alone.
+  const bool large = !outbox_.reports().empty() && outbox_.reports().begin()->second.ByteSizeLong() > kMostReportBytes / 2;
+  size_t points = large ? 0 : kPointsOfAllPerCall;
   for (const auto& [number, attempt] : attempts_) {
     *request.add_held() = HeldOf(*attempt, points);
     points -= static_cast<size_t>(std::prev(request.held().end())->points_size());
@@ -100,7 +104,7 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
   request.set_free_slots(FreeSlots());
   // More of them only when all that were done go with this call.
   const bool owes_more = outbox_.reports().size() > kReportsPerCall;
-  request.set_free_noop_slots(leaving_ || owes_more ? 0 : kNoopsAtOnce);
+  request.set_free_noop_slots(leaving_ || owes_more || !ever_ready_ ? 0 : kNoopsAtOnce);
   AddReports(request);
   // Only with empty hands: what is held until then needs its lease for the last checkpoint.
   request.set_leaving(leaving_ && attempts_.empty());
@@ -289,20 +293,22 @@ void Agent::Report(const AttemptPtr& attempt) {
     report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
     report.set_detail(fmt::format("its report has {} bytes, and a call carries {}: run the worker with a smaller --pack-limit", bytes, kMostReportBytes));
   }
-  if (const absl::Status written = outbox_.Add(report); !written.ok()) {
-    LogWarning(fmt::format("attempt {}: its report is in memory only: {}", attempt->number(),
-                           std::string(written.message())));
-  }
+  absl::Status written = outbox_.Add(report);
+  // On a full disk the kept result stays: after a crash it is handed in again, and acknowledged again.
+  const bool keep = !written.ok() && attempt->kept;
   LogInfo(fmt::format("attempt {}: {}{}{}", attempt->number(), NameOf(report.outcome()),
                       report.detail().empty() ? "" : ": ", report.detail()));
-  Forget(attempt);
+  Forget(attempt, keep);
+  if (!written.ok() && !keep) written = outbox_.Add(report);  // What the attempt left has made room.
+  if (!written.ok()) LogWarning(fmt::format("attempt {}: its report is in memory only: {}", attempt->number(), std::string(written.message())));
   synchronizer_.News();
 }
 
-void Agent::Forget(const AttemptPtr& attempt) {
+void Agent::Forget(const AttemptPtr& attempt, bool keep_folder) {
   attempt->transfers.request_stop();
   attempt->checkpoint_upload.request_stop();
   attempts_.erase(attempt->number());
+  if (keep_folder) return;
   std::error_code ignored;  // The next start removes what remains.
   std::filesystem::remove_all(attempt->folder, ignored);
 }

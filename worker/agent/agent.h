@@ -93,7 +93,7 @@ class Agent {
   void Stop(const AttemptPtr& attempt);
   void Drop(AttemptPtr attempt, const std::string& why);
   void Report(const AttemptPtr& attempt);
-  void Forget(const AttemptPtr& attempt);
+  void Forget(const AttemptPtr& attempt, bool keep_folder = false);
   void WatchLeaving();
   void LeaveWithoutScheduler();
   void End(absl::Status status);

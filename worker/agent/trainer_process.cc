@@ -145,6 +145,7 @@ class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
   // The pipe's other end is closed only by the child's death, or must be treated so.
   void End(const std::string& broken) {
     Disconnect();
+    if (handlers_->on_ending) handlers_->on_ending();
     WaitForTheEnd([this, broken](const std::string& how) {
       const std::shared_ptr<const Handlers> handlers = std::exchange(handlers_, nullptr);
       handlers->on_exit(broken.empty() ? how : broken);

@@ -20,9 +20,11 @@ class TrainerProcess {
     std::filesystem::path cuda_plugin;
     std::filesystem::path log;     // Standard output and error between packs; emptied at the start.
   };
-  // Called on the io_context's thread. Either may destroy the TrainerProcess.
+  // Called on the io_context's thread. Any but on_ending may destroy the TrainerProcess.
   struct Handlers {
     std::function<void(const v1::FromTrainer&)> on_message;
+    // The pipe is closed: nothing can be sent any more, and on_exit follows once the process is gone. May be left out.
+    std::function<void()> on_ending = {};
     // Once, after all messages; not when this object is destroyed. "killed by SIGSEGV", "ended with exit code 1".
     std::function<void(const std::string& how)> on_exit;
   };

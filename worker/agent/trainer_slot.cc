@@ -35,6 +35,10 @@ void TrainerSlot::StartChild() {
   absl::StatusOr<std::unique_ptr<TrainerProcess>> child =
       TrainerProcess::Start(io_, options_.child,
                             {.on_message = [this](const v1::FromTrainer& message) { OnMessage(message); },
+                             .on_ending =
+                                 [this] {
+                                   if (state_ == State::kIdle) state_ = State::kEnding;
+                                 },
                              .on_exit = [this](const std::string& how) { OnExit(how); }});
   if (!child.ok()) return OnUnusable(std::string(child.status().message()));
   child_ = *std::move(child);
@@ -151,11 +155,19 @@ void TrainerSlot::OnExit(const std::string& how) {
 }
 
 void TrainerSlot::OnUnusable(const std::string& why) {
-  child_.reset();
   state_ = State::kBroken;
   handlers_.on_unusable(why);
   if (state_ != State::kBroken) return;
   LogWarning(fmt::format("{} does not start: {}; trying again", options_.name, why));
+  if (child_ == nullptr) return TryAgain();
+  // As in Restart(): another one is not begun beside it.
+  child_->Kill([this] {
+    child_.reset();
+    if (state_ == State::kBroken) TryAgain();
+  });
+}
+
+void TrainerSlot::TryAgain() {
   restart_timer_.expires_after(Seconds(backoff_.Next().count()));
   restart_timer_.async_wait([this](boost::system::error_code error) {
     if (!error && state_ == State::kBroken) StartChild();

@@ -74,6 +74,7 @@ class TrainerSlot {
   void OnProgress(const v1::PackProgress& progress);
   void OnExit(const std::string& how);
   void OnUnusable(const std::string& why);
+  void TryAgain();
   AttemptPtr TakeOut();
   void WatchForHangs();
 

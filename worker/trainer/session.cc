@@ -289,9 +289,13 @@ absl::StatusOr<PackResult> Session::Finish() {
     return StopHere();
   }
   for (MemberResult& member : result.results) {
+    const auto wrong = std::ranges::find_if(member.measurements, [](const Measurement& one) { return !std::isfinite(one.value); });
+    if (wrong == member.measurements.end()) continue;
+    // Nothing was trained that could have diverged.
+    if (request_.settings.training.steps == 0) {
+      return absl::InternalError(Text("measured ", wrong->metric, " ", wrong->slice, " at length ", wrong->length, ": not a finite number"));
+    }
     // The last update may have been one too many, or a test have left the numbers that there are.
-    const bool finite = std::ranges::all_of(member.measurements, [](const Measurement& one) { return std::isfinite(one.value); });
-    if (finite) continue;
     member.diverged = true;
     member.diverged_at = state_.step;
     member.measurements.clear();
