@@ -189,6 +189,12 @@ class LlamaKind final : public DataKind {
       checks.Refuse(fmt::format("{}.from.model.folder: '{}' there and '{}' here, so its parameters do not fit\n  give both jobs the same", field,
                                 maker.model().folder(), job.model().folder()));
     }
+    // What was tuned as a factor of zero would count below it.
+    if (maker.training().scale_bound() == "relu" && job.training().scale_bound() != "relu") {
+      checks.Refuse(fmt::format("{}.from.training.scale_bound: 'relu' there and not here, where head scales below 0 would turn attention around\n"
+                                "  set training.scale_bound to relu, also where nothing is trained",
+                                field));
+    }
     CheckSame(input, "model.kv_heads", maker.model().kv_heads(), job.model().kv_heads(), prefix, checks);
     return checks.status();
   }

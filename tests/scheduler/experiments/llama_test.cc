@@ -382,6 +382,25 @@ TEST(LlamaKindTest, AMeasuredScaleComesFromAJobThatTriesScales) {
   EXPECT_THAT(Refused(other), HasSubstr("leave one of the two out"));
 }
 
+TEST(LlamaKindTest, HeadScalesThatWereTunedBelowARectifierAreTestedBelowIt) {
+  v1::SweepSpec sweep = LlamaSweep();
+  sweep.mutable_training()->set_steps(0);
+  *sweep.add_inputs() = Weights();
+  v1::Training& tuning = *sweep.mutable_inputs(0)->mutable_from()->mutable_training();
+  tuning.set_steps(10);
+  tuning.set_warmup_steps(0);
+  tuning.set_trainable("head_scales");
+  tuning.set_scale_bound("relu");
+
+  EXPECT_THAT(Refused(sweep), HasSubstr("inputs.weights.from.training.scale_bound: 'relu' there and not here"));
+
+  sweep.mutable_training()->set_scale_bound("relu");
+  EXPECT_EQ(JobOf(sweep).training().scale_bound(), "relu");
+  // Without tuning before it there is nothing below 0.
+  tuning.set_scale_bound("clamp");
+  EXPECT_EQ(JobOf(sweep).training().scale_bound(), "relu");
+}
+
 TEST(SystemsTest, EachSystemHasItsOwnSettingsAndInputsHaveTheSweeps) {
   Expansion expansion = *Expansion::Of(Systems());
   ASSERT_EQ(expansion.size(), 3);
