@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "client/commands/common.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/spec/field_notes.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 
@@ -70,6 +74,41 @@ absl::StatusOr<Grid> PresetsGrid() {
   return grid;
 }
 
+// Of those below `group`, or of all.
+absl::StatusOr<Grid> FieldsGrid(const std::string& asked) {
+  // Axes go by their bare names; a file has them below `axes` too.
+  const std::string group = asked.starts_with("axes.") ? asked.substr(5) : asked;
+  const auto is_asked = [&group](const std::string& path) {
+    if (group == "axes") return v1::Axes::descriptor()->FindFieldByName(path) != nullptr;
+    return group.empty() || path == group || path.starts_with(group + ".");
+  };
+  Grid grid;
+  grid.columns = {{"field", "FIELD"}, {"type", "TYPE"}, {"default", "DEFAULT"}, {"experiment", "OF KIND"}, {"text", "WHAT IT IS"}};
+  std::vector<std::string> known;
+  for (const FieldNote& note : FieldNotes()) {
+    known.push_back(note.path);
+    if (const size_t dot = note.path.find('.'); dot != std::string::npos) known.push_back(note.path.substr(0, dot));
+    if (!is_asked(note.path)) continue;
+    grid.rows.push_back({TextCell(note.path), TextCell(note.type), note.standard.empty() ? MissingCell() : TextCell(note.standard),
+                         note.kind.empty() ? MissingCell() : TextCell(note.kind), TextCell(note.text)});
+  }
+  if (grid.rows.empty()) {
+    return UsageError(fmt::format("a sweep has no field '{}'", Printable(asked)), JoinHints(DidYouMean(group, known), "'longreach list fields' shows all of them"));
+  }
+  return grid;
+}
+
+// For people: their texts are too long for a column.
+void PrintFields(const Grid& grid, Session& session) {
+  constexpr int kWidest = 100;
+  const int width = std::min(session.environment().width, kWidest) - 4;
+  for (const std::vector<GridCell>& row : grid.rows) {
+    const auto& [path, type, standard, kind, text] = std::tie(row[0].value, row[1].value, row[2].value, row[3].value, row[4].value);
+    session.out() << path << "  " << type << (standard.empty() ? "" : fmt::format(" [{}]", standard)) << (kind.empty() ? "" : fmt::format(", of kind {}", kind)) << "\n";
+    for (const std::string& line : WrapWords(text, width)) session.out() << "    " << line << "\n";
+  }
+}
+
 Grid DataGrid(const v1::ListDataSetsResponse& response) {
   Grid grid;
   grid.columns = {{"name", "NAME"}, {"bytes", "BYTES", true}, {"sha256", "SHA-256"}};
@@ -85,10 +124,11 @@ class List final : public Command {
   CommandInfo Info() const override {
     return {
         .group = kGroupLook,
-        .summary = "List what there is: tasks, encodings, presets, metrics, data",
+        .summary = "List what there is: tasks, encodings, presets, metrics, fields of a sweep, data",
         .details =
-            "Data sets are known to the scheduler; everything else is part of this program and needs none.",
-        .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json",
+            "Data sets are known to the scheduler; everything else is part of this program and needs none. Defaults of fields\n"
+            "are those of the experiment kind 'algorithmic', of fields that one kind alone has its own; docs/models.md has more.",
+        .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json\nlongreach list fields training",
         .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
@@ -100,12 +140,19 @@ class List final : public Command {
                                         {"data", "Data sets that the scheduler knows"}}) {
       app.add_subcommand(kind, summary)->callback([this, name = std::string(kind)] { kind_ = name; });
     }
+    CLI::App* const fields = app.add_subcommand("fields", "Fields that describe the jobs of a sweep, for its file and --set");
+    fields->add_option("GROUP", group_, "Only these: training, or training.steps");
+    fields->callback([this] { kind_ = "fields"; });
   }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const Grid grid, GridOf(session));
     if (session.settings().quiet && !session.json()) {
       for (const auto& row : grid.rows) session.out() << row.front().value << "\n";
+      return kDone;
+    }
+    if (kind_ == "fields" && session.settings().format == Format::kTable) {
+      PrintFields(grid, session);
       return kDone;
     }
     session.Print(grid, kind_ == "data" ? "data_sets" : kind_);
@@ -121,6 +168,7 @@ class List final : public Command {
     if (kind_ == "encodings") return EncodingsGrid();
     if (kind_ == "metrics") return MetricsGrid();
     if (kind_ == "presets") return PresetsGrid();
+    if (kind_ == "fields") return FieldsGrid(group_);
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::ListDataSetsResponse response,
                      connection->Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
@@ -128,6 +176,7 @@ class List final : public Command {
   }
 
   std::string kind_;
+  std::string group_;
 };
 
 }  // namespace

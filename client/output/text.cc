@@ -7,6 +7,8 @@
 #include <ctime>
 #include <initializer_list>
 
+#include "proto/base/text.h"
+
 namespace longreach::client {
 namespace {
 
@@ -106,6 +108,19 @@ std::string CutToWidth(std::string_view text, int width) {
     text = rest;
   }
   return width > 0 ? out + "…" : "";
+}
+
+std::vector<std::string> WrapWords(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  for (const std::string& word : Split(text, ' ')) {
+    if (word.empty()) continue;
+    if (lines.empty() || DisplayWidth(lines.back()) + 1 + DisplayWidth(word) > width) {
+      lines.push_back(word);
+    } else {
+      lines.back() += " " + word;
+    }
+  }
+  return lines;
 }
 
 std::string PadRight(std::string_view text, int width) {

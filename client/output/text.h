@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace longreach::client {
 
@@ -28,6 +29,9 @@ int DisplayWidth(std::string_view text);
 
 // At most `width` columns, with "…" at the end when something was cut.
 std::string CutToWidth(std::string_view text, int width);
+
+// Its words in lines of at most `width` columns, a longer word in a line of its own.
+std::vector<std::string> WrapWords(std::string_view text, int width);
 
 // Blanks after (or before) the text up to `width` columns.
 std::string PadRight(std::string_view text, int width);

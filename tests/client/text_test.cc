@@ -41,6 +41,12 @@ TEST(TextTest, MeasuresAndCutsByColumns) {
   EXPECT_EQ(CutToWidth("abc", 0), "");
 }
 
+TEST(TextTest, WrapsWordsByColumns) {
+  EXPECT_THAT(WrapWords("one two  three", 7), testing::ElementsAre("one two", "three"));
+  EXPECT_THAT(WrapWords("überlängen zu", 4), testing::ElementsAre("überlängen", "zu"));
+  EXPECT_THAT(WrapWords("", 10), testing::IsEmpty());
+}
+
 TEST(TextTest, WritesNumbersForPeople) {
   EXPECT_EQ(Thousands(0), "0");
   EXPECT_EQ(Thousands(999), "999");
