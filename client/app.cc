@@ -1,6 +1,8 @@
 #include "client/app.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -128,12 +130,14 @@ absl::Status CheckFormat(const CommandInfo& info, const CLI::App& app, Settings&
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> RunCommand(AppTree& tree, const Environment& environment) {
+// `json` becomes whether the answer is JSON, once that is known.
+absl::StatusOr<int> RunCommand(AppTree& tree, const Environment& environment, bool& json) {
   for (AppTree::Entry& entry : tree.commands) {
     if (!entry.app->parsed()) continue;
     ASSIGN_OR_RETURN(Settings settings, ResolveSettings(tree.flags, environment));
     RETURN_IF_ERROR(CheckFormat(entry.command->Info(), *entry.app, settings));
     Session session(environment, settings);
+    json = session.json();
     return entry.command->Run(session);
   }
   *environment.err << tree.root.help();
@@ -214,7 +218,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
-  const bool json = WantsJson(arguments, environment);
+  bool json = WantsJson(arguments, environment);
   if (const absl::Status unknown = FindUnknownWord(tree->root, arguments); !unknown.ok()) {
     return Report(unknown, json, environment);
   }
@@ -235,11 +239,14 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     }
     return Report(UsageError(message, HelpHint(*app)), json, environment);
   }
-  const absl::StatusOr<int> code = RunCommand(*tree, environment);
+  const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
   environment.out->flush();
   if (!code.ok()) return Report(code.status(), json, environment);
-  if (!*environment.out) return kFailed;  // The reader of a pipe went away, or the disk is full.
-  return *code;
+  if (*environment.out) return *code;
+  struct stat out;
+  const bool readers_choice = fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode));
+  if (readers_choice) return kFailed;
+  return Report(Error(absl::StatusCode::kFailedPrecondition, "cannot write all of the answer to standard output", "is the disk full?"), json, environment);
 }
 
 }  // namespace longreach::client

@@ -45,6 +45,9 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   const bool tls = !credentials.ca.empty() && !address.starts_with("unix:");
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // A link that died without a word is noticed within 15 s, also by who only listens.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   // Also how long one attempt to connect may take: a busy machine or a slow link must not look like no scheduler.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);

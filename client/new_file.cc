@@ -54,15 +54,34 @@ absl::Status CheckNewFile(const std::filesystem::path& path) {
   return ::access(folder.c_str(), W_OK) == 0 ? absl::OkStatus() : Refused(path, errno);
 }
 
-absl::Status ReplaceFile(const std::filesystem::path& path, std::string_view text) {
+namespace {
+
+// Whoever may read `path` may read `beside`.
+bool GiveRightsOf(const std::filesystem::path& path, const std::filesystem::path& beside) {
+  struct stat old;
+  if (stat(path.c_str(), &old) != 0) return errno == ENOENT;
+  struct stat made;
+  if (stat(beside.c_str(), &made) != 0) return false;
+  const bool same_owner = old.st_uid == made.st_uid && old.st_gid == made.st_gid;
+  if (!same_owner && chown(beside.c_str(), old.st_uid, old.st_gid) != 0) return false;
+  return chmod(beside.c_str(), old.st_mode & 07777) == 0;
+}
+
+}  // namespace
+
+absl::Status ReplaceFile(const std::filesystem::path& link, std::string_view text) {
+  // What a link points to is replaced, not the link.
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::weakly_canonical(link, error);
+  if (error) path = link;
   std::filesystem::path beside = path;
   beside += fmt::format(".new-{}", getpid());
   RETURN_IF_ERROR(WriteNewFile(beside, text));
-  if (rename(beside.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  if (GiveRightsOf(path, beside) && rename(beside.c_str(), path.c_str()) == 0) return absl::OkStatus();
   const int failed = errno;
   unlink(beside.c_str());
   return Error(absl::StatusCode::kFailedPrecondition,
-               fmt::format("cannot replace {}: {}", Printable(path.string()), std::strerror(failed)));
+               fmt::format("cannot replace {} by a file of the same owner and rights: {}", Printable(path.string()), std::strerror(failed)));
 }
 
 }  // namespace longreach::client

@@ -56,6 +56,14 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
       ->check(CLI::PositiveNumber);
 }
 
+absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) {
+  const std::vector<std::string> words = options.Arguments();
+  if (session.embedded() != nullptr || words.empty()) return absl::OkStatus();
+  return UsageError(fmt::format("{}: the sweep goes to the scheduler at {}, whose workers have options of their own", words.front(),
+                                Printable(session.settings().scheduler)),
+                    "leave the worker's options out, or name a --store FILE to run the sweep on this machine");
+}
+
 absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
   RETURN_IF_ERROR(Submit());
   if (session_.embedded() != nullptr && !AllSucceeded(sweep_)) {
@@ -109,6 +117,7 @@ absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
     if (session_.settings().quiet) arguments.emplace_back("--quiet");
     session_.out().flush();
     ASSIGN_OR_RETURN(const int code, RunAttached(session_.environment().binaries / "longreach-worker", arguments));
+    if (interrupt_.count() > 0) return Interrupted();
     if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
   }
   return std::optional<int>();

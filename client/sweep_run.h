@@ -19,13 +19,16 @@ namespace longreach::client {
 
 // What a worker of our own is told.
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
+// Refuses them where the sweep goes to a scheduler, whose workers were told their own.
+absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
 class SweepRun {
  public:
-  // `again` is the command that goes on after an interruption, but for where.
-  SweepRun(Session& session, Connection& connection, v1::SweepSpec spec, WorkerOptions worker_options, std::string again)
+  // `interrupt` outlives it; `again` is the command that goes on after an interruption, but for where.
+  SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SweepSpec spec, WorkerOptions worker_options, std::string again)
       : session_(session),
         connection_(connection),
+        interrupt_(interrupt),
         spec_(std::move(spec)),
         worker_options_(std::move(worker_options)),
         again_(std::move(again)),
@@ -58,7 +61,7 @@ class SweepRun {
 
   Session& session_;
   Connection& connection_;
-  InterruptScope interrupt_;
+  InterruptScope& interrupt_;
   v1::SweepSpec spec_;
   WorkerOptions worker_options_;
   std::string again_;

@@ -93,6 +93,7 @@ grpc::Status SweepWatcher::ReadOnce(bool& got_update, bool& finished) {
 void SweepWatcher::Read() {
   auto gone_since = std::chrono::steady_clock::now();
   std::chrono::milliseconds wait{200};
+  bool tell = true;  // Once for each time that it goes away.
   while (true) {
     bool got_update = false;
     bool finished = false;
@@ -100,6 +101,7 @@ void SweepWatcher::Read() {
     if (got_update) {
       gone_since = std::chrono::steady_clock::now();
       wait = std::chrono::milliseconds(200);
+      tell = true;
     }
     // A stream that ends in order before the sweep does: the scheduler shuts down.
     if (status.ok() && !finished) {
@@ -113,7 +115,7 @@ void SweepWatcher::Read() {
         shared->ended = true;
         shared->status = finished ? absl::OkStatus() : connection_.Translate(status);
       } else {
-        shared->lost = true;
+        shared->lost = std::exchange(tell, false);
       }
     }
     Notify();

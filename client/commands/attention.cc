@@ -53,6 +53,7 @@ class Attention final : public Command {
     }
     RETURN_IF_ERROR(CheckNewFile(path));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    RETURN_IF_ERROR(CheckWorkerOptions(session, worker_options_));
     v1::GetJobRequest request;
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetJobResponse trained, connection->Call(&Connection::Stub::GetJob, request));
@@ -60,8 +61,10 @@ class Attention final : public Command {
     ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(*connection, trained));
     RETURN_IF_ERROR(CheckPlan(*connection, spec, trained.job()));
 
-    SweepRun run(session, *connection, spec, worker_options_,
-                 fmt::format("longreach attention {} --length {} --file {}", ShortId(trained.job().id()), length_, ShellWord(file_)));
+    InterruptScope interrupt;
+    const std::string most = most_ ? fmt::format(" --max {}", *most_) : "";
+    SweepRun run(session, *connection, interrupt, spec, worker_options_,
+                 fmt::format("longreach attention {} --length {} --file {}{}", ShortId(trained.job().id()), length_, ShellWord(file_), most));
     ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
     if (ended.has_value()) return *ended;
     if (!AllSucceeded(run.sweep())) return ReportOutcome(session, *connection, run.sweep());

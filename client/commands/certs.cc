@@ -169,7 +169,7 @@ class Certs final : public Command {
 
   absl::StatusOr<int> Show(Session& session) {
     Grid grid;
-    grid.columns = {{"file"}, {"name"}, {"role"}, {"from"}, {"until"}, {"hosts"}};
+    grid.columns = {{"file", "FILE"}, {"name", "NAME"}, {"role", "ROLE"}, {"from", "FROM"}, {"until", "UNTIL"}, {"hosts", "HOSTS"}};
     for (const std::string& file : files_) {
       ASSIGN_OR_RETURN(const std::string pem, access::ReadSmallFile(file));
       const absl::StatusOr<access::CertificateInfo> info = access::ReadCertificate(pem);

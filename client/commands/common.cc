@@ -77,6 +77,20 @@ absl::StatusOr<std::vector<LoadedSweep>> SpecArguments::Load() const {
   return sweeps;
 }
 
+absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {
+  if (sweeps.size() < 2) return absl::OkStatus();
+  for (const LoadedSweep& one : sweeps) {
+    v1::SubmitSweepRequest request;
+    *request.mutable_spec() = one.file.spec;
+    request.set_dry_run(true);
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+    if (planned.ok()) continue;
+    const auto [message, hint] = SplitError(planned.status());
+    return Error(planned.status().code(), fmt::format("part '{}': {}", Printable(one.file.spec.name()), message), hint);
+  }
+  return absl::OkStatus();
+}
+
 std::string CommandLine(const SweepSource& source) {
   std::string line = ShellWord(source.spec);
   for (const std::string& one : source.overrides) line += " --set " + ShellWord(one);
@@ -292,9 +306,16 @@ std::vector<LoadedSweep> PartsOfPreset(const std::string& name) {
   return parts.ok() ? *std::move(parts) : std::vector<LoadedSweep>();
 }
 
-absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {
-  if (table.rows().empty()) table.set_rows("task");
-  if (table.columns().empty()) table.set_columns("encoding");
+void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
+  // Different systems are never one cell.
+  const bool systems = !spec.systems().empty();
+  const bool encodings = !systems || (spec.axes().encoding_size() > 1 && spec.axes().task_size() <= 1);
+  if (table.rows().empty()) table.set_rows(systems ? "system" : "task");
+  if (table.columns().empty()) table.set_columns(encodings ? "encoding" : "task");
+}
+
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, const v1::SweepSpec& spec, v1::TableSpec& table) {
+  SetUsualAxes(spec, table);
   if (table.metric().empty()) {
     // The experiment kind's main one, which the scheduler knows.
     ASSIGN_OR_RETURN(const v1::Table any, FetchTable(connection, sweep.id(), table));
@@ -315,8 +336,9 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
                                                     : fmt::format("at length {}", table.length());
   const std::string slice = slices.empty() ? "" : fmt::format(", {}", Join(slices, " and "));
   std::vector<std::string> rest;
-  for (const char* axis : {"task", "encoding", "learning_rate", "seed"}) {
-    if (table.rows() != axis && table.columns() != axis) rest.emplace_back(axis);
+  for (const std::string axis : {"task", "encoding", "learning_rate", "seed", "system"}) {
+    if (axis == "system" && spec.systems().empty()) continue;
+    if (table.rows() != axis && table.columns() != axis) rest.push_back(axis);
   }
   table.set_title(fmt::format("{}: {}{} {}{}, {} over {}", sweep.name(), table.metric(), unit, lengths, slice,
                               table.aggregate(), Join(rest, " and ")));

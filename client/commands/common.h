@@ -30,6 +30,7 @@ class PartsOutput {
  public:
   // `several` is whether the user named a sweep of parts.
   PartsOutput(Session& session, bool several) : session_(session), several_(several) {}
+  bool several() const { return several_; }
   // Before what is said of a sweep for people to read: its name, where there are several.
   void Begin(const std::string& sweep);
   // Members of a JSON object, whose values are JSON already.
@@ -55,6 +56,9 @@ inline constexpr std::string_view kSpecDetails =
 
 // Of words that go to the scheduler, whose texts are UTF-8: why this is none; empty when it is one. For Option::check().
 std::string WhyNoText(const std::string& word);
+
+// Where a file has several sweeps, that the scheduler takes each of them: none is submitted before all are known to be good.
+absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
 
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required = true);
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
@@ -103,9 +107,12 @@ std::vector<LoadedSweep> PartsOfPreset(const std::string& name);
 // How to print a sweep of this name: the preset's table, if there is a preset of that name, or part of one.
 v1::TableSpec TableOfPreset(const std::string& sweep_name);
 
-// Fills in what a table leaves open: rows task, columns encoding, the main metric of the sweep's experiment kind over all lengths, the
-// best value of it, title.
-absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table);
+// Fills in the axes that a table leaves open: tasks by encodings, or systems where the sweep has some.
+void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table);
+
+// Fills in what a table leaves open: the usual axes, the main metric of the sweep's experiment kind over all lengths, the best value of
+// it, title. `sweep` may lack its specification, as some answers do.
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, const v1::SweepSpec& spec, v1::TableSpec& table);
 
 absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
                                      const v1::TableSpec& table);

@@ -4,6 +4,7 @@
 
 #include "client/app.h"
 #include "client/commands/common.h"
+#include "client/spec/field_notes.h"
 #include "client/spec/field_parser.h"
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
@@ -94,11 +95,15 @@ class Completer {
   }
 
   // By what the argument is called in the help.
-  void Offer(const std::string& what) {
+  void Offer(const std::string& type) {
+    const std::string what = type.substr(0, type.find(':'));  // Behind it stands what is checked of it.
     if (what == "SPEC") OfferSpecs();
     if (what == "SWEEP") OfferSweeps();
     if (what == "WORKER") OfferWorkers();
-    if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR") lines_.emplace_back(":files");
+    if (what == "GROUP") {
+      for (const FieldNote& note : FieldNotes()) Add(note.path, note.type);
+    }
+    if (what == "FILE" || what == "PATH" || what == "OTHER" || what == "ADDR" || what == "DIR") lines_.emplace_back(":files");
     if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
     if (what == "WHEN") OfferAll({"auto", "always", "never"});
     if (what == "AXIS") {

@@ -104,7 +104,7 @@ class JobCommand final : public Command {
     if (spec_) {
       ASSIGN_OR_RETURN(v1::SweepSpec sweep, SweepOfJob(*connection, response.spec()));
       sweep.set_name(fmt::format("repeat-{}", ShortId(response.job().id())));
-      session.out() << ToYaml(sweep);
+      session.out() << (session.json() ? JsonDocument({{"spec", JsonOf(sweep)}}) : ToYaml(sweep));
     } else if (session.json()) {
       session.out() << JsonDocument(response);
     } else if (session.settings().quiet) {

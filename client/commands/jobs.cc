@@ -41,8 +41,12 @@ class Jobs final : public Command {
     // the first byte, so that a refusal leaves stdout empty.
     std::vector<v1::Job> all;
     int64_t count = 0;
+    // What 'last' or a name stands for may change from one page to the next.
+    v1::GetSweepRequest which;
+    which.set_sweep(sweep_);
+    ASSIGN_OR_RETURN(const v1::Sweep sweep, connection->Call(&Connection::Stub::GetSweep, which));
     v1::ListJobsRequest request;
-    request.set_sweep(sweep_);
+    request.set_sweep(sweep.id());
     request.set_state(state_);
     const int64_t most = limit_ == 0 ? std::numeric_limits<int64_t>::max() : limit_;
     do {
@@ -62,7 +66,7 @@ class Jobs final : public Command {
         }
         ++count;
       }
-      if (page.jobs().empty()) break;
+      if (page.jobs().empty() || !session.out()) break;  // Nobody reads on.
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty() && count < most);
     if (session.json()) {

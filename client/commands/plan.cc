@@ -61,8 +61,8 @@ class PlanCommand final : public Command {
     }
     if (sweeps.size() > 1) session.Say("each plan counts the jobs that it shares with others; they are done once");
     session.Say(fmt::format(
-        "nothing was changed; 'longreach run {}' runs it here, 'longreach submit' hands it to a scheduler",
-        CommandLine(spec_)));
+        "nothing was changed; 'longreach run {}{}' runs it here, 'longreach submit' hands it to a scheduler",
+        CommandLine(spec_), session.store() == ":memory:" ? "" : WhereFlags(session)));
     return kDone;
   }
 

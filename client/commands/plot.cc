@@ -143,6 +143,10 @@ class Plot final : public Command {
     }
     if (IsHeadCurves()) RETURN_IF_ERROR(CheckHeadCurves());
     if (!IsScatter() && !points_.empty()) return UsageError("--points: only with a metric as --x", "leave it out, or set --x to a metric");
+    if (length_ > 0 && (x_ == "length" || lines_ == "length" || points_ == "length")) {
+      return UsageError(fmt::format("--length {}: the test lengths are an axis of this figure", length_), "leave it out, or set --x to another axis");
+    }
+    if (x_length_ > 0 && !IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
     return CheckMeasure(metric_, aggregate_);
   }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "client/commands/common.h"
+#include "client/commands/published_settings.h"
 #include "client/output/bits.h"
 #include "client/output/results_table.h"
 #include "client/output/text.h"
@@ -99,20 +100,21 @@ class Results final : public Command {
 
   absl::Status Print(Session& session, Connection& connection, const v1::Sweep& sweep, const std::optional<SweepFile>& layout, PartsOutput& output) {
     v1::TableSpec table = layout.has_value() ? layout->table : TableOfPreset(sweep.name());
-    RETURN_IF_ERROR(Override(table));
-    RETURN_IF_ERROR(CompleteTable(connection, sweep, table));
+    RETURN_IF_ERROR(Override(sweep.spec(), table));
+    RETURN_IF_ERROR(CompleteTable(connection, sweep, sweep.spec(), table));
     if (published_ && table.published().empty()) {
       session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
                               Printable(sweep.name())));
     }
     ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
+    NoteOtherSettings(sweep.spec(), table, measured);
     if (bits_ && !TurnIntoBits(measured)) return NoBits(measured.metric());
     if (session.json()) {
       output.Add(sweep.name(), "table", measured);
     } else {
       output.Begin(sweep.name());
       session.out() << RenderResults(measured, table, session.settings().format,
-                                     {.published = published_, .color = session.settings().color_out});
+                                     {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : ""});
     }
     return absl::OkStatus();
   }
@@ -133,10 +135,9 @@ class Results final : public Command {
 
   // Published values belong to one way of aggregating; asked for differently, they are not put beside the
   // measured ones.
-  absl::Status Override(v1::TableSpec& table) const {
+  absl::Status Override(const v1::SweepSpec& spec, v1::TableSpec& table) const {
     v1::TableSpec asked = table;
-    if (asked.rows().empty()) asked.set_rows("task");
-    if (asked.columns().empty()) asked.set_columns("encoding");
+    SetUsualAxes(spec, asked);
     const v1::TableSpec before = asked;
     if (!rows_.empty()) asked.set_rows(rows_);
     if (!columns_.empty()) asked.set_columns(columns_);
@@ -147,6 +148,10 @@ class Results final : public Command {
     if (length_.has_value()) asked.set_length(*length_);
     if (!slice_.empty()) asked.set_slice(slice_);
     for (const std::string& only : only_) asked.add_only(only);
+    if (length_.value_or(0) > 0 && (asked.rows() == "length" || asked.columns() == "length")) {
+      return UsageError(fmt::format("--length {}: the test lengths are the table's {}", *length_, asked.rows() == "length" ? "rows" : "columns"),
+                        "leave it out, or choose other --rows and --columns");
+    }
     const bool axes_changed = asked.rows() != before.rows() || asked.columns() != before.columns();
     const bool values_changed = asked.metric() != before.metric() ||
                                 asked.aggregate() != before.aggregate() ||

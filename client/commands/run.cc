@@ -4,6 +4,7 @@
 
 #include "client/commands/common.h"
 #include "client/commands/outcome.h"
+#include "client/commands/published_settings.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/results_table.h"
@@ -43,10 +44,15 @@ class RunCommand final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate, /*embed_by_default=*/true));
+    RETURN_IF_ERROR(CheckWorkerOptions(session, worker_options_));
+    RETURN_IF_ERROR(CheckParts(*connection, sweeps));
+    InterruptScope interrupt;
     PartsOutput output(session, sweeps.size() > 1);
     int code = kDone;
     for (const LoadedSweep& one : sweeps) {
-      SweepRun run(session, *connection, one.file.spec, worker_options_, "longreach run " + CommandLine(spec_));
+      // While the table before was printed, or its worker ended.
+      if (interrupt.count() > 0) return interrupt.exit_code();
+      SweepRun run(session, *connection, interrupt, one.file.spec, worker_options_, "longreach run " + CommandLine(spec_));
       ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
       if (ended.has_value()) return *ended;
       const v1::Sweep& sweep = run.sweep();
@@ -71,14 +77,15 @@ class RunCommand final : public Command {
 
 absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output) {
   v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
-  RETURN_IF_ERROR(CompleteTable(connection, sweep, table));
-  ASSIGN_OR_RETURN(const v1::Table measured, FetchTable(connection, sweep.id(), table));
+  RETURN_IF_ERROR(CompleteTable(connection, sweep, file.spec, table));
+  ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
+  NoteOtherSettings(file.spec, table, measured);
   if (session.json()) {
     output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
   } else {
     output.Begin(sweep.name());
     session.out() << RenderResults(measured, table, session.settings().format,
-                                   {.published = published_, .color = session.settings().color_out});
+                                   {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : ""});
   }
   session.out().flush();
   return absl::OkStatus();

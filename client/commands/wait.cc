@@ -19,7 +19,7 @@ class Wait final : public Command {
             .summary = "Wait until no job of a sweep is open",
             .details =
                 "Exit code 0: all succeeded; 1: some failed or were cancelled; 6: the time was up first.\n"
-                "A scheduler that goes away is waited for, 10 minutes long.\n"
+                "A scheduler that goes away is waited for, 10 minutes long; the one of a 'longreach run' ends with it.\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples =
                 "longreach wait table-b1 && longreach results table-b1\nlongreach wait last --timeout 2h"};
@@ -45,7 +45,10 @@ class Wait final : public Command {
       const SweepWatcher::Event event =
           watcher.Next(interrupt, std::chrono::milliseconds(static_cast<int64_t>(left * 1000) + 1));
       switch (event.kind) {
-        case SweepWatcher::Event::Kind::kUpdate: last = event.update; break;
+        case SweepWatcher::Event::Kind::kUpdate:
+          last = event.update;
+          if (!last.finished() && session.embedded() != nullptr) return NothingWorks(session, last.sweep());
+          break;
         case SweepWatcher::Event::Kind::kLost:
           session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address()));
           break;
@@ -62,6 +65,14 @@ class Wait final : public Command {
   }
 
  private:
+  // A store that is opened for this command alone has no worker.
+  static absl::Status NothingWorks(Session& session, const v1::Sweep& sweep) {
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 fmt::format("{} of {} of sweep {} are done, and nothing works on {}", Thousands(sweep.counts().succeeded()), Count(sweep.jobs(), "job"),
+                             Printable(sweep.name()), Printable(session.store())),
+                 "'longreach run' with the sweep's preset or file and this --store goes on with it");
+  }
+
   absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last) {
     if (session.json()) session.out() << JsonDocument(last);
     session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(),

@@ -44,7 +44,7 @@ class Watch final : public Command {
         case SweepWatcher::Event::Kind::kTick: break;
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
         case SweepWatcher::Event::Kind::kLost:
-          session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address()));
+          Tell(session, view, fmt::format("lost the scheduler at {}; trying again", connection->address()));
           break;
         case SweepWatcher::Event::Kind::kUpdate:
           last = event.update;
@@ -65,6 +65,15 @@ class Watch final : public Command {
   }
 
  private:
+  // Where the block is redrawn; of JSON nothing but updates goes to stdout.
+  static void Tell(Session& session, ProgressView& view, const std::string& line) {
+    if (session.json()) {
+      session.Say(line);
+    } else {
+      view.Say(line);
+    }
+  }
+
   std::string sweep_ = "last";
 };
 

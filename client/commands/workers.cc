@@ -7,13 +7,13 @@
 namespace longreach::client {
 namespace {
 
-std::string Doing(const v1::WorkerInfo& worker) {
-  if (worker.running().empty()) return "-";
+GridCell Doing(const v1::WorkerInfo& worker) {
+  if (worker.running().empty()) return MissingCell();
   const v1::RunningAttempt& first = worker.running(0);
   std::string text = fmt::format("{} {} x{} {}/{}", first.task(), first.encoding(), first.members(),
                                  first.step(), first.steps());
   if (worker.running_size() > 1) text += fmt::format(" and {} more", worker.running_size() - 1);
-  return text;
+  return TextCell(text);
 }
 
 class Workers final : public Command {
@@ -56,7 +56,7 @@ class Workers final : public Command {
                            NumberCell(one.threads()),
                            NumberCell(one.pack_limit()),
                            TextCell(HumanTime(one.seen_at())),
-                           TextCell(Doing(one)),
+                           Doing(one),
                            TextCell(one.reason())});
     }
     if (session.settings().quiet) return kDone;

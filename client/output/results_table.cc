@@ -279,7 +279,7 @@ std::string AsLatex(const Table& table, const PublishedTexts& texts, const Resul
 }
 
 // One line for each cell, with all that is known about it: what pandas and R want.
-std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::TableSpec& spec) {
+std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::TableSpec& spec, const std::string& sweep) {
   const auto number_or_missing = [](bool has, double value) {
     return has ? NumberCell(value) : MissingCell();
   };
@@ -301,8 +301,10 @@ std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::Tab
                            NumberCell(cell.failed()), number_or_missing(cell.has_median(), cell.median()),
                            number_or_missing(cell.has_deviation(), cell.deviation()),
                            text.empty() ? MissingCell() : TextCell(text)});
+      if (!sweep.empty()) grid.rows.back().insert(grid.rows.back().begin(), TextCell(sweep));
     }
   }
+  if (!sweep.empty()) grid.columns.insert(grid.columns.begin(), {.key = "sweep"});
   return GridAsCsv(grid);
 }
 
@@ -310,11 +312,11 @@ std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::Tab
 
 std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format format,
                           const ResultsStyle& style) {
-  const ResultsStyle shown{.published = style.published && HasPublished(table), .color = style.color};
+  const ResultsStyle shown{.published = style.published && HasPublished(table), .color = style.color, .sweep = style.sweep};
   const PublishedTexts texts(spec);
   switch (format) {
     case Format::kTable: return AsTable(table, texts, shown);
-    case Format::kCsv: return AsCsv(table, texts, spec);
+    case Format::kCsv: return AsCsv(table, texts, spec, shown.sweep);
     case Format::kJson: return JsonDocument(table);
     case Format::kMarkdown: return AsMarkdown(table, texts, shown);
     case Format::kLatex: return AsLatex(table, texts, shown);

@@ -14,6 +14,8 @@ struct ResultsStyle {
   bool published = false;
   // Bold the best of each row and the header (terminals only).
   bool color = false;
+  // In CSV, a first column of its name; empty: none.
+  std::string sweep = {};
 };
 
 // `spec` is what the table was asked for by: it names the axes.

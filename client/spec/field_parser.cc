@@ -229,11 +229,28 @@ absl::Status NeedsAField(std::string_view path, const Descriptor& group) {
 }
 
 // The element of a list of groups that goes by `name`. One that is not there is not made: what it takes can only be said in a file.
+std::string NameOf(const Message& element) {
+  return element.GetReflection()->GetString(element, element.GetDescriptor()->FindFieldByName("name"));
+}
+
+// A name of an element may have dots: the longest one that a path goes on with from `at` becomes one word of it.
+void JoinNameWithDots(const Message& message, const FieldDescriptor& list, std::vector<std::string>& names, size_t at) {
+  for (size_t end = names.size(); end > at + 1; --end) {
+    const std::string name = Join({names.begin() + static_cast<std::ptrdiff_t>(at), names.begin() + static_cast<std::ptrdiff_t>(end)}, ".");
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, &list); ++i) {
+      if (NameOf(message.GetReflection()->GetRepeatedMessage(message, &list, i)) != name) continue;
+      names.erase(names.begin() + static_cast<std::ptrdiff_t>(at) + 1, names.begin() + static_cast<std::ptrdiff_t>(end));
+      names[at] = name;
+      return;
+    }
+  }
+}
+
 absl::StatusOr<Message*> FindNamed(Message& message, const FieldDescriptor& list, const std::string& name) {
   std::vector<std::string> known;
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &list); ++i) {
     Message* element = message.GetReflection()->MutableRepeatedMessage(&message, &list, i);
-    known.push_back(element->GetReflection()->GetString(*element, list.message_type()->FindFieldByName("name")));
+    known.push_back(NameOf(*element));
     if (!name.empty() && known.back() == name) return element;
   }
   if (known.empty()) {
@@ -274,7 +291,7 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
     const FieldDescriptor* axis = axes->message_type()->FindFieldByName(std::string(path));
     if (axis != nullptr) return FieldRef{root.GetReflection()->MutableMessage(&root, axes), axis};
   }
-  const std::vector<std::string> names = Split(path, '.');
+  std::vector<std::string> names = Split(path, '.');
   for (size_t i = 0; i < names.size(); ++i) {
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(names[i]);
     if (field == nullptr) return unknown();
@@ -284,6 +301,7 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
       return FieldRef{message, field};
     }
     if (field->is_repeated()) {
+      if (!is_last) JoinNameWithDots(*message, *field, names, i + 1);
       ASSIGN_OR_RETURN(message, FindNamed(*message, *field, is_last ? "" : names[i + 1]));
       if (++i + 1 == names.size()) return NeedsAField(path, *message->GetDescriptor());
       // What makes an input is a sweep of its own, whose axes go by their bare names too.

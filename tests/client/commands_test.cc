@@ -15,6 +15,7 @@ namespace longreach::client {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // A command line for each command that asks a scheduler; the other tests run over all of them.
@@ -118,7 +119,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"status", "--shceduler", "x"}, "did you mean '--scheduler'?");
   refused({"run", "quickstart", "-z"}, "unknown option '-z'");
   refused({"results"}, "SWEEP is required");
-  refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, data");
+  refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, data, fields");
   refused({"status", "a", "b"}, "b");
   refused({"priority", "last", "high"}, "high");
   refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
@@ -192,6 +193,7 @@ TEST_F(CommandTest, EveryCommandPrintsExactlyOneJsonValueThatBeginsWithTheSchema
                                                 {"list", "tasks"},
                                                 {"list", "presets"},
                                                 {"list", "metrics"},
+                                                {"list", "fields", "training"},
                                                 {"list", "encodings"},
                                                 {"completion", "bash"}}) {
     std::vector<std::string> arguments = local;
@@ -280,8 +282,9 @@ TEST_F(CommandTest, PartsAreSubmittedAndPlannedOneByOne) {
   std::string five_ids;
   for (int i = 0; i < 5; ++i) five_ids += std::string(64, 'a') + "\n";
   EXPECT_EQ(Run({"submit", "nope-tinyllama", "-q"}).out, five_ids);
-  EXPECT_EQ(scheduler_.calls, 5);
+  EXPECT_EQ(scheduler_.calls, 10) << "of each a dry run before any is submitted";
   EXPECT_EQ(scheduler_.submitted.spec().name(), "nope-passkey");
+  EXPECT_FALSE(scheduler_.submitted.dry_run());
 
   const nlohmann::json json = nlohmann::json::parse(Run({"plan", "nope-tinyllama", "-o", "json", "--set", "training.batch_size=2"}).out);
   EXPECT_EQ(scheduler_.submitted.spec().training().batch_size(), 2);
@@ -289,6 +292,31 @@ TEST_F(CommandTest, PartsAreSubmittedAndPlannedOneByOne) {
   EXPECT_EQ(json["parts"][1]["sweep"], "nope-table-1-proof-pile");
   EXPECT_EQ(json["parts"][1]["plan"]["jobs"], 945);
   EXPECT_FALSE(json.contains("jobs"));
+}
+
+TEST_F(CommandTest, OfPartsNoneIsSubmittedWhereOneWouldBeRefused) {
+  scheduler_.refusals["SubmitSweep"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "training.steps: -1\nset it");
+  for (const char* command : {"submit", "run"}) {
+    const Outcome outcome = Run({command, "nope-tinyllama"});
+    EXPECT_EQ(outcome.code, kUsage) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("error: part 'nope-table-1': training.steps: -1\n  set it\n")) << command;
+    EXPECT_FALSE(outcome.err.find("goes on") != std::string::npos) << command;
+  }
+}
+
+TEST_F(CommandTest, OptionsOfAWorkerAreRefusedWhereTheSweepGoesToAScheduler) {
+  const Outcome outcome = Run({"run", "table-b1", "--device", "cuda", "--packs", "2"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--device"));
+  EXPECT_THAT(outcome.err, HasSubstr("workers have options of their own"));
+  EXPECT_EQ(scheduler_.calls, 0);
+}
+
+TEST_F(CommandTest, ErrorsAreJsonWhereverJsonWasAskedFor) {
+  scheduler_.refusals["GetSweep"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "no such sweep");
+  const std::vector<std::string> line = {"results", "nosuch", "--scheduler", scheduler_.address()};
+  EXPECT_EQ(nlohmann::json::parse(RunCommandLine(line, {{"LONGREACH_OUTPUT", "jsonl"}}).err)["error"]["code"], "NOT_FOUND");
+  EXPECT_THAT(RunCommandLine(line, {{"LONGREACH_OUTPUT", "csv"}}).err, StartsWith("error: no such sweep"));
 }
 
 TEST_F(CommandTest, QuietPrintsBareIds) {
@@ -329,60 +357,6 @@ TEST_F(CommandTest, SteeringSaysWhatToWhom) {
   EXPECT_THAT(Run({"drain", "gpu-1"}).out, HasSubstr("gpu-1 is draining"));
   EXPECT_THAT(Run({"drain", "gpu-1", "--undo"}).out, HasSubstr("gpu-1 is active"));
   EXPECT_EQ(scheduler_.steered_worker.worker(), "gpu-1");
-}
-
-TEST_F(CommandTest, ResultsAsksForTheTableOfTheSweepsPreset) {
-  Run({"results", "last"});
-  const v1::TableSpec preset = scheduler_.table_request.table();
-  EXPECT_EQ(preset.published(), "table_b1");
-  EXPECT_EQ(preset.aggregate(), "max");
-  EXPECT_EQ(preset.row_order_size(), 15);
-  EXPECT_EQ(preset.published_gain(), 7.4);
-  EXPECT_EQ(scheduler_.table_request.sweep(), std::string(64, 'a'));
-
-  scheduler_.sweep.set_name("mine");
-  Run({"results", "last"});
-  EXPECT_EQ(scheduler_.table_request.table().rows(), "task");
-  EXPECT_EQ(scheduler_.table_request.table().published(), "");
-  EXPECT_EQ(scheduler_.table_request.table().title(),
-            "mine: accuracy (%) over all test lengths, max over learning_rate and seed");
-}
-
-TEST_F(CommandTest, ResultsShowTheBestOfAMetricWhicheverWayIsBetter) {
-  scheduler_.sweep.set_name("mine");
-  // Of the sweep's main metric, as the scheduler says.
-  scheduler_.table.set_metric("cross_entropy");
-  Run({"results", "last"});
-  EXPECT_EQ(scheduler_.table_request.table().metric(), "cross_entropy");
-  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "min");
-  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr(", min over learning_rate and seed"));
-  Run({"results", "last", "--metric", "accuracy"});
-  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "max");
-
-  // The preset says "max", of another metric.
-  scheduler_.sweep.set_name("table-b1");
-  Run({"results", "last", "--metric", "loss"});
-  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "min");
-  Run({"results", "last", "--metric", "loss", "--aggregate", "max"});
-  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "max");
-}
-
-TEST_F(CommandTest, PublishedValuesAreNeverPutBesideOthers) {
-  Run({"results", "last", "--aggregate", "mean"});
-  EXPECT_EQ(scheduler_.table_request.table().published(), "");
-  EXPECT_FALSE(scheduler_.table_request.table().has_published_gain());
-  EXPECT_EQ(scheduler_.table_request.table().row_order_size(), 15);
-
-  Run({"results", "last", "--rows", "learning_rate"});
-  EXPECT_EQ(scheduler_.table_request.table().row_order_size(), 0);
-  EXPECT_EQ(scheduler_.table_request.table().extra_columns_size(), 0);
-
-  Run({"results", "last", "--aggregate", "max"});
-  EXPECT_EQ(scheduler_.table_request.table().published(), "table_b1") << "the same as the preset's";
-
-  const Outcome outcome = Run({"results", "last", "--aggregate", "mean", "--published"});
-  EXPECT_EQ(outcome.code, kUsage);
-  EXPECT_THAT(outcome.err, HasSubstr("the published table holds other values"));
 }
 
 TEST_F(CommandTest, StoreCheckFailsOnContradictions) {

@@ -54,6 +54,7 @@ TEST_F(FailuresTest, AJobThatDidNotFailIsNotToBeRepeated) {
 
 TEST_F(FailuresTest, SpecPrintsASweepFileAndNothingElse) {
   EXPECT_THAT(Run({"job", "bbbb", "--spec"}).out, testing::StartsWith("name: \"repeat-bbbbbbbb\"\n"));
+  EXPECT_THAT(Run({"job", "bbbb", "--spec", "-o", "json"}).out, HasSubstr("\"spec\":{\"name\":\"repeat-bbbbbbbb\""));
 }
 
 TEST_F(FailuresTest, StatusNamesAWorkerThatIsPutAside) {

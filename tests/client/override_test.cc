@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -63,6 +64,18 @@ TEST(OverrideTest, AnInputGoesByItsNameAndWhatMakesItIsASweep) {
   EXPECT_EQ(spec.inputs(0).from().training().steps(), 5);
   EXPECT_EQ(spec.training().steps(), 6);
   EXPECT_EQ(spec.inputs(0).artifact(), "checkpoint");
+}
+
+TEST(OverrideTest, ASystemsNameMayHaveDots) {
+  v1::SweepSpec spec = LoadSweep("nope-small")->spec;
+  const auto system = std::ranges::find_if(*spec.mutable_systems(), [](const v1::System& one) { return one.name() == "nope-scale-1.2"; });
+  ASSERT_NE(system, spec.mutable_systems()->end());
+
+  const absl::Status status = ApplyOverrides({"systems.nope-scale-1.2.with.training.batch_size=5", "systems.nope.with.training.batch_size=6"}, spec);
+
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(system->with().training().batch_size(), 5);
+  EXPECT_THAT(FormatError(ApplyOverrides({"systems.nope-scale-9.9.with.data=x"}, spec)), HasSubstr("unknown systems 'nope-scale-9'"));
 }
 
 TEST(OverrideTest, AnInputThatIsNotThereIsNotMade) {

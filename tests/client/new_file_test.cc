@@ -1,0 +1,51 @@
+// Files that the client writes: never over another one unasked, and in place of one with its owner's rights.
+#include "client/new_file.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+std::string Content(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+mode_t ModeOf(const std::filesystem::path& path) {
+  struct stat found;
+  return stat(path.c_str(), &found) == 0 ? found.st_mode & 07777 : 0;
+}
+
+TEST(NewFileTest, IsNeverWrittenOverAnother) {
+  const TempFolder folder;
+  ASSERT_TRUE(WriteNewFile(folder.path() / "a", "one").ok());
+  EXPECT_EQ(ModeOf(folder.path() / "a"), 0600u);
+  EXPECT_EQ(WriteNewFile(folder.path() / "a", "two").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Content(folder.path() / "a"), "one");
+}
+
+TEST(NewFileTest, WhatReplacesAFileMayBeReadByWhomTheFileWas) {
+  const TempFolder folder;
+  const std::filesystem::path tokens = folder.path() / "tokens", link = folder.path() / "link";
+  folder.Write("tokens", "one");
+  chmod(tokens.c_str(), 0640);
+  std::filesystem::create_symlink("tokens", link);
+
+  ASSERT_TRUE(ReplaceFile(link, "two").ok());
+
+  EXPECT_EQ(Content(tokens), "two");
+  EXPECT_EQ(ModeOf(tokens), 0640u);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2) << "nothing is left beside it";
+  ASSERT_TRUE(ReplaceFile(folder.path() / "new", "three").ok());
+  EXPECT_EQ(ModeOf(folder.path() / "new"), 0600u);
+}
+
+}  // namespace
+}  // namespace longreach::client
