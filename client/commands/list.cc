@@ -103,7 +103,9 @@ void PrintFields(const Grid& grid, Session& session) {
   constexpr int kWidest = 100;
   const int width = std::min(session.environment().width, kWidest) - 4;
   for (const std::vector<GridCell>& row : grid.rows) {
-    const auto& [path, type, standard, kind, text] = std::tie(row[0].value, row[1].value, row[2].value, row[3].value, row[4].value);
+    std::vector<std::string> words;
+    for (const GridCell& cell : row) words.push_back(cell.is_raw ? "" : cell.value);  // Raw is what is missing.
+    const auto& [path, type, standard, kind, text] = std::tie(words[0], words[1], words[2], words[3], words[4]);
     session.out() << path << "  " << type << (standard.empty() ? "" : fmt::format(" [{}]", standard)) << (kind.empty() ? "" : fmt::format(", of kind {}", kind)) << "\n";
     for (const std::string& line : WrapWords(text, width)) session.out() << "    " << line << "\n";
   }
