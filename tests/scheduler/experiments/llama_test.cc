@@ -391,6 +391,10 @@ TEST(LlamaKindTest, HeadScalesThatWereTunedBelowARectifierAreTestedBelowIt) {
   tuning.set_warmup_steps(0);
   tuning.set_trainable("head_scales");
   tuning.set_scale_bound("relu");
+  v1::Input pretrained = Weights();
+  pretrained.mutable_from()->mutable_training()->set_steps(10);
+  pretrained.mutable_from()->mutable_training()->set_warmup_steps(0);
+  *sweep.mutable_inputs(0)->mutable_from()->add_inputs() = pretrained;
 
   EXPECT_THAT(Refused(sweep), HasSubstr("inputs.weights.from.training.scale_bound: 'relu' there and not here"));
 
