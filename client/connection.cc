@@ -102,9 +102,10 @@ absl::StatusOr<std::string> Connection::Download(const std::string& sha256) {
   return bytes;
 }
 
-absl::Status Connection::DownloadTo(const std::filesystem::path& file, const std::string& sha256) {
+absl::Status Connection::DownloadTo(const std::filesystem::path& file, const std::string& sha256, const std::function<bool()>& stop) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   const auto write = [&](const std::string& chunk) -> absl::Status {
+    if (stop()) return absl::CancelledError("asked to stop");
     if (out.write(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return absl::OkStatus();
     return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot write {}: {}", Printable(file.string()), strerror(errno)),
                  "make space, or choose another place");

@@ -50,8 +50,9 @@ class Connection {
 
   // An artifact, whole. DATA_LOSS: the bytes that came are not those. RESOURCE_EXHAUSTED: more than kMaxDownloadBytes.
   absl::StatusOr<std::string> Download(const std::string& sha256);
-  // The same of any size into a new file, which on an error is as far as it came. FAILED_PRECONDITION: it cannot be written.
-  absl::Status DownloadTo(const std::filesystem::path& file, const std::string& sha256);
+  // The same of any size into a new file, which on an error is as far as it came. FAILED_PRECONDITION: it cannot be written. CANCELLED:
+  // stop() has become true.
+  absl::Status DownloadTo(const std::filesystem::path& file, const std::string& sha256, const std::function<bool()>& stop);
 
   // As the client reports it.
   absl::Status Translate(const grpc::Status& status) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/commands/common.h"
+#include "client/interrupt.h"
 #include "client/new_file.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -76,9 +77,12 @@ class Export final : public Command {
       if (!sha256.empty()) arguments.push_back("--model-sha256=" + sha256);
     }
 
+    InterruptScope interrupt;  // What was fetched goes away with us.
     ASSIGN_OR_RETURN(const Download download, Download::Begin(target));
     session.Say(fmt::format("fetching the {} of update {}, {}", artifact.kind(), artifact.step(), HumanBytes(artifact.bytes())));
-    RETURN_IF_ERROR(connection->DownloadTo(download / "parameters", artifact.sha256()));
+    const absl::Status fetched = connection->DownloadTo(download / "parameters", artifact.sha256(), [&interrupt] { return interrupt.count() > 0; });
+    if (interrupt.count() > 0) return interrupt.exit_code();
+    RETURN_IF_ERROR(fetched);
     RETURN_IF_ERROR(WriteNewFile(download / "job.json", JsonDocument(job)));
     arguments.push_back("--job=" + (download / "job.json").string());
     arguments.push_back("--parameters=" + (download / "parameters").string());
@@ -88,7 +92,8 @@ class Export final : public Command {
     arguments.insert(arguments.end(), {"--", target.string()});
     session.out().flush();
     // Its own words, on these very streams, are the answer.
-    return RunAttached(session.environment().binaries / "longreach-worker", arguments);
+    ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
+    return interrupt.count() > 0 ? interrupt.exit_code() : code;
   }
 
  private:
