@@ -48,6 +48,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   // A link that died without a word is noticed within 15 s, also by who only listens.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // Any number.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   // Also how long one attempt to connect may take: a busy machine or a slow link must not look like no scheduler.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
@@ -69,8 +70,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   return std::unique_ptr<Connection>(new Connection(address, channel));
 }
 
-absl::Status Connection::Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink) {
+absl::Status Connection::Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink, const Stop& stop) {
+  constexpr std::chrono::milliseconds kLook{100};
   grpc::ClientContext context;
+  // Also where no byte comes.
+  const std::jthread watch([&](const std::stop_token& done) {
+    while (stop && !done.stop_requested()) {
+      if (stop()) context.TryCancel();
+      std::this_thread::sleep_for(kLook);
+    }
+  });
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   v1::DownloadRequest request;
   request.set_sha256(sha256);
@@ -102,16 +111,15 @@ absl::StatusOr<std::string> Connection::Download(const std::string& sha256) {
   return bytes;
 }
 
-absl::Status Connection::DownloadTo(const std::filesystem::path& file, const std::string& sha256, const std::function<bool()>& stop) {
+absl::Status Connection::DownloadTo(const std::filesystem::path& file, const std::string& sha256, const Stop& stop) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   const auto write = [&](const std::string& chunk) -> absl::Status {
-    if (stop()) return absl::CancelledError("asked to stop");
     if (out.write(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return absl::OkStatus();
     return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot write {}: {}", Printable(file.string()), strerror(errno)),
                  "make space, or choose another place");
   };
   // Weights of a large model take hours on a slow link.
-  RETURN_IF_ERROR(Receive(sha256, std::chrono::hours(24), write));
+  RETURN_IF_ERROR(Receive(sha256, std::chrono::hours(24), write, stop));
   out.close();
   return out ? absl::OkStatus() : write("");
 }

@@ -50,9 +50,11 @@ class Connection {
 
   // An artifact, whole. DATA_LOSS: the bytes that came are not those. RESOURCE_EXHAUSTED: more than kMaxDownloadBytes.
   absl::StatusOr<std::string> Download(const std::string& sha256);
+  // Whether to go no further; asked a few times a second, on another thread.
+  using Stop = std::function<bool()>;
   // The same of any size into a new file, which on an error is as far as it came. FAILED_PRECONDITION: it cannot be written. CANCELLED:
-  // stop() has become true.
-  absl::Status DownloadTo(const std::filesystem::path& file, const std::string& sha256, const std::function<bool()>& stop);
+  // by `stop`.
+  absl::Status DownloadTo(const std::filesystem::path& file, const std::string& sha256, const Stop& stop);
 
   // As the client reports it.
   absl::Status Translate(const grpc::Status& status) const;
@@ -67,7 +69,8 @@ class Connection {
   static void WaitBeforeAttempt(int attempt);
 
   using Sink = std::function<absl::Status(const std::string& chunk)>;
-  absl::Status Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink);
+  // `stop` may be empty.
+  absl::Status Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink, const Stop& stop = {});
 
   std::string address_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -74,6 +74,8 @@ absl::Status ReplaceFile(const std::filesystem::path& link, std::string_view tex
   std::error_code error;
   std::filesystem::path path = std::filesystem::weakly_canonical(link, error);
   if (error) path = link;
+  // One to a file that is still to be made.
+  if (std::filesystem::is_symlink(path, error)) path = path.parent_path() / std::filesystem::read_symlink(path, error);
   std::filesystem::path beside = path;
   beside += fmt::format(".new-{}", getpid());
   RETURN_IF_ERROR(WriteNewFile(beside, text));

@@ -115,7 +115,7 @@ void SweepWatcher::Read() {
         shared->ended = true;
         shared->status = finished ? absl::OkStatus() : connection_.Translate(status);
       } else {
-        shared->lost = std::exchange(tell, false);
+        if (std::exchange(tell, false)) shared->lost = true;
       }
     }
     Notify();

@@ -61,36 +61,40 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
 // Behind the name of a store file: its folder of artifacts, unless another was named.
 constexpr std::string_view kFolderSuffix = ".artifacts";
 
-// A folder might be another store's, whose files would be removed as nobody's. One that was named for itself says whose it is (`note`),
-// and of any other its name does; a store that is not there any more (it was moved) counts for nothing.
-absl::Status RefuseFolderOfAnother(const std::filesystem::path& folder, const std::filesystem::path& note, const std::filesystem::path& store) {
-  std::error_code error;
-  std::string owner;
-  std::getline(std::ifstream(note), owner);
-  if (owner.empty() && folder.string().ends_with(kFolderSuffix)) {
-    const std::string name = folder.string();
-    owner = name.substr(0, name.size() - kFolderSuffix.size());
-  }
-  if (owner.empty() || owner == store.string() || !std::filesystem::exists(owner, error)) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "
-                                                   "with --artifacts{}",
-                                                   folder.string(), owner, store.string(),
-                                                   std::filesystem::exists(note, error) ? fmt::format(", or remove '{}' if that is wrong", note.string()) : ""));
+// A folder might be another store's, whose files would be removed as nobody's. One that was named for itself says whose it is, and of any
+// other its name does.
+constexpr const char* kNote = "store";
+
+// The store that the folder belongs to; empty: none that is known.
+std::filesystem::path OwnerOf(const std::filesystem::path& folder) {
+  std::ifstream note(folder / kNote);
+  std::string owner, noted;
+  std::getline(note, owner);
+  std::getline(note, noted);
+  // In the copy of a folder the note is the original's.
+  if (!owner.empty() && (noted.empty() || noted == folder.string())) return owner;
+  const std::string name = folder.string();
+  return name.ends_with(kFolderSuffix) ? name.substr(0, name.size() - kFolderSuffix.size()) : "";
 }
 
-// `named`: it was named for itself.
+// `named`: it was named for itself. A store that is not there any more (it was moved) counts for nothing.
 absl::Status TakeFolder(const std::filesystem::path& given, bool named, const std::filesystem::path& store) {
   std::error_code error;
-  const std::filesystem::path canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(given, error), error);
-  const std::filesystem::path folder = error ? given : canonical;
-  const std::filesystem::path note = folder / "store";
-  RETURN_IF_ERROR(RefuseFolderOfAnother(folder, note, store));
-  std::string owner;
-  std::getline(std::ifstream(note), owner);
-  if (!named || owner == store.string()) return absl::OkStatus();
+  std::filesystem::path folder = std::filesystem::weakly_canonical(std::filesystem::absolute(given, error), error);
+  if (error) folder = given;
+  const std::filesystem::path owner = OwnerOf(folder), note = folder / kNote;
+  const bool own = owner == store || std::filesystem::equivalent(owner, store, error);
+  if (!own && std::filesystem::is_regular_file(owner, error)) {
+    const bool noted = std::filesystem::exists(note, error);
+    return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "
+                                                     "with --artifacts{}",
+                                                     folder.string(), owner.string(), store.string(),
+                                                     noted ? fmt::format(", or remove '{}' if that is wrong", note.string()) : ""));
+  }
+  if (!named || own) return absl::OkStatus();
   std::filesystem::create_directories(folder, error);
   std::ofstream out(note, std::ios::trunc);
-  out << store.string() << "\n";
+  out << store.string() << "\n" << folder.string() << "\n";
   out.close();
   if (!out) return absl::FailedPreconditionError(fmt::format("cannot write '{}'; name another folder with --artifacts", note.string()));
   return absl::OkStatus();

@@ -37,12 +37,26 @@ class Paths final : public MessageDifferencer::Reporter {
   }
   void ReportDeleted(const Message&, const Message&, const Fields& path) override {
     // A system less is a row less.
-    if (path.size() > 1 || path.front().field->name() != "systems") Add(path, false);
+    if (path.size() == 1 && path.front().field->name() == "systems") return;
+    if (path.back().field->is_repeated() && HasSome(path)) Add(path, false);
   }
 
   const std::set<std::string>& paths() const { return paths_; }
 
  private:
+  // Whether the list that a path ends at has elements in ours. A sweep that comes back from the scheduler lacks what is its kind's default,
+  // also where the preset spells it out: what is missing may be the same.
+  bool HasSome(const Fields& path) const {
+    const Message* at = &ours_;
+    for (size_t i = 0; i + 1 < path.size(); ++i) {
+      const google::protobuf::FieldDescriptor* field = path[i].field;
+      const google::protobuf::Reflection* reflection = at->GetReflection();
+      if (field->is_repeated() && path[i].new_index < 0) return false;
+      at = field->is_repeated() ? &reflection->GetRepeatedMessage(*at, field, path[i].new_index) : &reflection->GetMessage(*at, field);
+    }
+    return path.back().field->message_type() != nullptr || at->GetReflection()->FieldSize(*at, path.back().field) > 0;
+  }
+
   void Add(const Fields& path, bool ours) {
     std::vector<std::string> words;
     const Message* at = ours ? &ours_ : &preset_;

@@ -79,7 +79,12 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
   v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
   RETURN_IF_ERROR(CompleteTable(connection, sweep, file.spec, table));
   ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
-  NoteOtherSettings(file.spec, table, measured);
+  if (!table.published().empty()) {
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep.id());
+    ASSIGN_OR_RETURN(const v1::Sweep kept, connection.Call(&Connection::Stub::GetSweep, request));
+    NoteOtherSettings(kept.spec(), table, measured);
+  }
   if (session.json()) {
     output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
   } else {

@@ -34,14 +34,18 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
   }
   const v1::Abilities& abilities = request.abilities();
   row.id = request.worker();
-  row.name = abilities.name().empty() ? std::string(ShortId(request.worker())) : abilities.name();
   row.incarnation = request.incarnation();
-  row.abilities = std::move(json);
-  row.build = abilities.build();
-  row.device = abilities.device();
-  row.threads = abilities.threads();
-  row.pack_limit = core::PackLimit(abilities);
   row.seen_at = now;
+  // One that begins, and hands in what it had kept, has not said yet what it can do: until then it is what it was.
+  const bool begins = abilities.name().empty() && abilities.build().empty() && abilities.experiments().empty();
+  if (!before || !begins) {
+    row.name = abilities.name().empty() ? std::string(ShortId(request.worker())) : abilities.name();
+    row.abilities = std::move(json);
+    row.build = abilities.build();
+    row.device = abilities.device();
+    row.threads = abilities.threads();
+    row.pack_limit = core::PackLimit(abilities);
+  }
   RETURN_IF_ERROR(store::PutWorker(tx, row));
   leasing.Forget();
   // The first bytes that anybody announces under a name are what the name means; others' are not used.

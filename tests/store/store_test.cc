@@ -137,11 +137,14 @@ TEST(StoreTest, AFolderThatAnotherStoreUsesByItsNameIsNotTaken) {
   // The other way round: what a store would use by its name was given to another one.
   ASSERT_OK(Store::Open(folder / "c.db", {.artifacts = folder / "d.db.artifacts"}).status());
   EXPECT_EQ(Store::Open(folder / "d.db", {}).status().code(), absl::StatusCode::kFailedPrecondition);
-  // A copy of a store and its folder is a store.
-  std::filesystem::copy(folder / "a.db", folder / "e.db");
-  std::filesystem::copy(of_a, folder / "e.db.artifacts", std::filesystem::copy_options::recursive);
-  std::filesystem::remove(folder / "e.db.artifacts" / "store");
+  // A copy of a store and its folder is a store, also with the note of the original.
+  std::filesystem::copy(folder / "c.db", folder / "e.db");
+  std::filesystem::copy(folder / "d.db.artifacts", folder / "e.db.artifacts", std::filesystem::copy_options::recursive);
+  ASSERT_TRUE(std::filesystem::exists(folder / "e.db.artifacts" / "store"));
   EXPECT_OK(Store::Open(folder / "e.db", {}).status());
+  // A folder of that name beside it is no store.
+  std::filesystem::create_directory(folder / "project");
+  EXPECT_OK(Store::Open(folder / "f.db", {.artifacts = folder / "project.artifacts"}).status());
 }
 
 TEST(StoreTest, CommitsSurviveAndNothingButTheStoreStaysBehind) {

@@ -161,6 +161,7 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
   for (const uint64_t attempt : response.acknowledged()) {
     changed |= outbox_.reports().contains(attempt);
     outbox_.Remove(attempt);
+    if (std::error_code ignored; left_behind_.erase(attempt) > 0) std::filesystem::remove_all(state_.attempts() / std::to_string(attempt), ignored);
   }
   for (const v1::Directive& directive : response.directives()) changed |= Follow(directive);
   std::vector<v1::AttemptReport> noops;
@@ -308,6 +309,7 @@ void Agent::Forget(const AttemptPtr& attempt, bool keep_folder) {
   attempt->transfers.request_stop();
   attempt->checkpoint_upload.request_stop();
   attempts_.erase(attempt->number());
+  if (keep_folder) left_behind_.insert(attempt->number());
   if (keep_folder) return;
   std::error_code ignored;  // The next start removes what remains.
   std::filesystem::remove_all(attempt->folder, ignored);

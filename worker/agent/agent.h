@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,6 +143,7 @@ class Agent {
   Transfers transfers_;
   Synchronizer synchronizer_;
 
+  std::set<uint64_t> left_behind_;  // Attempts whose kept results stay until their reports are acknowledged.
   std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one for each slot is before kHandingIn.
   // Leases that cannot be begun just now, and since when.
   std::map<uint64_t, std::chrono::steady_clock::time_point> turned_down_;
