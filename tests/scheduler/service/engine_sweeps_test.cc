@@ -222,6 +222,22 @@ TEST_F(EngineSweepsTest, APausedSweepHoldsAJobThatACancelledOneHad) {
   EXPECT_EQ(Worker("a").Sync().leases_size(), 0);
 }
 
+TEST_F(EngineSweepsTest, AWorkerThatBeginsIsWhatItWasUntilItSaysMore) {
+  TestWorker worker = Worker("a");
+  worker.Sync();
+  worker.Restart();
+  const v1::Abilities abilities = worker.next().abilities();
+  worker.next().mutable_abilities()->Clear();  // Its trainer is not ready, but it has a report to hand in.
+  worker.next().set_free_slots(0);
+  worker.Sync();
+
+  const absl::StatusOr<v1::WorkerInfo> info = Drain("name-of-a", false);
+
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->build(), abilities.build());
+  EXPECT_EQ(info->device(), abilities.device());
+}
+
 TEST_F(EngineSweepsTest, ADrainStopsAWorkerUntilItIsToldToGoOn) {
   Submit(Sweep("s", 1));
   TestWorker worker = Worker("a");
