@@ -38,6 +38,17 @@ absl::Status Write(const std::filesystem::path& path, std::string_view text, mod
   return Refused(path, failed);
 }
 
+// Whoever may read `path` may read `beside`.
+bool GiveRightsOf(const std::filesystem::path& path, const std::filesystem::path& beside) {
+  struct stat old;
+  if (stat(path.c_str(), &old) != 0) return errno == ENOENT;
+  struct stat made;
+  if (stat(beside.c_str(), &made) != 0) return false;
+  const bool same_owner = old.st_uid == made.st_uid && old.st_gid == made.st_gid;
+  if (!same_owner && chown(beside.c_str(), old.st_uid, old.st_gid) != 0) return false;
+  return chmod(beside.c_str(), old.st_mode & 07777) == 0;
+}
+
 }  // namespace
 
 absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view text) { return Write(path, text, S_IRUSR | S_IWUSR); }
@@ -53,21 +64,6 @@ absl::Status CheckNewFile(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   return ::access(folder.c_str(), W_OK) == 0 ? absl::OkStatus() : Refused(path, errno);
 }
-
-namespace {
-
-// Whoever may read `path` may read `beside`.
-bool GiveRightsOf(const std::filesystem::path& path, const std::filesystem::path& beside) {
-  struct stat old;
-  if (stat(path.c_str(), &old) != 0) return errno == ENOENT;
-  struct stat made;
-  if (stat(beside.c_str(), &made) != 0) return false;
-  const bool same_owner = old.st_uid == made.st_uid && old.st_gid == made.st_gid;
-  if (!same_owner && chown(beside.c_str(), old.st_uid, old.st_gid) != 0) return false;
-  return chmod(beside.c_str(), old.st_mode & 07777) == 0;
-}
-
-}  // namespace
 
 absl::Status ReplaceFile(const std::filesystem::path& link, std::string_view text) {
   // What a link points to is replaced, not the link.

@@ -93,9 +93,7 @@ absl::StatusOr<int> SweepRun::UsualPacks() const {
   for (const v1::Sweep& sweep : all.sweeps()) {
     const bool open = sweep.counts().waiting() + sweep.counts().queued() + sweep.counts().leased() > 0;
     if (sweep.id() == sweep_.id() || sweep.state() != "live" || !open) continue;
-    v1::GetSweepRequest request;
-    request.set_sweep(sweep.id());
-    ASSIGN_OR_RETURN(const v1::Sweep other, connection_.Call(&Connection::Stub::GetSweep, request));
+    ASSIGN_OR_RETURN(const v1::Sweep other, FindSweep(connection_, sweep.id()));
     packs = std::min(packs, catalog::UsualPacks(other.spec().experiment(), cuda, threads));
   }
   return packs;

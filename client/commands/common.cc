@@ -77,13 +77,23 @@ absl::StatusOr<std::vector<LoadedSweep>> SpecArguments::Load() const {
   return sweeps;
 }
 
+absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& sweep) {
+  v1::GetSweepRequest request;
+  request.set_sweep(sweep);
+  return connection.Call(&Connection::Stub::GetSweep, request);
+}
+
+absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1::SweepSpec& spec) {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = spec;
+  request.set_dry_run(true);
+  return connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+}
+
 absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {
   if (sweeps.size() < 2) return absl::OkStatus();
   for (const LoadedSweep& one : sweeps) {
-    v1::SubmitSweepRequest request;
-    *request.mutable_spec() = one.file.spec;
-    request.set_dry_run(true);
-    const absl::StatusOr<v1::SubmitSweepResponse> planned = connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = DryRun(connection, one.file.spec);
     if (planned.ok()) continue;
     const auto [message, hint] = SplitError(planned.status());
     return Error(planned.status().code(), fmt::format("part '{}': {}", Printable(one.file.spec.name()), message), hint);
@@ -314,8 +324,8 @@ void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
   if (table.columns().empty()) table.set_columns(encodings ? "encoding" : "task");
 }
 
-absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, const v1::SweepSpec& spec, v1::TableSpec& table) {
-  SetUsualAxes(spec, table);
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {
+  SetUsualAxes(sweep.spec(), table);
   if (table.metric().empty()) {
     // The experiment kind's main one, which the scheduler knows.
     ASSIGN_OR_RETURN(const v1::Table any, FetchTable(connection, sweep.id(), table));
@@ -337,7 +347,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, const
   const std::string slice = slices.empty() ? "" : fmt::format(", {}", Join(slices, " and "));
   std::vector<std::string> rest;
   for (const std::string axis : {"task", "encoding", "learning_rate", "seed", "system"}) {
-    if (axis == "system" && spec.systems().empty()) continue;
+    if (axis == "system" && sweep.spec().systems().empty()) continue;
     if (table.rows() != axis && table.columns() != axis) rest.push_back(axis);
   }
   table.set_title(fmt::format("{}: {}{} {}{}, {} over {}", sweep.name(), table.metric(), unit, lengths, slice,

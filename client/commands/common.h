@@ -57,6 +57,12 @@ inline constexpr std::string_view kSpecDetails =
 // Of words that go to the scheduler, whose texts are UTF-8: why this is none; empty when it is one. For Option::check().
 std::string WhyNoText(const std::string& word);
 
+// A sweep with its counts and its specification, by its id, the beginning of one, its name, or 'last'.
+absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& sweep);
+
+// What the scheduler would do with a sweep; nothing is changed.
+absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1::SweepSpec& spec);
+
 // Where a file has several sweeps, that the scheduler takes each of them: none is submitted before all are known to be good.
 absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
 
@@ -111,8 +117,8 @@ v1::TableSpec TableOfPreset(const std::string& sweep_name);
 void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table);
 
 // Fills in what a table leaves open: the usual axes, the main metric of the sweep's experiment kind over all lengths, the best value of
-// it, title. `sweep` may lack its specification, as some answers do.
-absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, const v1::SweepSpec& spec, v1::TableSpec& table);
+// it, title. `sweep` has its specification.
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table);
 
 absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
                                      const v1::TableSpec& table);

@@ -42,9 +42,7 @@ class Jobs final : public Command {
     std::vector<v1::Job> all;
     int64_t count = 0;
     // What 'last' or a name stands for may change from one page to the next.
-    v1::GetSweepRequest which;
-    which.set_sweep(sweep_);
-    ASSIGN_OR_RETURN(const v1::Sweep sweep, connection->Call(&Connection::Stub::GetSweep, which));
+    ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     v1::ListJobsRequest request;
     request.set_sweep(sweep.id());
     request.set_state(state_);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "client/commands/common.h"
 #include "client/output/json.h"
@@ -74,40 +73,47 @@ absl::StatusOr<Grid> PresetsGrid() {
   return grid;
 }
 
-// Of those below `group`, or of all.
-absl::StatusOr<Grid> FieldsGrid(const std::string& asked) {
+// Those below `asked`, or all.
+absl::StatusOr<std::vector<FieldNote>> FieldsBelow(const std::string& asked) {
   // Axes go by their bare names; a file has them below `axes` too.
   const std::string group = asked.starts_with("axes.") ? asked.substr(5) : asked;
   const auto is_asked = [&group](const std::string& path) {
     if (group == "axes") return v1::Axes::descriptor()->FindFieldByName(path) != nullptr;
     return group.empty() || path == group || path.starts_with(group + ".");
   };
-  Grid grid;
-  grid.columns = {{"field", "FIELD"}, {"type", "TYPE"}, {"default", "DEFAULT"}, {"experiment", "OF KIND"}, {"text", "WHAT IT IS"}};
+  std::vector<FieldNote> notes;
   std::vector<std::string> known;
-  for (const FieldNote& note : FieldNotes()) {
+  for (FieldNote& note : FieldNotes()) {
     known.push_back(note.path);
     if (const size_t dot = note.path.find('.'); dot != std::string::npos) known.push_back(note.path.substr(0, dot));
-    if (!is_asked(note.path)) continue;
-    grid.rows.push_back({TextCell(note.path), TextCell(note.type), note.standard.empty() ? MissingCell() : TextCell(note.standard),
-                         note.kind.empty() ? MissingCell() : TextCell(note.kind), TextCell(note.text)});
+    if (is_asked(note.path)) notes.push_back(std::move(note));
   }
-  if (grid.rows.empty()) {
+  if (notes.empty()) {
     return UsageError(fmt::format("a sweep has no field '{}'", Printable(asked)), JoinHints(DidYouMean(group, known), "'longreach list fields' shows all of them"));
+  }
+  return notes;
+}
+
+Grid FieldsGrid(const std::vector<FieldNote>& notes) {
+  const auto text_or_missing = [](const std::string& text) { return text.empty() ? MissingCell() : TextCell(text); };
+  Grid grid;
+  grid.columns = {{"field", "FIELD"}, {"type", "TYPE"}, {"default", "DEFAULT"}, {"experiment", "OF KIND"}, {"text", "WHAT IT IS"}};
+  for (const FieldNote& note : notes) {
+    grid.rows.push_back({TextCell(note.path), TextCell(note.type), text_or_missing(note.standard), text_or_missing(note.kind), TextCell(note.text)});
   }
   return grid;
 }
 
 // For people: their texts are too long for a column.
-void PrintFields(const Grid& grid, Session& session) {
+void PrintFields(const std::vector<FieldNote>& notes, Session& session) {
   constexpr int kWidest = 100;
   const int width = std::min(session.environment().width, kWidest) - 4;
-  for (const std::vector<GridCell>& row : grid.rows) {
-    std::vector<std::string> words;
-    for (const GridCell& cell : row) words.push_back(cell.is_raw ? "" : cell.value);  // Raw is what is missing.
-    const auto& [path, type, standard, kind, text] = std::tie(words[0], words[1], words[2], words[3], words[4]);
-    session.out() << path << "  " << type << (standard.empty() ? "" : fmt::format(" [{}]", standard)) << (kind.empty() ? "" : fmt::format(", of kind {}", kind)) << "\n";
-    for (const std::string& line : WrapWords(text, width)) session.out() << "    " << line << "\n";
+  for (const FieldNote& note : notes) {
+    session.out() << note.path << "  " << note.type;
+    if (!note.standard.empty()) session.out() << " [" << note.standard << "]";
+    if (!note.kind.empty()) session.out() << ", of kind " << note.kind;
+    session.out() << "\n";
+    for (const std::string& line : WrapWords(note.text, width)) session.out() << "    " << line << "\n";
   }
 }
 
@@ -148,13 +154,14 @@ class List final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
+    if (kind_ == "fields" && session.settings().format == Format::kTable && !session.settings().quiet) {
+      ASSIGN_OR_RETURN(const std::vector<FieldNote> notes, FieldsBelow(group_));
+      PrintFields(notes, session);
+      return kDone;
+    }
     ASSIGN_OR_RETURN(const Grid grid, GridOf(session));
     if (session.settings().quiet && !session.json()) {
       for (const auto& row : grid.rows) session.out() << row.front().value << "\n";
-      return kDone;
-    }
-    if (kind_ == "fields" && session.settings().format == Format::kTable) {
-      PrintFields(grid, session);
       return kDone;
     }
     session.Print(grid, kind_ == "data" ? "data_sets" : kind_);
@@ -170,7 +177,10 @@ class List final : public Command {
     if (kind_ == "encodings") return EncodingsGrid();
     if (kind_ == "metrics") return MetricsGrid();
     if (kind_ == "presets") return PresetsGrid();
-    if (kind_ == "fields") return FieldsGrid(group_);
+    if (kind_ == "fields") {
+      ASSIGN_OR_RETURN(const std::vector<FieldNote> notes, FieldsBelow(group_));
+      return FieldsGrid(notes);
+    }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::ListDataSetsResponse response,
                      connection->Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));

@@ -43,11 +43,7 @@ class PlanCommand final : public Command {
                      session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
     PartsOutput json(session, sweeps.size() > 1);
     for (const LoadedSweep& one : sweeps) {
-      v1::SubmitSweepRequest request;
-      *request.mutable_spec() = one.file.spec;
-      request.set_dry_run(true);
-      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
-                       connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response, DryRun(*connection, one.file.spec));
       const std::string& name = one.file.spec.name().empty() ? one.source.spec : one.file.spec.name();
       if (session.json()) {
         json.Add(name, "plan", response.plan());

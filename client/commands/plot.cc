@@ -77,9 +77,7 @@ class Plot final : public Command {
     ASSIGN_OR_RETURN(const std::string format, CheckFile());
     RETURN_IF_ERROR(CheckWords());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
-    v1::GetSweepRequest request;
-    request.set_sweep(sweep_);
-    ASSIGN_OR_RETURN(const v1::Sweep sweep, connection->Call(&Connection::Stub::GetSweep, request));
+    ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     RETURN_IF_ERROR(Choose(sweep));
     ASSIGN_OR_RETURN(Drawing drawing, Draw(*connection, sweep));
     if (drawing.points == 0) {

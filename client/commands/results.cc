@@ -67,14 +67,14 @@ class Results final : public Command {
     const std::vector<LoadedSweep> parts = PartsOfPreset(sweep_);
     PartsOutput output(session, !parts.empty());
     if (parts.empty()) {
-      ASSIGN_OR_RETURN(const v1::Sweep sweep, Find(*connection, sweep_));
+      ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
       RETURN_IF_ERROR(Print(session, *connection, sweep, layout, output));
       return kDone;
     }
     int printed = 0;
     for (const LoadedSweep& part : parts) {
       const std::string& name = part.file.spec.name();
-      const absl::StatusOr<v1::Sweep> sweep = Find(*connection, name);
+      const absl::StatusOr<v1::Sweep> sweep = FindSweep(*connection, name);
       if (sweep.status().code() == absl::StatusCode::kNotFound) {
         session.Say(fmt::format("{} has not been submitted", name));
         continue;
@@ -92,16 +92,10 @@ class Results final : public Command {
   }
 
  private:
-  static absl::StatusOr<v1::Sweep> Find(Connection& connection, const std::string& name) {
-    v1::GetSweepRequest request;
-    request.set_sweep(name);
-    return connection.Call(&Connection::Stub::GetSweep, request);
-  }
-
   absl::Status Print(Session& session, Connection& connection, const v1::Sweep& sweep, const std::optional<SweepFile>& layout, PartsOutput& output) {
     v1::TableSpec table = layout.has_value() ? layout->table : TableOfPreset(sweep.name());
     RETURN_IF_ERROR(Override(sweep.spec(), table));
-    RETURN_IF_ERROR(CompleteTable(connection, sweep, sweep.spec(), table));
+    RETURN_IF_ERROR(CompleteTable(connection, sweep, table));
     if (published_ && table.published().empty()) {
       session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
                               Printable(sweep.name())));

@@ -77,14 +77,10 @@ class RunCommand final : public Command {
 
 absl::Status RunCommand::PrintResults(Session& session, Connection& connection, const SweepFile& file, const v1::Sweep& sweep, PartsOutput& output) {
   v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
-  RETURN_IF_ERROR(CompleteTable(connection, sweep, file.spec, table));
+  ASSIGN_OR_RETURN(const v1::Sweep whole, FindSweep(connection, sweep.id()));  // Updates lack the specification.
+  RETURN_IF_ERROR(CompleteTable(connection, whole, table));
   ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
-  if (!table.published().empty()) {
-    v1::GetSweepRequest request;
-    request.set_sweep(sweep.id());
-    ASSIGN_OR_RETURN(const v1::Sweep kept, connection.Call(&Connection::Stub::GetSweep, request));
-    NoteOtherSettings(kept.spec(), table, measured);
-  }
+  NoteOtherSettings(whole.spec(), table, measured);
   if (session.json()) {
     output.Add({{"sweep", JsonOf(sweep)}, {"table", JsonOf(measured)}});
   } else {

@@ -23,9 +23,7 @@ class StatusCommand final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(v1::SweepUpdate update, SweepState(*connection, sweep_));
     if (session.json()) {
-      v1::GetSweepRequest request;
-      request.set_sweep(update.sweep().id());
-      ASSIGN_OR_RETURN(v1::Sweep whole, connection->Call(&Connection::Stub::GetSweep, request));
+      ASSIGN_OR_RETURN(v1::Sweep whole, FindSweep(*connection, update.sweep().id()));
       *update.mutable_sweep()->mutable_spec() = std::move(*whole.mutable_spec());
       session.out() << JsonDocument(update);
       return kDone;

@@ -309,8 +309,10 @@ void Agent::Forget(const AttemptPtr& attempt, bool keep_folder) {
   attempt->transfers.request_stop();
   attempt->checkpoint_upload.request_stop();
   attempts_.erase(attempt->number());
-  if (keep_folder) left_behind_.insert(attempt->number());
-  if (keep_folder) return;
+  if (keep_folder) {
+    left_behind_.insert(attempt->number());
+    return;
+  }
   std::error_code ignored;  // The next start removes what remains.
   std::filesystem::remove_all(attempt->folder, ignored);
 }
