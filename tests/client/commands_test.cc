@@ -49,15 +49,7 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
 // Commands that need no scheduler, or have tests of their own because they write a file.
 const std::vector<std::string> kLocal = {"attention", "certs", "complete", "completion", "data", "export", "plot", "reference", "version"};
 
-class CommandTest : public testing::Test {
- protected:
-  Outcome Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
-    return RunCommandLine(arguments);
-  }
-
-  FakeScheduler scheduler_;
-};
+class CommandTest : public WithFakeScheduler {};
 
 TEST(RegistryTest, IsSortedAndEveryCommandIsTested) {
   std::string before;

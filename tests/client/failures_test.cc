@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class FailuresTest : public testing::Test {
+class FailuresTest : public WithFakeScheduler {
  protected:
   FailuresTest() {
     v1::Job& job = *scheduler_.jobs.mutable_jobs(0);
@@ -18,15 +18,9 @@ class FailuresTest : public testing::Test {
     job.set_failures(3);
     job.set_failure("crashed: trainer killed by SIGSEGV");
   }
-  Outcome Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
-    return RunCommandLine(arguments);
-  }
   std::string repeat() const {
     return "longreach job bbbbbbbb --spec --scheduler " + scheduler_.address() + " | longreach run /dev/stdin --store repeat-bbbbbbbb.db\n";
   }
-
-  FakeScheduler scheduler_;
 };
 
 TEST_F(FailuresTest, AFailedJobShowsItsReasonItsLogAndHowToRepeatIt) {

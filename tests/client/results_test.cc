@@ -15,15 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class ResultsTest : public testing::Test {
- protected:
-  Outcome Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
-    return RunCommandLine(arguments);
-  }
-
-  FakeScheduler scheduler_;
-};
+class ResultsTest : public WithFakeScheduler {};
 
 TEST_F(ResultsTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   Run({"results", "last"});

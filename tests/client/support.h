@@ -307,4 +307,15 @@ inline Outcome RunCommandLine(const std::vector<std::string>& arguments,
   return {.code = code, .out = out.str(), .err = err.str()};
 }
 
+// Tests of commands that a scheduler of canned answers answers.
+class WithFakeScheduler : public testing::Test {
+ protected:
+  Outcome Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
+    return RunCommandLine(arguments);
+  }
+
+  FakeScheduler scheduler_;
+};
+
 }  // namespace longreach::client

@@ -17,13 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 
-class WatchTest : public testing::Test {
+class WatchTest : public WithFakeScheduler {
  protected:
-  Outcome Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--scheduler", scheduler_.address()});
-    return RunCommandLine(arguments);
-  }
-
   // A sweep of three jobs of which one failed, seen twice.
   void FailOneJob() {
     scheduler_.jobs.mutable_jobs(0)->set_state("failed");
@@ -57,8 +52,6 @@ class WatchTest : public testing::Test {
     sender.join();
     return outcome;
   }
-
-  FakeScheduler scheduler_;
 };
 
 TEST_F(WatchTest, WhatLastStandsForIsKeptWhenTheSchedulerComesBack) {
