@@ -60,12 +60,18 @@ std::filesystem::path TemporaryName(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Pin::Pin(Pin&& other) noexcept : files_(std::exchange(other.files_, nullptr)), sha256_(std::move(other.sha256_)) {}
+Pin::Pin(Pin&& other) noexcept
+    : files_(std::exchange(other.files_, nullptr)), sha256_(std::move(other.sha256_)), is_new_(other.is_new_) {}
 
 Pin& Pin::operator=(Pin&& other) noexcept {
   std::swap(files_, other.files_);
   std::swap(sha256_, other.sha256_);
+  std::swap(is_new_, other.is_new_);
   return *this;
+}
+
+void Pin::Settle() {
+  if (is_new_) files_->Settle(sha256_);
 }
 
 Pin::~Pin() {
@@ -120,6 +126,8 @@ absl::StatusOr<Pin> ArtifactWriter::Commit() {
   RETURN_IF_ERROR(MakeFolder(target.parent_path()));
   // Pinned before it is there: else it could be removed between the two.
   Pin pin = files_->PinOf(sha256_);
+  pin.is_new_ = true;
+  RETURN_IF_ERROR(files_->Mark(sha256_));
   if (rename(temporary_.c_str(), target.c_str()) != 0) return FileError("make", target, errno);
   close(std::exchange(fd_, -1));
   RETURN_IF_ERROR(files_->SyncName(sha256_));
@@ -135,7 +143,7 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::fi
   RETURN_IF_ERROR(MakeFolder(temporary));
   RETURN_IF_ERROR(SyncFolder(FolderOf(folder)));
   for (const auto& entry : std::filesystem::directory_iterator(temporary, error)) {
-    std::filesystem::remove(entry.path(), error);
+    if (!IsHash(entry.path().filename().string())) std::filesystem::remove(entry.path(), error);
   }
   return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder));
 }
@@ -223,6 +231,30 @@ std::vector<std::string> ArtifactFiles::List() const {
   std::ranges::sort(hashes);
   return hashes;
 }
+
+std::vector<std::string> ArtifactFiles::Unsettled() const {
+  std::vector<std::string> hashes;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "tmp", error)) {
+    std::string name = entry.path().filename().string();
+    if (IsHash(name)) hashes.push_back(std::move(name));
+  }
+  return hashes;
+}
+
+std::filesystem::path ArtifactFiles::MarkOf(std::string_view sha256) const { return folder_ / "tmp" / sha256; }
+
+// Not synced: file systems that keep a journal put it on disk before the file's name, which is synced; elsewhere a power loss between
+// the two costs the room of a file.
+absl::Status ArtifactFiles::Mark(std::string_view sha256) {
+  const std::filesystem::path mark = MarkOf(sha256);
+  const int fd = open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return FileError("make", mark, errno);
+  close(fd);
+  return absl::OkStatus();
+}
+
+void ArtifactFiles::Settle(std::string_view sha256) { unlink(MarkOf(sha256).c_str()); }
 
 absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
   if (!IsHash(sha256)) return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256", sha256));

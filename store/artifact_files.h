@@ -1,4 +1,6 @@
 // The artifacts folder: files named by their SHA-256 (ab/abcd...), written beside, synced, renamed, and only then named by a row.
+// A file that got its name and may not have a row is unsettled: a mark with its hash lies in tmp/ until it is known. So a crash leaves
+// nothing that is never removed, and a file without mark or row is nobody's to remove: it may be named by another copy of the database.
 // Safe to use from several threads.
 #pragma once
 
@@ -19,19 +21,26 @@ namespace longreach::store {
 
 class ArtifactFiles;
 
-// Keeps a file from being removed while no row names it yet. Hold it until the row is committed.
+// Keeps a file from being removed while no row names it yet. Hold it until a row that names it, or one of `unused_files`, is committed,
+// and then settle it; one that goes unsettled leaves the file to RemoveUnsettledFiles (store.h) at the next start.
 class Pin {
  public:
   Pin() = default;
   Pin(Pin&& other) noexcept;
   Pin& operator=(Pin&& other) noexcept;
   ~Pin();
+  const std::string& sha256() const { return sha256_; }
+  // The file came with this pin: without a row it is nobody's. One that was there before may be somebody's.
+  bool is_new() const { return is_new_; }
+  void Settle();
 
  private:
   friend class ArtifactFiles;
+  friend class ArtifactWriter;
   Pin(ArtifactFiles* files, std::string sha256) : files_(files), sha256_(std::move(sha256)) {}
   ArtifactFiles* files_ = nullptr;
   std::string sha256_;
+  bool is_new_ = false;
 };
 
 // A file in the making. Dropped without Commit(), it leaves nothing behind.
@@ -43,7 +52,8 @@ class ArtifactWriter {
 
   // RESOURCE_EXHAUSTED: no space, or more bytes than announced.
   absl::Status Append(std::string_view bytes);
-  // Compares hash and size with what was announced, syncs, renames and syncs the folder. DATA_LOSS: they differ; nothing stays.
+  // Compares hash and size with what was announced, syncs, renames and syncs the folder; the file is unsettled then.
+  // DATA_LOSS: they differ; nothing stays.
   absl::StatusOr<Pin> Commit();
 
  private:
@@ -60,7 +70,7 @@ class ArtifactWriter {
 
 class ArtifactFiles {
  public:
-  // Makes the folder if it is not there, and removes what an earlier process left half-written.
+  // Makes the folder if it is not there, and removes what an earlier process left half-written; what it left unsettled stays.
   static absl::StatusOr<std::unique_ptr<ArtifactFiles>> Open(const std::filesystem::path& folder);
 
   // Another store's folder, only to be read: nothing is made or removed.
@@ -81,6 +91,11 @@ class ArtifactFiles {
   absl::StatusOr<std::string> Read(std::string_view sha256, int64_t limit) const;
   // The hashes of all files in the folder, ascending.
   std::vector<std::string> List() const;
+  bool HasAny() const { return !List().empty(); }
+  // Of those that are unsettled, in any order.
+  std::vector<std::string> Unsettled() const;
+  // It is known whose the file is, or it is gone.
+  void Settle(std::string_view sha256);
   // Removes a file unless it is pinned; true: it is gone.
   absl::StatusOr<bool> Remove(std::string_view sha256);
 
@@ -89,6 +104,8 @@ class ArtifactFiles {
   friend class Pin;
   explicit ArtifactFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
   Pin PinOf(std::string_view sha256);
+  std::filesystem::path MarkOf(std::string_view sha256) const;
+  absl::Status Mark(std::string_view sha256);
   // After it a power loss does not take the file's name any more.
   absl::Status SyncName(std::string_view sha256);
 

@@ -27,6 +27,13 @@ absl::StatusOr<std::vector<ArtifactRow>> ReadArtifacts(sql::Rows rows) {
   return artifacts;
 }
 
+absl::StatusOr<std::optional<ArtifactRow>> FirstArtifact(absl::StatusOr<sql::Rows> rows) {
+  RETURN_IF_ERROR(rows.status());
+  ASSIGN_OR_RETURN(std::vector<ArtifactRow> found, ReadArtifacts(*std::move(rows)));
+  if (found.empty()) return std::nullopt;
+  return std::move(found[0]);
+}
+
 // Two attempts may have made a checkpoint of the same step; only the later one's is kept, so that the two that stay are of
 // different steps.
 absl::Status PruneCheckpoints(sql::Transaction& tx, int64_t job) {
@@ -66,10 +73,13 @@ absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int6
 
 absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, std::string_view kind) {
   static const std::string kSql = SelectArtifacts("WHERE job = ? AND kind = ? ORDER BY attempt DESC, step DESC LIMIT 1");
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job, kind));
-  ASSIGN_OR_RETURN(std::vector<ArtifactRow> found, ReadArtifacts(std::move(rows)));
-  if (found.empty()) return std::nullopt;
-  return std::move(found[0]);
+  return FirstArtifact(db.Query(kSql, job, kind));
+}
+
+absl::StatusOr<std::optional<ArtifactRow>> ArtifactOfResult(sql::Connection& db, int64_t job, std::string_view kind) {
+  static const std::string kSql = SelectArtifacts("WHERE job = ? AND kind = ? AND attempt = (SELECT j.attempt FROM jobs AS j WHERE j.num = job "
+                                                  "AND j.state = 'succeeded') ORDER BY step DESC LIMIT 1");
+  return FirstArtifact(db.Query(kSql, job, kind));
 }
 
 absl::StatusOr<std::vector<ArtifactRow>> ArtifactsOf(sql::Connection& db, int64_t job) {
@@ -94,12 +104,12 @@ absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256) {
   return db.One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?)", sha256);
 }
 
-absl::Status RemoveCheckpointRows(sql::Transaction& tx, int64_t job) {
-  return tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint'", job).status();
+absl::Status KeepFilesOfResult(sql::Transaction& tx, int64_t job, int64_t attempt) {
+  return tx.Run("DELETE FROM artifacts WHERE job = ? AND (kind = 'checkpoint' OR (kind <> 'log' AND attempt <> ?))", job, attempt).status();
 }
 
 absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job) {
-  RETURN_IF_ERROR(RemoveCheckpointRows(tx, job));
+  RETURN_IF_ERROR(tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint'", job).status());
   return tx.Run("UPDATE jobs SET checkpoint_step = 0 WHERE num = ? AND checkpoint_step <> 0", job).status();
 }
 
@@ -112,6 +122,11 @@ absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int l
     RETURN_IF_ERROR(rows.status());
   }
   return hashes;
+}
+
+absl::Status NoteUnnamed(sql::Transaction& tx, std::string_view sha256) {
+  return tx.Run("INSERT OR IGNORE INTO unused_files(sha256) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?)", sha256, sha256)
+      .status();
 }
 
 absl::Status ForgetUnused(sql::Transaction& tx, std::string_view sha256) {

@@ -33,6 +33,8 @@ absl::Status AddArtifact(sql::Transaction& tx, const ArtifactRow& row);
 absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int64_t job);
 // The newest artifact of a kind (by attempt, then step).
 absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, std::string_view kind);
+// The one that belongs to the job's result: made by the attempt whose result was accepted.
+absl::StatusOr<std::optional<ArtifactRow>> ArtifactOfResult(sql::Connection& db, int64_t job, std::string_view kind);
 // Ascending by kind, step, attempt.
 absl::StatusOr<std::vector<ArtifactRow>> ArtifactsOf(sql::Connection& db, int64_t job);
 // Bytes of all files that rows name, each once. Reads every row.
@@ -41,14 +43,17 @@ absl::StatusOr<double> BytesOfAllArtifacts(sql::Connection& db);
 absl::StatusOr<double> BytesOfJob(sql::Connection& db, std::string_view job);
 absl::StatusOr<bool> HashIsUsed(sql::Connection& db, std::string_view sha256);
 
-// Removes the rows of a job's checkpoints (CompleteJob does).
+// Removes the rows of a job's checkpoints.
 absl::Status RemoveCheckpoints(sql::Transaction& tx, int64_t job);
-// For whoever sets the job's checkpoint_step to 0 itself.
-absl::Status RemoveCheckpointRows(sql::Transaction& tx, int64_t job);
+// Of a job whose result is that of `attempt`: what others left of theirs goes, and so do checkpoints; logs stay. The job's checkpoint_step
+// is the caller's.
+absl::Status KeepFilesOfResult(sql::Transaction& tx, int64_t job, int64_t attempt);
 
 // Hashes whose last row went away in committed transactions since the rows of `unused_files` were last cleared: the table is filled
 // by a trigger, so no path forgets it. At most `limit`, ascending from the first that is not below `from`; the lowest follow the highest.
 absl::StatusOr<std::vector<std::string>> UnusedHashes(sql::Connection& db, int limit, const std::string& from = "");
+// Of a file that was put into the folder and whose rows were refused: it is unused unless a row names it after all.
+absl::Status NoteUnnamed(sql::Transaction& tx, std::string_view sha256);
 // The file is gone (or is used again): forget it.
 absl::Status ForgetUnused(sql::Transaction& tx, std::string_view sha256);
 

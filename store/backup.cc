@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -43,8 +44,10 @@ absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path&
       fmt::format("there is a file '{}' already; it was left as it is. Name another one", target.string()));
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) return exists;
+  // Another backup to the same name may run beside this one.
+  static std::atomic<uint64_t> counter = 0;
   std::filesystem::path beside = target;
-  beside += fmt::format(".{}.part", getpid());
+  beside += fmt::format(".{}-{}.part", getpid(), counter++);
   std::filesystem::remove(beside, error);
   absl::Status status = CopyPages(db, beside);
   if (status.ok()) status = SyncFile(beside);

@@ -246,7 +246,7 @@ absl::Status CompleteJob(sql::Transaction& tx, int64_t job, int64_t attempt, con
     }
     RETURN_IF_ERROR(status);
   }
-  return RemoveCheckpointRows(tx, job);
+  return KeepFilesOfResult(tx, job, attempt);
 }
 
 absl::Status RequeueJob(sql::Transaction& tx, int64_t job, int64_t attempt, const Requeue& requeue) {

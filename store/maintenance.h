@@ -51,13 +51,16 @@ class MergeSource {
   MergeSource(MergeSource&&) noexcept;
   ~MergeSource();
 
+  // What Apply would refuse, before anything is copied.
+  absl::Status Check(sql::Connection& ours);
   // Copies the artifact files that `files` lacks. Takes long; call it before Apply and not on the writer's thread. The pins keep
-  // the files until rows name them. DATA_LOSS: a file is damaged over there.
-  absl::StatusOr<std::vector<Pin>> CopyFiles(ArtifactFiles& files);
+  // the files until rows name them; they are to be settled after the commit, or noted (NoteUnnamed) when nothing came of it, also when this
+  // fails. DATA_LOSS: a file is damaged over there.
+  absl::Status CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins);
   // Takes over jobs, results, attempts (under new numbers), sweeps, workers, data sets and artifacts. A job that both have keeps the
   // result it has; one that is unfinished here and finished there gets that result; one that is unfinished in both goes on from the
   // later checkpoint, unless it runs. The same merge again adds nothing.
-  // FAILED_PRECONDITION: a data set's name stands for other bytes there.
+  // FAILED_PRECONDITION: a data set's name stands for other bytes there, or a sweep there is not all there or not at rest yet.
   absl::StatusOr<MergeReport> Apply(sql::Transaction& tx);
 
  private:

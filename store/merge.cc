@@ -18,6 +18,40 @@ namespace {
 
 constexpr size_t kMaxDifferences = 1000;
 
+absl::Status CheckDataSets(sql::Connection& theirs, sql::Connection& ours) {
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs.Query("SELECT name, sha256 FROM data_sets ORDER BY name"));
+  while (rows.Next()) {
+    const auto name = rows.Get<std::string>(0), hash = rows.Get<std::string>(1);
+    ASSIGN_OR_RETURN(std::optional<std::string> own, ours.First<std::string>("SELECT sha256 FROM data_sets WHERE name = ?", name));
+    if (!own.has_value() || *own == hash) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("the data set '{}' stands for other bytes there (SHA-256 {}) than here ({}): results made with different "
+                    "data cannot be in one store; nothing was merged",
+                    name, hash, *own));
+  }
+  return rows.status();
+}
+
+absl::Status CheckSweeps(sql::Connection& theirs, sql::Connection& ours) {
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs.Query("SELECT id, name, state, jobs_to_come FROM sweeps "
+                                                "WHERE jobs_to_come > 0 OR unsettled_from IS NOT NULL ORDER BY num"));
+  while (rows.Next()) {
+    ASSIGN_OR_RETURN(std::optional<SweepRow> own, FindSweep(ours, rows.Get<std::string>(0)));
+    if (own.has_value()) continue;
+    if (rows.Get<int64_t>(3) > 0) {
+      return absl::FailedPreconditionError(
+          fmt::format("the sweep '{}' over there was not submitted to its end: {} of its jobs are to come; start a scheduler on that store, "
+                      "which goes on with it, or submit the sweep there again; nothing was merged",
+                      rows.Get<std::string>(1), rows.Get<int64_t>(3)));
+    }
+    return absl::FailedPreconditionError(
+        fmt::format("the sweep '{}' over there was steered ({}), and not all of its jobs follow yet; start a scheduler on that store, which "
+                    "goes on with it; nothing was merged",
+                    rows.Get<std::string>(1), rows.Get<std::string>(2)));
+  }
+  return rows.status();
+}
+
 class Merge {
  public:
   Merge(sql::Connection& theirs, sql::Transaction& ours) : theirs_(theirs), ours_(ours) {}
@@ -83,18 +117,8 @@ absl::Status Merge::Workers() {
 absl::Status Merge::DataSets() {
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT name, sha256, bytes, first_seen_at FROM data_sets ORDER BY name"));
   while (rows.Next()) {
-    const auto name = rows.Get<std::string>(0);
-    const auto hash = rows.Get<std::string>(1);
-    ASSIGN_OR_RETURN(std::optional<std::string> own, ours_.First<std::string>("SELECT sha256 FROM data_sets WHERE name = ?", name));
-    if (own.has_value() && *own != hash) {
-      return absl::FailedPreconditionError(
-          fmt::format("the data set '{}' stands for other bytes there (SHA-256 {}) than here ({}): results made with different "
-                      "data cannot be in one store; nothing was merged",
-                      name, hash, *own));
-    }
-    if (own.has_value()) continue;
-    RETURN_IF_ERROR(ours_.Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES (?, ?, ?, ?)", name, hash,
-                              rows.Get<double>(2), rows.Get<int64_t>(3))
+    RETURN_IF_ERROR(ours_.Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO NOTHING",
+                              rows.Get<std::string>(0), rows.Get<std::string>(1), rows.Get<double>(2), rows.Get<int64_t>(3))
                         .status());
   }
   return rows.status();
@@ -269,6 +293,7 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
     RETURN_IF_ERROR(AddArtifact(ours_, artifact));
     ++report_.artifacts_added;
   }
+  if (job.state == State::kSucceeded) RETURN_IF_ERROR(KeepFilesOfResult(ours_, own, attempts_.at(job.attempt.value_or(0))));
   return absl::OkStatus();
 }
 
@@ -324,30 +349,18 @@ absl::Status Merge::AttemptMembers() {
 }
 
 absl::Status Merge::Sweeps() {
-  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come, "
-                                                 "(SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member'), unsettled_from "
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec, "
+                                                 "(SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member') "
                                                  "FROM sweeps ORDER BY num"));
   while (rows.Next()) {
     const auto num = rows.Get<int64_t>(0);
     const auto id = rows.Get<std::string>(1);
     ASSIGN_OR_RETURN(std::optional<SweepRow> own, FindSweep(ours_, id));
     if (own.has_value()) continue;
-    if (rows.Get<int64_t>(8) > 0) {
-      return absl::FailedPreconditionError(
-          fmt::format("the sweep '{}' over there was not submitted to its end: {} of its jobs are to come; start a scheduler on that store, "
-                      "which goes on with it, or submit the sweep there again; nothing was merged",
-                      rows.Get<std::string>(2), rows.Get<int64_t>(8)));
-    }
-    if (!rows.IsNull(10)) {
-      return absl::FailedPreconditionError(
-          fmt::format("the sweep '{}' over there was steered ({}), and not all of its jobs follow yet; start a scheduler on that store, which "
-                      "goes on with it; nothing was merged",
-                      rows.Get<std::string>(2), rows.Get<std::string>(6)));
-    }
     RETURN_IF_ERROR(ours_.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) "
                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                               id, rows.Get<std::string>(2), rows.Get<int64_t>(3), rows.Get<int64_t>(4), rows.Get<int64_t>(5),
-                              rows.Get<std::string>(6), rows.Get<std::string>(7), rows.Get<int64_t>(9))
+                              rows.Get<std::string>(6), rows.Get<std::string>(7), rows.Get<int64_t>(8))
                         .status());
     const int64_t sweep = ours_.connection().LastInsertRow();
     ASSIGN_OR_RETURN(sql::Rows members,
@@ -390,18 +403,20 @@ absl::Status Merge::SettleWaitingJobs() {
 absl::Status Merge::ForgetNeedlessFiles() {
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT DISTINCT sha256 FROM artifacts ORDER BY sha256"));
   while (rows.Next()) {
-    const auto hash = rows.Get<std::string>(0);
-    RETURN_IF_ERROR(ours_.Run("INSERT OR IGNORE INTO unused_files(sha256) SELECT ? WHERE NOT EXISTS "
-                              "(SELECT 1 FROM artifacts WHERE sha256 = ?)",
-                              hash, hash)
-                        .status());
+    RETURN_IF_ERROR(NoteUnnamed(ours_, rows.Get<std::string>(0)));
   }
   return rows.status();
 }
 
 }  // namespace
 
+absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours) {
+  RETURN_IF_ERROR(CheckDataSets(theirs, ours));
+  return CheckSweeps(theirs, ours);
+}
+
 absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours) {
+  RETURN_IF_ERROR(CheckMerge(theirs, ours));
   return Merge(theirs, ours).Run();
 }
 

@@ -5,7 +5,10 @@
 
 namespace longreach::store {
 
-// Everything of `theirs` that `ours` lacks. `theirs` is sound (Check) and is not written while this runs.
+// FAILED_PRECONDITION: what the two have cannot be in one store, or `theirs` is not at rest.
+absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours);
+
+// Everything of `theirs` that `ours` lacks. `theirs` is sound (Check) and is not written while this runs. As CheckMerge.
 absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours);
 
 }  // namespace longreach::store

@@ -59,7 +59,7 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                                    file.string(), version, SchemaVersion(), file.string()));
   }
   impl->files = ArtifactFiles::OfOtherStore(artifacts.empty() ? std::filesystem::path(real.string() + ".artifacts") : artifacts);
-  ASSIGN_OR_RETURN(CheckReport report, Check(*impl->db, *impl->files, false));
+  ASSIGN_OR_RETURN(CheckReport report, store::Check(*impl->db, *impl->files, false));
   if (!report.violations.empty()) {
     return absl::DataLossError(fmt::format("'{}' is not sound, nothing was merged: {}{}", file.string(), report.violations[0],
                                            report.violations.size() > 1
@@ -70,14 +70,14 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
   return MergeSource(std::move(impl));
 }
 
-absl::StatusOr<std::vector<Pin>> MergeSource::CopyFiles(ArtifactFiles& files) {
-  std::vector<Pin> pins;
+absl::Status MergeSource::Check(sql::Connection& ours) { return CheckMerge(*impl_->db, ours); }
+
+absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins) {
   ASSIGN_OR_RETURN(sql::Rows rows, impl_->db->Query("SELECT DISTINCT sha256, bytes FROM artifacts ORDER BY sha256"));
   while (rows.Next()) {
     RETURN_IF_ERROR(CopyFile(*impl_->files, files, rows.Get<std::string>(0), rows.Get<int64_t>(1), pins));
   }
-  RETURN_IF_ERROR(rows.status());
-  return pins;
+  return rows.status();
 }
 
 absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx) { return MergeRows(*impl_->db, tx); }

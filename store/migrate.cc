@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/sha256.h"
 #include "store/maintenance.h"
 
 namespace longreach::store {
@@ -21,10 +22,19 @@ absl::Status ApplyOne(sql::Connection& db, int version, std::string_view script)
 }
 
 absl::Status BackUpBefore(sql::Connection& db, int version) {
-  const std::filesystem::path copy = fmt::format("{}.v{}.backup", db.file().string(), version);
+  const auto name = [&](int number) {
+    return std::filesystem::path(fmt::format("{}.v{}.backup{}", db.file().string(), version, number == 1 ? "" : fmt::format(".{}", number)));
+  };
   std::error_code error;
-  if (std::filesystem::exists(copy, error)) return absl::OkStatus();  // Of an upgrade that did not come to its end.
-  return Backup(db, copy).status();
+  int number = 1;
+  while (std::filesystem::exists(name(number), error)) ++number;
+  RETURN_IF_ERROR(Backup(db, name(number)).status());
+  // The one before may be of an upgrade that did not come to its end, and the same.
+  if (number > 1) {
+    const absl::StatusOr<std::string> before = Sha256OfFile(name(number - 1)), now = Sha256OfFile(name(number));
+    if (before.ok() && now.ok() && *before == *now) std::filesystem::remove(name(number), error);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ std::string_view CheckSql();
 // The schema version of an open database; 0: it is empty. FAILED_PRECONDITION: newer than `newest`, or of another program.
 absl::StatusOr<int> FoundVersion(sql::Connection& db, int newest = SchemaVersion());
 
-// Brings a database up to date; the version it had. An older file is first copied to FILE.vN.backup (an existing one is
-// kept). A migration that fails leaves the file at the version before it. Tests give other migrations.
+// Brings a database up to date; the version it had. An older file is first copied to FILE.vN.backup (with .2, .3, ..
+// behind it if there are others, which are kept; not if the last of them is the same). A migration that fails leaves the file at the version before it. Tests give other migrations.
 absl::StatusOr<int> Migrate(sql::Connection& db, std::span<const std::string_view> migrations = Migrations());
 
 }  // namespace longreach::store

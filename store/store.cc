@@ -27,6 +27,11 @@ absl::StatusOr<std::filesystem::path> MakeTemporaryFolder() {
   return std::filesystem::path(pattern);
 }
 
+bool IsEmpty(const std::filesystem::path& file) {
+  std::error_code error;
+  return !std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0;
+}
+
 // A look at the first bytes, so that a file that is something else is refused before anything is put beside it.
 absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
   std::error_code error;
@@ -38,7 +43,7 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
     return absl::NotFoundError(
         fmt::format("cannot make the store '{}': there is no folder '{}'", file.string(), folder.string()));
   }
-  if (!std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0) return absl::OkStatus();
+  if (IsEmpty(file)) return absl::OkStatus();
   std::ifstream in(file, std::ios::binary);
   char start[16] = {};
   in.read(start, sizeof start);
@@ -77,27 +82,44 @@ std::filesystem::path OwnerOf(const std::filesystem::path& folder) {
   return name.ends_with(kFolderSuffix) ? name.substr(0, name.size() - kFolderSuffix.size()) : "";
 }
 
-// `named`: it was named for itself. A store that is not there any more (it was moved) counts for nothing.
-absl::Status TakeFolder(const std::filesystem::path& given, bool named, const std::filesystem::path& store) {
+struct Folder {
+  std::filesystem::path path;
+  bool noted = false;  // Whose it is must be said in it.
+};
+
+// The artifacts folder for `store`, whose file may not be there yet; nothing is written. `given` empty: the one beside it.
+absl::StatusOr<Folder> FindFolder(const std::filesystem::path& given, const std::filesystem::path& store) {
   std::error_code error;
-  std::filesystem::path folder = std::filesystem::weakly_canonical(std::filesystem::absolute(given, error), error);
-  if (error) folder = given;
-  const std::filesystem::path owner = OwnerOf(folder), note = folder / kNote;
+  Folder folder{.path = given.empty() ? std::filesystem::path(store.string() + std::string(kFolderSuffix)) : given};
+  if (auto real = std::filesystem::weakly_canonical(std::filesystem::absolute(folder.path, error), error); !error) folder.path = std::move(real);
+  const std::filesystem::path owner = OwnerOf(folder.path);
   const bool own = owner == store || std::filesystem::equivalent(owner, store, error);
+  // A store that is not there any more (it was moved) counts for nothing,
   if (!own && std::filesystem::is_regular_file(owner, error)) {
-    const bool noted = std::filesystem::exists(note, error);
+    const std::filesystem::path note = folder.path / kNote;
     return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "
                                                      "with --artifacts{}",
-                                                     folder.string(), owner.string(), store.string(),
-                                                     noted ? fmt::format(", or remove '{}' if that is wrong", note.string()) : ""));
+                                                     folder.path.string(), owner.string(), store.string(),
+                                                     std::filesystem::exists(note, error) ? fmt::format(", or remove '{}' if that is wrong", note.string()) : ""));
   }
-  if (!named || own) return absl::OkStatus();
+  // but its files do: a new store would come to need some of them, and remove them when it does not any more.
+  if (IsEmpty(store) && ArtifactFiles::OfOtherStore(folder.path)->HasAny()) {
+    return absl::FailedPreconditionError(fmt::format("there is no store '{}', but files of one in its artifacts folder '{}'; if that store was moved, move the folder too "
+                                                     "(NAME{}); if it was removed, remove the folder too",
+                                                     store.string(), folder.path.string(), kFolderSuffix));
+  }
+  folder.noted = !given.empty() && !own;
+  return folder;
+}
+
+absl::Status SayWhoseItIs(const std::filesystem::path& folder, const std::filesystem::path& store) {
+  std::error_code error;
   std::filesystem::create_directories(folder, error);
-  std::ofstream out(note, std::ios::trunc);
+  std::ofstream out(folder / kNote, std::ios::trunc);
   out << store.string() << "\n" << folder.string() << "\n";
   out.close();
-  if (!out) return absl::FailedPreconditionError(fmt::format("cannot write '{}'; name another folder with --artifacts", note.string()));
-  return absl::OkStatus();
+  if (out) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("cannot write '{}'; name another folder with --artifacts", (folder / kNote).string()));
 }
 
 }  // namespace
@@ -125,6 +147,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   }
   RETURN_IF_ERROR(RefuseWhatIsNoDatabase(store->file_));
   ASSIGN_OR_RETURN(store->lock_, FileLock::Take(store->file_));
+  ASSIGN_OR_RETURN(const Folder artifacts, FindFolder(options.artifacts, store->file_));
   ASSIGN_OR_RETURN(sql::Connection writer, sql::Connection::Open(store->file_, sql::Mode::kReadWriteCreate));
   store->writer_ = std::make_unique<sql::Connection>(std::move(writer));
   ASSIGN_OR_RETURN(store->version_found_, Migrate(*store->writer_, options.migrations));
@@ -138,10 +161,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   RETURN_IF_ERROR(store->writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
   if (!store->temporary_folder_.empty()) RETURN_IF_ERROR(store->writer_->Execute("PRAGMA synchronous = OFF"));
 
-  const bool named = !options.artifacts.empty();
-  const std::filesystem::path artifacts = named ? std::filesystem::path(options.artifacts) : std::filesystem::path(store->file_.string() + std::string(kFolderSuffix));
-  RETURN_IF_ERROR(TakeFolder(artifacts, named, store->file_));
-  ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts));
+  if (artifacts.noted) RETURN_IF_ERROR(SayWhoseItIs(artifacts.path, store->file_));
+  ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts.path));
   return store;
 }
 
@@ -203,13 +224,16 @@ absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& fi
   return removed;
 }
 
-absl::StatusOr<int> RemoveUnnamedFiles(sql::Connection& db, ArtifactFiles& files) {
+absl::StatusOr<int> RemoveUnsettledFiles(sql::Connection& db, ArtifactFiles& files) {
   int removed = 0;
-  for (const std::string& hash : files.List()) {
-    ASSIGN_OR_RETURN(bool used, HashIsUsed(db, hash));
-    if (used) continue;
-    ASSIGN_OR_RETURN(bool gone, files.Remove(hash));
-    removed += gone ? 1 : 0;
+  for (const std::string& hash : files.Unsettled()) {
+    ASSIGN_OR_RETURN(const bool used, HashIsUsed(db, hash));
+    if (!used) {
+      ASSIGN_OR_RETURN(const bool gone, files.Remove(hash));
+      if (!gone) continue;
+      ++removed;
+    }
+    files.Settle(hash);
   }
   return removed;
 }

@@ -47,7 +47,8 @@ class Store {
  public:
   // Opens `file` (made when absent; ":memory:": a temporary one that goes with the object), takes FILE.lock and brings the schema
   // up to date; an older file is copied to FILE.vN.backup first.
-  // FAILED_PRECONDITION: another scheduler holds the file, it is of a newer version, or a database of another program.
+  // FAILED_PRECONDITION: another scheduler holds the file, it is of a newer version, a database of another program, or a new one whose
+  // artifacts folder has another's files.
   // DATA_LOSS: not a database. Nothing is written then.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& file, const OpenOptions& options = {});
   ~Store();
@@ -88,7 +89,7 @@ class Store {
 // `from`, if it is given, is where the last call ended, so that files which cannot be removed just now do not keep later ones from their
 // turn. The first error, once all others have been tried.
 absl::StatusOr<int> RemoveUnusedFiles(sql::Connection& writer, ArtifactFiles& files, int limit, std::string* from = nullptr);
-// At start: also removes files that never got a row.
-absl::StatusOr<int> RemoveUnnamedFiles(sql::Connection& db, ArtifactFiles& files);
+// At start: removes files that a process which ended left unsettled and without a row.
+absl::StatusOr<int> RemoveUnsettledFiles(sql::Connection& db, ArtifactFiles& files);
 
 }  // namespace longreach::store

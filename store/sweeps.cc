@@ -93,7 +93,7 @@ absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const i
                         .status());
   }
   RETURN_IF_ERROR(CountMembers(tx, sweep, before.there()));
-  position = 0;
+  ASSIGN_OR_RETURN(position, tx.One<int64_t>("SELECT ifnull(max(position) + 1, 0) FROM sweep_jobs WHERE sweep = ? AND role = 'prerequisite'", sweep));
   for (const int64_t job : prerequisites) {
     ASSIGN_OR_RETURN(bool has, tx.One<bool>("SELECT EXISTS (SELECT 1 FROM sweep_jobs WHERE job = ? AND sweep = ?)", job, sweep));
     if (has) continue;

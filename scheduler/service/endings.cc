@@ -228,7 +228,7 @@ absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store:
     resolved.set_metric(*value);
     return resolved;
   }
-  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> artifact, store::NewestArtifact(db, input.source, input.artifact));
+  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> artifact, store::ArtifactOfResult(db, input.source, input.artifact));
   if (!artifact) return absl::NotFoundError(fmt::format("input failed: {} (job {} handed in no {})", input.name, source, input.artifact));
   v1::ArtifactRef& ref = *resolved.mutable_artifact();
   ref.set_sha256(artifact->sha256);

@@ -93,8 +93,9 @@ class Engine {
   // The jobs of a large sweep follow in several events; the answer comes after the last.
   void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer);
   void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer);
-  // Names an uploaded file, which lies in the artifacts folder, if the attempt holds its lease; the time that the rows have.
-  void RecordUpload(v1::UploadHeader header, Answer<WallTime> answer);
+  // Names an uploaded file, which lies in the artifacts folder, if the attempt holds its lease; the time that the rows have. When it is
+  // refused and the file came with it, the file goes. As MembersOfUpload (uploads.h).
+  void RecordUpload(v1::UploadHeader header, store::Pin pin, Answer<WallTime> answer);
 
   // Within an event that someone else runs (a merge): jobs that are no longer their attempts'. Carry() must follow in its `done`.
   absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, Effects& effects) const;

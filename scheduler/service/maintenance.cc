@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "proto/base/build_info.h"
+#include "store/artifacts.h"
 #include "store/maintenance.h"
 #include "store/migrate.h"
 
@@ -14,6 +15,38 @@ namespace {
 absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts) {
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
   return store::Check(snapshot.db(), store.artifacts(), read_artifacts);
+}
+
+// The rows that name copied files are on disk, or it is on disk that nothing came of it.
+absl::Status SettleCopies(store::Writer& writer, std::vector<store::Pin>& pins, bool merged) {
+  const auto note = [&pins](sql::Transaction& tx) -> absl::Status {
+    for (const store::Pin& pin : pins) {
+      if (pin.is_new()) RETURN_IF_ERROR(store::NoteUnnamed(tx, pin.sha256()));
+    }
+    return absl::OkStatus();
+  };
+  if (!merged) RETURN_IF_ERROR(writer.Run(note));
+  for (store::Pin& pin : pins) pin.Settle();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::Writer& writer, Engine& engine) {
+  store::MergeReport report;
+  Effects effects;
+  auto committed = std::make_shared<std::promise<absl::Status>>();  // Shared: it outlives the writer's last touch.
+  writer.Submit({.apply = [&](sql::Transaction& tx) -> absl::Status {
+                   ASSIGN_OR_RETURN(report, source.Apply(tx));
+                   RETURN_IF_ERROR(engine.DropMembers(tx, report.dropped, effects));
+                   effects.work = true;
+                   return absl::OkStatus();
+                 },
+                 .done =
+                     [&engine, &effects, committed](const absl::Status& status) {
+                       if (status.ok()) engine.Carry(effects);
+                       committed->set_value(status);
+                     }});
+  RETURN_IF_ERROR(committed->get_future().get());
+  return report;
 }
 
 }  // namespace
@@ -48,23 +81,16 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
                                                   const v1::MergeStoreRequest& request) {
   if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file of the other store");
   ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(request.path()));
-  // Held until the rows that name the files are committed.
-  ASSIGN_OR_RETURN(const std::vector<store::Pin> pins, source.CopyFiles(store.artifacts()));
-  store::MergeReport report;
-  Effects effects;
-  auto committed = std::make_shared<std::promise<absl::Status>>();  // Shared: it outlives the writer's last touch.
-  writer.Submit({.apply = [&](sql::Transaction& tx) -> absl::Status {
-                   ASSIGN_OR_RETURN(report, source.Apply(tx));
-                   RETURN_IF_ERROR(engine.DropMembers(tx, report.dropped, effects));
-                   effects.work = true;
-                   return absl::OkStatus();
-                 },
-                 .done =
-                     [&engine, &effects, committed](const absl::Status& status) {
-                       if (status.ok()) engine.Carry(effects);
-                       committed->set_value(status);
-                     }});
-  RETURN_IF_ERROR(committed->get_future().get());
+  {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+    RETURN_IF_ERROR(source.Check(snapshot.db()));
+  }
+  std::vector<store::Pin> pins;  // Held until the rows that name the files are committed.
+  const absl::Status copied = source.CopyFiles(store.artifacts(), pins);
+  absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(source, writer, engine) : absl::StatusOr<store::MergeReport>(copied);
+  const absl::Status settled = SettleCopies(writer, pins, merged.ok());
+  ASSIGN_OR_RETURN(store::MergeReport report, std::move(merged));
+  RETURN_IF_ERROR(settled);
   v1::MergeStoreResponse response;
   response.set_jobs_added(report.jobs_added);
   response.set_results_added(report.results_added);

@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->engine = std::make_unique<Engine>(
       clock, options.engine, [p](store::Event event) { p->writer->Submit(std::move(event)); }, [p] { p->writer->Wake(); });
   RETURN_IF_ERROR(p->engine->Restore(p->store->writer_connection()));
-  RETURN_IF_ERROR(store::RemoveUnnamedFiles(p->store->writer_connection(), p->store->artifacts()).status());
+  RETURN_IF_ERROR(store::RemoveUnsettledFiles(p->store->writer_connection(), p->store->artifacts()).status());
   ASSIGN_OR_RETURN(p->log_keeper, store::LogKeeper::Start(p->store->writer_connection()));
   store::WriterOptions writing;
   writing.next_deadline = [p] { return p->engine->NextDeadline(); };

@@ -1,4 +1,4 @@
-// What clients change (engine.h): steering sweeps and workers, and rows for uploaded files. What they submit is in submission.cc.
+// What clients change (engine.h): steering sweeps and workers. What they submit is in submission.cc.
 #include <fmt/format.h>
 
 #include "scheduler/core/health.h"
@@ -8,7 +8,6 @@
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/settling.h"
-#include "store/artifacts.h"
 
 namespace longreach::service {
 namespace {
@@ -141,43 +140,6 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
       },
       [reply, answer = std::move(answer)](const absl::Status& status) {
         if (status.ok()) answer(std::move(*reply));
-        else answer(status);
-      });
-}
-
-void Engine::RecordUpload(v1::UploadHeader header, Answer<WallTime> answer) {
-  const WallTime now = clock_.Wall();
-  SubmitSteering(
-      [now, header = std::move(header)](sql::Transaction& tx, Effects&) -> absl::Status {
-        const int64_t id = static_cast<int64_t>(header.attempt());
-        ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
-        if (!attempt || attempt->outcome || attempt->worker != header.worker()) {
-          return absl::AbortedError(fmt::format("attempt {} holds no lease (any more): drop it", header.attempt()));
-        }
-        ASSIGN_OR_RETURN(std::vector<store::AttemptMember> members, store::MembersOf(tx, id));
-        std::map<std::string_view, const store::AttemptMember*> by_id;
-        for (const store::AttemptMember& member : members) by_id.emplace(member.id, &member);
-        for (int member = 0; member < header.jobs_size(); ++member) {
-          const auto found = by_id.find(header.jobs(member));
-          if (found == by_id.end()) {
-            return absl::InvalidArgumentError(fmt::format("job {} is no member of attempt {}", header.jobs(member), header.attempt()));
-          }
-          if (found->second->dropped) continue;  // Nobody wants it any more; the others' parts count.
-          store::ArtifactRow row;
-          row.job = found->second->job;
-          row.kind = header.kind();
-          row.step = header.step();
-          row.attempt = id;
-          row.member = member;
-          row.sha256 = header.sha256();
-          row.bytes = static_cast<int64_t>(header.bytes());
-          row.created_at = now;
-          RETURN_IF_ERROR(store::AddArtifact(tx, row));
-        }
-        return absl::OkStatus();
-      },
-      [now, answer = std::move(answer)](const absl::Status& status) {
-        if (status.ok()) answer(now);
         else answer(status);
       });
 }

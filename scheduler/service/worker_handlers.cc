@@ -10,8 +10,8 @@
 #include "proto/types/time.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/service/limits.h"
+#include "scheduler/service/uploads.h"
 #include "store/artifacts.h"
-#include "store/attempts.h"
 
 namespace longreach::service {
 namespace {
@@ -89,9 +89,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   // Before the bytes come: the check that counts is the one beside the rows.
   absl::Status CheckLease() {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
-    ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(snapshot, static_cast<int64_t>(header_.attempt())));
-    if (attempt && !attempt->outcome && attempt->worker == header_.worker()) return absl::OkStatus();
-    return absl::AbortedError(fmt::format("attempt {} holds no lease (any more): drop it", header_.attempt()));
+    return MembersOfUpload(snapshot, header_).status();
   }
 
   absl::Status CheckRoom() {
@@ -113,7 +111,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   }
 
   void Record() {
-    engine_.RecordUpload(header_, [this](absl::StatusOr<WallTime> stored_at) {
+    engine_.RecordUpload(header_, std::move(pin_), [this](absl::StatusOr<WallTime> stored_at) {
       if (stored_at.ok()) *response_->mutable_stored_at() = ToTimestamp(*stored_at);
       Finish(ToGrpc(stored_at.status()));
     });

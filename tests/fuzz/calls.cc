@@ -225,9 +225,9 @@ class World final : public EngineFixture {
     if (header.sha256() != hash || header.bytes() != static_cast<double>(bytes.size())) return;
     absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(hash, static_cast<int64_t>(bytes.size()));
     Must(writer.ok() && writer->Append(bytes).ok(), "an artifact can be written");
-    const absl::StatusOr<store::Pin> pin = writer->Commit();
+    absl::StatusOr<store::Pin> pin = writer->Commit();
     Must(pin.ok(), "an artifact can be kept");
-    engine_->RecordUpload(header, [](absl::StatusOr<WallTime> answer) {
+    engine_->RecordUpload(header, *std::move(pin), [](absl::StatusOr<WallTime> answer) {
       Must(answer.ok() || answer.status().code() != absl::StatusCode::kInternal, "no upload breaks an invariant", answer.status().message());
     });
   }

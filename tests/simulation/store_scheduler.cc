@@ -91,7 +91,7 @@ class StoreScheduler final : public Scheduler {
     engine_ = std::make_unique<service::Engine>(
         world_.clock, OptionsOf(plant_), [this](store::Event event) { Take(std::move(event)); }, [] {});
     Must(engine_->Restore(db()), "Restore");
-    Must(store::RemoveUnnamedFiles(db(), store_->artifacts()).status(), "RemoveUnnamedFiles");
+    Must(store::RemoveUnsettledFiles(db(), store_->artifacts()).status(), "RemoveUnsettledFiles");
     renewed_.clear();
     newest_.clear();
     for (const auto& [id, attempt] : model_.running()) renewed_[id] = world_.now();
@@ -173,19 +173,21 @@ class StoreScheduler final : public Scheduler {
   }
   // As UploadCall (worker_handlers.cc), without its stream.
   void Upload(const v1::UploadHeader& header, const std::string& bytes, Answer answer) override {
-    auto pin = std::make_shared<store::Pin>();
+    store::Pin pin;
     if (std::optional<store::Pin> there = store_->artifacts().FindAndPin(header.sha256(), static_cast<int64_t>(header.bytes()))) {
-      *pin = *std::move(there);
+      pin = *std::move(there);
     } else {
       absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(header.sha256(), static_cast<int64_t>(header.bytes()));
       absl::Status status = writer.ok() ? writer->Append(bytes) : writer.status();
       absl::StatusOr<store::Pin> made = status.ok() ? writer->Commit() : absl::StatusOr<store::Pin>(status);
       if (!made.ok()) return answer(made.status());
-      *pin = *std::move(made);
+      pin = *std::move(made);
     }
     Expect(fmt::format("upload {} {} {}", header.attempt(), header.kind(), header.step()),
            [header](Model& model) { return model.Upload(header); });
-    engine_->RecordUpload(header, [pin, answer](absl::StatusOr<WallTime> given) { answer(given.status()); });
+    // One that is refused is noted as a file that has no row.
+    next_op_->next_slice = [] { return MakeOp("note a file", [](Model&) { return absl::OkStatus(); }); };
+    engine_->RecordUpload(header, std::move(pin), [answer](absl::StatusOr<WallTime> given) { answer(given.status()); });
   }
   absl::StatusOr<std::string> Download(const std::string& sha256) override { return store_->artifacts().Read(sha256, 1 << 20); }
 
@@ -212,6 +214,7 @@ class StoreScheduler final : public Scheduler {
   void CheckAll(const std::set<Point>& points) override {
     CompareAll(world_, model_, db());
     CheckLedger(world_, db(), store_->artifacts());
+    CheckFiles();
     CheckPoints(world_, universe_, db(), points);
     CheckTable(world_, universe_, db());
   }
@@ -235,6 +238,17 @@ class StoreScheduler final : public Scheduler {
   template <typename Apply>
   void Expect(std::string what, Apply apply) {
     next_op_ = MakeOp(std::move(what), std::move(apply));
+  }
+
+  // None lies there for ever.
+  void CheckFiles() {
+    const std::vector<std::string> unsettled = store_->artifacts().Unsettled();
+    for (const std::string& hash : store_->artifacts().List()) {
+      const absl::StatusOr<bool> known = db().One<bool>("SELECT EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?) OR "
+                                                        "EXISTS (SELECT 1 FROM unused_files WHERE sha256 = ?)", hash, hash);
+      if (known.value_or(false) || std::ranges::count(unsettled, hash) > 0) continue;
+      world_.Violation(fmt::format("the file {} has no row and nobody knows of it", hash));
+    }
   }
 
   // The sweep itself, then its jobs that do not follow it yet, if there are, then those that are to come.

@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 using longreach::testing::TemporaryFolder;
 
 class ArtifactsTest : public ::testing::Test {
@@ -173,15 +174,31 @@ TEST_F(ArtifactsTest, FilesThatCannotBeRemovedDoNotKeepOthersFromTheirTurn) {
   EXPECT_THAT(*UnusedHashes(test_.db(), 10, unused[1]), ElementsAre(unused[1], unused[0]));
 }
 
-TEST_F(ArtifactsTest, AFileThatNeverGotARowIsRemovedAtStart) {
+TEST_F(ArtifactsTest, AFileThatACrashLeftWithoutARowIsRemovedAtStart) {
   const int64_t job = test_.AddSweep("one", MakePack(1))[0];
-  test_.AddFile(job, "log", 0, test_.Start("w1", {job}), "a log");
+  const int64_t attempt = test_.Start("w1", {job});
+  test_.AddFile(job, "log", 0, attempt, "a log");
+  test_.AddFile(job, "series", 0, attempt, "its answer was lost");
+  test_.PutFile("its answer was lost");
   test_.PutFile("no row");
+  EXPECT_THAT(files().Unsettled(), UnorderedElementsAre(Sha256Of("its answer was lost"), Sha256Of("no row")));
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<ArtifactFiles> again, ArtifactFiles::Open(files().folder()));
 
-  EXPECT_EQ(*RemoveUnnamedFiles(test_.db(), files()), 1);
+  EXPECT_EQ(*RemoveUnsettledFiles(test_.db(), *again), 1);
 
   EXPECT_FALSE(HasFile("no row"));
+  EXPECT_TRUE(HasFile("its answer was lost"));
   EXPECT_TRUE(HasFile("a log"));
+  EXPECT_THAT(again->Unsettled(), IsEmpty());
+}
+
+TEST_F(ArtifactsTest, AFileThatIsSettledStaysAlsoWhereItHasNoRow) {
+  test_.PutFile("named by a newer copy of the database");
+  files().Settle(Sha256Of("named by a newer copy of the database"));
+
+  EXPECT_EQ(*RemoveUnsettledFiles(test_.db(), files()), 0);
+
+  EXPECT_TRUE(HasFile("named by a newer copy of the database"));
 }
 
 TEST_F(ArtifactsTest, TheNewestLogIsThatOfTheLastAttempt) {
@@ -200,6 +217,27 @@ TEST_F(ArtifactsTest, TheNewestLogIsThatOfTheLastAttempt) {
   EXPECT_EQ(ArtifactsOf(test_.db(), job)->size(), 2u);
   EXPECT_THAT(*UnusedHashes(test_.db(), 10), ElementsAre(Sha256Of("second")));
   EXPECT_FALSE(NewestArtifact(test_.db(), job, "weights")->has_value());
+}
+
+TEST_F(ArtifactsTest, OfASucceededJobOnlyTheFilesOfItsResultAndItsLogsStay) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t lost = test_.Start("w1", {job});
+  for (const char* kind : {"weights", "series", "log"}) test_.AddFile(job, kind, 100, lost, std::string(kind) + " of the first");
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, job, lost, {}));
+    return EndAttempt(tx, lost, Outcome::kLost, "", "", At(30));
+  }));
+  EXPECT_FALSE(ArtifactOfResult(test_.db(), job, "weights")->has_value());
+  const int64_t second = test_.Start("w1", {job}, 40);
+  test_.AddFile(job, "weights", 100, second, "weights of the second");
+
+  test_.Succeed(second, 0.5);
+
+  EXPECT_EQ((*ArtifactOfResult(test_.db(), job, "weights"))->sha256, Sha256Of("weights of the second"));
+  EXPECT_FALSE(ArtifactOfResult(test_.db(), job, "series")->has_value());
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), files(), 10), 2);
+  EXPECT_TRUE(HasFile("log of the first"));
+  EXPECT_FALSE(HasFile("series of the first"));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ struct TestStore {
     }));
   }
 
-  // Puts a file into the artifacts folder; its hash. Its row is AddArtifact's.
+  // Puts a file into the artifacts folder, unsettled; its hash. Its row is AddArtifact's.
   std::string PutFile(const std::string& content) {
     const std::string hash = Sha256Of(content);
     absl::StatusOr<ArtifactWriter> writer = store->artifacts().Create(hash, static_cast<int64_t>(content.size()));
@@ -127,6 +127,7 @@ struct TestStore {
       return AddArtifact(tx, {.job = job, .kind = kind, .step = step, .attempt = attempt, .member = 0, .sha256 = hash,
                               .bytes = static_cast<int64_t>(content.size()), .created_at = At(15)});
     }));
+    store->artifacts().Settle(hash);
   }
 
   JobRow Job(int64_t num) {

@@ -1,4 +1,7 @@
 // Backup.
+#include <algorithm>
+#include <thread>
+
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -34,6 +37,23 @@ TEST_F(BackupTest, AFileThatIsThereIsLeftAlone) {
 
   EXPECT_EQ(ReadWhole(folder_ / "mine"), "precious");
   EXPECT_EQ(Backup(test_.db(), test_.store->file()).status().code(), absl::StatusCode::kAlreadyExists) << "the store itself";
+}
+
+TEST_F(BackupTest, OfManyToOneNameOneIsMadeAndWhole) {
+  constexpr int kMany = 8;
+  std::vector<absl::StatusCode> codes(kMany);
+  std::vector<std::thread> threads;
+  for (absl::StatusCode& code : codes) {
+    threads.emplace_back([&] {
+      absl::StatusOr<Snapshot> snapshot = test_.store->Read();
+      code = snapshot.ok() ? Backup(snapshot->db(), folder_ / "copy.db").status().code() : snapshot.status().code();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(std::ranges::count(codes, absl::StatusCode::kOk), 1);
+  EXPECT_EQ(std::ranges::count(codes, absl::StatusCode::kAlreadyExists), kMany - 1);
+  EXPECT_THAT(TestStore(folder_ / "copy.db").Violations(), IsEmpty());
 }
 
 TEST_F(BackupTest, AReaderCanMakeItWhileAnEventIsBeingWritten) {

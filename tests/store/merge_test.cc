@@ -19,7 +19,8 @@ class MergeTest : public ::testing::Test {
   absl::StatusOr<MergeReport> Merge() {
     theirs_.reset();  // A store is merged when nobody holds it.
     ASSIGN_OR_RETURN(MergeSource source, MergeSource::Open(folder_ / "theirs.db"));
-    ASSIGN_OR_RETURN(std::vector<Pin> pins, source.CopyFiles(ours_.store->artifacts()));
+    std::vector<Pin> pins;
+    RETURN_IF_ERROR(source.CopyFiles(ours_.store->artifacts(), pins));
     ASSIGN_OR_RETURN(sql::Transaction tx, sql::Transaction::Begin(ours_.db()));
     ASSIGN_OR_RETURN(MergeReport report, source.Apply(tx));
     RETURN_IF_ERROR(tx.Commit());
@@ -231,6 +232,30 @@ TEST_F(MergeTest, TheLaterCheckpointCountsUnlessTheJobRunsHere) {
   ASSERT_OK(RemoveUnusedFiles(ours_.db(), ours_.store->artifacts(), 100));
   EXPECT_FALSE(std::filesystem::exists(ours_.store->artifacts().PathOf(Sha256Of("theirs 2")))) << "it was copied for nothing";
   EXPECT_TRUE(std::filesystem::exists(ours_.store->artifacts().PathOf(Sha256Of("theirs 1"))));
+}
+
+TEST_F(MergeTest, AResultFromThereBringsItsOwnWeights) {
+  const std::vector<NewJob> jobs = MakePack(1);
+  ours_.AddSweep("one", jobs);
+  theirs_->AddSweep("one", jobs);
+  // Attempts here have the higher numbers.
+  for (int i = 0; i < 3; ++i) {
+    const int64_t lost = ours_.Start("w1", {1}, 100 + i);
+    ours_.AddFile(1, "weights", 100, lost, "weights without a result");
+    ASSERT_OK(ours_.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(RequeueJob(tx, 1, lost, {}));
+      return EndAttempt(tx, lost, Outcome::kLost, "", "", At(200));
+    }));
+  }
+  const int64_t attempt = theirs_->Start("w2", {1});
+  theirs_->AddFile(1, "weights", 100, attempt, "weights of the result");
+  theirs_->Succeed(attempt, 0.75);
+
+  ASSERT_OK(Merge());
+
+  EXPECT_EQ((*ArtifactOfResult(ours_.db(), 1, "weights"))->sha256, Sha256Of("weights of the result"));
+  EXPECT_EQ(ArtifactsOf(ours_.db(), 1)->size(), 1u);
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
 }
 
 TEST_F(MergeTest, AResultFromThereReleasesWhatWaitsForItHere) {

@@ -1,5 +1,7 @@
 #include "store/migrate.h"
 
+#include <fmt/format.h>
+
 #include "store/jobs.h"
 #include "tests/store/fixture.h"
 
@@ -84,6 +86,26 @@ TEST_F(MigrateTest, JobsOfTheFourthSchemaKeepTheirNumbersAndTheirPacks) {
   EXPECT_EQ(*db.One<int>("SELECT jobs_queued * 10 + jobs_failed FROM sweeps"), 21) << "the counters still follow the jobs";
   EXPECT_EQ(*db.One<int>("SELECT count(*) FROM jobs_view"), 3);
   EXPECT_EQ(*db.One<int>("SELECT jobs FROM table_b1"), 3);
+}
+
+TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db));
+  const std::string copy = fmt::format("{}.v{}.backup", file_.string(), SchemaVersion());
+  const auto upgrade = [&] { EXPECT_FALSE(Migrate(db, With({kBroken})).ok()); };
+  const auto sweeps_in = [](const std::string& file) {
+    return *sql::Connection::Open(file, sql::Mode::kReadOnly)->One<int>("SELECT count(*) FROM sweeps");
+  };
+
+  upgrade();
+  upgrade();
+  EXPECT_TRUE(std::filesystem::exists(copy));
+  EXPECT_FALSE(std::filesystem::exists(copy + ".2")) << "nothing had changed";
+  ASSERT_OK(db.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, spec) VALUES ('i', 'newer', 0, 0, '')"));
+  upgrade();
+
+  EXPECT_EQ(sweeps_in(copy), 0);
+  EXPECT_EQ(sweeps_in(copy + ".2"), 1);
 }
 
 TEST_F(MigrateTest, AMigrationThatFailsLeavesTheFileAtTheVersionBefore) {

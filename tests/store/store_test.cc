@@ -147,6 +147,27 @@ TEST(StoreTest, AFolderThatAnotherStoreUsesByItsNameIsNotTaken) {
   EXPECT_OK(Store::Open(folder / "f.db", {.artifacts = folder / "project.artifacts"}).status());
 }
 
+TEST(StoreTest, ANewStoreDoesNotTakeTheFilesOfOneThatWasMovedAway) {
+  TemporaryFolder folder;
+  {
+    TestStore test(folder / "s.db");
+    test.AddWorker("w1");
+    const std::vector<int64_t> jobs = test.AddSweep("one", MakePack(1));
+    test.AddFile(jobs[0], "checkpoint", 10, test.Start("w1", jobs), "a checkpoint");
+  }
+  std::filesystem::rename(folder / "s.db", folder / "kept.db");
+
+  const absl::Status refused = Store::Open(folder / "s.db").status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("s.db.artifacts'; if that store was moved, move the folder too"));
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("kept.db", "s.db.artifacts"));
+  EXPECT_EQ(Store::Open(folder / "other.db", {.artifacts = folder / "s.db.artifacts"}).status().code(), absl::StatusCode::kFailedPrecondition);
+  std::filesystem::rename(folder / "s.db.artifacts", folder / "kept.db.artifacts");
+  EXPECT_OK(Store::Open(folder / "s.db").status());
+  EXPECT_THAT(TestStore(folder / "kept.db").Violations(true), IsEmpty());
+}
+
 TEST(StoreTest, CommitsSurviveAndNothingButTheStoreStaysBehind) {
   TemporaryFolder folder;
   {

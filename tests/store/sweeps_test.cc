@@ -157,6 +157,23 @@ TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
   EXPECT_EQ(SweepsOfJob(test_.db(), nums[0])->size(), 1u);
 }
 
+TEST_F(SweepsTest, PrerequisitesMayComeWithEachSlice) {
+  std::vector<int64_t> nums;
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(4)));
+    nums = jobs.nums;
+    ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "s", .spec = "s", .priority = 0, .jobs = 2}));
+    RETURN_IF_ERROR(AddSweepJobs(tx, sweep, std::vector<int64_t>{nums[1]}, std::vector<int64_t>{nums[0]}));
+    RETURN_IF_ERROR(AddSweepJobs(tx, sweep, std::vector<int64_t>{nums[3]}, std::vector<int64_t>{nums[0], nums[2]}));
+    return RefreshWanted(tx, sweep);
+  }));
+
+  EXPECT_THAT(*SweepMembers(test_.db(), 1), ElementsAre(nums[1], nums[3]));
+  EXPECT_TRUE(test_.Job(nums[0]).wanted);
+  EXPECT_TRUE(test_.Job(nums[2]).wanted);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
 TEST_F(SweepsTest, JobsThatAreToComeCountAsWaitingOrAsCancelledWithTheirSweep) {
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
     const std::vector<NewJob> all = MakePack(5);

@@ -50,7 +50,7 @@ absl::Status Rig::Open() {
   auto engine = std::make_unique<service::Engine>(
       outside_.clock, options, [this](store::Event event) { Run(std::move(event)); }, [] {});
   RETURN_IF_ERROR(engine->Restore(store_->writer_connection()));
-  RETURN_IF_ERROR(store::RemoveUnnamedFiles(store_->writer_connection(), store_->artifacts()).status());
+  RETURN_IF_ERROR(store::RemoveUnsettledFiles(store_->writer_connection(), store_->artifacts()).status());
   engine_ = std::move(engine);
   return absl::OkStatus();
 }
@@ -154,7 +154,8 @@ absl::Status Rig::Backup(const std::string& name) {
 
 absl::Status Rig::Merge(const std::filesystem::path& other) {
   ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(other));
-  ASSIGN_OR_RETURN(const std::vector<store::Pin> pins, source.CopyFiles(store_->artifacts()));
+  std::vector<store::Pin> pins;
+  RETURN_IF_ERROR(source.CopyFiles(store_->artifacts(), pins));
   service::Effects effects;
   absl::Status answer = absl::InternalError("no answer");
   Run({.apply = [&](sql::Transaction& tx) -> absl::Status {
@@ -262,7 +263,7 @@ absl::Status Rig::Upload(const std::string& kind, int step, size_t bytes) {
     ASSIGN_OR_RETURN(pin, writer.Commit());
   }
   absl::Status answer = absl::InternalError("no answer");
-  engine_->RecordUpload(header, [&](absl::StatusOr<WallTime> given) { answer = given.status(); });
+  engine_->RecordUpload(header, *std::move(pin), [&](absl::StatusOr<WallTime> given) { answer = given.status(); });
   RETURN_IF_ERROR(answer);
   Tell("newest " + kind, fmt::format("the {} of step {} is stored", kind, step),
        fmt::format("SELECT count(*) FROM artifacts WHERE kind = '{}' AND step = {} AND sha256 = '{}'", kind, step, header.sha256()));

@@ -127,9 +127,9 @@ absl::Status EngineFixture::Upload(const v1::LeasedJob& job, int64_t attempt, co
   absl::StatusOr<store::ArtifactWriter> writer = store_->artifacts().Create(header.sha256(), static_cast<int64_t>(bytes.size()));
   RETURN_IF_ERROR(writer.status());
   RETURN_IF_ERROR(writer->Append(bytes));
-  ASSIGN_OR_RETURN(const store::Pin pin, writer->Commit());
+  ASSIGN_OR_RETURN(store::Pin pin, writer->Commit());
   absl::Status answer = absl::InternalError("no answer");
-  engine_->RecordUpload(header, [&](absl::StatusOr<WallTime> given) { answer = given.status(); });
+  engine_->RecordUpload(header, std::move(pin), [&](absl::StatusOr<WallTime> given) { answer = given.status(); });
   return answer;
 }
 

@@ -3,13 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/scheduler/service/engine_fixture.h"
+#include "tests/support/status.h"
 
 namespace longreach::service {
 namespace {
 
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class EngineLeasesTest : public EngineFixture {
  protected:
@@ -417,6 +419,36 @@ TEST_F(EngineLeasesTest, AnUploadMustBeOfAMemberOfTheAttempt) {
   EXPECT_EQ(Upload(stranger, attempt, "a", "log", 0).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Upload(lease.jobs(0), attempt, "b", "log", 0).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(Upload(lease.jobs(0), 999, "a", "log", 0).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(EngineLeasesTest, AnUploadThatIsRefusedLeavesNoFile) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  const auto attempt = static_cast<int64_t>(lease.attempt());
+  ASSERT_OK(Upload(lease.jobs(0), attempt, "a", "log", 1));
+  store::ArtifactFiles& files = store_->artifacts();
+  EXPECT_THAT(files.Unsettled(), IsEmpty());
+
+  EXPECT_EQ(Upload(lease.jobs(0), attempt, "b", "log", 1).code(), absl::StatusCode::kAborted) << "bytes that have a row";
+  EXPECT_EQ(Upload(lease.jobs(0), attempt, "b", "log", 2).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(files.Unsettled(), IsEmpty());
+  EXPECT_EQ(*store::RemoveUnusedFiles(store_->writer_connection(), files, 10), 1);
+
+  EXPECT_THAT(files.List(), ElementsAre(Sha256Of("log1")));
+}
+
+TEST_F(EngineLeasesTest, AFileOfMembersThatWereAllDroppedLeavesNothing) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  ASSERT_OK(store_->writer_connection().Run("UPDATE attempt_jobs SET dropped = 1").status());
+
+  ASSERT_OK(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "log", 1));
+
+  EXPECT_EQ(*store::RemoveUnusedFiles(store_->writer_connection(), store_->artifacts(), 10), 1);
+  EXPECT_THAT(store_->artifacts().List(), IsEmpty());
+  ASSERT_OK(store_->writer_connection().Run("UPDATE attempt_jobs SET dropped = 0").status());
 }
 
 TEST_F(EngineLeasesTest, ALeavingWorkerGivesBackWhatItHasNotBegun) {

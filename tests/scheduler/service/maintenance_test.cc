@@ -76,6 +76,42 @@ TEST_F(MaintenanceTest, AMergeThatIsRefusedSaysWhyAndWritesNothing) {
   EXPECT_EQ(Read<int>("SELECT count(*) FROM jobs"), 0);
 }
 
+TEST_F(MaintenanceTest, AMergeThatIsRefusedLeavesNoFiles) {
+  const auto fill = [](TestStore& test, const std::string& sha256) {
+    test.AddWorker("w2");
+    const std::vector<int64_t> jobs = test.AddSweep("one", MakePack(2));
+    const int64_t attempt = test.Start("w2", jobs);
+    test.AddFile(jobs[0], "weights", 100, attempt, "the weights");
+    test.AddFile(jobs[1], "weights", 100, attempt, "the other's weights");
+    test.Succeed(attempt, 0.75);
+    EXPECT_OK(test.db().Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES ('corpus', ?, 1, 0)", sha256).status());
+    // The later by its hash, so that the other is copied.
+    const std::string later = std::max(Sha256Of("the weights"), Sha256Of("the other's weights"));
+    return test.store->artifacts().PathOf(later);
+  };
+  {
+    TestStore theirs(folder_ / "other_data.db");
+    fill(theirs, std::string(64, 'b'));
+  }
+  {
+    TestStore theirs(folder_ / "damaged.db");
+    const std::filesystem::path file = fill(theirs, std::string(64, 'a'));
+    store::WriteFile(file, std::string(std::filesystem::file_size(file), 'x'));
+  }
+  EXPECT_OK(ours_.db().Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES ('corpus', ?, 1, 0)", std::string(64, 'a')).status());
+  StartWriter();
+
+  EXPECT_EQ(Merge("other_data.db").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty()) << "nothing was copied";
+  EXPECT_EQ(Merge("damaged.db").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ours_.store->artifacts().List().size(), 1u);
+
+  EXPECT_THAT(ours_.store->artifacts().Unsettled(), IsEmpty());
+  writer_.reset();
+  EXPECT_EQ(*store::RemoveUnusedFiles(ours_.db(), ours_.store->artifacts(), 10), 1);
+  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty());
+}
+
 TEST_F(MaintenanceTest, ABackupIsAStore) {
   ours_.Succeed(ours_.Start("w1", ours_.AddSweep("one", MakePack(2))), 0.5);
   StartWriter();

@@ -208,6 +208,10 @@ TEST_F(ServerTest, AFileGoesUpAndComesBackByItsHash) {
   wrong = header;
   wrong.set_worker("v");
   EXPECT_EQ(Upload(wrong, bytes).error_code(), grpc::StatusCode::ABORTED);
+  wrong = header;
+  wrong.add_jobs("not of this attempt");
+  wrong.set_bytes(1e10);  // None of them is waited for.
+  EXPECT_EQ(Upload(wrong, "").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_TRUE(Upload(header, bytes).ok());
   EXPECT_TRUE(Upload(header, bytes).ok());  // The answer was lost.
 
