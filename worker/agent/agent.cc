@@ -23,8 +23,6 @@ constexpr int kReportsPerCall = 500;
 constexpr size_t kMostReportBytes = 14 << 20;
 // As the scheduler has it.
 constexpr int kAttemptsPerCall = 1000;
-// After a lease whose folder could not be made.
-constexpr std::chrono::seconds kPauseWithoutDisk{60};
 // Attempts that a slot may answer for: one whose files are on their way while the next one trains.
 constexpr int kHeldForEachSlot = 2;
 

@@ -118,6 +118,7 @@ class Agent {
 
   // agent_files.cc: what goes to and comes from the scheduler's disk.
   void BeginFetch(const AttemptPtr& attempt);
+  void GiveBackForWantOfDisk(const AttemptPtr& attempt, const std::string& why);
   void BeginCheckpointUpload(const AttemptPtr& attempt);
   void BeginHandIn(const AttemptPtr& attempt);
   void TakeUpFinished();
@@ -147,6 +148,7 @@ class Agent {
   std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one for each slot is before kHandingIn.
   // Leases that cannot be begun just now, and since when.
   std::map<uint64_t, std::chrono::steady_clock::time_point> turned_down_;
+  static constexpr std::chrono::seconds kPauseWithoutDisk{60};  // After a lease whose files had no room.
   std::chrono::steady_clock::time_point room_from_;  // Before it, no lease is asked for.
   std::string refused_;                      // Why the scheduler gives no work.
   bool leaving_ = false;

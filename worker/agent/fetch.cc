@@ -97,6 +97,7 @@ absl::StatusOr<v1::StartPack> Fetch(const v1::Lease& lease, const std::filesyste
   for (const Reference reference : {&Newest, &Before}) {
     absl::StatusOr<std::vector<v1::MemberPath>> paths = GetAll(lease, reference, fetcher);
     if (stop.stop_requested()) return absl::CancelledError("called off");
+    if (IsOfThisDisk(paths.status())) return paths.status();  // The checkpoint is there: elsewhere it is gone on from.
     if (paths.ok()) {
       for (int i = 0; i < start.members_size(); ++i) *start.mutable_members(i)->add_checkpoints() = (*paths)[i];
       break;

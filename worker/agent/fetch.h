@@ -15,7 +15,7 @@ namespace longreach::agent {
 // Members, specifications and paths of a pack whose files lie in `folder` afterwards: from the cache, else from the
 // scheduler. Blocks; runs on a thread of its own. A checkpoint that is gone is replaced by the one before, for all
 // members (they must resume at one step), and after that by a start from nothing.
-// NOT_FOUND, DATA_LOSS: initial weights that cannot be had. CANCELLED: `stop` asked.
+// NOT_FOUND, DATA_LOSS: initial weights that cannot be had. CANCELLED: `stop` asked. FAILED_PRECONDITION: no room here (IsOfThisDisk).
 absl::StatusOr<v1::StartPack> Fetch(const v1::Lease& lease, const std::filesystem::path& folder, const FileCache& cache,
                                     Transfers& transfers, std::stop_token stop);
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <mutex>
@@ -177,8 +179,11 @@ absl::Status Transfers::Download(const std::string& sha256, double bytes, const 
 
 absl::Status Transfers::DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                                      std::stop_token stop) {
+  const auto cannot_write = [&destination] {
+    return absl::FailedPreconditionError(fmt::format("cannot write {}: {}", destination.string(), std::strerror(errno)));
+  };
   std::ofstream out(destination, std::ios::binary | std::ios::trunc);
-  if (!out) return absl::InternalError(fmt::format("cannot write {}", destination.string()));
+  if (!out) return cannot_write();
   grpc::ClientContext context;
   context.set_deadline(DeadlineFor(bytes));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
@@ -189,11 +194,15 @@ absl::Status Transfers::DownloadOnce(const std::string& sha256, double bytes, co
   v1::DownloadResponse response;
   while (reader->Read(&response)) {
     hash.Update(response.chunk());
-    out.write(response.chunk().data(), static_cast<std::streamsize>(response.chunk().size()));
+    if (out.write(response.chunk().data(), static_cast<std::streamsize>(response.chunk().size())).flush()) continue;
+    const absl::Status status = cannot_write();
+    context.TryCancel();
+    reader->Finish();
+    return status;
   }
   RETURN_IF_ERROR(FromGrpc(reader->Finish()));
   out.close();
-  if (!out) return absl::ResourceExhaustedError(fmt::format("cannot write {} to its end", destination.string()));
+  if (!out) return cannot_write();
   if (hash.Finish() != sha256) return absl::DataLossError(fmt::format("the bytes sent for {} have another hash", sha256));
   return absl::OkStatus();
 }

@@ -32,7 +32,8 @@ class Transfers {
   absl::StatusOr<std::string> Upload(v1::UploadHeader header, const std::filesystem::path& file, std::stop_token stop);
 
   // Fetches a file into `destination` and checks its hash. While the scheduler is away, it tries again, without end.
-  // NOT_FOUND, DATA_LOSS: there is no such file any more. CANCELLED: `stop` asked.
+  // NOT_FOUND, DATA_LOSS: there is no such file any more. CANCELLED: `stop` asked. FAILED_PRECONDITION: it cannot be written here
+  // (IsOfThisDisk).
   absl::Status Download(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                         std::stop_token stop);
 
@@ -43,5 +44,7 @@ class Transfers {
 
   std::unique_ptr<v1::Artifacts::Stub> stub_;
 };
+
+inline bool IsOfThisDisk(const absl::Status& download) { return download.code() == absl::StatusCode::kFailedPrecondition; }
 
 }  // namespace longreach::agent

@@ -322,9 +322,32 @@ TEST_F(AgentTroubleTest, GivesBackALeaseThatItCannotBegin) {
   scheduler_.WaitFor("no slot, until the disk may be well again", [](const Seen& seen) { return seen.last.finished().empty() && seen.last.free_slots() == 0; });
 }
 
+TEST_F(AgentTroubleTest, GivesBackALeaseWhoseFilesFindNoRoomHere) {
+  AgentUnderTest agent(Options());
+  const std::string checkpoint(3 << 20, 'c');
+  scheduler_.AddFile(checkpoint);
+  v1::Lease lease = LeaseOf(7, 3);
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_sha256(Sha256Of(checkpoint));
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_bytes(static_cast<double>(checkpoint.size()));
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_step(2);
+  scheduler_.WaitFor("a free slot", [](const Seen& seen) { return seen.last.free_slots() == 1; });
+  const std::filesystem::path folder = folder_.path() / "worker" / "attempts" / "7";
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_symlink("/dev/full", folder / ("fetched-" + Sha256Of(checkpoint) + ".safetensors"));
+
+  scheduler_.Offer(lease);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK) << "from its checkpoint it goes on elsewhere";
+  EXPECT_THAT(report.detail(), HasSubstr("No space left on device"));
+  scheduler_.WaitFor("no slot, until there may be room", [](const Seen& seen) { return seen.last.finished().empty() && seen.last.free_slots() == 0; });
+}
+
 // More no-op jobs than reports fit into a call.
 TEST_F(AgentTroubleTest, HoldsTheAttemptsWhoseReportsAreStillToCome) {
-  AgentUnderTest agent(Options());
+  AgentOptions options = Options();
+  options.patience_s = 0.1;  // For a scheduler that acknowledges nothing, to the end.
+  AgentUnderTest agent(options);
   scheduler_.AcknowledgeNothing();
   scheduler_.GiveMoreThanIsAskedFor();
   constexpr int kJobs = 700;
