@@ -172,7 +172,8 @@ absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environ
     if (scheduler != level.end() && store != level.end()) {
       return UsageError(
           fmt::format("{} and {} exclude each other", scheduler->second.origin, store->second.origin),
-          "a store is opened by a scheduler of its own; name one of the two");
+          fmt::format("a store is opened by a scheduler of its own; name one of the two{}",
+                      scheduler->second.origin.starts_with("LONGREACH_") ? fmt::format(": unset {}", store->second.origin) : ""));
     }
     if (scheduler != level.end()) {
       ASSIGN_OR_RETURN(settings.scheduler, NormalAddress(scheduler->second));

@@ -35,7 +35,7 @@ std::string FlagsOf(const WorkerOptions& options) {
 }  // namespace
 
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
-  app.add_option("--device", options.device, "Device of the worker: cpu or cuda [the worker's choice]")
+  app.add_option("--device", options.device, "Device of the worker: cpu, or cuda: the first GPU [cpu]")
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--engine", options.engine, "What computes in the worker, as 'longreach-worker run --help' says [the worker's choice]")

@@ -121,6 +121,7 @@ struct DataCommand::Options {
   void AddCommon(CLI::App& app) {
     AddDataFolder(app, folder);
     app.add_option("-o,--output", output, "table or json")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
+    app.add_flag("-q,--quiet", quiet, "Say nothing but errors");
   }
   void AddName(CLI::App& app) {
     app.add_option("--name", name, "The data set's name, as sweeps call it under 'data'")->type_name("NAME")->required();
@@ -136,6 +137,10 @@ struct DataCommand::Options {
     return shards;
   }
 
+  std::unique_ptr<data::Progress> MakeProgress() const {
+    if (quiet) return std::make_unique<data::NoProgress>();
+    return std::make_unique<data::ProgressBar>();
+  }
   absl::StatusOr<data::Manifest> Import() const;
   absl::StatusOr<data::Manifest> ImportModel() const;
   absl::StatusOr<data::Manifest> ImportTokens() const;
@@ -158,7 +163,7 @@ DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) 
   o.data = app.add_subcommand("data", "Import data sets, and look after those that are there.");
   o.data->require_subcommand(1);
 
-  o.import = o.data->add_subcommand("import", "Make a data set of files; an interrupted import goes on where it was");
+  o.import = o.data->add_subcommand("import", "Make a data set of files; an interrupted import of texts or images goes on where it was");
   o.import->require_subcommand(1);
   o.text = o.import->add_subcommand("text", "Files, or the text files of folders, or a zip archive: one corpus of bytes");
   o.text->add_option("PATH", o.sources, "Joined in this order; folders by the names in them")->required();
@@ -190,7 +195,6 @@ DataCommand::DataCommand(CLI::App& app) : options_(std::make_unique<Options>()) 
   for (const data::Recipe& recipe : data::Recipes()) recipes += fmt::format("\n  {:<14}{}", recipe.name, recipe.summary);
   o.ensure = o.data->add_subcommand("ensure", "See that a data set is there; make it if that takes no source");
   o.ensure->footer(recipes);
-  o.ensure->add_flag("-q,--quiet", o.quiet, "Say nothing but errors");
   o.list = o.data->add_subcommand("list", "The data sets of this machine");
   o.check = o.data->add_subcommand("check", "Read data sets to the end and compare their hashes");
   o.remove = o.data->add_subcommand("remove", "Remove a data set, or what an interrupted import left");
@@ -227,9 +231,9 @@ DataCommand::~DataCommand() = default;
 bool DataCommand::chosen() const { return options_->data->parsed(); }
 
 absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
-  data::ProgressBar progress;
+  const std::unique_ptr<data::Progress> progress = MakeProgress();
   if (text->parsed()) {
-    return data::ImportText({.folder = folder, .name = name, .sources = sources, .split = {split[0], split[1], split[2]}}, progress);
+    return data::ImportText({.folder = folder, .name = name, .sources = sources, .split = {split[0], split[1], split[2]}}, *progress);
   }
   if (model->parsed()) return ImportModel();
   if (tokens->parsed()) return ImportTokens();
@@ -237,18 +241,18 @@ absl::StatusOr<data::Manifest> DataCommand::Options::Import() const {
   ASSIGN_OR_RETURN(const data::ShardImport shards, Shards());
   if (images->parsed()) {
     return data::ImportImages({.folder = folder, .name = name, .source = source_folder, .listing = images_import.listing, .shards = shards},
-                              progress);
+                              *progress);
   }
   data::SyntheticImages wanted = synthetic_images;
   wanted.folder = folder;
   wanted.name = name;
   wanted.shards = shards;
-  return data::MakeSyntheticImages(wanted, progress);
+  return data::MakeSyntheticImages(wanted, *progress);
 }
 
 absl::StatusOr<data::Manifest> DataCommand::Options::ImportModel() const {
   ASSIGN_OR_RETURN(const trainer::ModelFolder checked, trainer::CheckModelFolder(source_folder));
-  data::ProgressBar progress;
+  const std::unique_ptr<data::Progress> progress = MakeProgress();
   return data::ImportModel({.folder = folder,
                             .name = name,
                             .source = source_folder,
@@ -256,7 +260,7 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportModel() const {
                             .description = checked.description,
                             .nope = nope || checked.nope,
                             .link = link},
-                           progress);
+                           *progress);
 }
 
 absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
@@ -278,8 +282,8 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
     }
     ASSIGN_OR_RETURN(pieces, longreach::tokenizer::SentencePieces::Start(file));
   }
-  data::ProgressBar progress;
-  return data::ImportTokens(wanted, pieces.get(), progress);
+  const std::unique_ptr<data::Progress> progress = MakeProgress();
+  return data::ImportTokens(wanted, pieces.get(), *progress);
 }
 
 absl::StatusOr<data::Manifest> DataCommand::Options::ImportLongBench() const {
@@ -287,17 +291,14 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportLongBench() const {
   for (const catalog::LongBenchTask& task : catalog::kLongBenchTasks) {
     wanted.tasks.push_back({.name = std::string(task.name), .classes = task.metric == catalog::LongBenchMetric::kClassMatch});
   }
-  data::ProgressBar progress;
-  return data::ImportLongBench(wanted, progress);
+  const std::unique_ptr<data::Progress> progress = MakeProgress();
+  return data::ImportLongBench(wanted, *progress);
 }
 
 int DataCommand::Options::Ensure() const {
   if (!quiet) SayWhatIsMade();
-  data::ProgressBar bar;
-  data::NoProgress none;
   bool made = false;
-  const absl::StatusOr<data::Manifest> manifest =
-      data::Ensure(folder, name, quiet ? static_cast<data::Progress&>(none) : static_cast<data::Progress&>(bar), made);
+  const absl::StatusOr<data::Manifest> manifest = data::Ensure(folder, name, *MakeProgress(), made);
   if (!manifest.ok()) return Refused(manifest.status(), json());
   if (json()) PrintJson({{"data_set", JsonOf(*manifest)}, {"made", made}});
   return kDone;
@@ -325,7 +326,7 @@ int DataCommand::Options::List() const {
     fmt::print("{:<{}}  {:<6}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), Contents(manifest));
   }
   for (const std::string& damaged : listing.damaged) fmt::print(stderr, "damaged: {}\n", damaged);
-  if (listing.data_sets.empty() && listing.damaged.empty()) fmt::print(stderr, "there are no data sets in {}\n", folder.string());
+  if (listing.data_sets.empty() && listing.damaged.empty() && !quiet) fmt::print(stderr, "there are no data sets in {}\n", folder.string());
   return kDone;
 }
 
@@ -361,7 +362,7 @@ int DataCommand::Options::Show() const {
   if (image < 0 || image >= view->count()) {
     return Refused(absl::InvalidArgumentError(fmt::format("image {} of {}; they count from 0", image, view->count())), json());
   }
-  fmt::print(stderr, "class {}\n", set->classes()[static_cast<size_t>(view->label(image))]);
+  if (!quiet) fmt::print(stderr, "class {}\n", set->classes()[static_cast<size_t>(view->label(image))]);
   fmt::print("P5\n{} {}\n255\n", wanted.cols, wanted.rows);
   const std::span<const uint8_t> pixels = view->pixels(image);
   std::fwrite(pixels.data(), 1, pixels.size(), stdout);
@@ -386,7 +387,7 @@ int DataCommand::Run() const {
     PrintJson({{"data_set", JsonOf(*manifest)}});
   } else {
     fmt::print("{}: {}, SHA-256 {:.8}, in {}\n", manifest->name, Contents(*manifest), manifest->Identity(), (o.folder / o.name).string());
-    for (const std::string& skipped : manifest->skipped) fmt::print(stderr, "left out: {}\n", skipped);
+    for (const std::string& skipped : o.quiet ? std::vector<std::string>() : manifest->skipped) fmt::print(stderr, "left out: {}\n", skipped);
   }
   return kDone;
 }

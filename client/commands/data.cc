@@ -16,8 +16,8 @@ class Data final : public Command {
         .details =
             "Runs 'longreach-worker data', which lies beside this program: data lies where workers are, in the folder of\n"
             "--data-folder or LONGREACH_DATA [~/.local/share/longreach/data]. A worker announces what it finds there;\n"
-            "'longreach list data' shows what a scheduler has heard of. An import that was interrupted goes on when it is\n"
-            "started again. docs/howto/import-data.md says more.",
+            "'longreach list data' shows what a scheduler has heard of. An import of texts or images that was interrupted goes\n"
+            "on when it is started again; others begin anew. docs/howto/import-data.md says more.",
         .examples =
             "longreach data import text enwik8.zip --name enwik8\n"
             "longreach data import images ILSVRC2012 --name imagenet\n"
@@ -101,6 +101,7 @@ class Data final : public Command {
         arguments.push_back(fmt::format("{}={}", option->get_name(), Join(option->results(), ",")));
       }
     }
+    if (session.settings().quiet) arguments.emplace_back("-q");
     if (session.json()) arguments.insert(arguments.end(), {"-o", "json"});
     if (!positional.empty()) {
       arguments.emplace_back("--");

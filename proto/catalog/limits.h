@@ -5,6 +5,12 @@
 
 namespace longreach::catalog {
 
+// The longest input of a task of the kind "algorithmic", in tokens: what its rules work on is made for it.
+inline constexpr int kMaxInputLength = 2048;
+// Layers of a model, and numbers in a token's vector and in what is between: beyond these they are mistakes.
+inline constexpr int kMaxLayers = 1000;
+inline constexpr int kMaxWidth = 1 << 16;
+
 // Values of one job's attention matrices together: 256 MiB.
 inline constexpr int64_t kMaxAttentionValues = int64_t{1} << 26;
 

@@ -13,6 +13,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/limits.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/experiments/transformer.h"
@@ -98,6 +99,8 @@ class AlgorithmicKind final : public Kind {
     }
     const Settings settings = WholeSettings(sweep, DefaultJob());
     CheckSettings(settings, checks);
+    for (const int length : settings.training.lengths()) checks.Range("training.lengths", length, 1, catalog::kMaxInputLength);
+    for (const int length : settings.evaluation.lengths()) checks.Range("evaluation.lengths", length, 1, catalog::kMaxInputLength);
     CheckNoImages(settings, Name(), checks);
     CheckNoLlama(settings, Name(), checks);
     checks.Range("evaluation.examples", settings.evaluation.examples(), 1, kMaxSize);

@@ -147,7 +147,7 @@ ExpandedJob Expand(const v1::SweepSpec& sweep, const Kind& kind, const std::stri
     needed.set_metric(input->metric());
     expanded.prerequisites.push_back(std::move(made));
   }
-  expanded.canonical = CanonicalText(expanded.spec, kind.Defaults());
+  expanded.canonical = CanonicalText(expanded.spec, kind.SilentDefaults(expanded.spec.model()));
   expanded.id = JobIdOf(expanded.canonical);
   expanded.pack_key = PackKeyOf(expanded.canonical);
   return expanded;
@@ -192,6 +192,14 @@ absl::Status ValidateSettings(const v1::SweepSpec& sweep, const Kind& kind, std:
   return ValidateInputs(sweep, kind, prefix, depth);
 }
 
+// What a sweep says of models, in any of its systems and inputs: its own settings are theirs too.
+v1::Model AllModels(const v1::SweepSpec& sweep) {
+  v1::Model all = sweep.model();
+  for (const v1::System& system : sweep.systems()) all.MergeFrom(AllModels(system.with()));
+  for (const v1::Input& input : sweep.inputs()) all.MergeFrom(AllModels(input.from()));
+  return all;
+}
+
 v1::SweepSpec SweepDefaults(const v1::JobSpec& job) {
   v1::SweepSpec defaults;
   defaults.set_data(job.data());
@@ -227,7 +235,7 @@ absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
 void Expansion::SetSweep(const v1::SweepSpec& sweep) {
   sweep_ = sweep;
   PutLengthsInOrder(*sweep_.mutable_training(), *sweep_.mutable_evaluation());
-  canonical_ = CanonicalText(sweep_, SweepDefaults(kind_->Defaults()));
+  canonical_ = CanonicalText(sweep_, SweepDefaults(kind_->SilentDefaults(AllModels(sweep_))));
   id_ = SweepIdOf(canonical_);
 }
 
@@ -238,7 +246,7 @@ bool Expansion::has_inputs() const {
 void Expansion::Share(int64_t index, const std::string& task, const std::string& encoding) {
   if (shared_.index == index) return;
   shared_ = Shared{.index = index, .spec = JobOf(sweep_, *kind_, task, encoding, 0, 0)};  // Zeros have no line.
-  const std::string text = CanonicalText(shared_.spec, kind_->Defaults());
+  const std::string text = CanonicalText(shared_.spec, kind_->SilentDefaults(shared_.spec.model()));
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at) + 1;
     const std::string_view line = std::string_view(text).substr(at, end - at);

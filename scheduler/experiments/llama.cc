@@ -118,6 +118,13 @@ class LlamaKind final : public DataKind {
     return checks.status();
   }
 
+  // A folder has sizes and a base of its own, which a setting replaces or must agree with, also where it is this kind's default.
+  v1::JobSpec SilentDefaults(const v1::Model& model) const override {
+    v1::JobSpec silent = Defaults();
+    if (!model.folder().empty()) ClearSizes({}, *silent.mutable_model());
+    return silent;
+  }
+
   void Complete(v1::JobSpec& job) const override {
     const v1::Model given = job.model();
     DataKind::Complete(job);
@@ -280,6 +287,9 @@ class LlamaKind final : public DataKind {
   // Sizes that nobody gave are the folder's.
   static void CompleteFolder(const v1::Model& given, v1::Model& model) {
     if (model.folder().empty()) return model.clear_folder();
+    ClearSizes(given, model);
+  }
+  static void ClearSizes(const v1::Model& given, v1::Model& model) {
     if (!given.has_layers()) model.clear_layers();
     if (!given.has_embedding_dim()) model.clear_embedding_dim();
     if (!given.has_heads()) model.clear_heads();

@@ -30,6 +30,8 @@ class Kind {
 
   // A value for every setting that a job of this kind may have. Never changes once released.
   virtual const v1::JobSpec& Defaults() const = 0;
+  // Those among them that mean the same as saying nothing, where this is the model: only these are left out of a specification's text.
+  virtual v1::JobSpec SilentDefaults(const v1::Model& /*model*/) const { return Defaults(); }
 
   // Refuses a sweep that has a job which cannot be computed. Axes are complete and without duplicates; settings that
   // are absent stand for their defaults. `prefix` goes in front of field names in messages ("inputs.weights.from.").

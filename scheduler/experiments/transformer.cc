@@ -35,18 +35,18 @@ bool NeedsEvenEmbedding(std::string_view encoding) {
 }
 
 void CheckModel(const v1::Model& model, Checks& checks) {
-  checks.Range("model.layers", model.layers(), 1, 1000);
-  checks.Range("model.embedding_dim", model.embedding_dim(), 1, kMaxSize);
-  checks.Range("model.heads", model.heads(), 1, kMaxSize);
+  checks.Range("model.layers", model.layers(), 1, catalog::kMaxLayers);
+  checks.Range("model.embedding_dim", model.embedding_dim(), 1, catalog::kMaxWidth);
+  checks.Range("model.heads", model.heads(), 1, catalog::kMaxWidth);
   if (model.heads() > 0 && model.embedding_dim() % model.heads() != 0) {
     checks.Refuse(fmt::format("model.heads: {} does not divide model.embedding_dim, {}\n  set one of them so that it does", model.heads(),
                   model.embedding_dim()));
   }
-  checks.Range("model.mlp_dim", model.mlp_dim(), 1, kMaxSize);
+  checks.Range("model.mlp_dim", model.mlp_dim(), 1, catalog::kMaxWidth);
   if (!(model.dropout() >= 0 && model.dropout() < 1)) {
     checks.Refuse(fmt::format("model.dropout: {} is not in [0, 1)", ShortestNumber(model.dropout())));
   }
-  checks.Range("model.sandwich_dim", model.sandwich_dim(), 2, kMaxSize);
+  checks.Range("model.sandwich_dim", model.sandwich_dim(), 2, catalog::kMaxWidth);
   if (model.sandwich_dim() % 2 != 0) checks.Refuse(fmt::format("model.sandwich_dim: {} is odd; it must be even", model.sandwich_dim()));
   checks.Range("model.learned_rows", model.learned_rows(), 1, kMaxSize);
 }

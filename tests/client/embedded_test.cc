@@ -321,12 +321,14 @@ TEST_F(EmbeddedTest, DataCommandsGoToTheWorkersProgramAsTheyAre) {
   EXPECT_EQ(Run({"data", "import", "text", "/tmp/a.txt", "/tmp/b", "--name", "mine", "--split", "80,10,10"}).code, kDone);
   EXPECT_EQ(Run({"data", "import", "images", "/tmp/pets", "--skip-broken", "--name", "pets", "-o", "json"}).code, kDone);
   EXPECT_EQ(Run({"data", "list"}).code, kDone);
+  EXPECT_EQ(Run({"-q", "data", "list"}).code, kDone);
 
   EXPECT_EQ(Contents("worker.calls"),
             "data check -- novels\n"
             "data import text --split=80,10,10 --name=mine -- /tmp/a.txt /tmp/b\n"
             "data import images --skip-broken --name=pets -o json -- /tmp/pets\n"
-            "data list\n");
+            "data list\n"
+            "data list -q\n");
 }
 
 TEST_F(EmbeddedTest, RunSeesToTheSweepsDataBeforeItStartsTheWorker) {

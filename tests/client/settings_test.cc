@@ -122,6 +122,8 @@ TEST(SettingsTest, RefusesASchedulerTogetherWithAStore) {
   const absl::Status status = Resolve(flags, {}).status();
   EXPECT_EQ(ExitCodeOf(status), kUsage);
   EXPECT_THAT(FormatError(status), HasSubstr("--scheduler and --store exclude each other"));
+  EXPECT_THAT(FormatError(Resolve({}, {{"LONGREACH_SCHEDULER", "a:1"}, {"LONGREACH_STORE", "x.db"}}).status()),
+              HasSubstr("name one of the two: unset LONGREACH_STORE"));
 }
 
 TEST(SettingsTest, ReadsAddresses) {

@@ -73,7 +73,7 @@ TORCH_ROWS = ["worker/trainer", "tests/worker/trainer", "tests/golden"]
 TOP_LEVEL = {
     "proto", "store", "scheduler", "worker", "client", "deploy", "tests", "docs", "cmake",
     "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "CMakeLists.txt", "CMakePresets.json",
-    ".ci", ".clang-format", ".gitattributes", ".gitignore",
+    ".ci", ".gitattributes", ".gitignore",
 }
 
 MAX_LINES = 500

@@ -19,8 +19,6 @@ namespace longreach::trainer {
 namespace {
 
 // Numbers beyond these are mistakes, not experiments: they would overflow shapes or fill any memory.
-constexpr int kMaxLayers = 1024;
-constexpr int kMaxWidth = 1 << 16;
 constexpr int kMaxRows = 1 << 24;
 
 template <typename T>
@@ -60,11 +58,11 @@ absl::Status ValidateLengths(std::string_view field, const std::vector<int>& len
 absl::Status ValidateModel(const PackSettings& settings) {
   const PackSettings::Model& model = settings.model;
   if (!model.folder.empty()) return absl::OkStatus();  // What its config.json says is checked when that is read.
-  RETURN_IF_ERROR(InRange("model.layers", model.layers, 1, kMaxLayers));
-  RETURN_IF_ERROR(InRange("model.embedding_dim", model.embedding_dim, 1, kMaxWidth));
+  RETURN_IF_ERROR(InRange("model.layers", model.layers, 1, catalog::kMaxLayers));
+  RETURN_IF_ERROR(InRange("model.embedding_dim", model.embedding_dim, 1, catalog::kMaxWidth));
   RETURN_IF_ERROR(InRange("model.heads", model.heads, 1, model.embedding_dim));
-  RETURN_IF_ERROR(InRange("model.mlp_dim", model.mlp_dim, 1, kMaxWidth));
-  RETURN_IF_ERROR(InRange("model.sandwich_dim", model.sandwich_dim, 2, kMaxWidth));
+  RETURN_IF_ERROR(InRange("model.mlp_dim", model.mlp_dim, 1, catalog::kMaxWidth));
+  RETURN_IF_ERROR(InRange("model.sandwich_dim", model.sandwich_dim, 2, catalog::kMaxWidth));
   RETURN_IF_ERROR(InRange("model.learned_rows", model.learned_rows, 1, kMaxRows));
   if (model.embedding_dim % model.heads != 0) {
     return Refuse("model.heads", model.heads,
@@ -159,7 +157,8 @@ absl::Status Validate(const PackSettings& settings) {
   RETURN_IF_ERROR(InRange("training.steps", training.steps, 0, std::numeric_limits<int>::max()));
   RETURN_IF_ERROR(
       InRange("training.batch_size", training.batch_size, 1, static_cast<int>(Draws::kMaxSequences)));
-  const int most = kind->needs_data ? std::numeric_limits<int>::max() : tasks::kMaxInputLength;
+  static_assert(catalog::kMaxInputLength == tasks::kMaxInputLength);
+  const int most = kind->needs_data ? std::numeric_limits<int>::max() : catalog::kMaxInputLength;
   RETURN_IF_ERROR(ValidateLengths("training.lengths", training.lengths, most));
   if (training.steps > 0 && training.lengths.empty()) {
     return absl::InvalidArgumentError("training.lengths: is empty, but there are steps to train");

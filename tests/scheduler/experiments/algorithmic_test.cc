@@ -74,6 +74,10 @@ TEST(AlgorithmicTest, RefusesNumbersThatMakeNoSense) {
                 s.mutable_training()->add_lengths(5);
               }),
               HasSubstr("training.lengths: 5 is there twice"));
+  // As the trainer, which has no room for longer ones.
+  EXPECT_EQ(refused([](auto& s) { s.mutable_training()->add_lengths(2049); }), "training.lengths: 2049 is above 2048");
+  EXPECT_EQ(refused([](auto& s) { s.mutable_evaluation()->add_lengths(3000); }), "evaluation.lengths: 3000 is above 2048");
+  EXPECT_EQ(refused([](auto& s) { s.mutable_model()->set_mlp_dim(65537); }), "model.mlp_dim: 65537 is above 65536");
   EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_randomized_by("time"); }), HasSubstr("neither 'distance' nor 'position'"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_shift_at_test("fixed"); }), HasSubstr("shift_max, which is 0"));
   EXPECT_THAT(refused([](auto& s) { s.set_data("enwik8"); }), HasSubstr("data: 'enwik8'"));

@@ -145,6 +145,34 @@ TEST(LlamaKindTest, TheSizesOfAPublishedModelAreItsFolders) {
   EXPECT_NEAR(FindKind("llama")->CostOf(JobOf(said)).flops / (10 * 2048 * (2 * matrices + attention)), 1, 1e-3);
 }
 
+TEST(LlamaKindTest, WhatIsSaidOfAPublishedModelIsKeptWhereItIsTheKindsDefault) {
+  v1::SweepSpec folder = Folder();
+  folder.mutable_axes()->set_encoding(0, "rope");
+  v1::SweepSpec said = folder;
+  said.mutable_model()->set_rope_theta(10'000);  // The folder's may be another.
+
+  EXPECT_NE(IdOf(said), IdOf(folder));
+  const ExpandedJob job = Expansion::Of(said)->At(0);
+  EXPECT_EQ(ReadJob(job.canonical)->model().rope_theta(), 10'000);
+  EXPECT_EQ(ReadJob(job.canonical)->SerializeAsString(), job.spec.SerializeAsString());
+  EXPECT_FALSE(ReadJob(Expansion::Of(folder)->At(0).canonical)->model().has_rope_theta());
+  // Said for all systems, and one of them has the folder.
+  v1::SweepSpec systems = said;
+  systems.mutable_model()->clear_folder();
+  v1::System& published = *systems.add_systems();
+  published.set_name("published");
+  published.mutable_with()->mutable_model()->set_folder("tinyllama");
+  EXPECT_EQ(Expansion::Of(systems)->At(0).id, job.id);
+  v1::SweepSpec again = *ReadSweep(Expansion::Of(systems)->canonical());
+  again.set_name("again");
+  EXPECT_EQ(Expansion::Of(again)->At(0).id, job.id);
+  // Elsewhere it says nothing.
+  v1::SweepSpec bytes = LlamaSweep(), plain = LlamaSweep();
+  for (v1::SweepSpec* sweep : {&bytes, &plain}) sweep->mutable_axes()->set_encoding(0, "rope");
+  bytes.mutable_model()->set_rope_theta(10'000);
+  EXPECT_EQ(IdOf(bytes), IdOf(plain));
+}
+
 TEST(LlamaKindTest, APlanCountsMomentsAndGradientsOfWhatIsTrained) {
   v1::SweepSpec sweep = Folder();
   for (const auto& [set, value] : {std::pair(&v1::Model::set_layers, 22), std::pair(&v1::Model::set_embedding_dim, 2048), std::pair(&v1::Model::set_heads, 32),

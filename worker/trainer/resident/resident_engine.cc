@@ -277,7 +277,9 @@ std::string WhyNotResident(const PackSettings& settings) {
   const catalog::Task& task = *catalog::FindTask(settings.task);
   const Encoder encoder(settings, task.input_vocabulary, task.output_vocabulary);
   const Encoding& encoding = encoder.encoding();
-  if (encoding.AddsContent() || (encoding.Trained() && encoding.Use() != PositionUse::kDistances)) return Text("encoding ", settings.encoding);
+  // Of biases that are trained the kernels have those of KERPLE alone.
+  const bool kerple = settings.encoding == "log_kerple" || settings.encoding == "power_kerple";
+  if (encoding.AddsContent() || (encoding.Trained() && !kerple)) return Text("encoding ", settings.encoding);
   if (encoding.Use() == PositionUse::kDistances && settings.randomized &&
       settings.positions.randomized_by == PackSettings::Positions::RandomizedBy::kPosition) {
     return "positions.randomized_by position";

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
 #include "tests/worker/trainer/lanes_fixture.h"
 #include "tests/worker/trainer/resident/sampled_batches.h"
 #include "worker/trainer/problems/problem.h"
@@ -272,6 +273,26 @@ TEST(ResidentEngineTest, SaysWhatItLeavesToLibtorch) {
       MakeEngine(Settings({"relative"}), {.threads = 1, .engine = "emulated"}, [&](const std::string& line) { log += line; });
   EXPECT_EQ(engine->Name(), "libtorch");
   EXPECT_THAT(log, testing::HasSubstr("encoding relative"));
+}
+
+TEST(ResidentEngineTest, TrainsWithEachEncodingOfTheCatalogThatItDoesNotLeaveToLibtorch) {
+  int trained = 0;
+  for (const catalog::Encoding& encoding : catalog::Encodings()) {
+    const PackSettings settings = Settings({std::string(encoding.name)}, "even_pairs", 6, 4);
+    if (!WhyNotResident(settings).empty()) continue;
+    SCOPED_TRACE(encoding.name);
+    const std::unique_ptr<StepEngine> engine = Emulated(settings);
+    std::vector<Member> members(1);
+    PackState state = InitialState(engine->model().layout(), members);
+    std::vector<double> losses;
+    engine->Train(
+        1, [&](uint64_t) { return BatchOf(settings, *engine, 0); }, {1e-3}, state,
+        [&](const std::vector<StepResult>& results) { losses.push_back(results[0].loss); });
+    ASSERT_EQ(losses.size(), 1u);
+    EXPECT_TRUE(std::isfinite(losses[0]));
+    ++trained;
+  }
+  EXPECT_GE(trained, 7);
 }
 
 TEST(ResidentEngineTest, NeedsAGpu) {
