@@ -94,7 +94,7 @@ TEST_F(TrainTest, WritesCheckpointsAtTheirTimeAndGoesOnWhereNoneCanBeWritten) {
 
 TEST_F(TrainTest, AModelThatFitsNoMachineIsOutOfMemory) {
   PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
-  request.settings.model = {.layers = 1024, .embedding_dim = 65536, .heads = 8192, .mlp_dim = 65536};  // 70 TB.
+  request.settings.model = {.layers = 1000, .embedding_dim = 65536, .heads = 8192, .mlp_dim = 65536};  // 70 TB.
   RecordingObserver observer;
 
   const absl::StatusOr<PackResult> result = Train(request, observer);
