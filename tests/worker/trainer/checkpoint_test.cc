@@ -139,6 +139,40 @@ TEST_F(CheckpointTest, MembersMayComeFromDifferentFiles) {
   EXPECT_EQ(ResumedFrom(), 8);
 }
 
+// Two packs are stopped while they are tested, one after one length and the other after two, and their jobs go on as one pack.
+TEST_F(CheckpointTest, MembersThatWereTestedOnOtherLengthsTrainNothingAnew) {
+  Use({});
+  request_.folder = Folder("tested");
+  const PackResult expected = Run(request_);
+  const std::vector<Member> members = request_.members;
+  for (size_t m = 0; m < members.size(); ++m) {
+    PackRequest alone = request_;
+    alone.members = {members[m]};
+    alone.folder = Folder("alone" + std::to_string(m));
+    RecordingObserver observer;
+    observer.wish = [m](const Progress& progress) {
+      return Observer::Wish{.stop = progress.lengths_done == static_cast<int>(m) + 1, .dropped = {}};
+    };
+    ASSERT_TRUE(Train(alone, observer).ok());
+    request_.members[m].checkpoints = {{observer.checkpoints.at(0), 0}};
+  }
+
+  request_.folder = Folder("together");
+  RecordingObserver observer;
+  int first = -1;
+  observer.wish = [&](const Progress& progress) {
+    if (first < 0 && progress.phase == Progress::Phase::kEvaluating) first = progress.lengths_done;
+    return Observer::Wish{};
+  };
+  const absl::StatusOr<PackResult> result = Train(request_, observer);
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(observer.points.empty()) << "updates were made again";
+  EXPECT_EQ(first, 1);
+  for (size_t m = 0; m < members.size(); ++m) ExpectSameMeasurements(result->results[m], expected.results[m]);
+  EXPECT_TRUE(Bytes(result->weights) == expected_);
+}
+
 TEST_F(CheckpointTest, AMissingFileIsSkipped) {
   Use({"/nowhere/checkpoint.safetensors", newer_});
 

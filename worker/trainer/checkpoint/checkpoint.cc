@@ -325,6 +325,32 @@ absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings&
   return Write(file, "weights", settings, members, state, parts);
 }
 
+namespace {
+
+// A checkpoint that a member can be at `point` with: tests change no parameter, so a later one of the same update will do, the one with the
+// fewest tests first. Null: there is none.
+const MemberCheckpoint* FindAt(const std::vector<MemberCheckpoint>& of_member, const CheckpointPoint& point) {
+  const MemberCheckpoint* least = nullptr;
+  for (const MemberCheckpoint& found : of_member) {
+    if (found.point.step != point.step || found.point < point) continue;
+    if (least == nullptr || found.point < least->point) least = &found;
+  }
+  return least;
+}
+
+// Without what it has been tested on since.
+MemberState StateAt(const MemberCheckpoint& checkpoint, const CheckpointPoint& point) {
+  MemberState state = checkpoint.state;
+  const auto keep = [](std::vector<double>& values, int count) { values.resize(std::min(values.size(), static_cast<size_t>(count))); };
+  keep(state.accuracy, point.lengths_done);
+  keep(state.loss, point.lengths_done);
+  keep(state.passkey, point.cells_done);
+  keep(state.longbench, point.samples_done);
+  return state;
+}
+
+}  // namespace
+
 void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
                         const std::vector<Member>& members, PackState& state,
                         const std::function<void(const std::string&)>& log) {
@@ -341,14 +367,15 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
       }
     }
   }
-  // The points that every member has, the latest first.
+  // The points that some member has, the latest first.
   std::set<CheckpointPoint, std::greater<>> points;
-  for (const MemberCheckpoint& found : candidates[0]) points.insert(found.point);
+  for (const std::vector<MemberCheckpoint>& of_member : candidates) {
+    for (const MemberCheckpoint& found : of_member) points.insert(found.point);
+  }
   for (const CheckpointPoint& point : points) {
     std::vector<const MemberCheckpoint*> chosen;
     for (const std::vector<MemberCheckpoint>& of_member : candidates) {
-      const auto found = std::ranges::find(of_member, point, &MemberCheckpoint::point);
-      if (found != of_member.end()) chosen.push_back(&*found);
+      if (const MemberCheckpoint* const found = FindAt(of_member, point)) chosen.push_back(found);
     }
     if (chosen.size() != members.size()) continue;
     std::vector<MemberTensors> tensors;
@@ -365,7 +392,7 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
       log(Text("checkpoint of step ", point.step, " skipped: ", status.message()));
       continue;
     }
-    for (size_t m = 0; m < chosen.size(); ++m) state.members[m] = chosen[m]->state;
+    for (size_t m = 0; m < chosen.size(); ++m) state.members[m] = StateAt(*chosen[m], point);
     state.step = point.step;
     state.lengths_done = point.lengths_done;
     state.cells_done = point.cells_done;

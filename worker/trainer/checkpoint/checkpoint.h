@@ -37,8 +37,8 @@ absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings&
                           const ParameterLayout& layout, const std::vector<Member>& members,
                           const PackState& state);
 
-// Puts all members at the latest point that all of them have a good checkpoint of; leaves the state as it is
-// when there is none. What cannot be used is skipped, and `log` is told which and why.
+// Puts all members at the latest point that all of them have a good checkpoint of, or a later one of the same update: members of packs that
+// were stopped while they were tested are tested further from where the first of them stood. Leaves the state as it is when there is none. What cannot be used is skipped, and `log` is told which and why.
 void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
                         const std::vector<Member>& members, PackState& state,
                         const std::function<void(const std::string&)>& log);
