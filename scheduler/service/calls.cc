@@ -8,6 +8,7 @@
 #include "proto/types/words.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
+#include "store/identity.h"
 
 namespace longreach::service {
 namespace {
@@ -90,6 +91,7 @@ Engine::Engine(const Clock& clock, const EngineOptions& options, std::function<v
     : clock_(clock), options_(options), submit_(std::move(submit)), wake_(std::move(wake)) {}
 
 absl::Status Engine::Restore(sql::Connection& db) {
+  ASSIGN_OR_RETURN(store_, store::Identity(db));
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> running, store::UnfinishedAttempts(db));
   ASSIGN_OR_RETURN(const std::vector<int64_t> unfinished, store::UnfinishedSweeps(db));
   Effects effects;
@@ -176,6 +178,12 @@ void Engine::GatherPoints(const v1::SynchronizeRequest& request, Memory& memory)
 
 void Engine::Synchronize(v1::SynchronizeRequest request, Answer<v1::SynchronizeResponse> answer) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return answer(std::move(status));
+  // Its attempts are another store's: ours have other numbers, or the same ones by chance.
+  if (!request.store().empty() && request.store() != store_) {
+    v1::SynchronizeResponse elsewhere;
+    elsewhere.set_store(store_);
+    return answer(std::move(elsewhere));
+  }
   auto call = std::make_shared<Call>(Call{std::move(request), std::move(answer)});
   CallPtr overtaken;
   absl::Status refused;

@@ -75,7 +75,7 @@ class Engine {
   // Events go to `submit`; `wake` is called when NextDeadline() may have become earlier. Both are called without the engine's lock.
   Engine(const Clock& clock, const EngineOptions& options, std::function<void(store::Event)> submit, std::function<void()> wake);
 
-  // Before anything else: every lease in the store gets a full term.
+  // Before anything else: every lease in the store gets a full term, and workers are told which store it is.
   absl::Status Restore(sql::Connection& db);
 
   // The worker's call. The answer comes exactly once, on any thread, perhaps before this returns.
@@ -227,6 +227,7 @@ class Engine {
 
   const Clock& clock_;
   const EngineOptions options_;
+  std::string store_;  // Its identity, from Restore() on.
   const std::function<void(store::Event)> submit_;
   const std::function<void()> wake_;
   LiveBoard board_;

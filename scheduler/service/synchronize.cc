@@ -136,6 +136,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   const WallTime now = clock_.Wall();
   v1::SynchronizeResponse& response = decision.response;
   Effects& effects = decision.effects;
+  response.set_store(store_);
   *response.mutable_lease_term() = ToDuration(options_.lease_term);
   *response.mutable_renew_every() = ToDuration(options_.renew_every);
 

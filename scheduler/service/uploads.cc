@@ -6,10 +6,16 @@
 
 #include "scheduler/service/engine.h"
 #include "store/artifacts.h"
+#include "store/identity.h"
 
 namespace longreach::service {
 
 absl::StatusOr<std::vector<store::AttemptMember>> MembersOfUpload(sql::Connection& db, const v1::UploadHeader& header) {
+  ASSIGN_OR_RETURN(const std::string identity, store::Identity(db));
+  if (!header.store().empty() && header.store() != identity) {
+    return absl::UnavailableError(fmt::format("attempt {} is of store {}, and this is the scheduler of store {}: keep its files until that of theirs answers",
+                                              header.attempt(), header.store(), identity));
+  }
   const auto id = static_cast<int64_t>(header.attempt());
   ASSIGN_OR_RETURN(const std::optional<store::AttemptRow> attempt, store::FindAttempt(db, id));
   if (!attempt || attempt->outcome || attempt->worker != header.worker()) {

@@ -98,6 +98,25 @@ def test_a_worker_killed_in_the_middle_of_a_job(home, undisturbed):
     assert_sound(home, scheduler)
 
 
+def test_a_scheduler_of_another_store_in_the_place_of_the_workers_own(home, undisturbed):
+    scheduler = Scheduler(home)
+    worker = Worker(home, scheduler, "--checkpoint-every-s", "0.2")
+    submit(home, scheduler)
+    until(lambda: training(scheduler), "a job is under way")
+    scheduler.kill()
+    # Started on a wrong file: it has work of its own, and attempts with the same numbers.
+    wrong = Scheduler(home, store="wrong.db", listen=scheduler.address)
+    submit(home, wrong)
+    until(lambda: "and what this worker holds is of store" in worker.log(), "the worker has met the other store")
+    wrong.stop()
+    assert query(wrong.store, "SELECT count(*) FROM attempts") == [(0,)]
+    scheduler = scheduler.again()
+    wait_for_the_end(home, scheduler)
+    assert outcome(scheduler.store) == undisturbed
+    assert dict(query(scheduler.store, "SELECT outcome, count(*) FROM attempts GROUP BY outcome")) == {"succeeded": 4}
+    assert_sound(home, scheduler)
+
+
 def test_the_scheduler_killed_in_the_middle_of_a_job(home, undisturbed):
     scheduler = Scheduler(home)
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.2") for _ in range(2)]

@@ -4,7 +4,9 @@
 
 #include <fstream>
 
+#include "store/identity.h"
 #include "store/job_row.h"
+#include "store/maintenance.h"
 #include "store/migrate.h"
 #include "tests/store/fixture.h"
 
@@ -79,6 +81,24 @@ TEST(StoreTest, ADatabaseCutOffInTheMiddleIsDataLoss) {
   WriteFile(folder / "s.db", std::string("SQLite format 3\0", 16) + std::string(84, 'x'));
 
   EXPECT_EQ(Store::Open((folder / "s.db").string()).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(StoreTest, IsTheSameStoreWhenItIsOpenedAgainOrCopiedAndNoOtherIs) {
+  TemporaryFolder folder;
+  std::string identity;
+  {
+    TestStore made(folder / "s.db");
+    const absl::StatusOr<std::string> drawn = Identity(made.db());
+    ASSERT_OK(drawn);
+    identity = *drawn;
+    ASSERT_OK(Backup(made.db(), folder / "copy.db"));
+  }
+  EXPECT_THAT(identity, ::testing::MatchesRegex("[0-9a-f]{32}"));
+  TestStore again(folder / "s.db"), copy(folder / "copy.db"), other(folder / "other.db"), memory(":memory:");
+  EXPECT_EQ(*Identity(again.db()), identity);
+  EXPECT_EQ(*Identity(copy.db()), identity);
+  EXPECT_NE(*Identity(other.db()), identity);
+  EXPECT_NE(*Identity(memory.db()), *Identity(other.db()));
 }
 
 TEST(StoreTest, AReaderSeesOneMomentAndDoesNotWaitForTheWriter) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "proto/base/build_info.h"
 #include "proto/base/utf8.h"
@@ -99,6 +100,7 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
     *request.add_held() = HeldOf(*attempt, points);
     points -= static_cast<size_t>(std::prev(request.held().end())->points_size());
   }
+  if (!attempts_.empty() || !outbox_.reports().empty()) request.set_store(state_.store());
   request.set_free_slots(FreeSlots());
   // More of them only when all that were done go with this call.
   const bool owes_more = outbox_.reports().size() > kReportsPerCall;
@@ -145,7 +147,39 @@ bool Agent::Holds(const AttemptPtr& attempt) const {
   return found != attempts_.end() && found->second == attempt;
 }
 
+// Else nothing of the call counted there. Who started a scheduler on another file will notice, so what is being trained goes on; where there
+// are only results to hand in, waiting long and without a word gains nothing.
+bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& store) {
+  if (store.empty() || store == sent.store()) {
+    other_store_.clear();
+    return true;
+  }
+  if (sent.store().empty()) {  // With empty hands it works for any.
+    if (store == state_.store()) return true;
+    const absl::Status written = state_.SetStore(store);
+    if (!written.ok()) LogWarning(fmt::format("which store this worker works for could not be written down: {}", std::string(written.message())));
+    return true;
+  }
+  const std::string what = fmt::format("the scheduler at {} has store {}, and what this worker holds is of store {}", options_.scheduler,
+                                       store.substr(0, 8), sent.store().substr(0, 8));
+  if (std::exchange(other_store_, store) != store) {
+    LogWarning(what + "; it is kept until that store's answers again");
+    other_since_ = std::chrono::steady_clock::now();
+  }
+  if (attempts_.size() > static_cast<size_t>(AttemptsIn(Attempt::Stage::kHandingIn))) other_since_ = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - other_since_;
+  if (waited.count() < options_.patience_s) return false;
+  if (leaving_) {
+    LeaveWithoutScheduler();
+  } else {
+    End(absl::FailedPreconditionError(fmt::format("{}: {} result(s) wait in {}\n  start the scheduler of that store, or this worker with another --state",
+                                                  what, attempts_.size() + outbox_.reports().size(), options_.state.string())));
+  }
+  return false;
+}
+
 bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response) {
+  if (!IsOfOurStore(sent, response.store())) return false;
   bool changed = false;
   for (const v1::HeldAttempt& held : sent.held()) {
     const auto found = attempts_.find(held.attempt());

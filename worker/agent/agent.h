@@ -53,7 +53,7 @@ struct AgentOptions {
   std::filesystem::path binary;   // longreach-worker, for the trainer child.
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
-  double patience_s = 20;         // When leaving: how long to wait for a scheduler that does not answer.
+  double patience_s = 20;         // When leaving, or with nothing but results for another store: how long to wait for the right scheduler.
   double lease_patience_s = 10;   // How long a lease that cannot be begun is waited with before it is given back.
 };
 
@@ -84,6 +84,7 @@ class Agent {
   // agent.cc: what the scheduler is told and says.
   v1::SynchronizeRequest MakeRequest() const;
   bool OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
+  bool IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& store);
   bool Follow(const v1::Directive& directive);
   void AddReports(v1::SynchronizeRequest& request) const;
   bool Take(const v1::Lease& lease);
@@ -151,6 +152,8 @@ class Agent {
   static constexpr std::chrono::seconds kPauseWithoutDisk{60};  // After a lease whose files had no room.
   std::chrono::steady_clock::time_point room_from_;  // Before it, no lease is asked for.
   std::string refused_;                      // Why the scheduler gives no work.
+  std::string other_store_;                  // That of the scheduler that answers, while it is not ours,
+  std::chrono::steady_clock::time_point other_since_;  // and since when nothing was trained meanwhile.
   bool leaving_ = false;
   bool ended_already_ = false;
   std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains.

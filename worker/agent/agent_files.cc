@@ -22,6 +22,7 @@ v1::UploadHeader Agent::HeaderOf(const Attempt& attempt, const std::string& kind
   v1::UploadHeader header;
   header.set_attempt(attempt.number());
   header.set_worker(state_.worker());
+  header.set_store(state_.store());
   header.set_kind(kind);
   header.set_step(step);
   header.mutable_jobs()->Assign(attempt.members.begin(), attempt.members.end());

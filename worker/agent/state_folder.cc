@@ -71,7 +71,16 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   }
   ASSIGN_OR_RETURN(state.worker_, ReadOrDrawId(folder / "id"));
   ASSIGN_OR_RETURN(state.incarnation_, NextIncarnation(folder / "incarnation", now));
+  if (const std::filesystem::path file = folder / "store"; std::filesystem::exists(file)) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    state.store_ = Trim(text);
+  }
   return state;
+}
+
+absl::Status StateFolder::SetStore(const std::string& store) {
+  store_ = store;
+  return WriteFileSynced(folder_ / "store", store + "\n");
 }
 
 std::filesystem::path StateFolder::trainer_log(int slot) const {
@@ -82,7 +91,8 @@ StateFolder::StateFolder(StateFolder&& other) noexcept
     : folder_(std::move(other.folder_)),
       lock_(std::exchange(other.lock_, -1)),
       worker_(std::move(other.worker_)),
-      incarnation_(other.incarnation_) {}
+      incarnation_(other.incarnation_),
+      store_(std::move(other.store_)) {}
 
 StateFolder::~StateFolder() {
   if (lock_ >= 0) close(lock_);

@@ -3,6 +3,7 @@
 //   STATE/lock         held (flock) while a worker runs here
 //   STATE/id           the worker's UUID
 //   STATE/incarnation  the last one used
+//   STATE/store        which store the reports and attempts in here are of (SynchronizeResponse.store)
 //   STATE/outbox/      one file for each unacknowledged report
 //   STATE/cache/       files named by their hash: checkpoints and weights that the scheduler knows
 //   STATE/attempts/N/  an attempt's files; nothing in there outlives the process
@@ -32,6 +33,10 @@ class StateFolder {
 
   const std::string& worker() const { return worker_; }
   uint64_t incarnation() const { return incarnation_; }
+  // Empty: not known.
+  const std::string& store() const { return store_; }
+  // From now on, also when it could not be written down.
+  absl::Status SetStore(const std::string& store);
   std::filesystem::path outbox() const { return folder_ / "outbox"; }
   std::filesystem::path cache() const { return folder_ / "cache"; }
   std::filesystem::path attempts() const { return folder_ / "attempts"; }
@@ -45,6 +50,7 @@ class StateFolder {
   int lock_ = -1;
   std::string worker_;
   uint64_t incarnation_ = 0;
+  std::string store_;
 };
 
 }  // namespace longreach::agent

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/service/uploads.h"
 #include "store/measurements.h"
 #include "store/workers.h"
 #include "tests/scheduler/service/engine_fixture.h"
@@ -34,6 +35,59 @@ TEST_F(EngineCallsTest, AnotherProtocolVersionIsRefusedWithBothNumbers) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("version 7"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("version 1"));
   EXPECT_EQ(events_, 0);
+}
+
+// Every store counts its attempts from one, so another's may have the number of one that this worker has here.
+TEST_F(EngineCallsTest, OfACallForAnotherStoreNothingIsLookedAt) {
+  TestWorker worker = Worker("a");
+  Submit(Sweep("s", 1));
+  const v1::Lease lease = worker.Take();
+  const std::string ours = worker.Sync().store();
+  EXPECT_EQ(ours.size(), 32u);
+  const int before = events_;
+  worker.Succeed(lease);
+  worker.next().set_store("0123456789abcdef0123456789abcdef");
+  worker.next().set_may_wait(true);
+
+  const auto answer = worker.Call();
+
+  ASSERT_TRUE(answer.has_value() && answer->ok());
+  v1::SynchronizeResponse expected;
+  expected.set_store(ours);
+  EXPECT_EQ((*answer)->SerializeAsString(), expected.SerializeAsString());
+  EXPECT_EQ(events_, before);
+  EXPECT_EQ(Counts("s").leased(), 1);
+  // Nor does it hold the lease of the attempt that is here.
+  Advance(options_.lease_term);
+  EXPECT_EQ(Counts("s").queued(), 1);
+  EXPECT_EQ(Attempt(lease.attempt()).outcome, Outcome::kLost);
+}
+
+TEST_F(EngineCallsTest, ACallForThisStoreCounts) {
+  TestWorker worker = Worker("a");
+  Submit(Sweep("s", 1));
+  const v1::Lease lease = worker.Take();
+  worker.next().set_store(worker.Sync().store());
+  worker.Succeed(lease);
+
+  worker.Sync();
+
+  EXPECT_EQ(Counts("s").succeeded(), 1);
+}
+
+TEST_F(EngineCallsTest, AFileForAnotherStoreIsRefusedUntilThatAnswers) {
+  TestWorker worker = Worker("a");
+  Submit(Sweep("s", 1));
+  const v1::Lease lease = worker.Take();
+  v1::UploadHeader header;
+  header.set_attempt(lease.attempt());
+  header.set_worker("a");
+  header.set_store("0123456789abcdef0123456789abcdef");
+  const absl::Status refused = MembersOfUpload(store_->writer_connection(), header).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("of store 0123456789abcdef"));
+  header.set_store(worker.Sync().store());
+  EXPECT_TRUE(MembersOfUpload(store_->writer_connection(), header).ok());
 }
 
 TEST_F(EngineCallsTest, WhatAnOvertakenCallWasGivenIsSentWithTheNextOne) {

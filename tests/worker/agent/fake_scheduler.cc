@@ -78,6 +78,11 @@ void FakeScheduler::AcknowledgeNothing() {
   acknowledges_ = false;
 }
 
+void FakeScheduler::BeStore(const std::string& store) {
+  const std::lock_guard lock(mutex_);
+  store_ = store;
+}
+
 void FakeScheduler::GiveMoreThanIsAskedFor() {
   const std::lock_guard lock(mutex_);
   counts_slots_ = false;
@@ -118,6 +123,7 @@ FakeScheduler::Seen FakeScheduler::WaitForStep(uint64_t attempt, int step) {
 bool FakeScheduler::Answer(const v1::SynchronizeRequest& request, v1::SynchronizeResponse* response) {
   bool news = false;
   response->Clear();
+  response->set_store(store_);
   response->mutable_renew_every()->set_nanos(100'000'000);
   response->mutable_lease_term()->set_seconds(15);
   for (const v1::AttemptReport& report : request.finished()) {
@@ -154,6 +160,12 @@ grpc::Status FakeScheduler::Synchronize(grpc::ServerContext* context, const v1::
   if (request->sequence() <= seen_.last.sequence() && request->incarnation() == seen_.last.incarnation()) {
     return {grpc::StatusCode::ABORTED, "a newer call was seen"};
   }
+  if (!request->store().empty() && request->store() != store_) {
+    response->set_store(store_);
+    ++seen_.astray;
+    changed_.notify_all();
+    return grpc::Status::OK;
+  }
   seen_.last = *request;
   ++seen_.calls;
   if (request->leaving()) ++seen_.goodbyes;
@@ -184,6 +196,7 @@ grpc::Status FakeScheduler::Upload(grpc::ServerContext*, grpc::ServerReader<v1::
   {
     const std::lock_guard lock(mutex_);
     if (!upload_status_.ok()) return upload_status_;
+    if (!header.store().empty() && header.store() != store_) return {grpc::StatusCode::UNAVAILABLE, "of another store"};
   }
   std::string bytes;
   while (reader->Read(&request)) bytes += request.chunk();

@@ -25,6 +25,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
     v1::SynchronizeRequest last;
     int calls = 0;
     int goodbyes = 0;  // Calls with `leaving`.
+    int astray = 0;    // Calls for another store.
     std::map<uint64_t, v1::AttemptReport> reports;
     std::vector<v1::UploadHeader> uploads;
     std::vector<v1::ProgressPoint> points;  // Of held attempts.
@@ -49,6 +50,8 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   void RefuseUploads(grpc::Status status);
   void RefuseCalls(grpc::Status status);
   void AcknowledgeNothing();
+  // What it says of itself; a call or a file for another one counts nothing.
+  void BeStore(const std::string& store);
   // All leases that the worker does not hold, whatever slots it has.
   void GiveMoreThanIsAskedFor();
   void AddFile(const std::string& bytes);
@@ -83,6 +86,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   grpc::Status upload_status_;
   grpc::Status call_status_;
   bool acknowledges_ = true;
+  std::string store_;
   bool counts_slots_ = true;
   int generation_ = 0;  // Raised by every change that may end a wait.
 };
