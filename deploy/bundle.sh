@@ -3,7 +3,7 @@
 # CUDA plugin and the tests of a GPU, and the libraries that they were built with. LibTorch and CUDA are not among them: they are those of
 # a Python there, whose torch must be of the same version.
 #
-#   deploy/bundle.sh [BUILD [FOLDER]]       default: of build/release, into build/bundle
+#   deploy/bundle.sh [BUILD [FOLDER]]       default: of build/release, into build/bundle, and all of that in build/bundle.tar.xz
 #   FOLDER/bin/longreach-worker --help      there; PYTHON names the Python, or LONGREACH_TORCH its folder site-packages/torch
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -73,5 +73,8 @@ find "$new/libexec" -type f ! -name start -print0 | xargs -0 ldd | awk '$2 == "=
 
 rm -rf "$folder"
 mv "$new" "$folder"
+# A third of the size, for where little may travel at once.
+tar -C "$(dirname "$folder")" -c "$(basename "$folder")" | xz -2 -T0 >"$folder.tar.xz.new"
+mv "$folder.tar.xz.new" "$folder.tar.xz"
 plugin=$([[ -e $folder/lib/liblongreach_cuda.so ]] && echo "with the CUDA plugin" || echo "without the CUDA plugin: LONGREACH_CUDA=ON builds it")
-echo "bundle: $folder, $(du -sh "$folder" | cut -f1), $plugin; needs torch $version there"
+echo "bundle: $folder, $(du -sh "$folder" | cut -f1), and $folder.tar.xz, $(du -sh "$folder.tar.xz" | cut -f1); $plugin; needs torch $version there"

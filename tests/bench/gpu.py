@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import gpu_device
@@ -37,12 +38,12 @@ TESTS = ["cuda_plugin_test", "resident_cuda_test"]  # They compare what the GPU 
 UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one: of ours and of the reference.
 
 FORMS = {
-    "cuda": dict(engines={"resident": "resident", "libtorch": "libtorch", "libtorch-tf32": "libtorch-tf32"}, packs=[1, 9, 36, 126], counts=[1, 4, 8, 14],
+    "cuda": dict(engines={"resident": "resident", "resident-fp16": "resident-fp16", "libtorch": "libtorch", "libtorch-tf32": "libtorch-tf32"}, packs=[1, 9, 36, 126], counts=[1, 4, 8, 14],
                  batch=128, lengths=[*range(1, 41)], seconds=5.0, seconds_together=10.0,
                  reference_lengths=[10, 20, 40], reference_seconds=2.0, members=[1, 9, 36],
                  # All but one task whose tapes are another's: 14 packs of 9 fill 126 of an H200's 132 multiprocessors.
                  mix=[task for task in gpu_tables.TASKS if task != "parity_check"]),
-    "cpu": dict(engines={"resident": "lanes", "libtorch": "libtorch", "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], batch=2,
+    "cpu": dict(engines={"resident": "lanes", "resident-fp16": "lanes", "libtorch": "libtorch", "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], batch=2,
                 lengths=[1, 2], seconds=0.1, seconds_together=0.1,
                 reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2]),
 }
@@ -172,12 +173,36 @@ def ended(process):
         process.wait()
 
 
-def finished(command, environment, limit_s):
-    """(exit code or None when it was cut off, standard output, standard error, when it ended)."""
-    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=environment, start_new_session=True)
+class NotBegun(Missing):
+    """Because another one of those that were to begin together could not."""
+
+
+def begin_with(others, process, limit_s):
+    """Lets a program that writes 'ready' and waits for a line go on when all of them are so far; if one never is, none does."""
+    until = time.monotonic() + limit_s
+    cut_off = threading.Timer(max(limit_s, 0), ended, [process])
+    cut_off.start()
+    ready = process.stdout.readline().strip() == "ready"
+    cut_off.cancel()
     try:
-        out, error = process.communicate(timeout=max(limit_s, 0))
+        if not ready:
+            others.abort()
+        others.wait(max(until - time.monotonic(), 0))
+    except threading.BrokenBarrierError:
+        if ready:
+            raise NotBegun("another one did not begin") from None
+
+
+def finished(command, environment, limit_s, others=None):
+    """(exit code or None when it was cut off, standard output, standard error, when it ended). `others`: a barrier for programs that begin
+    together."""
+    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment, start_new_session=True)
+    until = time.monotonic() + limit_s
+    try:
+        if others is not None:
+            begin_with(others, process, limit_s)
+        out, error = process.communicate("\n", timeout=max(until - time.monotonic(), 0))
         return process.returncode, out, error, time.monotonic()
     except subprocess.TimeoutExpired:
         raise Missing(f"cut off after {limit_s:.0f} s") from None
@@ -198,12 +223,12 @@ def worker(run):
     return path
 
 
-def bench(run, engine, task, pack, seconds, threads, environment):
-    """The figures of `longreach-worker bench`, and when it ended."""
+def bench(run, engine, task, pack, seconds, threads, environment, others=None):
+    """The figures of `longreach-worker bench`, and when it ended. With `others`, of updates alone, begun with theirs."""
     command = [worker(run), "bench", "--device", run.options.device, "--engine", run.form["engines"][engine], "--task", task,
                "--encoding", ENCODING, "--pack", pack, "--batch", run.form["batch"], "--lengths", ",".join(map(str, run.form["lengths"])),
-               "--seconds", seconds, "--threads", threads, "--output", "json"]
-    code, out, error, at = finished(command, environment, run.limit())
+               "--seconds", seconds, "--threads", threads, "--output", "json", *(["--wait"] if others is not None else [])]
+    code, out, error, at = finished(command, environment, run.limit(), others)
     if code != 0:
         raise Missing(last_words(error) or f"longreach-worker ended with {code}")
     figures = json.loads(out)
@@ -255,8 +280,12 @@ def together(run, how, tasks):
         with concurrent.futures.ThreadPoolExecutor(len(tasks)) as pool:
             threads = max(1, os.cpu_count() // len(tasks))
             pack = PACK if PACK in run.form["packs"] else max(run.form["packs"])
-            begun = [pool.submit(bench, run, "resident", task, pack, seconds, threads, shared.environment) for task in tasks]
-            results = [future.result() for future in begun]
+            others = threading.Barrier(len(tasks))
+            begun = [pool.submit(bench, run, "resident", task, pack, seconds, threads, shared.environment, others) for task in tasks]
+        failures = [future.exception() for future in begun if future.exception() is not None]
+        if failures:
+            raise next((failure for failure in failures if not isinstance(failure, NotBegun)), failures[0])
+        results = [future.result() for future in begun]
         if not shared.served():
             raise Missing("the programs did not find MPS, and computed one at a time")
     ends = [at for _, at in results]

@@ -18,13 +18,14 @@ PATIENCE_S = 600
 # 1,000 updates a second of any pack; LibTorch 100, and no memory for 126 members.
 WORKER = """#!/bin/sh
 while [ $# -gt 0 ]; do
-  case $1 in --pack) pack=$2 ;; --engine) engine=$2 ;; --device) device=$2 ;; esac
+  case $1 in --wait) waits=yes ;; --pack) pack=$2 ;; --engine) engine=$2 ;; --device) device=$2 ;; esac
   shift
 done
 [ "$device" = cuda ] || exit 3
 if [ "$engine" = "$SLOW" ]; then while kill -0 $PPID; do sleep 0.1; done; fi
+if [ -n "$waits" ]; then echo ready; read line; fi
 rate=$((pack * 1000))
-[ $engine = resident ] || rate=$((pack * 100))
+case $engine in resident*) ;; *) rate=$((pack * 100)) ;; esac
 if [ $engine$pack = libtorch126 ]; then echo "error: CUDA out of memory" >&2; exit 1; fi
 if [ -n "$CUDA_MPS_LOG_DIRECTORY" ] && [ -z "$BLIND" ]; then echo served >"$CUDA_MPS_LOG_DIRECTORY/server.log"; fi
 if [ "$engine" = "$REFUSED" ]; then echo "resident: shared memory is too small" >&2; engine=libtorch; fi

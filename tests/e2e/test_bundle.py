@@ -45,6 +45,13 @@ def test_programs_find_all_libraries_in_the_bundle_or_in_torch(bundle):
         assert libraries and elsewhere == [], program
 
 
+def test_the_archive_beside_it_is_the_same_folder(bundle, tmp_path):
+    archive = bundle.with_name(bundle.name + ".tar.xz")
+    subprocess.run(["tar", "-xJf", archive, "-C", tmp_path], check=True)
+    assert archive.stat().st_size < sum(file.stat().st_size for file in bundle.rglob("*") if file.is_file()) / 2
+    assert subprocess.run(["diff", "-r", bundle, tmp_path / bundle.name]).returncode == 0
+
+
 def test_it_trains(bundle):
     done = run(bundle / "bin/longreach-worker", "bench", "--task", "even_pairs", "--encoding", "rope", "--batch", "2", "--lengths", "3", "--seconds", "0.05",
                "--threads", "1", torch=torch())

@@ -74,6 +74,13 @@ absl::Status TakeTask(const BenchOptions& options, trainer::PackSettings& settin
   return absl::OkStatus();
 }
 
+// Says that it is ready, for who starts several of these and lets them begin together.
+void WaitForALine() {
+  fmt::print("ready\n");
+  std::fflush(stdout);
+  for (int c = std::getchar(); c != '\n' && c != EOF;) c = std::getchar();
+}
+
 absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   trainer::BenchRequest request;
   trainer::PackSettings& settings = request.settings;
@@ -121,6 +128,7 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   request.threads = options.threads;
   request.cuda = options.cuda;
   request.engine = options.engine;
+  if (options.wait) request.begin = WaitForALine;
   return request;
 }
 

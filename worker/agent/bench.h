@@ -18,6 +18,7 @@ struct BenchOptions {
   std::string simulate_threads;  // "1,2,4,8"; empty: none. With one real thread.
   bool cuda = false;
   std::string engine;  // Empty: what training takes.
+  bool wait = false;   // For a line on standard input, and measure updates alone from then on.
   bool json = false;
 };
 

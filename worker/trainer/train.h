@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -294,6 +295,9 @@ struct BenchRequest {
   int threads = 0;
   bool cuda = false;
   std::string engine = "";  // By a name that CheckEngine() takes.
+  // If it is there, updates alone are measured, from its return on: no peaks, phases or tests. So several processes begin together, and what
+  // one does besides is not what another one waits for.
+  std::function<void()> begin = {};
 };
 inline constexpr int kMostSimulatedThreads = 1024;
 
