@@ -1,5 +1,5 @@
-# longreach_test(NAME SOURCES a.cc ... LIBRARIES x ... [RPC | TORCH | FAST]): one GoogleTest program; each of its tests is one of
-# ctest's.
+# longreach_test(NAME SOURCES a.cc ... LIBRARIES x ... [RPC | TORCH | FAST] [DEFINITIONS d ... PREFIX p]): one GoogleTest program; each of its
+# tests is one of ctest's. Sources that are compiled twice, with other definitions, need a prefix to the names of their tests.
 #
 # A third of a build is tests, and most of a test's compilation is headers and templates of others. So what most tests include is parsed
 # once for all of them, with RPC (tests of what links longreach::proto) the services' headers too, with TORCH the trainer's; and code that
@@ -22,9 +22,10 @@ if(LONGREACH_TESTS)
 endif()
 
 function(longreach_test name)
-  cmake_parse_arguments(ARG "RPC;TORCH;FAST" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "RPC;TORCH;FAST" "PREFIX" "SOURCES;LIBRARIES;LABELS;DEFINITIONS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE longreach::options ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(ARG_TORCH)
     longreach_precompile_headers(${name} REUSE_FROM longreach_trainer)
@@ -42,5 +43,5 @@ function(longreach_test name)
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")
   endif()
-  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600 ${labels})
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600 ${labels})
 endfunction()

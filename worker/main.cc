@@ -66,7 +66,7 @@ int Main(int argc, char** argv) {
   run->add_option("--device", run_device, "cpu, or cuda: the first GPU")
       ->check(CLI::IsMember(kDevices))->capture_default_str();
   run->add_option("--engine", run_options.engine,
-                  "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or resident (with bfloat16 operands); empty: the fastest in float32");
+                  "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or own kernels, resident (with bfloat16 operands) and resident-fp16 (with float16, three bits more); empty: the fastest in float32");
   run->add_option("--pack-limit", pack_limit,
                   "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
       ->check(longreach::catalog::CheckPackLimit)->type_name("N");
@@ -95,6 +95,8 @@ int Main(int argc, char** argv) {
                     "Numbers of threads to simulate from the work of one, for example 1,2,4,8,16");
   bench->add_option("--device", bench_device, "cpu or cuda")->check(CLI::IsMember(kDevices))->capture_default_str();
   bench->add_option("--engine", bench_options.engine, "As of run, or an instruction set: lanes-portable; empty: what training takes");
+  bench->add_flag("--wait", bench_options.wait,
+                  "Write 'ready', wait for a line on standard input, and measure updates alone from then on: so that several begin together");
   bench->add_option("-o,--output", bench_output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))->capture_default_str();
 

@@ -22,8 +22,9 @@ def test_the_hours_of_table_b1_are_those_of_its_flop_at_the_papers_batch(home):
     assert "hours for the 945 jobs of Table B.1" in bench(home, "--lengths", "1")
 
 
-def test_an_engine_that_knows_tells_its_phases_and_bytes(home):
-    arguments = ["--engine", "emulated", "--batch", "1", "--lengths", "1"]
+@pytest.mark.parametrize("engine", ["emulated-bf16", "emulated-fp16"])
+def test_an_engine_that_knows_tells_its_phases_and_bytes(home, engine):
+    arguments = ["--engine", engine, "--batch", "1", "--lengths", "1"]
     figures = json.loads(bench(home, *arguments, "-o", "json"))
     assert len(figures["phases"]) == 8 and abs(sum(one["share"] for one in figures["phases"]) - 1) < 1e-9
     assert figures["gigabytes_per_second"] > 0 and figures["copy_peak_gigabytes_per_second"] > 0

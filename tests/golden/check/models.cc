@@ -46,6 +46,8 @@ constexpr double kRoundedLoss = 4e-3;
 constexpr double kRoundedNorm = 0.04;
 constexpr double kRoundedTensor = 0.1;
 constexpr double kRoundedShareOfWhole = 0.02;
+// The share of these errors that operands of 11 bits make, where 8 make them whole: an eighth of the features next to zero, each as much.
+constexpr double kShareOfElevenBits = 0.4;
 
 // The stored model: its own file, and the one that holds the parameters it shares.
 struct Stored {
@@ -231,6 +233,7 @@ class ModelCheck {
 
   // Of an engine with rounded operands: losses and sizes of gradients.
   void RunRounded(const std::vector<Batch>& batches) {
+    const double share = Share();
     for (int update = 0; update < kUpdates; ++update) {
       const std::vector<double> losses = engine_->Gradients(batches[static_cast<size_t>(update)], state_);
       const std::string step = "step" + std::to_string(update) + "/";
@@ -241,12 +244,14 @@ class ModelCheck {
         for (const Parameter& parameter : engine_->model().layout().parameters()) CompareSize(parameter, Value(*norm));
       }
       const trainer::StepResult result = engine_->Update(losses, learning_rates_, state_)[Index()];
-      check_.Compare(Name(step + "loss"), result.loss - Value(*loss), kRoundedLoss * std::abs(Value(*loss)));
-      check_.Compare(Name(step + "grad_norm"), result.gradient_norm - Value(*norm), kRoundedNorm * Value(*norm));
+      check_.Compare(Name(step + "loss"), result.loss - Value(*loss), share * kRoundedLoss * std::abs(Value(*loss)));
+      check_.Compare(Name(step + "grad_norm"), result.gradient_norm - Value(*norm), share * kRoundedNorm * Value(*norm));
     }
   }
 
  private:
+  double Share() const { return engine_->OperandBits() >= 11 ? kShareOfElevenBits : 1; }
+
   void CompareSize(const Parameter& parameter, double whole) {
     double size = 0;
     if (const auto norm = Floats(*stored_.file, "gradnorm/" + parameter.name)) {
@@ -257,7 +262,7 @@ class ModelCheck {
       return check_.Require(false, Text("no gradient of ", parameter.name));
     }
     check_.Compare(Name("size of grad/" + parameter.name), Part(Gradients(), parameter).to(at::kDouble).norm().item<double>() - size,
-                   kRoundedTensor * size + kRoundedShareOfWhole * whole);
+                   Share() * (kRoundedTensor * size + kRoundedShareOfWhole * whole));
   }
 
   // From where the engine computes.
@@ -392,9 +397,9 @@ void CheckModel(const Stored& stored, bool on_gpu, FileCheck& check) {
     arrangements.push_back({engine + " in a pack of 3", 3, 1, false, engine});
   }
   // What a GPU would run, lane by lane.
-  arrangements.push_back({"emulated in a pack of 2", 2, 1, false, "emulated"});
+  for (const char* engine : {"emulated-bf16", "emulated-fp16"}) arrangements.push_back({Text(engine, " in a pack of 2"), 2, 1, false, engine});
   if (on_gpu) {
-    for (const char* engine : {"libtorch", "libtorch-tf32", "resident"}) {
+    for (const char* engine : {"libtorch", "libtorch-tf32", "resident-bf16", "resident-fp16"}) {
       arrangements.push_back({Text(engine, " on the GPU in a pack of 3"), 3, 1, false, engine, true});
     }
   }

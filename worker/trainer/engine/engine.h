@@ -30,7 +30,7 @@ struct EngineOptions {
   bool cuda = false;
   // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
   bool whole_pack = false;
-  // Which engine: "libtorch", "libtorch-tf32" (its products in TF32, on CUDA), "resident" (on CUDA), "lanes" (for the machine's best
+  // Which engine: "libtorch", "libtorch-tf32" (its products in TF32, on CUDA), "resident" and "resident-fp16" (on CUDA), "lanes" (for the machine's best
   // instruction set), "lanes-tf32" and "lanes-bf16" (the same with rounded operands), or one by its full name. Empty: the default.
   std::string engine = "";
   // Takes the time of each item of work, which one thread then does. Borrowed.

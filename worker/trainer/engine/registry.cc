@@ -17,6 +17,11 @@ constexpr char kLibtorchTf32[] = "libtorch-tf32";  // On a GPU.
 // By blocks of a GPU's threads, and the same kernels lane by lane on the CPU: the latter only for tests, which is why no list has it.
 constexpr char kResident[] = "resident";
 constexpr char kEmulated[] = "emulated";
+struct Kind {
+  const char* name;  // Behind one of these two.
+  resident::Operands operands;
+};
+constexpr Kind kKinds[] = {{"", resident::Operands::kBfloat16}, {"-bf16", resident::Operands::kBfloat16}, {"-fp16", resident::Operands::kFloat16}};
 
 // The names that stand for the machine's best instruction set.
 struct Best {
@@ -29,6 +34,14 @@ constexpr Best kBests[] = {kLanes, {"lanes-tf32", Operands::kTf32}, {"lanes-bf16
 // What is taken when nobody asks: lanes where there are registers for them. Four at a time are slower than
 // LibTorch.
 std::string Default() { return RunnableKernels(Operands::kFloat32).front() == lanes::PortableKernels() ? kLibtorch : kLanes.name; }
+
+// Of `name` what follows `family`; null: it is not of that family.
+const Kind* FindKind(const std::string& name, std::string_view family) {
+  for (const Kind& kind : kKinds) {
+    if (name == std::string(family) + kind.name) return &kind;
+  }
+  return nullptr;
+}
 
 // By a full name or one that stands for the best; null: there is none of that name.
 const lanes::Kernels* FindKernels(const std::string& name) {
@@ -43,7 +56,7 @@ const lanes::Kernels* FindKernels(const std::string& name) {
 std::string Unknown(const std::string& name) {
   std::vector<std::string> names = EngineNames();
   names.emplace_back(kLibtorchTf32);
-  names.emplace_back(kResident);
+  for (const Kind& kind : kKinds) names.push_back(std::string(kResident) + kind.name);
   for (const Best& best : kBests) names.emplace_back(best.name);
   const std::vector<std::string> rounded = RoundedEngineNames();
   names.insert(names.end(), rounded.begin(), rounded.end());
@@ -53,12 +66,14 @@ std::string Unknown(const std::string& name) {
 // The resident engine, or LibTorch's where that does not know the settings.
 std::unique_ptr<StepEngine> MakeResidentOrLibtorch(const std::string& name, const PackSettings& settings, const EngineOptions& options,
                                                    const std::function<void(const std::string&)>& log) {
-  const bool on_gpu = name == kResident;
+  const Kind* kind = FindKind(name, kResident);
+  const bool on_gpu = kind != nullptr;
+  if (!on_gpu) kind = FindKind(name, kEmulated);
   TORCH_CHECK(on_gpu == options.cuda, Text("engine ", name, on_gpu ? " needs a GPU: --device cuda" : " is for a CPU"));
   std::string why_not = WhyNotResident(settings);
   if (!why_not.empty()) why_not = "which does not know " + why_not;
   if (why_not.empty() && on_gpu) why_not = WhyNoResidentLauncher();
-  if (why_not.empty()) return MakeResidentEngine(settings, options, on_gpu ? CudaResidentLauncher() : resident::EmulatedLauncher());
+  if (why_not.empty()) return MakeResidentEngine(settings, options, on_gpu ? CudaResidentLauncher(kind->operands) : resident::EmulatedLauncher(kind->operands));
   log(Text("engine libtorch instead of ", name, ", ", why_not));
   return MakeLibtorchEngine(settings, options);
 }
@@ -80,7 +95,7 @@ std::vector<std::string> RoundedEngineNames() {
 }
 
 absl::Status CheckEngine(const std::string& name, bool cuda) {
-  const bool for_gpu = name == kResident || name == kLibtorchTf32;
+  const bool for_gpu = FindKind(name, kResident) != nullptr || name == kLibtorchTf32;
   if (for_gpu && !cuda) return absl::InvalidArgumentError(Text("engine: ", name, " needs a GPU; add --device cuda"));
   if (name.empty() || name == kLibtorch || for_gpu || FindKernels(name) != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(Unknown(name));
@@ -95,7 +110,7 @@ std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const Engin
     TORCH_CHECK(options.cuda, Text("engine ", wanted, " needs a GPU: --device cuda"));
     return MakeLibtorchEngine(settings, options, CudaProducts::kTf32);
   }
-  if (wanted == kResident || wanted == kEmulated) return MakeResidentOrLibtorch(wanted, settings, options, log);
+  if (FindKind(wanted, kResident) != nullptr || FindKind(wanted, kEmulated) != nullptr) return MakeResidentOrLibtorch(wanted, settings, options, log);
   const lanes::Kernels* kernels = FindKernels(wanted);
   TORCH_CHECK(kernels != nullptr, Unknown(wanted));
   const std::string why_not = WhyNotLanes(settings, options);

@@ -12,10 +12,11 @@ std::string WhyNoResidentLauncher() {
   return plugin->check_resident(error, sizeof(error)) == 0 ? "" : error;
 }
 
-resident::Launcher CudaResidentLauncher() {
+resident::Launcher CudaResidentLauncher(resident::Operands operands) {
   const LongreachCudaPlugin* plugin = LoadedCudaPlugin();
-  return {.name = "resident-bf16",
+  return {.name = operands == resident::Operands::kFloat16 ? "resident-fp16" : "resident-bf16",
           .cuda = true,
+          .operands = operands,
           .sample = Calling(plugin->sample),
           .fill_keep = Calling(plugin->fill_keep),
           .train = Calling(plugin->train_step)};

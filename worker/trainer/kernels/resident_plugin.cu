@@ -8,6 +8,7 @@
 #include "worker/trainer/kernels/sampling.h"
 #include "worker/trainer/kernels/train_members.h"
 #include "worker/trainer/resident/keep_bits.h"
+#include "worker/trainer/resident/step.h"
 
 namespace longreach::trainer::resident {
 
@@ -16,6 +17,17 @@ namespace {
 __global__ void FillKeep(KeepArguments keep) {
   const int word = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (word < keep.places * keep.tokens) FillKeepWord(keep, word);
+}
+
+template <Operands kOperands>
+cudaError_t Train(const StepArguments& arguments) {
+  switch (PositionalOf(arguments)) {
+    case Positional::kNone: return LaunchTrainMembers<kOperands, Positional::kNone>(arguments);
+    case Positional::kBias: return LaunchTrainMembers<kOperands, Positional::kBias>(arguments);
+    case Positional::kTrainedBias: return LaunchTrainMembers<kOperands, Positional::kTrainedBias>(arguments);
+    case Positional::kRotary: return LaunchTrainMembers<kOperands, Positional::kRotary>(arguments);
+  }
+  return cudaErrorInvalidValue;
 }
 
 int Answer(cudaError_t status, char* error, size_t error_size) {
@@ -49,13 +61,8 @@ int FillKeepOnDevice(const KeepArguments* keep, char* error, size_t error_size) 
 }
 
 int TrainStepOnDevice(const StepArguments* arguments, char* error, size_t error_size) {
-  cudaError_t status = cudaErrorInvalidValue;
-  switch (PositionalOf(*arguments)) {
-    case Positional::kNone: status = LaunchTrainMembers<Positional::kNone>(*arguments); break;
-    case Positional::kBias: status = LaunchTrainMembers<Positional::kBias>(*arguments); break;
-    case Positional::kTrainedBias: status = LaunchTrainMembers<Positional::kTrainedBias>(*arguments); break;
-    case Positional::kRotary: status = LaunchTrainMembers<Positional::kRotary>(*arguments); break;
-  }
+  const bool float16 = arguments->operands == Operands::kFloat16;
+  const cudaError_t status = float16 ? Train<Operands::kFloat16>(*arguments) : Train<Operands::kBfloat16>(*arguments);
   return Answer(status, error, error_size);
 }
 

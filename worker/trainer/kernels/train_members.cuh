@@ -1,9 +1,12 @@
-// The resident kernel, for the files that compile it.
+// The resident kernel, for the files that compile it: with the operands that they are compiled for.
 #pragma once
 
 #include "worker/trainer/kernels/train_members.h"
+#include "worker/trainer/resident/step.h"
 
 namespace longreach::trainer::resident {
+
+inline namespace LONGREACH_RESIDENT_OPERANDS {
 
 template <Positional kPositional>
 __global__ void __launch_bounds__(kThreads, 1) TrainMembers(const __grid_constant__ StepArguments arguments) {
@@ -11,8 +14,11 @@ __global__ void __launch_bounds__(kThreads, 1) TrainMembers(const __grid_constan
   TrainMember<kPositional>(arguments, static_cast<int>(blockIdx.x), shared);
 }
 
-template <Positional kPositional>
+}  // inline namespace LONGREACH_RESIDENT_OPERANDS
+
+template <Operands kOfFile, Positional kPositional>
 cudaError_t LaunchTrainMembers(const StepArguments& arguments) {
+  static_assert(kOfFile == kOperands);
   // More than a kernel has without asking.
   static const cudaError_t allowed =
       cudaFuncSetAttribute(TrainMembers<kPositional>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kSharedBytes));

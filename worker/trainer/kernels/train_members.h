@@ -1,14 +1,15 @@
-// The resident kernel's launches. Each way of telling tokens apart is a file of its own, because each takes nvcc a minute.
+// The resident kernel's launches. Each way of telling tokens apart, with each kind of operands, is a file of its own to nvcc, because each
+// takes it a minute.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include "worker/trainer/resident/step.h"
+#include "worker/trainer/resident/step_arguments.h"
 
 namespace longreach::trainer::resident {
 
-// One block for each member, in the default stream.
-template <Positional kPositional>
+// One block for each member, in the default stream. kPositional: PositionalOf(arguments).
+template <Operands kOperands, Positional kPositional>
 cudaError_t LaunchTrainMembers(const StepArguments& arguments);
 
 }  // namespace longreach::trainer::resident

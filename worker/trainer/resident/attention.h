@@ -9,15 +9,7 @@
 
 #include "worker/trainer/resident/warp.h"
 
-namespace longreach::trainer::resident {
-
-// How the order of tokens enters attention.
-enum class Positional {
-  kNone,
-  kBias,         // A table by key - query is added to the logits.
-  kTrainedBias,  // The same, and what its parameters' gradients are made of is summed on the way back.
-  kRotary,       // Queries and keys turn.
-};
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 constexpr bool HasBias(Positional positional) { return positional == Positional::kBias || positional == Positional::kTrainedBias; }
 
@@ -46,11 +38,11 @@ LONGREACH_DEVICE void Turn(float& x, float& y, float cosine, float sine) {
 
 // O, and to lse [T, H] in global memory log2 of the softmax's denominators.
 template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE void AttendForward(Bf16* tile, int length, int head, const HeadTerms& terms, float* lse) {
+LONGREACH_DEVICE void AttendForward(Half* tile, int length, int head, const HeadTerms& terms, float* lse) {
   const int g = Lane() >> 2, c = Lane() & 3;
-  Bf16* const q = tile + kHeadDim * head;
-  const Bf16* const k = q + kDim;
-  const Bf16* const v = q + 2 * kDim;
+  Half* const q = tile + kHeadDim * head;
+  const Half* const k = q + kDim;
+  const Half* const v = q + 2 * kDim;
   for (int t0 = 0; t0 < length; t0 += 16) {
     // Queries beyond the sequence are another warp's, which may have put O there.
     const uint32_t a0 = t0 + g < length ? LoadPair(q + (t0 + g) * kTileLd + 2 * c) : 0u;
@@ -124,14 +116,14 @@ struct SlopeSums {
 // Works on the transpose of S (rows are keys): P and dS are then first factors as they lie, and what belongs to a query is a plain load,
 // so there is no shuffle. Only dq needs dS the other way round.
 template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE void AttendBackward(Bf16* tile, const Bf16* dout, int length, int head, const HeadTerms& terms, const float* lse,
+LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, int head, const HeadTerms& terms, const float* lse,
                                      const float* dot, SlopeSums& sums) {
   constexpr int kBlocks = kKeyTiles / 2;
   const int g = Lane() >> 2, c = Lane() & 3;
-  Bf16* const q = tile + kHeadDim * head;
-  Bf16* const k = q + kDim;
-  Bf16* const v = q + 2 * kDim;
-  const Bf16* const d = dout + kHeadDim * head;
+  Half* const q = tile + kHeadDim * head;
+  Half* const k = q + kDim;
+  Half* const v = q + 2 * kDim;
+  const Half* const d = dout + kHeadDim * head;
   float dk[kBlocks][4] = {}, dv[kBlocks][4] = {};
   for (int t0 = 0; t0 < length; t0 += 8) {
     const uint32_t q_b = LoadPair(q + (t0 + g) * kTileLd + 2 * c), d_b = LoadPair(d + (t0 + g) * kRowLd + 2 * c);
@@ -198,4 +190,4 @@ LONGREACH_DEVICE void AttendBackward(Bf16* tile, const Bf16* dout, int length, i
   }
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -7,15 +7,15 @@
 #include "worker/trainer/resident/projections.h"
 #include "worker/trainer/resident/row_norm.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // One member, one layer. N = batch tape. What is written may not overlap what is read.
 struct AttentionBackward {
-  const Bf16* matrices;      // [kLayerMatrices], as step_arguments.h says.
+  const Half* matrices;      // [kLayerMatrices], as step_arguments.h says.
   const float* norm1_scale;
   const float* h;  // [N, D], the layer's input, and what forward left:
   const float* x1;
-  const Bf16* o;
+  const Half* o;
   const float* lse;
   const uint64_t* keep_attention;  // [N]; null: nothing is dropped.
   float keep_scale;
@@ -43,7 +43,7 @@ struct AttentionFloats {
 };
 
 constexpr size_t AttentionBackwardSharedBytes() {
-  return AttentionHalves::kCount * sizeof(Bf16) + AttentionFloats::kCount * sizeof(float);
+  return AttentionHalves::kCount * sizeof(Half) + AttentionFloats::kCount * sizeof(float);
 }
 
 // A warp's part of the gradients, among its threads: 16 inputs, of which four warps have all, by half of the columns of q | k | v and of o.
@@ -55,23 +55,24 @@ struct AttentionGradients {
 };
 
 // The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O.
-LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Bf16* halves, const float* scale, const ColumnSums<2>& columns, int64_t first,
+LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns, int64_t first,
                                     int rows) {
   RowPart sums[2];  // Of the norm's scale and offset.
   for (RowPart& sum : sums) Clear(sum);
   for (int row = 16 * Warp() + PartRow(); row < 16 * Warp() + 16; row += kRowsAtATime) {
     const bool exists = row < rows;
     const int64_t at = (first + row) * kDim;
-    RowPart part;
-    LoadPart(part, a.h + at, exists);
-    StorePart(halves + AttentionHalves::kH + row * kRowLd, part);
-    LoadPart(part, a.o + at, exists);
-    StorePart(halves + AttentionHalves::kO + row * kRowLd, part);
-    RowPart y, d;
+    // All that is read, before anything is stored (warp.h).
+    RowPart h, y, d;
+    HalfPart o;
+    LoadPart(h, a.h + at, exists);
+    LoadPart(o, a.o + at, exists);
     LoadPart(y, a.x1 + at, exists);
     LoadPart(d, a.du + at, exists);
-    NormBackward(d, y, Normalise(y), scale, sums[0], sums[1]);
     const uint64_t bits = a.keep_attention == nullptr || !exists ? ~uint64_t{0} : a.keep_attention[first + row];
+    StorePart(halves + AttentionHalves::kH + row * kRowLd, h);
+    StorePart(halves + AttentionHalves::kO + row * kRowLd, o);
+    NormBackward(d, y, Normalise(y), scale, sums[0], sums[1]);
     StorePart(halves + AttentionHalves::kDa + row * kRowLd, Kept(d, bits, a.keep_attention == nullptr ? 1.0f : a.keep_scale));
     if (exists) StorePart(a.dh + at, d);
   }
@@ -79,7 +80,7 @@ LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Bf16* halves, co
 }
 
 // To d_out the gradient of attention's output for this warp's 16 rows, dA Wo^T, rounded and by head; to dot [rows, H] its product with O.
-LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, const Bf16* halves) {
+LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, const Half* halves) {
   const int g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
   uint32_t da[1][4][4];
   LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
@@ -101,9 +102,17 @@ LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, c
 }
 
 // dh += dQKV Wqkv^T, for this warp's 16 rows.
-LONGREACH_DEVICE void AttentionInputs(const Bf16* halves, float* dh, int rows) {
+LONGREACH_DEVICE void AttentionInputs(const Half* halves, float* dh, int rows) {
   const int g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
-  float x[1][8][4] = {};
+  float x[1][8][4];  // Begins with what is there.
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + g + 8 * half;
+      const Float2 before = row < rows ? LoadFloat2(dh + row * kDim + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
+      x[0][n][2 * half] = before.x;
+      x[0][n][2 * half + 1] = before.y;
+    }
+  }
   for (int k = 0; k < 3 * kDim; k += 16) {
     uint32_t d[1][1][4];
     LoadA(d[0][0], halves + AttentionHalves::kTile + row0 * kTileLd + k, kTileLd);
@@ -112,10 +121,7 @@ LONGREACH_DEVICE void AttentionInputs(const Bf16* halves, float* dh, int rows) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
       const int row = row0 + g + 8 * half;
-      if (row >= rows) continue;
-      float* const to = dh + row * kDim + 8 * n + 2 * c;
-      const Float2 before = LoadFloat2(to);
-      StoreFloat2(to, before.x + x[0][n][2 * half], before.y + x[0][n][2 * half + 1]);
+      if (row < rows) StoreFloat2(dh + row * kDim + 8 * n + 2 * c, x[0][n][2 * half], x[0][n][2 * half + 1]);
     }
   }
 }
@@ -142,11 +148,11 @@ LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const 
 // What it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <int kKeyTiles, Positional kPositional>
 LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& a, char* shared) {
-  Bf16* const halves = reinterpret_cast<Bf16*>(shared);
+  Half* const halves = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(halves + AttentionHalves::kCount);
-  Bf16* const tile = halves + AttentionHalves::kTile;
-  Bf16* const o = halves + AttentionHalves::kO;
-  Bf16* const h = halves + AttentionHalves::kH;
+  Half* const tile = halves + AttentionHalves::kTile;
+  Half* const o = halves + AttentionHalves::kO;
+  Half* const h = halves + AttentionHalves::kH;
   float* const terms = floats + AttentionFloats::kTerms;
   float* const lse = floats + AttentionFloats::kLse;
   float* const dot = floats + AttentionFloats::kDot;
@@ -219,4 +225,4 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& a, cha
   SyncBlock();
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -10,7 +10,7 @@
 
 #include "worker/trainer/resident/block.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr float kKerpleLeast = 0.01f;
 inline constexpr float kKerpleMostPower = 2;
@@ -85,4 +85,4 @@ LONGREACH_DEVICE void AddSlopeGradients(BiasKind kind, const LayerPlaces& at, co
   SyncBlock();
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

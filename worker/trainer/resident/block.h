@@ -16,7 +16,7 @@
 #define LONGREACH_DEVICE_UNROLL_BY_4
 #endif
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // Four floats that are read and written together; their place is a multiple of 16 bytes.
 struct [[gnu::may_alias]] alignas(16) Float4 {
@@ -48,4 +48,4 @@ LONGREACH_DEVICE double SumOfBlock(double mine, double* shared) {
   return sum;
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -6,7 +6,7 @@
 
 #include "worker/trainer/resident/block.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // Rows of the embedding are multiplied by sqrt(D).
 inline constexpr float kEmbedScale = 8;
@@ -94,4 +94,4 @@ LONGREACH_DEVICE void EmbedBackward(const StepArguments& step, const float* dh, 
   SyncBlock();
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

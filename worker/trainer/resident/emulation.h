@@ -18,18 +18,20 @@
 #include <vector>
 
 #include "worker/trainer/resident/fiber.h"
-#include "worker/trainer/resident/step_arguments.h"
+#include "worker/trainer/resident/operands.h"
 
 #define LONGREACH_DEVICE inline
 #define LONGREACH_DEVICE_NOINLINE inline
 #define LONGREACH_DEVICE_UNROLL
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // In which order the warps of a block, and the threads of a warp, take turns. What depends on it is a race.
 enum class Order { kAscending, kDescending };
 
 namespace emulation {
+
+using namespace fibers;
 
 inline constexpr int kWarpSize = 32;
 
@@ -233,7 +235,15 @@ inline int Thread() {
 
 namespace emulation {
 
-inline float HalfOf(uint32_t pair, int i) { return std::bit_cast<float>(i != 0 ? pair & 0xffff0000u : pair << 16); }
+// Exact.
+inline float ToFloat(Half x) {
+  if constexpr (kOperands == Operands::kBfloat16) return std::bit_cast<float>(static_cast<uint32_t>(x) << 16);
+  const uint32_t sign = static_cast<uint32_t>(x & 0x8000u) << 16, exponent = (x >> 10) & 31u, fraction = x & 1023u;
+  if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(fraction) * 0x1p-24f));
+  return std::bit_cast<float>(sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | fraction << 13);
+}
+
+inline float HalfOf(uint32_t pair, int i) { return ToFloat(static_cast<Half>(i != 0 ? pair >> 16 : pair)); }
 
 using FourFloats [[gnu::vector_size(16), gnu::may_alias]] = float;
 
@@ -275,7 +285,7 @@ void MultiplyTiles(Exchange& exchange) {
 
 // As far as sanitizers see, the thread that has brought a row reads it.
 inline void ReadRow(const void* row) {
-  const volatile Bf16* const numbers = static_cast<const Bf16*>(row);
+  const volatile Half* const numbers = static_cast<const Half*>(row);
   for (int i = 0; i < 8; ++i) static_cast<void>(numbers[i]);
 }
 
@@ -301,10 +311,16 @@ void LoadTiles(uint32_t* to, const void* row, bool transposed) {
   std::memcpy(to, taken.words[block.lane()], kCount * sizeof(uint32_t));
 }
 
-inline Bf16 Round(float x) {
+inline Half Round(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;  // As the GPU rounds what is no number.
-  return static_cast<Bf16>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+  const uint32_t size = bits & 0x7fffffffu;
+  if (size > 0x7f800000u) return 0x7fff;  // As the GPU rounds what is no number.
+  if constexpr (kOperands == Operands::kBfloat16) return static_cast<Half>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+  const uint32_t sign = bits >> 16 & 0x8000u;
+  if (size >= 0x47800000u) return static_cast<Half>(sign | 0x7c00u);  // From 2^16 on.
+  // Below 2^-14 numbers are 2^-24 apart, as floats are next to 1/2: the sum rounds.
+  if (size < 0x38800000u) return static_cast<Half>(sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000u));
+  return static_cast<Half>(sign | (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13);
 }
 
 }  // namespace emulation
@@ -338,10 +354,13 @@ inline float Log2(float x) { return std::log2(x); }
 inline float Reciprocal(float x) { return 1.0f / x; }
 inline float InverseSqrt(float x) { return 1.0f / std::sqrt(x); }
 inline float Max(float x, float y) { return std::fmax(x, y); }
+inline float Size(float x) { return std::fabs(x); }
+inline uint32_t BitsOf(float x) { return std::bit_cast<uint32_t>(x); }
+inline float FloatOf(uint32_t bits) { return std::bit_cast<float>(bits); }
 inline uint32_t Pack(float low, float high) {
   return emulation::Round(low) | static_cast<uint32_t>(emulation::Round(high)) << 16;
 }
-inline float ToFloat(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
+using emulation::ToFloat;
 
 inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
   const emulation::Unseen unseen;
@@ -381,11 +400,11 @@ inline uint32_t Transpose8x8(uint32_t x) {
   return at(2 * c, g) | at(2 * c + 1, g) << 16;
 }
 
-inline uint32_t LoadPair(const Bf16* p) {
+inline uint32_t LoadPair(const Half* p) {
   uint32_t pair;
   std::memcpy(&pair, p, sizeof(pair));
   return pair;
 }
-inline void StorePair(Bf16* p, uint32_t pair) { std::memcpy(p, &pair, sizeof(pair)); }
+inline void StorePair(Half* p, uint32_t pair) { std::memcpy(p, &pair, sizeof(pair)); }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -40,7 +40,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 }
 #endif
 
-namespace longreach::trainer::resident::emulation {
+namespace longreach::trainer::resident::fibers {
 
 // Room for `count` stacks, each with a page below it that nobody may touch: a stack that overflows ends the program there.
 class Stacks {
@@ -201,4 +201,4 @@ class Fiber {
 #endif
 };
 
-}  // namespace longreach::trainer::resident::emulation
+}  // namespace longreach::trainer::resident::fibers

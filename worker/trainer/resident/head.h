@@ -12,7 +12,7 @@
 
 #include "worker/trainer/resident/block.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 struct HeadArguments {
   const float* h;           // [N, D]: what the last layer gives.
@@ -272,4 +272,4 @@ LONGREACH_DEVICE double Head(const HeadArguments& a, char* shared) {
   return HeadOf(a, *reinterpret_cast<HeadShared<kMaxClasses>*>(shared));
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -7,7 +7,7 @@
 #include "worker/trainer/resident/step_arguments.h"
 #include "worker/trainer/resident/warp.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // Bit f says whether feature f of a token is kept: KeepMask::Keeps(token * kDim + f) of random/sampling.h, with its stream
 // and threshold. token < 2^29.
@@ -34,4 +34,4 @@ LONGREACH_DEVICE void FillKeepWord(const KeepArguments& a, int word) {
   a.keep[word] = KeepBits(stream, a.threshold, static_cast<uint64_t>(word % a.tokens));
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

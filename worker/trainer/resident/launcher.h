@@ -11,6 +11,7 @@ namespace longreach::trainer::resident {
 struct Launcher {
   const char* name;  // Of the engine: "resident-bf16".
   bool cuda = false;
+  Operands operands = Operands::kBfloat16;  // For StepArguments.
   // Throw std::runtime_error with the device's words when it refuses.
   std::function<void(const SampleArguments&)> sample;
   std::function<void(const KeepArguments&)> fill_keep;
@@ -18,7 +19,7 @@ struct Launcher {
 };
 
 // Every thread of a GPU's block is a fiber of the calling thread: for tests, thousands of times slower than anything else.
-Launcher EmulatedLauncher();
+Launcher EmulatedLauncher(Operands operands);
 
 // Bytes of memory that a member of so many layers and tokens (N) works in.
 size_t WorkBytes(int layers, int tokens);

@@ -6,19 +6,19 @@
 #include "worker/trainer/resident/projections.h"
 #include "worker/trainer/resident/row_norm.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // One member, one layer. N = batch tape. What is written may not overlap what is read.
 struct LayerForward {
-  const Bf16* matrices;  // [kLayerMatrices], as step_arguments.h says.
+  const Half* matrices;  // [kLayerMatrices], as step_arguments.h says.
   const float *mlp1_b, *mlp2_b, *norm1_scale, *norm1_offset, *norm2_scale, *norm2_offset;
   const float* h;  // [N, D].
   // What the layer makes of it, [N, D], and what the way back needs: the sums before the norms, attention's output, and log2 of the
   // softmax's denominators [N, H]. x1 is not rounded: from a rounded one other hidden features would be on than were on forward.
   float* h_out;
   float* x1;
-  Bf16* x2;
-  Bf16* o;
+  Half* x2;
+  Half* o;
   float* lse;
   // [N]: bits of the features that are kept after attention, and after the MLP. Null: nothing is dropped.
   const uint64_t *keep_attention, *keep_mlp;
@@ -40,11 +40,11 @@ struct ForwardFloats {
 static_assert(kRotationFloats <= kHeads * kTable, "cosines and sines lie where a table would");
 
 constexpr size_t LayerForwardSharedBytes() {
-  return kLayerMatrices * sizeof(Bf16) + ForwardFloats::kCount * sizeof(float) + (kForwardRows + kOverhang) * kTileLd * sizeof(Bf16);
+  return kLayerMatrices * sizeof(Half) + ForwardFloats::kCount * sizeof(float) + (kForwardRows + kOverhang) * kTileLd * sizeof(Half);
 }
 
 LONGREACH_DEVICE void StoreSum(float* to, float x, float y) { StoreFloat2(to, x, y); }
-LONGREACH_DEVICE void StoreSum(Bf16* to, float x, float y) { StorePair(to, Pack(x, y)); }
+LONGREACH_DEVICE void StoreSum(Half* to, float x, float y) { StorePair(to, Pack(x, y)); }
 
 // x is a branch; adds it to the residual where it is kept, stores the sum [rows, D], and normalises it into x.
 template <class Stored>
@@ -52,11 +52,18 @@ LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residua
                                       const float* scale, const float* offset, int row0, int rows) {
   const int g = Lane() >> 2, c = Lane() & 3;
   const float factor = keep == nullptr ? 1.0f : keep_scale;
+  uint64_t kept[kForwardM][2];  // All of them, before anything is stored (warp.h).
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + 16 * m + g + 8 * half;
+      kept[m][half] = keep == nullptr || row >= rows ? ~uint64_t{0} : keep[row];
+    }
+  }
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
       const int row = row0 + 16 * m + g + 8 * half;
       const bool exists = row < rows;
-      const uint64_t bits = (keep == nullptr || !exists ? ~uint64_t{0} : keep[row]) >> (2 * c);
+      const uint64_t bits = kept[m][half] >> (2 * c);
       float mean = 0, square = 0;
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
         float(&y)[4] = x[m][n];
@@ -85,7 +92,7 @@ LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residua
 }
 
 // The MLP of the rows `u`: f, without its last bias. 32 hidden features at a time, which never leave the registers.
-LONGREACH_DEVICE void Mlp(ForwardSums& f, const uint32_t (&u)[kForwardM][4][4], const Bf16* matrices, const float* mlp1_b) {
+LONGREACH_DEVICE void Mlp(ForwardSums& f, const uint32_t (&u)[kForwardM][4][4], const Half* matrices, const float* mlp1_b) {
   const int c = Lane() & 3;
   for (int j0 = 0; j0 < kHidden; j0 += 32) {
     float z[kForwardM][4][4];
@@ -135,7 +142,7 @@ LONGREACH_DEVICE void StoreRows(float* to, const ForwardSums& h, int row0, int r
 }
 
 // Attention's output, times Wo, into x; and a copy of it to o [rows, D].
-LONGREACH_DEVICE void ProjectOutput(ForwardSums& x, const Bf16* tile, const Bf16* w, Bf16* o, int row0, int rows) {
+LONGREACH_DEVICE void ProjectOutput(ForwardSums& x, const Half* tile, const Half* w, Half* o, int row0, int rows) {
   const int g = Lane() >> 2, c = Lane() & 3;
   uint32_t factor[kForwardM][4][4];
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
@@ -154,10 +161,10 @@ LONGREACH_DEVICE void ProjectOutput(ForwardSums& x, const Bf16* tile, const Bf16
 // it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <int kKeyTiles, Positional kPositional>
 LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& a, char* shared) {
-  Bf16* const matrices = reinterpret_cast<Bf16*>(shared);
+  Half* const matrices = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(matrices + kLayerMatrices);
   float* const terms = floats + ForwardFloats::kTerms;
-  Bf16* const tile = reinterpret_cast<Bf16*>(floats + ForwardFloats::kCount);
+  Half* const tile = reinterpret_cast<Half*>(floats + ForwardFloats::kCount);
   const int T = a.tape;
   CopyHalves(matrices, a.matrices, kLayerMatrices);
   CopyFloats(floats + ForwardFloats::kMlp1B, a.mlp1_b, kHidden);
@@ -213,4 +220,4 @@ LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& a, char* shared)
   SyncBlock();
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "worker/trainer/random/host_device.h"
-#include "worker/trainer/resident/step_arguments.h"
+#include "worker/trainer/resident/operands.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 struct MemberWork {
-  Bf16* matrices;          // [layers, kLayerMatrices].
+  Half* matrices;          // [layers, kLayerMatrices].
   float* tables;           // [layers, H, kTable], times log2(e).
   float* slopes;           // [layers, H, kTable].
   float* slope_sums;       // [H, 2].
@@ -15,8 +15,8 @@ struct MemberWork {
   // Of each layer: [N, D] before the first norm, the same before the second, attention's output, and [N, H] the log2 of the softmax's
   // denominators.
   float* x1[kMaxLayers];
-  Bf16* x2[kMaxLayers];
-  Bf16* o[kMaxLayers];
+  Half* x2[kMaxLayers];
+  Half* o[kMaxLayers];
   float* lse[kMaxLayers];
   float* dh;               // [N, D]: gradients between the layers,
   float* du;               // and within one.
@@ -31,7 +31,7 @@ struct MemberWork {
     };
     const size_t rows = static_cast<size_t>(tokens), sets = static_cast<size_t>(layers);
     const auto floats = [&](size_t count) { return reinterpret_cast<float*>(take(count, sizeof(float))); };
-    const auto halves = [&](size_t count) { return reinterpret_cast<Bf16*>(take(count, sizeof(Bf16))); };
+    const auto halves = [&](size_t count) { return reinterpret_cast<Half*>(take(count, sizeof(Half))); };
     matrices = halves(sets * kLayerMatrices);
     tables = floats(sets * kHeads * kTable);
     slopes = floats(sets * kHeads * kTable);
@@ -49,4 +49,4 @@ struct MemberWork {
   }
 };
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -6,14 +6,14 @@
 #include "worker/trainer/resident/products.h"
 #include "worker/trainer/resident/row_norm.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // One member, one layer, N tokens. What is written may not overlap what is read.
 struct MlpBackward {
-  const Bf16* matrices;  // [kLayerMatrices], as step_arguments.h says.
+  const Half* matrices;  // [kLayerMatrices], as step_arguments.h says.
   const float *mlp1_b, *norm1_scale, *norm1_offset, *norm2_scale;
   const float* x1;           // [N, D], as forward left them.
-  const Bf16* x2;            // [N, D].
+  const Half* x2;            // [N, D].
   const uint64_t* keep_mlp;  // [N]; null: nothing is dropped.
   float keep_scale;
   const float* dh;  // [N, D]: gradient of what the layer made.
@@ -37,7 +37,7 @@ struct MlpFloats {
                        kCount = kColumns + ColumnSums<3>::kFloats;
 };
 
-constexpr size_t MlpBackwardSharedBytes() { return MlpHalves::kCount * sizeof(Bf16) + MlpFloats::kCount * sizeof(float); }
+constexpr size_t MlpBackwardSharedBytes() { return MlpHalves::kCount * sizeof(Half) + MlpFloats::kCount * sizeof(float); }
 
 // A warp's gradients, among its threads: of its 32 hidden features (rows) and all 64 of the others. That of the first matrix is transposed.
 struct MlpGradients {
@@ -45,7 +45,7 @@ struct MlpGradients {
 };
 
 // The norms of a tile: to u what went into the MLP, to df what comes back out of it, to du what goes past it.
-LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Bf16* halves, const float* floats, const ColumnSums<3>& columns, int64_t first, int rows) {
+LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* floats, const ColumnSums<3>& columns, int64_t first, int rows) {
   RowPart sums[3];  // Of the last bias, and of the second norm's scale and offset. Shared memory sees them once for each tile.
   for (RowPart& sum : sums) Clear(sum);
   for (int row = 16 * Warp() + PartRow(); row < 16 * Warp() + 16; row += kRowsAtATime) {
@@ -55,9 +55,9 @@ LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Bf16* halves, const float* 
     LoadPart(u, a.x1 + at, exists);
     LoadPart(y, a.x2 + at, exists);
     LoadPart(d, a.dh + at, exists);
+    const uint64_t bits = a.keep_mlp == nullptr || !exists ? ~uint64_t{0} : a.keep_mlp[first + row];
     Normalise(u);
     NormBackward(d, y, Normalise(y), floats + MlpFloats::kScale2, sums[1], sums[2]);
-    const uint64_t bits = a.keep_mlp == nullptr || !exists ? ~uint64_t{0} : a.keep_mlp[first + row];
     const RowPart df = Kept(d, bits, a.keep_mlp == nullptr ? 1.0f : a.keep_scale);
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
       LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
@@ -75,10 +75,10 @@ LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Bf16* halves, const float* 
 
 // Of 32 tokens from t0 on: the hidden features z and their gradients dz, both with features as rows, so that they are first factors as
 // they lie; from them the gradients of the matrices, and dz into shared memory for MlpInputs().
-LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Bf16* halves, const float* mlp1_b, int t0) {
+LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Half* halves, const float* mlp1_b, int t0) {
   const int g = Lane() >> 2, c = Lane() & 3, j0 = kHiddenOfWarp * Warp();
-  const Bf16* const u = halves + MlpHalves::kU + t0 * kRowLd;
-  const Bf16* const df = halves + MlpHalves::kDf + t0 * kRowLd;
+  const Half* const u = halves + MlpHalves::kU + t0 * kRowLd;
+  const Half* const df = halves + MlpHalves::kDf + t0 * kRowLd;
   float z[2][4][4], dz[2][4][4] = {};
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
     const float low = mlp1_b[j0 + 16 * m + g], high = mlp1_b[j0 + 16 * m + g + 8];
@@ -120,10 +120,18 @@ LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Bf16* halves, const float* 
 }
 
 // du += dz W1^T: 16 tokens to a warp, all features, in two halves.
-LONGREACH_DEVICE void MlpInputs(const Bf16* halves, float* du, int rows) {
+LONGREACH_DEVICE void MlpInputs(const Half* halves, float* du, int rows) {
   const int g = Lane() >> 2, c = Lane() & 3;
   LONGREACH_DEVICE_UNROLL for (int column = 0; column < kDim; column += 32) {
-    float x[1][4][4] = {};
+    float x[1][4][4];  // Begins with what is there.
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = 16 * Warp() + g + 8 * half;
+        const Float2 before = row < rows ? LoadFloat2(du + row * kDim + column + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
+        x[0][n][2 * half] = before.x;
+        x[0][n][2 * half + 1] = before.y;
+      }
+    }
     for (int k = 0; k < kHidden; k += 16) {
       uint32_t dz[1][1][4];
       LoadATransposed(dz[0][0], halves + MlpHalves::kDz + k * kHiddenLd + 16 * Warp(), kHiddenLd);
@@ -132,10 +140,7 @@ LONGREACH_DEVICE void MlpInputs(const Bf16* halves, float* du, int rows) {
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
       LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
         const int row = 16 * Warp() + g + 8 * half;
-        if (row >= rows) continue;
-        float* const to = du + row * kDim + column + 8 * n + 2 * c;
-        const Float2 before = LoadFloat2(to);
-        StoreFloat2(to, before.x + x[0][n][2 * half], before.y + x[0][n][2 * half + 1]);
+        if (row < rows) StoreFloat2(du + row * kDim + column + 8 * n + 2 * c, x[0][n][2 * half], x[0][n][2 * half + 1]);
       }
     }
   }
@@ -162,7 +167,7 @@ LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients
 // One member's layer by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 16. What it reads must be there for all threads, and
 // so is what it writes: it ends with a SyncBlock().
 LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& a, char* shared) {
-  Bf16* const halves = reinterpret_cast<Bf16*>(shared);
+  Half* const halves = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(halves + MlpHalves::kCount);
   const ColumnSums<3> columns = {floats + MlpFloats::kColumns};
   CopyHalves(halves, a.matrices + kAtUp, kLayerMatrices - kAtUp);
@@ -186,4 +191,4 @@ LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& a, char* shared) {
   SyncBlock();
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

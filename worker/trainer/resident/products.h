@@ -4,27 +4,27 @@
 
 #include "worker/trainer/resident/warp.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // A, 16 x 16, from memory that holds it, or its transpose, as rows.
-LONGREACH_DEVICE void LoadA(uint32_t (&a)[4], const Bf16* from, int ld) {
+LONGREACH_DEVICE void LoadA(uint32_t (&a)[4], const Half* from, int ld) {
   Load4(a, from + (Lane() & 15) * ld + 8 * (Lane() >> 4));
 }
-LONGREACH_DEVICE void LoadATransposed(uint32_t (&a)[4], const Bf16* from, int ld) {
+LONGREACH_DEVICE void LoadATransposed(uint32_t (&a)[4], const Half* from, int ld) {
   Load4Transposed(a, from + ((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
 }
 
 // Two B beside each other, 16 x 16 (the first is words 0 and 1), from memory that holds them, or their transpose, as rows.
-LONGREACH_DEVICE void LoadB(uint32_t (&b)[4], const Bf16* from, int ld) {
+LONGREACH_DEVICE void LoadB(uint32_t (&b)[4], const Half* from, int ld) {
   Load4Transposed(b, from + (Lane() & 15) * ld + 8 * (Lane() >> 4));
 }
-LONGREACH_DEVICE void LoadBTransposed(uint32_t (&b)[4], const Bf16* from, int ld) {
+LONGREACH_DEVICE void LoadBTransposed(uint32_t (&b)[4], const Half* from, int ld) {
   Load4(b, from + ((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
 }
 
 // sums [16 kM, 8 kN] += A [16 kM, 16 kK] B. In memory lies B [16 kK, 8 kN], or with kTransposed its transpose. kN is even.
 template <int kM, int kN, int kK, bool kTransposed = false>
-LONGREACH_DEVICE void Multiply(float (&sums)[kM][kN][4], const uint32_t (&a)[kM][kK][4], const Bf16* b, int ld) {
+LONGREACH_DEVICE void Multiply(float (&sums)[kM][kN][4], const uint32_t (&a)[kM][kK][4], const Half* b, int ld) {
   LONGREACH_DEVICE_UNROLL for (int k = 0; k < kK; ++k) {
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < kN; n += 2) {
       uint32_t pair[4];
@@ -54,4 +54,4 @@ LONGREACH_DEVICE void ToFactor(uint32_t (&a)[kM][kN / 2][4], const float (&sums)
   }
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

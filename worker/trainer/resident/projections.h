@@ -5,12 +5,12 @@
 #include "worker/trainer/resident/attention.h"
 #include "worker/trainer/resident/products.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // Of this warp's 16 kM rows from row0 on, 8 kN features at a time. h: the rows as first factor; w: q | k | v [D, 3 D] in rows of kLdQkv;
 // rotation [T, 8] in shared memory. The tile begins with a sequence: a row's position is its rest by T.
 template <Positional kPositional, int kM, int kN>
-LONGREACH_DEVICE void ProjectHeads(Bf16* tile, const uint32_t (&h)[kM][4][4], const Bf16* w, const float* rotation, int tape, int row0) {
+LONGREACH_DEVICE void ProjectHeads(Half* tile, const uint32_t (&h)[kM][4][4], const Half* w, const float* rotation, int tape, int row0) {
   const int g = Lane() >> 2, c = Lane() & 3;
   for (int part = 0; part < 3; ++part) {
     const float scale = part == 0 ? kHeadScale * kLog2e : 1.0f;
@@ -45,4 +45,4 @@ LONGREACH_DEVICE void ProjectHeads(Bf16* tile, const uint32_t (&h)[kM][4][4], co
   }
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

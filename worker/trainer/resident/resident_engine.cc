@@ -68,7 +68,7 @@ class ResidentEngine final : public StepEngine {
   std::string Name() const override { return launcher_.name; }
   const Model& model() const override { return tests_->model(); }
   int threads() const override { return tests_->threads(); }
-  int OperandBits() const override { return 8; }
+  int OperandBits() const override { return launcher_.operands == resident::Operands::kFloat16 ? 11 : 8; }
   bool SamplesSequences() const override { return true; }
   at::Device device() const override { return device_; }
   const Tensor& gradients() const override { return gradients_; }
@@ -170,6 +170,7 @@ class ResidentEngine final : public StepEngine {
     arguments.live = static_cast<int*>(live_.data_ptr());
     arguments.outcomes = static_cast<MemberOutcome*>(outcomes_.data_ptr());
     arguments.clip_norm = static_cast<float>(settings_.training.clip_norm);
+    arguments.operands = launcher_.operands;
     if (records_phases_) {
       const int64_t bytes = state.size() * static_cast<int64_t>(resident::kPhaseClocks * sizeof(uint64_t));
       if (!clocks_.defined() || clocks_.numel() != bytes) clocks_ = at::zeros({bytes}, at::TensorOptions(at::kByte).device(device_));

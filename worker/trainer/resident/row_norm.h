@@ -3,7 +3,7 @@
 
 #include "worker/trainer/resident/warp.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr float kNormEpsilon = 1e-5f;
 inline constexpr int kRowsAtATime = 4;
@@ -29,17 +29,27 @@ LONGREACH_DEVICE void LoadPart(RowPart& part, const float* row, bool exists) {
     part.at[n][1] = x.y;
   }
 }
-LONGREACH_DEVICE void LoadPart(RowPart& part, const Bf16* row, bool exists) {
+LONGREACH_DEVICE void LoadPart(RowPart& part, const Half* row, bool exists) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
     const uint32_t x = exists ? LoadPair(row + PartFeature() + 16 * n) : 0u;
     part.at[n][0] = Low(x);
     part.at[n][1] = High(x);
   }
 }
+// The same of numbers of 16 bits, two to a word, as they lie.
+struct HalfPart {
+  uint32_t at[4];
+};
+LONGREACH_DEVICE void LoadPart(HalfPart& part, const Half* row, bool exists) {
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) part.at[n] = exists ? LoadPair(row + PartFeature() + 16 * n) : 0u;
+}
+LONGREACH_DEVICE void StorePart(Half* row, const HalfPart& part) {
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) StorePair(row + PartFeature() + 16 * n, part.at[n]);
+}
 LONGREACH_DEVICE void StorePart(float* row, const RowPart& part) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) StoreFloat2(row + PartFeature() + 16 * n, part.at[n][0], part.at[n][1]);
 }
-LONGREACH_DEVICE void StorePart(Bf16* row, const RowPart& part) {
+LONGREACH_DEVICE void StorePart(Half* row, const RowPart& part) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) StorePair(row + PartFeature() + 16 * n, Pack(part.at[n][0], part.at[n][1]));
 }
 
@@ -122,4 +132,4 @@ struct ColumnSums {
   }
 };
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -6,7 +6,7 @@
 #include "worker/trainer/resident/step_arguments.h"
 #include "worker/trainer/resident/warp.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // `task` has Sample() and Solve(), as support/task.h of the tasks says.
 template <typename Task>
@@ -19,4 +19,4 @@ LONGREACH_DEVICE void SampleSequence(const Task& task, const SampleArguments& a,
   for (int t = a.tape - a.outputs; t < a.tape; ++t) tokens[t] = a.empty;
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -4,6 +4,7 @@
 #include "worker/trainer/resident/attention_backward.h"
 #include "worker/trainer/resident/bias_tables.h"
 #include "worker/trainer/resident/embed.h"
+#include "worker/trainer/resident/gradient_scale.h"
 #include "worker/trainer/resident/head.h"
 #include "worker/trainer/resident/layer_forward.h"
 #include "worker/trainer/resident/member_work.h"
@@ -11,14 +12,14 @@
 #include "worker/trainer/resident/step_arguments.h"
 #include "worker/trainer/resident/update.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 constexpr size_t Largest(size_t a, size_t b) { return a > b ? a : b; }
 
 // Shared memory of TrainMember(): its phases have it one after the other.
 inline constexpr size_t kSharedBytes =
     Largest(Largest(Largest(LayerForwardSharedBytes(), MlpBackwardSharedBytes()), Largest(AttentionBackwardSharedBytes(), HeadSharedBytes())),
-            Largest(EmbedBackwardSharedBytes(), SquaredNormSharedBytes()));
+            Largest(Largest(EmbedBackwardSharedBytes(), SquaredNormSharedBytes()), GradientScaleSharedBytes()));
 
 // Queries, keys and values of a tape lie in tiles of 8 keys, an even number of them.
 LONGREACH_DEVICE int KeyTiles(int tape) { return (tape + 15) / 16 * 2; }
@@ -48,13 +49,6 @@ LONGREACH_DEVICE void RunForTape(const Arguments& arguments, char* shared) {
     case 14: return Part<14, kPositional>::Run(arguments, shared);
     default: return Part<16, kPositional>::Run(arguments, shared);
   }
-}
-
-// How tokens' order enters the attention of an update.
-LONGREACH_HD inline Positional PositionalOf(const StepArguments& step) {
-  if (step.rotation != nullptr) return Positional::kRotary;
-  if (step.bias == BiasKind::kNone) return Positional::kNone;
-  return step.bias == BiasKind::kFixed ? Positional::kBias : Positional::kTrainedBias;
 }
 
 // One member of an update that is under way.
@@ -92,9 +86,12 @@ class MemberStep {
                               .dw = gradients_ + places_.out_w,
                               .db = gradients_ + places_.out_b},
                              shared_);
+    GradientScale scale;
+    if constexpr (kScalesGradients) scale = ScaleGradient(work_.dh, step_.batch, step_.tape, step_.outputs, shared_);
     End(Phase::kHead);
     for (int layer = places_.layers - 1; layer >= 0; --layer) Backward(layer);
     EmbedBackward(step_, work_.dh, gradients_ + places_.embed, shared_);
+    if constexpr (kScalesGradients) UnscaleGradients(places_, scale, gradients_);
     End(Phase::kEmbedBackward);
     return loss;
   }
@@ -135,7 +132,7 @@ class MemberStep {
   LONGREACH_DEVICE const float* Rotation(int layer) const {
     return step_.rotation == nullptr ? nullptr : step_.rotation + int64_t{layer} * step_.tape * kHeadDim;
   }
-  LONGREACH_DEVICE Bf16* Matrices(int layer) const { return work_.matrices + int64_t{layer} * kLayerMatrices; }
+  LONGREACH_DEVICE Half* Matrices(int layer) const { return work_.matrices + int64_t{layer} * kLayerMatrices; }
   LONGREACH_DEVICE int64_t TableAt(int layer) const { return int64_t{layer} * kHeads * kTable; }
   LONGREACH_DEVICE const float* Table(int layer) const {
     return (step_.bias == BiasKind::kFixed ? step_.tables : work_.tables) + TableAt(layer);
@@ -247,4 +244,4 @@ LONGREACH_DEVICE void TrainMember(const StepArguments& step, int member, char* s
   if (Thread() == 0) outcome.norm = norm;
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -25,9 +25,6 @@ inline constexpr int kMaxTape = 128;
 inline constexpr int kMaxTokens = 32;   // Rows of the embedding.
 inline constexpr int kMaxClasses = 32;
 
-// A number of 16 bits that goes into a product of matrices: bfloat16. Storage only.
-using Bf16 = uint16_t;
-
 // Tables by key - query, one for each head: entry kSpan is that of distance 0. 128 keys and 16 rows of overhang to either side.
 inline constexpr int kSpan = 144;
 inline constexpr int kTable = 2 * kSpan;
@@ -56,6 +53,10 @@ struct ModelPlaces {
   int out_b = 0;
   LayerPlaces layer[kMaxLayers] = {};
 };
+
+// The numbers of 16 bits that products of matrices read: kernels are compiled once for each (operands.h). bfloat16 has float32's range and 8
+// significant bits, float16 has 11 of them, as TF32, and a narrow range.
+enum class Operands : int { kBfloat16, kFloat16 };
 
 // What is added to the logits of attention: a table by key - query for each layer and head.
 enum class BiasKind : int {
@@ -128,6 +129,8 @@ struct StepArguments {
   char* work;                // [E, work_bytes].
   size_t work_bytes;         // As WorkBytes() says, or more.
 
+  Operands operands;
+
   // What is wanted: to fill `gradients` and the losses of `outcomes`; and to take a step with them, which makes the norms.
   bool make_gradients;
   bool update;
@@ -137,5 +140,20 @@ struct StepArguments {
   MemberOutcome* outcomes;   // [E]: of live members.
   uint64_t* clocks;          // [E, kPhaseClocks]: added to; null: nobody asks.
 };
+
+// How the order of tokens enters attention.
+enum class Positional {
+  kNone,
+  kBias,         // A table by key - query is added to the logits.
+  kTrainedBias,  // The same, and what its parameters' gradients are made of is summed on the way back.
+  kRotary,       // Queries and keys turn.
+};
+
+// Of an update.
+inline Positional PositionalOf(const StepArguments& step) {
+  if (step.rotation != nullptr) return Positional::kRotary;
+  if (step.bias == BiasKind::kNone) return Positional::kNone;
+  return step.bias == BiasKind::kFixed ? Positional::kBias : Positional::kTrainedBias;
+}
 
 }  // namespace longreach::trainer::resident

@@ -9,13 +9,13 @@
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/resident/block.h"
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr int kEight = 8;  // Numbers of 16 bits that are written together.
 
 // A matrix [kRows, kColumns] into the first columns of rows of kLd.
 template <int kRows, int kColumns, int kLd>
-LONGREACH_DEVICE void RoundMatrix(const float* from, Bf16* to) {
+LONGREACH_DEVICE void RoundMatrix(const float* from, Half* to) {
   constexpr int kEach = kRows * kColumns / kEight / kThreads, kAtOnce = kEach < 4 ? kEach : 4;  // Of all; loads under way together.
   static_assert(kEach * kEight * kThreads == kRows * kColumns && kEach % kAtOnce == 0);
   for (int done = 0; done < kEach; done += kAtOnce) {
@@ -37,14 +37,14 @@ LONGREACH_DEVICE void RoundMatrix(const float* from, Bf16* to) {
 
 // What is beyond a matrix' columns.
 template <int kColumns, int kLd>
-LONGREACH_DEVICE void ClearPadding(int rows, Bf16* to) {
+LONGREACH_DEVICE void ClearPadding(int rows, Half* to) {
   static_assert(kLd - kColumns == kEight);
   for (int row = Thread(); row < rows; row += kThreads) *reinterpret_cast<Words4*>(to + row * kLd + kColumns) = Words4{};
 }
 
-// A layer's weights, from a member's flat parameters, rounded to bfloat16 into the layout of step_arguments.h.
+// A layer's weights, from a member's flat parameters, rounded into the layout of step_arguments.h.
 // matrices: [kLayerMatrices], all of it written. These and the weights begin at multiples of 16 bytes.
-LONGREACH_DEVICE void RoundWeights(const LayerPlaces& at, const float* parameters, Bf16* matrices) {
+LONGREACH_DEVICE void RoundWeights(const LayerPlaces& at, const float* parameters, Half* matrices) {
   const int part[3] = {at.q, at.k, at.v};
   LONGREACH_DEVICE_UNROLL
   for (int i = 0; i < 3; ++i) RoundMatrix<kDim, kDim, kLdQkv>(parameters + part[i], matrices + i * kDim);
@@ -117,4 +117,4 @@ LONGREACH_DEVICE void ClipAndAdam(const StepArguments& step, int member, double 
   SyncBlock();
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -2,7 +2,7 @@
 // nvcc, and in emulation.h for a CPU. Kernels see no other difference, so tests execute the very text that nvcc compiles.
 //
 // Where the numbers of a matrix lie among the threads of a warp (PTX ISA, "Matrix fragments for mma.m16n8k8" and "m16n8k16", type
-// .bf16), with g = lane / 4 and c = lane % 4; a word holds two neighbours of a row (A, C) or of a column (B), the first one low:
+// .bf16 or .f16), with g = lane / 4 and c = lane % 4; a word holds two neighbours of a row (A, C) or of a column (B), the first one low:
 //   A 16 x 16  a0 (g, 2c..)  a1 (g+8, 2c..)  a2 (g, 2c+8..)  a3 (g+8, 2c+8..)   A 16 x 8: a0 and a1
 //   B 16 x 8   b0 (2c.., g)  b1 (2c+8.., g)                                     B 8 x 8: b0
 //   C 16 x 8   c0 c1 (g, 2c..)  c2 c3 (g+8, 2c..), in float32
@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "worker/trainer/resident/step_arguments.h"
+#include "worker/trainer/resident/operands.h"
 
 #if defined(__CUDACC__)
 
@@ -19,7 +19,7 @@
 #define LONGREACH_DEVICE_NOINLINE inline __noinline__ __device__  // Compiled once, and called.
 #define LONGREACH_DEVICE_UNROLL _Pragma("unroll")
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 LONGREACH_DEVICE int Thread() { return static_cast<int>(threadIdx.x); }
 LONGREACH_DEVICE void SyncBlock() { __syncthreads(); }
@@ -49,24 +49,46 @@ LONGREACH_DEVICE float Reciprocal(float x) {
   return y;
 }
 LONGREACH_DEVICE float Max(float x, float y) { return fmaxf(x, y); }  // Of a number and none: the number.
+LONGREACH_DEVICE float Size(float x) { return fabsf(x); }
+LONGREACH_DEVICE uint32_t BitsOf(float x) { return __float_as_uint(x); }
+LONGREACH_DEVICE float FloatOf(uint32_t bits) { return __uint_as_float(bits); }
 
-// Two numbers in one word, rounded to the nearest, ties to even.
+// Two numbers in one word, rounded to the nearest, ties to even; beyond the largest one they are infinite.
 LONGREACH_DEVICE uint32_t Pack(float low, float high) {
   uint32_t pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  if constexpr (kOperands == Operands::kFloat16) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  }
   return pair;
 }
-LONGREACH_DEVICE float ToFloat(Bf16 x) { return __uint_as_float(static_cast<uint32_t>(x) << 16); }
+LONGREACH_DEVICE float ToFloat(Half x) {
+  if constexpr (kOperands == Operands::kFloat16) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+  } else {
+    return __uint_as_float(static_cast<uint32_t>(x) << 16);
+  }
+}
+
+// The type of operands in the names of instructions.
+#if defined(LONGREACH_RESIDENT_FLOAT16)
+#define LONGREACH_RESIDENT_PTX "f16"
+#else
+#define LONGREACH_RESIDENT_PTX "bf16"
+#endif
 
 // sums += A B. A is 16 x 8, B is 8 x 8.
 LONGREACH_DEVICE void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." LONGREACH_RESIDENT_PTX "." LONGREACH_RESIDENT_PTX ".f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
                : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                : "r"(a0), "r"(a1), "r"(b0));
 }
 // The same; A is 16 x 16, B is 16 x 8.
 LONGREACH_DEVICE void Mma16(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." LONGREACH_RESIDENT_PTX "." LONGREACH_RESIDENT_PTX ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
@@ -101,24 +123,24 @@ LONGREACH_DEVICE uint32_t Transpose8x8(uint32_t x) {
 }
 
 // Two neighbours at an even place.
-LONGREACH_DEVICE uint32_t LoadPair(const Bf16* p) { return *reinterpret_cast<const uint32_t*>(p); }
-LONGREACH_DEVICE void StorePair(Bf16* p, uint32_t pair) { *reinterpret_cast<uint32_t*>(p) = pair; }
+LONGREACH_DEVICE uint32_t LoadPair(const Half* p) { return *reinterpret_cast<const uint32_t*>(p); }
+LONGREACH_DEVICE void StorePair(Half* p, uint32_t pair) { *reinterpret_cast<uint32_t*>(p) = pair; }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS
 
 #else
 #include "worker/trainer/resident/emulation.h"
 #endif
 
-namespace longreach::trainer::resident {
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr int kWarps = kThreads / 32;
 
 LONGREACH_DEVICE int Lane() { return Thread() & 31; }
 LONGREACH_DEVICE int Warp() { return Thread() >> 5; }
 
-LONGREACH_DEVICE float Low(uint32_t pair) { return ToFloat(static_cast<Bf16>(pair)); }
-LONGREACH_DEVICE float High(uint32_t pair) { return ToFloat(static_cast<Bf16>(pair >> 16)); }
+LONGREACH_DEVICE float Low(uint32_t pair) { return ToFloat(static_cast<Half>(pair)); }
+LONGREACH_DEVICE float High(uint32_t pair) { return ToFloat(static_cast<Half>(pair >> 16)); }
 
 // What is read and written at once.
 struct [[gnu::may_alias]] alignas(8) Float2 {
@@ -145,21 +167,40 @@ LONGREACH_DEVICE float SumOfWarp(float x) {
   return x + ShuffleXor(x, 16);
 }
 
+// Loads of a thread that are under way together. The compiler moves none of them above a store before it, as both may be anywhere, and one
+// at a time would wait for memory each time.
+inline constexpr int kCopiesAtOnce = 8;
+
 // By the whole block, which must wait before it reads them.
 LONGREACH_DEVICE void CopyFloats(float* to, const float* from, int count) {
-  for (int i = Thread(); i < count; i += kThreads) to[i] = from[i];
+  for (int first = Thread(); first < count; first += kCopiesAtOnce * kThreads) {
+    float x[kCopiesAtOnce] = {};
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
+      if (first + k * kThreads < count) x[k] = from[first + k * kThreads];
+    }
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
+      if (first + k * kThreads < count) to[first + k * kThreads] = x[k];
+    }
+  }
 }
 LONGREACH_DEVICE void ClearFloats(float* to, int count) {
   for (int i = Thread(); i < count; i += kThreads) to[i] = 0.0f;
 }
 // A multiple of 8 numbers, aligned to 16 bytes.
-LONGREACH_DEVICE void CopyHalves(Bf16* to, const Bf16* from, int count) {
-  for (int i = Thread(); i < count / 8; i += kThreads) {
-    reinterpret_cast<Words4*>(to)[i] = reinterpret_cast<const Words4*>(from)[i];
+LONGREACH_DEVICE void CopyHalves(Half* to, const Half* from, int count) {
+  const int words = count / 8;
+  for (int first = Thread(); first < words; first += kCopiesAtOnce * kThreads) {
+    Words4 x[kCopiesAtOnce] = {};
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
+      if (first + k * kThreads < words) x[k] = reinterpret_cast<const Words4*>(from)[first + k * kThreads];
+    }
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
+      if (first + k * kThreads < words) reinterpret_cast<Words4*>(to)[first + k * kThreads] = x[k];
+    }
   }
 }
-LONGREACH_DEVICE void ClearHalves(Bf16* to, int count) {
+LONGREACH_DEVICE void ClearHalves(Half* to, int count) {
   for (int i = Thread(); i < count / 2; i += kThreads) StorePair(to + 2 * i, 0u);
 }
 
-}  // namespace longreach::trainer::resident
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -13,13 +13,16 @@ namespace longreach::trainer {
 namespace {
 
 // What is computed lane by lane has the same operands and roundings; sums are in another order within a product, and exponentials
-// have other last digits. Now and then that rounds an operand to the other neighbour, 2^-8 apart, and further layers spread it.
-// About three times what a simulation of such differences gave at most (6.4e-4 and 3.1e-2).
+// have other last digits. Now and then that rounds an operand to the other neighbour, 2^-8 apart, or puts a hidden feature on the other side of
+// ReLU's kink, and further layers spread it. In simulations of such differences the median was 5e-5 with one layer, one of 200 was above 2e-3 and
+// the largest of 1,250 was 2.3e-2; with five layers the largest of 800 was 7.5e-2. What is computed wrongly is off by about as much as it is large.
 struct Allowed {
   int layers;
   double gradients, loss;
 };
-constexpr Allowed kAllowed[] = {{.layers = 1, .gradients = 2e-3, .loss = 1e-3}, {.layers = 5, .gradients = 1e-1, .loss = 5e-3}};
+constexpr Allowed kAllowed[] = {{.layers = 1, .gradients = 5e-2, .loss = 1e-3}, {.layers = 5, .gradients = 2e-1, .loss = 5e-3}};
+// Both kinds of operands; float16's neighbours are closer, so that what suffices for bfloat16 does for it.
+constexpr const char* kOperands[] = {"bf16", "fp16"};
 
 class ResidentCudaTest : public testing::Test {
  protected:
@@ -30,8 +33,8 @@ class ResidentCudaTest : public testing::Test {
     if (const std::string why_not = WhyNoResidentLauncher(); !why_not.empty()) GTEST_SKIP() << why_not;
   }
 
-  static std::unique_ptr<StepEngine> OnGpu(const PackSettings& settings) {
-    return MakeEngine(settings, {.threads = 2, .cuda = true, .engine = "resident"}, [](const std::string&) {});
+  static std::unique_ptr<StepEngine> OnGpu(const PackSettings& settings, const std::string& operands) {
+    return MakeEngine(settings, {.threads = 2, .cuda = true, .engine = "resident-" + operands}, [](const std::string&) {});
   }
 
   static PackState OnDevice(PackState state, const StepEngine& engine) {
@@ -54,9 +57,9 @@ Batch BatchOf(const PackSettings& settings, const StepEngine& engine, uint64_t s
 }
 
 TEST_F(ResidentCudaTest, ComputesWhatIsComputedLaneByLane) {
-  const auto compare = [](const PackSettings& settings, const Allowed& allowed) {
-    const std::unique_ptr<StepEngine> emulated = MakeNamed(settings, "emulated"), engine = OnGpu(settings);
-    ASSERT_EQ(engine->Name(), "resident-bf16");
+  const auto compare = [](const PackSettings& settings, const Allowed& allowed, const std::string& operands) {
+    const std::unique_ptr<StepEngine> emulated = MakeNamed(settings, "emulated-" + operands), engine = OnGpu(settings, operands);
+    ASSERT_EQ(engine->Name(), "resident-" + operands);
     PackState here = ScatteredState(emulated->model(), 2), there = OnDevice(ScatteredState(emulated->model(), 2), *engine);
     const Batch batch = BatchOf(settings, *emulated, 0);
     const std::vector<double> expected = emulated->Gradients(batch, here), losses = engine->Gradients(batch, there);
@@ -67,21 +70,23 @@ TEST_F(ResidentCudaTest, ComputesWhatIsComputedLaneByLane) {
     for (const auto& [task, length] : {std::pair("even_pairs", 1), std::pair("even_pairs", 20), std::pair("reverse_string", 20),
                                        std::pair("reverse_string", 40), std::pair("reverse_string", 61)}) {
       for (const Allowed& allowed : kAllowed) {
-        SCOPED_TRACE(Text(encoding, " ", task, " ", length, ", layers ", allowed.layers));
         PackSettings settings = Settings(encoding, task, length);
         settings.model.layers = allowed.layers;
-        compare(settings, allowed);
+        for (const char* operands : kOperands) {
+          SCOPED_TRACE(Text(encoding, " ", task, " ", length, ", layers ", allowed.layers, ", ", operands));
+          compare(settings, allowed, operands);
+        }
       }
     }
   }
 }
 
-TEST_F(ResidentCudaTest, DrawsTheBatchesOfTheHost) { ExpectToDrawTheBatchesOfTheHost(CudaResidentLauncher()); }
+TEST_F(ResidentCudaTest, DrawsTheBatchesOfTheHost) { ExpectToDrawTheBatchesOfTheHost(CudaResidentLauncher(resident::Operands::kBfloat16)); }
 
 TEST_F(ResidentCudaTest, TrainsWithTheSameBitsAloneAndInAPackAndAgain) {
   const PackSettings settings = Settings("log_kerple", "reverse_string", 20);
-  const auto train = [&](int members, int first) {
-    const std::unique_ptr<StepEngine> engine = OnGpu(settings);
+  const auto train = [&](const char* operands, int members, int first) {
+    const std::unique_ptr<StepEngine> engine = OnGpu(settings, operands);
     PackState state = ScatteredState(engine->model(), 3);
     state.parameters = state.parameters.narrow(0, first, members).clone();
     state.moment1 = state.moment1.narrow(0, first, members).clone();
@@ -93,12 +98,15 @@ TEST_F(ResidentCudaTest, TrainsWithTheSameBitsAloneAndInAPackAndAgain) {
         [](const std::vector<StepResult>&) {});
     return state.parameters.to(at::kCPU);
   };
-  const Tensor pack = train(3, 0);
-  EXPECT_TRUE(pack.equal(train(3, 0)));
-  EXPECT_TRUE(pack[1].equal(train(1, 1)[0]));
+  for (const char* operands : kOperands) {
+    const Tensor pack = train(operands, 3, 0);
+    EXPECT_TRUE(pack.equal(train(operands, 3, 0))) << operands;
+    EXPECT_TRUE(pack[1].equal(train(operands, 1, 1)[0])) << operands;
+  }
 }
 
-// With dropout, whose factors the GPU draws itself. LibTorch's operations add in another order there.
+// With dropout, whose factors the GPU draws itself. LibTorch's operations add in another order there; of 600 simulated draws the largest difference
+// was 1.7e-3, by hidden features next to zero.
 TEST_F(ResidentCudaTest, LibtorchComputesThereWhatItComputesHere) {
   for (const char* encoding : {"none", "relative", "rope", "log_kerple"}) {
     SCOPED_TRACE(encoding);
@@ -109,7 +117,7 @@ TEST_F(ResidentCudaTest, LibtorchComputesThereWhatItComputesHere) {
     const Batch batch = BatchOf(settings, *here, 0);
     here->Gradients(batch, state);
     there->Gradients(batch, state_there);
-    EXPECT_LT(RelativeError(there->gradients().to(at::kCPU), here->gradients()), 1e-3);
+    EXPECT_LT(RelativeError(there->gradients().to(at::kCPU), here->gradients()), 1e-2);
   }
 }
 

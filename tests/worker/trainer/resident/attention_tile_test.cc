@@ -11,7 +11,7 @@ constexpr int kSequences = 2;
 // Shared memory of attention: the tile, dO, lse and dot, with what lies after the last sequence.
 struct Tile {
   int tape;
-  std::vector<Bf16> numbers, d_out;
+  std::vector<Half> numbers, d_out;
   std::vector<float> lse, dot;
 
   explicit Tile(int t)
@@ -51,7 +51,7 @@ void ExpectAttention(int tape, Order order) {
   const Terms terms({.tape = tape, .positional = kPositional}, kSequences, random);
   const size_t count = static_cast<size_t>(kSequences * tape * kDim);
   Vector q = random.Normals(count, 1), k = random.Normals(count, 1), v = random.Normals(count, 1), d_out = random.Normals(count, 1);
-  const Input<Bf16> rounded[] = {Input<Bf16>(q), Input<Bf16>(k), Input<Bf16>(v), Input<Bf16>(d_out)};
+  const Input<Half> rounded[] = {Input<Half>(q), Input<Half>(k), Input<Half>(v), Input<Half>(d_out)};
   Vector rotation = terms.setting.rotation;
   const Input<float> rotation_of_kernel(rotation);
   Tile tile(tape);
@@ -78,7 +78,7 @@ void ExpectAttention(int tape, Order order) {
   reference::Activations want;
   reference::Attend(want, q, k, v, terms.setting);
   const Vector o = tile.Take(0);
-  ExpectNear("o", o, want.o, 4e-3);
+  ExpectNear("o", o, want.o, OfOperands(4e-3));
 
   for (int row = 0; row < kSequences * tape; ++row) {
     for (int f = 0; f < kDim; ++f) {
@@ -110,10 +110,10 @@ void ExpectAttention(int tape, Order order) {
   reference::Rotate(dq, terms.setting, -1);
   reference::Rotate(dk, terms.setting, -1);
   const double floor = tape == 1 ? SizeOf(dv) : 0;
-  ExpectNear("dq", tile.Take(0), dq, 1e-2, floor);
-  ExpectNear("dk", tile.Take(1), dk, 1e-2, floor);
-  ExpectNear("dv", tile.Take(2), dv, 5e-3);
-  if (kPositional == Positional::kTrainedBias) ExpectNear("sums", got_sums, want_sums, 2e-2, tape == 1 ? SizeOf(dv) : 0);
+  ExpectNear("dq", tile.Take(0), dq, OfOperands(1e-2), floor);
+  ExpectNear("dk", tile.Take(1), dk, OfOperands(1e-2), floor);
+  ExpectNear("dv", tile.Take(2), dv, OfOperands(5e-3));
+  if (kPositional == Positional::kTrainedBias) ExpectNear("sums", got_sums, want_sums, OfOperands(2e-2), tape == 1 ? SizeOf(dv) : 0);
 }
 
 TEST(AttentionTileTest, IsThatOfDoublePrecisionAtEveryTape) {

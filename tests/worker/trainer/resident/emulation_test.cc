@@ -118,8 +118,8 @@ TEST_P(EmulationTest, MultipliesMatricesThatLieAmongTheThreads) {
 
 TEST_P(EmulationTest, LoadsAndTransposesMatrices) {
   constexpr int kLd = 24;
-  alignas(16) Bf16 memory[32 * kLd];
-  for (int i = 0; i < 32 * kLd; ++i) memory[i] = static_cast<Bf16>(i);
+  alignas(16) Half memory[32 * kLd];
+  for (int i = 0; i < 32 * kLd; ++i) memory[i] = static_cast<Half>(i);
   const auto at = [&](int matrix, int row, int column) { return uint32_t{memory[(8 * matrix + row) * kLd + column]}; };
   std::atomic<int> wrong = 0;
 
@@ -143,6 +143,28 @@ TEST_P(EmulationTest, LoadsAndTransposesMatrices) {
   EXPECT_EQ(wrong, 0);
 }
 
+#if defined(LONGREACH_RESIDENT_FLOAT16)
+
+TEST(PackTest, RoundsToTheNearestTiesToEven) {
+  EXPECT_EQ(Pack(1.0f, -2.0f), 0xc0003c00u);
+  EXPECT_EQ(Pack(1.00048828125f, 1.00146484375f), 0x3c023c00u);  // Halfway between two: to the even one, down and up.
+  EXPECT_EQ(Pack(65519.0f, -65520.0f), 0xfc007bffu);              // The largest number, and what is nearer to the next.
+  EXPECT_EQ(Pack(3.4e38f, 0.5e-7f), 0x00017c00u);
+  EXPECT_EQ(Pack(0x1p-25f, 0x1.8p-24f), 0x00020000u);  // Halfway between the smallest numbers.
+  EXPECT_EQ(Pack(0x1.ff8p-15f, 0x1p-14f), 0x040003ffu);
+  EXPECT_TRUE(std::isnan(Low(Pack(NAN, 0.0f))));
+  EXPECT_EQ(High(Pack(0.0f, -INFINITY)), -INFINITY);
+}
+
+TEST(PackTest, KeepsEveryNumberOfSixteenBits) {
+  for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    const float x = ToFloat(static_cast<Half>(bits));
+    if (!std::isnan(x)) ASSERT_EQ(Pack(x, 0.0f), bits) << x;
+  }
+}
+
+#else
+
 TEST(PackTest, RoundsToTheNearestTiesToEven) {
   EXPECT_EQ(Pack(1.0f, -2.0f), 0xc0003f80u);
   EXPECT_EQ(Pack(1.00390625f, 1.01171875f), 0x3f823f80u);  // Halfway between two: to the even one, down and up.
@@ -150,6 +172,8 @@ TEST(PackTest, RoundsToTheNearestTiesToEven) {
   EXPECT_TRUE(std::isnan(Low(Pack(NAN, 0.0f))));
   EXPECT_EQ(High(Pack(0.0f, -INFINITY)), -INFINITY);
 }
+
+#endif
 
 TEST(EmulationOnThreadsTest, BlocksOfSeveralThreadsDoNotMeet) {
   std::atomic<int> sums[2] = {};
@@ -196,7 +220,7 @@ TEST(EmulationDeathTest, EndsWhereAWarpMeetsAtDifferentInstructions) {
 }
 
 TEST(EmulationDeathTest, EndsAtARowThatIsNotAligned) {
-  alignas(16) static Bf16 memory[64 * 8];
+  alignas(16) static Half memory[64 * 8];
   EXPECT_DEATH(RunBlock([] {
                  uint32_t to[4];
                  Load4(to, memory + 8 * Lane() + 4);

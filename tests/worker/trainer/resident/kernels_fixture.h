@@ -102,7 +102,7 @@ class Random {
 
 template <class T>
 T NoNumber() {
-  if constexpr (std::is_same_v<T, Bf16>) {
+  if constexpr (std::is_same_v<T, Half>) {
     return 0x7fff;
   } else {
     return std::numeric_limits<T>::quiet_NaN();
@@ -118,8 +118,8 @@ class Input {
   // Rounds `numbers` in place, too: reference and kernel begin with the same.
   explicit Input(Vector& numbers) : at_(numbers.size() + kBeyond, NoNumber<T>()) {
     for (size_t i = 0; i < numbers.size(); ++i) {
-      if constexpr (std::is_same_v<T, Bf16>) {
-        at_[i] = static_cast<Bf16>(Pack(static_cast<float>(numbers[i]), 0.0f));
+      if constexpr (std::is_same_v<T, Half>) {
+        at_[i] = static_cast<Half>(Pack(static_cast<float>(numbers[i]), 0.0f));
         numbers[i] = ToFloat(at_[i]);
       } else {
         numbers[i] = at_[i] = static_cast<float>(numbers[i]);
@@ -141,7 +141,7 @@ class Output {
   Vector Widened() const {
     Vector v;
     for (size_t i = 0; i < size_; ++i) {
-      if constexpr (std::is_same_v<T, Bf16>) {
+      if constexpr (std::is_same_v<T, Half>) {
         v.push_back(ToFloat(at_[i]));
       } else {
         v.push_back(at_[i]);
@@ -164,6 +164,12 @@ class Output {
   size_t size_;
   std::vector<T> at_;
 };
+
+// A limit that the rounding of bfloat16's operands explains, for the operands that these tests are compiled for: float16 has eight times as fine
+// ones.
+constexpr double OfOperands(double limit) { return kOperands == Operands::kFloat16 ? limit / 6 : limit; }
+// The same where ReLU may take a hidden feature next to zero the other way: an eighth of them, and each is as much as before.
+constexpr double OfKinks(double limit) { return kOperands == Operands::kFloat16 ? limit / 2.5 : limit; }
 
 // Of what a kernel wrote and what it should have, by the root of the sum of squares. Below `floor` all errors are taken as if that were the
 // size of what is compared.
@@ -210,12 +216,12 @@ inline constexpr Manner kManners[] = {{Order::kAscending, 0x7f}, {Order::kDescen
 
 // A layer's weights as the kernels want them.
 struct KernelWeights {
-  std::vector<Bf16> matrices;
+  std::vector<Half> matrices;
   Input<float> mlp1_b, mlp2_b, norm1_scale, norm1_offset, norm2_scale, norm2_offset;
 
   // Rounds the weights in place.
   explicit KernelWeights(Weights& w)
-      : matrices(kLayerMatrices, NoNumber<Bf16>()),
+      : matrices(kLayerMatrices, NoNumber<Half>()),
         mlp1_b(w.mlp1_b),
         mlp2_b(w.mlp2_b),
         norm1_scale(w.norm1_scale),
@@ -232,7 +238,7 @@ struct KernelWeights {
 
  private:
   void Place(Vector& w, int rows, int columns, int at, int ld) {
-    const Input<Bf16> rounded(w);
+    const Input<Half> rounded(w);
     for (int r = 0; r < rows; ++r) {
       for (int c = 0; c < columns; ++c) matrices[static_cast<size_t>(at + r * ld + c)] = rounded.data()[r * columns + c];
     }

@@ -34,11 +34,11 @@ TEST_P(KernelsTest, LayerForwardIsThatOfDoublePrecision) {
       });
 
   const reference::Activations want = reference::Forward(weights, h, terms.setting);
-  ExpectClose("o", got.o, want.o, 5e-3);
-  ExpectClose("lse", got.lse, want.lse, 5e-3);
-  ExpectClose("x1", got.x1, want.x1, 3e-3);
-  ExpectClose("x2", got.x2, want.x2, 4e-3);
-  ExpectClose("h_out", got.h_out, want.h_out, 4e-3);
+  ExpectClose("o", got.o, want.o, OfOperands(5e-3));
+  ExpectClose("lse", got.lse, want.lse, OfOperands(5e-3));
+  ExpectClose("x1", got.x1, want.x1, OfOperands(3e-3));
+  ExpectClose("x2", got.x2, want.x2, OfOperands(4e-3));
+  ExpectClose("h_out", got.h_out, want.h_out, OfOperands(4e-3));
 }
 
 TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
@@ -49,7 +49,7 @@ TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
   Vector h = random.Normals(Numbers(terms), 1), x1 = random.Normals(Numbers(terms), 1), du = random.Normals(Numbers(terms), 1);
   const Input<float> h_of_kernel(h), x1_of_kernel(x1), du_of_kernel(du), rotation(terms.setting.rotation);
   reference::Activations left = reference::Forward(weights, h, terms.setting);
-  const Input<Bf16> o(left.o);
+  const Input<Half> o(left.o);
   const Input<float> lse(left.lse);
 
   const AttentionOutputs got = RunInAllManners<AttentionOutputs>(
@@ -63,18 +63,18 @@ TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
   Weights want;
   Vector slope_sums;
   const Vector dh = reference::AttentionBackward(want, slope_sums, weights, h, x1, left.o, du, terms.slopes, terms.setting);
-  ExpectClose("dh", got.dh, dh, 5e-3);
+  ExpectClose("dh", got.dh, dh, OfOperands(5e-3));
   // Where there is one key its probability does not depend on anything, and there is nothing but rounding.
   const bool one_key = GetParam().tape == 1;
   const double floor = one_key ? SizeOf(want.v) : 0;
-  ExpectClose("q", got.q, want.q, 1.2e-2, floor);
-  ExpectClose("k", got.k, want.k, 1.2e-2, floor);
-  ExpectClose("v", got.v, want.v, 6e-3);
-  ExpectClose("o", got.o, want.o, 4e-3);
+  ExpectClose("q", got.q, want.q, OfOperands(1.2e-2), floor);
+  ExpectClose("k", got.k, want.k, OfOperands(1.2e-2), floor);
+  ExpectClose("v", got.v, want.v, OfOperands(6e-3));
+  ExpectClose("o", got.o, want.o, OfOperands(4e-3));
   ExpectClose("norm1_scale", got.norm1_scale, want.norm1_scale, 1e-6);
   ExpectClose("norm1_offset", got.norm1_offset, want.norm1_offset, 1e-6);
   if (GetParam().positional == Positional::kTrainedBias) {
-    ExpectClose("slope_sums", got.slope_sums, slope_sums, 2e-2, one_key ? SizeOf(du) : 0);
+    ExpectClose("slope_sums", got.slope_sums, slope_sums, OfOperands(2e-2), one_key ? SizeOf(du) : 0);
   }
 }
 
@@ -94,7 +94,7 @@ TEST_P(MlpTest, BackwardIsThatOfDoublePrecision) {
   const KernelWeights of_kernel(weights);
   Vector x1 = random.Normals(numbers, 1), x2 = random.Normals(numbers, 1), dh = random.Normals(numbers, 1);
   const Input<float> x1_of_kernel(x1), dh_of_kernel(dh);
-  const Input<Bf16> x2_of_kernel(x2);
+  const Input<Half> x2_of_kernel(x2);
 
   const MlpOutputs got = RunInAllManners<MlpOutputs>(
       MlpBackwardSharedBytes(), [&] { return MlpOutputs(numbers / kDim); },
@@ -103,13 +103,13 @@ TEST_P(MlpTest, BackwardIsThatOfDoublePrecision) {
       });
 
   // With the hidden features on that are on in the kernel: one that is next to zero would be an error of its own.
-  terms.setting.round_mlp_input = [](double x) { return ToFloat(static_cast<Bf16>(Pack(static_cast<float>(x), 0.0f))); };
+  terms.setting.round_mlp_input = [](double x) { return ToFloat(static_cast<Half>(Pack(static_cast<float>(x), 0.0f))); };
   Weights want;
   const Vector du = reference::MlpBackward(want, weights, x1, x2, dh, terms.setting);
-  ExpectClose("du", got.du, du, 2e-3);
-  ExpectClose("mlp1_w", got.mlp1_w, want.mlp1_w, 4e-3);
-  ExpectClose("mlp1_b", got.mlp1_b, want.mlp1_b, 4e-3);
-  ExpectClose("mlp2_w", got.mlp2_w, want.mlp2_w, 4e-3);
+  ExpectClose("du", got.du, du, OfOperands(2e-3));
+  ExpectClose("mlp1_w", got.mlp1_w, want.mlp1_w, OfOperands(4e-3));
+  ExpectClose("mlp1_b", got.mlp1_b, want.mlp1_b, OfOperands(4e-3));
+  ExpectClose("mlp2_w", got.mlp2_w, want.mlp2_w, OfOperands(4e-3));
   ExpectClose("mlp2_b", got.mlp2_b, want.mlp2_b, 1e-6);
   ExpectClose("norm2_scale", got.norm2_scale, want.norm2_scale, 1e-6);
   ExpectClose("norm2_offset", got.norm2_offset, want.norm2_offset, 1e-6);

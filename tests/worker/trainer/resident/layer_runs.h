@@ -29,7 +29,7 @@ Outputs RunInAllManners(size_t shared_bytes, const Make& make, const Kernel& ker
 
 struct ForwardOutputs {
   Output<float> h_out, x1, lse;
-  Output<Bf16> x2, o;
+  Output<Half> x2, o;
 
   explicit ForwardOutputs(size_t tokens) : h_out(tokens * kDim), x1(tokens * kDim), lse(tokens * kHeads), x2(tokens * kDim), o(tokens * kDim) {}
   bool SameBits(const ForwardOutputs& b) const {
@@ -70,7 +70,7 @@ struct MlpOutputs {
   }
 };
 
-inline MlpBackward MlpArguments(const KernelWeights& w, const Terms& terms, const float* x1, const Bf16* x2, const float* dh, MlpOutputs& to) {
+inline MlpBackward MlpArguments(const KernelWeights& w, const Terms& terms, const float* x1, const Half* x2, const float* dh, MlpOutputs& to) {
   return {.matrices = w.matrices.data(),
           .mlp1_b = w.mlp1_b.data(),
           .norm1_scale = w.norm1_scale.data(),
@@ -106,7 +106,7 @@ struct AttentionOutputs {
 // What forward left, and the gradient that came.
 struct LeftByForward {
   const float *h, *x1;
-  const Bf16* o;
+  const Half* o;
   const float *lse, *du, *rotation;
 };
 

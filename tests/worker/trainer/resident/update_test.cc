@@ -16,13 +16,16 @@
 namespace longreach::trainer::resident {
 namespace {
 
-// The nearest number whose lower 16 bits are 0; of two as near, the one whose last bit is 0. For finite numbers.
-Bf16 Nearest(float x) {
-  const uint32_t low = std::bit_cast<uint32_t>(x) & 0xFFFF0000u;
-  const double below = static_cast<double>(std::bit_cast<float>(low)), above = static_cast<double>(std::bit_cast<float>(low + 0x10000u));
-  const double to_below = std::abs(static_cast<double>(x) - below), to_above = std::abs(above - static_cast<double>(x));
-  const bool up = to_above < to_below || (to_above == to_below && (low >> 16 & 1) != 0);
-  return static_cast<Bf16>((up ? low + 0x10000u : low) >> 16);
+// The nearest number of 16 bits; of two as near, the one whose last bit is 0. For finite numbers, and of float16 for small ones.
+Half Nearest(float x) {
+  const bool float16 = kOperands == Operands::kFloat16;
+  const int fraction_bits = float16 ? 10 : 7, least = float16 ? -14 : -126;
+  const double size = std::abs(static_cast<double>(x));
+  const int exponent = size == 0 ? least : std::max(least, std::ilogb(size));
+  // In units of the last place; below the least exponent those of it. One too many for the exponent is the first of the next.
+  const int units = static_cast<int>(std::nearbyint(std::ldexp(size, fraction_bits - exponent)));
+  const int bits = units + ((exponent - least) << fraction_bits);
+  return static_cast<Half>((std::signbit(x) ? 0x8000 : 0) | bits);
 }
 
 class RoundWeightsTest : public PhaseTest {};
@@ -34,10 +37,11 @@ TEST_P(RoundWeightsTest, PutsEveryWeightIntoItsPlace) {
   const LayerPlaces at = {.q = 16, .k = 16 + 4096, .v = 16 + 2 * 4096, .o = 60000, .norm1_scale = 0, .norm1_offset = 0, .norm2_scale = 0,
                           .norm2_offset = 0, .mlp1_w = 36000, .mlp1_b = 0, .mlp2_w = 13000, .mlp2_b = 0, .kerple_a = -1, .kerple_p = -1};
   Floats parameters = Random(1).Normal(65000);
-  for (const uint32_t tie : {0x3F808000u, 0x3F818000u, 0xBF80FFFFu, 0x3FFF8000u, 0x00018000u}) {
+  for (const uint32_t tie : {0x3F808000u, 0x3F818000u, 0xBF80FFFFu, 0x3FFF8000u, 0x00018000u, 0x3F801000u, 0xBF803000u, 0x3FFFF000u, 0x387FF000u, 0x33000000u,
+                             0x33C00000u, 0x33FFFFFFu}) {
     parameters[static_cast<size_t>(at.k) + tie % 97] = std::bit_cast<float>(tie);
   }
-  std::vector<Bf16> matrices(kLayerMatrices, 0xFFFF), expected(kLayerMatrices, 0);
+  std::vector<Half> matrices(kLayerMatrices, 0xFFFF), expected(kLayerMatrices, 0);
   const auto expect = [&](int from, int rows, int columns, int ld, int to) {
     for (int row = 0; row < rows; ++row) {
       for (int c = 0; c < columns; ++c) {

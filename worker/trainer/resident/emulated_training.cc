@@ -1,0 +1,40 @@
+// Compiled once for each kind of operands.
+#include "worker/trainer/resident/emulated_training.h"
+
+#include <memory>
+
+#include "worker/trainer/resident/step.h"
+
+namespace longreach::trainer::resident {
+
+namespace {
+
+struct alignas(128) Shared {
+  char bytes[kSharedBytes];
+};
+
+template <Positional kPositional>
+void Train(const StepArguments& step, Shared& shared) {
+  for (int member = 0; member < step.members; ++member) {
+    RunBlock([&] { TrainMember<kPositional>(step, member, shared.bytes); });
+  }
+}
+
+}  // namespace
+
+#if defined(LONGREACH_RESIDENT_FLOAT16)
+std::function<void(const StepArguments&)> EmulatedTrainingFloat16() {
+#else
+std::function<void(const StepArguments&)> EmulatedTrainingBfloat16() {
+#endif
+  return [shared = std::make_shared<Shared>()](const StepArguments& step) {
+    switch (PositionalOf(step)) {
+      case Positional::kNone: return Train<Positional::kNone>(step, *shared);
+      case Positional::kBias: return Train<Positional::kBias>(step, *shared);
+      case Positional::kTrainedBias: return Train<Positional::kTrainedBias>(step, *shared);
+      case Positional::kRotary: return Train<Positional::kRotary>(step, *shared);
+    }
+  };
+}
+
+}  // namespace longreach::trainer::resident
