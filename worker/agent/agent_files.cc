@@ -108,11 +108,9 @@ void Agent::BeginHandIn(const AttemptPtr& attempt) {
           const absl::StatusCode code = sha256.status().code();
           if (sha256.ok()) {
             if (header.kind() == "weights" || header.kind() == "checkpoint") cache_.Keep(file, *sha256);
-          } else if (header.kind() == "weights" || header.kind() == "series" || code == absl::StatusCode::kAborted ||
-                     code == absl::StatusCode::kCancelled) {
+          } else if (IsOfAResult(header) || code == absl::StatusCode::kAborted || code == absl::StatusCode::kCancelled) {
             return sha256.status();
           } else {
-            // Without a log nothing is wrong, without a checkpoint some steps are made again.
             LogWarning(fmt::format("attempt {}: {} not handed in: {}", header.attempt(), header.kind(),
                                    std::string(sha256.status().message())));
           }

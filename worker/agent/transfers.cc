@@ -27,6 +27,9 @@ constexpr size_t kChunkBytes = 1 << 20;
 // Tries after answers that say neither "later" nor "never". What was computed is not thrown away for a scheduler that is out of order
 // for some minutes; what comes down can be asked for again by another worker.
 constexpr int kTriesAfterOddErrors = 10, kUploadTriesAfterOddErrors = 400;
+// Of a checkpoint that finds no space: some seconds, for a scheduler with too many calls at once. Where all its space is taken,
+// a stopped attempt would never end, and keep the jobs whose end makes room.
+constexpr int kCheckpointTriesWithoutSpace = 5;
 
 // Enough for a slow line (16 KiB/s); a dead one is found by keepalive before.
 std::chrono::system_clock::time_point DeadlineFor(double bytes) {
@@ -131,12 +134,15 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
   header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
   header.set_sha256(sha256);
   bool damaged_before = false;
+  int tries_without_space = header.kind() == "checkpoint" ? kCheckpointTriesWithoutSpace : 1;
   RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, kUploadTriesAfterOddErrors, [&] {
     const absl::Status status = UploadOnce(header, file, stop);
     // The scheduler's folder is away.
     if (status.code() == absl::StatusCode::kNotFound) return absl::InternalError(status.message());
-    // Nothing is wrong without a log; what else does not fit is waited with until there is room.
-    if (status.code() == absl::StatusCode::kResourceExhausted && header.kind() == "log") return absl::FailedPreconditionError(status.message());
+    // What is no result is not waited with until there is room.
+    if (status.code() == absl::StatusCode::kResourceExhausted && !IsOfAResult(header) && --tries_without_space == 0) {
+      return absl::FailedPreconditionError(status.message());
+    }
     if (status.code() == absl::StatusCode::kDataLoss && !std::exchange(damaged_before, true)) {
       return absl::UnavailableError(status.message());  // Damaged on the way: once more.
     }

@@ -26,9 +26,10 @@ class Transfers {
  public:
   explicit Transfers(std::shared_ptr<grpc::Channel> channel);
 
-  // Hands `file` in under `header`, whose hash and size are filled in here. While the scheduler is away or has no space,
-  // it tries again, without end. Returns the hash.
-  // ABORTED: the attempt has lost its lease. CANCELLED: `stop` asked. Others: refused for good.
+  // Hands `file` in under `header`, whose hash and size are filled in here. While the scheduler is away, or has no space for a
+  // result's file, it tries again, without end. Returns the hash.
+  // ABORTED: the attempt has lost its lease. CANCELLED: `stop` asked. Others: refused for good; FAILED_PRECONDITION: there is no
+  // space for what work can go on without.
   absl::StatusOr<std::string> Upload(v1::UploadHeader header, const std::filesystem::path& file, std::stop_token stop);
 
   // Fetches a file into `destination` and checks its hash. While the scheduler is away, it tries again, without end.
@@ -44,6 +45,9 @@ class Transfers {
 
   std::unique_ptr<v1::Artifacts::Stub> stub_;
 };
+
+// Without its file a result is not handed in. Without a checkpoint some steps are made again, without a log nothing is wrong.
+inline bool IsOfAResult(const v1::UploadHeader& header) { return header.kind() == "weights" || header.kind() == "series"; }
 
 inline bool IsOfThisDisk(const absl::Status& download) { return download.code() == absl::StatusCode::kFailedPrecondition; }
 

@@ -283,6 +283,37 @@ TEST_F(AgentTroubleTest, KeepsAResultWhileTheSchedulersFolderIsAway) {
   }
 }
 
+TEST_F(AgentTroubleTest, EndsAStoppedAttemptWithoutACheckpointForWhichThereIsNoSpace) {
+  AgentUnderTest agent(Options());
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+  scheduler_.RefuseUploads({grpc::StatusCode::RESOURCE_EXHAUSTED, "all artifacts have 500 bytes"});
+
+  scheduler_.Direct(7, v1::Directive::ACTION_STOP);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  scheduler_.RefuseUploads(grpc::Status::OK);
+  ExpectItStillWorks(8);
+  EXPECT_THAT(scheduler_.WaitFor("-", [](const Seen&) { return true; }).UploadsOf("checkpoint"), IsEmpty());
+}
+
+TEST_F(AgentTroubleTest, SkipsCheckpointsForWhichThereIsNoSpaceWhileItTrains) {
+  AgentOptions options = Options();
+  options.checkpoint_every_s = 0.05;
+  AgentUnderTest agent(options);
+  scheduler_.RefuseUploads({grpc::StatusCode::RESOURCE_EXHAUSTED, "all artifacts have 500 bytes"});
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  const Seen refused = scheduler_.WaitFor("two refused checkpoints", [](const Seen& seen) {
+    return !seen.refused.empty() && seen.refused.back().step() > seen.refused.front().step();
+  });
+
+  scheduler_.RefuseUploads(grpc::Status::OK);
+
+  const Seen seen = scheduler_.WaitFor("a checkpoint", [](const Seen& now) { return !now.UploadsOf("checkpoint").empty(); });
+  EXPECT_GE(seen.UploadsOf("checkpoint")[0].step(), refused.refused.back().step());
+  EXPECT_THAT(seen.reports, IsEmpty());
+}
+
 TEST_F(AgentTroubleTest, ReportsAFailureWithoutItsLogWhereThereIsNoSpaceForIt) {
   AgentUnderTest agent(Options());
   scheduler_.RefuseUploads({grpc::StatusCode::RESOURCE_EXHAUSTED, "no space left"});

@@ -195,7 +195,11 @@ grpc::Status FakeScheduler::Upload(grpc::ServerContext*, grpc::ServerReader<v1::
   const v1::UploadHeader header = request.header();
   {
     const std::lock_guard lock(mutex_);
-    if (!upload_status_.ok()) return upload_status_;
+    if (!upload_status_.ok()) {
+      seen_.refused.push_back(header);
+      changed_.notify_all();
+      return upload_status_;
+    }
     if (!header.store().empty() && header.store() != store_) return {grpc::StatusCode::UNAVAILABLE, "of another store"};
   }
   std::string bytes;

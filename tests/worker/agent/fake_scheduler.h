@@ -28,6 +28,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
     int astray = 0;    // Calls for another store.
     std::map<uint64_t, v1::AttemptReport> reports;
     std::vector<v1::UploadHeader> uploads;
+    std::vector<v1::UploadHeader> refused;  // RefuseUploads().
     std::vector<v1::ProgressPoint> points;  // Of held attempts.
     // In order: "upload checkpoint 1", "report 1".
     std::vector<std::string> events;
