@@ -70,6 +70,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<
                                            const v1::SynchronizeResponse& response) { return OnResponse(sent, response); },
                      .on_refused = [this](absl::Status status) { End(std::move(status)); }}),
       leave_timer_(io),
+      waiting_timer_(io),
       pool_(static_cast<size_t>(kHeldForEachSlot * options_.packs + 2)) {
   pack_limit_ = options_.pack_limit;
   MakeSlots();
@@ -136,8 +137,7 @@ int Agent::FreeSlots() const {
   // While one child does not start, no other is tried: its lease would be held for nothing.
   if (SlotsIn(TrainerSlot::State::kBroken) == 0) room += SlotsIn(TrainerSlot::State::kCold);
   // Children that are being started are for those that wait, and the idle ones for the rest of them.
-  const int waiting = AttemptsIn(Attempt::Stage::kFetching) + AttemptsIn(Attempt::Stage::kReady);
-  room -= std::max(0, waiting - SlotsIn(TrainerSlot::State::kStarting));
+  room -= std::max(0, AttemptsWaiting() - SlotsIn(TrainerSlot::State::kStarting));
   const int held = static_cast<int>(attempts_.size());
   return std::max(0, std::min(room, kHeldForEachSlot * options_.packs - held));
 }
@@ -166,7 +166,8 @@ bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& 
     LogWarning(what + "; it is kept until that store's answers again");
     other_since_ = std::chrono::steady_clock::now();
   }
-  if (attempts_.size() > static_cast<size_t>(AttemptsIn(Attempt::Stage::kHandingIn))) other_since_ = std::chrono::steady_clock::now();
+  const bool trains = std::ranges::any_of(attempts_, [](const auto& entry) { return entry.second->stage != Attempt::Stage::kHandingIn; });
+  if (trains) other_since_ = std::chrono::steady_clock::now();
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - other_since_;
   if (waited.count() < options_.patience_s) return false;
   if (leaving_) {
@@ -257,6 +258,8 @@ bool Agent::Take(const v1::Lease& lease) {
   LogInfo(fmt::format("attempt {}: taken, {}", attempt->number(), Described(lease)));
   attempts_[attempt->number()] = attempt;
   StartAnotherIfNeeded();
+  trainers_for_all_at_ = std::chrono::steady_clock::now();
+  WatchWaiting();
   BeginFetch(attempt);
   return true;
 }
@@ -315,6 +318,14 @@ void Agent::Drop(AttemptPtr attempt, const std::string& why) {
   if (TrainerSlot* const slot = SlotOf(attempt); slot != nullptr) slot->Restart();
   ShareThreads();
   synchronizer_.News();
+}
+
+// Of one that waits: another worker may begin it, and nothing of it is the job's fault.
+void Agent::GiveBack(const AttemptPtr& attempt, const std::string& why) {
+  LogWarning(fmt::format("attempt {}: not begun: {}", attempt->number(), why));
+  attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  attempt->report.set_detail(fmt::format("not begun: {}", why));
+  Report(attempt);
 }
 
 void Agent::Report(const AttemptPtr& attempt) {
@@ -403,6 +414,7 @@ void Agent::End(absl::Status status) {
   ended_already_ = true;
   synchronizer_.Stop();
   leave_timer_.cancel();
+  waiting_timer_.cancel();
   for (const auto& [number, attempt] : attempts_) {
     attempt->transfers.request_stop();
     attempt->checkpoint_upload.request_stop();

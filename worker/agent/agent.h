@@ -55,6 +55,7 @@ struct AgentOptions {
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
   double patience_s = 20;         // When leaving, or with nothing but results for another store: how long to wait for the right scheduler.
   double lease_patience_s = 10;   // How long a lease that cannot be begun is waited with before it is given back.
+  double lease_patience_s = 10;   // How long a lease that cannot be begun, or finds no trainer, is waited with before it is given back.
 };
 
 class Agent {
@@ -94,6 +95,7 @@ class Agent {
   bool Holds(const AttemptPtr& attempt) const;
   void Stop(const AttemptPtr& attempt);
   void Drop(AttemptPtr attempt, const std::string& why);
+  void GiveBack(const AttemptPtr& attempt, const std::string& why);
   void Report(const AttemptPtr& attempt);
   void Forget(const AttemptPtr& attempt, bool keep_folder = false);
   void WatchLeaving();
@@ -107,19 +109,20 @@ class Agent {
   void OnPacksMeasured(const v1::PacksMeasured& measured);
   void OnTrainerUnusable(const std::string& why);
   void StartAnotherIfNeeded();
+  void WatchWaiting();
+  void GiveBackNewest(int waiting);
   void TryStart();
   void ShareThreads();
   TrainerSlot* SlotOf(const AttemptPtr& attempt) const;
   TrainerSlot* FirstIn(TrainerSlot::State state) const;
   int SlotsIn(TrainerSlot::State state) const;
-  int AttemptsIn(Attempt::Stage stage) const;
+  int AttemptsWaiting() const;
   void OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written);
   void OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finished);
   void Fail(const AttemptPtr& attempt, const std::string& detail);
 
   // agent_files.cc: what goes to and comes from the scheduler's disk.
   void BeginFetch(const AttemptPtr& attempt);
-  void GiveBackForWantOfDisk(const AttemptPtr& attempt, const std::string& why);
   void BeginCheckpointUpload(const AttemptPtr& attempt);
   void BeginHandIn(const AttemptPtr& attempt);
   void TakeUpFinished();
@@ -158,6 +161,8 @@ class Agent {
   bool ended_already_ = false;
   std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains.
   boost::asio::steady_timer leave_timer_;
+  std::chrono::steady_clock::time_point trainers_for_all_at_;  // When each attempt that waits last had a trainer to expect.
+  boost::asio::steady_timer waiting_timer_;
 
   std::vector<std::unique_ptr<TrainerSlot>> slots_;  // As many as options_.packs. The first is never cold once started.
   v1::Abilities abilities_;  // Once a trainer has been ready.

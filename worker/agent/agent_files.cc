@@ -36,21 +36,15 @@ void Agent::BeginFetch(const AttemptPtr& attempt) {
       },
       [this, attempt](absl::StatusOr<v1::StartPack> start) {
         if (!Holds(attempt) || ended_already_) return;
-        if (IsOfThisDisk(start.status())) return GiveBackForWantOfDisk(attempt, std::string(start.status().message()));
+        if (IsOfThisDisk(start.status())) {
+          room_from_ = std::chrono::steady_clock::now() + kPauseWithoutDisk;
+          return GiveBack(attempt, std::string(start.status().message()));
+        }
         if (!start.ok()) return Fail(attempt, std::string(start.status().message()));
         attempt->start = *std::move(start);
         attempt->stage = Attempt::Stage::kReady;
         TryStart();
       });
-}
-
-// Another worker may have room, and none of it is the job's fault.
-void Agent::GiveBackForWantOfDisk(const AttemptPtr& attempt, const std::string& why) {
-  LogWarning(fmt::format("attempt {}: not begun: {}", attempt->number(), why));
-  room_from_ = std::chrono::steady_clock::now() + kPauseWithoutDisk;
-  attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
-  attempt->report.set_detail(fmt::format("not begun: {}", why));
-  Report(attempt);
 }
 
 // One at a time; when it is done, the newest that was written meanwhile follows and those between are skipped.

@@ -15,6 +15,8 @@ namespace longreach::agent {
 namespace {
 
 constexpr size_t kCheckpointsOnDisk = 2;
+// Between two looks whether all that wait have a trainer to expect.
+constexpr std::chrono::milliseconds kLook{100};
 
 }  // namespace
 
@@ -74,7 +76,7 @@ void Agent::OnPacksMeasured(const v1::PacksMeasured& measured) {
 }
 
 // At the first start that is the end, because whoever started this worker can do something about it. Later it may be
-// passing (no memory, a GPU that is reset).
+// passing (no memory, a GPU that is reset), and what waits for it is not kept for long (WatchWaiting()).
 void Agent::OnTrainerUnusable(const std::string& why) {
   if (ever_ready_) return;
   const bool was_ready = !abilities_.name().empty();  // So it was measuring.
@@ -83,9 +85,34 @@ void Agent::OnTrainerUnusable(const std::string& why) {
 
 // Starts a cold slot when more attempts wait than children are there for them.
 void Agent::StartAnotherIfNeeded() {
-  const int waiting = AttemptsIn(Attempt::Stage::kFetching) + AttemptsIn(Attempt::Stage::kReady);
-  if (waiting <= SlotsIn(TrainerSlot::State::kIdle) + SlotsIn(TrainerSlot::State::kStarting)) return;
+  if (AttemptsWaiting() <= SlotsIn(TrainerSlot::State::kIdle) + SlotsIn(TrainerSlot::State::kStarting)) return;
   if (TrainerSlot* const cold = FirstIn(TrainerSlot::State::kCold); cold != nullptr) cold->Start();
+}
+
+// While attempts wait. A trainer that does not start, or that was killed and does not end, may be hours in coming (a GPU that is off
+// the bus, or has no memory while another pack is trained), and the lease would be renewed for as long: what has none to expect is
+// given back in time.
+void Agent::WatchWaiting() {
+  waiting_timer_.expires_after(kLook);
+  waiting_timer_.async_wait([this](boost::system::error_code error) {
+    if (error || ended_already_) return;
+    const auto now = std::chrono::steady_clock::now();
+    const int without = AttemptsWaiting() - SlotsIn(TrainerSlot::State::kIdle) - SlotsIn(TrainerSlot::State::kStarting);
+    if (without <= 0) trainers_for_all_at_ = now;
+    const std::chrono::duration<double> missed = now - trainers_for_all_at_;
+    if (without > 0 && missed.count() >= options_.lease_patience_s) GiveBackNewest(without);
+    if (AttemptsWaiting() > 0) WatchWaiting();
+  });
+}
+
+// So many of those that wait: the others are the next to be trained.
+void Agent::GiveBackNewest(int waiting) {
+  const auto held = attempts_;  // GiveBack() forgets some.
+  for (auto entry = held.rbegin(); waiting > 0 && entry != held.rend(); ++entry) {
+    if (!entry->second->waits()) continue;
+    GiveBack(entry->second, "no trainer has started for it; the log of this worker says why");
+    --waiting;
+  }
 }
 
 // Gives attempts that wait to the trainers that are free.
@@ -134,8 +161,8 @@ int Agent::SlotsIn(TrainerSlot::State state) const {
   return static_cast<int>(std::ranges::count(slots_, state, [](const auto& slot) { return slot->state(); }));
 }
 
-int Agent::AttemptsIn(Attempt::Stage stage) const {
-  return static_cast<int>(std::ranges::count(attempts_, stage, [](const auto& entry) { return entry.second->stage; }));
+int Agent::AttemptsWaiting() const {
+  return static_cast<int>(std::ranges::count_if(attempts_, [](const auto& entry) { return entry.second->waits(); }));
 }
 
 void Agent::OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written) {

@@ -32,6 +32,8 @@ struct Attempt {
   enum class Stage { kFetching, kReady, kTraining, kHandingIn };
 
   uint64_t number() const { return lease.attempt(); }
+  // For its files, or for a trainer.
+  bool waits() const { return stage == Stage::kFetching || stage == Stage::kReady; }
 
   v1::Lease lease;
   std::filesystem::path folder;

@@ -382,6 +382,7 @@ TEST_F(AgentPacksTest, WorksWithTheTrainersThatStartWhileAnotherDoesNot) {
   ReluctantProgram program(folder_.path());
   AgentOptions options = Options(3);
   options.binary = program.file();
+  options.lease_patience_s = 600;
   AgentUnderTest agent(options);
   scheduler_.Offer(LeaseOf(7, kEndless));
   scheduler_.WaitForStep(7, 1);
@@ -400,6 +401,53 @@ TEST_F(AgentPacksTest, WorksWithTheTrainersThatStartWhileAnotherDoesNot) {
   program.Allow();
   scheduler_.Offer(LeaseOf(9, 3, 1, 3));
   EXPECT_EQ(scheduler_.WaitForReport(9).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentPacksTest, GivesBackWhatWaitsForATrainerThatDoesNotStartWhileAnotherTrains) {
+  ReluctantProgram program(folder_.path());
+  AgentOptions options = Options(2);
+  options.binary = program.file();
+  options.lease_patience_s = 0.1;
+  AgentUnderTest agent(options);
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+
+  scheduler_.Offer(LeaseOf(8, 3, 1, 2));
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(8);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  EXPECT_THAT(report.detail(), HasSubstr("no trainer has started"));
+  ExpectItAdvances(7);
+  EXPECT_EQ(WaitForAnotherCall().last.free_slots(), 0);
+  program.Allow();
+  WaitForFreeSlots(1);
+  scheduler_.Offer(LeaseOf(9, 3, 1, 3));
+  EXPECT_EQ(scheduler_.WaitForReport(9).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentPacksTest, GivesBackALeaseWhoseTrainerEndedAndDoesNotStartAgain) {
+  ReluctantProgram program(folder_.path());
+  AgentOptions options = Options(1);
+  options.binary = program.file();
+  options.lease_patience_s = 0.1;
+  AgentUnderTest agent(options);
+  WaitForFreeSlots(1);
+  scheduler_.RefuseDownloads({grpc::StatusCode::UNAVAILABLE, "a slow line"});
+  v1::Lease lease = LeaseOf(7, 3);
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_sha256(std::string(64, 'a'));
+  scheduler_.Offer(lease);
+  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+
+  kill(agent.TrainerPid(), SIGKILL);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  scheduler_.WaitFor("nothing held, and no room", [](const Seen& seen) {
+    return seen.last.finished().empty() && seen.last.held().empty() && seen.last.free_slots() == 0;
+  });
+  program.Allow();
+  WaitForFreeSlots(1);
+  scheduler_.Offer(LeaseOf(8, 3, 1, 2));
+  EXPECT_EQ(scheduler_.WaitForReport(8).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
 }
 
 TEST_F(AgentPacksTest, GivesTheTrainerThatRefusedAPackToTheAttemptThatWaits) {

@@ -68,6 +68,11 @@ void FakeScheduler::RefuseUploads(grpc::Status status) {
   upload_status_ = std::move(status);
 }
 
+void FakeScheduler::RefuseDownloads(grpc::Status status) {
+  const std::lock_guard lock(mutex_);
+  download_status_ = std::move(status);
+}
+
 void FakeScheduler::RefuseCalls(grpc::Status status) {
   const std::lock_guard lock(mutex_);
   call_status_ = std::move(status);
@@ -220,6 +225,7 @@ grpc::Status FakeScheduler::Download(grpc::ServerContext*, const v1::DownloadReq
   std::string bytes;
   {
     const std::lock_guard lock(mutex_);
+    if (!download_status_.ok()) return download_status_;
     const auto found = files_.find(request->sha256());
     if (found == files_.end()) return {grpc::StatusCode::NOT_FOUND, "no such artifact"};
     bytes = found->second;

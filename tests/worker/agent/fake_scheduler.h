@@ -49,6 +49,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   void Offer(const v1::Lease& lease);
   void Direct(uint64_t attempt, v1::Directive::Action action, std::vector<std::string> dropped_jobs = {});
   void RefuseUploads(grpc::Status status);
+  void RefuseDownloads(grpc::Status status);
   void RefuseCalls(grpc::Status status);
   void AcknowledgeNothing();
   // What it says of itself; a call or a file for another one counts nothing.
@@ -85,6 +86,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   std::map<uint64_t, v1::Directive> directives_;
   std::map<std::string, std::string> files_;
   grpc::Status upload_status_;
+  grpc::Status download_status_;
   grpc::Status call_status_;
   bool acknowledges_ = true;
   std::string store_;
