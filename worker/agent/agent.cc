@@ -250,7 +250,9 @@ bool Agent::Take(const v1::Lease& lease) {
   auto attempt = std::make_shared<Attempt>();
   attempt->lease = lease;
   attempt->folder = state_.attempts() / std::to_string(lease.attempt());
-  if (const absl::Status made = MakeFolder(attempt->folder); !made.ok()) {
+  absl::Status made = MakeFolder(attempt->folder);
+  if (!made.ok() && cache_.MakeRoom()) made = MakeFolder(attempt->folder);
+  if (!made.ok()) {
     room_from_ = std::chrono::steady_clock::now() + kPauseWithoutDisk;
     return TurnDown(lease, std::string(made.message()));
   }

@@ -125,6 +125,7 @@ void Agent::TryStart() {
     v1::StartPack start = WithoutDropped(attempt->start, attempt->dropped);
     if (start.members().empty()) continue;  // The scheduler will drop it.
     start.set_log((attempt->folder / "log").string());
+    start.set_cache(state_.cache().string());
     start.set_threads(abilities_.threads());
     if (options_.packs > 1) start.set_memory_bytes(abilities_.memory_bytes());
     start.set_cuda(options_.cuda);

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "proto/base/utf8.h"
+#include "worker/agent/file_cache.h"
 #include "worker/agent/pipe.h"
 #include "worker/agent/spec_to_settings.h"
 #include "worker/trainer/train.h"
@@ -116,6 +117,8 @@ class PipeObserver final : public trainer::Observer {
     message.mutable_checkpoint()->set_step(step);
     Send(message);
   }
+
+  bool MakeRoom() override { return FileCache(start_.cache()).MakeRoom(); }
 
   Wish Poll() override {
     while (true) {

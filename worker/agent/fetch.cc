@@ -25,7 +25,7 @@ class Fetcher {
         return absl::DataLossError(fmt::format("'{}' is not a SHA-256", artifact.sha256().substr(0, 80)));
       }
       if (!cache_.Take(artifact.sha256(), file).ok()) {
-        RETURN_IF_ERROR(transfers_.Download(artifact.sha256(), artifact.bytes(), file, stop_));
+        RETURN_IF_ERROR(Download(artifact, file));
         cache_.Keep(file, artifact.sha256());
       }
       there_.insert(artifact.sha256());
@@ -37,6 +37,13 @@ class Fetcher {
   }
 
  private:
+  // Where it finds no room, once more without what is kept for later.
+  absl::Status Download(const v1::ArtifactRef& artifact, const std::filesystem::path& file) {
+    const absl::Status status = transfers_.Download(artifact.sha256(), artifact.bytes(), file, stop_);
+    if (!IsOfThisDisk(status) || !cache_.MakeRoom()) return status;
+    return transfers_.Download(artifact.sha256(), artifact.bytes(), file, stop_);
+  }
+
   const std::filesystem::path& folder_;
   const FileCache& cache_;
   Transfers& transfers_;

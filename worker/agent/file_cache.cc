@@ -3,16 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "proto/base/sha256.h"
+#include "worker/agent/log.h"
 
 namespace longreach::agent {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct Kept {
+  fs::file_time_type used_at;
+  fs::path file;
+  uintmax_t bytes = 0;
+};
+
+// Of a folder, the newest first.
+std::vector<Kept> FilesIn(const fs::path& folder) {
+  std::vector<Kept> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::error_code gone;  // By another thread.
+    Kept kept{.used_at = entry.last_write_time(gone), .file = entry.path()};
+    if (entry.is_regular_file(gone)) kept.bytes = entry.file_size(gone);
+    if (!gone) files.push_back(std::move(kept));
+  }
+  std::ranges::sort(files, std::ranges::greater(), [](const Kept& kept) { return std::tie(kept.used_at, kept.file); });
+  return files;
+}
 
 // A second name for the file; a copy where the file system has no such thing.
 bool LinkOrCopy(const fs::path& from, const fs::path& to) {
@@ -53,17 +76,29 @@ void FileCache::Keep(const fs::path& file, std::string_view sha256) const {
   // Under its final name only when whole: a copy can be cut short.
   fs::path beside = kept;
   beside += ".new";
-  if (!IsSha256(sha256) || !LinkOrCopy(file, beside)) return;
+  if (!IsSha256(sha256) || fs::file_size(file, error) > most_bytes_) return;  // Also when its size cannot be known.
+  if (!LinkOrCopy(file, beside)) {
+    fs::remove(beside, error);
+    return;
+  }
   fs::rename(beside, kept, error);
   fs::last_write_time(kept, fs::file_time_type::clock::now(), error);
-  std::vector<std::pair<fs::file_time_type, fs::path>> files;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    std::error_code gone;  // By another thread.
-    const fs::file_time_type time = entry.last_write_time(gone);
-    if (!gone) files.emplace_back(time, entry.path());
+  size_t count = 0;
+  uintmax_t bytes = 0;
+  for (const Kept& one : FilesIn(folder_)) {
+    bytes += one.bytes;
+    if (++count > kFiles || bytes > most_bytes_) fs::remove(one.file, error);
   }
-  std::sort(files.begin(), files.end());
-  for (size_t i = 0; i + kFiles < files.size(); ++i) fs::remove(files[i].second, error);
+}
+
+bool FileCache::MakeRoom() const {
+  size_t removed = 0;
+  std::error_code error;
+  for (const Kept& one : FilesIn(folder_)) {
+    if (fs::hard_link_count(one.file, error) == 1 && fs::remove(one.file, error)) ++removed;
+  }
+  if (removed > 0) LogWarning(fmt::format("no space left for a file: {} file(s) that were kept for later are removed from {}", removed, folder_.string()));
+  return removed > 0;
 }
 
 }  // namespace longreach::agent

@@ -343,13 +343,18 @@ absl::Status Session::WriteSeries(const std::string& name, size_t member, const 
 absl::Status Session::Insist(const std::function<absl::Status()>& write) {
   Report(Progress::Phase::kWriting);
   while (true) {
-    const absl::Status written = write();
+    const absl::Status written = Write(write);
     Report(Progress::Phase::kWriting);
     if (written.code() != absl::StatusCode::kResourceExhausted) return written;
     Poll();
     if (stop_) return absl::OkStatus();
     std::this_thread::sleep_for(kPauseOnFullDisk);
   }
+}
+
+absl::Status Session::Write(const std::function<absl::Status()>& write) {
+  const absl::Status written = write();
+  return written.code() == absl::StatusCode::kResourceExhausted && observer_.MakeRoom() ? write() : written;
 }
 
 std::vector<Measurement> Session::MeasurementsOf(const MemberState& member) const {
@@ -431,8 +436,7 @@ absl::Status Session::Checkpoint() {
   const std::filesystem::path file =
       request_.folder / Text("checkpoint-", state_.step, tested, ".safetensors");
   Report(Progress::Phase::kWriting);
-  RETURN_IF_ERROR(
-      WriteCheckpoint(file, request_.settings, engine_->model().layout(), request_.members, state_));
+  RETURN_IF_ERROR(Write([&] { return WriteCheckpoint(file, request_.settings, engine_->model().layout(), request_.members, state_); }));
   last_checkpoint_ = Clock::now();
   observer_.OnCheckpoint(file, state_.step);
   return absl::OkStatus();

@@ -53,6 +53,8 @@ class Session {
   std::vector<Measurement> MeasurementsOf(const MemberState& member) const;
   // A result is worth waiting for: on a full disk it is tried again until there is space, or somebody wants a stop.
   absl::Status Insist(const std::function<absl::Status()>& write);
+  // Writes a file; where there is no space, once more if some can be made.
+  absl::Status Write(const std::function<absl::Status()>& write);
 
   // Between two parts of a test: the sign of life. Throws Stopped.
   void GoOnTesting();

@@ -176,6 +176,8 @@ class Observer {
   // A checkpoint of all members lies, synced, in `file`. Older files of this run may be removed by the
   // callee.
   virtual void OnCheckpoint(const std::filesystem::path& file, int step) = 0;
+  // There is no space for a file. True: some was made, and the file is worth another try.
+  virtual bool MakeRoom() { return false; }
 
   struct Wish {
     // Write a checkpoint and return.

@@ -374,6 +374,26 @@ TEST_F(AgentTroubleTest, GivesBackALeaseWhoseFilesFindNoRoomHere) {
   scheduler_.WaitFor("no slot, until there may be room", [](const Seen& seen) { return seen.last.finished().empty() && seen.last.free_slots() == 0; });
 }
 
+TEST_F(AgentTroubleTest, LetsGoOfWhatItKeptForLaterWhenTheFilesOfALeaseFindNoRoom) {
+  AgentUnderTest agent(Options());
+  const std::string checkpoint = "no safetensors at all";  // It begins anew without.
+  scheduler_.AddFile(checkpoint);
+  v1::Lease lease = LeaseOf(7, 3);
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_sha256(Sha256Of(checkpoint));
+  lease.mutable_jobs(0)->mutable_checkpoint()->set_step(2);
+  scheduler_.WaitFor("a free slot", [](const Seen& seen) { return seen.last.free_slots() == 1; });
+  // A disk that is full as long as a file is in the cache: the attempt's file is that file, and that is full.
+  const std::filesystem::path folder = folder_.path() / "worker" / "attempts" / "7", kept = folder_.path() / "worker" / "cache" / Sha256Of("kept");
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_symlink("/dev/full", kept);
+  std::filesystem::create_symlink(kept, folder / ("fetched-" + Sha256Of(checkpoint) + ".safetensors"));
+
+  scheduler_.Offer(lease);
+
+  const v1::AttemptReport report = scheduler_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << report.detail();
+}
+
 // More no-op jobs than reports fit into a call.
 TEST_F(AgentTroubleTest, HoldsTheAttemptsWhoseReportsAreStillToCome) {
   AgentOptions options = Options();

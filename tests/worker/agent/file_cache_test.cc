@@ -70,5 +70,40 @@ TEST_F(FileCacheTest, LetsGoOfTheOldest) {
             static_cast<std::ptrdiff_t>(FileCache::kFiles));
 }
 
+TEST_F(FileCacheTest, KeepsNoMoreBytesThanItIsAllowed) {
+  const FileCache small(folder_.path() / "cache", /*most_bytes=*/10);
+  const auto keep = [&](const std::string& content, int age_h) {
+    std::ofstream(folder_.path() / "original") << content;
+    small.Keep(folder_.path() / "original", Sha256Of(content));
+    std::filesystem::remove(folder_.path() / "original");
+    std::error_code not_kept;
+    std::filesystem::last_write_time(folder_.path() / "cache" / Sha256Of(content), std::filesystem::file_time_type::clock::now() - std::chrono::hours(age_h),
+                                     not_kept);
+  };
+  const auto has = [&](const std::string& content) { return small.Take(Sha256Of(content), folder_.path() / "taken").ok(); };
+
+  keep("oldest", 3);
+  keep("four", 2);
+  keep("twelve bytes", 0);  // It alone is too large.
+
+  EXPECT_FALSE(has("twelve bytes"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "cache" / Sha256Of("oldest")));
+  keep("5more", 1);
+  EXPECT_FALSE(has("oldest"));
+  EXPECT_TRUE(has("four"));
+  EXPECT_TRUE(has("5more"));
+}
+
+TEST_F(FileCacheTest, MakesRoomByWhatNoAttemptUses) {
+  const std::string used = Keep("in use"), unused = Keep("kept for later");
+  ASSERT_TRUE(cache_.Take(used, folder_.path() / "of an attempt").ok());
+
+  EXPECT_TRUE(cache_.MakeRoom());
+
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "cache" / unused));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "cache" / used));
+  EXPECT_FALSE(cache_.MakeRoom()) << "nothing is left that takes space here alone";
+}
+
 }  // namespace
 }  // namespace longreach::agent

@@ -25,9 +25,15 @@ class RecordingObserver : public Observer {
     checkpoints.push_back(file);
     checkpoint_steps.push_back(step);
   }
+  bool MakeRoom() override {
+    ++asked_for_room;
+    return makes_room;
+  }
   Wish Poll() override { return wish ? wish(last) : Wish{}; }
 
   std::function<Wish(const Progress&)> wish;
+  bool makes_room = false;
+  int asked_for_room = 0;
   Progress last;
   std::vector<LossPoint> points;             // While it trained.
   std::vector<LossPoint> points_at_the_end;  // All points once more.

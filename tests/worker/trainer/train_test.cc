@@ -92,6 +92,24 @@ TEST_F(TrainTest, WritesCheckpointsAtTheirTimeAndGoesOnWhereNoneCanBeWritten) {
   EXPECT_EQ(observer.checkpoint_steps[5], 6);
 }
 
+TEST_F(TrainTest, WritesACheckpointOnceMoreWhereRoomCouldBeMade) {
+  for (const bool makes_room : {false, true}) {
+    PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, makes_room ? "room" : "none");
+    // Full at the first try: what could not be written is removed.
+    std::filesystem::create_symlink("/dev/full", request.folder / "checkpoint-6.safetensors.part");
+    RecordingObserver observer;
+    observer.makes_room = makes_room;
+    observer.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.step == 6, .dropped = {}}; };
+
+    const absl::StatusOr<PackResult> result = Train(request, observer);
+
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->stopped);
+    EXPECT_EQ(observer.asked_for_room, 1);
+    EXPECT_EQ(observer.checkpoint_steps, makes_room ? std::vector<int>{6} : std::vector<int>{});
+  }
+}
+
 TEST_F(TrainTest, AModelThatFitsNoMachineIsOutOfMemory) {
   PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
   request.settings.model = {.layers = 1000, .embedding_dim = 65536, .heads = 8192, .mlp_dim = 65536};  // 70 TB.
