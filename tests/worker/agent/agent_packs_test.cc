@@ -14,8 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
-#include "tests/worker/agent/temporary_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -62,7 +62,7 @@ class AgentPacksTest : public ::testing::Test {
 
   void ExpectItAdvances(uint64_t attempt) { scheduler_.WaitForStep(attempt, SeenNow().Held(attempt)->step() + 1); }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   FakeScheduler scheduler_;
 };
 

@@ -8,8 +8,8 @@
 
 #include "proto/base/build_info.h"
 #include "proto/catalog/catalog.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
-#include "tests/worker/agent/temporary_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -37,7 +37,7 @@ class AgentTest : public ::testing::Test {
     return {};
   }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   FakeScheduler scheduler_;
 };
 

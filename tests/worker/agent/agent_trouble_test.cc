@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "proto/base/sha256.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
-#include "tests/worker/agent/temporary_folder.h"
 #include "worker/agent/agent.h"
 
 namespace longreach::agent {
@@ -35,7 +35,7 @@ class AgentTroubleTest : public ::testing::Test {
     EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
   }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   FakeScheduler scheduler_;
 };
 

@@ -6,7 +6,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include "tests/worker/agent/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -29,7 +29,7 @@ TEST(FetchTest, TheBytesOfEachDataSetGoOnToTheTrainer) {
   *lease.mutable_longbench() = DataSet("bench", "3");
   *lease.add_mixture() = DataSet("code", "4");
   *lease.add_mixture() = DataSet("prose", "5");
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   // Nobody listens there, and nothing has to be fetched.
   Transfers transfers(grpc::CreateChannel(fmt::format("unix:{}/nobody", folder.path().string()), grpc::InsecureChannelCredentials()));
 

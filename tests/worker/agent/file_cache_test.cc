@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "proto/base/sha256.h"
-#include "tests/worker/agent/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -25,7 +25,7 @@ class FileCacheTest : public ::testing::Test {
     return sha256;
   }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   FileCache cache_;
 };
 

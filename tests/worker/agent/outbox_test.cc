@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "tests/worker/agent/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -20,7 +20,7 @@ v1::AttemptReport ReportOf(uint64_t attempt) {
 }
 
 TEST(OutboxTest, KeepsReportsAcrossARestartUntilTheyAreRemoved) {
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   {
     absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
     ASSERT_TRUE(outbox.ok()) << outbox.status();
@@ -37,7 +37,7 @@ TEST(OutboxTest, KeepsReportsAcrossARestartUntilTheyAreRemoved) {
 }
 
 TEST(OutboxTest, SeveralReportsShareAFileThatGoesWithTheLastOfThem) {
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   {
     absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
     ASSERT_TRUE(outbox.ok()) << outbox.status();
@@ -60,7 +60,7 @@ TEST(OutboxTest, SeveralReportsShareAFileThatGoesWithTheLastOfThem) {
 }
 
 TEST(OutboxTest, PutsAsideWhatIsNoReportAndKeepsTheRest) {
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   ASSERT_TRUE(Outbox::Open(folder.path())->Add(ReportOf(12)).ok());
   std::ofstream(folder.path() / "3.pb") << "\xff\xff garbage";
   std::ofstream(folder.path() / "4.pb");                              // Empty: as a power cut leaves it without a sync.

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <fstream>
 
-#include "tests/worker/agent/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 WallTime At(int64_t microseconds) { return WallTime(std::chrono::microseconds(microseconds)); }
 
 TEST(StateFolderTest, KeepsTheWorkersIdentityAndRaisesItsIncarnation) {
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   std::string worker;
   {
     const absl::StatusOr<StateFolder> first = StateFolder::Open(folder.path() / "state", At(5'000'000));
@@ -35,7 +35,7 @@ TEST(StateFolderTest, KeepsTheWorkersIdentityAndRaisesItsIncarnation) {
 }
 
 TEST(StateFolderTest, RefusesASecondWorker) {
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   const absl::StatusOr<StateFolder> first = StateFolder::Open(folder.path(), At(1));
   ASSERT_TRUE(first.ok()) << first.status();
 
@@ -46,7 +46,7 @@ TEST(StateFolderTest, RefusesASecondWorker) {
 }
 
 TEST(StateFolderTest, RefusesAnIdentityThatIsNone) {
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   std::ofstream(folder.path() / "id") << "../../etc\n";
 
   const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
@@ -55,7 +55,7 @@ TEST(StateFolderTest, RefusesAnIdentityThatIsNone) {
 }
 
 TEST(StateFolderTest, RemovesWhatEarlierAttemptsLeft) {
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "attempts" / "9");
   std::ofstream(folder.path() / "attempts" / "9" / "checkpoint") << "old";
 

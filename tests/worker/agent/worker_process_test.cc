@@ -14,9 +14,9 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
 #include "tests/worker/agent/fake_scheduler.h"
-#include "tests/worker/agent/temporary_folder.h"
 
 namespace longreach::agent {
 namespace {
@@ -104,7 +104,7 @@ class WorkerProcessTest : public ::testing::Test {
     EXPECT_EQ(seen.events.front(), "upload checkpoint 7");
   }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   FakeScheduler scheduler_;
 };
 
