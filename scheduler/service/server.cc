@@ -149,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer,
                                                ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .maintenance = *p->maintenance});
   p->worker = std::make_unique<WorkerHandlers>(*p->engine);
-  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits);
+  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits, clock);
 
   grpc::EnableDefaultHealthCheckService(true);
   // Names the description, so that the linker keeps it for reflection.

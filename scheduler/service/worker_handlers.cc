@@ -37,8 +37,9 @@ class SynchronizeCall final : public grpc::ServerUnaryReactor {
 // Messages are taken one by one: each is dealt with on the workforce before the next is read.
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
-  UploadCall(v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits)
-      : response_(response), engine_(engine), store_(store), workforce_(workforce), limits_(limits) {
+  UploadCall(v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits,
+             ArtifactTotal& total, const Clock& clock)
+      : response_(response), engine_(engine), store_(store), workforce_(workforce), limits_(limits), total_(total), clock_(clock) {
     StartRead(&request_);
   }
 
@@ -104,10 +105,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
     // What a finished job hands in is taken whatever is there: with it the job's checkpoints, which are larger, go.
     const bool finishes = header_.kind() == "weights" || header_.kind() == "series";
     if (limits_.all_bytes <= 0 || finishes) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const double all, store::BytesOfAllArtifacts(snapshot));
-    if (all + header_.bytes() <= limits_.all_bytes) return absl::OkStatus();
-    return absl::ResourceExhaustedError(fmt::format("all artifacts have {:.0f} bytes, and with this file more than --max-artifact-bytes {:.0f}; "
-                                                    "raise it, or let sweeps end: finished jobs keep no checkpoints", all, limits_.all_bytes));
+    return total_.Admit(snapshot, header_.bytes(), limits_.all_bytes, clock_.Steady());
   }
 
   void Record() {
@@ -122,6 +120,8 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   store::Store& store_;
   Workforce& workforce_;
   const ArtifactLimits limits_;
+  ArtifactTotal& total_;
+  const Clock& clock_;
   v1::UploadRequest request_;
   v1::UploadHeader header_;
   bool has_header_ = false;
@@ -195,7 +195,7 @@ grpc::ServerUnaryReactor* WorkerHandlers::Synchronize(grpc::CallbackServerContex
 }
 
 grpc::ServerReadReactor<v1::UploadRequest>* ArtifactHandlers::Upload(grpc::CallbackServerContext*, v1::UploadResponse* response) {
-  return new UploadCall(response, engine_, store_, workforce_, limits_);
+  return new UploadCall(response, engine_, store_, workforce_, limits_, total_, clock_);
 }
 
 grpc::ServerWriteReactor<v1::DownloadResponse>* ArtifactHandlers::Download(grpc::CallbackServerContext*, const v1::DownloadRequest* request) {

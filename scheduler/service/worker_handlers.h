@@ -2,6 +2,7 @@
 #pragma once
 
 #include "longreach/v1/worker.grpc.pb.h"
+#include "scheduler/service/artifact_total.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/grpc_support.h"
 #include "scheduler/service/limits.h"
@@ -24,8 +25,8 @@ absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLim
 
 class ArtifactHandlers final : public v1::Artifacts::CallbackService {
  public:
-  ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits)
-      : engine_(engine), store_(store), workforce_(workforce), limits_(limits) {}
+  ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits, const Clock& clock)
+      : engine_(engine), store_(store), workforce_(workforce), limits_(limits), clock_(clock) {}
 
   grpc::ServerReadReactor<v1::UploadRequest>* Upload(grpc::CallbackServerContext*, v1::UploadResponse*) override;
   grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext*, const v1::DownloadRequest*) override;
@@ -35,6 +36,8 @@ class ArtifactHandlers final : public v1::Artifacts::CallbackService {
   store::Store& store_;
   Workforce& workforce_;
   const ArtifactLimits limits_;
+  const Clock& clock_;
+  ArtifactTotal total_;
 };
 
 }  // namespace longreach::service
