@@ -54,7 +54,6 @@ struct AgentOptions {
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
   double patience_s = 20;         // When leaving, or with nothing but results for another store: how long to wait for the right scheduler.
-  double lease_patience_s = 10;   // How long a lease that cannot be begun is waited with before it is given back.
   double lease_patience_s = 10;   // How long a lease that cannot be begun, or finds no trainer, is waited with before it is given back.
 };
 

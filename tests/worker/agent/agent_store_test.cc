@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
-#include "tests/worker/agent/temporary_folder.h"
 #include "worker/agent/agent.h"
 
 namespace longreach::agent {
@@ -17,6 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Seen = FakeScheduler::Seen;
+using longreach::testing::TemporaryFolder;
 
 class AgentStoreTest : public ::testing::Test {
  protected:
