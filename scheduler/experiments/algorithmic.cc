@@ -132,13 +132,6 @@ class AlgorithmicKind final : public Kind {
 
   void Complete(v1::JobSpec& job) const override {
     CompleteSettings(job, WholeSettings(job, DefaultJob()));
-    // A job that was stored under older revisions keeps those; a new one gets the catalog's.
-    v1::Revisions& revisions = *job.mutable_revisions();
-    const catalog::Task* task = catalog::FindTask(job.task());
-    const catalog::Encoding* known = catalog::FindEncoding(job.encoding());
-    if (!revisions.has_task()) revisions.set_task(task != nullptr ? task->revision : 1);
-    if (!revisions.has_encoding()) revisions.set_encoding(known != nullptr ? known->revision : 1);
-    if (!revisions.has_model()) revisions.set_model(catalog::kModelRevision);
   }
 
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,

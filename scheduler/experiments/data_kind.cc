@@ -105,14 +105,8 @@ absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view pre
 }
 
 void DataKind::Complete(v1::JobSpec& job) const {
-  const catalog::DataTask* task = FindTask(job.task());
   if (job.data().empty()) job.set_data(job.task());
   CompleteSettings(job, Whole(job));
-  const catalog::Encoding* encoding = catalog::FindEncoding(job.encoding());
-  v1::Revisions& revisions = *job.mutable_revisions();
-  if (!revisions.has_task()) revisions.set_task(task != nullptr ? task->revision : 1);
-  if (!revisions.has_encoding()) revisions.set_encoding(encoding != nullptr ? encoding->revision : 1);
-  if (!revisions.has_model()) revisions.set_model(catalog::kModelRevision);
 }
 
 absl::Status DataKind::ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,

@@ -104,8 +104,8 @@ v1::SweepSpec MakerSweep(const v1::Input& input, const v1::Axes& axes, const v1:
 }
 
 // Settings of a sweep with one value for each axis as a complete job, without its inputs.
-v1::JobSpec JobOf(const v1::SweepSpec& sweep, const Kind& kind, const std::string& task, const std::string& encoding,
-                  double learning_rate, uint32_t seed) {
+v1::JobSpec JobOf(const v1::SweepSpec& sweep, const Kind& kind, const Revisions& revisions, const std::string& task,
+                  const std::string& encoding, double learning_rate, uint32_t seed) {
   v1::JobSpec job;
   job.set_experiment(sweep.experiment());
   job.set_task(task);
@@ -119,15 +119,16 @@ v1::JobSpec JobOf(const v1::SweepSpec& sweep, const Kind& kind, const std::strin
   if (sweep.has_positions()) *job.mutable_positions() = sweep.positions();
   if (sweep.has_training()) *job.mutable_training() = sweep.training();
   if (sweep.has_evaluation()) *job.mutable_evaluation() = sweep.evaluation();
+  *job.mutable_revisions() = revisions.Of(job.task(), job.encoding());
   kind.Complete(job);
   return job;
 }
 
 // `sweep` was validated.
-ExpandedJob Expand(const v1::SweepSpec& sweep, const Kind& kind, const std::string& task, const std::string& encoding,
-                   double learning_rate, uint32_t seed) {
+ExpandedJob Expand(const v1::SweepSpec& sweep, const Kind& kind, const Revisions& revisions, const std::string& task,
+                   const std::string& encoding, double learning_rate, uint32_t seed) {
   ExpandedJob expanded;
-  expanded.spec = JobOf(sweep, kind, task, encoding, learning_rate, seed);
+  expanded.spec = JobOf(sweep, kind, revisions, task, encoding, learning_rate, seed);
   v1::Axes axes;
   axes.add_task(task);
   axes.add_encoding(encoding);
@@ -138,7 +139,7 @@ ExpandedJob Expand(const v1::SweepSpec& sweep, const Kind& kind, const std::stri
   std::ranges::sort(inputs, {}, [](const v1::Input* input) -> const std::string& { return input->name(); });
   for (const v1::Input* input : inputs) {
     const v1::SweepSpec maker = MakerSweep(*input, axes, sweep);
-    ExpandedJob made = Expand(maker, *FindKind(maker.experiment()), maker.axes().task(0), maker.axes().encoding(0),
+    ExpandedJob made = Expand(maker, *FindKind(maker.experiment()), revisions, maker.axes().task(0), maker.axes().encoding(0),
                               maker.axes().learning_rate(0), maker.axes().seed(0));
     v1::JobInput& needed = *expanded.spec.add_inputs();
     needed.set_name(input->name());
@@ -176,9 +177,9 @@ absl::Status ValidateInputs(const v1::SweepSpec& sweep, const Kind& kind, std::s
     // Whether the maker fits is decided by tasks and encodings, so each pair is looked at once.
     for (const std::string& task : sweep.axes().task()) {
       for (const std::string& encoding : sweep.axes().encoding()) {
-        const v1::JobSpec job = JobOf(sweep, kind, task, encoding, 1, 0);
+        const v1::JobSpec job = JobOf(sweep, kind, {}, task, encoding, 1, 0);
         const v1::JobSpec made =
-            JobOf(maker, *maker_kind, input.from().axes().task_size() == 1 ? input.from().axes().task(0) : task,
+            JobOf(maker, *maker_kind, {}, input.from().axes().task_size() == 1 ? input.from().axes().task(0) : task,
                   input.from().axes().encoding_size() == 1 ? input.from().axes().encoding(0) : encoding, 1, 0);
         RETURN_IF_ERROR(kind.ValidateInput(input, made, job, prefix));
       }
@@ -200,6 +201,17 @@ v1::Model AllModels(const v1::SweepSpec& sweep) {
   return all;
 }
 
+// Adds what the jobs of a sweep, and those that make their inputs, use above its first revision. `sweep` was validated.
+void AddUsed(const v1::SweepSpec& sweep, const Kind& kind, const Revisions& revisions, Revisions& used) {
+  const v1::Axes& axes = sweep.axes();
+  for (const std::string& task : axes.task()) used.Add(JobOf(sweep, kind, revisions, task, axes.encoding(0), 1, 0));
+  for (const std::string& encoding : axes.encoding()) used.Add(JobOf(sweep, kind, revisions, axes.task(0), encoding, 1, 0));
+  for (const v1::Input& input : sweep.inputs()) {
+    const v1::SweepSpec maker = MakerSweep(input, axes, sweep);
+    AddUsed(maker, *FindKind(maker.experiment()), revisions, used);
+  }
+}
+
 v1::SweepSpec SweepDefaults(const v1::JobSpec& job) {
   v1::SweepSpec defaults;
   defaults.set_data(job.data());
@@ -212,14 +224,16 @@ v1::SweepSpec SweepDefaults(const v1::JobSpec& job) {
 
 }  // namespace
 
-absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) {
+absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep) { return Of(sweep, CatalogRevisions()); }
+
+absl::StatusOr<Expansion> Expansion::Of(const v1::SweepSpec& sweep, const Revisions& revisions) {
   if (const absl::Status known = RefuseUnknownFields(sweep); !known.ok()) {
     return absl::InvalidArgumentError(
         fmt::format("{}; update the scheduler, or use a client of its version", std::string_view(known.message().data(), known.message().size())));
   }
   RETURN_IF_ERROR(CheckName(sweep.name()));
-  if (!sweep.systems().empty()) return OfSystems(sweep);
-  Expansion expansion;
+  if (!sweep.systems().empty()) return OfSystems(sweep, revisions);
+  Expansion expansion(revisions);
   ASSIGN_OR_RETURN(expansion.kind_, KindOf(sweep.experiment(), ""));
   RETURN_IF_ERROR(CheckAxes(sweep.axes(), "", true));
   ASSIGN_OR_RETURN(expansion.size_, CountJobs(sweep.axes()));
@@ -236,7 +250,17 @@ void Expansion::SetSweep(const v1::SweepSpec& sweep) {
   sweep_ = sweep;
   PutLengthsInOrder(*sweep_.mutable_training(), *sweep_.mutable_evaluation());
   canonical_ = CanonicalText(sweep_, SweepDefaults(kind_->SilentDefaults(AllModels(sweep_))));
+  // A correction makes another sweep: else its jobs of today would never be looked for.
+  canonical_ += ToLines(UsedRevisions());
   id_ = SweepIdOf(canonical_);
+}
+
+Revisions Expansion::UsedRevisions() const {
+  Revisions used;
+  if (revisions_->AllAreFirst()) return used;
+  if (systems_.empty()) AddUsed(sweep_, *kind_, *revisions_, used);
+  for (const Expansion& system : systems_) AddUsed(system.sweep_, *system.kind_, *revisions_, used);
+  return used;
 }
 
 bool Expansion::has_inputs() const {
@@ -245,7 +269,7 @@ bool Expansion::has_inputs() const {
 
 void Expansion::Share(int64_t index, const std::string& task, const std::string& encoding) {
   if (shared_.index == index) return;
-  shared_ = Shared{.index = index, .spec = JobOf(sweep_, *kind_, task, encoding, 0, 0)};  // Zeros have no line.
+  shared_ = Shared{.index = index, .spec = JobOf(sweep_, *kind_, *revisions_, task, encoding, 0, 0)};  // Zeros have no line.
   const std::string text = CanonicalText(shared_.spec, kind_->SilentDefaults(shared_.spec.model()));
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at) + 1;
@@ -274,7 +298,7 @@ ExpandedJob Expansion::At(int64_t index) {
   const int64_t shared = index;
   const std::string& encoding = axes.encoding(take(axes.encoding_size()));
   const std::string& task = axes.task(take(axes.task_size()));
-  if (!sweep_.inputs().empty()) return Expand(sweep_, *kind_, task, encoding, learning_rate, seed);
+  if (!sweep_.inputs().empty()) return Expand(sweep_, *kind_, *revisions_, task, encoding, learning_rate, seed);
 
   Share(shared, task, encoding);
   ExpandedJob job;
@@ -300,6 +324,14 @@ absl::StatusOr<v1::JobSpec> ReadJob(std::string_view canonical) {
   return job;
 }
 
-absl::StatusOr<v1::SweepSpec> ReadSweep(std::string_view canonical) { return ParseCanonicalSweep(canonical); }
+absl::StatusOr<v1::SweepSpec> ReadSweep(std::string_view canonical) { return ParseCanonicalSweep(SplitSweepText(canonical).specification); }
+
+absl::StatusOr<Expansion> ExpandStored(std::string_view canonical) {
+  const SweepText text = SplitSweepText(canonical);
+  ASSIGN_OR_RETURN(const v1::SweepSpec sweep, ParseCanonicalSweep(text.specification));
+  ASSIGN_OR_RETURN(Expansion expansion, Expansion::Of(sweep, text.revisions));
+  if (expansion.canonical() == canonical) return expansion;
+  return absl::InvalidArgumentError("this program makes another sweep of the text; submit it again");
+}
 
 }  // namespace longreach::experiments

@@ -12,6 +12,7 @@
 #include "proto/base/status.h"
 #include "proto/types/job.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/experiments/revisions.h"
 
 namespace longreach::experiments {
 
@@ -38,8 +39,10 @@ class Expansion {
   // INVALID_ARGUMENT: names the field, the value and the next step. RESOURCE_EXHAUSTED: more than kMaxJobs jobs, which
   // is known before the first is made.
   static absl::StatusOr<Expansion> Of(const v1::SweepSpec& sweep);
+  // The same with other revisions than the catalog's: those under which a sweep was stored.
+  static absl::StatusOr<Expansion> Of(const v1::SweepSpec& sweep, const Revisions& revisions);
 
-  // The sweep's own identity.
+  // The sweep's own identity: of its specification and of the revisions that its jobs and their inputs use.
   const SweepId& id() const { return id_; }
   const std::string& canonical() const { return canonical_; }
   const std::string& name() const { return sweep_.name(); }
@@ -53,12 +56,14 @@ class Expansion {
   ExpandedJob At(int64_t index);
 
  private:
-  Expansion() = default;
-  static absl::StatusOr<Expansion> OfSystems(const v1::SweepSpec& sweep);
-  // After kind_.
+  explicit Expansion(const Revisions& revisions) : revisions_(std::make_shared<const Revisions>(revisions)) {}
+  static absl::StatusOr<Expansion> OfSystems(const v1::SweepSpec& sweep, const Revisions& revisions);
+  // After kind_ and systems_.
   void SetSweep(const v1::SweepSpec& sweep);
+  Revisions UsedRevisions() const;
 
   v1::SweepSpec sweep_;
+  std::shared_ptr<const Revisions> revisions_;
   const Kind* kind_ = nullptr;
   SweepId id_;
   std::string canonical_;
@@ -95,7 +100,11 @@ std::string SystemAt(std::span<const SystemRange> ranges, int64_t position);
 // INVALID_ARGUMENT: the text is not canonical, or its experiment kind is not known here.
 absl::StatusOr<v1::JobSpec> ReadJob(std::string_view canonical);
 
-// A sweep's specification from its canonical text. Settings at their defaults are absent.
+// A sweep's specification from its canonical text. Settings at their defaults are absent, and so are revisions.
 absl::StatusOr<v1::SweepSpec> ReadSweep(std::string_view canonical);
+
+// A sweep from its canonical text, with the revisions of when it was stored: its jobs that are still to come are those of then.
+// INVALID_ARGUMENT: this program reads another sweep in it, or none.
+absl::StatusOr<Expansion> ExpandStored(std::string_view canonical);
 
 }  // namespace longreach::experiments

@@ -39,7 +39,7 @@ class Kind {
   virtual absl::Status Validate(const v1::SweepSpec& sweep, std::string_view prefix) const = 0;
 
   // Makes a job of this kind whole: settings that are absent get their defaults, those that the job does not use are
-  // taken away (so that they make no difference to its identity), lists that are sets are sorted.
+  // taken away (so that they make no difference to its identity), lists that are sets are sorted. Its revisions are there already.
   virtual void Complete(v1::JobSpec& job) const = 0;
 
   // Refuses an input that does not fit the job which needs it. Both specifications are complete.

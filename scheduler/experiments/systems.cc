@@ -125,15 +125,15 @@ std::string SystemAt(std::span<const SystemRange> ranges, int64_t position) {
   return position < 0 || found == ranges.end() ? std::string() : found->name;
 }
 
-absl::StatusOr<Expansion> Expansion::OfSystems(const v1::SweepSpec& sweep) {
-  Expansion expansion;
+absl::StatusOr<Expansion> Expansion::OfSystems(const v1::SweepSpec& sweep, const Revisions& revisions) {
+  Expansion expansion(revisions);
   std::string before;
   const std::vector<const v1::System*> systems = InOrder(sweep);
   for (const v1::System* system : systems) {
     RETURN_IF_ERROR(CheckSystem(*system));
     if (system->name() == before) return absl::InvalidArgumentError(fmt::format("systems.{}: this system is there twice", before));
     before = system->name();
-    absl::StatusOr<Expansion> part = Of(SweepOfSystem(sweep, *system));
+    absl::StatusOr<Expansion> part = Of(SweepOfSystem(sweep, *system), revisions);
     if (!part.ok()) {
       return absl::Status(part.status().code(), fmt::format("systems.{}: {}", system->name(), std::string(part.status().message())));
     }

@@ -51,6 +51,8 @@ struct EngineOptions {
   size_t slices_in_flight = 32;
   // More workers than this are refused.
   size_t max_workers = 10'000;
+  // What jobs that are submitted now are computed by.
+  experiments::Revisions revisions = experiments::CatalogRevisions();
 };
 
 // What workers can do, as the store keeps it: a text that is made when it changes, and not with every call.

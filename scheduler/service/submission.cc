@@ -65,7 +65,7 @@ std::future<absl::Status> Engine::StartEvent(std::function<absl::Status(sql::Tra
 }
 
 absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store) {
-  ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec()));
+  ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec(), options_.revisions));
   v1::SubmitSweepResponse response;
   std::optional<store::SweepRow> known;
   {
@@ -188,10 +188,8 @@ absl::StatusOr<bool> Engine::AddNextSlice(sql::Transaction& tx, int64_t num, Eff
   if (!going_on_ || going_on_->first != num) {
     going_on_.reset();
     // What this program cannot expand (it was submitted to another version) stays as it is; submitting it again says why.
-    const absl::StatusOr<v1::SweepSpec> spec = experiments::ReadSweep(sweep.spec);
-    if (!spec.ok()) return false;
-    absl::StatusOr<experiments::Expansion> expansion = experiments::Expansion::Of(*spec);
-    if (!expansion.ok() || expansion->id().value != sweep.id) return false;
+    absl::StatusOr<experiments::Expansion> expansion = experiments::ExpandStored(sweep.spec);
+    if (!expansion.ok()) return false;
     going_on_.emplace(num, *std::move(expansion));
   }
   Slice slice(going_on_->second, sweep.there(), going_on_->second.has_inputs() ? going_on_->second.size() : options_.jobs_in_slice);

@@ -151,6 +151,42 @@ TEST_F(EngineSubmissionTest, JobsOfACancelledSweepAreRevivedByASweepThatSharesTh
   EXPECT_EQ(Counts("before").queued(), 3);
 }
 
+TEST_F(EngineSubmissionTest, ARaisedRevisionRunsExactlyTheJobsItTouchesAgain) {
+  v1::SweepSpec spec = Sweep("s", 2);
+  spec.mutable_axes()->add_encoding("none");
+  const v1::Sweep before = Submit(spec).sweep();
+  TestWorker worker = Worker("a");
+  worker.Succeed(worker.Take());
+  worker.Succeed(worker.Take());  // The call reports the pack before.
+  worker.Sync();
+  ASSERT_EQ(Counts("s").succeeded(), 4);
+
+  options_.revisions.encoding["rope"] = 2;
+  RestartScheduler();
+  const v1::SubmitSweepResponse after = Submit(spec);
+
+  EXPECT_TRUE(after.created()) << "another sweep of the same specification";
+  EXPECT_NE(after.sweep().id(), before.id());
+  EXPECT_EQ(after.plan().jobs(), 4);
+  EXPECT_EQ(after.plan().done(), 2) << "those with the encoding 'none'";
+  EXPECT_EQ(Counts(after.sweep().id()).queued(), 2);
+  EXPECT_EQ(Counts(before.id()).succeeded(), 4) << "what was measured stays";
+  EXPECT_FALSE(Submit(spec).created());
+}
+
+TEST_F(EngineSubmissionTest, ASweepThatBrokeOffGoesOnWithTheRevisionsOfItsTime) {
+  EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
+
+  options_.revisions.model = 2;
+  RestartScheduler();
+  RunDeadlines();
+
+  EXPECT_EQ(ToCome("s"), 0);
+  const absl::StatusOr<int> of_then = store_->writer_connection().One<int>(
+      "SELECT count(*) FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement WHERE r.model_revision = 1");
+  EXPECT_EQ(*of_then, 5);
+}
+
 TEST_F(EngineSubmissionTest, ASweepWithInputsComesAtOnce) {
   v1::SweepSpec spec = Sweep("s", 5);
   spec.mutable_training()->set_steps(0);
