@@ -48,21 +48,37 @@ absl::Status PruneCheckpoints(sql::Transaction& tx, int64_t job) {
       .status();
 }
 
+absl::Status InsertArtifact(sql::Transaction& tx, const ArtifactRow& row) {
+  return tx.Run("INSERT INTO artifacts(job, kind, step, attempt, member, sha256, bytes, created_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, kind, step, attempt) DO UPDATE SET "
+                "member = excluded.member, sha256 = excluded.sha256, bytes = excluded.bytes "
+                "WHERE sha256 <> excluded.sha256 OR member <> excluded.member",
+                row.job, row.kind, row.step, row.attempt, row.member, row.sha256, row.bytes, row.created_at)
+      .status();
+}
+
+absl::Status KeepNewestCheckpoints(sql::Transaction& tx, int64_t job) {
+  RETURN_IF_ERROR(PruneCheckpoints(tx, job));
+  return tx.Run("UPDATE jobs SET checkpoint_step = (SELECT max(step) FROM artifacts WHERE job = jobs.num AND kind = 'checkpoint') "
+                "WHERE num = ?",
+                job)
+      .status();
+}
+
 }  // namespace
 
 absl::Status AddArtifact(sql::Transaction& tx, const ArtifactRow& row) {
-  RETURN_IF_ERROR(tx.Run("INSERT INTO artifacts(job, kind, step, attempt, member, sha256, bytes, created_at) "
-                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, kind, step, attempt) DO UPDATE SET "
-                         "member = excluded.member, sha256 = excluded.sha256, bytes = excluded.bytes "
-                         "WHERE sha256 <> excluded.sha256 OR member <> excluded.member",
-                         row.job, row.kind, row.step, row.attempt, row.member, row.sha256, row.bytes, row.created_at)
-                      .status());
+  RETURN_IF_ERROR(InsertArtifact(tx, row));
   if (row.kind != "checkpoint") return absl::OkStatus();
-  RETURN_IF_ERROR(PruneCheckpoints(tx, row.job));
-  return tx.Run("UPDATE jobs SET checkpoint_step = (SELECT max(step) FROM artifacts WHERE job = jobs.num AND kind = 'checkpoint') "
-                "WHERE num = ?",
-                row.job)
-      .status();
+  // It was given the furthest checkpoint and is not as far: it could not use that. While that stayed, none of its own would be kept.
+  RETURN_IF_ERROR(tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint' AND attempt < ? AND step > ?", row.job, row.attempt, row.step)
+                      .status());
+  return KeepNewestCheckpoints(tx, row.job);
+}
+
+absl::Status CopyArtifact(sql::Transaction& tx, const ArtifactRow& row) {
+  RETURN_IF_ERROR(InsertArtifact(tx, row));
+  return row.kind == "checkpoint" ? KeepNewestCheckpoints(tx, row.job) : absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int64_t job) {

@@ -26,8 +26,12 @@ struct ArtifactRow {
 // file of the same (job, kind, step, attempt) replaces the row.
 // A checkpoint raises the job's checkpoint_step, and only the newest kCheckpointsKept of the job keep their rows. Other files
 // that no row names any more are removed by the caller: ask UnusedHashes() after the commit.
+// `row.attempt` holds the job's lease. If its checkpoint is of a lower step than those of attempts before it, these were of no use to it
+// (a damaged file, another build) and go, for training goes on behind them.
 inline constexpr int kCheckpointsKept = 2;
 absl::Status AddArtifact(sql::Transaction& tx, const ArtifactRow& row);
+// The same of another store's attempt, whose number says nothing about what came first: the furthest checkpoints stay.
+absl::Status CopyArtifact(sql::Transaction& tx, const ArtifactRow& row);
 
 // Newest first (step, then attempt).
 absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int64_t job);

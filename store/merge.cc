@@ -290,7 +290,7 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
     if (attempt == attempts_.end()) return absl::DataLossError(fmt::format("an artifact of job {} has no attempt", job.id));
     artifact.job = own;
     artifact.attempt = attempt->second;
-    RETURN_IF_ERROR(AddArtifact(ours_, artifact));
+    RETURN_IF_ERROR(CopyArtifact(ours_, artifact));
     ++report_.artifacts_added;
   }
   if (job.state == State::kSucceeded) RETURN_IF_ERROR(KeepFilesOfResult(ours_, own, attempts_.at(job.attempt.value_or(0))));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
+#include <tuple>
 
 #include "scheduler/core/packs.h"
 
@@ -144,6 +146,15 @@ absl::Status CoreStore::SteerWorker(const std::string& id, bool drain) {
   return absl::OkStatus();
 }
 
+void CoreStore::KeepCheckpoint(JobRow& row, int step, int64_t attempt) {
+  std::map<int, int64_t> kept = {{row.checkpoint, row.checkpoint_by}, {row.checkpoint_before, row.checkpoint_before_by}};
+  // As the store has it: what is further, of an attempt before, was of no use.
+  std::erase_if(kept, [&](const auto& one) { return one.first == 0 || (one.first > step && one.second < attempt); });
+  kept[step] = attempt;
+  std::tie(row.checkpoint, row.checkpoint_by) = *kept.rbegin();
+  std::tie(row.checkpoint_before, row.checkpoint_before_by) = kept.size() > 1 ? *std::next(kept.rbegin()) : std::pair<const int, int64_t>();
+}
+
 absl::Status CoreStore::Upload(const v1::UploadHeader& header) {
   if (!IsRunning(header.attempt()) || attempts[header.attempt() - 1].worker != header.worker()) return absl::AbortedError("no lease");
   for (const std::string& id : header.jobs()) {
@@ -153,10 +164,7 @@ absl::Status CoreStore::Upload(const v1::UploadHeader& header) {
     if (member == members.end()) return absl::InvalidArgumentError("no member");
     if (member->dropped) continue;
     if (header.kind() == "weights") At(job).weights = true;
-    if (header.kind() != "checkpoint" || header.step() == At(job).checkpoint) continue;
-    const int newest = std::max(At(job).checkpoint, header.step());
-    At(job).checkpoint_before = std::max(At(job).checkpoint_before, std::min(At(job).checkpoint, header.step()));
-    At(job).checkpoint = newest;
+    if (header.kind() == "checkpoint") KeepCheckpoint(At(job), header.step(), static_cast<int64_t>(header.attempt()));
   }
   return absl::OkStatus();
 }

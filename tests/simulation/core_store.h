@@ -25,6 +25,8 @@ class CoreStore {
     int64_t split_group = 0;
     int checkpoint = 0;
     int checkpoint_before = 0;
+    int64_t checkpoint_by = 0;  // Which attempts made them.
+    int64_t checkpoint_before_by = 0;
     bool weights = false;
   };
   struct SweepRow {
@@ -75,6 +77,7 @@ class CoreStore {
   bool IsRunning(uint64_t attempt) const { return attempt >= 1 && attempt <= attempts.size() && !attempts[attempt - 1].outcome; }
   bool InputsThere(int job) const;
   absl::Status Assign(int job, absl::StatusOr<core::Life> after);
+  static void KeepCheckpoint(JobRow& row, int step, int64_t attempt);
   absl::Status Settle(int job);
   absl::Status SettleDependants(int job);
   std::vector<int> Own(int64_t attempt) const;

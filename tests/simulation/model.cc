@@ -228,6 +228,27 @@ absl::Status Model::SteerWorker(const std::string& id, bool drain) {
   return absl::OkStatus();
 }
 
+// Of attempts before, only what is not further than this stays: who went on behind it could not use it.
+void Model::KeepCheckpoint(JobLife& life, int step, int64_t by) {
+  if (life.checkpoint_before > step && life.checkpoint_before_by < by) {
+    life.checkpoint_before = 0;
+    life.checkpoint_before_by = 0;
+  }
+  if (life.checkpoint > step && life.checkpoint_by < by) {
+    life.checkpoint = std::exchange(life.checkpoint_before, 0);
+    life.checkpoint_by = std::exchange(life.checkpoint_before_by, 0);
+  }
+  if (step > life.checkpoint) {
+    life.checkpoint_before = std::exchange(life.checkpoint, step);
+    life.checkpoint_before_by = std::exchange(life.checkpoint_by, by);
+  } else if (step == life.checkpoint) {
+    life.checkpoint_by = by;
+  } else if (step >= life.checkpoint_before) {
+    life.checkpoint_before = step;
+    life.checkpoint_before_by = by;
+  }
+}
+
 absl::Status Model::Upload(const v1::UploadHeader& header) {
   const auto attempt = running_.find(static_cast<int64_t>(header.attempt()));
   if (attempt == running_.end() || attempt->second.worker != header.worker()) return absl::AbortedError("no lease");
@@ -238,12 +259,7 @@ absl::Status Model::Upload(const v1::UploadHeader& header) {
     if (member->dropped) continue;
     if (header.kind() == "weights") At(job).weights = true;
     if (header.kind() != "checkpoint") continue;
-    JobLife& life = At(job);
-    if (header.step() > life.checkpoint) {
-      life.checkpoint_before = std::exchange(life.checkpoint, header.step());
-    } else if (header.step() < life.checkpoint) {
-      life.checkpoint_before = std::max(life.checkpoint_before, header.step());
-    }
+    KeepCheckpoint(At(job), header.step(), attempt->first);
   }
   return absl::OkStatus();
 }
@@ -291,6 +307,7 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
     At(job).state = JobState::kSucceeded;
     At(job).attempt = id;
     At(job).checkpoint = At(job).checkpoint_before = 0;
+    At(job).checkpoint_by = At(job).checkpoint_before_by = 0;
     SettleDependants(job);
   }
   if (accepted > 0) worker.failed.clear();

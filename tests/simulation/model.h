@@ -33,6 +33,8 @@ class Model {
     bool weights = false;
     int checkpoint = 0;         // Step of the newest; 0: none.
     int checkpoint_before = 0;  // And of the one before it.
+    int64_t checkpoint_by = 0;  // Which attempts made them.
+    int64_t checkpoint_before_by = 0;
     // As its sweeps were when it last followed them: a live one has it, and the highest priority among those.
     bool wanted = false;
     int priority = 0;
@@ -118,6 +120,7 @@ class Model {
   bool AtOnce(int sweep, int slice) const;
   bool InputsThere(int job) const;
   std::vector<int> OwnJobs(const Attempt& attempt) const;
+  static void KeepCheckpoint(JobLife& life, int step, int64_t by);
   void Settle(int job);
   void SettleDependants(int source);
   void FailOrRequeue(int job, bool fails);

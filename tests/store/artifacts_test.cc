@@ -116,6 +116,44 @@ TEST_F(ArtifactsTest, OfTwoCheckpointsOfOneStepTheLaterAttemptsIsKept) {
   EXPECT_EQ(kept[1].sha256, Sha256Of("10 by the first"));
 }
 
+TEST_F(ArtifactsTest, ALaterAttemptThatCouldNotUseTheCheckpointsHasItsOwnKeptFromTheFirstOn) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t first = test_.Start("w1", {job});
+  for (const int step : {80, 90}) test_.AddFile(job, "checkpoint", step, first, "unusable " + std::to_string(step));
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, job, first, {}));
+    return EndAttempt(tx, first, Outcome::kLost, "", "", At(30));
+  }));
+  const int64_t second = test_.Start("w1", {job}, 40);
+
+  test_.AddFile(job, "checkpoint", 10, second, "anew");
+
+  EXPECT_EQ(test_.Job(job).checkpoint_step, 10);
+  ASSERT_OK_AND_ASSIGN(std::vector<ArtifactRow> kept, CheckpointsOf(test_.db(), job));
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].sha256, Sha256Of("anew"));
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), UnorderedElementsAre(Sha256Of("unusable 80"), Sha256Of("unusable 90")));
+  EXPECT_THAT(test_.Violations(true), IsEmpty());
+}
+
+TEST_F(ArtifactsTest, ALaterAttemptThatWentOnFromTheCheckpointBeforeKeepsThat) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t first = test_.Start("w1", {job});
+  for (const int step : {20, 40}) test_.AddFile(job, "checkpoint", step, first, "first " + std::to_string(step));
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, job, first, {}));
+    return EndAttempt(tx, first, Outcome::kLost, "", "", At(30));
+  }));
+  const int64_t second = test_.Start("w1", {job}, 40);
+
+  test_.AddFile(job, "checkpoint", 30, second, "second 30");
+
+  ASSERT_OK_AND_ASSIGN(std::vector<ArtifactRow> kept, CheckpointsOf(test_.db(), job));
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].sha256, Sha256Of("second 30"));
+  EXPECT_EQ(kept[1].sha256, Sha256Of("first 20"));
+}
+
 TEST_F(ArtifactsTest, AFileOfSeveralJobsIsRemovedOnlyWhenTheLastOfThemIsDone) {
   const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
   const int64_t attempt = test_.Start("w1", jobs);

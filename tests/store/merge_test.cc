@@ -234,6 +234,31 @@ TEST_F(MergeTest, TheLaterCheckpointCountsUnlessTheJobRunsHere) {
   EXPECT_TRUE(std::filesystem::exists(ours_.store->artifacts().PathOf(Sha256Of("theirs 1"))));
 }
 
+TEST_F(MergeTest, OfTheCheckpointsOfBothTheFurthestStayWhicheverAttemptIsTheLater) {
+  const std::vector<NewJob> jobs = MakePack(1);
+  ours_.AddSweep("one", jobs);
+  theirs_->AddSweep("one", jobs);
+  const auto train = [](TestStore& test, const std::string& worker, std::initializer_list<int> steps) {
+    const int64_t attempt = test.Start(worker, {1}, 100);
+    for (const int step : steps) test.AddFile(1, "checkpoint", step, attempt, worker + " " + std::to_string(step));
+    EXPECT_OK(test.Write([&](sql::Transaction& tx) -> absl::Status {
+      RETURN_IF_ERROR(RequeueJob(tx, 1, attempt, {}));
+      return EndAttempt(tx, attempt, Outcome::kGivenBack, "", "", At(200));
+    }));
+  };
+  train(ours_, "w1", {35, 45});
+  train(*theirs_, "w2", {40, 50});
+
+  ASSERT_OK(Merge());
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<ArtifactRow> kept, CheckpointsOf(ours_.db(), OurJob(jobs[0]).num));
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].step, 50);
+  EXPECT_EQ(kept[1].step, 45);
+  EXPECT_EQ(OurJob(jobs[0]).checkpoint_step, 50);
+  EXPECT_THAT(ours_.Violations(true), IsEmpty());
+}
+
 TEST_F(MergeTest, AResultFromThereBringsItsOwnWeights) {
   const std::vector<NewJob> jobs = MakePack(1);
   ours_.AddSweep("one", jobs);
