@@ -386,7 +386,8 @@ absl::Status Merge::SettleWaitingJobs() {
   RETURN_IF_ERROR(ours_.Run("UPDATE jobs SET state = 'queued' WHERE state = 'waiting' AND NOT EXISTS (SELECT 1 FROM job_inputs AS i "
                             "JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded')")
                       .status());
-  // What waits for a job that has failed, or diverged and so made nothing, fails too; then what waits for that.
+  // What waits for a job that has failed, or has diverged and left nothing, fails too; then what waits for that. Where a diverged job
+  // has left its weights, the scheduler decides when it leases: it knows who may use them.
   int changed = 1;
   while (changed > 0) {
     ASSIGN_OR_RETURN(changed, ours_.Run("UPDATE jobs SET state = 'failed', failure = f.failure FROM (SELECT i.job, min('input failed: ' "

@@ -40,7 +40,8 @@ absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects);
 // The same for the jobs that need something of `source`, which has come to an end.
 absl::Status SettleDependants(sql::Transaction& tx, int64_t source, Effects& effects);
 
-// An input's value for a lease. NOT_FOUND: the source has none and never will.
-absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store::JobInputRow& input);
+// An input's value for a lease of `job`. NOT_FOUND: the source has none that the job may use, and never will. Of a source that has
+// diverged there are weights, from before that, and they are for drawing attention alone.
+absl::StatusOr<v1::ResolvedInput> ResolveInput(sql::Connection& db, const store::JobInputRow& input, const store::JobRow& job);
 
 }  // namespace longreach::service

@@ -43,7 +43,7 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
   if (leased.spec().inputs().empty()) return leased;
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
   for (const store::JobInputRow& input : inputs) {
-    ASSIGN_OR_RETURN(*leased.add_inputs(), ResolveInput(db, input));
+    ASSIGN_OR_RETURN(*leased.add_inputs(), ResolveInput(db, input, job));
   }
   return leased;
 }

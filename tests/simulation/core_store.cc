@@ -55,7 +55,8 @@ absl::Status CoreStore::Settle(int job) {
   if (!At(job).there || (!std::holds_alternative<Waiting>(state) && !std::holds_alternative<Queued>(state))) return absl::OkStatus();
   for (const int source : Spec(job).sources) {
     const JobState& of_source = At(source).life.state;
-    if (std::holds_alternative<Failed>(of_source) || (std::holds_alternative<Succeeded>(of_source) && !At(source).weights)) {
+    const bool usable = At(source).weights && Spec(source).fate != Fate::kDiverges;
+    if (std::holds_alternative<Failed>(of_source) || (std::holds_alternative<Succeeded>(of_source) && !usable)) {
       return Assign(job, core::FailInput(At(job).life, "input failed"));
     }
   }

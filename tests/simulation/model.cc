@@ -66,7 +66,8 @@ void Model::Settle(int job) {
   JobLife& life = At(job);
   if (life.state != JobState::kWaiting && life.state != JobState::kQueued) return;
   for (const int source : Spec(job).sources) {
-    if (At(source).state == JobState::kFailed || (At(source).state == JobState::kSucceeded && !At(source).weights)) {
+    const bool usable = At(source).weights && Spec(source).fate != Fate::kDiverges;
+    if (At(source).state == JobState::kFailed || (At(source).state == JobState::kSucceeded && !usable)) {
       life.state = JobState::kFailed;
       ++refusals_.inputs;
       return SettleDependants(job);

@@ -299,7 +299,7 @@ TEST_F(MergeTest, AResultFromThereReleasesWhatWaitsForItHere) {
   ASSERT_OK(Merge());
 
   EXPECT_EQ(OurJob(jobs[1]).state, State::kQueued);
-  EXPECT_EQ(OurJob(jobs[3]).state, State::kFailed) << "a diverged job makes no weights";
+  EXPECT_EQ(OurJob(jobs[3]).state, State::kFailed) << "a diverged job whose weights are not there either";
   EXPECT_EQ(OurJob(jobs[3]).failure, "input failed: weights (job " + jobs[2].id.substr(0, 8) + " diverged)");
   EXPECT_THAT(ours_.Violations(), IsEmpty());
 }

@@ -331,6 +331,52 @@ TEST_F(EngineSweepsTest, AMakerThatHandsInNoWeightsFailsWhatNeedsThem) {
   EXPECT_EQ(Counts("s").failed(), 1);
 }
 
+// Trains what a sweep's input comes from: it diverges, and its weights of before are handed in. Its id.
+std::string Diverge(TestWorker& worker, const std::function<absl::Status(const v1::LeasedJob&, int64_t, const std::string&)>& upload) {
+  const v1::Lease maker = worker.Take();
+  EXPECT_TRUE(upload(maker.jobs(0), static_cast<int64_t>(maker.attempt()), worker.id()).ok());
+  v1::AttemptReport report = SuccessOf(maker);
+  report.mutable_results(0)->clear_measurements();
+  report.mutable_results(0)->set_diverged(true);
+  report.mutable_results(0)->set_diverged_at(17);
+  worker.Report(report);
+  return maker.jobs(0).id();
+}
+
+TEST_F(EngineSweepsTest, WeightsOfAJobThatDivergedAreNoInput) {
+  Submit(WithWeights(Sweep("s", 1)));
+  TestWorker worker = Worker("a");
+  const std::string maker = Diverge(worker, [this](const v1::LeasedJob& job, int64_t attempt, const std::string& id) { return Upload(job, attempt, id, "weights", 50); });
+
+  EXPECT_EQ(worker.Sync().leases_size(), 0);
+
+  EXPECT_EQ(Counts("s").failed(), 1);
+  EXPECT_EQ(FailureOfFirst("s"), "input failed: weights (job " + maker.substr(0, 8) + " diverged)");
+
+  // Nor are they later on.
+  v1::SweepSpec other = WithWeights(Sweep("other", 1));
+  *other.mutable_inputs(0)->mutable_from()->mutable_evaluation() = other.evaluation();
+  other.mutable_training()->set_steps(30);
+  Submit(other);
+  EXPECT_EQ(Counts("other").failed(), 1);
+}
+
+TEST_F(EngineSweepsTest, WeightsOfAJobThatDivergedAreThereToDrawTheirAttention) {
+  v1::SweepSpec spec = WithWeights(Sweep("s", 1));
+  *spec.mutable_inputs(0)->mutable_from()->mutable_evaluation() = spec.evaluation();
+  spec.mutable_evaluation()->add_lengths(50);
+  spec.mutable_evaluation()->add_attention_lengths(50);
+  spec.mutable_evaluation()->set_examples(1);
+  Submit(spec);
+  TestWorker worker = Worker("a");
+  Diverge(worker, [this](const v1::LeasedJob& job, int64_t attempt, const std::string& id) { return Upload(job, attempt, id, "weights", 50); });
+
+  const v1::Lease lease = worker.Take();
+
+  ASSERT_EQ(lease.jobs(0).inputs_size(), 1);
+  EXPECT_EQ(lease.jobs(0).inputs(0).artifact().step(), 50);
+}
+
 TEST_F(EngineSweepsTest, UnknownSweepsAndActionsAreRefused) {
   Submit(Sweep("s", 1));
   EXPECT_EQ(Steer("t", Steering::ACTION_PAUSE).status().code(), absl::StatusCode::kNotFound);
