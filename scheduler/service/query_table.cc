@@ -14,6 +14,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
+#include "scheduler/experiments/differences.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/needs.h"
 #include "scheduler/service/references.h"
@@ -218,6 +219,29 @@ class SliceReader {
   std::map<std::string, std::optional<std::vector<std::string>>> places_;  // By slice.
 };
 
+// The sweep that an extra column is of, and what it differs in from the table's.
+struct Beside {
+  int64_t sweep = 0;
+  std::set<std::string> differences = {};
+};
+
+// Of the sweeps of a name the newest with the table's own settings; if none has them, the newest. nullopt: there is none.
+absl::StatusOr<std::optional<Beside>> SweepBeside(sql::Connection& db, const v1::SweepSpec& sweep, const std::string& name) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> named, store::SweepsNamed(db, name));
+  std::optional<Beside> newest;
+  for (const std::string& id : named) {
+    ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(db, id));
+    if (!row.has_value()) return absl::InternalError("a sweep went away within a snapshot");
+    const absl::StatusOr<v1::SweepSpec> spec = SpecOf(*row);
+    Beside found{.sweep = row->num};
+    if (spec.ok()) found.differences = experiments::DifferingSettings(sweep, *spec);
+    else found.differences.insert("what this program cannot read");
+    if (found.differences.empty()) return found;
+    if (!newest) newest = std::move(found);
+  }
+  return newest;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableRequest& request) {
@@ -256,15 +280,13 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
       RETURN_IF_ERROR(read({.sweep = sweep.num, .input = spec.extra_columns(column).input()}, true, add));
       continue;
     }
-    // By name alone: of several, the one that was submitted last.
-    ASSIGN_OR_RETURN(std::vector<std::string> named, store::SweepsNamed(db, spec.extra_columns(column).sweep()));
-    if (named.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<Beside> other, SweepBeside(db, sweep_spec, spec.extra_columns(column).sweep()));
+    if (!other) {
       table.SetExtraMissing(column);
       continue;
     }
-    ASSIGN_OR_RETURN(std::optional<store::SweepRow> other, store::FindSweep(db, named.front()));
-    if (!other.has_value()) return absl::InternalError("a sweep went away within a snapshot");
-    RETURN_IF_ERROR(read({.sweep = other->num}, true, add));
+    table.SetExtraDiffers(column, other->differences);
+    RETURN_IF_ERROR(read({.sweep = other->sweep}, true, add));
   }
   RETURN_IF_ERROR(table.CheckSize());
   RETURN_IF_ERROR(table.CheckOnly());

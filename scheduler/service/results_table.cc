@@ -232,6 +232,10 @@ void ResultsTable::AddExtra(int column, const TableJob& job) {
 
 void ResultsTable::SetExtraMissing(int column) { extras_[column].missing = true; }
 
+void ResultsTable::SetExtraDiffers(int column, const std::set<std::string>& settings) {
+  extras_[column].differences.assign(settings.begin(), settings.end());
+}
+
 const ResultsTable::Cell* ResultsTable::Find(const v1::Table& table, int row, int column) const {
   const std::string& row_key = table.rows(row).key();
   const int own_columns = static_cast<int>(columns_.size());
@@ -406,6 +410,10 @@ void ResultsTable::AddNotes(v1::Table& table) const {
       const std::string of = extra.sweep().empty() ? fmt::format("behind the input '{}'", extra.input())
                                                    : fmt::format("of the sweep '{}'", extra.sweep());
       table.add_notes(fmt::format("{}: {} {} not finished yet", label, Count(extras_[i].open, "job", "jobs"), of));
+    }
+    if (!extras_[i].differences.empty()) {
+      table.add_notes(fmt::format("{}: of other settings: the sweep '{}' differs from this one in {}", label, extra.sweep(),
+                                  Named(extras_[i].differences)));
     }
   }
   if (!as_printed.empty()) {

@@ -50,6 +50,8 @@ class ResultsTable {
   void AddExtra(int column, const TableJob& job);
   // There is no such sweep.
   void SetExtraMissing(int column);
+  // Its sweep has other settings than the table's, by their paths.
+  void SetExtraDiffers(int column, const std::set<std::string>& settings);
 
   // RESOURCE_EXHAUSTED: more cells than anyone reads, or than an answer holds.
   absl::Status CheckSize() const;
@@ -84,6 +86,7 @@ class ResultsTable {
     Last last = {};
     int open = 0;
     bool missing = false;  // There is no such sweep.
+    std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 
   // The first cell of those that have the same jobs, at another length.

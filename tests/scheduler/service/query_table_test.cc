@@ -128,6 +128,37 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
   EXPECT_THAT(table.notes(), testing::Contains("Best of [1]: 8 jobs of the sweep 'ruoss-2023' not finished yet"));
 }
 
+TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsNameWithTheTablesOwnSettings) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best_of_ruoss_2023");
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  v1::SweepSpec same = SmallSweep("ruoss-2023");
+  same.mutable_axes()->clear_encoding();
+  same.mutable_axes()->add_encoding("alibi");
+  const Made made = AddSweep(same);
+  const int64_t attempt = Lease("w1", made.jobs);
+  Succeed(attempt, made.jobs, std::vector{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8});
+  End(attempt, Outcome::kSucceeded);
+  v1::SweepSpec newer = SmallSweep("ruoss-2023");
+  newer.mutable_training()->set_steps(300);
+  newer.mutable_axes()->add_seed(2);
+  AddSweep(newer);
+
+  const v1::Table table = Table("s", spec);
+
+  EXPECT_DOUBLE_EQ(table.cells(2).measured(), 40);
+  EXPECT_THAT(table.notes(), testing::Not(testing::Contains(HasSubstr("other settings"))));
+  // Of another table no sweep of that name has the settings.
+  v1::SweepSpec shorter = SmallSweep("t");
+  shorter.mutable_training()->set_steps(50);
+  AddSweep(shorter);
+  EXPECT_THAT(Table("t", spec).notes(),
+              testing::Contains("Best of [1]: of other settings: the sweep 'ruoss-2023' differs from this one in seed, training.steps"));
+}
+
 TEST_F(QueryTableTest, AJobOfTwoSweepsCountsInBoth) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
   v1::SweepSpec part = SmallSweep("part");
