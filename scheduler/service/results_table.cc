@@ -140,8 +140,9 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
 
 bool ResultsTable::IsWanted(const TableJob& job, bool extra) const {
   return std::ranges::all_of(filters_, [&](const TableFilter& filter) {
-    // Extra jobs are of no system of this sweep. Slices are of values: TakesSlice().
-    return (extra && filter.axis() == "system") || filter.IsOfSlices() || filter.Has(job);
+    // Extra jobs are of no system of this sweep, and are a column themselves, whatever other columns are asked for. Slices are of values:
+    // TakesSlice().
+    return (extra && (filter.axis() == "system" || filter.axis() == spec_.columns())) || filter.IsOfSlices() || filter.Has(job);
   });
 }
 

@@ -159,6 +159,29 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsNameWithTheTable
               testing::Contains("Best of [1]: of other settings: the sweep 'ruoss-2023' differs from this one in seed, training.steps"));
 }
 
+TEST_F(QueryTableTest, WhichColumnsAreAskedForLeavesTheExtraOneAsItIs) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::SweepSpec other = SmallSweep("ruoss-2023");
+  other.mutable_axes()->clear_encoding();
+  other.mutable_axes()->add_encoding("alibi");
+  const Made made = AddSweep(other);
+  Succeed(Lease("w1", made.jobs), made.jobs, std::vector{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8});
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best_of_ruoss_2023");
+  extra.set_sweep("ruoss-2023");
+  spec.add_only("encoding=rope:randomized");
+  spec.add_only("seed=0");
+
+  const v1::Table table = Table("s", spec);
+
+  ASSERT_EQ(table.columns_size(), 2);
+  EXPECT_DOUBLE_EQ(table.cells(0).measured(), 80);
+  EXPECT_DOUBLE_EQ(table.cells(1).measured(), 30) << "its encodings are others, its seeds are not";
+  EXPECT_EQ(table.cells(1).jobs(), 2);
+  EXPECT_THAT(table.notes(), testing::Not(testing::Contains(HasSubstr("not measured"))));
+}
+
 TEST_F(QueryTableTest, AJobOfTwoSweepsCountsInBoth) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
   v1::SweepSpec part = SmallSweep("part");
