@@ -52,9 +52,9 @@ std::vector<int64_t> OrderedDistances(const PackSettings& settings, int64_t tape
 Tensor ShiftedPositions(const PackSettings& settings, int64_t tape, int64_t batch, const PassSource& source) {
   using ShiftAtTest = PackSettings::Positions::ShiftAtTest;
   const PackSettings::Positions& positions = settings.positions;
-  // {0..L-T}, or {0..min(K, L-T+1)-1} when K is given.
-  int64_t shifts = positions.max_position - tape + 1;
-  if (positions.shift_max > 0) shifts = std::min<int64_t>(shifts, positions.shift_max);
+  // {0..L-T}, or {0..min(K, L-T)-1} when K is given, as in SHAPE's own code; of a tape as long as L that leaves 0.
+  const int64_t room = positions.max_position - tape;
+  const int64_t shifts = positions.shift_max > 0 ? std::max<int64_t>(std::min<int64_t>(positions.shift_max, room), 1) : room + 1;
   const RandomStream stream = Stream(source, Purpose::kTrainingShift, Purpose::kTestShift, 0);
   Tensor result_BT = at::empty({batch, tape}, at::kLong);
   int64_t* out = result_BT.data_ptr<int64_t>();

@@ -104,7 +104,13 @@ TEST(AlgorithmicTest, RefusesATapeThatThePositionsCannotHold) {
 
   v1::SweepSpec shape = WithEncoding("shape");
   shape.mutable_positions()->set_shift_max(1600);
-  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 448 has a tape of 449 tokens, which shape shifts by up to 1600 below 2048"));
+  EXPECT_TRUE(Expansion::Of(shape).ok()) << "of a long tape shifts are drawn from fewer";
+  shape.mutable_positions()->set_shift_at_test("fixed");
+  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 448 has a tape of 449 tokens, which shape shifts by 1600 at test below 2048\n"
+                                        "  set positions.max_position to at least 2049"));
+  shape.mutable_positions()->set_shift_at_test("zero");
+  shape.mutable_positions()->set_max_position(500);
+  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 500 has a tape of 501 tokens, which shape shifts below 500"));
 }
 
 TEST(AlgorithmicTest, TheReleasedTableIsOnlyForRandomizedRelative) {

@@ -375,6 +375,11 @@ TEST(PositionsTest, ShapeShiftsEachSequenceWithinL) {
   EXPECT_TRUE(shifts(false).equal(at::arange(9, at::kLong)));
   settings.positions.shift_at_test = ShiftAtTest::kZero;
   EXPECT_TRUE(shifts(true).equal(at::tensor({0}, at::kLong)));
+  // A K that there is no room for: {0..L-T-1}, and 0 alone for a tape as long as L.
+  settings.positions.shift_max = 500;
+  EXPECT_TRUE(shifts(false).equal(at::arange(50, at::kLong)));
+  settings.positions.max_position = 14;
+  EXPECT_TRUE(shifts(false).equal(at::tensor({0}, at::kLong)));
 }
 
 }  // namespace
