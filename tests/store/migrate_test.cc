@@ -88,6 +88,29 @@ TEST_F(MigrateTest, JobsOfTheFourthSchemaKeepTheirNumbersAndTheirPacks) {
   EXPECT_EQ(*db.One<int>("SELECT jobs FROM table_b1"), 3);
 }
 
+// Schema 6 has other views, over the same rows.
+TEST_F(MigrateTest, JobsOfTheFifthSchemaHaveTheScoreOfTheirKind) {
+  sql::Connection db = Open();
+  ASSERT_OK(Migrate(db, Migrations().first(5)));
+  ASSERT_OK(db.Execute("INSERT INTO requirements VALUES (1, 'language', 'enwik8', 1, 'none', 1, 1, 'enwik8'); INSERT INTO pack_keys VALUES (1, 'a');"
+                       "INSERT INTO workers(id, name, incarnation, abilities, build, device, threads, pack_limit, first_seen_at, seen_at) "
+                       "VALUES ('w', 'w', 1, '{}', 'b', 'cpu', 1, 1, 0, 0);"
+                       "INSERT INTO attempts(id, worker, incarnation, started_at, ended_at, outcome, build, device, threads, members, start_step) "
+                       "VALUES (1, 'w', 1, 0, 1, 'succeeded', 'b', 'cpu', 1, 1, 0);"
+                       "INSERT INTO jobs(num, id, experiment, task, encoding, randomized, learning_rate, seed, steps, state, attempt, requirement, "
+                       "pack_key, spec) VALUES (1, 'i', 'language', 'enwik8', 'none', 0, 0.1, 0, 9, 'succeeded', 1, 1, 1, 'text');"
+                       "INSERT INTO measurements VALUES (1, 'cross_entropy', 0, '', 300), (1, 'cross_entropy', 256, '', 300), (1, 'accuracy', 0, '', 0.5);"
+                       "INSERT INTO sweeps(num, id, name, submitted_at, asked_at, spec) VALUES (1, 's', 'kept', 0, 0, '');"
+                       "INSERT INTO sweep_jobs VALUES (1, 'member', 0, 1)"));
+
+  EXPECT_EQ(*Migrate(db), 5);
+
+  EXPECT_EQ(*db.One<std::string>("SELECT metric FROM jobs_view"), "cross_entropy");
+  EXPECT_EQ(*db.One<double>("SELECT score FROM jobs_view"), 300);
+  EXPECT_EQ(*db.One<double>("SELECT accuracy FROM jobs_view"), 0.5);
+  EXPECT_EQ(*db.One<double>("SELECT score FROM table_1 WHERE length = 256"), 300);
+}
+
 TEST_F(MigrateTest, EachUpgradeIsPrecededByACopyUnlessTheLastIsTheSame) {
   sql::Connection db = Open();
   ASSERT_OK(Migrate(db));

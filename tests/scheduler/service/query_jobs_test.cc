@@ -4,6 +4,7 @@
 
 #include "proto/base/sha256.h"
 #include "proto/types/canonical.h"
+#include "scheduler/experiments/registry.h"
 #include "store/artifacts.h"
 #include "store/measurements.h"
 #include "store/sweeps.h"
@@ -324,6 +325,17 @@ TEST_F(QueryJobsTest, ALogIsTheNewestAttemptsCutToItsEndAndValidText) {
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_EQ(log->attempt(), second);
   EXPECT_EQ(log->text(), std::string(kLogBytes - 3, 'x') + "\xef\xbf\xbd\n");
+}
+
+// The view cannot ask the kinds themselves.
+TEST_F(QueryJobsTest, TheStoresViewsHaveTheMainMetricOfEveryKind) {
+  store::Snapshot snapshot = Read();
+  for (const std::string& kind : experiments::KindNames()) {
+    const absl::StatusOr<std::optional<std::string>> metric =
+        snapshot.db().First<std::string>("SELECT metric FROM main_metrics WHERE experiment = ?", kind);
+    ASSERT_TRUE(metric.ok()) << metric.status();
+    EXPECT_EQ(*metric, std::string(experiments::FindKind(kind)->MainMetric())) << kind;
+  }
 }
 
 }  // namespace
