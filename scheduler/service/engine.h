@@ -25,6 +25,7 @@
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/effects.h"
 #include "scheduler/service/leasing.h"
+#include "scheduler/service/limits.h"
 #include "scheduler/service/live_board.h"
 #include "store/sweeps.h"
 #include "store/store.h"
@@ -53,6 +54,8 @@ struct EngineOptions {
   size_t max_workers = 10'000;
   // What jobs that are submitted now are computed by.
   experiments::Revisions revisions = experiments::CatalogRevisions();
+  // Leases that do not fit into an answer of this size go with a later one.
+  size_t answer_bytes = kMaxAnswerBytes;
 };
 
 // What workers can do, as the store keeps it: a text that is made when it changes, and not with every call.
@@ -234,7 +237,7 @@ class Engine {
   const std::function<void()> wake_;
   LiveBoard board_;
   Synchronized<Memory> memory_;
-  Leasing leasing_;                         // Used within events only, as is
+  Leasing leasing_{options_.answer_bytes};  // Used within events only, as is
   AbilitiesJson abilities_json_;
   // The sweep that it goes on with by itself.
   std::optional<std::pair<int64_t, experiments::Expansion>> going_on_;

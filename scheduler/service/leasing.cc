@@ -19,9 +19,6 @@
 namespace longreach::service {
 namespace {
 
-// With one more lease, and those that are sent again, far below the 64 MiB that a worker receives.
-constexpr size_t kLeaseBytesPerAnswer = 16 << 20;
-
 v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   v1::ArtifactRef ref;
   ref.set_sha256(row.sha256);
@@ -48,18 +45,27 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
   return leased;
 }
 
-// Jobs that can be trained as they are, and what the worker is sent of each; the others fail here and now instead of in the
+// Jobs that can be trained as they are, and what the worker is sent of each; those that cannot fail here and now instead of in the
 // hands of every worker in turn.
 struct Usable {
   std::vector<store::JobRow> jobs;
   std::vector<v1::LeasedJob> leased;
 };
 
-absl::StatusOr<Usable> UsableOf(sql::Transaction& tx, std::vector<store::JobRow> jobs, SpecReader& specs, Effects& effects) {
+// Of more than `most_bytes` only the first jobs.
+absl::StatusOr<Usable> UsableOf(sql::Transaction& tx, std::vector<store::JobRow> jobs, size_t most_bytes, SpecReader& specs, Effects& effects) {
   Usable usable;
+  size_t bytes = 0;
   for (store::JobRow& job : jobs) {
     absl::StatusOr<v1::LeasedJob> built = BuildJob(tx, job, specs);
+    if (built.ok() && built->ByteSizeLong() > most_bytes) {
+      built = absl::InvalidArgumentError(fmt::format("what a worker needs to know of it takes {} bytes, and an answer has room for {}; "
+                                                     "submit it with fewer lengths or inputs",
+                                                     built->ByteSizeLong(), most_bytes));
+    }
     if (built.ok()) {
+      bytes += built->ByteSizeLong();
+      if (bytes > most_bytes) break;
       usable.jobs.push_back(std::move(job));
       usable.leased.push_back(*std::move(built));
       continue;
@@ -100,9 +106,17 @@ absl::Status AddData(sql::Connection& db, const store::Requirement& requirement,
   return absl::OkStatus();
 }
 
+// What is sent of a pack, but for its attempt's number.
+absl::StatusOr<v1::Lease> LeaseOf(sql::Connection& db, const store::Requirement& requirement, std::span<v1::LeasedJob> jobs) {
+  v1::Lease lease;
+  for (v1::LeasedJob& job : jobs) *lease.add_jobs() = std::move(job);
+  RETURN_IF_ERROR(AddData(db, requirement, lease));
+  return lease;
+}
+
 // Leases jobs that were found usable, as one pack.
-absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std::span<const store::JobRow> jobs,
-                       std::span<v1::LeasedJob> leased, WallTime now, v1::SynchronizeResponse& response, Effects& effects) {
+absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std::span<const store::JobRow> jobs, v1::Lease lease,
+                       WallTime now, v1::SynchronizeResponse& response, Effects& effects) {
   std::vector<int64_t> nums;
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(job, worker.id));
@@ -119,10 +133,8 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
                                                          .threads = worker.threads,
                                                          .start_step = first.checkpoint_step},
                                                         nums));
-  v1::Lease& lease = *response.add_leases();
   lease.set_attempt(static_cast<uint64_t>(attempt));
-  for (v1::LeasedJob& job : leased) *lease.add_jobs() = std::move(job);
-  RETURN_IF_ERROR(AddData(tx, first.requirement, lease));
+  *response.add_leases() = std::move(lease);
   effects.started.push_back({.attempt = attempt,
                              .live = {.worker = worker.id,
                                       .worker_name = worker.name,
@@ -208,12 +220,10 @@ absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vect
 }
 
 absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
-                            v1::SynchronizeResponse& response, Effects& effects) {
-  if (room.packs == 0 && room.noops == 0) return absl::OkStatus();
+                            AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects) {
+  if ((room.packs == 0 && room.noops == 0) || answer.full()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Work*> works, WorksFor(tx, worker.id, abilities));
   while (true) {
-    // The worker would not receive an answer of any size; it asks for the others with its next call.
-    if (response.ByteSizeLong() > kLeaseBytesPerAnswer) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Turn turn, Next(tx, works, room));
     if (turn.work == nullptr) return absl::OkStatus();
     const store::LeaseGroup group = **turn.work->head;
@@ -231,13 +241,15 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
       }
     }
     if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", group.first));
-    ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), specs_, effects));
+    ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), most_bytes_, specs_, effects));
     const size_t count = usable.jobs.size();
     if (count == 0) continue;  // All of them have failed, so the next look finds others.
     const size_t pack = turn.work->noop ? 1 : count;
     for (size_t at = 0; at < count; at += pack) {
-      RETURN_IF_ERROR(LeasePack(tx, worker, std::span(usable.jobs).subspan(at, pack), std::span(usable.leased).subspan(at, pack), now,
-                                response, effects));
+      const auto jobs = std::span(usable.jobs).subspan(at, pack);
+      ASSIGN_OR_RETURN(v1::Lease lease, LeaseOf(tx, jobs.front().requirement, std::span(usable.leased).subspan(at, pack)));
+      if (!answer.Take(lease)) return absl::OkStatus();
+      RETURN_IF_ERROR(LeasePack(tx, worker, jobs, std::move(lease), now, response, effects));
       --(turn.work->noop ? room.noops : room.packs);
     }
   }

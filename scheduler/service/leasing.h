@@ -26,18 +26,41 @@ class SpecReader {
   v1::JobSpec spec_;
 };
 
+// The room for leases in an answer.
+class AnswerRoom {
+ public:
+  explicit AnswerRoom(size_t bytes) : left_(bytes) {}
+  // Whether there is room for it; then it is taken. After the first that has none nothing fits any more, so that none waits for ever
+  // behind smaller ones.
+  bool Take(const v1::Lease& lease) { return TakeBytes(lease.ByteSizeLong() + kAroundLease); }
+  bool TakeBytes(size_t bytes) {
+    full_ = full_ || bytes > left_;
+    if (!full_) left_ -= bytes;
+    return !full_;
+  }
+  bool full() const { return full_; }
+
+ private:
+  static constexpr size_t kAroundLease = 32;  // The attempt's number, and that this is a lease.
+  size_t left_;
+  bool full_ = false;
+};
+
 // Gives jobs to workers. One object lives as long as the engine and is used within its events only.
 class Leasing {
  public:
+  // With jobs that would not fit into an answer of that size.
+  explicit Leasing(size_t answer_bytes) : most_bytes_(answer_bytes - answer_bytes / 8) {}
+
   // How many more attempts a worker gets: packs for its trainer, and jobs that need none, each as a pack of its own.
   struct Room {
     int packs = 0;
     int noops = 0;
   };
-  // Leases the packs whose turn it is, of those that the worker can train. Jobs whose inputs turn out to be gone for good fail
-  // on the way.
+  // Leases the packs whose turn it is, of those that the worker can train, as far as the answer has room for them: the worker asks for
+  // the others with its next call. Jobs whose inputs turn out to be gone for good, and those that no answer has room for, fail on the way.
   absl::Status Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
-                     v1::SynchronizeResponse& response, Effects& effects);
+                     AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects);
 
   // Something may have become ready, a worker can do other things, or an event was taken back: nothing that was seen before counts.
   void Forget() {
@@ -60,6 +83,8 @@ class Leasing {
   absl::StatusOr<std::vector<Work*>> WorksFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities);
   static absl::StatusOr<Turn> Next(sql::Connection& db, const std::vector<Work*>& works, const Room& room);
 
+  // Of the jobs of a lease: an answer has data sets and directives, too.
+  const size_t most_bytes_;
   // What was seen. A head may have gone since, so it is looked at again before it counts; that an earlier one has come is for
   // Forget() to say.
   std::optional<std::vector<Work>> works_;

@@ -10,6 +10,8 @@ namespace longreach::service {
 
 // A message, in both directions: with it, the text of a sweep's specification.
 inline constexpr int kMaxMessageBytes = 16 << 20;
+// A worker's answer with all its leases. gRPC refuses to send a larger message, and the worker would never hear of what it was given.
+inline constexpr size_t kMaxAnswerBytes = kMaxMessageBytes - (1 << 20);
 // Names and values of a call's headers.
 inline constexpr int kMaxHeaderBytes = 16 << 10;
 // Calls at the same time on a connection; a client waits with the next. Each worker has one open that is held.

@@ -104,6 +104,36 @@ absl::StatusOr<v1::Directive> DirectiveOf(sql::Connection& db, int64_t attempt, 
   return directive;
 }
 
+struct Unconfirmed {
+  int packs = 0;
+  int noops = 0;
+};
+
+// Attempts that this incarnation was given and does not hold: their leases are sent again, or taken back. Those that the answer has no
+// room for are the worker's all the same, and come with a later one.
+absl::StatusOr<Unconfirmed> SendAgain(sql::Transaction& tx, const std::vector<const store::AttemptRow*>& attempts, bool active, WallTime now,
+                                      AnswerRoom& room, v1::SynchronizeResponse& response, Effects& effects) {
+  Unconfirmed unconfirmed;
+  for (const store::AttemptRow* attempt : attempts) {
+    ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt->id));
+    const bool wanted = active && AllWanted(jobs);
+    int& count = NeedsNoTrainer(jobs) ? unconfirmed.noops : unconfirmed.packs;
+    if (wanted && room.full()) {
+      ++count;
+      continue;
+    }
+    absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt->id);
+    if (wanted && lease.ok()) {
+      ++count;
+      if (room.Take(*lease)) *response.add_leases() = *std::move(lease);
+      continue;
+    }
+    if (!lease.ok() && lease.status().code() != absl::StatusCode::kNotFound) return lease.status();
+    RETURN_IF_ERROR(EndGivenBack(tx, *attempt, "taken back before it began", "", now, effects));
+  }
+  return unconfirmed;
+}
+
 // All of the answer that is worth telling at once, but for leases and acknowledgements.
 std::string ToldBy(const v1::SynchronizeResponse& response) {
   std::string told = response.refused();
@@ -154,8 +184,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   std::map<int64_t, const v1::HeldAttempt*> held;
   for (const v1::HeldAttempt& attempt : request.held()) held.emplace(static_cast<int64_t>(attempt.attempt()), &attempt);
   std::set<int64_t> running;
-  int unconfirmed = 0;
-  int unconfirmed_noops = 0;
+  std::vector<const store::AttemptRow*> not_held;
   ASSIGN_OR_RETURN(std::vector<store::AttemptRow> attempts, store::UnfinishedAttempts(tx, request.worker()));
   for (const store::AttemptRow& attempt : attempts) {
     if (const auto told = held.find(attempt.id); told != held.end()) {
@@ -166,17 +195,9 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     }
     if (attempt.incarnation != request.incarnation()) {
       RETURN_IF_ERROR(EndLost(tx, attempt, "its worker started anew without it", now, effects));
-      continue;
+    } else {
+      not_held.push_back(&attempt);
     }
-    ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt.id));
-    const absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt.id);
-    if (active && AllWanted(jobs) && lease.ok()) {
-      ++(NeedsNoTrainer(jobs) ? unconfirmed_noops : unconfirmed);
-      *response.add_leases() = *lease;
-      continue;
-    }
-    if (!lease.ok() && lease.status().code() != absl::StatusCode::kNotFound) return lease.status();
-    RETURN_IF_ERROR(EndGivenBack(tx, attempt, "taken back before it began", "", now, effects));
   }
   for (const v1::HeldAttempt& attempt : request.held()) {
     if (running.contains(static_cast<int64_t>(attempt.attempt()))) continue;
@@ -185,13 +206,16 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     directive.set_action(v1::Directive::ACTION_DROP);
   }
 
+  AnswerRoom answer(options_.answer_bytes);
+  answer.TakeBytes(response.ByteSizeLong());
+  ASSIGN_OR_RETURN(const Unconfirmed unconfirmed, SendAgain(tx, not_held, active, now, answer, response, effects));
   if (effects.work) leasing_.Forget();
   Leasing::Room room;
   if (active) {
-    room.packs = core::NewLeases(request.free_slots(), unconfirmed);
-    room.noops = core::NewLeases(request.free_noop_slots(), unconfirmed_noops, core::kMaxNoopSlots);
+    room.packs = core::NewLeases(request.free_slots(), unconfirmed.packs);
+    room.noops = core::NewLeases(request.free_noop_slots(), unconfirmed.noops, core::kMaxNoopSlots);
   }
-  RETURN_IF_ERROR(leasing_.Lease(tx, *worker, request.abilities(), room, now, response, effects));
+  RETURN_IF_ERROR(leasing_.Lease(tx, *worker, request.abilities(), room, now, answer, response, effects));
   decision.told = ToldBy(response);
   return absl::OkStatus();
 }
