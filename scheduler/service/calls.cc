@@ -222,7 +222,9 @@ void Engine::Run(CallPtr call) {
                  {
                    auto memory = memory_.Lock();
                    decision->epoch = memory->epoch;
-                   decision->changes = memory->workers[call->request.worker()].changes;
+                   if (const auto worker = memory->workers.find(call->request.worker()); worker != memory->workers.end()) {
+                     decision->changes = worker->second.changes;
+                   }
                    ending = OfFinished(call->request, *memory);
                  }
                  absl::Status decided = WriteGathered(tx, ending, clock_.Wall());
@@ -241,6 +243,20 @@ void Engine::Run(CallPtr call) {
            .origin = fmt::format("{}/{}/{}", call->request.worker(), call->request.incarnation(), call->request.sequence())});
 }
 
+Engine::WorkerMemory& Engine::CallerOf(const v1::SynchronizeRequest& request, Memory& memory) {
+  const auto [found, back] = memory.workers.try_emplace(request.worker());
+  WorkerMemory& worker = found->second;
+  if (!back) return worker;
+  worker.incarnation = request.incarnation();
+  worker.sequence = request.sequence();
+  worker.seen_at = clock_.Wall();
+  worker.called_at = clock_.Steady();
+  worker.asks = CouldTakeWork(request);
+  memory.silences.Set(request.worker(), worker.called_at + options_.lease_term);
+  board_.SetWorker(request.worker(), worker.seen_at);
+  return worker;
+}
+
 void Engine::Finish(const CallPtr& call, const Decision& decision) {
   const v1::SynchronizeRequest& request = call->request;
   std::vector<CallPtr> woken;
@@ -249,7 +265,7 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
   bool held = false;
   {
     auto memory = memory_.Lock();
-    WorkerMemory& worker = memory->workers[request.worker()];
+    WorkerMemory& worker = CallerOf(request, *memory);
     const bool current = decision.epoch == memory->epoch && decision.changes == worker.changes;
     woken = CarryLocked(decision.effects, *memory);
     overtaken = worker.incarnation != request.incarnation() || worker.sequence != request.sequence();

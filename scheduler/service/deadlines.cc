@@ -46,7 +46,9 @@ Engine::Gathered Engine::OfFinished(const v1::SynchronizeRequest& request, const
 }
 
 void Engine::PutBack(Gathered gathered, Memory& memory) const {
-  for (const auto& [id, at] : gathered.seen) memory.workers[id].unwritten = true;
+  for (const auto& [id, at] : gathered.seen) {
+    if (const auto worker = memory.workers.find(id); worker != memory.workers.end()) worker->second.unwritten = true;
+  }
   for (auto& [id, progress] : gathered.attempts) {
     const auto attempt = memory.attempts.find(id);
     if (attempt == memory.attempts.end()) continue;

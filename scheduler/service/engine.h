@@ -184,6 +184,9 @@ class Engine {
   // The points of a call that is held open until they are written.
   static void GatherPoints(const v1::SynchronizeRequest& request, Memory& memory);
   void Run(CallPtr call);
+  // The worker of a call that was decided. If the call waited for a slow disk for so long that its worker counted as gone and was forgotten,
+  // the worker is there again: had there been a newer call, it would be known.
+  WorkerMemory& CallerOf(const v1::SynchronizeRequest& request, Memory& memory);
   void Finish(const CallPtr& call, const Decision& decision);
   void Hold(const CallPtr& call, const v1::SynchronizeResponse& response, WorkerMemory& worker, Memory& memory);
   static CallPtr Release(const std::string& id, WorkerMemory& worker, Memory& memory);

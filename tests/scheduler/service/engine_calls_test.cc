@@ -148,6 +148,45 @@ TEST_F(EngineCallsTest, WorkersThatAreGoneMakeRoomForOthers) {
   Worker("fourth").Sync();
 }
 
+TEST_F(EngineCallsTest, ACallThatWaitedForASlowDiskPastItsWorkersSilenceIsNotOvertaken) {
+  TestWorker worker = Worker("a");
+  worker.next().set_may_wait(true);
+  busy_ = true;
+  EXPECT_FALSE(worker.Call().has_value());
+  Advance(seconds(16));  // The worker counts as gone, and is forgotten.
+  EXPECT_TRUE(engine_->board().Read().workers.empty());
+
+  RunWaiting();
+
+  EXPECT_FALSE(worker.late().has_value());
+  EXPECT_TRUE(engine_->board().Read().workers.contains("a"));
+  Submit(Sweep("s", 1));
+  ASSERT_TRUE(worker.late() && worker.late()->ok());
+  EXPECT_EQ((**worker.late()).leases_size(), 1);
+}
+
+TEST_F(EngineCallsTest, ACallThatIsDecidedAnewAfterItsWorkerWasForgottenIsNotOvertaken) {
+  TestWorker worker = Worker("a");
+  worker.next().set_may_wait(true);
+  busy_ = true;
+  EXPECT_FALSE(worker.Call().has_value());
+  clock_.Advance(seconds(16));
+  // Within the group of that call there is news for all, so that it is decided anew, and its worker's silence is over.
+  Effects news;
+  news.work = true;
+  waiting_.insert(waiting_.begin(), {.apply = [](sql::Transaction&) { return absl::OkStatus(); },
+                                     .done = [this, news](const absl::Status&) { engine_->Carry(news); }});
+  waiting_.push_back(engine_->AtDeadline(clock_.Steady()));
+  std::vector<store::Event> group = std::exchange(waiting_, {});
+  (void)store::RunGroup(store_->writer_connection(), group);
+  EXPECT_TRUE(engine_->board().Read().workers.empty());
+
+  RunWaiting();
+
+  EXPECT_FALSE(worker.late().has_value());
+  EXPECT_TRUE(engine_->board().Read().workers.contains("a"));
+}
+
 TEST_F(EngineCallsTest, AnOlderCallOrIncarnationIsAborted) {
   TestWorker worker = Worker("a");
   worker.Sync();
