@@ -148,6 +148,8 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
     RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
   }
   if (accepted > 0) RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, core::ToText(core::AfterSuccess())));
+  // A worker that computes nonsense would else use up the tries of all jobs.
+  else if (!jobs.empty()) RETURN_IF_ERROR(NoteFailure(tx, attempt, jobs, refusal, effects));
   const Outcome outcome = accepted > 0 || jobs.empty() ? Outcome::kSucceeded : Outcome::kFailed;
   return End(tx, attempt, outcome, refusal, report.engine(), now, effects);
 }

@@ -77,10 +77,6 @@ absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& req
   return absl::OkStatus();
 }
 
-bool AnyFailed(const v1::SynchronizeRequest& request) {
-  return std::ranges::any_of(request.finished(), [](const v1::AttemptReport& report) { return *FromProto(report.outcome()) == Outcome::kFailed; });
-}
-
 bool AllWanted(const std::vector<store::JobRow>& jobs) {
   return std::ranges::all_of(jobs, [](const store::JobRow& job) { return job.wanted; });
 }
@@ -173,7 +169,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   ASSIGN_OR_RETURN(std::string json, abilities_json_.Of(request.worker(), request.abilities()));
   ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, Register(tx, request, std::move(json), now, leasing_));
   RETURN_IF_ERROR(TakeReports(tx, request, now, response, effects));
-  if (AnyFailed(request)) {  // Its own reports may have put it aside.
+  if (!request.finished().empty()) {  // Its own reports may have put it aside: also one of success, whose results are refused.
     ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));
     if (!worker) return absl::InternalError("a worker's row is gone");
   }

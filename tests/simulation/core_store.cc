@@ -187,16 +187,20 @@ absl::Status CoreStore::Release(int64_t id, Outcome outcome, const std::string& 
 
 absl::Status CoreStore::Expire(int64_t attempt) { return Release(attempt, Outcome::kLost, "silent"); }
 
+void CoreStore::NoteFailure(const std::vector<int>& own, WorkerRow& worker) {
+  const std::vector<int64_t> nums(own.begin(), own.end());
+  // Through its text, as it is stored.
+  worker.health = core::ParseHealth(core::ToText(core::AfterFailure(worker.health, nums)));
+  if (core::IsPutAside(worker.health) && worker.state == "active") worker.state = "put_aside";
+}
+
 absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worker) {
   const int64_t id = static_cast<int64_t>(report.attempt());
   const std::vector<int> own = Own(id);
   if (report.outcome() == v1::AttemptReport::OUTCOME_GIVEN_BACK) return Release(id, Outcome::kGivenBack, "");
   if (report.outcome() == v1::AttemptReport::OUTCOME_FAILED) {
     RETURN_IF_ERROR(Release(id, Outcome::kFailed, report.detail()));
-    const std::vector<int64_t> nums(own.begin(), own.end());
-    // Through its text, as it is stored.
-    worker.health = core::ParseHealth(core::ToText(core::AfterFailure(worker.health, nums)));
-    if (core::IsPutAside(worker.health) && worker.state == "active") worker.state = "put_aside";
+    NoteFailure(own, worker);
     return absl::OkStatus();
   }
   int accepted = 0;
@@ -212,6 +216,7 @@ absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worke
     RETURN_IF_ERROR(Assign(job, core::Succeed(before, Attempt{id})));
   }
   if (accepted > 0) worker.health = core::AfterSuccess();
+  else if (!own.empty()) NoteFailure(own, worker);
   AttemptAt(id).outcome = accepted > 0 ? Outcome::kSucceeded : Outcome::kFailed;
   return absl::OkStatus();
 }

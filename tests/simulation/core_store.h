@@ -82,6 +82,7 @@ class CoreStore {
   absl::Status SettleDependants(int job);
   std::vector<int> Own(int64_t attempt) const;
   absl::Status Release(int64_t attempt, Outcome outcome, const std::string& reason);
+  static void NoteFailure(const std::vector<int>& own, WorkerRow& worker);
   absl::Status Report(const v1::AttemptReport& report, WorkerRow& worker);
   v1::Lease LeaseOf(int64_t attempt) const;
   // How many more attempts a worker gets, as in the model.

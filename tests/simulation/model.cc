@@ -269,6 +269,17 @@ bool Model::AllWanted(const Attempt& attempt) const {
   return std::ranges::all_of(OwnJobs(attempt), [this](int job) { return IsWanted(job); });
 }
 
+void Model::NoteFailure(const std::vector<int>& own, Worker& worker) {
+  const std::set<int> jobs(own.begin(), own.end());
+  const bool shares = std::ranges::any_of(worker.failed, [&](const std::set<int>& earlier) {
+    return std::ranges::any_of(jobs, [&](int job) { return earlier.contains(job); });
+  });
+  if (!shares) worker.failed.push_back(jobs);
+  if (worker.failed.size() < kFailuresToPutAside || worker.state != "active") return;
+  worker.state = "put_aside";
+  ++refusals_.put_aside;
+}
+
 void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) {
   const Attempt attempt = running_[id];
   const std::vector<int> own = OwnJobs(attempt);
@@ -285,15 +296,7 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
         FailOrRequeue(own[i], false);
       }
     }
-    const std::set<int> jobs(own.begin(), own.end());
-    const bool shares = std::ranges::any_of(worker.failed, [&](const std::set<int>& earlier) {
-      return std::ranges::any_of(jobs, [&](int job) { return earlier.contains(job); });
-    });
-    if (!shares) worker.failed.push_back(jobs);
-    if (worker.failed.size() >= kFailuresToPutAside && worker.state == "active") {
-      worker.state = "put_aside";
-      ++refusals_.put_aside;
-    }
+    NoteFailure(own, worker);
     return End(id, "failed");
   }
   int accepted = 0;
@@ -312,6 +315,7 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
     SettleDependants(job);
   }
   if (accepted > 0) worker.failed.clear();
+  else if (!own.empty()) NoteFailure(own, worker);
   End(id, accepted > 0 ? "succeeded" : "failed");
 }
 

@@ -126,6 +126,8 @@ class Model {
   void FailOrRequeue(int job, bool fails);
   void CountFailure(int job);
   void End(int64_t attempt, std::string_view outcome);
+  // An attempt of a worker with these jobs left failed.
+  void NoteFailure(const std::vector<int>& jobs, Worker& worker);
   void Report(const v1::AttemptReport& report, int64_t attempt, Worker& worker);
   void GiveBack(int64_t attempt);
   void Lose(int64_t attempt);

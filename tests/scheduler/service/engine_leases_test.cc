@@ -1,4 +1,6 @@
 // What becomes of leases: given, sent again, lost, reported late, failed, split.
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -264,6 +266,30 @@ TEST_F(EngineLeasesTest, ThreeFailuresOfDifferentJobsPutAWorkerAside) {
   worker.Restart();
   EXPECT_EQ(worker.Sync().refused(), "");
   EXPECT_EQ(worker.held().size(), 1u);
+}
+
+TEST_F(EngineLeasesTest, ThreeAttemptsWhoseResultsAreRefusedPutAWorkerAside) {
+  Submit(Sweep("s", 4));
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(1);
+  for (int i = 0; i < 3; ++i) {
+    const v1::Lease lease = worker.Take();
+    v1::AttemptReport nonsense = SuccessOf(lease);
+    nonsense.mutable_results(0)->mutable_measurements(0)->set_value(std::numeric_limits<double>::quiet_NaN());
+    worker.Report(nonsense);
+    worker.next().set_free_slots(i < 2 ? 0 : 1);  // With the last one it asks for more.
+    const v1::SynchronizeResponse answer = worker.Sync();
+    worker.next().set_free_slots(1);
+    EXPECT_EQ(Attempt(lease.attempt()).outcome, Outcome::kFailed);
+    if (i == 2) {
+      EXPECT_EQ(answer.leases_size(), 0);
+      EXPECT_THAT(answer.refused(), HasSubstr("the last: its result was refused"));
+    }
+    TestWorker other = Worker("other" + std::to_string(i));
+    other.next().mutable_abilities()->set_pack_limit(1);
+    other.Take();
+  }
+  EXPECT_EQ(Counts("s").queued(), 1);
 }
 
 TEST_F(EngineLeasesTest, ARestartedWorkersUnacknowledgedReportCounts) {
