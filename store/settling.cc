@@ -13,6 +13,11 @@ namespace {
 // Jobs of a part of a sweep: `mine` is sweep_jobs. Its roles are named, all of them, for the index.
 constexpr std::string_view kOfPart = "mine.sweep = ? AND mine.role IN ('member', 'prerequisite') AND mine.position >= ? AND mine.position < ?";
 
+// Of a job `j`: no sweep could go on with it.
+constexpr std::string_view kUnwanted =
+    "NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
+    "WHERE others.job = j.num AND s.state IN ('live', 'paused'))";
+
 // What a job becomes that is to run: it waits for as long as one of its inputs is missing.
 constexpr std::string_view kReady =
     "iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded'), "
@@ -24,6 +29,18 @@ std::string Want(std::string_view job, std::string_view from) {
                      "ifnull(max(s.priority), 0) AS priority FROM {}) AS w WHERE jobs.num = w.job AND jobs.state <> 'succeeded' "
                      "AND (jobs.wanted <> w.wanted OR jobs.priority <> w.priority)",
                      job, from);
+}
+
+// Checkpoints that nobody will go on from: of cancelled jobs and, since a cancelled sweep cannot be retried, of failed ones.
+absl::Status FreeCheckpoints(sql::Transaction& tx, int64_t sweep, Positions part) {
+  static const std::string kJobs = fmt::format(
+      "(SELECT j.num FROM sweep_jobs AS mine CROSS JOIN jobs AS j ON j.num = mine.job "
+      "WHERE {} AND j.state IN ('cancelled', 'failed') AND j.checkpoint_step > 0 AND {})",
+      kOfPart, kUnwanted);
+  static const std::string kRows = fmt::format("DELETE FROM artifacts WHERE kind = 'checkpoint' AND job IN {}", kJobs);
+  RETURN_IF_ERROR(tx.Run(kRows, sweep, part.from, part.to).status());
+  static const std::string kSteps = fmt::format("UPDATE jobs SET checkpoint_step = 0 WHERE num IN {}", kJobs);
+  return tx.Run(kSteps, sweep, part.from, part.to).status();
 }
 
 }  // namespace
@@ -48,10 +65,6 @@ absl::Status SettleJob(sql::Transaction& tx, int64_t job) {
 }
 
 absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep, Positions part) {
-  // Of a job `j`.
-  constexpr std::string_view kUnwanted =
-      "NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
-      "WHERE others.job = j.num AND s.state IN ('live', 'paused'))";
   static const std::string kRunning = fmt::format(
       "SELECT j.num, j.id, j.attempt FROM sweep_jobs AS mine JOIN jobs AS j ON j.num = mine.job "
       "WHERE {} AND j.state = 'leased' AND {} ORDER BY j.num",
@@ -69,6 +82,7 @@ absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx,
       "AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {}) AND {}",
       kOfPart, kUnwanted);
   RETURN_IF_ERROR(tx.Run(kCancel, sweep, part.from, part.to).status());
+  RETURN_IF_ERROR(FreeCheckpoints(tx, sweep, part));
   return dropped;
 }
 

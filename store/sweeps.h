@@ -103,7 +103,8 @@ struct DroppedJob {
 };
 // Cancels the unfinished jobs of a sweep that no live or paused sweep has (failed ones stay failed): any of waiting,
 // queued, leased -> cancelled. Those that were leased are returned; the caller tells their workers. The sweep's state
-// must have been set before.
+// must have been set before. Checkpoints of those jobs go, and those of failed ones: on a full disk, this makes room. Revived or tried
+// again, such a job begins anew.
 absl::StatusOr<std::vector<DroppedJob>> CancelUnwantedJobs(sql::Transaction& tx, int64_t sweep, Positions part = {});
 // cancelled -> queued, or waiting when an input is not there, for the jobs of a sweep that is not cancelled, and for those that are
 // wanted; how many. `wanted` must have been computed before.

@@ -10,7 +10,8 @@ class Cancel final : public Command {
         .group = kGroupSteer,
         .summary = "Give a sweep up; results that are there stay",
         .details =
-            "Jobs that no other sweep wants are dropped, running ones too. Submitting the sweep again revives them.\n"
+            "Jobs that no other sweep wants are dropped, running ones too, and their checkpoints go, also those of failed jobs.\n"
+            "Submitting the sweep again revives them; they begin anew. To go on later from where they are, 'longreach pause'.\n"
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
         .examples = "longreach cancel last",
         .more_formats = kAllFormats};

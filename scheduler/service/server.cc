@@ -89,7 +89,8 @@ struct Server::Parts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<store::LogKeeper> log_keeper;
-  std::string pruned_from, pruning_trouble;  // Of the writer's thread.
+  std::string pruned_from, pruning_trouble;  // Of the writer's thread, as is
+  bool files_left = false;                   // whether there are more to be removed.
   std::unique_ptr<store::Writer> writer;     // Its thread asks the engine.
   std::unique_ptr<Workforce> workforce;
   std::unique_ptr<Workforce> long_calls;   // Of users who wait for a table or their sweep.
@@ -128,12 +129,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(store::RemoveUnsettledFiles(p->store->writer_connection(), p->store->artifacts()).status());
   ASSIGN_OR_RETURN(p->log_keeper, store::LogKeeper::Start(p->store->writer_connection()));
   store::WriterOptions writing;
-  writing.next_deadline = [p] { return p->engine->NextDeadline(); };
+  // Also to remove further files: a cancelled sweep may leave thousands, and nobody calls.
+  writing.next_deadline = [p, &clock] { return p->files_left ? clock.Steady() : p->engine->NextDeadline(); };
   writing.at_deadline = [p](SteadyTime now) { return p->engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
   writing.after_group = [p](sql::Connection& db) {
-    const absl::Status pruned = store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo, &p->pruned_from).status();
-    std::string trouble(pruned.message());
+    const absl::StatusOr<int> pruned = store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo, &p->pruned_from);
+    p->files_left = pruned.ok() && *pruned == kFilesInGo;
+    std::string trouble(pruned.status().message());
     if (!trouble.empty() && trouble != p->pruning_trouble) fmt::print(stderr, "files that nobody needs stay: {}\n", trouble);
     if (!trouble.empty()) p->pruning_trouble = std::move(trouble);
     p->log_keeper->AfterGroup();

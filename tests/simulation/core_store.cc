@@ -113,6 +113,7 @@ absl::Status CoreStore::SteerSweep(int sweep, v1::SteerSweepRequest::Action acti
         const core::Life before = At(job).life;
         if (demand.wanted || demand.held || std::holds_alternative<Succeeded>(before.state)) continue;
         RETURN_IF_ERROR(Assign(job, core::Cancel(before)));
+        At(job).checkpoint = At(job).checkpoint_before = 0;
         const auto* lease = std::get_if<Leased>(&before.state);
         if (lease == nullptr) continue;
         AttemptRow& attempt = AttemptAt(lease->attempt.value);

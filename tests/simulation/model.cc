@@ -127,12 +127,13 @@ void Model::Revive(int job) {
   if (At(job).state == JobState::kCancelled) At(job).state = InputsThere(job) ? JobState::kQueued : JobState::kWaiting;
 }
 
-// Those that no sweep asks for any more.
+// Those that no sweep asks for any more. Nobody goes on from their checkpoints, nor from those of failed ones.
 void Model::Cancel(std::span<const int> jobs) {
   for (const int job : jobs) {
     const JobState state = At(job).state;
-    if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
     if (HasAny(job, {SweepState::kLive, SweepState::kPaused})) continue;
+    if (state != JobState::kSucceeded) At(job).checkpoint = At(job).checkpoint_before = 0;
+    if (state != JobState::kWaiting && state != JobState::kQueued && state != JobState::kLeased) continue;
     if (state == JobState::kLeased) {
       for (Member& member : running_[At(job).attempt].members) member.dropped |= member.job == job;
     }

@@ -93,6 +93,55 @@ TEST_F(SweepsTest, CancelStopsOnlyWhatNoOtherLiveOrPausedSweepHas) {
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
+TEST_F(SweepsTest, CancelFreesTheCheckpointsOfWhatNobodyWants) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(4));
+  test_.AddSweep("two", MakePack(1), 0, 1);  // Has the first job, too.
+  const int64_t attempt = test_.Start("w1", jobs);
+  for (const int64_t job : jobs) {
+    for (const int step : {10, 20}) test_.AddFile(job, "checkpoint", step, attempt, "job " + std::to_string(job) + ", step " + std::to_string(step));
+    test_.AddFile(job, "log", 20, attempt, "log of " + std::to_string(job));
+  }
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(RequeueJob(tx, jobs[1], attempt, {}));
+    return FailJob(tx, jobs[2], attempt, {.failures = 3, .failure = "crashed"});
+  }));
+  EXPECT_EQ(test_.Job(jobs[2]).checkpoint_step, 20) << "for a retry";
+
+  Cancel(1);
+
+  EXPECT_EQ(test_.Job(jobs[0]).checkpoint_step, 20);
+  EXPECT_EQ(CheckpointsOf(test_.db(), jobs[0])->size(), 2u);
+  for (size_t i = 1; i < jobs.size(); ++i) {
+    EXPECT_EQ(test_.Job(jobs[i]).checkpoint_step, 0) << i;
+    EXPECT_EQ(ArtifactsOf(test_.db(), jobs[i])->size(), 1u) << "the log of job " << i;
+  }
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), test_.store->artifacts(), 100), 6);
+  EXPECT_EQ(*test_.db().One<int>("SELECT count(*) FROM jobs WHERE checkpoint_step > 0 AND state NOT IN ('leased', 'succeeded')"), 0);
+  Cancel(2);
+  EXPECT_EQ(test_.Job(jobs[0]).checkpoint_step, 0);
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return EndAttempt(tx, attempt, Outcome::kDropped, "", "", At(30)); }));
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
+TEST_F(SweepsTest, CancellingAgainFreesWhatAnOlderVersionLeft) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(1));
+  Cancel(1);
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(tx.Run("INSERT INTO attempts(id, worker, incarnation, started_at, ended_at, outcome, detail, build, device, engine, threads, "
+                           "members, start_step, step) VALUES (1, 'w1', 7, 1, 2, 'dropped', '', '', '', '', 1, 1, 0, 0)")
+                        .status());
+    RETURN_IF_ERROR(tx.Run("INSERT INTO attempt_jobs(attempt, member, job, dropped) VALUES (1, 0, ?, 1)", jobs[0]).status());
+    return absl::OkStatus();
+  }));
+  test_.AddFile(jobs[0], "checkpoint", 10, 1, "left");
+  ASSERT_EQ(test_.Job(jobs[0]).checkpoint_step, 10);
+
+  Cancel(1);
+
+  EXPECT_EQ(test_.Job(jobs[0]).checkpoint_step, 0);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
 TEST_F(SweepsTest, SubmittingAgainRevivesCancelledJobsAndKeepsResults) {
   const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(3));
   test_.Succeed(test_.Start("w1", {jobs[0]}), 1.0);

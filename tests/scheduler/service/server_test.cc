@@ -1,6 +1,7 @@
 // A real server on a Unix socket, driven over gRPC.
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
@@ -16,6 +17,8 @@
 #include "proto/base/sha256.h"
 #include "proto/catalog/catalog.h"
 #include "scheduler/service/server.h"
+#include "store/artifacts.h"
+#include "store/store.h"
 
 namespace longreach::service {
 namespace {
@@ -389,6 +392,32 @@ TEST_F(ServerTest, TheSocketOfAKilledSchedulerIsReplaced) {
   std::filesystem::rename(folder_ / "kept.sock", path);
   Start(Options());
   Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
+}
+
+TEST_F(ServerTest, ManyFilesThatNobodyNeedsGoAlthoughNobodyCalls) {
+  {
+    absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
+    ASSERT_TRUE(store.ok()) << store.status();
+    absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin((*store)->writer_connection());
+    ASSERT_TRUE(tx.ok());
+    for (int file = 0; file < 100; ++file) {
+      const std::string bytes = "checkpoint " + std::to_string(file);
+      absl::StatusOr<store::ArtifactWriter> writer = (*store)->artifacts().Create(Sha256Of(bytes), static_cast<int64_t>(bytes.size()));
+      ASSERT_TRUE(writer.ok() && writer->Append(bytes).ok());
+      absl::StatusOr<store::Pin> pin = writer->Commit();
+      ASSERT_TRUE(pin.ok());
+      pin->Settle();
+      ASSERT_TRUE(store::NoteUnnamed(*tx, Sha256Of(bytes)).ok());
+    }
+    ASSERT_TRUE(tx->Commit().ok());
+  }
+  const std::unique_ptr<store::ArtifactFiles> files = store::ArtifactFiles::OfOtherStore(folder_ / "store.db.artifacts");
+  ASSERT_EQ(files->List().size(), 100u);
+  Start(Options());
+
+  Submit(Sweep());  // A few go with each group of events; no other call follows.
+
+  while (files->HasAny()) std::this_thread::yield();
 }
 
 TEST(RolesTest, EveryCallHasARole) {
