@@ -33,8 +33,9 @@ absl::Status CheckDataSets(sql::Connection& theirs, sql::Connection& ours) {
 }
 
 absl::Status CheckSweeps(sql::Connection& theirs, sql::Connection& ours) {
-  ASSIGN_OR_RETURN(sql::Rows rows, theirs.Query("SELECT id, name, state, jobs_to_come FROM sweeps "
-                                                "WHERE jobs_to_come > 0 OR unsettled_from IS NOT NULL ORDER BY num"));
+  // Nobody goes on with the submission of a cancelled one: the jobs that are to come are so here, too.
+  ASSIGN_OR_RETURN(sql::Rows rows, theirs.Query("SELECT id, name, state, iif(state = 'cancelled', 0, jobs_to_come) AS open FROM sweeps "
+                                                "WHERE open > 0 OR unsettled_from IS NOT NULL ORDER BY num"));
   while (rows.Next()) {
     ASSIGN_OR_RETURN(std::optional<SweepRow> own, FindSweep(ours, rows.Get<std::string>(0)));
     if (own.has_value()) continue;
@@ -350,7 +351,7 @@ absl::Status Merge::AttemptMembers() {
 
 absl::Status Merge::Sweeps() {
   ASSIGN_OR_RETURN(sql::Rows rows, theirs_.Query("SELECT num, id, name, submitted_at, asked_at, priority, state, spec, "
-                                                 "(SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member') "
+                                                 "jobs_to_come + (SELECT count(*) FROM sweep_jobs WHERE sweep = num AND role = 'member') "
                                                  "FROM sweeps ORDER BY num"));
   while (rows.Next()) {
     const auto num = rows.Get<int64_t>(0);

@@ -339,12 +339,15 @@ TEST_F(MergeTest, OtherBytesUnderADataSetsNameAreRefusedAndNothingIsWritten) {
   EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM workers"), 1);
 }
 
+// Two of its five jobs have come.
+absl::Status SubmitInPart(sql::Transaction& tx) {
+  ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(2), {.wanted = true}));
+  ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "large", .spec = "s", .jobs = 5}));
+  return AddSweepJobs(tx, sweep, jobs.nums, {});
+}
+
 TEST_F(MergeTest, AStoreWithASweepThatIsNotThereToItsEndIsRefused) {
-  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) -> absl::Status {
-    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(2), {.wanted = true}));
-    ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "large", .spec = "s", .jobs = 5}));
-    return AddSweepJobs(tx, sweep, jobs.nums, {});
-  }));
+  ASSERT_OK(theirs_->Write(SubmitInPart));
   EXPECT_THAT(theirs_->Violations(), IsEmpty());
 
   const absl::Status status = Merge().status();
@@ -352,6 +355,47 @@ TEST_F(MergeTest, AStoreWithASweepThatIsNotThereToItsEndIsRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the sweep 'large' over there was not submitted to its end: 3 of its jobs are to come"));
   EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+}
+
+TEST_F(MergeTest, ASweepThatWasCancelledWhileItsJobsCameIsTakenOverWithThoseThatAreToCome) {
+  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SubmitInPart(tx));
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kCancelled));
+    RETURN_IF_ERROR(SetUnsettled(tx, 1, 0));
+    ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+    return SettleJobs(tx, sweep, 10).status();
+  }));
+  EXPECT_THAT(theirs_->Violations(), IsEmpty());
+
+  ASSERT_OK(Merge());
+
+  ASSERT_OK_AND_ASSIGN(SweepRow sweep, GetSweep(ours_.db(), 1));
+  EXPECT_EQ(sweep.state, SweepState::kCancelled);
+  EXPECT_EQ(sweep.to_come, 3);
+  EXPECT_EQ(sweep.there(), 2);
+  EXPECT_EQ(sweep.counts.cancelled, 5);
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+  // Submitted again, it gets the others.
+  ASSERT_OK(ours_.Write([](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kLive));
+    const std::vector<NewJob> all = MakePack(5);
+    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, std::span(all).subspan(2), {.wanted = true}));
+    RETURN_IF_ERROR(AddSweepJobs(tx, 1, jobs.nums, {}));
+    RETURN_IF_ERROR(RefreshWanted(tx, 1));
+    return ReviveCancelledJobs(tx, 1).status();
+  }));
+  EXPECT_EQ(ours_.SweepCounts(1).queued, 5);
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
+TEST_F(MergeTest, OneWhoseJobsDoNotFollowTheCancelYetIsRefusedForThat) {
+  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SubmitInPart(tx));
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kCancelled));
+    return SetUnsettled(tx, 1, 0);
+  }));
+
+  EXPECT_THAT(std::string(Merge().status().message()), HasSubstr("the sweep 'large' over there was steered (cancelled)"));
 }
 
 // Paused, and only the first of its jobs follow.
