@@ -1,4 +1,4 @@
-// Which store a file is (schema/006_identity.sql).
+// Which store a file is (schema/007_identity.sql).
 #pragma once
 
 #include <string>
