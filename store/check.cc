@@ -1,3 +1,5 @@
+#include <set>
+
 #include <fmt/format.h>
 
 #include "proto/base/sha256.h"
@@ -68,6 +70,21 @@ absl::Status CheckFiles(sql::Connection& db, const ArtifactFiles& files, bool re
   return rows.status();
 }
 
+absl::Status FindUnnamed(sql::Connection& db, const ArtifactFiles& files, std::vector<UnnamedFile>& unnamed) {
+  const std::vector<std::string> marked = files.Unsettled();
+  std::set<std::string> known(marked.begin(), marked.end());
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sha256 FROM artifacts UNION SELECT sha256 FROM unused_files ORDER BY sha256"));
+  while (rows.Next()) known.insert(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
+  for (std::string& hash : files.List()) {
+    if (known.contains(hash)) continue;
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(files.PathOf(hash), error);
+    if (!error) unnamed.push_back({.sha256 = std::move(hash), .bytes = static_cast<int64_t>(bytes)});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts) {
@@ -80,6 +97,7 @@ absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& file
   RETURN_IF_ERROR(CheckIds(db, "jobs", report.violations));
   RETURN_IF_ERROR(CheckIds(db, "sweeps", report.violations));
   RETURN_IF_ERROR(CheckFiles(db, files, read_artifacts, report.violations));
+  if (read_artifacts) RETURN_IF_ERROR(FindUnnamed(db, files, report.unnamed));
   ASSIGN_OR_RETURN(report.sweeps, db.One<int64_t>("SELECT count(*) FROM sweeps"));
   ASSIGN_OR_RETURN(report.jobs, db.One<int64_t>("SELECT count(*) FROM jobs"));
   ASSIGN_OR_RETURN(report.attempts, db.One<int64_t>("SELECT count(*) FROM attempts"));

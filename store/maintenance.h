@@ -17,8 +17,16 @@ namespace longreach::store {
 // ALREADY_EXISTS: there is such a file; it is left alone.
 absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target);
 
+// A file in the artifacts folder that neither a row nor a mark knows.
+struct UnnamedFile {
+  std::string sha256{};
+  int64_t bytes = 0;
+};
+
 struct CheckReport {
   std::vector<std::string> violations{};  // One line each; none: the store is sound. At most kMaxViolations of each kind.
+  // Ascending by hash. No violation: such a file may be named by another copy of the database.
+  std::vector<UnnamedFile> unnamed{};
   int64_t sweeps = 0;
   int64_t jobs = 0;
   int64_t attempts = 0;
@@ -27,7 +35,8 @@ struct CheckReport {
 };
 inline constexpr int kMaxViolations = 20;
 // Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
-// `read_artifacts` whether it still has its hash. Changes nothing.
+// `read_artifacts` whether it still has its hash, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
+// comes in between is among these: what two checks find is so.
 absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts);
 
 struct MergeReport {

@@ -37,7 +37,7 @@ class Store final : public Command {
         ->check(WhyNoText)
         ->required();
     add("check", "Look for anything that contradicts the store's promises")
-        ->add_flag("--artifacts", artifacts_, "Also read every artifact and compare it with its hash");
+        ->add_flag("--artifacts", artifacts_, "Also read every artifact and compare it with its hash, and name files that belong to nothing");
     add("migrate", "Bring the file to this program's schema version");
     add("merge", "Take over jobs, results, attempts and artifacts of another store")
         ->add_option("OTHER", path_, "The other store's file")
@@ -80,6 +80,7 @@ class Store final : public Command {
       return code;
     }
     for (const std::string& violation : response.violations()) session.out() << Printable(violation) << "\n";
+    for (const std::string& remark : response.remarks()) session.out() << fmt::format("remark: {}\n", Printable(remark));
     session.out() << fmt::format(
         "{}: looked at {}, {}, {}, {} and {}\n",
         response.violations().empty() ? "sound" : Count(response.violations_size(), "contradiction"),

@@ -4,7 +4,10 @@
 #include <future>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "proto/base/build_info.h"
+#include "proto/base/text.h"
 #include "store/artifacts.h"
 #include "store/maintenance.h"
 #include "store/migrate.h"
@@ -15,6 +18,20 @@ namespace {
 absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts) {
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
   return store::Check(snapshot.db(), store.artifacts(), read_artifacts);
+}
+
+// "2 files of 30 bytes in 'b1.db.artifacts' ...", with the first few.
+std::string RemarkOn(const std::vector<store::UnnamedFile>& unnamed, const std::filesystem::path& folder) {
+  constexpr size_t kNamed = 3;
+  int64_t bytes = 0;
+  for (const store::UnnamedFile& file : unnamed) bytes += file.bytes;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(unnamed.size(), kNamed); ++i) {
+    names.push_back(fmt::format("{}/{}", unnamed[i].sha256.substr(0, 2), unnamed[i].sha256));
+  }
+  const std::string more = unnamed.size() > kNamed ? fmt::format(" and {} more", unnamed.size() - kNamed) : "";
+  return fmt::format("{} of {} bytes in '{}' that this store does not name: {}{}; if no other copy of the store does, they can be removed",
+                     unnamed.size() == 1 ? "1 file" : fmt::format("{} files", unnamed.size()), bytes, folder.string(), Join(names, ", "), more);
 }
 
 // The rows that name copied files are on disk, or it is on disk that nothing came of it.
@@ -62,13 +79,17 @@ absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v
 
 absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request) {
   ASSIGN_OR_RETURN(store::CheckReport report, CheckNow(store, request.artifacts()));
-  if (!report.violations.empty()) {
+  if (!report.violations.empty() || !report.unnamed.empty()) {
     ASSIGN_OR_RETURN(store::CheckReport again, CheckNow(store, request.artifacts()));
     std::erase_if(again.violations, [&](const std::string& line) { return std::ranges::count(report.violations, line) == 0; });
+    std::erase_if(again.unnamed, [&](const store::UnnamedFile& file) {
+      return std::ranges::find(report.unnamed, file.sha256, &store::UnnamedFile::sha256) == report.unnamed.end();
+    });
     report = std::move(again);
   }
   v1::CheckStoreResponse response;
   for (std::string& violation : report.violations) response.add_violations(std::move(violation));
+  if (!report.unnamed.empty()) response.add_remarks(RemarkOn(report.unnamed, store.artifacts().folder()));
   response.set_sweeps(static_cast<int32_t>(report.sweeps));
   response.set_jobs(static_cast<int32_t>(report.jobs));
   response.set_attempts(static_cast<int32_t>(report.attempts));

@@ -367,6 +367,14 @@ TEST_F(CommandTest, StoreCheckFailsOnContradictions) {
   EXPECT_EQ(Run({"store", "check", "-o", "json"}).code, kFailed);
 }
 
+TEST_F(CommandTest, ARemarkOnTheStoreIsNoContradiction) {
+  scheduler_.check.add_remarks("2 files that this store does not name");
+  const Outcome outcome = Run({"store", "check", "--artifacts"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.out, HasSubstr("remark: 2 files that this store does not name\nsound: "));
+  EXPECT_EQ(nlohmann::json::parse(Run({"store", "check", "-o", "json"}).out)["remarks"].size(), 1U);
+}
+
 TEST_F(CommandTest, StoreMigrateSaysFromWhereToWhere) {
   EXPECT_THAT(Run({"store", "migrate"}).out, HasSubstr("version 3, was 1"));
 }

@@ -129,6 +129,25 @@ TEST_F(CheckTest, AMissingFileIsFoundAndADamagedOneWhenFilesAreRead) {
   EXPECT_THAT(test_.Violations(false), ElementsAre(HasSubstr("its file is missing")));
 }
 
+TEST_F(CheckTest, AFileThatNothingNamesIsNamedWhenFilesAreReadAndIsNoViolation) {
+  ArtifactFiles& files = test_.store->artifacts();
+  test_.PutFile("nobody's");
+  files.Settle(Sha256Of("nobody's"));
+  test_.PutFile("on its way");  // Unsettled.
+  test_.PutFile("to be removed");
+  files.Settle(Sha256Of("to be removed"));
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return NoteUnnamed(tx, Sha256Of("to be removed")); }));
+
+  ASSERT_OK_AND_ASSIGN(const CheckReport report, Check(test_.db(), files, true));
+
+  EXPECT_THAT(report.violations, IsEmpty());
+  ASSERT_EQ(report.unnamed.size(), 1u);
+  EXPECT_EQ(report.unnamed[0].sha256, Sha256Of("nobody's"));
+  EXPECT_EQ(report.unnamed[0].bytes, 8);
+  ASSERT_OK_AND_ASSIGN(const CheckReport quick, Check(test_.db(), files, false));
+  EXPECT_TRUE(quick.unnamed.empty());
+}
+
 TEST_F(CheckTest, AMultitudeIsCutShort) {
   ASSERT_OK(test_.db().Execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) "
                                "INSERT INTO sweeps(id, name, submitted_at, asked_at, spec, jobs_failed) "

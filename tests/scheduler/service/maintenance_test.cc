@@ -147,6 +147,21 @@ TEST_F(MaintenanceTest, TheCheckCountsAndReportsWhatItFinds) {
   EXPECT_THAT(thorough.violations(), ElementsAre(HasSubstr("is damaged")));
 }
 
+TEST_F(MaintenanceTest, FilesThatNothingNamesAreARemark) {
+  for (const char* content : {"a", "bb", "ccc", "dddd"}) ours_.store->artifacts().Settle(ours_.PutFile(content));
+  v1::CheckStoreRequest request;
+  ASSERT_OK_AND_ASSIGN(const v1::CheckStoreResponse quick, CheckStore(*ours_.store, request));
+  EXPECT_THAT(quick.remarks(), IsEmpty());
+  request.set_artifacts(true);
+
+  ASSERT_OK_AND_ASSIGN(const v1::CheckStoreResponse thorough, CheckStore(*ours_.store, request));
+
+  EXPECT_THAT(thorough.violations(), IsEmpty());
+  const std::string first = std::min({Sha256Of("a"), Sha256Of("bb"), Sha256Of("ccc"), Sha256Of("dddd")});
+  EXPECT_THAT(thorough.remarks(), ElementsAre(::testing::AllOf(HasSubstr("4 files of 10 bytes in '" + (folder_ / "ours.db.artifacts").string()),
+                                                             HasSubstr(first.substr(0, 2) + "/" + first), HasSubstr("and 1 more"))));
+}
+
 TEST_F(MaintenanceTest, TheInfoNamesVersionsAndTheFile) {
   ASSERT_OK_AND_ASSIGN(v1::GetInfoResponse info, GetInfo(*ours_.store));
 
