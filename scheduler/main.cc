@@ -1,8 +1,11 @@
 // longreach-scheduler: keeps the store and hands its jobs to workers.
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <new>
+#include <optional>
+#include <string_view>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -53,6 +56,25 @@ class StdinWatch {
   std::thread thread_;
 };
 
+// The folder that a parent has made for the socket. It removes it itself, unless Ctrl-C was its end; then this program is the last to
+// know of it.
+class SocketFolder {
+ public:
+  explicit SocketFolder(std::string_view listen) {
+    constexpr std::string_view kUnix = "unix:";
+    if (listen.starts_with(kUnix)) folder_ = std::filesystem::path(listen.substr(kUnix.size())).parent_path();
+  }
+  SocketFolder(const SocketFolder&) = delete;
+  SocketFolder& operator=(const SocketFolder&) = delete;
+  // Fails, as it should, where anything else is in it.
+  ~SocketFolder() {
+    if (!folder_.empty()) rmdir(folder_.c_str());
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
 std::chrono::microseconds Seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::duration<double>(seconds));
 }
@@ -96,7 +118,7 @@ int Main(int argc, char** argv) {
   app.add_option("--max-artifact-bytes", options.artifact_limits.all_bytes, "Refuse uploads beyond this, for example 500G; 0: as much as the disk has")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C");
+  app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   app.add_option("--lease-term-s", lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
@@ -120,6 +142,8 @@ int Main(int argc, char** argv) {
     FromEnvironment(*client_ca, "LONGREACH_CLIENT_CA", options.tls.client_ca);
     FromEnvironment(*tokens, "LONGREACH_TOKENS", options.tokens);
   }
+  std::optional<SocketFolder> folder;  // Outlives the server.
+  if (until_stdin_closes) folder.emplace(options.listen);
   options.artifacts = artifacts;
   options.engine.lease_term = Seconds(lease_term_s);
   options.engine.renew_every = Seconds(renew_every_s);

@@ -1,9 +1,11 @@
 """How the scheduler starts, refuses to start, and ends."""
+import os
+import shutil
 import signal
 import socket
 
 import harness
-from harness import BIN, Scheduler, messages
+from harness import BIN, Process, Scheduler, messages, until
 
 
 def refused(home, *arguments, out=""):
@@ -29,6 +31,50 @@ def test_ends_with_the_pipe_of_its_parent_and_not_by_ctrl_c(home):
     scheduler.api().GetInfo(messages("api").GetInfoRequest())
     scheduler.close_stdin()
     assert scheduler.wait() == 0
+
+
+def test_what_a_parent_keeps_takes_the_sockets_folder_with_it_if_nothing_else_is_in_it(home):
+    for name, left in (("empty", False), ("used", True)):
+        folder = home.path / name
+        folder.mkdir()
+        if left:
+            (folder / "of-another").touch()
+        scheduler = Scheduler(home, "--until-stdin-closes", store=":memory:", listen=f"unix:{folder}/s.sock")
+        scheduler.close_stdin()
+        assert scheduler.wait() == 0
+        assert folder.exists() == left
+        assert not (folder / "s.sock").exists()
+    folder = home.path / "kept"
+    folder.mkdir()
+    assert Scheduler(home, store=":memory:", listen=f"unix:{folder}/s.sock").stop() == 0
+    assert folder.exists(), "it is not its parent's alone"
+
+
+def test_ctrl_c_leaves_no_folder_of_a_command_with_a_store(home, monkeypatch):
+    """The scheduler of one's own is the last to end, and takes along the folder that the command made for its socket."""
+    Scheduler(home).stop()
+    runtime = home.path / "run"
+    runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    # A scheduler that starts only when it is told to, so that Ctrl-C comes before it listens.
+    programs = home.path / "bin"
+    programs.mkdir()
+    shutil.copy(BIN / "longreach", programs)
+    os.mkfifo(home.path / "go")
+    wrapper = programs / "longreach-scheduler"
+    wrapper.write_text(f'#!/bin/sh\ntouch {home.path}/started\nread go < {home.path}/go\nexec {BIN}/longreach-scheduler "$@"\n')
+    wrapper.chmod(0o755)
+    # Started in the background of a script, this test ignores Ctrl-C, and so would what it starts.
+    command = Process(home, "command", ["env", "--default-signal=INT", programs / "longreach", "sweeps", "--store", home.path / "store.db"])
+    until((home.path / "started").exists, "the scheduler is about to start")
+    (folder,) = runtime.iterdir()
+
+    command.signal(signal.SIGINT)
+
+    assert command.wait() == -signal.SIGINT
+    assert folder.exists(), "the command has no time for it"
+    (home.path / "go").write_text("now\n")
+    until(lambda: not folder.exists(), "the folder is gone")
 
 
 def test_starts_again_after_kill_9_on_the_same_store_and_address(home):
