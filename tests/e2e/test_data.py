@@ -159,3 +159,44 @@ def test_a_run_whose_worker_has_other_bytes_ends_and_says_so(home):
     # With the first bytes it goes on.
     third = run_cli(home, *command, "--set", "seed=1", "--data-folder", "first")
     assert third.code == 0, third
+
+
+def sections(text):
+    """The lines of a program's help by their heading."""
+    found, heading = {}, ""
+    for line in text.splitlines():
+        if re.fullmatch(r"[A-Z][A-Za-z ]*:", line):
+            heading = line[:-1]
+        elif line.startswith("  ") and not line.startswith("   "):
+            found.setdefault(heading, []).append(line)
+        elif not line:
+            heading = ""
+    return found
+
+
+def declared(text):
+    """Options and operands of a help, each with whether it must be given."""
+    lines = [line for heading in ("Options", "Options for all commands", "Positionals") for line in sections(text).get(heading, [])]
+    words = [re.match(r"  (\S+)(.*?)(?:\s{2,}|$)", line).groups() for line in lines]
+    return {(names.split(",")[-1], kind.endswith("REQUIRED")) for names, kind in words} - {("--help", False)}
+
+
+def commands(text):
+    return {line.split()[0] for heading in ("Maintain", "Subcommands") for line in sections(text).get(heading, [])}
+
+
+def test_the_client_declares_what_the_worker_does(home):
+    """It hands arguments on by their names, so each of them stands in both programs."""
+    def ours(*command):
+        return run_cli(home, *command, "--help").out
+
+    def theirs(*command):
+        return run(home, BIN / "longreach-worker", *command, "--help").out
+
+    for_all = {(name, False) for name, _ in declared(ours())}  # -o and -q, which the worker has with each command.
+    assert commands(ours("data")) == commands(theirs("data")) == {"import", "ensure", "list", "check", "remove", "show"}
+    kinds = commands(theirs("data", "import"))
+    assert commands(ours("data", "import")) == kinds and "text" in kinds
+    for command in [("import", kind) for kind in sorted(kinds)] + [("ensure",), ("list",), ("check",), ("remove",), ("show",)]:
+        client, worker = declared(ours("data", *command)), declared(theirs("data", *command))
+        assert client and client == worker - for_all, command
