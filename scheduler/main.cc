@@ -182,6 +182,8 @@ int Main(int argc, char** argv) {
     if (until_stdin_closes) watch.emplace([&io] { boost::asio::post(io, [&io] { io.stop(); }); });
     io.run();
   }
+  // Another signal ends it at once, as kill -9 would: nothing that was answered is lost.
+  signals.clear();
   server->reset();
   return 0;
 }

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "store/sql/connection.h"
+
 namespace longreach::store {
 namespace {
 
@@ -196,9 +198,10 @@ absl::StatusOr<ArtifactWriter> ArtifactFiles::Create(std::string_view sha256, in
   return ArtifactWriter(this, std::string(sha256), bytes, std::move(temporary), fd);
 }
 
-absl::Status ArtifactFiles::Verify(std::string_view sha256) const {
+absl::Status ArtifactFiles::Verify(std::string_view sha256, const std::stop_token& stop) const {
   ASSIGN_OR_RETURN(ArtifactReader reader, ArtifactReader::Open(*this, sha256));
   while (true) {
+    if (stop.stop_requested()) return sql::Stopped();
     ASSIGN_OR_RETURN(std::string chunk, reader.Next(kChunk));
     if (chunk.empty()) return absl::OkStatus();
   }

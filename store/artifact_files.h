@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,8 +86,8 @@ class ArtifactFiles {
   std::optional<Pin> FindAndPin(std::string_view sha256, int64_t bytes);
   // INVALID_ARGUMENT: not a hash, negative size.
   absl::StatusOr<ArtifactWriter> Create(std::string_view sha256, int64_t bytes);
-  // Reads the whole file and compares its hash. NOT_FOUND, DATA_LOSS.
-  absl::Status Verify(std::string_view sha256) const;
+  // Reads the whole file and compares its hash. NOT_FOUND, DATA_LOSS; UNAVAILABLE once a stop is requested.
+  absl::Status Verify(std::string_view sha256, const std::stop_token& stop = {}) const;
   // The text of a small file, verified. NOT_FOUND, DATA_LOSS; RESOURCE_EXHAUSTED when larger than `limit`.
   absl::StatusOr<std::string> Read(std::string_view sha256, int64_t limit) const;
   // The hashes of all files in the folder, ascending.

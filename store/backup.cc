@@ -23,23 +23,38 @@ absl::Status SyncFile(const std::filesystem::path& file) {
   return absl::OkStatus();
 }
 
-// Copies all pages in one go, so that the copy is of one moment; readers and the writer of the file go on (WAL).
-absl::Status CopyPages(sql::Connection& db, const std::filesystem::path& target) {
+// So many pages, some 40 MB, before it is looked whether to stop.
+constexpr int kPagesAtOnce = 10'000;
+
+// Copies all pages as they are in the transaction that `db` has begun; readers and the writer of the file go on (WAL).
+absl::Status CopyPages(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
+  // A transaction is of the moment of its first look at the file. Between steps it goes on, so the copy is of that moment too.
+  RETURN_IF_ERROR(db.One<int64_t>("SELECT count(*) FROM sqlite_schema").status());
   ASSIGN_OR_RETURN(sql::Connection copy, sql::Connection::Open(target, sql::Mode::kReadWriteCreate));
   sqlite3_backup* backup = sqlite3_backup_init(copy.raw(), "main", db.raw(), "main");
   const std::string what = fmt::format("cannot write '{}'", target.string());
   if (backup == nullptr) return sql::StatusOfCode(sqlite3_extended_errcode(copy.raw()), sqlite3_errmsg(copy.raw()), what);
-  const int step = sqlite3_backup_step(backup, -1);
+  int step = SQLITE_OK;
+  while (step == SQLITE_OK && !stop.stop_requested()) step = sqlite3_backup_step(backup, kPagesAtOnce);
   const int finish = sqlite3_backup_finish(backup);
+  if (step == SQLITE_OK) return sql::Stopped();
   if (step != SQLITE_DONE) return sql::StatusOfCode(step, sqlite3_errstr(step), what);
   if (finish != SQLITE_OK) return sql::StatusOfCode(finish, sqlite3_errstr(finish), what);
   // The copy is one file: without this it would begin its life in WAL mode, as the original.
   return copy.Run("PRAGMA journal_mode = DELETE").status();
 }
 
+absl::Status CopyOfOneMoment(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
+  if (!db.InAutocommit()) return CopyPages(db, target, stop);
+  RETURN_IF_ERROR(db.Run("BEGIN").status());
+  absl::Status status = CopyPages(db, target, stop);
+  status.Update(db.Run("ROLLBACK").status());
+  return status;
+}
+
 }  // namespace
 
-absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target) {
+absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
   const absl::Status exists = absl::AlreadyExistsError(
       fmt::format("there is a file '{}' already; it was left as it is. Name another one", target.string()));
   std::error_code error;
@@ -49,7 +64,7 @@ absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path&
   std::filesystem::path beside = target;
   beside += fmt::format(".{}-{}.part", getpid(), counter++);
   std::filesystem::remove(beside, error);
-  absl::Status status = CopyPages(db, beside);
+  absl::Status status = CopyOfOneMoment(db, beside, stop);
   if (status.ok()) status = SyncFile(beside);
   // Not renamed: link() never replaces a file that somebody else made meanwhile.
   if (status.ok() && link(beside.c_str(), target.c_str()) != 0) {

@@ -44,7 +44,8 @@ absl::Status CheckIds(sql::Connection& db, std::string_view table, std::vector<s
   return rows.status();
 }
 
-absl::Status CheckFiles(sql::Connection& db, const ArtifactFiles& files, bool read, std::vector<std::string>& violations) {
+absl::Status CheckFiles(sql::Connection& db, const ArtifactFiles& files, bool read, const std::stop_token& stop,
+                        std::vector<std::string>& violations) {
   ASSIGN_OR_RETURN(sql::Rows rows,
                    db.Query("SELECT sha256, bytes, min(kind), count(*) FROM artifacts GROUP BY sha256, bytes ORDER BY sha256, bytes"));
   while (rows.Next()) {
@@ -62,7 +63,9 @@ absl::Status CheckFiles(sql::Connection& db, const ArtifactFiles& files, bool re
     } else if (static_cast<int64_t>(size) != bytes) {
       violations.push_back(fmt::format("{}: its file has {} bytes instead of {}", what, size, bytes));
     } else if (read) {
-      if (absl::Status status = files.Verify(hash); !status.ok()) {
+      const absl::Status status = files.Verify(hash, stop);
+      if (stop.stop_requested()) return sql::Stopped();
+      if (!status.ok()) {
         violations.push_back(fmt::format("{}: {}", what, std::string(status.message())));
       }
     }
@@ -87,8 +90,10 @@ absl::Status FindUnnamed(sql::Connection& db, const ArtifactFiles& files, std::v
 
 }  // namespace
 
-absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts) {
+absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop) {
   CheckReport report;
+  const sql::StopQueries stopping(db, stop);
+  if (stop.stop_requested()) return sql::Stopped();
   RETURN_IF_ERROR(AddRows(db, fmt::format("PRAGMA integrity_check({})", kMaxViolations), "ok", report.violations));
   RETURN_IF_ERROR(AddRows(db, "SELECT \"table\" || ' row ' || ifnull(rowid, '(no number)') || ' refers to a row of ' || parent || "
                               "' that does not exist' FROM pragma_foreign_key_check ORDER BY 1",
@@ -96,7 +101,7 @@ absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& file
   RETURN_IF_ERROR(RunLedgerChecks(db, report.violations));
   RETURN_IF_ERROR(CheckIds(db, "jobs", report.violations));
   RETURN_IF_ERROR(CheckIds(db, "sweeps", report.violations));
-  RETURN_IF_ERROR(CheckFiles(db, files, read_artifacts, report.violations));
+  RETURN_IF_ERROR(CheckFiles(db, files, read_artifacts, stop, report.violations));
   if (read_artifacts) RETURN_IF_ERROR(FindUnnamed(db, files, report.unnamed));
   ASSIGN_OR_RETURN(report.sweeps, db.One<int64_t>("SELECT count(*) FROM sweeps"));
   ASSIGN_OR_RETURN(report.jobs, db.One<int64_t>("SELECT count(*) FROM jobs"));

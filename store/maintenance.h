@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,11 @@
 
 namespace longreach::store {
 
+// All of these may take minutes. Once a stop is requested they end with UNAVAILABLE (sql::Stopped) and leave nothing half-written.
+
 // Writes a consistent copy of the database to a new file, synced; its size. The artifacts are not copied.
 // ALREADY_EXISTS: there is such a file; it is left alone.
-absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target);
+absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop = {});
 
 // A file in the artifacts folder that neither a row nor a mark knows.
 struct UnnamedFile {
@@ -37,7 +40,7 @@ inline constexpr int kMaxViolations = 20;
 // Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
 // `read_artifacts` whether it still has its hash, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
 // comes in between is among these: what two checks find is so.
-absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts);
+absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop = {});
 
 struct MergeReport {
   int jobs_added = 0;
@@ -56,7 +59,9 @@ class MergeSource {
   // `artifacts` empty: FILE.artifacts beside it.
   // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours;
   // DATA_LOSS: not a database, or Check finds violations in it.
-  static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {});
+  // A stop also ends what is done with it later.
+  static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {},
+                                          const std::stop_token& stop = {});
   MergeSource(MergeSource&&) noexcept;
   ~MergeSource();
 

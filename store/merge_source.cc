@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 20;
 
 absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::string& hash, int64_t bytes,
-                      std::vector<Pin>& pins) {
+                      const std::stop_token& stop, std::vector<Pin>& pins) {
   if (std::optional<Pin> pin = to.FindAndPin(hash, bytes); pin.has_value()) {
     pins.push_back(*std::move(pin));
     return absl::OkStatus();
@@ -19,6 +19,7 @@ absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::s
   ASSIGN_OR_RETURN(ArtifactReader reader, ArtifactReader::Open(from, hash));
   ASSIGN_OR_RETURN(ArtifactWriter writer, to.Create(hash, bytes));
   while (true) {
+    if (stop.stop_requested()) return sql::Stopped();
     ASSIGN_OR_RETURN(std::string chunk, reader.Next(kChunk));
     if (chunk.empty()) break;
     RETURN_IF_ERROR(writer.Append(chunk));
@@ -34,13 +35,16 @@ struct MergeSource::Impl {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<ArtifactFiles> files;
   std::unique_ptr<sql::Connection> db;
+  std::stop_token stop;
+  std::unique_ptr<sql::StopQueries> stopping;
 };
 
 MergeSource::MergeSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MergeSource::MergeSource(MergeSource&&) noexcept = default;
 MergeSource::~MergeSource() = default;
 
-absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file, const std::filesystem::path& artifacts) {
+absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file, const std::filesystem::path& artifacts,
+                                              const std::stop_token& stop) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
     return absl::NotFoundError(fmt::format("there is no store '{}' to merge", file.string()));
@@ -59,7 +63,7 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                                    file.string(), version, SchemaVersion(), file.string()));
   }
   impl->files = ArtifactFiles::OfOtherStore(artifacts.empty() ? std::filesystem::path(real.string() + ".artifacts") : artifacts);
-  ASSIGN_OR_RETURN(CheckReport report, store::Check(*impl->db, *impl->files, false));
+  ASSIGN_OR_RETURN(CheckReport report, store::Check(*impl->db, *impl->files, false, stop));
   if (!report.violations.empty()) {
     return absl::DataLossError(fmt::format("'{}' is not sound, nothing was merged: {}{}", file.string(), report.violations[0],
                                            report.violations.size() > 1
@@ -67,6 +71,8 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                                                              report.violations.size() - 1, file.string())
                                                : ""));
   }
+  impl->stop = stop;
+  impl->stopping = std::make_unique<sql::StopQueries>(*impl->db, stop);
   return MergeSource(std::move(impl));
 }
 
@@ -75,11 +81,15 @@ absl::Status MergeSource::Check(sql::Connection& ours) { return CheckMerge(*impl
 absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins) {
   ASSIGN_OR_RETURN(sql::Rows rows, impl_->db->Query("SELECT DISTINCT sha256, bytes FROM artifacts ORDER BY sha256"));
   while (rows.Next()) {
-    RETURN_IF_ERROR(CopyFile(*impl_->files, files, rows.Get<std::string>(0), rows.Get<int64_t>(1), pins));
+    if (impl_->stop.stop_requested()) return sql::Stopped();
+    RETURN_IF_ERROR(CopyFile(*impl_->files, files, rows.Get<std::string>(0), rows.Get<int64_t>(1), impl_->stop, pins));
   }
   return rows.status();
 }
 
-absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx) { return MergeRows(*impl_->db, tx); }
+absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx) {
+  if (impl_->stop.stop_requested()) return sql::Stopped();
+  return MergeRows(*impl_->db, tx);
+}
 
 }  // namespace longreach::store

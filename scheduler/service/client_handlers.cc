@@ -90,15 +90,16 @@ grpc::ServerUnaryReactor* ClientHandlers::SteerWorker(Context* context, const v1
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::BackupStore(Context* context, const v1::BackupStoreRequest* request, v1::BackupStoreResponse* reply) {
-  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::BackupStore(store_, *request); });
+  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::BackupStore(store_, *request, threads_.stop); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
-  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::CheckStore(store_, *request); });
+  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::CheckStore(store_, *request, threads_.stop); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
-  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::MergeStore(store_, writer_, engine_, *request); });
+  return AnswerWith(context, reply, threads_.maintenance,
+                    [this, request] { return service::MergeStore(store_, writer_, engine_, *request, threads_.stop); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetInfo(Context* context, const v1::GetInfoRequest*, v1::GetInfoResponse* reply) {

@@ -1,6 +1,8 @@
 // The service Longreach over gRPC: reading calls on the workforce from a snapshot, changing ones through the engine.
 #pragma once
 
+#include <stop_token>
+
 #include "longreach/v1/api.grpc.pb.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/grpc_support.h"
@@ -14,7 +16,8 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   struct Threads {
     Workforce& calls;
     Workforce& long_calls;   // Submissions and tables.
-    Workforce& maintenance;  // Backups, checks and merges of stores.
+    Workforce& maintenance;  // Backups, checks and merges of stores,
+    std::stop_token stop;    // which break off when the scheduler ends.
   };
   // All of them outlive the gRPC server.
   ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads)

@@ -15,9 +15,9 @@
 namespace longreach::service {
 namespace {
 
-absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts) {
+absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-  return store::Check(snapshot.db(), store.artifacts(), read_artifacts);
+  return store::Check(snapshot.db(), store.artifacts(), read_artifacts, stop);
 }
 
 // "2 files of 30 bytes in 'b1.db.artifacts' ...", with the first few.
@@ -68,19 +68,19 @@ absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::
 
 }  // namespace
 
-absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v1::BackupStoreRequest& request) {
+absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v1::BackupStoreRequest& request, const std::stop_token& stop) {
   if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file to write");
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-  ASSIGN_OR_RETURN(int64_t bytes, store::Backup(snapshot.db(), request.path()));
+  ASSIGN_OR_RETURN(int64_t bytes, store::Backup(snapshot.db(), request.path(), stop));
   v1::BackupStoreResponse response;
   response.set_bytes(static_cast<double>(bytes));
   return response;
 }
 
-absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request) {
-  ASSIGN_OR_RETURN(store::CheckReport report, CheckNow(store, request.artifacts()));
+absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(store::CheckReport report, CheckNow(store, request.artifacts(), stop));
   if (!report.violations.empty() || !report.unnamed.empty()) {
-    ASSIGN_OR_RETURN(store::CheckReport again, CheckNow(store, request.artifacts()));
+    ASSIGN_OR_RETURN(store::CheckReport again, CheckNow(store, request.artifacts(), stop));
     std::erase_if(again.violations, [&](const std::string& line) { return std::ranges::count(report.violations, line) == 0; });
     std::erase_if(again.unnamed, [&](const store::UnnamedFile& file) {
       return std::ranges::find(report.unnamed, file.sha256, &store::UnnamedFile::sha256) == report.unnamed.end();
@@ -99,9 +99,9 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
 }
 
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
-                                                  const v1::MergeStoreRequest& request) {
+                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop) {
   if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file of the other store");
-  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(request.path()));
+  ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(request.path(), {}, stop));
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
     RETURN_IF_ERROR(source.Check(snapshot.db()));

@@ -92,6 +92,7 @@ struct Server::Parts {
   std::string pruned_from, pruning_trouble;  // Of the writer's thread, as is
   bool files_left = false;                   // whether there are more to be removed.
   std::unique_ptr<store::Writer> writer;     // Its thread asks the engine.
+  std::stop_source ends;                     // For what may take minutes.
   std::unique_ptr<Workforce> workforce;
   std::unique_ptr<Workforce> long_calls;   // Of users who wait for a table or their sweep.
   std::unique_ptr<Workforce> maintenance;  // Hours, of a large store.
@@ -150,7 +151,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
   p->maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
   p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer,
-                                               ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .maintenance = *p->maintenance});
+                                               ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .maintenance = *p->maintenance,
+                                                                       .stop = p->ends.get_token()});
   p->worker = std::make_unique<WorkerHandlers>(*p->engine);
   p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits, clock);
 
@@ -196,6 +198,7 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Server::~Server() {
   if (parts_->listener != nullptr) parts_->listener->Stop();
+  parts_->ends.request_stop();
   parts_->engine->Shutdown();
   parts_->grpc->Shutdown(std::chrono::system_clock::now() + kPatience);
   parts_->grpc->Wait();

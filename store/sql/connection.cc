@@ -59,6 +59,8 @@ absl::Status WithDiskTrouble(absl::Status status, std::string_view trouble) {
 
 }  // namespace
 
+absl::Status Stopped() { return absl::UnavailableError("the scheduler is shutting down; try again later"); }
+
 std::string DiskTrouble(const absl::Status& status) { return std::string(status.GetPayload(kDiskTrouble).value_or(absl::Cord())); }
 
 absl::Status StatusOfCode(int code, std::string_view message, std::string_view what) {
@@ -93,6 +95,8 @@ absl::Status StatusOfCode(int code, std::string_view message, std::string_view w
     case SQLITE_CANTOPEN:
     case SQLITE_AUTH:
       return absl::PermissionDeniedError(text);
+    case SQLITE_INTERRUPT:
+      return Stopped();
     case SQLITE_READONLY:
       return absl::FailedPreconditionError(text);
     default:
@@ -222,6 +226,21 @@ int64_t Connection::LastInsertRow() const { return sqlite3_last_insert_rowid(han
 const std::filesystem::path& Connection::file() const { return handle_->file; }
 sqlite3* Connection::raw() const { return handle_->database; }
 bool Connection::InAutocommit() const { return sqlite3_get_autocommit(handle_->database) != 0; }
+
+void StopQueries::Interrupt::operator()() const { sqlite3_interrupt(database); }
+
+StopQueries::StopQueries(Connection& connection, std::stop_token stop) : database_(connection.raw()), stop_(std::move(stop)) {
+  // Between two queries there is nothing to interrupt, so the next one looks for itself, now and then.
+  constexpr int kInstructions = 1000;
+  const auto stopped = [](void* token) { return static_cast<int>(static_cast<const std::stop_token*>(token)->stop_requested()); };
+  sqlite3_progress_handler(database_, kInstructions, stopped, const_cast<std::stop_token*>(&stop_));
+  interrupt_.emplace(stop_, Interrupt{database_});
+}
+
+StopQueries::~StopQueries() {
+  interrupt_.reset();
+  sqlite3_progress_handler(database_, 0, nullptr, nullptr);
+}
 
 absl::StatusOr<Transaction> Transaction::Begin(Connection& connection) {
   // Left over when there was no memory for the end of the one before.

@@ -6,7 +6,7 @@
 //   RETURN_IF_ERROR(rows.status());
 //
 // Codes: RESOURCE_EXHAUSTED the disk is full; DATA_LOSS the file is damaged or not a database; UNAVAILABLE it is locked
-// by somebody else, or cannot be read or written just now; ALREADY_EXISTS a UNIQUE or PRIMARY KEY rule;
+// by somebody else, or cannot be read or written just now, or a stop was requested; ALREADY_EXISTS a UNIQUE or PRIMARY KEY rule;
 // FAILED_PRECONDITION not writable; INTERNAL any other rule of the schema, or a mistake of ours.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <stop_token>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -31,6 +32,8 @@ namespace longreach::sql {
 
 // The status of an SQLite result code. `what` says what was being done.
 absl::Status StatusOfCode(int code, std::string_view message, std::string_view what);
+// Of a query, or of anything else that may take long, which was ended because a stop was requested.
+absl::Status Stopped();
 // What is wrong with the disk, where a status says that it is full or cannot be read or written; empty for all other errors.
 std::string DiskTrouble(const absl::Status& status);
 
@@ -191,6 +194,25 @@ class Connection {
   int Changes() const;
 
   std::unique_ptr<internal::Handle> handle_;
+};
+
+// While it lives, the connection's queries end with Stopped() once a stop is requested: the one that runs, and a later one soon after it
+// has begun. Of a connection one at a time.
+class StopQueries {
+ public:
+  StopQueries(Connection& connection, std::stop_token stop);
+  ~StopQueries();
+  StopQueries(const StopQueries&) = delete;
+  StopQueries& operator=(const StopQueries&) = delete;
+
+ private:
+  struct Interrupt {
+    sqlite3* database;
+    void operator()() const;
+  };
+  sqlite3* const database_;
+  const std::stop_token stop_;
+  std::optional<std::stop_callback<Interrupt>> interrupt_;
 };
 
 // A write transaction: all of it is written or nothing. Rolled back unless committed.

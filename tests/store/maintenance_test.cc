@@ -67,6 +67,37 @@ TEST_F(BackupTest, AReaderCanMakeItWhileAnEventIsBeingWritten) {
   EXPECT_EQ(*copy.One<int>("SELECT max(failures) FROM jobs"), 0);
 }
 
+TEST_F(BackupTest, OneOfManyPagesIsOfOneMomentToo) {
+  // More than are copied at once, and written by another connection in between.
+  ASSERT_OK(test_.db().Execute("CREATE TABLE filler(bytes BLOB) STRICT; CREATE TABLE written(i INTEGER) STRICT; INSERT INTO written VALUES (0)"));
+  ASSERT_OK(test_.db().Run("INSERT INTO filler SELECT zeroblob(60000000)").status());
+  ASSERT_OK_AND_ASSIGN(Snapshot snapshot, test_.store->Read());
+  std::jthread writes([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) EXPECT_OK(test_.db().Run("UPDATE written SET i = i + 1").status());
+  });
+
+  ASSERT_OK(Backup(snapshot.db(), folder_ / "copy.db"));
+
+  writes.request_stop();
+  writes.join();
+  ASSERT_OK_AND_ASSIGN(sql::Connection copy, sql::Connection::Open(folder_ / "copy.db", sql::Mode::kReadOnly));
+  EXPECT_EQ(*copy.One<int64_t>("SELECT i FROM written"), *snapshot.db().One<int64_t>("SELECT i FROM written"));
+  EXPECT_EQ(*copy.One<std::string>("PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(BackupTest, OneThatIsStoppedLeavesNoFile) {
+  std::stop_source stop;
+  stop.request_stop();
+
+  EXPECT_EQ(Backup(test_.db(), folder_ / "copy.db", stop.get_token()).status().code(), absl::StatusCode::kUnavailable);
+
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_FALSE(file.path().filename().string().starts_with("copy.db")) << file.path();
+  }
+  EXPECT_TRUE(test_.db().InAutocommit());
+  ASSERT_OK(Backup(test_.db(), folder_ / "copy.db"));
+}
+
 TEST_F(BackupTest, AFolderThatIsNotThereIsSaid) {
   EXPECT_FALSE(Backup(test_.db(), folder_ / "none/copy.db").ok());
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));

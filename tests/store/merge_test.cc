@@ -474,6 +474,30 @@ TEST_F(MergeTest, ADamagedArtifactOverThereIsRefused) {
   EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty());
 }
 
+TEST_F(MergeTest, OneThatIsStoppedWritesNothing) {
+  theirs_->AddSweep("one", MakePack(2));
+  const int64_t attempt = theirs_->Start("w2", {1, 2});
+  theirs_->AddFile(1, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  theirs_.reset();
+  std::stop_source stop;
+  {
+    ASSERT_OK_AND_ASSIGN(MergeSource source, MergeSource::Open(folder_ / "theirs.db", {}, stop.get_token()));
+    ASSERT_OK(source.Check(ours_.db()));
+    stop.request_stop();
+
+    std::vector<Pin> pins;
+    EXPECT_EQ(source.CopyFiles(ours_.store->artifacts(), pins).code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(pins, IsEmpty());
+    ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(ours_.db()));
+    EXPECT_EQ(source.Apply(tx).status().code(), absl::StatusCode::kUnavailable);
+  }
+  EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db", {}, stop.get_token()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty());
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+  ASSERT_OK(Merge());
+}
+
 TEST_F(MergeTest, WhatACrashLeftInTheLogOfTheOtherStoreComesToo) {
   theirs_->AddSweep("one", MakePack(2));
   // The files as they are while the store is open: the rows are still in the write-ahead log.

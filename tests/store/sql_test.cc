@@ -1,5 +1,7 @@
 #include "store/sql/connection.h"
 
+#include <thread>
+
 #include "tests/store/fixture.h"
 
 namespace longreach::sql {
@@ -60,6 +62,26 @@ TEST_F(SqlTest, AFullDiskIsResourceExhausted) {
   const absl::Status status = db_.Run("INSERT INTO t VALUES (1, ?, 0.0)", std::string(100'000, 'x')).status();
 
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+}
+
+// Counts for ever.
+constexpr std::string_view kEndless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+TEST_F(SqlTest, AQueryEndsOnceAStopIsRequestedWhetherItRunsOrComes) {
+  std::stop_source stop;
+  std::optional<StopQueries> stopping(std::in_place, db_, stop.get_token());
+  EXPECT_EQ(*db_.One<int>("SELECT 7"), 7);
+  absl::Status running;
+  std::thread thread([&] { running = db_.One<int64_t>(kEndless).status(); });
+  stop.request_stop();
+  thread.join();
+  EXPECT_EQ(running.code(), absl::StatusCode::kUnavailable) << running;
+  EXPECT_THAT(std::string(running.message()), HasSubstr("shutting down"));
+
+  EXPECT_EQ(db_.One<int64_t>(kEndless).status().code(), absl::StatusCode::kUnavailable);
+
+  stopping.reset();
+  EXPECT_EQ(*db_.One<int>("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000) SELECT count(*) FROM n"), 10'000);
 }
 
 TEST_F(SqlTest, WhatIsNotCommittedIsTakenBack) {

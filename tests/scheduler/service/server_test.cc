@@ -394,6 +394,46 @@ TEST_F(ServerTest, TheSocketOfAKilledSchedulerIsReplaced) {
   Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
 }
 
+TEST_F(ServerTest, ItsEndBreaksOffACheckThatReadsForLong) {
+  Start(Options());
+  Submit(Sweep());
+  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+  const std::string bytes = "weights";
+  v1::UploadHeader header;
+  header.set_attempt(leased.leases(0).attempt());
+  header.set_worker("w");
+  header.set_kind("weights");
+  header.set_step(10);
+  header.set_sha256(Sha256Of(bytes));
+  header.set_bytes(static_cast<double>(bytes.size()));
+  header.add_jobs(leased.leases(0).jobs(0).id());
+  ASSERT_TRUE(Upload(header, bytes).ok());
+  server_.reset();
+  {
+    // A file that takes minutes to read, and no space.
+    constexpr int64_t kLarge = int64_t{64} << 30;
+    absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->writer_connection().Run("UPDATE artifacts SET bytes = ?", kLarge).ok());
+    std::filesystem::resize_file((*store)->artifacts().PathOf(header.sha256()), kLarge);
+  }
+  Start(Options());
+  grpc::Status status;
+  std::thread check([&] {
+    grpc::ClientContext context;
+    v1::CheckStoreRequest request;
+    request.set_artifacts(true);
+    v1::CheckStoreResponse response;
+    status = client_->CheckStore(&context, request, &response);
+  });
+  Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
+
+  server_.reset();
+
+  check.join();
+  EXPECT_FALSE(status.ok()) << "it cannot have come to its end";
+}
+
 TEST_F(ServerTest, ManyFilesThatNobodyNeedsGoAlthoughNobodyCalls) {
   {
     absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
