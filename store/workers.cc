@@ -78,9 +78,9 @@ absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::st
   return std::move(found[0]);
 }
 
-absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db) {
-  static const std::string kSql = SelectWorkers("ORDER BY name, id");
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql));
+absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chrono::microseconds before_last) {
+  static const std::string kSql = SelectWorkers("WHERE seen_at >= (SELECT max(seen_at) FROM workers) - ? ORDER BY name, id");
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, before_last.count()));
   return ReadWorkers(std::move(rows));
 }
 
@@ -114,11 +114,12 @@ absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view re
                                                   found[0].id.substr(0, 13), found[1].id.substr(0, 13),
                                                   found.size() > 2 ? ", ..." : ""));
   }
-  ASSIGN_OR_RETURN(std::vector<WorkerRow> all, ListWorkers(db));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT DISTINCT name FROM workers ORDER BY name"));
   std::vector<std::string> names;
-  for (const WorkerRow& worker : all) names.push_back(worker.name);
+  while (rows.Next()) names.push_back(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
   const std::string closest = ClosestWord(reference, names);
-  return absl::NotFoundError(fmt::format("there is no worker '{}'; {}'longreach workers' shows all of them", reference,
+  return absl::NotFoundError(fmt::format("there is no worker '{}'; {}'longreach workers' shows those of late", reference,
                                          closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest)));
 }
 

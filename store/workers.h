@@ -36,8 +36,9 @@ struct WorkerRow {
 // Adds the worker or replaces all of its row but first_seen_at.
 absl::Status PutWorker(sql::Transaction& tx, const WorkerRow& worker);
 absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::string_view id);
-// Ascending by name, then id.
-absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db);
+// Those that were seen at most so long before the last one that was, ascending by name, then id. Rows of workers stay for ever, as
+// attempts name them; where machines come and go, there are many.
+absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chrono::microseconds before_last);
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason);
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures);
 absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at);

@@ -21,7 +21,8 @@ class Workers final : public Command {
   CommandInfo Info() const override {
     return {.group = kGroupLook,
             .summary = "List the workers and what they do",
-            .details = "",
+            .details = "Those that are there, and those that are gone but called in the 7 days before the last call of any. Attempts name the\n"
+                       "others too ('longreach job JOB').",
             .examples = "longreach workers",
             .more_formats = kAllFormats};
   }

@@ -8,6 +8,7 @@
 #include "proto/types/canonical.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/core/plan.h"
+#include "scheduler/service/query_workers.h"
 #include "store/attempts.h"
 #include "store/jobs.h"
 #include "store/workers.h"
@@ -109,9 +110,9 @@ absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& count
   ASSIGN_OR_RETURN(Rates rates, MeasuredRates(db));
   int pack_limit = 0;
   std::vector<double> worker_rates;
-  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, store::ListWorkers(db));
+  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, WorkersThere(db, live));
   for (const store::WorkerRow& worker : workers) {
-    if (!live.workers.contains(worker.id) || worker.state != store::WorkerState::kActive) continue;
+    if (worker.state != store::WorkerState::kActive) continue;
     pack_limit = std::max(pack_limit, worker.pack_limit);
     const auto own = rates.of_worker.find(worker.id);
     worker_rates.push_back(own != rates.of_worker.end() ? core::Median(own->second) : 0);

@@ -9,6 +9,7 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/service/needs.h"
 #include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_workers.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "store/artifacts.h"
@@ -22,7 +23,7 @@ namespace {
 
 absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, const core::Needs& needs,
                                                           const LiveBoard::State& live) {
-  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, store::ListWorkers(db));
+  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, WorkersThere(db, live));
   std::vector<core::WorkerFact> facts;
   for (const store::WorkerRow& row : workers) {
     const v1::WorkerInfo info = ToWorkerInfo(row, live);

@@ -1,12 +1,28 @@
 #include "scheduler/service/query_workers.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "scheduler/service/replies.h"
-#include "store/workers.h"
 
 namespace longreach::service {
 
+absl::StatusOr<std::vector<store::WorkerRow>> WorkersThere(sql::Connection& db, const LiveBoard::State& live) {
+  std::vector<store::WorkerRow> rows;
+  for (const auto& [id, seen_at] : live.workers) {
+    ASSIGN_OR_RETURN(std::optional<store::WorkerRow> row, store::FindWorker(db, id));
+    if (row) rows.push_back(*std::move(row));  // Else its first call is not written yet.
+  }
+  return rows;
+}
+
 absl::StatusOr<v1::ListWorkersResponse> ListWorkers(sql::Connection& db, const LiveBoard::State& live) {
-  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> rows, store::ListWorkers(db));
+  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> rows, WorkersThere(db, live));
+  ASSIGN_OR_RETURN(std::vector<store::WorkerRow> of_late, store::ListWorkers(db, kListedWhenGone));
+  for (store::WorkerRow& row : of_late) {
+    if (!live.workers.contains(row.id)) rows.push_back(std::move(row));
+  }
+  std::ranges::sort(rows, {}, [](const store::WorkerRow& row) { return std::tie(row.name, row.id); });
   v1::ListWorkersResponse response;
   for (const store::WorkerRow& row : rows) *response.add_workers() = ToWorkerInfo(row, live);
   return response;

@@ -50,6 +50,28 @@ TEST_F(QueryWorkersTest, AWorkerIsGoneUnlessItCallsAndShowsWhatItRuns) {
   EXPECT_EQ(response->workers(2).running_size(), 0);
 }
 
+TEST_F(QueryWorkersTest, OneThatIsGoneIsListedForAWeekOfOthersCalls) {
+  AddWorker("11111111-aaaa", "long gone");
+  AddWorker("22222222-bbbb", "there all the time");  // Its calls since then are not written yet.
+  now_ += std::chrono::days(2);
+  AddWorker("33333333-cccc", "gone");
+  now_ += kListedWhenGone;
+  AddWorker("44444444-dddd", "a new one");
+  board_.SetWorker("22222222-bbbb", now_);
+  board_.SetWorker("44444444-dddd", now_);
+  board_.SetWorker("55555555-eeee", now_);  // Its first call is not written yet.
+
+  store::Snapshot snapshot = Read();
+  const absl::StatusOr<v1::ListWorkersResponse> response = ListWorkers(snapshot.db(), board_.Read());
+
+  ASSERT_TRUE(response.ok()) << response.status();
+  std::vector<std::string> names;
+  for (const v1::WorkerInfo& worker : response->workers()) names.push_back(worker.name());
+  EXPECT_THAT(names, testing::ElementsAre("a new one", "gone", "there all the time"));
+  EXPECT_EQ(WorkersThere(snapshot.db(), board_.Read())->size(), 2u);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "long gone")->id, "11111111-aaaa") << "it can be steered as ever";
+}
+
 TEST_F(QueryWorkersTest, AWorkerGoesByNameOrIdAndAnAmbiguousOneIsRefused) {
   AddWorker("11111111-aaaa", "alpha");
   AddWorker("22222222-bbbb", "beta");
