@@ -75,7 +75,8 @@ absl::Status Session::Prepare() {
     ASSIGN_OR_RETURN(longbench_, LongBenchStudy::Of(request_, threads));
   }
   ASSIGN_OR_RETURN(problem_, MakeProblem(request_.settings, request_.data));
-  engine_ = MakeEngine(request_.settings, {.threads = threads, .cuda = request_.cuda, .engine = request_.engine}, log);
+  const auto alive = [this] { Report(Progress::Phase::kTraining); };
+  engine_ = MakeEngine(request_.settings, {.threads = threads, .cuda = request_.cuda, .engine = request_.engine, .alive = alive}, log);
   // What cannot be asked in the end is said before anything is trained.
   if (!request_.settings.evaluation.passkey_lengths.empty()) {
     ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer, PublishedTokenizer(request_));

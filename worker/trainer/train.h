@@ -166,12 +166,13 @@ struct Progress {
 };
 
 // What the trainer asks and tells while it runs. Called from the thread that called Train(), between steps,
-// between evaluation batches and around checkpoints; must return quickly.
+// between evaluation batches and around checkpoints; must return quickly. While that thread computes a step of a large model, another one
+// of the trainer's may call OnProgress() in its place: never two at a time.
 class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Called at least once per step, evaluation batch or written file: also the sign of life.
+  // Called at least once per step, evaluation batch or written file, and within those of a large model: also the sign of life.
   virtual void OnProgress(const Progress& progress) = 0;
   // A checkpoint of all members lies, synced, in `file`. Older files of this run may be removed by the
   // callee.

@@ -7,6 +7,7 @@
 
 #include "tests/worker/trainer/answers_fixture.h"
 #include "worker/trainer/llama/landmark_prompts.h"
+#include "worker/trainer/llama/windows.h"
 
 namespace longreach::trainer {
 
@@ -118,7 +119,7 @@ TEST_F(LandmarkJobTest, ALongPromptIsReadByAllThreads) {
   PackSettings settings = Small();
   const PackResult trained = Run(RequestOf(settings, 1, "trained"));
   settings.training.steps = 0;
-  settings.evaluation.passkey_lengths = {kSharedPasskeyLength};
+  settings.evaluation.passkey_lengths = {kSharedLength};
   settings.evaluation.passkey_tests = 1;
   std::vector<PackResult> results;
   for (const int threads : {1, 3}) {

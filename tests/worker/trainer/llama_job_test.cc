@@ -10,6 +10,7 @@
 #include "worker/data/import_text.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 #include "worker/trainer/llama/memory.h"
+#include "worker/trainer/llama/windows.h"
 
 namespace longreach::trainer {
 
@@ -180,6 +181,36 @@ TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
   request.settings.evaluation.attention_scales = {};
   request.folder = Folder("without");
   EXPECT_TRUE(Run(request).series.empty());
+}
+
+TEST_F(LlamaJobTest, LongWindowsAreStudiedByAllThreadsWithASignOfLifeAfterEachBlock) {
+  PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  // Enough of the text for two windows to be tested on.
+  std::string text;
+  while (text.size() < 50 * kSharedLength) text += Bytes(Folder("source") / "text");
+  std::ofstream(Folder("source") / "long") << text;
+  data::NoProgress quiet;
+  ASSERT_TRUE(data::ImportText({.folder = Folder("data"), .name = "long", .sources = {Folder("source") / "long"}}, quiet).ok());
+  settings.data = "long";
+  settings.evaluation = {.lengths = {kSharedLength}, .examples = 2, .position_bins = 4};
+  std::vector<PackResult> results;
+  for (const int threads : {1, 3}) {
+    PackRequest request = EvaluationOf(settings, trained, "long" + std::to_string(threads));
+    request.threads = threads;
+    RecordingObserver observer;
+    int signs = 0;
+    observer.wish = [&](const Progress& progress) {
+      signs += progress.phase == Progress::Phase::kEvaluating && progress.lengths_done == 1;
+      return Observer::Wish{};
+    };
+    absl::StatusOr<PackResult> result = Train(request, observer);
+    ASSERT_TRUE(result.ok()) << result.status();
+    // Of each window two blocks, its logits and its end.
+    EXPECT_EQ(signs, 2 * (2 + 1 + 1));
+    results.push_back(*std::move(result));
+  }
+  ExpectSameMeasurements(results[0].results[0], results[1].results[0]);
 }
 
 TEST_F(LlamaJobTest, AScaleByPositionLeavesThePositionsBeforeIt) {

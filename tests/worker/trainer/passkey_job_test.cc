@@ -8,6 +8,7 @@
 #include "tests/worker/trainer/answers_fixture.h"
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/passkey_prompts.h"
+#include "worker/trainer/llama/windows.h"
 
 namespace longreach::trainer {
 
@@ -110,7 +111,7 @@ TEST_F(PasskeyJobTest, ALongPromptIsReadByAllThreadsWithASignOfLifeAfterEachBloc
   PackSettings settings = Small();
   const PackResult trained = Run(RequestOf(settings, 1, "trained"));
   settings.training.steps = 0;
-  settings.evaluation.passkey_lengths = {kSharedPasskeyLength};
+  settings.evaluation.passkey_lengths = {kSharedLength};
   settings.evaluation.passkey_depths = 1;
   settings.evaluation.passkey_tests = 2;
   std::vector<PackResult> results;

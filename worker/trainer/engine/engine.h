@@ -33,6 +33,9 @@ struct EngineOptions {
   // Which engine: "libtorch", "libtorch-tf32" (its products in TF32, on CUDA), "resident" and "resident-fp16" (on CUDA), "lanes" (for the machine's best
   // instruction set), "lanes-tf32" and "lanes-bf16" (the same with rounded operands), or one by its full name. Empty: the default.
   std::string engine = "";
+  // Called within an update of a LLaMA decoder, after each of its blocks: also from the threads that compute, one at a time. A sign of life;
+  // must not throw.
+  std::function<void()> alive = nullptr;
   // Takes the time of each item of work, which one thread then does. Borrowed.
   WorkRecorder* recorder = nullptr;
 };

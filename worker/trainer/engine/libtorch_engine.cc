@@ -11,6 +11,7 @@
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
+#include "worker/trainer/llama/windows.h"
 #include "worker/trainer/problems/kinds.h"
 #include "worker/trainer/sent.h"
 
@@ -79,6 +80,10 @@ class LibtorchEngine final : public StepEngine {
         pool_(options.threads, options.recorder),
         model_(MakeModel(settings)),
         rule_(model_->Rule()) {
+    if (options.alive && settings.experiment == "llama") {
+      *alive_.Lock() = options.alive;
+      between_ = [this] { (*alive_.Lock())(); };
+    }
     // An update's factors are megabytes, which a host would need longer to draw and send than a GPU to compute with.
     if (options.cuda) drawing_.emplace(DrawingDevice{device_, CudaDropFactors()});
     for (size_t i = 0; i < model_->layout().parameters().size(); ++i) {
@@ -177,21 +182,16 @@ class LibtorchEngine final : public StepEngine {
       }
     } else {
       std::vector<TestResult> units(live.size() * static_cast<size_t>(groups));
-      const int64_t all = static_cast<int64_t>(units.size());
-      const int64_t at_a_time = 8 * pool_.threads();
-      for (int64_t done = 0; done < all; done += at_a_time) {
-        pool_.Run(std::min(at_a_time, all - done), [&](int64_t i) {
-          const c10::InferenceMode unit_inference;
-          const int64_t unit = done + i;
-          const int64_t g = unit % groups;
-          const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
-                                        settings_.evaluation.dropout);
-          model_->ForwardInParts(parameters[static_cast<size_t>(unit / groups)], group.feed, [&](int64_t first, const Tensor& logits) {
-            Count(first, logits, batch, group, units[static_cast<size_t>(unit)]);
-          });
+      const auto count = [&](int64_t unit, ThreadPool* pool, const std::function<void()>& in_between) {
+        const int64_t g = unit % groups;
+        Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows), settings_.evaluation.dropout);
+        group.feed.pool = pool;
+        group.feed.between = in_between;
+        model_->ForwardInParts(parameters[static_cast<size_t>(unit / groups)], group.feed, [&](int64_t first, const Tensor& logits) {
+          Count(first, logits, batch, group, units[static_cast<size_t>(unit)]);
         });
-        between();
-      }
+      };
+      RunTests(static_cast<int64_t>(units.size()), batch.tape, count, between);
       for (size_t u = 0; u < units.size(); ++u) {
         TestResult& result = results[static_cast<size_t>(live[u / static_cast<size_t>(groups)])];
         result.hits += units[u].hits;
@@ -210,6 +210,30 @@ class LibtorchEngine final : public StepEngine {
     ParameterSet leaves;
     ParameterSet gradients;  // Views of the buffer, of the trained ones.
   };
+
+  // One unit of a test, on threads that share it or on the calling thread alone, which is null and calls nothing.
+  using CountUnit = std::function<void(int64_t unit, ThreadPool* pool, const std::function<void()>& between)>;
+
+  // All units on the pool, with a sign of life as often as a slow machine needs one.
+  void RunTests(int64_t units, int64_t tape, const CountUnit& count, const std::function<void()>& between) {
+    const bool llama = settings_.experiment == "llama";
+    // What is predicted last may not be on the tape.
+    if (llama && tape + 1 >= kSharedLength) {
+      // Its threads write into tensors of this one, which they could not if those were made for inference.
+      const c10::InferenceMode no_inference(false);
+      const torch::NoGradGuard no_grad;
+      for (int64_t unit = 0; unit < units; ++unit) count(unit, &pool_, between);
+      return;
+    }
+    const int64_t at_a_time = (llama ? 1 : 8) * pool_.threads();
+    for (int64_t done = 0; done < units; done += at_a_time) {
+      pool_.Run(std::min(at_a_time, units - done), [&](int64_t i) {
+        const c10::InferenceMode inference;
+        count(done + i, nullptr, nullptr);
+      });
+      between();
+    }
+  }
 
   // Floats of a member's gradient: from the first that is trained on.
   int64_t Trained() const { return model_->layout().stride() - rule_.first; }
@@ -265,7 +289,7 @@ class LibtorchEngine final : public StepEngine {
     const int64_t units = cut_.units;
     const auto make = [&](int64_t g) {
       const int64_t first = batch.size * g / cut_.groups;
-      return MakeGroup(batch, terms, first, batch.size * (g + 1) / cut_.groups - first, true);
+      return TrainingGroup(batch, terms, first, batch.size * (g + 1) / cut_.groups - first);
     };
     // Where each unit has one group all of them are made once, for all members.
     std::vector<Group> feeds(static_cast<size_t>(units == cut_.groups ? units : 0));
@@ -314,7 +338,13 @@ class LibtorchEngine final : public StepEngine {
       MakeLeaves(units_[0], Flat(state), state.size() == 1 ? gradients_[0] : gradients_);
       units_[0].member = 0;
     }
-    return Backward(units_[0], MakeGroup(batch, terms, 0, batch.size, true), batch, false);
+    return Backward(units_[0], TrainingGroup(batch, terms, 0, batch.size), batch, false);
+  }
+
+  Group TrainingGroup(const Batch& batch, const PassTerms& terms, int64_t first, int64_t count) const {
+    Group group = MakeGroup(batch, terms, first, count, true);
+    group.feed.between = between_;
+    return group;
   }
 
   // Forward, loss and backward; the gradient is left in the unit's buffer, or with `add` added to what is there. Returns the
@@ -399,6 +429,8 @@ class LibtorchEngine final : public StepEngine {
   std::unique_ptr<Model> model_;
   UpdateRule rule_;
   Handover handover_;
+  Synchronized<std::function<void()>> alive_;
+  std::function<void()> between_;  // Calls it, where there is one.
   std::vector<size_t> trained_;  // By index.
 
   const void* bound_parameters_ = nullptr;

@@ -181,6 +181,7 @@ Tensor LlamaDecoder::Hidden(const ParameterSet& parameters, const LlamaFeed& fee
       return u + Linear(at::silu(Linear(x, at_index(layer.gate))) * Linear(x, at_index(layer.up)), at_index(layer.down));
     });
     if (feed.between) feed.between();
+    if (feed.between && h.requires_grad()) h.register_hook([between = feed.between](const Tensor&) { between(); });
   }
   return RmsNorm(h, at_index(norm_), config_.norm_epsilon);
 }

@@ -50,7 +50,8 @@ struct LlamaFeed {
   std::vector<AttentionTrace>* traces = nullptr;   // By layer; its size is set.
   bool trace_probabilities = false;
   ThreadPool* pool = nullptr;
-  std::function<void()> between = nullptr;  // Called after each block; may throw to break off.
+  // Called after each block, and with a gradient on its way back too; may throw to break off, but not on the way back.
+  std::function<void()> between = nullptr;
 };
 
 // Thread-safe: a forward pass changes nothing but the feed's cache and traces.

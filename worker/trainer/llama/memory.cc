@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/text.h"
-#include "worker/trainer/llama/passkey.h"
+#include "worker/trainer/llama/windows.h"
 
 namespace longreach::trainer {
 
@@ -44,6 +44,12 @@ double TestFloats(const PackSettings::Model& model, double length) {
   return length * (4 * width + 2 * keys) + 2 * std::min(length * vocabulary, kLogitsAtATime);
 }
 
+// Of windows that threads have each for itself, or of a long one that all have together, with parts of its logits.
+double WindowFloats(const PackSettings::Model& model, double length, double windows, double threads) {
+  if (length < kSharedLength) return windows * TestFloats(model, length);
+  return TestFloats(model, length) + (threads - 1) * std::min(length * model.vocabulary, kLogitsAtATime);
+}
+
 // Keys and values of all blocks.
 double CacheFloats(const PackSettings::Model& model) {
   const auto [width, keys, mlp, layers, vocabulary] = SizesOf(model);
@@ -71,10 +77,10 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
   }
   for (const int length : settings.evaluation.lengths) {
     const double windows = settings.evaluation.examples > 0 ? std::min(threads, settings.evaluation.examples) : threads;
-    add("evaluation.lengths", length, windows * TestFloats(settings.model, length));
+    add("evaluation.lengths", length, WindowFloats(settings.model, length, windows, threads));
   }
   for (const int length : settings.evaluation.passkey_lengths) {
-    const double prompts = length < kSharedPasskeyLength ? std::min(threads, settings.evaluation.passkey_tests) : 1;
+    const double prompts = length < kSharedLength ? std::min(threads, settings.evaluation.passkey_tests) : 1;
     add("evaluation.passkey_lengths", length, prompts * (TestFloats(settings.model, length) + length * CacheFloats(settings.model)));
   }
   if (!settings.evaluation.longbench.empty()) {

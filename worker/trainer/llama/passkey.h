@@ -24,10 +24,6 @@ struct PasskeyRule {
   int64_t tests = 10;
 };
 
-// Prompts from this length on are read by all threads together, one after the other: with a sign of life after each block, and one
-// cache alone in memory. Shorter ones are a thread's own. The bits are the same.
-inline constexpr int64_t kSharedPasskeyLength = 4096;
-
 // All tests at one length and depth.
 struct PasskeyCell {
   int64_t length = 0;    // In tokens, the key included.

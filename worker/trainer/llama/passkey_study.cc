@@ -20,7 +20,7 @@ absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, co
     DecoderContinuation continuation(model, DecoderContinuation::Memory::kCache);
     answers[i] = Greedy(continuation, questions[i].prompt, questions[i].rule).tokens;
   };
-  if (questions_->LengthOf(cell) >= kSharedPasskeyLength) {
+  if (questions_->LengthOf(cell) >= kSharedLength) {
     model.pool = &pool_;
     model.between = between;
     for (size_t i = 0; i < questions.size(); ++i) answer(i);

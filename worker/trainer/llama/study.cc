@@ -4,6 +4,7 @@
 
 #include "proto/base/text.h"
 #include "worker/trainer/llama/fits.h"
+#include "worker/trainer/llama/windows.h"
 
 namespace longreach::trainer {
 
@@ -39,38 +40,27 @@ LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor&
   Curves curves;
   curves.loss.assign(static_cast<size_t>(length), 0);
   if (entropy) curves.entropy = at::zeros({settings_.model.layers, settings_.model.heads, bins}, at::kDouble);
+  const bool together = length >= kSharedLength;
+  LlamaFeed how;
+  how.head_factors = head_factors;
+  if (together) {
+    how.pool = &pool_;
+    how.between = between;
+  }
   double windows = 0;
   for (int part = 0; part < problem_->TestParts(length); ++part) {
     const Batch batch = problem_->TestBatch(PositionUse::kNothing, length, part);
-    const int64_t at_a_time = 4 * pool_.threads();
+    const int64_t at_a_time = together ? 1 : pool_.threads();
     for (int64_t done = 0; done < batch.size; done += at_a_time) {
-      const int64_t count = std::min(at_a_time, batch.size - done);
-      std::vector<Tensor> losses(static_cast<size_t>(count)), entropies(static_cast<size_t>(count));
-      pool_.Run(count, [&](int64_t i) {
-        const c10::InferenceMode inference;
-        const int64_t first = (done + i) * length;
-        LlamaFeed feed;
-        feed.batch = 1;
-        feed.length = length;
-        feed.tokens = model_.TokenRows(batch.tokens, first, length);
-        feed.head_factors = head_factors;
-        std::vector<AttentionTrace> traces;
-        if (entropy) feed.traces = &traces;
-        const Tensor hidden = model_.decoder().Hidden(parameters, feed);
-        Tensor targets = at::empty({length, 1}, at::kLong);
-        for (int64_t t = 0; t < length; ++t) targets.data_ptr<int64_t>()[t] = batch.targets[static_cast<size_t>(first + t)];
-        losses[static_cast<size_t>(i)] = LossesOf(parameters, hidden, targets);
-        std::vector<Tensor> layers;
-        for (const AttentionTrace& trace : traces) {
-          layers.push_back(trace.entropy.to(at::kDouble).view({settings_.model.heads, bins, length / bins}).mean(-1));
-        }
-        if (entropy) entropies[static_cast<size_t>(i)] = at::stack(layers);
-      });
+      std::vector<Window> some(static_cast<size_t>(std::min(at_a_time, batch.size - done)));
+      const auto work = [&](int64_t i) { some[static_cast<size_t>(i)] = RunWindow(parameters, batch, done + i, how, entropy); };
+      if (together) work(0);
+      else pool_.Run(static_cast<int64_t>(some.size()), work);
       // In order: the sums are part of the result.
-      for (int64_t i = 0; i < count; ++i) {
-        const double* const loss = losses[static_cast<size_t>(i)].const_data_ptr<double>();
+      for (const Window& window : some) {
+        const double* const loss = window.loss.const_data_ptr<double>();
         for (size_t t = 0; t < curves.loss.size(); ++t) curves.loss[t] += loss[t];
-        if (entropy) curves.entropy += entropies[static_cast<size_t>(i)];
+        if (entropy) curves.entropy += window.entropy;
       }
       between();
     }
@@ -81,15 +71,29 @@ LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor&
   return curves;
 }
 
-Tensor LlamaStudy::LossesOf(const ParameterSet& parameters, const Tensor& hidden, const Tensor& targets) const {
+LlamaStudy::Window LlamaStudy::RunWindow(const ParameterSet& parameters, const Batch& batch, int64_t sequence, const LlamaFeed& how,
+                                         bool entropy) const {
+  const at::NoGradGuard no_gradient;  // A setting of the thread.
+  const int64_t length = batch.tape, first = sequence * length, bins = settings_.evaluation.position_bins;
+  LlamaFeed feed = how;
+  feed.batch = 1;
+  feed.length = length;
+  feed.tokens = model_.TokenRows(batch.tokens, first, length);
+  std::vector<AttentionTrace> traces;
+  if (entropy) feed.traces = &traces;
+  const Tensor hidden = model_.decoder().Hidden(parameters, feed);
+  Tensor targets = at::empty({length, 1}, at::kLong);
+  for (int64_t t = 0; t < length; ++t) targets.data_ptr<int64_t>()[t] = batch.targets[static_cast<size_t>(first + t)];
   std::vector<Tensor> losses;
-  const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / model_.decoder().config().vocabulary);
-  for (int64_t first = 0; first < hidden.size(0); first += rows) {
-    const int64_t count = std::min(rows, hidden.size(0) - first);
-    const Tensor log_p = at::log_softmax(model_.decoder().Logits(parameters, hidden.narrow(0, first, count)), -1);
-    losses.push_back(-log_p.gather(-1, targets.narrow(0, first, count)).view({count}).to(at::kDouble));
+  model_.LogitsInParts(parameters, hidden, how.pool, how.between, [&](int64_t row, const Tensor& logits) {
+    const int64_t rows = logits.size(0);
+    losses.push_back(-at::log_softmax(logits, -1).gather(-1, targets.narrow(0, row, rows)).view({rows}).to(at::kDouble));
+  });
+  std::vector<Tensor> layers;
+  for (const AttentionTrace& trace : traces) {
+    layers.push_back(trace.entropy.to(at::kDouble).view({settings_.model.heads, bins, length / bins}).mean(-1));
   }
-  return at::cat(losses);
+  return {.loss = at::cat(losses), .entropy = entropy ? at::stack(layers) : Tensor()};
 }
 
 std::vector<double> LlamaStudy::Binned(const std::vector<double>& by_position) const {

@@ -52,8 +52,12 @@ class LlamaStudy {
   };
   // Factors [L, H].
   Curves Run(const ParameterSet& parameters, const Tensor& head_factors, bool entropy, const std::function<void()>& between);
-  // Of each position, [T] float64.
-  Tensor LossesOf(const ParameterSet& parameters, const Tensor& hidden, const Tensor& targets) const;
+  // Of one window: a sequence of a test batch. With a pool its threads compute it together, and `between` is called after each block.
+  struct Window {
+    Tensor loss;     // Of each position, [T] float64.
+    Tensor entropy;  // [L, H, bins] float64, if it was asked for.
+  };
+  Window RunWindow(const ParameterSet& parameters, const Batch& batch, int64_t sequence, const LlamaFeed& how, bool entropy) const;
   std::vector<double> Binned(const std::vector<double>& by_position) const;
   void SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all);
 

@@ -9,6 +9,10 @@
 
 namespace longreach::trainer {
 
+// Sequences from this length on, of prompts and of windows, are read by all threads together, one after the other: with a sign of life after
+// each block, and what one of them takes alone in memory. Shorter ones are a thread's own. The bits are the same.
+inline constexpr int64_t kSharedLength = 4096;
+
 // Tokens [begin, end) of a document are fed; the last `scored` of them are labels, each predicted from those before it.
 struct Window {
   int64_t document = 0;

@@ -81,6 +81,8 @@ Tensor LlamaNetwork::Hidden(const ParameterSet& parameters, const Feed& feed) co
   llama.tokens = feed.tokens;
   llama.head_factors = HeadFactors(parameters);
   llama.window = feed.window;
+  llama.pool = feed.pool;
+  llama.between = feed.between;
   const Tensor hidden = decoder_.Hidden(parameters, llama);
   if (feed.outputs == feed.tape) return hidden;
   std::vector<int64_t> shape = hidden.sizes().vec();
@@ -93,10 +95,25 @@ Tensor LlamaNetwork::Forward(const ParameterSet& parameters, const Feed& feed) c
 }
 
 void LlamaNetwork::ForwardInParts(const ParameterSet& parameters, const Feed& feed, const LogitsUse& use) const {
-  const Tensor hidden = Hidden(parameters, feed);
-  const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / decoder_.config().vocabulary);
-  for (int64_t first = 0; first < hidden.size(0); first += rows) {
-    use(first, decoder_.Logits(parameters, hidden.narrow(0, first, std::min(rows, hidden.size(0) - first))));
+  LogitsInParts(parameters, Hidden(parameters, feed), feed.pool, feed.between, use);
+}
+
+void LlamaNetwork::LogitsInParts(const ParameterSet& parameters, const Tensor& hidden, ThreadPool* pool, const std::function<void()>& between,
+                                 const LogitsUse& use) const {
+  const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / decoder_.config().vocabulary), all = hidden.size(0);
+  const int64_t at_a_time = rows * (pool == nullptr ? 1 : pool->threads());
+  for (int64_t done = 0; done < all; done += at_a_time) {
+    const int64_t parts = (std::min(at_a_time, all - done) + rows - 1) / rows;
+    std::vector<Tensor> logits(static_cast<size_t>(parts));
+    const auto work = [&](int64_t part) {
+      const at::NoGradGuard no_gradient;  // A setting of the thread.
+      const int64_t first = done + part * rows;
+      logits[static_cast<size_t>(part)] = decoder_.Logits(parameters, hidden.narrow(0, first, std::min(rows, all - first)));
+    };
+    if (pool == nullptr) work(0);
+    else pool->Run(parts, work);
+    for (int64_t part = 0; part < parts; ++part) use(done + part * rows, logits[static_cast<size_t>(part)]);
+    if (between) between();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/engine/update_rule.h"
 #include "worker/trainer/model/attention.h"
 #include "worker/trainer/train.h"
@@ -35,6 +36,10 @@ struct Feed {
   // Called with what each layer over the tape attends to, layer by layer, as AttentionMaxima() has it. Of one sequence and member,
   // with an output at each token.
   std::function<void(const Tensor&)> on_attention = nullptr;
+  // Of a LLaMA decoder: threads that compute it together, without a gradient; and what is called after each block, forward and backward,
+  // from the thread that computes it.
+  ThreadPool* pool = nullptr;
+  std::function<void()> between = nullptr;
 };
 
 // Thread-safe: a forward pass changes nothing.
