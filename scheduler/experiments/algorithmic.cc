@@ -145,7 +145,7 @@ class AlgorithmicKind final : public Kind {
     return checks.status();
   }
 
-  Cost CostOf(const v1::JobSpec& job) const override {
+  Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const override {
     const catalog::Task* task = catalog::FindTask(job.task());
     if (task == nullptr) return {};  // A task that a later version has: its job was not made here.
     Cost cost;

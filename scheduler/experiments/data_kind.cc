@@ -114,7 +114,7 @@ absl::Status DataKind::ValidateInput(const v1::Input& input, const v1::JobSpec& 
   return CheckWeightsInput(input, maker, job, prefix);
 }
 
-Cost DataKind::CostOf(const v1::JobSpec& job) const {
+Cost DataKind::CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const {
   Cost cost;
   const v1::Model& model = job.model();
   double mean = 0;

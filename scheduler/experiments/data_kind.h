@@ -19,7 +19,7 @@ class DataKind : public Kind {
   void Complete(v1::JobSpec& job) const override;
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
                              std::string_view prefix) const override;
-  Cost CostOf(const v1::JobSpec& job) const override;
+  Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does) const override;
 
  protected:
   // What only this kind refuses.

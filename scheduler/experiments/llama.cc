@@ -162,9 +162,9 @@ class LlamaKind final : public DataKind {
     if (training.trainable() != "head_scales" || training.scale_bound() != "clamp") training.clear_scale_lower_bound();
   }
 
-  Cost CostOf(const v1::JobSpec& job) const override {
-    Cost cost = DataKind::CostOf(job);
-    CountFrozen(job, cost);
+  Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does) const override {
+    Cost cost = DataKind::CostOf(job, maker_does);
+    CountFrozen(job, maker_does, cost);
     // A corpus of tokens has any number of them.
     if (job.task() == kTokensTask) {
       for (const int length : job.evaluation().lengths()) {
@@ -246,13 +246,16 @@ class LlamaKind final : public DataKind {
 
  private:
   // Where weights are not trained there is nothing beside them, and where they are a folder's, they are in no file of ours.
-  void CountFrozen(const v1::JobSpec& job, Cost& cost) const {
+  void CountFrozen(const v1::JobSpec& job, const MakerStoresWeights& maker_does, Cost& cost) const {
     const bool tunes = job.training().steps() > 0 && job.training().trainable() == "head_scales";
     if (job.training().steps() > 0 && !tunes) return;
     const double all = Parameters(job.model()), scales = job.model().layers() * job.model().heads();
     cost.memory_bytes = MemoryBytes(all, tunes ? scales : 0);
-    const bool others = std::ranges::any_of(job.inputs(), [](const v1::JobInput& input) { return input.name() == "weights"; });
-    cost.checkpoint_bytes = CheckpointBytes(job.model().folder().empty() || others ? all : scales, tunes ? scales : 0);
+    const bool others = std::ranges::any_of(job.inputs(), [&](const v1::JobInput& input) {
+      return input.name() == "weights" && (maker_does == nullptr || maker_does(input.job()));
+    });
+    cost.stores_weights = job.model().folder().empty() || others;
+    cost.checkpoint_bytes = CheckpointBytes(cost.stores_weights ? all : scales, tunes ? scales : 0);
   }
 
   // As if every prompt filled its window and every answer had all of its tokens.

@@ -2,6 +2,7 @@
 // file in this folder and one line in registry.cc.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,11 @@ struct Cost {
   double flops = 0;             // Of matrix products, training and evaluation together.
   double checkpoint_bytes = 0;  // Of one member.
   double memory_bytes = 0;      // That one member adds to its pack: parameters, gradients, Adam's moments.
+  bool stores_weights = true;   // Its files hold all weights. Else they are a published model's, but for scales of its heads.
 };
+
+// Whether the job of this id, which makes an input, stores all weights.
+using MakerStoresWeights = std::function<bool(const std::string& id)>;
 
 class Kind {
  public:
@@ -49,8 +54,8 @@ class Kind {
   // Its jobs need no trainer: a worker's agent answers them itself, each as a pack of its own.
   virtual bool ComputesNothing() const { return false; }
 
-  // Of a complete job.
-  virtual Cost CostOf(const v1::JobSpec& job) const = 0;
+  // Of a complete job. Where nobody says what its inputs' makers store, it is all weights.
+  virtual Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does = nullptr) const = 0;
 };
 
 // nullptr when there is none of this name.

@@ -48,11 +48,30 @@ absl::Status AddWithPrerequisites(sql::Connection& db, const experiments::Expand
 
 }  // namespace
 
+experiments::Cost PlanCounter::CostOf(const v1::JobSpec& spec) const {
+  return experiments::FindKind(spec.experiment())->CostOf(spec, [this](const std::string& maker) {
+    const auto known = seen_.find(maker);
+    return known == seen_.end() || known->second.stores_weights;
+  });
+}
+
+absl::Status PlanCounter::LearnMakers(sql::Connection& db, const v1::JobSpec& spec) {
+  for (const v1::JobInput& input : spec.inputs()) {
+    if (seen_.contains(input.job())) continue;
+    ASSIGN_OR_RETURN(const std::optional<store::JobRow> row, store::FindJob(db, input.job()));
+    if (!row) continue;
+    ASSIGN_OR_RETURN(const v1::JobSpec maker, experiments::ReadJob(row->spec));
+    RETURN_IF_ERROR(LearnMakers(db, maker));
+    seen_[input.job()].stores_weights = CostOf(maker).stores_weights;
+  }
+  return absl::OkStatus();
+}
+
 void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, int64_t jobs) {
-  // Jobs that could be one pack cost the same.
-  if (pack_key != cost_of_) {
+  // Jobs that could be one pack cost the same, but for what their inputs' makers store.
+  if (pack_key != cost_of_ || spec.inputs_size() > 0) {
     const experiments::Kind* kind = experiments::FindKind(spec.experiment());
-    cost_ = kind->CostOf(spec);
+    cost_ = CostOf(spec);
     needs_trainer_ = !kind->ComputesNothing();
     cost_of_ = pack_key;
   }
@@ -81,6 +100,7 @@ void PlanCounter::Add(const experiments::ExpandedJob& job, bool member, bool suc
       ++members_done_;
       return;
     }
+    role->second.stores_weights = CostOf(job.spec).stores_weights;
   }
   ++(member ? members_ : prerequisites_);
   if (!succeeded) return AddOpen(job.spec, job.pack_key, 1);
@@ -144,6 +164,7 @@ absl::StatusOr<v1::Plan> PlanOfSweep(sql::Connection& db, const store::SweepRow&
   ASSIGN_OR_RETURN(const std::vector<store::OpenJobs> open, store::OpenJobsOfSweep(db, sweep.num));
   for (const store::OpenJobs& jobs : open) {
     ASSIGN_OR_RETURN(const v1::JobSpec spec, experiments::ReadJob(jobs.spec));
+    RETURN_IF_ERROR(counter.LearnMakers(db, spec));
     counter.AddOpen(spec, PackKeyOf(jobs.spec), jobs.jobs);
   }
   return Estimated(db, counter, live);

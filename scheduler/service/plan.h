@@ -30,6 +30,11 @@ class PlanCounter {
  private:
   friend absl::StatusOr<v1::Plan> PlanOfSweep(sql::Connection& db, const store::SweepRow& sweep, const LiveBoard::State& live);
 
+  // The jobs that make its inputs are known.
+  experiments::Cost CostOf(const v1::JobSpec& spec) const;
+  // Finds out about those that make a job's inputs, and counts none of them.
+  absl::Status LearnMakers(sql::Connection& db, const v1::JobSpec& spec);
+
   const bool distinct_;
   int64_t members_ = 0;
   int64_t members_done_ = 0;
@@ -38,6 +43,7 @@ class PlanCounter {
   struct Role {
     bool member = false;
     bool succeeded = false;
+    bool stores_weights = true;
   };
   // Jobs that may be trained together.
   struct Open {

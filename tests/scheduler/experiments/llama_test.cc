@@ -199,6 +199,10 @@ TEST(LlamaKindTest, APlanCountsMomentsAndGradientsOfWhatIsTrained) {
   sweep.mutable_inputs(0)->mutable_from()->mutable_training()->set_steps(1);
   sweep.mutable_inputs(0)->mutable_from()->mutable_training()->set_warmup_steps(0);
   EXPECT_NEAR(cost().checkpoint_bytes / weights, 1, 1e-4);
+  // But where those are the folder's with other scales of heads, there are no more than these.
+  const Cost tuned = FindKind("llama")->CostOf(JobOf(sweep), [](const std::string&) { return false; });
+  EXPECT_EQ(tuned.checkpoint_bytes, scales);
+  EXPECT_FALSE(tuned.stores_weights);
 }
 
 TEST(LlamaKindTest, PasskeysAreAskedForInTokensToo) {

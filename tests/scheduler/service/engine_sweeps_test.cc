@@ -89,6 +89,45 @@ TEST_F(EngineSweepsTest, APlanEstimatesFromWhatWasMeasured) {
   EXPECT_GT(response.plan().hours_high(), response.plan().hours());
 }
 
+TEST_F(EngineSweepsTest, APlanCountsTheScalesAloneOfTestsOfTunedHeads) {
+  v1::SweepSpec sweep = Sweep("s", 1);
+  sweep.set_experiment("llama");
+  sweep.set_data("texts");
+  sweep.mutable_axes()->clear_task();
+  sweep.mutable_axes()->add_task("tokens");
+  sweep.mutable_axes()->clear_encoding();
+  sweep.mutable_axes()->add_encoding("none");
+  sweep.clear_model();
+  sweep.clear_training();
+  sweep.clear_evaluation();
+  sweep.mutable_model()->set_folder("tinyllama");
+  sweep.mutable_training()->set_steps(0);
+  v1::Input& weights = *sweep.add_inputs();
+  weights.set_name("weights");
+  weights.set_artifact("weights");
+  v1::Training& tuning = *weights.mutable_from()->mutable_training();
+  tuning.set_steps(10);
+  tuning.set_warmup_steps(1);
+  tuning.set_trainable("head_scales");
+  for (v1::Model* model : {sweep.mutable_model(), weights.mutable_from()->mutable_model()}) {
+    model->set_folder("tinyllama");
+    model->set_layers(22);
+    model->set_embedding_dim(2048);
+    model->set_heads(32);
+    model->set_kv_heads(4);
+    model->set_mlp_dim(5632);
+  }
+
+  const v1::SubmitSweepResponse first = Submit(sweep), again = Submit(sweep);
+
+  // The tuning stores them with two moments each, the test as they are.
+  EXPECT_EQ(first.plan().checkpoint_bytes(), (3 + 1) * 4 * 22 * 32);
+  EXPECT_EQ(again.plan().checkpoint_bytes(), first.plan().checkpoint_bytes());
+  // Where all weights are trained the test has them too.
+  weights.mutable_from()->mutable_training()->set_trainable("all");
+  EXPECT_GT(Submit(sweep).plan().checkpoint_bytes(), 1e7);
+}
+
 TEST_F(EngineSweepsTest, ASweepThatCannotBeLeavesNothing) {
   v1::SubmitSweepRequest request;
   *request.mutable_spec() = Sweep("s", 1);

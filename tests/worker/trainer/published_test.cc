@@ -134,6 +134,41 @@ TEST_F(PublishedTest, WhatTheFolderIsNotIsRefused) {
   EXPECT_THAT(not_that([](PackRequest& r) { r.settings.model.folder = "letters"; }), HasSubstr("'letters' is of the kind 'tokens', and 'model' is needed"));
 }
 
+TEST_F(PublishedTest, ATestOfTunedHeadScalesStoresThemAlone) {
+  PackRequest tuning = RequestOf("nope", "tuning");
+  tuning.settings.training = {.steps = 4, .batch_size = 2, .lengths = {8}, .warmup_steps = 1, .weight_decay = 0,
+                              .trainable = PackSettings::Training::Trainable::kHeadScales};
+  tuning.members[0].learning_rate = 0.1;
+  const PackResult tuned = Run(tuning);
+  const std::vector<float> scales = *SafetensorsFile::Read(tuned.weights)->Floats("param/attn.scales");
+  PackRequest request = RequestOf("nope", "tested");
+  request.members[0].weights = MemberFile{tuned.weights, 0};
+  const PackResult tested = Run(request);
+
+  // Stopped on the way, and gone on with.
+  request.folder = Folder("stopped");
+  RecordingObserver observer;
+  observer.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.lengths_done == 1, .dropped = {}}; };
+  ASSERT_TRUE(Train(request, observer)->stopped);
+  request.members[0].checkpoints = {{observer.checkpoints.back(), 0}};
+  request.folder = Folder("resumed");
+  const PackResult resumed = Run(request);
+
+  for (const std::filesystem::path& file : {tested.weights, observer.checkpoints.back(), resumed.weights}) {
+    const absl::StatusOr<SafetensorsFile> stored = SafetensorsFile::Read(file);
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    EXPECT_EQ(*stored->Floats("param/attn.scales"), scales);
+    EXPECT_EQ(stored->Find("param/embed.w"), nullptr) << file;
+  }
+  ExpectSameMeasurements(tested.results.at(0), resumed.results.at(0));
+  EXPECT_NE(LossOf(tested, 24), LossOf(Run(RequestOf("nope", "untuned")), 24));
+  // What goes on from the test's weights finds the same.
+  request.members[0].checkpoints.clear();
+  request.members[0].weights = MemberFile{tested.weights, 0};
+  request.folder = Folder("again");
+  EXPECT_EQ(LossOf(Run(request), 24), LossOf(tested, 24));
+}
+
 TEST_F(PublishedTest, MemoryIsCountedWithItsSizes) {
   PackRequest request = RequestOf("plain", "memory");
   ASSERT_TRUE(ReadPublished(request).ok());

@@ -19,9 +19,16 @@ constexpr std::string_view kFormat = "longreach-trainer/1";
 constexpr std::string_view kHeadScales = "attn.scales";
 
 // All that members may change of a published model's weights is the scales of its heads.
-bool ScalesAlone(const PackSettings& settings, const std::vector<Member>& members) {
+bool ScalesAlone(const PackSettings& settings, const PackState& state) {
   const bool frozen = settings.training.steps == 0 || settings.training.trainable == PackSettings::Training::Trainable::kHeadScales;
-  return !settings.model.folder.empty() && frozen && std::ranges::none_of(members, [](const Member& member) { return member.weights.has_value(); });
+  return !settings.model.folder.empty() && frozen && !state.others_weights;
+}
+
+// A job's parameters, but for those that are a published model's as it is.
+bool HasScalesAlone(const SafetensorsFile& file, const ParameterLayout& layout) {
+  return std::ranges::none_of(layout.parameters(), [&](const Parameter& parameter) {
+    return parameter.name != kHeadScales && file.Find("param/" + parameter.name) != nullptr;
+  });
 }
 
 // The parts of a file that is being made.
@@ -283,7 +290,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettin
                              const ParameterLayout& layout, const std::vector<Member>& members,
                              const PackState& state) {
   Parts parts;
-  const bool scales_alone = ScalesAlone(settings, members);
+  const bool scales_alone = ScalesAlone(settings, state);
   parts.AddBuffer("param/", layout, state.parameters, scales_alone);
   parts.AddBuffer("adam_m/", layout, state.moment1, scales_alone);
   parts.AddBuffer("adam_v/", layout, state.moment2, scales_alone);
@@ -321,7 +328,7 @@ absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings&
                           const ParameterLayout& layout, const std::vector<Member>& members,
                           const PackState& state) {
   Parts parts;
-  parts.AddBuffer("param/", layout, state.parameters, ScalesAlone(settings, members));
+  parts.AddBuffer("param/", layout, state.parameters, ScalesAlone(settings, state));
   return Write(file, "weights", settings, members, state, parts);
 }
 
@@ -418,6 +425,7 @@ absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member
     const Tensor row = state.parameters[static_cast<int64_t>(m)];
     const absl::Status copied = Copy({{.file = file, .prefix = "param/", .member = source.member, .row = row}}, layout, published);
     if (!copied.ok()) return {copied.code(), Text("weights ", source.file.string(), ": ", copied.message())};
+    if (!HasScalesAlone(*file, layout)) state.others_weights = true;
   }
   return absl::OkStatus();
 }

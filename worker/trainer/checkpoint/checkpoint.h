@@ -4,8 +4,8 @@
 //               diverged_at, points of the loss curve); member/curve [E, points] (F64); member/loss_sum [E]
 //               (F64); test/accuracy, test/loss [E, lengths done] (F64); test/passkey [E, cells done] (F64), if any are
 //   weights     param/X [E, ..]
-// Of a published model (settings.model.folder) whose own weights no member changes, X is the scales of attention heads alone: the rest
-// is in its folder.
+// Of a published model (settings.model.folder) whose own weights no member changes, nor has another job's, X is the scales of attention
+// heads alone: the rest is in its folder.
 // Header: format, kind, step, jobs (one line each), settings (a hash), loss_updates, payload_sha256.
 #pragma once
 
@@ -43,7 +43,8 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
                         const std::vector<Member>& members, PackState& state,
                         const std::function<void(const std::string&)>& log);
 
-// Initial parameters from another job. With `published`, a file may lack some: those stay as they are. DATA_LOSS, NOT_FOUND or
+// Initial parameters from another job. With `published`, a file may lack some: those stay as they are; the state notes whether any has
+// more than scales of attention heads. DATA_LOSS, NOT_FOUND or
 // INVALID_ARGUMENT with file and reason.
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members, PackState& state, bool published = false);
 

@@ -1,4 +1,4 @@
-// What a pack is at a point of its training: all that a checkpoint holds.
+// What a pack is at a point of its training: all that a checkpoint holds, and little more.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,8 @@ struct PackState {
   int lengths_done = 0;   // Test lengths evaluated.
   int cells_done = 0;     // After them: cells of passkey retrieval.
   int samples_done = 0;   // After them: samples of LongBench.
+  // Some member began with another job's weights, not just with its scales of attention heads. No checkpoint holds this.
+  bool others_weights = false;
 
   int64_t size() const { return static_cast<int64_t>(members.size()); }
   bool AnyLive() const {
