@@ -264,6 +264,20 @@ TEST(LlamaKindTest, APlanCountsWhatIsMeasuredAgainstPosition) {
   EXPECT_NEAR((flops() - without) / ten_windows, 1 + 3, 1e-6);
 }
 
+TEST(LlamaKindTest, LossesOfScalesAndThoseOfTheModelItselfAreNoMoreThanAMetricMayHave) {
+  v1::SweepSpec sweep = LlamaSweep();
+  v1::Evaluation& evaluation = *sweep.mutable_evaluation();
+  evaluation.add_lengths(16'000);
+  evaluation.set_position_bins(250);
+  for (const double scale : {1.0, 1.2, 1.5}) evaluation.add_attention_scales(scale);
+  EXPECT_EQ(JobOf(sweep).evaluation().attention_scales_size(), 3);
+  evaluation.add_attention_scales(2);
+  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.attention_scales: 4 scales and the model's own in 250 position_bins are more than 1000 losses"));
+  evaluation.clear_attention_scales();
+  evaluation.set_position_bins(1000);
+  EXPECT_EQ(JobOf(sweep).evaluation().position_bins(), 1000);
+}
+
 TEST(LlamaKindTest, YarnsProtocolIsAnotherJobAndTheAuthorsIsNot) {
   v1::SweepSpec sweep = LlamaSweep();
   sweep.mutable_evaluation()->set_stride(256);

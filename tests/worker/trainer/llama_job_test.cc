@@ -33,6 +33,15 @@ class LlamaJobTest : public PackTest {
     ASSERT_TRUE(made.ok()) << made.status();
   }
 
+  // "long": enough of the text for two windows of kSharedLength to be tested on.
+  void ImportLong() {
+    std::string text;
+    while (text.size() < 50 * kSharedLength) text += Bytes(Folder("source") / "text");
+    std::ofstream(Folder("source") / "long") << text;
+    data::NoProgress quiet;
+    ASSERT_TRUE(data::ImportText({.folder = Folder("data"), .name = "long", .sources = {Folder("source") / "long"}}, quiet).ok());
+  }
+
   static PackSettings Small(const std::string& encoding) {
     PackSettings settings;
     settings.experiment = "llama";
@@ -186,12 +195,7 @@ TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
 TEST_F(LlamaJobTest, LongWindowsAreStudiedByAllThreadsWithASignOfLifeAfterEachBlock) {
   PackSettings settings = Small("none");
   const PackResult trained = Run(RequestOf(settings, 1, "trained"));
-  // Enough of the text for two windows to be tested on.
-  std::string text;
-  while (text.size() < 50 * kSharedLength) text += Bytes(Folder("source") / "text");
-  std::ofstream(Folder("source") / "long") << text;
-  data::NoProgress quiet;
-  ASSERT_TRUE(data::ImportText({.folder = Folder("data"), .name = "long", .sources = {Folder("source") / "long"}}, quiet).ok());
+  ImportLong();
   settings.data = "long";
   settings.evaluation = {.lengths = {kSharedLength}, .examples = 2, .position_bins = 4};
   std::vector<PackResult> results;
@@ -211,6 +215,22 @@ TEST_F(LlamaJobTest, LongWindowsAreStudiedByAllThreadsWithASignOfLifeAfterEachBl
     results.push_back(*std::move(result));
   }
   ExpectSameMeasurements(results[0].results[0], results[1].results[0]);
+}
+
+TEST_F(LlamaJobTest, EntropiesOfHeadsAreNoMeasurementsWhereTheyAreTooMany) {
+  PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  ImportLong();
+  settings.data = "long";
+  // Eight heads, and as many bins as a metric may have values; or room for them all.
+  for (const int bins : {1000, 500}) {
+    settings.evaluation = {.lengths = {1000}, .examples = 1, .position_bins = bins};
+    const PackResult result = Run(EvaluationOf(settings, trained, "bins" + std::to_string(bins)));
+    const auto& all = result.results.at(0).measurements;
+    EXPECT_EQ(std::ranges::count(all, "attention_entropy", &Measurement::metric), bins == 1000 ? 1000 : 508);
+    ASSERT_EQ(result.series.size(), 1u);
+    EXPECT_EQ(SafetensorsFile::Read(result.series[0].file)->Find("attention_entropy")->shape, (std::vector<int64_t>{2, 4, bins}));
+  }
 }
 
 TEST_F(LlamaJobTest, AScaleByPositionLeavesThePositionsBeforeIt) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/text.h"
+#include "proto/catalog/limits.h"
 #include "worker/trainer/llama/fits.h"
 #include "worker/trainer/llama/windows.h"
 
@@ -134,7 +135,10 @@ StudyResult LlamaStudy::Measure(const Tensor& member, const std::function<void()
     all.push_back({.metric = "attention_entropy", .length = end, .slice = "", .value = entropies.const_data_ptr<double>()[b]});
   }
   const Tensor last = curves.entropy.select(2, curves.entropy.size(2) - 1).contiguous();
-  each_head("attention_entropy", longest, [&](int64_t layer, int64_t head) { return last.const_data_ptr<double>()[layer * heads + head]; });
+  // Where these are too many for a metric's values, they are in the series alone.
+  if (last.numel() + settings_.evaluation.position_bins <= catalog::kMaxValuesOfMetric) {
+    each_head("attention_entropy", longest, [&](int64_t layer, int64_t head) { return last.const_data_ptr<double>()[layer * heads + head]; });
+  }
   if (!settings_.evaluation.attention_scales.empty()) SearchScales(parameters, between, all);
   return result;
 }

@@ -36,7 +36,8 @@ class LlamaStudy {
   // Of one member: its parameters, [stride]. `between` is called now and then from the calling thread; it may throw to break off.
   // The bits do not depend on the threads. Measurements, at the length at which a bin of positions ends:
   //   position_loss      nats, mean over the bin; slice "attention_scale=F": with that factor on all heads instead of their own
-  //   attention_entropy  nats, mean over the bin and all heads; slice "layer=L,head=H", of the last bin: of one head
+  //   attention_entropy  nats, mean over the bin and all heads; slice "layer=L,head=H", of the last bin: of one head, where a metric may
+  //                      have so many values (catalog::kMaxValuesOfMetric)
   //   best_attention_scale  that of the least loss in the bin; at length 0: over the bins that evaluation.lengths end
   //   scale_growth, scale_growth_r2  at length 0: a of a ln(i/L) + 1 through the best scales at positions i from L on
   //   head_scale         slice "layer=L,head=H", at length 0, where they are not all 1
