@@ -1,13 +1,19 @@
 // Jobs that begin with a published model: what they begin with, what they measure, and what is refused.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "tests/worker/trainer/published_fixture.h"
+#include "worker/data/manifest.h"
+#include "worker/data/token_corpus.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 #include "worker/trainer/llama/evaluation.h"
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/windows.h"
+#include "worker/trainer/problems/problem.h"
+#include "worker/trainer/random/random_stream.h"
 
 namespace longreach::trainer {
 
@@ -167,6 +173,45 @@ TEST_F(PublishedTest, ATestOfTunedHeadScalesStoresThemAlone) {
   request.members[0].weights = MemberFile{tested.weights, 0};
   request.folder = Folder("again");
   EXPECT_EQ(LossOf(Run(request), 24), LossOf(tested, 24));
+}
+
+TEST_F(PublishedTest, MoreTokensThanAWordCountsAreAllDrawnFrom) {
+  // A file with a hole: of its tokens only those are written that the first batch is to find.
+  constexpr int64_t kTokens = int64_t{3} << 31, kTest = 100;
+  constexpr int kLength = 8;
+  PackRequest request = RequestOf("nope", "large");
+  request.settings.data = "large";
+  request.settings.training = {.steps = 1, .batch_size = 8, .lengths = {kLength}, .warmup_steps = 0};
+  std::filesystem::copy(Folder("data") / "letters", Folder("data") / "large");
+  const std::filesystem::path tokens = Folder("data") / "large" / data::kTokensFile;
+  std::filesystem::resize_file(tokens, 0);
+  std::filesystem::resize_file(tokens, 2 * (kTokens + kTest));
+  const uint64_t ends[] = {kTokens, kTokens + kTest};
+  std::ofstream(Folder("data") / "large" / data::kDocumentsFile, std::ios::binary).write(reinterpret_cast<const char*>(ends), sizeof(ends));
+  data::Manifest manifest = *data::ParseManifest(Bytes(Folder("data") / "letters" / "manifest.json"));
+  manifest.train = {0, 1};
+  manifest.test = {1, 2};
+  manifest.tokens = kTokens + kTest;
+  for (data::FileEntry& file : manifest.files) file.bytes = static_cast<int64_t>(std::filesystem::file_size(Folder("data") / "large" / file.name));
+  std::ofstream(Folder("data") / "large" / "manifest.json") << data::ToJson(manifest);
+  const RandomStream begins{.key = request.settings.training.data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = 0};
+  std::fstream file(tokens, std::ios::in | std::ios::out | std::ios::binary);
+  int behind = 0;
+  for (uint64_t block = 0; block < 8; ++block) {
+    const int64_t begin = static_cast<int64_t>(begins.BelowAny(block, kTokens - kLength));
+    behind += begin >= int64_t{1} << 32;
+    const uint16_t id = static_cast<uint16_t>(block + 3);
+    file.seekp(2 * begin).write(reinterpret_cast<const char*>(&id), sizeof(id));
+  }
+  file.close();
+  ASSERT_GT(behind, 0);
+  ASSERT_TRUE(ReadPublished(request).ok());
+
+  const absl::StatusOr<std::unique_ptr<Problem>> problem = MakeProblem(request.settings, request.data);
+
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  const Batch batch = (*problem)->TrainingBatch(PositionUse::kNothing, 0);
+  for (size_t block = 0; block < 8; ++block) EXPECT_EQ(batch.tokens[block * kLength], block + 3);
 }
 
 TEST_F(PublishedTest, MemoryIsCountedWithItsSizes) {

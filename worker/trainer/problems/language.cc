@@ -3,8 +3,10 @@
 // Trained on windows that begin anywhere in the training split; tested on windows of the test split that do not overlap and
 // are the same for all jobs.
 #include <algorithm>
+#include <limits>
 #include <numbers>
 
+#include "proto/base/text.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/problems/text_splits.h"
 #include "worker/trainer/random/random_stream.h"
@@ -92,6 +94,11 @@ class Language final : public Problem {
 
 absl::StatusOr<std::unique_ptr<Problem>> MakeLanguage(const PackSettings& settings, const DataSource* data) {
   ASSIGN_OR_RETURN(TextSplits splits, TextSplits::Open(settings, data, 0));
+  // Where a window to train on begins is drawn from one word.
+  if (!settings.training.lengths.empty() && splits.train().size() > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(
+        Text("data: '", settings.data, "' has ", splits.train().size(), " bytes to train on; at most 4 GiB, so import less of it"));
+  }
   return std::make_unique<Language>(settings, std::move(splits));
 }
 

@@ -42,7 +42,7 @@ class Llama final : public Problem {
     for (int b = 0; b < training.batch_size; ++b) {
       const uint64_t block = static_cast<uint64_t>(b);
       const size_t source = texts_.SourceOf(step, block);
-      const int64_t begin = begins.Below(block, static_cast<uint32_t>(texts_.training_size(source) - length));
+      const int64_t begin = static_cast<int64_t>(begins.BelowAny(block, static_cast<uint64_t>(texts_.training_size(source) - length)));
       texts_.AppendTraining(source, begin, length, batch.tokens);
       texts_.AppendTraining(source, begin + 1, length, batch.targets);
       AddSequence(batch);

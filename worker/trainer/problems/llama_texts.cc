@@ -1,7 +1,6 @@
 #include "worker/trainer/problems/llama_texts.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "proto/base/text.h"
 
@@ -22,8 +21,6 @@ absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& 
       if (length < training) continue;
       return refuse("training.lengths: ", length + 1, " tokens are more than the ", training, " of '", name, "' that are for training");
     }
-    // Where a window begins is drawn from one word.
-    if (training > std::numeric_limits<uint32_t>::max()) return refuse("data: '", name, "' has ", training, " tokens to train on; at most 2^32");
   }
   int64_t longest = 0;
   for (int64_t i = 0; i < corpus.test_documents(); ++i) longest = std::max(longest, static_cast<int64_t>(corpus.test(i).size()));

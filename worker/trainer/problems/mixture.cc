@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -47,10 +46,6 @@ absl::StatusOr<Corpus> OpenSource(const PackSettings& settings, const DataSource
   for (const int length : settings.training.lengths) {
     if (length < there) continue;
     return refuse("training.lengths: ", length + 1, " ", ids, " are more than the ", there, " of '", name, "' in training.mixture that are for training");
-  }
-  // Where a window begins is drawn from one word.
-  if (there > std::numeric_limits<uint32_t>::max()) {
-    return refuse("training.mixture: '", name, "' has ", there, " ", ids, " to train on; at most 2^32");
   }
   return corpus;
 }

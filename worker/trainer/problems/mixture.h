@@ -16,8 +16,8 @@ absl::Status ValidateMixture(const PackSettings::Training& training);
 
 class Mixture {
  public:
-  // Those of settings.training.mixture, which has been validated. INVALID_ARGUMENT: tokens of another vocabulary than the model's, fewer
-  // ids to train on than a block has, or more than 2^32. Errors of TextCorpus::Open() and TokenCorpus::Open().
+  // Those of settings.training.mixture, which has been validated. INVALID_ARGUMENT: tokens of another vocabulary than the model's, or
+  // fewer ids to train on than a block has. Errors of TextCorpus::Open() and TokenCorpus::Open().
   static absl::StatusOr<Mixture> Open(const PackSettings& settings, const DataSource& data);
 
   // Where block `block` of update `step` is from: an index into training.mixture. Pure, and the same on every machine.

@@ -1,6 +1,5 @@
 #include "worker/trainer/problems/text_splits.h"
 
-#include <limits>
 #include <tuple>
 
 #include "proto/base/text.h"
@@ -31,11 +30,6 @@ absl::StatusOr<TextSplits> TextSplits::Open(const PackSettings& settings, const 
       return absl::InvalidArgumentError(Text(field, ": ", length + more, " bytes are more than the ", bytes, " of the ", split, " split of '",
                                              settings.data, "'"));
     }
-  }
-  // Where a window to train on begins is drawn from one word.
-  if (!settings.training.lengths.empty() && splits.train().size() > std::numeric_limits<uint32_t>::max()) {
-    return absl::InvalidArgumentError(
-        Text("data: '", settings.data, "' has ", splits.train().size(), " bytes to train on; at most 4 GiB"));
   }
   return splits;
 }

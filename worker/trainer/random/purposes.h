@@ -9,7 +9,8 @@ namespace longreach::trainer {
 enum class Purpose : uint16_t {
   kInitialisation = 1,      // Key: the member's seed. One stream per parameter: ParameterStream().
   kTrainingLength = 2,      // Key: data seed, as for all of training. Index 0: the length of the batch.
-  kTrainingBatch = 3,       // Index: see Draws, one range per sequence.
+  // Index: see Draws, one range per sequence; of texts the sequence, with a lower half in layer 1 where there are too many places for a word.
+  kTrainingBatch = 3,
   kTrainingPositions = 4,   // Layer: that of the encoder, 0 where all layers share a draw.
   kTrainingShift = 5,       // SHAPE. Index: sequence.
   kTrainingDropout = 6,     // Layer: the place in the model. Index: see KeepMask.

@@ -16,6 +16,14 @@ LONGREACH_HD constexpr uint32_t MultiplyHigh(uint32_t word, uint32_t n) {
   return static_cast<uint32_t>((uint64_t{word} * n) >> 32);
 }
 
+// The same of 64 bits, from products of 32: (word * n) / 2^64, off from uniform by less than n / 2^64.
+LONGREACH_HD constexpr uint64_t MultiplyHigh64(uint64_t word, uint64_t n) {
+  const uint64_t low = 0xFFFFFFFF;
+  const uint64_t first = (word >> 32) * (n & low) + ((word & low) * (n & low) >> 32);
+  const uint64_t second = (word & low) * (n >> 32) + (first & low);
+  return (word >> 32) * (n >> 32) + (first >> 32) + (second >> 32);
+}
+
 // Counter: index (32 bits), purpose and layer (16 + 16), step (64).
 //
 // All other draws are cut from Bits(): words, halves and doubles have indices of their own, of which 4, 8 and 2 come
@@ -41,6 +49,14 @@ struct RandomStream {
 
   // An integer in [0, n), from Word(i).
   LONGREACH_HD constexpr uint32_t Below(uint64_t i, uint32_t n) const { return MultiplyHigh(Word(i), n); }
+
+  // An integer in [0, n) for any n: of less than 32 bits it is Below(). Else Word(i) has a lower half, the word of the same number in the layer
+  // behind this one.
+  LONGREACH_HD constexpr uint64_t BelowAny(uint64_t i, uint64_t n) const {
+    if (n <= 0xFFFFFFFF) return Below(i, static_cast<uint32_t>(n));
+    const RandomStream lower{.key = key, .purpose = purpose, .layer = static_cast<uint16_t>(layer + 1), .step = step};
+    return MultiplyHigh64(uint64_t{Word(i)} << 32 | lower.Word(i), n);
+  }
 
   // In [0, 1): a multiple of 2^-24, from Word(i).
   LONGREACH_HD constexpr float UniformFloat(uint64_t i) const {

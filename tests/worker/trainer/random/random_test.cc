@@ -72,6 +72,28 @@ TEST(RandomStreamTest, CutsSmallerDrawsFromTheSameBlocks) {
   EXPECT_NEAR(stream.Uniform(11), block.word[3] / 4294967296.0, 1e-9);
 }
 
+TEST(RandomStreamTest, DrawsBelowAnyNumber) {
+  const RandomStream stream{.key = 5, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = 9};
+  RandomStream lower = stream;
+  lower.layer = 1;
+  const uint64_t word = uint64_t{1} << 32, large = 7 * word + 12345;
+  double sum = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    // What fits into a word stays what it was.
+    EXPECT_EQ(stream.BelowAny(i, 1000), stream.Below(i, 1000));
+    EXPECT_EQ(stream.BelowAny(i, word - 1), stream.Below(i, 0xFFFFFFFF));
+    // A power of two takes the upper bits as they are.
+    EXPECT_EQ(stream.BelowAny(i, word), stream.Word(i));
+    EXPECT_EQ(stream.BelowAny(i, 16 * word), uint64_t{stream.Word(i)} << 4 | lower.Word(i) >> 28);
+    const uint64_t drawn = stream.BelowAny(i, large);
+    ASSERT_LT(drawn, large);
+    sum += static_cast<double>(drawn);
+  }
+  EXPECT_NEAR(sum / 1000 / static_cast<double>(large), 0.5, 0.05);
+  EXPECT_EQ(MultiplyHigh64(~uint64_t{0}, ~uint64_t{0}), ~uint64_t{0} - 1);
+  EXPECT_EQ(MultiplyHigh64(uint64_t{1} << 63, 3), 1u);
+}
+
 TEST(RandomStreamTest, IsTheSameAtCompileTime) {
   constexpr uint32_t kAtCompileTime = RandomStream{.key = 9, .purpose = Purpose::kTestBatch}.Word(6);
   EXPECT_EQ(kAtCompileTime, (RandomStream{.key = 9, .purpose = Purpose::kTestBatch}.Word(6)));
