@@ -108,19 +108,19 @@ class StoredTensors {
 absl::StatusOr<StoredTensors> StoredTensors::Open(const std::filesystem::path& folder) {
   StoredTensors tensors;
   std::error_code error;
-  if (!std::filesystem::exists(folder / kIndex, error)) {
-    if (!std::filesystem::exists(folder / kWeights, error)) {
-      const bool pickled = std::filesystem::exists(folder / "pytorch_model.bin", error) ||
-                           std::filesystem::exists(folder / "pytorch_model.bin.index.json", error);
-      return absl::NotFoundError(Text(folder.string(), " has no ", kWeights, " and no ", kIndex,
-                                      pickled ? ", only pytorch_model.bin: save it with safe_serialization=True and load that"
-                                          : ""));
-    }
+  // Where both are there transformers reads this one: an index may be left from an earlier state of the folder.
+  if (std::filesystem::exists(folder / kWeights, error)) {
     ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Map(folder / kWeights));
     const auto shared = std::make_shared<const SafetensorsFile>(std::move(file));
     for (const auto& [name, entry] : shared->entries()) tensors.files_[name] = shared;
     tensors.file_names_ = {kWeights};
     return tensors;
+  }
+  if (!std::filesystem::exists(folder / kIndex, error)) {
+    const bool pickled = std::filesystem::exists(folder / "pytorch_model.bin", error) ||
+                         std::filesystem::exists(folder / "pytorch_model.bin.index.json", error);
+    return absl::NotFoundError(Text(folder.string(), " has no ", kWeights, " and no ", kIndex,
+                                    pickled ? ", only pytorch_model.bin: save it with safe_serialization=True and load that" : ""));
   }
   const std::filesystem::path index = folder / kIndex;
   const auto wrong = [&](const auto&... parts) { return absl::InvalidArgumentError(Text(index.string(), ": ", parts...)); };

@@ -131,6 +131,30 @@ TEST_F(LlamaFolderTest, ReadsShardsAndIgnoresStoredFrequencies) {
   EXPECT_THAT(Refusal(kInvalid), HasSubstr("no object 'weight_map'"));
 }
 
+TEST_F(LlamaFolderTest, ReadsTheSingleFileWhereAnIndexOfShardsIsLeftBesideIt) {
+  LlamaModel older = TinyModel();
+  older.parameters = older.parameters * 2;
+  Write(older);
+  nlohmann::json map;
+  Rewrite([&](auto& parts) {
+    for (const SafetensorsPart& part : parts) map[part.name] = "shard.safetensors";
+  }, "shard.safetensors");
+  std::filesystem::rename(folder_ / "shard.safetensors", root_ / "shard.safetensors");
+  std::filesystem::remove_all(folder_);
+  const LlamaModel model = TinyModel();
+  Write(model);
+  std::filesystem::rename(root_ / "shard.safetensors", folder_ / "shard.safetensors");
+  WriteText("model.safetensors.index.json", nlohmann::json({{"weight_map", map}}).dump());
+
+  const absl::StatusOr<LlamaModel> read = LoadLlama(folder_);
+
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(at::equal(read->parameters, model.parameters));
+  // An import takes what is read, and no more.
+  EXPECT_EQ(std::ranges::count(InspectLlama(folder_)->files, "model.safetensors"), 1);
+  EXPECT_EQ(std::ranges::count(InspectLlama(folder_)->files, "model.safetensors.index.json"), 0);
+}
+
 TEST_F(LlamaFolderTest, DoesNotWriteOverAModel) {
   Write(TinyModel());
 
