@@ -121,6 +121,39 @@ TEST_F(PerplexityJobTest, EveryByteButTheFirstIsPredictedOnce) {
   }
 }
 
+TEST_F(PerplexityJobTest, DocumentsShorterThanAWindowAreScoredWhole) {
+  // All are shorter than 512 tokens.
+  PackRequest request = YarnRequest("plain", "short");
+  request.settings.evaluation.lengths = {24, 512};
+  const LlamaModel model = Loaded("plain");
+  const PackResult result = Run(request);
+  for (const int length : {24, 512}) EXPECT_NEAR(LossOf(result, length), Expected(model.config, model, length, 0), 1e-5) << length;
+
+  // The authors' protocol has no window there, nor is there one for what is measured against position.
+  PackRequest others = RequestOf("plain", "authors");
+  others.settings.evaluation.lengths = {24, 512};
+  EXPECT_THAT(Refusal(others), HasSubstr("a window of 512 tokens needs a document of one more"));
+  request.settings.evaluation.position_bins = 8;
+  EXPECT_THAT(Refusal(request), HasSubstr("a window of 512 tokens needs a document of one more"));
+}
+
+TEST_F(PerplexityJobTest, DocumentsWithNothingToPredictAreRefused) {
+  std::ofstream(Folder("source") / "text") << std::string(10, 'a');
+  data::NoProgress quiet;
+  ASSERT_TRUE(data::ImportText({.folder = Folder("data"), .name = "bytes", .sources = {Folder("source") / "text"}, .split = {80, 10, 10}}, quiet).ok());
+  PackSettings settings;
+  settings.experiment = "llama";
+  settings.task = "bytes";
+  settings.data = "bytes";
+  settings.encoding = "none";
+  settings.model = {.layers = 1, .embedding_dim = 8, .heads = 2, .mlp_dim = 8, .dropout = 0, .kv_heads = 1};
+  settings.training.steps = 0;
+  settings.training.lengths = {};
+  settings.evaluation = {.lengths = {12}, .examples = 0, .stride = 7, .perplexity_protocol = PackSettings::Evaluation::PerplexityProtocol::kYarn};
+  const absl::Status refused = MakeProblem(settings, {.folder = Folder("data"), .sha256 = ""}).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("no test document of 'bytes' has anything to predict in a window of 12"));
+}
+
 TEST_F(PerplexityJobTest, WindowsThatDoNotSlideAreRefused) {
   PackRequest request = YarnRequest("plain", "refused");
   request.settings.evaluation.stride = 0;

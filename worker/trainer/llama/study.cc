@@ -25,9 +25,12 @@ void SetAttentionScales(const PackSettings& settings, const ParameterLayout& lay
 }
 
 absl::StatusOr<std::unique_ptr<LlamaStudy>> LlamaStudy::Of(const PackSettings& settings, const DataSource& data, int threads) {
-  PackSettings whole = settings;
-  whole.evaluation.stride = 0;
-  ASSIGN_OR_RETURN(std::unique_ptr<Problem> problem, MakeProblem(whole, data));
+  std::unique_ptr<Problem> problem;
+  if (settings.evaluation.position_bins > 0) {
+    PackSettings whole = settings;
+    whole.evaluation.stride = 0;
+    ASSIGN_OR_RETURN(problem, MakeProblem(whole, data));
+  }
   return std::unique_ptr<LlamaStudy>(new LlamaStudy(settings, std::move(problem), threads));
 }
 

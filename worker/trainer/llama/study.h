@@ -63,7 +63,7 @@ class LlamaStudy {
   void SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all);
 
   PackSettings settings_;
-  std::unique_ptr<Problem> problem_;  // With whole windows.
+  std::unique_ptr<Problem> problem_;  // With whole windows; none without bins.
   LlamaNetwork model_;
   ThreadPool pool_;
 };

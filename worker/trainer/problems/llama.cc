@@ -6,6 +6,7 @@
 #include <map>
 #include <numbers>
 
+#include "proto/base/text.h"
 #include "worker/trainer/problems/llama_texts.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/problems/yarn_tests.h"
@@ -122,7 +123,13 @@ class Llama final : public Problem {
 
 absl::StatusOr<std::unique_ptr<Problem>> MakeLlama(const PackSettings& settings, const DataSource* data) {
   ASSIGN_OR_RETURN(LlamaTexts texts, LlamaTexts::Open(settings, data));
-  return std::make_unique<Llama>(settings, std::move(texts));
+  auto problem = std::make_unique<Llama>(settings, std::move(texts));
+  for (const int length : settings.evaluation.lengths) {
+    if (problem->TestParts(length) > 0) continue;
+    return absl::InvalidArgumentError(Text("evaluation.lengths: no test document of '", settings.data, "' has anything to predict in a window of ", length,
+                                           "; import one with longer texts to test on"));
+  }
+  return problem;
 }
 
 }  // namespace longreach::trainer

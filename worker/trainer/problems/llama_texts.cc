@@ -8,6 +8,11 @@ namespace longreach::trainer {
 
 namespace {
 
+// YaRN's protocol scores short documents too; only what is measured against position needs whole windows.
+bool WantsWholeWindows(const PackSettings::Evaluation& tests) {
+  return tests.perplexity_protocol != PackSettings::Evaluation::PerplexityProtocol::kYarn || tests.stride == 0 || tests.position_bins > 0;
+}
+
 absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& corpus) {
   const std::string& name = settings.data;
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
@@ -22,6 +27,7 @@ absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& 
       return refuse("training.lengths: ", length + 1, " tokens are more than the ", training, " of '", name, "' that are for training");
     }
   }
+  if (!WantsWholeWindows(settings.evaluation)) return absl::OkStatus();
   int64_t longest = 0;
   for (int64_t i = 0; i < corpus.test_documents(); ++i) longest = std::max(longest, static_cast<int64_t>(corpus.test(i).size()));
   for (const int length : settings.evaluation.lengths) {
@@ -43,6 +49,7 @@ absl::StatusOr<LlamaTexts> LlamaTexts::Open(const PackSettings& settings, const 
     of_data.training.lengths.clear();
   }
   if (settings.task != "tokens" || data == nullptr) {
+    if (!WantsWholeWindows(settings.evaluation)) of_data.evaluation.lengths.clear();
     ASSIGN_OR_RETURN(texts.splits_, TextSplits::Open(of_data, data, 1));
     return texts;
   }
