@@ -36,4 +36,26 @@ inline v1::SweepSpec LlamaSweep() {
   return sweep;
 }
 
+// Inputs of such sweeps: pretrained weights, and the best uniform scale of them.
+inline v1::Input Weights() {
+  v1::Input input;
+  input.set_name("weights");
+  input.set_artifact("weights");
+  return input;
+}
+
+inline v1::Input Scale() {
+  v1::Input input;
+  input.set_name("attention_scale");
+  input.set_metric("best_attention_scale");
+  input.mutable_from()->mutable_training()->set_steps(0);
+  v1::Evaluation& evaluation = *input.mutable_from()->mutable_evaluation();
+  evaluation.add_lengths(256);
+  evaluation.set_position_bins(4);
+  evaluation.add_attention_scales(1);
+  evaluation.add_attention_scales(1.5);
+  *input.mutable_from()->add_inputs() = Weights();
+  return input;
+}
+
 }  // namespace longreach::experiments

@@ -1,9 +1,8 @@
-// The kind "llama" and sweeps with systems: what they expand to, and what is refused.
+// The kind "llama": what it expands to, and what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <map>
 
 #include "proto/catalog/longbench.h"
 #include "scheduler/experiments/expansion.h"
@@ -14,54 +13,6 @@ namespace longreach::experiments {
 namespace {
 
 using testing::HasSubstr;
-
-v1::Input Weights() {
-  v1::Input input;
-  input.set_name("weights");
-  input.set_artifact("weights");
-  return input;
-}
-
-v1::Input Scale() {
-  v1::Input input;
-  input.set_name("attention_scale");
-  input.set_metric("best_attention_scale");
-  input.mutable_from()->mutable_training()->set_steps(0);
-  v1::Evaluation& evaluation = *input.mutable_from()->mutable_evaluation();
-  evaluation.add_lengths(256);
-  evaluation.set_position_bins(4);
-  evaluation.add_attention_scales(1);
-  evaluation.add_attention_scales(1.5);
-  *input.mutable_from()->add_inputs() = Weights();
-  return input;
-}
-
-// Pretraining, and two systems that begin with its weights.
-v1::SweepSpec Systems() {
-  v1::SweepSpec sweep = LlamaSweep();
-  sweep.mutable_axes()->clear_encoding();
-  sweep.mutable_training()->set_warmup_steps(7);
-  v1::System& plain = *sweep.add_systems();
-  plain.set_name("plain");
-  plain.mutable_with()->mutable_axes()->add_encoding("none");
-  v1::System& heads = *sweep.add_systems();
-  heads.set_name("heads");
-  heads.mutable_with()->mutable_axes()->add_encoding("none");
-  heads.mutable_with()->mutable_axes()->add_learning_rate(0.1);
-  heads.mutable_with()->mutable_training()->set_trainable("head_scales");
-  heads.mutable_with()->mutable_training()->set_steps(10);
-  *heads.mutable_with()->add_inputs() = Weights();
-  *heads.mutable_with()->add_inputs() = Scale();
-  v1::System& yarn = *sweep.add_systems();
-  yarn.set_name("a-yarn");
-  yarn.mutable_with()->mutable_axes()->add_encoding("rope");
-  yarn.mutable_with()->mutable_positions()->set_rope_scaling("yarn");
-  yarn.mutable_with()->mutable_positions()->set_rope_factor(2);
-  yarn.mutable_with()->mutable_positions()->set_original_length(2048);
-  yarn.mutable_with()->mutable_training()->set_steps(0);
-  *yarn.mutable_with()->add_inputs() = Weights();
-  return sweep;
-}
 
 TEST(LlamaKindTest, AJobHasOnlyWhatItUses) {
   const v1::JobSpec nope = JobOf(LlamaSweep());
@@ -449,63 +400,6 @@ TEST(LlamaKindTest, HeadScalesThatWereTunedBelowARectifierAreTestedBelowIt) {
   // Without tuning before it there is nothing below 0.
   tuning.set_scale_bound("clamp");
   EXPECT_EQ(JobOf(sweep).training().scale_bound(), "relu");
-}
-
-TEST(SystemsTest, EachSystemHasItsOwnSettingsAndInputsHaveTheSweeps) {
-  Expansion expansion = *Expansion::Of(Systems());
-  ASSERT_EQ(expansion.size(), 3);
-  std::map<std::string, ExpandedJob> jobs;
-  int64_t at = 0;
-  for (const SystemRange& range : SystemRanges(Systems())) {
-    for (; at < range.end; ++at) jobs.emplace(range.name, expansion.At(at));
-  }
-  EXPECT_EQ(jobs.at("plain").spec.training().steps(), 50'000);
-  EXPECT_EQ(jobs.at("heads").spec.training().trainable(), "head_scales");
-  EXPECT_EQ(jobs.at("heads").spec.training().warmup_steps(), 7);  // Field by field.
-  EXPECT_EQ(jobs.at("heads").spec.learning_rate(), 0.1);
-
-  // What the inputs come from is pretrained once: it is the first system, with the sweep's learning rate and settings.
-  const ExpandedJob& heads = jobs.at("heads");
-  ASSERT_EQ(heads.prerequisites.size(), 2u);  // attention_scale, weights.
-  EXPECT_EQ(heads.prerequisites[1].id, jobs.at("plain").id);
-  EXPECT_EQ(heads.prerequisites[0].spec.learning_rate(), 4e-4);
-  EXPECT_EQ(heads.prerequisites[0].prerequisites.at(0).id, jobs.at("plain").id);
-  const ExpandedJob& pretrained = jobs.at("a-yarn").prerequisites.at(0);
-  EXPECT_EQ(pretrained.spec.encoding(), "rope");
-  EXPECT_EQ(pretrained.spec.positions().rope_scaling(), "none");
-  EXPECT_EQ(pretrained.spec.training().steps(), 50'000);
-}
-
-TEST(SystemsTest, TheirOrderMakesNoOtherSweepAndTheTextKeepsThem) {
-  v1::SweepSpec turned = Systems();
-  turned.mutable_systems()->SwapElements(0, 2);
-  Expansion one = *Expansion::Of(Systems()), other = *Expansion::Of(turned);
-  EXPECT_EQ(one.id(), other.id());
-  for (int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.At(i).id, other.At(i).id);
-
-  const absl::StatusOr<v1::SweepSpec> read = ReadSweep(one.canonical());
-  ASSERT_TRUE(read.ok()) << read.status();
-  Expansion again = *Expansion::Of([&] { v1::SweepSpec spec = *read; spec.set_name("nope"); return spec; }());
-  EXPECT_EQ(again.id(), one.id());
-  for (int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(again.At(i).id, one.At(i).id);
-}
-
-TEST(SystemsTest, RefusesSystemsThatAreNone) {
-  const auto refused = [](const std::function<void(v1::SweepSpec&)>& change) {
-    v1::SweepSpec sweep = Systems();
-    change(sweep);
-    return Refused(sweep);
-  };
-  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(1)->set_name("plain"); }), HasSubstr("systems.plain: this system is there twice"));
-  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(1)->set_name("two words"); }), HasSubstr("'two words' is not a word"));
-  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(0)->mutable_with()->set_experiment("language"); }),
-              HasSubstr("systems.plain.with.experiment: belongs to the sweep"));
-  EXPECT_THAT(refused([](auto& s) { s.mutable_systems(0)->mutable_with()->mutable_model()->set_kv_heads(5); }),
-              HasSubstr("systems.plain: model.kv_heads: 5"));
-  EXPECT_THAT(refused([](auto& s) {
-                s.mutable_systems(1)->mutable_with()->CopyFrom(s.systems(0).with());
-              }),
-              HasSubstr("has a job that the system 'heads' has too"));
 }
 
 }  // namespace

@@ -1,0 +1,179 @@
+// What another store may be in the middle of when it is taken over, and what it is refused for.
+#include "tests/store/merge_fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(MergeTest, AStoreWithASweepThatIsNotThereToItsEndIsRefused) {
+  ASSERT_OK(theirs_->Write(SubmitInPart));
+  EXPECT_THAT(theirs_->Violations(), IsEmpty());
+
+  const absl::Status status = Merge().status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the sweep 'large' over there was not submitted to its end: 3 of its jobs are to come"));
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+}
+
+TEST_F(MergeTest, ASweepThatWasCancelledWhileItsJobsCameIsTakenOverWithThoseThatAreToCome) {
+  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SubmitInPart(tx));
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kCancelled));
+    RETURN_IF_ERROR(SetUnsettled(tx, 1, 0));
+    ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+    return SettleJobs(tx, sweep, 10).status();
+  }));
+  EXPECT_THAT(theirs_->Violations(), IsEmpty());
+
+  ASSERT_OK(Merge());
+
+  ASSERT_OK_AND_ASSIGN(SweepRow sweep, GetSweep(ours_.db(), 1));
+  EXPECT_EQ(sweep.state, SweepState::kCancelled);
+  EXPECT_EQ(sweep.to_come, 3);
+  EXPECT_EQ(sweep.there(), 2);
+  EXPECT_EQ(sweep.counts.cancelled, 5);
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+  // Submitted again, it gets the others.
+  ASSERT_OK(ours_.Write([](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kLive));
+    const std::vector<NewJob> all = MakePack(5);
+    ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, std::span(all).subspan(2), {.wanted = true}));
+    RETURN_IF_ERROR(AddSweepJobs(tx, 1, jobs.nums, {}));
+    RETURN_IF_ERROR(RefreshWanted(tx, 1));
+    return ReviveCancelledJobs(tx, 1).status();
+  }));
+  EXPECT_EQ(ours_.SweepCounts(1).queued, 5);
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+}
+
+TEST_F(MergeTest, OneWhoseJobsDoNotFollowTheCancelYetIsRefusedForThat) {
+  ASSERT_OK(theirs_->Write([](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(SubmitInPart(tx));
+    RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kCancelled));
+    return SetUnsettled(tx, 1, 0);
+  }));
+
+  EXPECT_THAT(std::string(Merge().status().message()), HasSubstr("the sweep 'large' over there was steered (cancelled)"));
+}
+
+// Paused, and only the first of its jobs follow.
+absl::Status PauseTwoJobs(sql::Transaction& tx) {
+  RETURN_IF_ERROR(SetSweepState(tx, 1, SweepState::kPaused));
+  RETURN_IF_ERROR(SetUnsettled(tx, 1, 0));
+  ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+  return SettleJobs(tx, sweep, 2).status();
+}
+
+TEST_F(MergeTest, AStoreWithASweepWhoseJobsDoNotFollowItYetIsRefused) {
+  theirs_->AddSweep("large", MakePack(5));
+  ASSERT_OK(theirs_->Write(PauseTwoJobs));
+  EXPECT_THAT(theirs_->Violations(), IsEmpty());
+
+  const absl::Status status = Merge().status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the sweep 'large' over there was steered (paused), and not all of its jobs follow yet"));
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+}
+
+TEST_F(MergeTest, OurJobsThatDoNotFollowTheirSweepYetDoSoAfterwards) {
+  ours_.AddSweep("large", MakePack(5));
+  ASSERT_OK(ours_.Write(PauseTwoJobs));
+  theirs_->AddSweep("small", MakePack(4));
+  theirs_->Succeed(theirs_->Start("w2", {1, 3}), 0.75);
+
+  ASSERT_OK(Merge());
+
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+  ASSERT_OK(ours_.Write([](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(const SweepRow sweep, GetSweep(tx, 1));
+    EXPECT_EQ(sweep.unsettled_from, 2);
+    return SettleJobs(tx, sweep, 10).status();
+  }));
+  EXPECT_THAT(ours_.Violations(), IsEmpty());
+  EXPECT_TRUE(OurJob(MakePack(5)[1]).wanted) << "by theirs";
+  EXPECT_FALSE(OurJob(MakePack(5)[4]).wanted);
+}
+
+TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
+  EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "held";
+  EXPECT_EQ(MergeSource::Open(folder_ / "ours.db").status().code(), absl::StatusCode::kFailedPrecondition) << "ourselves";
+  EXPECT_EQ(MergeSource::Open(folder_ / "none.db").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
+  WriteFile(folder_ / "text", "this is not a database, but it is long enough to look like one could be here\n");
+  EXPECT_EQ(MergeSource::Open(folder_ / "text").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_OK(sql::Connection::Open(folder_ / "foreign.db", sql::Mode::kReadWriteCreate)->Execute("CREATE TABLE t(x)"));
+  EXPECT_EQ(MergeSource::Open(folder_ / "foreign.db").status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_OK(theirs_->db().Execute("PRAGMA user_version = 999"));
+  theirs_.reset();
+  EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db").status().code(), absl::StatusCode::kFailedPrecondition) << "newer";
+}
+
+TEST_F(MergeTest, AStoreThatContradictsItselfIsRefused) {
+  theirs_->AddSweep("one", MakePack(2));
+  theirs_->Succeed(theirs_->Start("w2", {1}), 0.75);
+  ASSERT_OK(theirs_->db().Run("DELETE FROM measurements"));
+
+  const absl::Status status = Merge().status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has no measurements"));
+}
+
+TEST_F(MergeTest, ADamagedArtifactOverThereIsRefused) {
+  theirs_->AddSweep("one", MakePack(1));
+  const int64_t attempt = theirs_->Start("w2", {1});
+  theirs_->AddFile(1, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  WriteFile(theirs_->store->artifacts().PathOf(Sha256Of("the weights")), "the wEights");
+
+  EXPECT_EQ(Merge().status().code(), absl::StatusCode::kDataLoss);
+
+  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty());
+}
+
+TEST_F(MergeTest, OneThatIsStoppedWritesNothing) {
+  theirs_->AddSweep("one", MakePack(2));
+  const int64_t attempt = theirs_->Start("w2", {1, 2});
+  theirs_->AddFile(1, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  theirs_.reset();
+  std::stop_source stop;
+  {
+    ASSERT_OK_AND_ASSIGN(MergeSource source, MergeSource::Open(folder_ / "theirs.db", {}, stop.get_token()));
+    ASSERT_OK(source.Check(ours_.db()));
+    stop.request_stop();
+
+    std::vector<Pin> pins;
+    EXPECT_EQ(source.CopyFiles(ours_.store->artifacts(), pins).code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(pins, IsEmpty());
+    ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(ours_.db()));
+    EXPECT_EQ(source.Apply(tx).status().code(), absl::StatusCode::kUnavailable);
+  }
+  EXPECT_EQ(MergeSource::Open(folder_ / "theirs.db", {}, stop.get_token()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty());
+  EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM jobs"), 0);
+  ASSERT_OK(Merge());
+}
+
+TEST_F(MergeTest, WhatACrashLeftInTheLogOfTheOtherStoreComesToo) {
+  theirs_->AddSweep("one", MakePack(2));
+  // The files as they are while the store is open: the rows are still in the write-ahead log.
+  std::filesystem::copy_file(folder_ / "theirs.db", folder_ / "crashed.db");
+  std::filesystem::copy_file(folder_ / "theirs.db-wal", folder_ / "crashed.db-wal");
+  ASSERT_GT(std::filesystem::file_size(folder_ / "crashed.db-wal"), 0u);
+  theirs_.reset();
+  std::filesystem::remove(folder_ / "theirs.db");
+  std::filesystem::rename(folder_ / "crashed.db", folder_ / "theirs.db");
+  std::filesystem::rename(folder_ / "crashed.db-wal", folder_ / "theirs.db-wal");
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  EXPECT_EQ(report.jobs_added, 2);
+}
+
+}  // namespace
+}  // namespace longreach::store
