@@ -106,7 +106,8 @@ absl::StatusOr<int> Session::LlamaThreads() const {
     memory = machine.memory_bytes;
     owner = "this machine";
   }
-  ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, static_cast<int>(request_.members.size()), threads, memory, owner));
+  const MemoryOf where = request_.cuda ? MemoryOf::kGpu : MemoryOf::kCpu;
+  ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, static_cast<int>(request_.members.size()), threads, memory, owner, where));
   if (fit < threads) std::cerr << Text(fit, " of ", threads, " threads: the memory of ", owner, " suffices for no more") << std::endl;
   return fit;
 }

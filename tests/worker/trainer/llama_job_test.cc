@@ -346,6 +346,30 @@ TEST_F(LlamaJobTest, ThereAreAsManyThreadsAsTheMemorySufficesFor) {
   EXPECT_EQ(*ThreadsThatFit(settings, 1, 2, of_three), 2);
 }
 
+TEST_F(LlamaJobTest, OnAGpuTheMemoryIsThatOfAsManySequencesAsItComputesAtATime) {
+  PackSettings settings = Small("none");
+  settings.model = {.layers = 22, .embedding_dim = 2048, .heads = 32, .mlp_dim = 5632, .dropout = 0, .kv_heads = 4};
+  settings.model.vocabulary = 32'000;
+  settings.training = {.steps = 200, .batch_size = 8, .lengths = {4096}, .warmup_steps = 20,
+                       .trainable = PackSettings::Training::Trainable::kHeadScales};
+  settings.evaluation = {.lengths = {4096}, .examples = 16, .stride = 256};
+  const auto bytes = [&](int members) { return EstimateMemory(settings, members, 1, MemoryOf::kGpu).bytes; };
+
+  EXPECT_EQ(SequencesAtATime(settings, 1, 4096), 1);
+  EXPECT_GT(bytes(1), 18e9);
+  EXPECT_LT(bytes(1), 22e9);
+  EXPECT_EQ(bytes(3), 3 * bytes(1));
+  const double of_eight = bytes(1);
+  settings.training.batch_size = 1;
+  EXPECT_EQ(bytes(1), of_eight);
+  // Short sequences are computed some at a time, as many as there are.
+  EXPECT_GT(SequencesAtATime(settings, 1, 256), 8);
+  settings.training.lengths = {256};
+  const double of_one = bytes(1);
+  settings.training.batch_size = 8;
+  EXPECT_GT(bytes(1), of_one);
+}
+
 TEST_F(LlamaJobTest, APackThatSharesTheMachineIsRefusedWhatDoesNotFitIntoItsShare) {
   PackRequest request = RequestOf(Small("none"), 1, "share");
   RecordingObserver observer;

@@ -94,5 +94,30 @@ TEST(LongWindowsTest, AnUpdateGivesSignsOfLifeAfterEachBlockOfEachGroup) {
   }
 }
 
+TEST(LongWindowsTest, AnUpdateOfAWholePackIsCutIntoWhatHasRoom) {
+  // As on a GPU.
+  const Batch batch = BatchOf(5, 12);
+  constexpr double kRoom = 50'000;
+  ASSERT_EQ(SequencesAtATime(Settings(), 2, 12, kRoom), 2);
+  int signs = 0;
+  const std::unique_ptr<StepEngine> cut =
+      MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true, .alive = [&] { ++signs; }, .whole_pack_floats = kRoom});
+  const std::unique_ptr<StepEngine> whole = MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = true});
+  PackState state = StateOf(*cut, 2), same = StateOf(*whole, 2);
+
+  const std::vector<double> losses = cut->Gradients(batch, state), expected = whole->Gradients(batch, same);
+
+  EXPECT_EQ(signs, 3 * 2 * kLayers);  // Three groups, forward and backward.
+  for (size_t m = 0; m < 2; ++m) EXPECT_NEAR(losses[m], expected[m], 1e-5 * expected[m]);
+  const double largest = whole->gradients().abs().max().item<double>();
+  EXPECT_LT((cut->gradients() - whole->gradients()).abs().max().item<double>(), 1e-5 * largest);
+  // The next update begins anew.
+  EXPECT_EQ(cut->Gradients(batch, state), losses);
+  const Tensor again = cut->gradients().clone();
+  cut->Evaluate(BatchOf(3, 20), state, [] {});
+  cut->Gradients(batch, state);
+  EXPECT_TRUE(at::equal(cut->gradients(), again));
+}
+
 }  // namespace
 }  // namespace longreach::trainer

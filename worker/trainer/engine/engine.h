@@ -10,6 +10,7 @@
 #include "worker/trainer/engine/batch.h"
 #include "worker/trainer/engine/recorded_work.h"
 #include "worker/trainer/engine/state.h"
+#include "worker/trainer/llama/memory.h"
 
 namespace longreach::trainer {
 
@@ -36,6 +37,8 @@ struct EngineOptions {
   // Called within an update of a LLaMA decoder, after each of its blocks: also from the threads that compute, one at a time. A sign of life;
   // must not throw.
   std::function<void()> alive = nullptr;
+  // Where a LLaMA decoder's pack is one unit, its batches are cut by what they leave behind (llama/memory.h): fewer for tests.
+  double whole_pack_floats = kGpuFloatsAtATime;
   // Takes the time of each item of work, which one thread then does. Borrowed.
   WorkRecorder* recorder = nullptr;
 };

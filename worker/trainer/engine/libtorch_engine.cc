@@ -2,7 +2,7 @@
 //
 // On the CPU a work unit is one member with some fixed groups of the batch's sequences, computed one after the other by one
 // thread; units are added in order afterwards. So bits depend neither on pack nor on threads. On CUDA the whole pack
-// is one unit.
+// is one unit, and its only group the whole batch; of a LLaMA decoder's batch it has as many groups as the memory asks for.
 #include <chrono>
 #include <cstring>
 
@@ -40,7 +40,6 @@ constexpr int64_t kTestTokensAtATimeCuda = 1 << 19;
 struct Cut {
   int64_t groups = 1;
   int64_t units = 1;
-  bool operator==(const Cut&) const = default;
 };
 
 Cut CutOf(const PackSettings& settings, const Batch& batch) {
@@ -52,6 +51,12 @@ Cut CutOf(const PackSettings& settings, const Batch& batch) {
   const int64_t groups =
       std::min(batch.size, std::max<int64_t>(2, (batch.size + kSequencesPerGroup - 1) / kSequencesPerGroup));
   return {.groups = groups, .units = groups};
+}
+
+Cut WholePackCut(const PackSettings& settings, const Batch& batch, int64_t members, double most_floats) {
+  if (settings.experiment != "llama") return {};
+  const int64_t sequences = SequencesAtATime(settings, members, batch.tape, most_floats);
+  return {.groups = (batch.size + sequences - 1) / sequences, .units = 1};
 }
 
 // Some sequences with their targets.
@@ -77,6 +82,7 @@ class LibtorchEngine final : public StepEngine {
         tf32_(products == CudaProducts::kTf32),
         device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         whole_pack_(options.cuda || options.whole_pack),
+        whole_pack_floats_(options.whole_pack_floats),
         pool_(options.threads, options.recorder),
         model_(MakeModel(settings)),
         rule_(model_->Rule()) {
@@ -255,12 +261,14 @@ class LibtorchEngine final : public StepEngine {
   void Bind(const Batch& batch, PackState& state) {
     // The process's setting: each engine makes it its own before it computes.
     if (device_.is_cuda()) at::globalContext().setAllowTF32CuBLAS(tf32_);
-    const Cut cut = whole_pack_ ? Cut{} : CutOf(settings_, batch);
-    if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ && cut == cut_) return;
+    const Cut cut = whole_pack_ ? WholePackCut(settings_, batch, state.size(), whole_pack_floats_) : CutOf(settings_, batch);
+    // Buffers are by unit, whatever groups it has.
+    const bool same_units = cut.units == cut_.units;
+    cut_ = cut;
+    if (state.parameters.data_ptr() == bound_parameters_ && state.size() == bound_members_ && same_units) return;
     const c10::InferenceMode no_inference(false);
     bound_parameters_ = state.parameters.data_ptr();
     bound_members_ = state.size();
-    cut_ = cut;
     clamped_ = ViewParameters(model_->layout(), Flat(state));
     units_.clear();
   }
@@ -287,10 +295,7 @@ class LibtorchEngine final : public StepEngine {
   std::vector<double> UnitGradients(const Batch& batch, const PassTerms& terms, PackState& state) {
     BindGradients(state);
     const int64_t units = cut_.units;
-    const auto make = [&](int64_t g) {
-      const int64_t first = batch.size * g / cut_.groups;
-      return TrainingGroup(batch, terms, first, batch.size * (g + 1) / cut_.groups - first);
-    };
+    const auto make = [&](int64_t g) { return TrainingGroup(batch, terms, g); };
     // Where each unit has one group all of them are made once, for all members.
     std::vector<Group> feeds(static_cast<size_t>(units == cut_.groups ? units : 0));
     pool_.Run(static_cast<int64_t>(feeds.size()), [&](int64_t g) { feeds[static_cast<size_t>(g)] = make(g); });
@@ -338,11 +343,15 @@ class LibtorchEngine final : public StepEngine {
       MakeLeaves(units_[0], Flat(state), state.size() == 1 ? gradients_[0] : gradients_);
       units_[0].member = 0;
     }
-    return Backward(units_[0], TrainingGroup(batch, terms, 0, batch.size), batch, false);
+    Tensor losses = Backward(units_[0], TrainingGroup(batch, terms, 0), batch, false);
+    for (int64_t g = 1; g < cut_.groups; ++g) losses += Backward(units_[0], TrainingGroup(batch, terms, g), batch, true);
+    return losses;
   }
 
-  Group TrainingGroup(const Batch& batch, const PassTerms& terms, int64_t first, int64_t count) const {
-    Group group = MakeGroup(batch, terms, first, count, true);
+  // Of those that the batch is cut into.
+  Group TrainingGroup(const Batch& batch, const PassTerms& terms, int64_t g) const {
+    const int64_t first = batch.size * g / cut_.groups;
+    Group group = MakeGroup(batch, terms, first, batch.size * (g + 1) / cut_.groups - first, true);
     group.feed.between = between_;
     return group;
   }
@@ -425,6 +434,7 @@ class LibtorchEngine final : public StepEngine {
   at::Device device_;
   std::optional<DrawingDevice> drawing_;  // Of a GPU.
   bool whole_pack_;
+  double whole_pack_floats_;
   ThreadPool pool_;
   std::unique_ptr<Model> model_;
   UpdateRule rule_;

@@ -1,6 +1,7 @@
 #include "worker/trainer/llama/memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "proto/base/text.h"
 #include "worker/trainer/llama/windows.h"
@@ -13,6 +14,8 @@ constexpr double kFloat = 4;
 // Tokens of a group of sequences that are trained together, and gradients that are there at a time: as the engine cuts batches.
 constexpr double kTokensPerGroup = 1024;
 constexpr double kMostUnits = 8;
+// Tokens that a GPU tests at a time, of all members and of one: as engine and tests cut batches.
+constexpr double kGpuTestTokens = 1 << 19, kTestTokens = 1 << 16;
 // Logits of a test that are there at a time.
 constexpr double kLogitsAtATime = 1 << 24;
 
@@ -50,6 +53,15 @@ double WindowFloats(const PackSettings::Model& model, double length, double wind
   return TestFloats(model, length) + (threads - 1) * std::min(length * model.vocabulary, kLogitsAtATime);
 }
 
+// Windows are tested side by side on a GPU, and all of their logits are there.
+double GpuWindowFloats(const PackSettings& settings, int members, int length) {
+  const auto [width, keys, mlp, layers, vocabulary] = SizesOf(settings.model);
+  const double most = std::max(1.0, std::floor(std::min(kGpuTestTokens / members, kTestTokens) / length)), wanted = settings.evaluation.examples;
+  const double windows = wanted > 0 ? std::min(most, wanted) : most;
+  const double outputs = settings.evaluation.stride > 0 ? settings.evaluation.stride : length;
+  return members * windows * (length * (4 * width + 2 * keys) + outputs * vocabulary);
+}
+
 // Keys and values of all blocks.
 double CacheFloats(const PackSettings::Model& model) {
   const auto [width, keys, mlp, layers, vocabulary] = SizesOf(model);
@@ -58,12 +70,17 @@ double CacheFloats(const PackSettings::Model& model) {
 
 }  // namespace
 
-LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads) {
+int64_t SequencesAtATime(const PackSettings& settings, int64_t members, int64_t length, double most) {
+  return static_cast<int64_t>(std::max(1.0, most / (static_cast<double>(members * length) * TrainingFloats(settings.model))));
+}
+
+LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads, MemoryOf where) {
+  const bool gpu = where == MemoryOf::kGpu;
   const double parameters = Parameters(settings.model);
   // Where all weights are trained, with two moments and the gradients of a pack's members, of which some are there in parts. Of head
   // scales these are next to nothing.
   const bool all = settings.training.steps > 0 && settings.training.trainable == PackSettings::Training::Trainable::kAll;
-  const double fixed = all ? parameters * (4 * members + kMostUnits - 1) : parameters * members;
+  const double fixed = all ? parameters * (4 * members + (gpu ? 0 : kMostUnits - 1)) : parameters * members;
   LlamaMemory most{.bytes = kFloat * fixed, .field = "model.layers", .length = settings.model.layers};
   const auto add = [&](const std::string& field, int length, double floats) {
     const double bytes = kFloat * (fixed + floats);
@@ -72,12 +89,14 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
   if (settings.training.steps > 0) {
     for (const int length : settings.training.lengths) {
       const double units = std::min<double>(threads, settings.training.batch_size);
-      add("training.lengths", length, units * std::max<double>(length, kTokensPerGroup) * TrainingFloats(settings.model));
+      const double sequences = std::min<double>(static_cast<double>(SequencesAtATime(settings, members, length)), settings.training.batch_size);
+      const double tokens = gpu ? members * sequences * length : units * std::max<double>(length, kTokensPerGroup);
+      add("training.lengths", length, tokens * TrainingFloats(settings.model));
     }
   }
   for (const int length : settings.evaluation.lengths) {
     const double windows = settings.evaluation.examples > 0 ? std::min(threads, settings.evaluation.examples) : threads;
-    add("evaluation.lengths", length, WindowFloats(settings.model, length, windows, threads));
+    add("evaluation.lengths", length, gpu ? GpuWindowFloats(settings, members, length) : WindowFloats(settings.model, length, windows, threads));
   }
   for (const int length : settings.evaluation.passkey_lengths) {
     const double prompts = length < kSharedLength ? std::min(threads, settings.evaluation.passkey_tests) : 1;
@@ -92,11 +111,12 @@ LlamaMemory EstimateMemory(const PackSettings& settings, int members, int thread
   return most;
 }
 
-absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, int threads, double there, std::string_view owner) {
+absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, int threads, double there, std::string_view owner,
+                                   MemoryOf where) {
   for (int fewer = threads; fewer > 1; --fewer) {
-    if (EstimateMemory(settings, members, fewer).bytes <= there) return fewer;
+    if (EstimateMemory(settings, members, fewer, where).bytes <= there) return fewer;
   }
-  const LlamaMemory least = EstimateMemory(settings, members, 1);
+  const LlamaMemory least = EstimateMemory(settings, members, 1, where);
   if (least.bytes <= there) return 1;
   return absl::InvalidArgumentError(Text(least.field, ": ", least.length, " takes at least ", static_cast<int64_t>(least.bytes),
                                          " bytes of memory, with one thread, and ", owner, " has ", static_cast<int64_t>(there),

@@ -1,6 +1,7 @@
 // How much memory the jobs of a LLaMA decoder take, before anything is computed. Without torch.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,12 +16,23 @@ struct LlamaMemory {
   int length = 0;
 };
 
+// Floats that an update on a GPU leaves behind for the backward pass, where its sequences can be cut so. Fixed, as the order of sums is part of
+// the result.
+inline constexpr double kGpuFloatsAtATime = 1LL << 32;
+
+// Sequences of so many tokens that a GPU trains each member of a pack on at a time: as many as leave `most` floats behind, and at least one.
+int64_t SequencesAtATime(const PackSettings& settings, int64_t members, int64_t length, double most = kGpuFloatsAtATime);
+
+// Whose memory: where all is computed, or a GPU's.
+enum class MemoryOf { kCpu, kGpu };
+
 // Of `members` jobs of a pack with so many threads: parameters, moments and gradients, and the activations of the sequences that
 // are computed at a time. An estimate from below.
-LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads);
+LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads, MemoryOf where = MemoryOf::kCpu);
 
 // The most threads, of `threads`, for which the `there` bytes that `owner` has suffice: each has a sequence of its own in work. Results do
 // not depend on it. INVALID_ARGUMENT: one takes more; says how much, which length it is for, and what to change.
-absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, int threads, double there, std::string_view owner = "this machine");
+absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, int threads, double there, std::string_view owner = "this machine",
+                                   MemoryOf where = MemoryOf::kCpu);
 
 }  // namespace longreach::trainer
