@@ -98,16 +98,19 @@ absl::Status Session::Prepare() {
 }
 
 absl::StatusOr<int> Session::LlamaThreads() const {
-  const int threads = request_.threads > 0 ? request_.threads : AvailableThreads();
-  double memory = request_.memory_bytes;
-  std::string owner = "each of the packs that are trained here at a time";
-  if (memory <= 0) {
-    ASSIGN_OR_RETURN(const Capabilities machine, DescribeMachine(request_.cuda));
-    memory = machine.memory_bytes;
-    owner = "this machine";
+  const int threads = request_.threads > 0 ? request_.threads : AvailableThreads(), members = static_cast<int>(request_.members.size());
+  ASSIGN_OR_RETURN(const Capabilities machine, DescribeMachine(request_.cuda));
+  const bool shares = request_.memory_bytes > 0;
+  double memory = shares ? request_.memory_bytes : machine.memory_bytes;
+  std::string owner = shares ? "each of the packs that are trained here at a time" : "this machine";
+  if (request_.cuda) {
+    RETURN_IF_ERROR(ThreadsThatFit(request_.settings, members, 1, memory, owner + ", on its GPU,", MemoryOf::kGpu).status());
+    // As large a part of the machine's as of the GPU's.
+    memory *= AvailableMemory() / machine.memory_bytes;
+    owner += ", beside its GPU,";
   }
-  const MemoryOf where = request_.cuda ? MemoryOf::kGpu : MemoryOf::kCpu;
-  ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, static_cast<int>(request_.members.size()), threads, memory, owner, where));
+  const MemoryOf where = request_.cuda ? MemoryOf::kBesideGpu : MemoryOf::kCpu;
+  ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, members, threads, memory, owner, where));
   if (fit < threads) std::cerr << Text(fit, " of ", threads, " threads: the memory of ", owner, " suffices for no more") << std::endl;
   return fit;
 }

@@ -370,6 +370,24 @@ TEST_F(LlamaJobTest, OnAGpuTheMemoryIsThatOfAsManySequencesAsItComputesAtATime) 
   EXPECT_GT(bytes(1), of_one);
 }
 
+TEST_F(LlamaJobTest, BesideAGpuTheMachinesMemoryIsForWhatIsAskedOfACopy) {
+  PackSettings settings = Small("none");
+  settings.training.steps = 0;
+  settings.evaluation = {.lengths = {24, 1 << 14}, .examples = 12};
+  const auto bytes = [&](MemoryOf where) { return EstimateMemory(settings, 3, 2, where).bytes; };
+  const double gpu = bytes(MemoryOf::kGpu), weights = bytes(MemoryOf::kBesideGpu);
+  EXPECT_LT(weights, gpu);
+  // Windows are tested on the GPU; curves by position, passkeys and LongBench are no matter of its.
+  settings.evaluation.position_bins = 8;
+  EXPECT_GT(bytes(MemoryOf::kBesideGpu), 2 * weights);
+  settings.evaluation.position_bins = 0;
+  settings.evaluation.passkey_lengths = {1 << 20};
+  EXPECT_GT(bytes(MemoryOf::kBesideGpu), 2 * weights);
+  EXPECT_EQ(bytes(MemoryOf::kGpu), gpu);
+  EXPECT_THAT(std::string(ThreadsThatFit(settings, 3, 2, 1e7, "this machine, beside its GPU,", MemoryOf::kBesideGpu).status().message()),
+              HasSubstr("evaluation.passkey_lengths: 1048576 takes at least "));
+}
+
 TEST_F(LlamaJobTest, APackThatSharesTheMachineIsRefusedWhatDoesNotFitIntoItsShare) {
   PackRequest request = RequestOf(Small("none"), 1, "share");
   RecordingObserver observer;

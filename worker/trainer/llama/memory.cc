@@ -68,6 +68,46 @@ double CacheFloats(const PackSettings::Model& model) {
   return layers * 2 * keys;
 }
 
+// The setting that most memory is for, beside what is there whatever is computed.
+class Most {
+ public:
+  Most(const PackSettings& settings, int members, MemoryOf where) {
+    const double parameters = Parameters(settings.model);
+    // Where all weights are trained, with two moments and the gradients of a pack's members, of which some are there in parts. Of head
+    // scales these are next to nothing.
+    const bool all = settings.training.steps > 0 && settings.training.trainable == PackSettings::Training::Trainable::kAll;
+    double begin = parameters * members;
+    if (all) begin = parameters * (4 * members + (where == MemoryOf::kGpu ? 0 : kMostUnits - 1));
+    fixed_ = begin;
+    if (where == MemoryOf::kBesideGpu) {
+      // Parameters and moments are made there and sent on; what is asked, is asked of one member at a time.
+      begin = parameters * members * (all ? 3 : 1);
+      fixed_ = parameters;
+    }
+    found_ = {.bytes = kFloat * begin, .field = "model.layers", .length = settings.model.layers};
+  }
+
+  void Add(const std::string& field, int length, double floats) {
+    const double bytes = kFloat * (fixed_ + floats);
+    if (bytes > found_.bytes) found_ = {.bytes = bytes, .field = field, .length = length};
+  }
+  const LlamaMemory& found() const { return found_; }
+
+ private:
+  double fixed_ = 0;
+  LlamaMemory found_;
+};
+
+void AddTraining(const PackSettings& settings, int members, int threads, MemoryOf where, Most& most) {
+  if (settings.training.steps == 0) return;
+  const double batch = settings.training.batch_size;
+  for (const int length : settings.training.lengths) {
+    double tokens = std::min<double>(threads, batch) * std::max<double>(length, kTokensPerGroup);
+    if (where == MemoryOf::kGpu) tokens = members * std::min(static_cast<double>(SequencesAtATime(settings, members, length)), batch) * length;
+    most.Add("training.lengths", length, tokens * TrainingFloats(settings.model));
+  }
+}
+
 }  // namespace
 
 int64_t SequencesAtATime(const PackSettings& settings, int64_t members, int64_t length, double most) {
@@ -75,40 +115,27 @@ int64_t SequencesAtATime(const PackSettings& settings, int64_t members, int64_t 
 }
 
 LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads, MemoryOf where) {
-  const bool gpu = where == MemoryOf::kGpu;
-  const double parameters = Parameters(settings.model);
-  // Where all weights are trained, with two moments and the gradients of a pack's members, of which some are there in parts. Of head
-  // scales these are next to nothing.
-  const bool all = settings.training.steps > 0 && settings.training.trainable == PackSettings::Training::Trainable::kAll;
-  const double fixed = all ? parameters * (4 * members + (gpu ? 0 : kMostUnits - 1)) : parameters * members;
-  LlamaMemory most{.bytes = kFloat * fixed, .field = "model.layers", .length = settings.model.layers};
-  const auto add = [&](const std::string& field, int length, double floats) {
-    const double bytes = kFloat * (fixed + floats);
-    if (bytes > most.bytes) most = {.bytes = bytes, .field = field, .length = length};
-  };
-  if (settings.training.steps > 0) {
-    for (const int length : settings.training.lengths) {
-      const double units = std::min<double>(threads, settings.training.batch_size);
-      const double sequences = std::min<double>(static_cast<double>(SequencesAtATime(settings, members, length)), settings.training.batch_size);
-      const double tokens = gpu ? members * sequences * length : units * std::max<double>(length, kTokensPerGroup);
-      add("training.lengths", length, tokens * TrainingFloats(settings.model));
-    }
+  Most most(settings, members, where);
+  const PackSettings::Evaluation& tests = settings.evaluation;
+  if (where != MemoryOf::kBesideGpu) AddTraining(settings, members, threads, where, most);
+  for (const int length : tests.lengths) {
+    if (where == MemoryOf::kBesideGpu && (tests.position_bins == 0 || length != tests.lengths.back())) continue;
+    const double windows = tests.examples > 0 ? std::min(threads, tests.examples) : threads;
+    most.Add("evaluation.lengths", length,
+             where == MemoryOf::kGpu ? GpuWindowFloats(settings, members, length) : WindowFloats(settings.model, length, windows, threads));
   }
-  for (const int length : settings.evaluation.lengths) {
-    const double windows = settings.evaluation.examples > 0 ? std::min(threads, settings.evaluation.examples) : threads;
-    add("evaluation.lengths", length, gpu ? GpuWindowFloats(settings, members, length) : WindowFloats(settings.model, length, windows, threads));
+  if (where == MemoryOf::kGpu) return most.found();
+  for (const int length : tests.passkey_lengths) {
+    const double prompts = length < kSharedLength ? std::min(threads, tests.passkey_tests) : 1;
+    most.Add("evaluation.passkey_lengths", length, prompts * (TestFloats(settings.model, length) + length * CacheFloats(settings.model)));
   }
-  for (const int length : settings.evaluation.passkey_lengths) {
-    const double prompts = length < kSharedLength ? std::min(threads, settings.evaluation.passkey_tests) : 1;
-    add("evaluation.passkey_lengths", length, prompts * (TestFloats(settings.model, length) + length * CacheFloats(settings.model)));
-  }
-  if (!settings.evaluation.longbench.empty()) {
+  if (!tests.longbench.empty()) {
     // One prompt at a time; the beams of its answer have keys and values of their own.
-    const int window = settings.evaluation.longbench_window;
-    add("evaluation.longbench_window", window,
-        TestFloats(settings.model, window) + static_cast<double>(settings.evaluation.longbench_beams) * window * CacheFloats(settings.model));
+    const int window = tests.longbench_window;
+    most.Add("evaluation.longbench_window", window,
+             TestFloats(settings.model, window) + static_cast<double>(tests.longbench_beams) * window * CacheFloats(settings.model));
   }
-  return most;
+  return most.found();
 }
 
 absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, int threads, double there, std::string_view owner,
