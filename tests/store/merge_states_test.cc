@@ -7,6 +7,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// Two of its five jobs have come.
+absl::Status SubmitInPart(sql::Transaction& tx) {
+  ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(2), {.wanted = true}));
+  ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "large", .spec = "s", .jobs = 5}));
+  return AddSweepJobs(tx, sweep, jobs.nums, {});
+}
+
 TEST_F(MergeTest, AStoreWithASweepThatIsNotThereToItsEndIsRefused) {
   ASSERT_OK(theirs_->Write(SubmitInPart));
   EXPECT_THAT(theirs_->Violations(), IsEmpty());

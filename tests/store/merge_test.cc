@@ -308,12 +308,5 @@ TEST_F(MergeTest, OtherBytesUnderADataSetsNameAreRefusedAndNothingIsWritten) {
   EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM workers"), 1);
 }
 
-// Two of its five jobs have come.
-absl::Status SubmitInPart(sql::Transaction& tx) {
-  ASSIGN_OR_RETURN(InsertedJobs jobs, InsertJobs(tx, MakePack(2), {.wanted = true}));
-  ASSIGN_OR_RETURN(int64_t sweep, InsertSweep(tx, {.id = Sha256Of("s"), .name = "large", .spec = "s", .jobs = 5}));
-  return AddSweepJobs(tx, sweep, jobs.nums, {});
-}
-
 }  // namespace
 }  // namespace longreach::store
