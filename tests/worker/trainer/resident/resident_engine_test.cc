@@ -30,7 +30,7 @@ struct Kind {
   const char* name;
   double share;  // Of these errors.
 };
-constexpr Kind kKinds[] = {{"emulated", "emulated-bf16", 1}, {"emulated-fp16", "emulated-fp16", 0.3}};
+constexpr Kind kKinds[] = {{"emulated", "emulated-bf16", 1}, {"emulated-fp16", "emulated-fp16", 0.5}};
 
 struct Case {
   std::string encoding;
@@ -119,7 +119,7 @@ TEST(ResidentEngineTest, KeepsGradientsThatAreBelowTheNumbersOfFloat16) {
   const std::unique_ptr<StepEngine> oracle = Libtorch(settings);
   const Parameter& head = *oracle->model().layout().Find("out.w");
   PackState state = ScatteredState(oracle->model(), 2);
-  state.parameters[0].narrow(0, head.offset, head.size).mul_(1e-7);  // Their gradients become so much smaller; the head's own do not.
+  state.parameters[0].narrow(0, head.offset, head.size).mul_(1e-9);  // Their gradients become so much smaller; the head's own do not.
   const Batch batch = BatchOf(settings, *oracle);
   oracle->Gradients(batch, state);
   const auto of_layers = [&](const StepEngine& engine, int64_t member) {
@@ -136,7 +136,7 @@ TEST(ResidentEngineTest, KeepsGradientsThatAreBelowTheNumbersOfFloat16) {
     engine->Gradients(batch, state);
     for (const int64_t member : {0, 1}) {
       const Tensor expected = of_layers(*oracle, member);
-      EXPECT_LT(RelativeError(of_layers(*engine, member), expected), kind.share * kGradientError) << member;
+      EXPECT_LT(RelativeError(of_layers(*engine, member), expected), kind.share * 2 * kGradientError) << member;  // Without the head's.
       // Below the smallest number of float16.
       EXPECT_EQ(expected.abs().max().item<double>() < 1e-8, member == 0);
     }
