@@ -173,7 +173,8 @@ bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& 
   if (leaving_) {
     LeaveWithoutScheduler();
   } else {
-    End(absl::FailedPreconditionError(fmt::format("{}: {} result(s) wait in {}\n  start the scheduler of that store, or this worker with another --state",
+    End(absl::FailedPreconditionError(fmt::format("{}: {} result(s) wait in {}; start the scheduler of that store, or this worker with another "
+                                                  "--state; if that store is gone, remove that folder",
                                                   what, attempts_.size() + outbox_.reports().size(), options_.state.string())));
   }
   return false;

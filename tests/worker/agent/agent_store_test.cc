@@ -74,7 +74,7 @@ TEST_F(AgentStoreTest, KeptResultsEndAWorkerThatMeetsAnotherStoreAndAreHandedInL
     const absl::Status ended = astray.Join();
     EXPECT_EQ(ended.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(ended.message()), HasSubstr("has store bbbb, and what this worker holds is of store aaaa: 1 result(s) wait in"));
-    EXPECT_THAT(std::string(ended.message()), HasSubstr("with another --state"));
+    EXPECT_THAT(std::string(ended.message()), HasSubstr("or this worker with another --state"));
   }
   EXPECT_THAT(other_.WaitFor("-", [](const Seen&) { return true; }).reports, IsEmpty());
   other_.GoAway();
