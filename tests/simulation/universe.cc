@@ -139,7 +139,8 @@ Universe Make(int index) {
 bool Universe::IsHopeless(int index) const {
   const Job& job = jobs[static_cast<size_t>(index)];
   return job.fate == Fate::kPoison || job.fate == Fate::kNonsense || std::ranges::any_of(job.sources, [this](int source) {
-           return IsHopeless(source) || jobs[static_cast<size_t>(source)].fate == Fate::kForgetful;
+           const Fate fate = jobs[static_cast<size_t>(source)].fate;
+           return IsHopeless(source) || fate == Fate::kForgetful || fate == Fate::kDiverges;  // Without weights, or with none that count.
          });
 }
 
