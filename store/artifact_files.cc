@@ -54,6 +54,10 @@ std::filesystem::path FolderOf(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
+absl::Status CannotTake(const std::filesystem::path& file, std::string_view why) {
+  return absl::FailedPreconditionError(fmt::format("'{}' cannot be taken: {}", file.string(), why));
+}
+
 // Unique within the process; what an earlier process left is removed at start.
 std::filesystem::path TemporaryName(const std::filesystem::path& folder) {
   static std::atomic<uint64_t> counter = 0;
@@ -92,7 +96,8 @@ ArtifactWriter::ArtifactWriter(ArtifactWriter&& other) noexcept
       written_(other.written_),
       temporary_(std::move(other.temporary_)),
       fd_(std::exchange(other.fd_, -1)),
-      hash_(std::move(other.hash_)) {}
+      hash_(std::move(other.hash_)),
+      found_(std::move(other.found_)) {}
 
 ArtifactWriter::~ArtifactWriter() {
   if (fd_ < 0) return;
@@ -117,12 +122,28 @@ absl::Status ArtifactWriter::Append(std::string_view bytes) {
   return absl::OkStatus();
 }
 
+absl::Status ArtifactWriter::ReadWhatIsThere(const std::stop_token& stop) {
+  std::string chunk(kChunk, '\0');
+  while (true) {
+    if (stop.stop_requested()) return sql::Stopped();
+    const ssize_t count = read(fd_, chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return CannotTake(temporary_, std::strerror(errno));
+    if (count == 0) break;
+    hash_.Update(std::string_view(chunk).substr(0, static_cast<size_t>(count)));
+    written_ += count;
+  }
+  found_ = hash_.Finish();
+  if (sha256_.empty()) sha256_ = found_;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Pin> ArtifactWriter::Commit() {
   if (written_ != announced_) {
     return absl::DataLossError(fmt::format("the file {} has {} bytes, {} were announced", sha256_, written_, announced_));
   }
-  const std::string found = hash_.Finish();
-  if (found != sha256_) return absl::DataLossError(fmt::format("the file announced as {} has the hash {}", sha256_, found));
+  if (found_.empty()) found_ = hash_.Finish();
+  if (found_ != sha256_) return absl::DataLossError(fmt::format("the file announced as {} has the hash {}", sha256_, found_));
   if (fsync(fd_) != 0) return FileError("sync", temporary_, errno);
   const std::filesystem::path target = files_->PathOf(sha256_);
   RETURN_IF_ERROR(MakeFolder(target.parent_path()));
@@ -147,7 +168,10 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::fi
   for (const auto& entry : std::filesystem::directory_iterator(temporary, error)) {
     if (!IsHash(entry.path().filename().string())) std::filesystem::remove(entry.path(), error);
   }
-  return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder));
+  std::unique_ptr<ArtifactFiles> files(new ArtifactFiles(folder));
+  RETURN_IF_ERROR(MakeFolder(files->inbox()));
+  for (const auto& entry : std::filesystem::directory_iterator(files->inbox(), error)) std::filesystem::remove(entry.path(), error);
+  return files;
 }
 
 std::unique_ptr<ArtifactFiles> ArtifactFiles::OfOtherStore(const std::filesystem::path& folder) {
@@ -196,6 +220,25 @@ absl::StatusOr<ArtifactWriter> ArtifactFiles::Create(std::string_view sha256, in
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return FileError("make", temporary, errno);
   return ArtifactWriter(this, std::string(sha256), bytes, std::move(temporary), fd);
+}
+
+bool ArtifactFiles::IsInboxName(std::string_view text) {
+  return !text.empty() && text.size() <= 128 &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; });
+}
+
+absl::StatusOr<ArtifactWriter> ArtifactFiles::TakeLinked(std::string_view name, std::string_view sha256, int64_t bytes, const std::stop_token& stop) {
+  if (!IsInboxName(name)) return absl::InvalidArgumentError(fmt::format("'{}' is no name of a link: 1 to 128 letters, digits and '-'", name));
+  const std::filesystem::path link = inbox() / name;
+  // A link to elsewhere is not followed, a pipe not waited for.
+  const int fd = open(link.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return CannotTake(link, std::strerror(errno));
+  ArtifactWriter writer(this, std::string(sha256), bytes, link, fd);
+  struct stat found = {};
+  if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) return CannotTake(link, "it is no regular file");
+  if (found.st_size != bytes) return CannotTake(link, fmt::format("it has {} bytes, {} were announced", found.st_size, bytes));
+  RETURN_IF_ERROR(writer.ReadWhatIsThere(stop));
+  return writer;
 }
 
 absl::Status ArtifactFiles::Verify(std::string_view sha256, const std::stop_token& stop) const {

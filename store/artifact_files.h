@@ -1,6 +1,7 @@
 // The artifacts folder: files named by their SHA-256 (ab/abcd...), written beside, synced, renamed, and only then named by a row.
 // A file that got its name and may not have a row is unsettled: a mark with its hash lies in tmp/ until it is known. So a crash leaves
 // nothing that is never removed, and a file without mark or row is nobody's to remove: it may be named by another copy of the database.
+// A process on the same disk that has a file already links it into inbox/ instead of sending its bytes.
 // Safe to use from several threads.
 #pragma once
 
@@ -44,13 +45,15 @@ class Pin {
   bool is_new_ = false;
 };
 
-// A file in the making. Dropped without Commit(), it leaves nothing behind.
+// A file in the making, by Create() or TakeLinked(). Dropped without Commit(), it leaves nothing behind.
 class ArtifactWriter {
  public:
   ArtifactWriter(ArtifactWriter&& other) noexcept;
   ArtifactWriter& operator=(ArtifactWriter&&) = delete;
   ~ArtifactWriter();
 
+  // What was announced or, of a linked file without an announcement, what it has.
+  const std::string& sha256() const { return sha256_; }
   // RESOURCE_EXHAUSTED: no space, or more bytes than announced.
   absl::Status Append(std::string_view bytes);
   // Compares hash and size with what was announced, syncs, renames and syncs the folder; the file is unsettled then.
@@ -60,6 +63,7 @@ class ArtifactWriter {
  private:
   friend class ArtifactFiles;
   ArtifactWriter(ArtifactFiles* files, std::string sha256, int64_t bytes, std::filesystem::path temporary, int fd);
+  absl::Status ReadWhatIsThere(const std::stop_token& stop);
   ArtifactFiles* files_;
   std::string sha256_;
   int64_t announced_;
@@ -67,6 +71,7 @@ class ArtifactWriter {
   std::filesystem::path temporary_;
   int fd_;
   Sha256 hash_;
+  std::string found_;  // The hash of what was written, once it is whole.
 };
 
 class ArtifactFiles {
@@ -86,6 +91,14 @@ class ArtifactFiles {
   std::optional<Pin> FindAndPin(std::string_view sha256, int64_t bytes);
   // INVALID_ARGUMENT: not a hash, negative size.
   absl::StatusOr<ArtifactWriter> Create(std::string_view sha256, int64_t bytes);
+  // Where links to files may be put for TakeLinked(). What an earlier process left there is removed by Open().
+  std::filesystem::path inbox() const { return folder_ / "inbox"; }
+  // The file of this name in the inbox, of so many bytes, as if it had been appended: all of it is read. `sha256` is empty where its hash is not
+  // known before. FAILED_PRECONDITION: it cannot be had (not there, no regular file, another size, not to be read). INVALID_ARGUMENT: the name
+  // is none, as IsInboxName. UNAVAILABLE once a stop is requested.
+  absl::StatusOr<ArtifactWriter> TakeLinked(std::string_view name, std::string_view sha256, int64_t bytes, const std::stop_token& stop);
+  // 1 to 128 letters, digits and '-'.
+  static bool IsInboxName(std::string_view text);
   // Reads the whole file and compares its hash. NOT_FOUND, DATA_LOSS; UNAVAILABLE once a stop is requested.
   absl::Status Verify(std::string_view sha256, const std::stop_token& stop = {}) const;
   // The text of a small file, verified. NOT_FOUND, DATA_LOSS; RESOURCE_EXHAUSTED when larger than `limit`.

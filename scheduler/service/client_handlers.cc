@@ -40,7 +40,7 @@ grpc::ServerUnaryReactor* ClientHandlers::GetSweep(Context* context, const v1::G
 }
 
 grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context*, const v1::GetSweepRequest* request) {
-  return StartWatch(*request, engine_.board(), store_, threads_.calls);
+  return StartWatch(*request, between_looks_, engine_.board(), store_, threads_.calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListJobs(Context* context, const v1::ListJobsRequest* request, v1::ListJobsResponse* reply) {

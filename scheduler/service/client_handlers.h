@@ -1,6 +1,7 @@
 // The service Longreach over gRPC: reading calls on the workforce from a snapshot, changing ones through the engine.
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 
 #include "longreach/v1/api.grpc.pb.h"
@@ -19,9 +20,9 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     Workforce& maintenance;  // Backups, checks and merges of stores,
     std::stop_token stop;    // which break off when the scheduler ends.
   };
-  // All of them outlive the gRPC server.
-  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads)
-      : engine_(engine), store_(store), writer_(writer), threads_(threads) {}
+  // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h).
+  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads, std::chrono::milliseconds between_looks)
+      : engine_(engine), store_(store), writer_(writer), threads_(threads), between_looks_(between_looks) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -52,6 +53,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   store::Store& store_;
   store::Writer& writer_;
   const Threads threads_;
+  const std::chrono::milliseconds between_looks_;
 };
 
 }  // namespace longreach::service

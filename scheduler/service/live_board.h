@@ -10,6 +10,7 @@
 
 #include "proto/base/clock.h"
 #include "proto/base/synchronized.h"
+#include "scheduler/service/bell.h"
 
 namespace longreach::service {
 
@@ -47,8 +48,12 @@ class LiveBoard {
 
   State Read() const { return *state_.Lock(); }
 
+  // Rung when attempts have ended, and the store says so: with them, sweeps may have.
+  Bell& ended() { return ended_; }
+
  private:
   mutable Synchronized<State> state_;
+  Bell ended_;
 };
 
 }  // namespace longreach::service

@@ -152,8 +152,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
   p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer,
                                                ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .maintenance = *p->maintenance,
-                                                                       .stop = p->ends.get_token()});
-  p->worker = std::make_unique<WorkerHandlers>(*p->engine);
+                                                                       .stop = p->ends.get_token()},
+                                               options.between_looks);
+  p->worker = std::make_unique<WorkerHandlers>(*p->engine, p->store->artifacts().inbox().string());
   p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits, clock);
 
   grpc::EnableDefaultHealthCheckService(true);

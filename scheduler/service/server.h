@@ -1,6 +1,7 @@
 // A whole scheduler: store, writer, engine and the gRPC server in front of them.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@ struct ServerOptions {
   std::string tokens;  // The file of bearer tokens; empty: none are asked for.
   ArtifactLimits artifact_limits;
   EngineOptions engine;
+  std::chrono::milliseconds between_looks{500};  // At a sweep that is watched; its end is told at once.
 };
 
 class Server {

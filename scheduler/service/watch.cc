@@ -2,37 +2,71 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
 
 #include "scheduler/service/query_sweeps.h"
+#include "store/sweeps.h"
 
 namespace longreach::service {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{500};
+using std::chrono::steady_clock;
 
-// One step at a time: look, write or wait, look again. So there is never a write or a timer beside the step that runs, and
+// However many attempts end in that time, a watched sweep's row is read once.
+constexpr std::chrono::milliseconds kBetweenGlances{20};
+
+// What a watch waits with. A call that wakes it may come to its turn when the watch is gone already.
+struct Waiting {
+  explicit Waiting(Workforce& workforce) : strand(boost::asio::make_strand(workforce.pool())), timer(strand) {}
+
+  static void Wake(const std::shared_ptr<Waiting>& waiting) {
+    boost::asio::post(waiting->strand, [waiting] {
+      waiting->woken = true;
+      waiting->timer.cancel();
+    });
+  }
+
+  boost::asio::strand<boost::asio::thread_pool::executor_type> strand;
+  // Both on the strand.
+  boost::asio::steady_timer timer;
+  bool woken = false;
+};
+
+// One step at a time, on the strand: look, write or wait, look again. So there is never a write or a timer beside the step that runs, and
 // Finish() is called by such a step only.
 class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
  public:
-  Watch(const v1::GetSweepRequest& request, const LiveBoard& board, store::Store& store, Workforce& workforce)
-      : request_(request), board_(board), store_(store), workforce_(workforce), timer_(workforce.pool()) {
-    workforce_.Post([this] { Look(); });
+  Watch(const v1::GetSweepRequest& request, std::chrono::milliseconds between_looks, LiveBoard& board, store::Store& store, Workforce& workforce)
+      : request_(request),
+        between_looks_(between_looks),
+        board_(board),
+        store_(store),
+        waiting_(std::make_shared<Waiting>(workforce)),
+        listening_(board.ended().Listen([waiting = waiting_] { Waiting::Wake(waiting); })) {
+    boost::asio::post(waiting_->strand, [this] { Look(); });
   }
 
   void OnWriteDone(bool ok) override {
-    if (!ok) return Finish({grpc::StatusCode::CANCELLED, "the caller is gone"});
-    if (update_.finished()) return Finish(grpc::Status::OK);
-    Wait();
+    boost::asio::post(waiting_->strand, [this, ok] {
+      if (!ok) return Finish({grpc::StatusCode::CANCELLED, "the caller is gone"});
+      if (update_.finished()) return Finish(grpc::Status::OK);
+      Wait();
+    });
   }
-  void OnCancel() override { cancelled_ = true; }
+  void OnCancel() override {
+    cancelled_ = true;
+    Waiting::Wake(waiting_);
+  }
   void OnDone() override { delete this; }
 
  private:
   void Look() {
     if (cancelled_) return Finish({grpc::StatusCode::CANCELLED, "the caller is gone"});
+    next_look_ = steady_clock::now() + between_looks_;
     absl::StatusOr<v1::SweepUpdate> update = Read();
     if (!update.ok()) return Finish(ToGrpc(update.status()));
     // What was asked for as "last" or by a name stays the same sweep.
@@ -50,15 +84,35 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
   }
 
   void Wait() {
-    timer_.expires_after(kBetweenLooks);
-    timer_.async_wait([this](const boost::system::error_code&) { Look(); });
+    waiting_->timer.expires_at(waiting_->woken ? std::min(next_look_, next_glance_) : next_look_);
+    waiting_->timer.async_wait([this](const boost::system::error_code&) { GoOn(); });
+  }
+
+  void GoOn() {
+    const auto now = steady_clock::now();
+    if (cancelled_ || now >= next_look_) return Look();
+    if (!waiting_->woken || now < next_glance_) return Wait();
+    waiting_->woken = false;
+    next_glance_ = now + kBetweenGlances;
+    return IsOver() ? Look() : Wait();
+  }
+
+  // Less than a look costs. What goes wrong here goes wrong at the next look.
+  bool IsOver() {
+    absl::StatusOr<store::Snapshot> snapshot = store_.Read();
+    if (!snapshot.ok()) return false;
+    const absl::StatusOr<store::SweepRow> sweep = ResolveSweep(*snapshot, request_.sweep());
+    return sweep.ok() && sweep->counts.open() == 0;
   }
 
   v1::GetSweepRequest request_;
+  const std::chrono::milliseconds between_looks_;
   const LiveBoard& board_;
   store::Store& store_;
-  Workforce& workforce_;
-  boost::asio::steady_timer timer_;
+  const std::shared_ptr<Waiting> waiting_;
+  const Bell::Listening listening_;
+  steady_clock::time_point next_look_;
+  steady_clock::time_point next_glance_;
   v1::SweepUpdate update_;  // Lives until it is written.
   std::string last_;
   std::atomic<bool> cancelled_ = false;
@@ -66,9 +120,9 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::SweepUpdate>* StartWatch(const v1::GetSweepRequest& request, const LiveBoard& board, store::Store& store,
-                                                      Workforce& workforce) {
-  return new Watch(request, board, store, workforce);
+grpc::ServerWriteReactor<v1::SweepUpdate>* StartWatch(const v1::GetSweepRequest& request, std::chrono::milliseconds between_looks, LiveBoard& board,
+                                                      store::Store& store, Workforce& workforce) {
+  return new Watch(request, between_looks, board, store, workforce);
 }
 
 }  // namespace longreach::service

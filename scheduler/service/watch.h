@@ -1,6 +1,8 @@
 // WatchSweep: a sweep's state, now and at each change.
 #pragma once
 
+#include <chrono>
+
 #include "longreach/v1/api.pb.h"
 #include "scheduler/service/grpc_support.h"
 #include "scheduler/service/live_board.h"
@@ -8,8 +10,8 @@
 
 namespace longreach::service {
 
-// Looks at the sweep twice a second and writes what has changed, until it has no open job. Deletes itself.
-grpc::ServerWriteReactor<v1::SweepUpdate>* StartWatch(const v1::GetSweepRequest& request, const LiveBoard& board, store::Store& store,
-                                                      Workforce& workforce);
+// Looks at the sweep every so often and writes what has changed, until it has no open job; when its last attempt ends, at once. Deletes itself.
+grpc::ServerWriteReactor<v1::SweepUpdate>* StartWatch(const v1::GetSweepRequest& request, std::chrono::milliseconds between_looks, LiveBoard& board,
+                                                      store::Store& store, Workforce& workforce);
 
 }  // namespace longreach::service

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
+#include <stop_token>
 
 #include <fmt/format.h>
 
@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kKinds = {"checkpoint", "figure", "log", "series", "weights"};
 constexpr size_t kChunk = size_t{1} << 20;
+
+// So its caller may share a disk with this process.
+bool CameByUnixSocket(const grpc::CallbackServerContext& context) { return context.peer().starts_with("unix:"); }
 
 // A call that may be held open: when its caller goes, the engine is told.
 class SynchronizeCall final : public grpc::ServerUnaryReactor {
@@ -37,9 +40,9 @@ class SynchronizeCall final : public grpc::ServerUnaryReactor {
 // Messages are taken one by one: each is dealt with on the workforce before the next is read.
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
-  UploadCall(v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits,
+  UploadCall(bool is_local, v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits,
              ArtifactTotal& total, const Clock& clock)
-      : response_(response), engine_(engine), store_(store), workforce_(workforce), limits_(limits), total_(total), clock_(clock) {
+      : is_local_(is_local), response_(response), engine_(engine), store_(store), workforce_(workforce), limits_(limits), total_(total), clock_(clock) {
     StartRead(&request_);
   }
 
@@ -52,7 +55,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
       Record();
     });
   }
-  void OnCancel() override { cancelled_ = true; }
+  void OnCancel() override { gone_.request_stop(); }
   void OnDone() override { delete this; }
 
  private:
@@ -65,12 +68,9 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
       header_ = request_.header();
       RETURN_IF_ERROR(CheckUploadHeader(header_, limits_));
       RETURN_IF_ERROR(CheckLease());
-      std::optional<store::Pin> there = store_.artifacts().FindAndPin(header_.sha256(), static_cast<int64_t>(header_.bytes()));
-      if (there) {
-        pin_ = *std::move(there);
-        return Next::kRecord;
-      }
+      if (IsThere()) return Next::kRecord;
       RETURN_IF_ERROR(CheckRoom());
+      if (!header_.linked().empty()) return TakeLinked();
       ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_.artifacts().Create(header_.sha256(), static_cast<int64_t>(header_.bytes())));
       writer_.emplace(std::move(writer));
       return Next::kRead;
@@ -80,8 +80,26 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
     return Next::kRead;
   }
 
+  // Then it is pinned.
+  bool IsThere() {
+    std::optional<store::Pin> there = store_.artifacts().FindAndPin(header_.sha256(), static_cast<int64_t>(header_.bytes()));
+    if (there) pin_ = *std::move(there);
+    return there.has_value();
+  }
+
+  absl::StatusOr<Next> TakeLinked() {
+    if (!is_local_) return absl::InvalidArgumentError("linked: this call came through no Unix socket; send the bytes");
+    ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_.artifacts().TakeLinked(header_.linked(), header_.sha256(),
+                                                                                 static_cast<int64_t>(header_.bytes()), gone_.get_token()));
+    const bool was_announced = !header_.sha256().empty();
+    header_.set_sha256(writer.sha256());
+    if (!was_announced && IsThere()) return Next::kRecord;
+    ASSIGN_OR_RETURN(pin_, writer.Commit());
+    return Next::kRecord;
+  }
+
   absl::StatusOr<Next> Complete() {
-    if (cancelled_) return absl::CancelledError("the caller is gone");
+    if (gone_.stop_requested()) return absl::CancelledError("the caller is gone");
     if (!writer_) return absl::InvalidArgumentError("an upload begins with its header");
     ASSIGN_OR_RETURN(pin_, writer_->Commit());
     return Next::kRecord;
@@ -110,11 +128,15 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
 
   void Record() {
     engine_.RecordUpload(header_, std::move(pin_), [this](absl::StatusOr<WallTime> stored_at) {
-      if (stored_at.ok()) *response_->mutable_stored_at() = ToTimestamp(*stored_at);
+      if (stored_at.ok()) {
+        *response_->mutable_stored_at() = ToTimestamp(*stored_at);
+        response_->set_sha256(header_.sha256());
+      }
       Finish(ToGrpc(stored_at.status()));
     });
   }
 
+  const bool is_local_;
   v1::UploadResponse* response_;
   Engine& engine_;
   store::Store& store_;
@@ -127,7 +149,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   bool has_header_ = false;
   std::optional<store::ArtifactWriter> writer_;
   store::Pin pin_;
-  std::atomic<bool> cancelled_ = false;
+  std::stop_source gone_;  // The caller.
 };
 
 class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse> {
@@ -172,7 +194,8 @@ absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLim
   if (std::ranges::find(kKinds, header.kind()) == kKinds.end()) {
     return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
   }
-  if (!store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
+  const bool may_be_unknown = !header.linked().empty();
+  if (!store::ArtifactFiles::IsHash(header.sha256()) && !(may_be_unknown && header.sha256().empty())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
   if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
   if (header.bytes() > limits.file_bytes) {
     return absl::InvalidArgumentError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));
@@ -184,18 +207,22 @@ absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLim
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* WorkerHandlers::Synchronize(grpc::CallbackServerContext*, const v1::SynchronizeRequest* request,
+grpc::ServerUnaryReactor* WorkerHandlers::Synchronize(grpc::CallbackServerContext* context, const v1::SynchronizeRequest* request,
                                                       v1::SynchronizeResponse* response) {
   auto* call = new SynchronizeCall(engine_, *request);
-  engine_.Synchronize(*request, [call, response](absl::StatusOr<v1::SynchronizeResponse> answer) {
-    if (answer.ok()) *response = *std::move(answer);
+  const std::string inbox = CameByUnixSocket(*context) ? inbox_ : "";
+  engine_.Synchronize(*request, [call, response, inbox](absl::StatusOr<v1::SynchronizeResponse> answer) {
+    if (answer.ok()) {
+      *response = *std::move(answer);
+      response->set_inbox(inbox);
+    }
     call->Finish(ToGrpc(answer.status()));
   });
   return call;
 }
 
-grpc::ServerReadReactor<v1::UploadRequest>* ArtifactHandlers::Upload(grpc::CallbackServerContext*, v1::UploadResponse* response) {
-  return new UploadCall(response, engine_, store_, workforce_, limits_, total_, clock_);
+grpc::ServerReadReactor<v1::UploadRequest>* ArtifactHandlers::Upload(grpc::CallbackServerContext* context, v1::UploadResponse* response) {
+  return new UploadCall(CameByUnixSocket(*context), response, engine_, store_, workforce_, limits_, total_, clock_);
 }
 
 grpc::ServerWriteReactor<v1::DownloadResponse>* ArtifactHandlers::Download(grpc::CallbackServerContext*, const v1::DownloadRequest* request) {

@@ -1,6 +1,9 @@
 // The services Worker and Artifacts over gRPC.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "longreach/v1/worker.grpc.pb.h"
 #include "scheduler/service/artifact_total.h"
 #include "scheduler/service/engine.h"
@@ -12,12 +15,14 @@ namespace longreach::service {
 
 class WorkerHandlers final : public v1::Worker::CallbackService {
  public:
-  explicit WorkerHandlers(Engine& engine) : engine_(engine) {}
+  // `inbox`: what workers on the same machine are told (SynchronizeResponse.inbox).
+  WorkerHandlers(Engine& engine, std::string inbox) : engine_(engine), inbox_(std::move(inbox)) {}
 
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext*, const v1::SynchronizeRequest*, v1::SynchronizeResponse*) override;
 
  private:
   Engine& engine_;
+  const std::string inbox_;
 };
 
 // What a file says of itself before its bytes come. INVALID_ARGUMENT, RESOURCE_EXHAUSTED: the field that cannot be.

@@ -1,5 +1,9 @@
 #include "store/artifacts.h"
 
+#include <sys/stat.h>
+
+#include <stop_token>
+
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -74,6 +78,74 @@ TEST_F(ArtifactsTest, WhatAnEarlierProcessLeftHalfWrittenIsRemovedAtStart) {
   WriteFile(files().folder() / "tmp" / "1-1", "half");
   ASSERT_OK(ArtifactFiles::Open(files().folder()));
   EXPECT_TRUE(std::filesystem::is_empty(files().folder() / "tmp"));
+}
+
+TEST_F(ArtifactsTest, ALinkedFileIsTakenAsItIs) {
+  WriteFile(folder_ / "of the worker", "the bytes");
+  std::filesystem::create_hard_link(folder_ / "of the worker", files().inbox() / "w-1");
+  const std::string hash = Sha256Of("the bytes");
+
+  ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", "", 9, {}));
+  EXPECT_EQ(writer.sha256(), hash);
+  ASSERT_OK_AND_ASSIGN(const Pin pin, writer.Commit());
+
+  EXPECT_TRUE(pin.is_new());
+  EXPECT_EQ(*files().Read(hash, 100), "the bytes");
+  EXPECT_TRUE(std::filesystem::equivalent(files().PathOf(hash), folder_ / "of the worker"));
+  EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
+  EXPECT_THAT(files().Unsettled(), ElementsAre(hash));
+}
+
+TEST_F(ArtifactsTest, ALinkedFileThatIsNotNeededGoes) {
+  const std::string hash = test_.PutFile("the bytes");
+  WriteFile(files().inbox() / "w-1", "the bytes");
+  {
+    ASSERT_OK_AND_ASSIGN(const ArtifactWriter writer, files().TakeLinked("w-1", hash, 9, {}));
+    EXPECT_TRUE(files().FindAndPin(writer.sha256(), 9).has_value());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
+  EXPECT_EQ(*files().Read(hash, 100), "the bytes");
+}
+
+TEST_F(ArtifactsTest, ALinkedFileWithOtherBytesThanAnnouncedLeavesNothing) {
+  WriteFile(files().inbox() / "w-1", "wrong");
+  {
+    ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", Sha256Of("right"), 5, {}));
+    EXPECT_EQ(writer.Commit().status().code(), absl::StatusCode::kDataLoss);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
+  EXPECT_THAT(files().List(), IsEmpty());
+}
+
+TEST_F(ArtifactsTest, WhatIsNoFileOfTheInboxIsNotTaken) {
+  WriteFile(folder_ / "secret", "of others");
+  std::filesystem::create_symlink(folder_ / "secret", files().inbox() / "symlink");
+  std::filesystem::create_directory(files().inbox() / "folder");
+  ASSERT_EQ(mkfifo((files().inbox() / "pipe").c_str(), 0600), 0);
+  WriteFile(files().inbox() / "short", "shorter");
+
+  for (const char* name : {"symlink", "folder", "pipe", "short", "not-there"}) {
+    EXPECT_EQ(files().TakeLinked(name, "", 9, {}).status().code(), absl::StatusCode::kFailedPrecondition) << name;
+  }
+  for (const std::string& name : {std::string("../tmp/x"), std::string("."), std::string(".."), std::string(""), std::string(129, 'a'), std::string("a\0b", 3)}) {
+    EXPECT_EQ(files().TakeLinked(name, "", 9, {}).status().code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "secret"), 9u);
+}
+
+TEST_F(ArtifactsTest, ALinkedFileIsNotReadToItsEndForACallerWhoIsGone) {
+  WriteFile(files().inbox() / "w-1", "the bytes");
+  std::stop_source gone;
+  gone.request_stop();
+
+  EXPECT_EQ(files().TakeLinked("w-1", "", 9, gone.get_token()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
+}
+
+TEST_F(ArtifactsTest, WhatAnEarlierProcessLeftInTheInboxIsRemovedAtStart) {
+  WriteFile(files().inbox() / "w-1", "never taken");
+  ASSERT_OK(ArtifactFiles::Open(files().folder()));
+  EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
 }
 
 TEST_F(ArtifactsTest, TheTwoNewestCheckpointsAreKeptAndTheFilesOfOthersRemoved) {

@@ -182,6 +182,7 @@ bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& 
 
 bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response) {
   if (!IsOfOurStore(sent, response.store())) return false;
+  transfers_.inbox().SetFolder(response.inbox());
   bool changed = false;
   for (const v1::HeldAttempt& held : sent.held()) {
     const auto found = attempts_.find(held.attempt());

@@ -85,6 +85,8 @@ void Agent::BeginHandIn(const AttemptPtr& attempt) {
   const std::string tail = ReadTail(attempt->folder / "log", kLogBytes);
   if (!tail.empty() && !attempt->members.empty()) {
     const std::filesystem::path file = attempt->folder / "log.tail";
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);  // Of an earlier process: the scheduler may have a link to it.
     std::ofstream(file, std::ios::binary | std::ios::trunc) << tail;
     files.push_back({"log", attempt->step, file});
   }

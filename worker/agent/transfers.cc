@@ -129,14 +129,14 @@ Transfers::Transfers(std::shared_ptr<grpc::Channel> channel) : stub_(v1::Artifac
 
 absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std::filesystem::path& file,
                                               std::stop_token stop) {
-  ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(file));
   std::error_code error;
   header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
-  header.set_sha256(sha256);
   bool damaged_before = false;
   int tries_without_space = header.kind() == "checkpoint" ? kCheckpointTriesWithoutSpace : 1;
   RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, kUploadTriesAfterOddErrors, [&] {
-    const absl::Status status = UploadOnce(header, file, stop);
+    absl::Status status = absl::FailedPreconditionError("no link");
+    if (const std::optional<InboxLink> link = inbox_.Link(file)) status = LinkOnce(header, *link, stop);
+    if (status.code() == absl::StatusCode::kFailedPrecondition) status = UploadOnce(header, file, stop);
     // The scheduler's folder is away.
     if (status.code() == absl::StatusCode::kNotFound) return absl::InternalError(status.message());
     // What is no result is not waited with until there is room.
@@ -148,13 +148,32 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
     }
     return status;
   }));
-  return sha256;
+  return header.sha256();
 }
 
-absl::Status Transfers::UploadOnce(const v1::UploadHeader& header, const std::filesystem::path& file,
+// The scheduler reads all of it before it answers.
+absl::Status Transfers::LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineFor(header.bytes()));
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  v1::UploadResponse response;
+  const auto writer = stub_->Upload(&context, &response);
+  v1::UploadRequest request;
+  *request.mutable_header() = header;
+  request.mutable_header()->set_linked(link.name());
+  writer->Write(request);
+  writer->WritesDone();
+  RETURN_IF_ERROR(FromGrpc(writer->Finish()));
+  header.set_sha256(response.sha256());
+  return absl::OkStatus();
+}
+
+absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file,
                                    std::stop_token stop) {
+  const absl::StatusOr<std::string> sha256 = Sha256OfFile(file);
   std::ifstream in(file, std::ios::binary);
-  if (!in) return absl::FailedPreconditionError(fmt::format("cannot read {}", file.string()));
+  if (!sha256.ok() || !in) return absl::FailedPreconditionError(fmt::format("cannot read {}", file.string()));
+  header.set_sha256(*sha256);
   grpc::ClientContext context;
   context.set_deadline(DeadlineFor(header.bytes()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });

@@ -11,6 +11,7 @@
 #include "longreach/v1/worker.grpc.pb.h"
 #include "proto/access/credentials.h"
 #include "proto/base/status.h"
+#include "worker/agent/inbox.h"
 
 namespace longreach::agent {
 
@@ -26,8 +27,11 @@ class Transfers {
  public:
   explicit Transfers(std::shared_ptr<grpc::Channel> channel);
 
-  // Hands `file` in under `header`, whose hash and size are filled in here. While the scheduler is away, or has no space for a
-  // result's file, it tries again, without end. Returns the hash.
+  // Where the scheduler takes files on its own disk.
+  Inbox& inbox() { return inbox_; }
+
+  // Hands `file` in under `header`, whose hash and size are filled in here: by a link where there can be one, which nobody may write to any
+  // more. While the scheduler is away, or has no space for a result's file, it tries again, without end. Returns the hash.
   // ABORTED: the attempt has lost its lease. CANCELLED: `stop` asked. Others: refused for good; FAILED_PRECONDITION: there is no
   // space for what work can go on without.
   absl::StatusOr<std::string> Upload(v1::UploadHeader header, const std::filesystem::path& file, std::stop_token stop);
@@ -39,11 +43,14 @@ class Transfers {
                         std::stop_token stop);
 
  private:
-  absl::Status UploadOnce(const v1::UploadHeader& header, const std::filesystem::path& file, std::stop_token stop);
+  // Both fill in the header's hash.
+  absl::Status UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, std::stop_token stop);
+  absl::Status LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop);
   absl::Status DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                             std::stop_token stop);
 
   std::unique_ptr<v1::Artifacts::Stub> stub_;
+  Inbox inbox_;
 };
 
 // Without its file a result is not handed in. Without a checkpoint some steps are made again, without a log nothing is wrong.

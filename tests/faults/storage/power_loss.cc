@@ -33,7 +33,7 @@ absl::Status Live(Rig& rig) {
     if (round == 0) {
       rig.End(AttemptReport::OUTCOME_GIVEN_BACK);
     } else {
-      RETURN_IF_ERROR(rig.Upload("weights", 100 * round));
+      RETURN_IF_ERROR(rig.UploadLinked("weights", 100 * round));
       rig.End(AttemptReport::OUTCOME_SUCCEEDED);
     }
     RETURN_IF_ERROR(rig.Synchronize(0));

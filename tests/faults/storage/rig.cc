@@ -1,5 +1,8 @@
 #include "tests/faults/storage/rig.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -242,10 +245,8 @@ void Rig::Follow(const v1::SynchronizeRequest& sent, const v1::SynchronizeRespon
   }
 }
 
-absl::Status Rig::Upload(const std::string& kind, int step, size_t bytes) {
-  if (outside_.held.empty()) return absl::FailedPreconditionError("the worker holds nothing");
+v1::UploadHeader Rig::HeaderOf(const std::string& kind, int step, const std::string& content) const {
   const v1::Lease& lease = outside_.held.front();
-  const std::string content = ContentOf(kind, step, bytes);
   v1::UploadHeader header;
   header.set_attempt(lease.attempt());
   header.set_worker(kWorker);
@@ -254,7 +255,23 @@ absl::Status Rig::Upload(const std::string& kind, int step, size_t bytes) {
   header.set_sha256(Sha256Of(content));
   header.set_bytes(static_cast<double>(content.size()));
   for (const v1::LeasedJob& job : lease.jobs()) header.add_jobs(job.id());
-  // As the server's handler of uploads.
+  return header;
+}
+
+absl::Status Rig::Record(const v1::UploadHeader& header, store::Pin pin) {
+  absl::Status answer = absl::InternalError("no answer");
+  engine_->RecordUpload(header, std::move(pin), [&](absl::StatusOr<WallTime> given) { answer = given.status(); });
+  RETURN_IF_ERROR(answer);
+  Tell("newest " + header.kind(), fmt::format("the {} of step {} is stored", header.kind(), header.step()),
+       fmt::format("SELECT count(*) FROM artifacts WHERE kind = '{}' AND step = {} AND sha256 = '{}'", header.kind(), header.step(), header.sha256()));
+  return absl::OkStatus();
+}
+
+// As the server's handler of uploads, as is the next.
+absl::Status Rig::Upload(const std::string& kind, int step, size_t bytes) {
+  if (outside_.held.empty()) return absl::FailedPreconditionError("the worker holds nothing");
+  const std::string content = ContentOf(kind, step, bytes);
+  const v1::UploadHeader header = HeaderOf(kind, step, content);
   std::optional<store::Pin> pin = store_->artifacts().FindAndPin(header.sha256(), static_cast<int64_t>(content.size()));
   if (!pin) {
     ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_->artifacts().Create(header.sha256(), static_cast<int64_t>(content.size())));
@@ -262,12 +279,26 @@ absl::Status Rig::Upload(const std::string& kind, int step, size_t bytes) {
     RETURN_IF_ERROR(writer.Append(std::string_view(content).substr(content.size() / 2)));
     ASSIGN_OR_RETURN(pin, writer.Commit());
   }
-  absl::Status answer = absl::InternalError("no answer");
-  engine_->RecordUpload(header, *std::move(pin), [&](absl::StatusOr<WallTime> given) { answer = given.status(); });
-  RETURN_IF_ERROR(answer);
-  Tell("newest " + kind, fmt::format("the {} of step {} is stored", kind, step),
-       fmt::format("SELECT count(*) FROM artifacts WHERE kind = '{}' AND step = {} AND sha256 = '{}'", kind, step, header.sha256()));
-  return absl::OkStatus();
+  return Record(header, *std::move(pin));
+}
+
+absl::Status Rig::UploadLinked(const std::string& kind, int step) {
+  if (outside_.held.empty()) return absl::FailedPreconditionError("the worker holds nothing");
+  const std::string content = ContentOf(kind, step, 3000);
+  const std::string name = fmt::format("{}-{}", kind, step);
+  const int fd = open((store_->artifacts().inbox() / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return absl::UnavailableError("the worker cannot write its file");
+  const ssize_t written = write(fd, content.data(), content.size());
+  close(fd);
+  if (written != std::ssize(content)) return absl::UnavailableError("the worker cannot write its file");
+  ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_->artifacts().TakeLinked(name, "", std::ssize(content), {}));
+  v1::UploadHeader header = HeaderOf(kind, step, content);
+  if (writer.sha256() != header.sha256()) return absl::InternalError("other bytes than the worker's");
+  std::optional<store::Pin> pin = store_->artifacts().FindAndPin(header.sha256(), std::ssize(content));
+  if (!pin) {
+    ASSIGN_OR_RETURN(pin, writer.Commit());
+  }
+  return Record(header, *std::move(pin));
 }
 
 std::vector<v1::ProgressPoint> Rig::Points(int from, int to) const {

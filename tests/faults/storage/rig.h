@@ -85,6 +85,8 @@ class Rig {
   absl::Status Synchronize(int slots, bool leaving = false, std::vector<v1::ProgressPoint> points = {});
   // Of the first attempt that it holds. A file's content is made of `kind` and `step`.
   absl::Status Upload(const std::string& kind, int step, size_t bytes = 3000);
+  // The same by a link in the inbox. As nobody syncs the file before, its bytes are the scheduler's to keep.
+  absl::Status UploadLinked(const std::string& kind, int step);
   std::vector<v1::ProgressPoint> Points(int from, int to) const;
   // Turns the first held attempt into a report, which the next call carries.
   void End(v1::AttemptReport::Outcome outcome);
@@ -103,6 +105,8 @@ class Rig {
   std::string Results();
 
  private:
+  v1::UploadHeader HeaderOf(const std::string& kind, int step, const std::string& content) const;
+  absl::Status Record(const v1::UploadHeader& header, store::Pin pin);
   void Tell(const std::string& about, const std::string& what, const std::string& query);
   void Withdraw(const std::string& about);
   void Run(store::Event event);

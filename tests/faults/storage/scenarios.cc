@@ -97,6 +97,7 @@ const std::vector<Scenario>& All() {
       {.name = "lease", .prepare = Submitted, .act = [](Rig& rig) { return rig.Synchronize(1); }},
       {.name = "points", .prepare = Leased, .act = [](Rig& rig) { return rig.Synchronize(0, false, rig.Points(1, 20)); }},
       {.name = "checkpoint", .prepare = Leased, .act = [](Rig& rig) { return rig.Upload("checkpoint", 10); }},
+      {.name = "linked-checkpoint", .prepare = Leased, .act = [](Rig& rig) { return rig.UploadLinked("checkpoint", 10); }},
       {.name = "third-checkpoint",
        .prepare =
            [](Rig& rig) -> absl::Status {

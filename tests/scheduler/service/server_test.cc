@@ -1,4 +1,4 @@
-// A real server on a Unix socket, driven over gRPC.
+// The server from its start to its end.
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -8,143 +8,17 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include "longreach/v1/api.grpc.pb.h"
 #include "longreach/v1/options.pb.h"
-#include "longreach/v1/worker.grpc.pb.h"
 #include "proto/base/build_info.h"
-#include "proto/base/sha256.h"
-#include "proto/catalog/catalog.h"
-#include "scheduler/service/server.h"
-#include "store/artifacts.h"
 #include "store/store.h"
+#include "tests/scheduler/service/server_fixture.h"
 
 namespace longreach::service {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class ServerTest : public testing::Test {
- protected:
-  ServerTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "lr-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no folder";
-    folder_ = name;
-  }
-  ~ServerTest() override {
-    server_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  ServerOptions Options() const {
-    ServerOptions options;
-    options.store = folder_ / "store.db";
-    options.listen = "unix:" + (folder_ / "s.sock").string();
-    return options;
-  }
-  void Start(const ServerOptions& options) {
-    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, clock_);
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
-    client_ = v1::Longreach::NewStub(channel_);
-    worker_ = v1::Worker::NewStub(channel_);
-    artifacts_ = v1::Artifacts::NewStub(channel_);
-  }
-
-  static v1::SweepSpec Sweep() {
-    v1::SweepSpec spec;
-    spec.set_name("s");
-    spec.set_experiment("algorithmic");
-    spec.mutable_axes()->add_task("even_pairs");
-    spec.mutable_axes()->add_encoding("rope");
-    spec.mutable_axes()->add_encoding("rope:randomized");
-    spec.mutable_axes()->add_learning_rate(1e-3);
-    for (const uint32_t seed : {0u, 1u}) spec.mutable_axes()->add_seed(seed);
-    spec.mutable_training()->set_steps(10);
-    return spec;
-  }
-  v1::SubmitSweepResponse Submit(const v1::SweepSpec& spec) {
-    v1::SubmitSweepRequest request;
-    *request.mutable_spec() = spec;
-    return Call<v1::SubmitSweepResponse>(&v1::Longreach::Stub::SubmitSweep, request);
-  }
-  v1::SynchronizeRequest WorkerCall() {
-    v1::SynchronizeRequest request;
-    request.set_protocol(kProtocolVersion);
-    request.set_worker("w");
-    request.set_incarnation(1);
-    request.set_sequence(++sequence_);
-    request.set_free_slots(2);
-    v1::Abilities& abilities = *request.mutable_abilities();
-    abilities.set_name("worker");
-    abilities.set_build("1.0");
-    abilities.set_pack_limit(9);
-    abilities.add_experiments("algorithmic");
-    abilities.set_model_revision(catalog::kModelRevision);
-    abilities.add_tasks()->set_name("even_pairs");
-    abilities.mutable_tasks(0)->set_revision(1);
-    abilities.add_encodings()->set_name("rope");
-    abilities.mutable_encodings(0)->set_revision(1);
-    return request;
-  }
-  v1::SynchronizeResponse Synchronize(const v1::SynchronizeRequest& request) {
-    grpc::ClientContext context;
-    v1::SynchronizeResponse response;
-    const grpc::Status status = worker_->Synchronize(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-
-  template <typename Reply, typename Method, typename Request>
-  Reply Call(Method method, const Request& request) {
-    grpc::ClientContext context;
-    Reply reply;
-    const grpc::Status status = (client_.get()->*method)(&context, request, &reply);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return reply;
-  }
-
-  grpc::Status Upload(const v1::UploadHeader& header, const std::string& bytes) {
-    grpc::ClientContext context;
-    v1::UploadResponse response;
-    const auto writer = artifacts_->Upload(&context, &response);
-    v1::UploadRequest request;
-    *request.mutable_header() = header;
-    bool open = writer->Write(request);
-    for (size_t at = 0; at < bytes.size() && open; at += 1000) {
-      request.set_chunk(bytes.substr(at, 1000));
-      open = writer->Write(request);
-    }
-    writer->WritesDone();
-    return writer->Finish();
-  }
-
-  SystemClock clock_;
-  std::filesystem::path folder_;
-  std::unique_ptr<Server> server_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::Longreach::Stub> client_;
-  std::unique_ptr<v1::Worker::Stub> worker_;
-  std::unique_ptr<v1::Artifacts::Stub> artifacts_;
-  uint64_t sequence_ = 0;
-};
-
-v1::AttemptReport SuccessOf(const v1::Lease& lease) {
-  v1::AttemptReport report;
-  report.set_attempt(lease.attempt());
-  report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
-  for (const v1::LeasedJob& job : lease.jobs()) {
-    v1::MemberResult* result = report.add_results();
-    result->set_job(job.id());
-    v1::Measurement* measurement = result->add_measurements();
-    measurement->set_metric("accuracy");
-    measurement->set_value(job.spec().randomized() ? 0.9 : 0.5);
-  }
-  return report;
-}
 
 TEST_F(ServerTest, ASweepGoesFromSubmissionToTable) {
   Start(Options());
@@ -185,57 +59,6 @@ TEST_F(ServerTest, ASweepGoesFromSubmissionToTable) {
   const v1::CheckStoreResponse check = Call<v1::CheckStoreResponse>(&v1::Longreach::Stub::CheckStore, v1::CheckStoreRequest());
   EXPECT_THAT(check.violations(), ElementsAre());
   EXPECT_EQ(check.jobs(), 4);
-}
-
-TEST_F(ServerTest, AFileGoesUpAndComesBackByItsHash) {
-  Start(Options());
-  Submit(Sweep());
-  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
-  const v1::Lease& lease = leased.leases(0);
-  const std::string bytes(2'500'000, 'x');
-  v1::UploadHeader header;
-  header.set_attempt(lease.attempt());
-  header.set_worker("w");
-  header.set_kind("checkpoint");
-  header.set_step(5);
-  header.set_sha256(Sha256Of(bytes));
-  header.set_bytes(static_cast<double>(bytes.size()));
-  for (const v1::LeasedJob& job : lease.jobs()) header.add_jobs(job.id());
-
-  v1::UploadHeader wrong = header;
-  wrong.set_sha256(std::string(64, 'a'));
-  EXPECT_EQ(Upload(wrong, bytes).error_code(), grpc::StatusCode::DATA_LOSS);
-  wrong = header;
-  wrong.set_kind("virus");
-  EXPECT_EQ(Upload(wrong, bytes).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  wrong = header;
-  wrong.set_worker("v");
-  EXPECT_EQ(Upload(wrong, bytes).error_code(), grpc::StatusCode::ABORTED);
-  wrong = header;
-  wrong.add_jobs("not of this attempt");
-  wrong.set_bytes(1e10);  // None of them is waited for.
-  EXPECT_EQ(Upload(wrong, "").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_TRUE(Upload(header, bytes).ok());
-  EXPECT_TRUE(Upload(header, bytes).ok());  // The answer was lost.
-
-  grpc::ClientContext context;
-  v1::DownloadRequest request;
-  request.set_sha256(header.sha256());
-  const auto reader = artifacts_->Download(&context, request);
-  std::string back;
-  v1::DownloadResponse chunk;
-  while (reader->Read(&chunk)) {
-    EXPECT_LE(chunk.chunk().size(), size_t{1} << 20);
-    back += chunk.chunk();
-  }
-  EXPECT_TRUE(reader->Finish().ok());
-  EXPECT_TRUE(back == bytes);
-
-  grpc::ClientContext other;
-  request.set_sha256(std::string(64, 'b'));
-  const auto none = artifacts_->Download(&other, request);
-  EXPECT_FALSE(none->Read(&chunk));
-  EXPECT_EQ(none->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(ServerTest, EverythingSurvivesARestart) {
@@ -392,72 +215,6 @@ TEST_F(ServerTest, TheSocketOfAKilledSchedulerIsReplaced) {
   std::filesystem::rename(folder_ / "kept.sock", path);
   Start(Options());
   Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
-}
-
-TEST_F(ServerTest, ItsEndBreaksOffACheckThatReadsForLong) {
-  Start(Options());
-  Submit(Sweep());
-  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
-  const std::string bytes = "weights";
-  v1::UploadHeader header;
-  header.set_attempt(leased.leases(0).attempt());
-  header.set_worker("w");
-  header.set_kind("weights");
-  header.set_step(10);
-  header.set_sha256(Sha256Of(bytes));
-  header.set_bytes(static_cast<double>(bytes.size()));
-  header.add_jobs(leased.leases(0).jobs(0).id());
-  ASSERT_TRUE(Upload(header, bytes).ok());
-  server_.reset();
-  {
-    // A file that takes minutes to read, and no space.
-    constexpr int64_t kLarge = int64_t{64} << 30;
-    absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
-    ASSERT_TRUE(store.ok()) << store.status();
-    ASSERT_TRUE((*store)->writer_connection().Run("UPDATE artifacts SET bytes = ?", kLarge).ok());
-    std::filesystem::resize_file((*store)->artifacts().PathOf(header.sha256()), kLarge);
-  }
-  Start(Options());
-  grpc::Status status;
-  std::thread check([&] {
-    grpc::ClientContext context;
-    v1::CheckStoreRequest request;
-    request.set_artifacts(true);
-    v1::CheckStoreResponse response;
-    status = client_->CheckStore(&context, request, &response);
-  });
-  Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
-
-  server_.reset();
-
-  check.join();
-  EXPECT_FALSE(status.ok()) << "it cannot have come to its end";
-}
-
-TEST_F(ServerTest, ManyFilesThatNobodyNeedsGoAlthoughNobodyCalls) {
-  {
-    absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
-    ASSERT_TRUE(store.ok()) << store.status();
-    absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin((*store)->writer_connection());
-    ASSERT_TRUE(tx.ok());
-    for (int file = 0; file < 100; ++file) {
-      const std::string bytes = "checkpoint " + std::to_string(file);
-      absl::StatusOr<store::ArtifactWriter> writer = (*store)->artifacts().Create(Sha256Of(bytes), static_cast<int64_t>(bytes.size()));
-      ASSERT_TRUE(writer.ok() && writer->Append(bytes).ok());
-      absl::StatusOr<store::Pin> pin = writer->Commit();
-      ASSERT_TRUE(pin.ok());
-      pin->Settle();
-      ASSERT_TRUE(store::NoteUnnamed(*tx, Sha256Of(bytes)).ok());
-    }
-    ASSERT_TRUE(tx->Commit().ok());
-  }
-  const std::unique_ptr<store::ArtifactFiles> files = store::ArtifactFiles::OfOtherStore(folder_ / "store.db.artifacts");
-  ASSERT_EQ(files->List().size(), 100u);
-  Start(Options());
-
-  Submit(Sweep());  // A few go with each group of events; no other call follows.
-
-  while (files->HasAny()) std::this_thread::yield();
 }
 
 TEST(RolesTest, EveryCallHasARole) {

@@ -117,6 +117,36 @@ TEST_F(AgentTest, TrainsALeaseAndHandsEverythingIn) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "worker" / "attempts"));
 }
 
+TEST_F(AgentTest, HandsFilesOverByLinksWhereTheSchedulersDiskIsItsOwn) {
+  std::filesystem::create_directory(folder_.path() / "inbox");
+  scheduler_.HaveInbox(folder_.path() / "inbox");
+  AgentUnderTest agent(Options());
+
+  scheduler_.Offer(LeaseOf(7, /*steps=*/5));
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  const Seen seen = scheduler_.WaitFor("its report", [](const Seen& now) { return !now.reports.empty(); });
+  ASSERT_THAT(seen.uploads, SizeIs(2));
+  for (const v1::UploadHeader& header : seen.uploads) EXPECT_NE(header.linked(), "") << header.kind();
+  // Kept under the hash that the scheduler found.
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "worker" / "cache" / seen.UploadsOf("weights").at(0).sha256()));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "inbox"));
+}
+
+TEST_F(AgentTest, SendsTheBytesWhereItsLinksAreOfNoUse) {
+  std::filesystem::create_directory(folder_.path() / "inbox");
+  scheduler_.HaveInbox(folder_.path() / "inbox", /*refuses=*/true);
+  AgentUnderTest agent(Options());
+
+  scheduler_.Offer(LeaseOf(7, /*steps=*/5));
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  const Seen seen = scheduler_.WaitFor("its report", [](const Seen& now) { return !now.reports.empty(); });
+  ASSERT_THAT(seen.uploads, SizeIs(2));
+  for (const v1::UploadHeader& header : seen.uploads) EXPECT_EQ(header.linked(), "") << header.kind();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "inbox"));
+}
+
 TEST_F(AgentTest, TellsItsProgressAndHandsInCheckpointsWhileItTrains) {
   AgentOptions options = Options();
   options.checkpoint_every_s = 0.05;

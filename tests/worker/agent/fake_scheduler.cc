@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 
 #include "proto/base/sha256.h"
 
@@ -73,6 +75,12 @@ void FakeScheduler::RefuseDownloads(grpc::Status status) {
   download_status_ = std::move(status);
 }
 
+void FakeScheduler::HaveInbox(const std::filesystem::path& folder, bool refuses) {
+  const std::lock_guard lock(mutex_);
+  inbox_ = folder;
+  refuses_links_ = refuses;
+}
+
 void FakeScheduler::RefuseCalls(grpc::Status status) {
   const std::lock_guard lock(mutex_);
   call_status_ = std::move(status);
@@ -129,6 +137,7 @@ bool FakeScheduler::Answer(const v1::SynchronizeRequest& request, v1::Synchroniz
   bool news = false;
   response->Clear();
   response->set_store(store_);
+  response->set_inbox(inbox_.string());
   response->mutable_renew_every()->set_nanos(100'000'000);
   response->mutable_lease_term()->set_seconds(15);
   for (const v1::AttemptReport& report : request.finished()) {
@@ -193,11 +202,22 @@ grpc::Status FakeScheduler::Synchronize(grpc::ServerContext* context, const v1::
   return grpc::Status::OK;
 }
 
+grpc::Status FakeScheduler::TakeLinked(v1::UploadHeader& header, std::string& bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::filesystem::path link = inbox_ / header.linked();
+  std::ifstream in(link, std::ios::binary);
+  if (!in || refuses_links_) return {grpc::StatusCode::FAILED_PRECONDITION, "not on this disk"};
+  bytes.assign(std::istreambuf_iterator<char>(in), {});
+  header.set_sha256(Sha256Of(bytes));
+  std::filesystem::remove(link);
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeScheduler::Upload(grpc::ServerContext*, grpc::ServerReader<v1::UploadRequest>* reader,
-                                   v1::UploadResponse*) {
+                                   v1::UploadResponse* response) {
   v1::UploadRequest request;
   if (!reader->Read(&request) || !request.has_header()) return {grpc::StatusCode::INVALID_ARGUMENT, "no header"};
-  const v1::UploadHeader header = request.header();
+  v1::UploadHeader header = request.header();
   {
     const std::lock_guard lock(mutex_);
     if (!upload_status_.ok()) {
@@ -208,12 +228,16 @@ grpc::Status FakeScheduler::Upload(grpc::ServerContext*, grpc::ServerReader<v1::
     if (!header.store().empty() && header.store() != store_) return {grpc::StatusCode::UNAVAILABLE, "of another store"};
   }
   std::string bytes;
+  if (!header.linked().empty()) {
+    if (grpc::Status taken = TakeLinked(header, bytes); !taken.ok()) return taken;
+  }
   while (reader->Read(&request)) bytes += request.chunk();
   if (Sha256Of(bytes) != header.sha256() || static_cast<double>(bytes.size()) != header.bytes()) {
     return {grpc::StatusCode::DATA_LOSS, "other bytes than announced"};
   }
   const std::lock_guard lock(mutex_);
   files_[header.sha256()] = bytes;
+  response->set_sha256(header.sha256());
   seen_.uploads.push_back(header);
   seen_.events.push_back(fmt::format("upload {} {}", header.kind(), header.attempt()));
   changed_.notify_all();

@@ -50,6 +50,8 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   void Direct(uint64_t attempt, v1::Directive::Action action, std::vector<std::string> dropped_jobs = {});
   void RefuseUploads(grpc::Status status);
   void RefuseDownloads(grpc::Status status);
+  // Says that files may be linked into this folder, and takes them from there; with `refuses`, takes none.
+  void HaveInbox(const std::filesystem::path& folder, bool refuses = false);
   void RefuseCalls(grpc::Status status);
   void AcknowledgeNothing();
   // What it says of itself; a call or a file for another one counts nothing.
@@ -73,6 +75,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
                         grpc::ServerWriter<v1::DownloadResponse>* writer) override;
 
  private:
+  grpc::Status TakeLinked(v1::UploadHeader& header, std::string& bytes);
   bool Answer(const v1::SynchronizeRequest& request, v1::SynchronizeResponse* response);
 
   std::filesystem::path socket_;
@@ -87,6 +90,8 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   std::map<std::string, std::string> files_;
   grpc::Status upload_status_;
   grpc::Status download_status_;
+  std::filesystem::path inbox_;
+  bool refuses_links_ = false;
   grpc::Status call_status_;
   bool acknowledges_ = true;
   std::string store_;

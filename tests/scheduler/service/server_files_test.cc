@@ -1,0 +1,196 @@
+// Artifacts, as workers hand them in and fetch them, and the files of the store.
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "proto/base/sha256.h"
+#include "store/artifacts.h"
+#include "store/store.h"
+#include "tests/scheduler/service/server_fixture.h"
+
+namespace longreach::service {
+namespace {
+
+using testing::ElementsAre;
+
+using ServerFilesTest = ServerTest;
+
+TEST_F(ServerFilesTest, AFileGoesUpAndComesBackByItsHash) {
+  Start(Options());
+  Submit(Sweep());
+  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+  const v1::Lease& lease = leased.leases(0);
+  const std::string bytes(2'500'000, 'x');
+  v1::UploadHeader header;
+  header.set_attempt(lease.attempt());
+  header.set_worker("w");
+  header.set_kind("checkpoint");
+  header.set_step(5);
+  header.set_sha256(Sha256Of(bytes));
+  header.set_bytes(static_cast<double>(bytes.size()));
+  for (const v1::LeasedJob& job : lease.jobs()) header.add_jobs(job.id());
+
+  v1::UploadHeader wrong = header;
+  wrong.set_sha256(std::string(64, 'a'));
+  EXPECT_EQ(Upload(wrong, bytes).error_code(), grpc::StatusCode::DATA_LOSS);
+  wrong = header;
+  wrong.set_kind("virus");
+  EXPECT_EQ(Upload(wrong, bytes).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  wrong = header;
+  wrong.set_worker("v");
+  EXPECT_EQ(Upload(wrong, bytes).error_code(), grpc::StatusCode::ABORTED);
+  wrong = header;
+  wrong.add_jobs("not of this attempt");
+  wrong.set_bytes(1e10);  // None of them is waited for.
+  EXPECT_EQ(Upload(wrong, "").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(Upload(header, bytes).ok());
+  EXPECT_TRUE(Upload(header, bytes).ok());  // The answer was lost.
+
+  grpc::ClientContext context;
+  v1::DownloadRequest request;
+  request.set_sha256(header.sha256());
+  const auto reader = artifacts_->Download(&context, request);
+  std::string back;
+  v1::DownloadResponse chunk;
+  while (reader->Read(&chunk)) {
+    EXPECT_LE(chunk.chunk().size(), size_t{1} << 20);
+    back += chunk.chunk();
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_TRUE(back == bytes);
+
+  grpc::ClientContext other;
+  request.set_sha256(std::string(64, 'b'));
+  const auto none = artifacts_->Download(&other, request);
+  EXPECT_FALSE(none->Read(&chunk));
+  EXPECT_EQ(none->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServerFilesTest, AFileOfAWorkerOnTheSameDiskIsHandedOverByALink) {
+  Start(Options());
+  Submit(Sweep());
+  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+  const v1::Lease& lease = leased.leases(0);
+  const std::string bytes(2'500'000, 'x');
+  std::ofstream(folder_ / "of the worker") << bytes;
+  const auto link = [&](const std::string& name) {
+    std::filesystem::create_hard_link(folder_ / "of the worker", std::filesystem::path(leased.inbox()) / name);
+    return name;
+  };
+  v1::UploadHeader header;
+  header.set_attempt(lease.attempt());
+  header.set_worker("w");
+  header.set_kind("weights");
+  header.set_step(5);
+  header.set_bytes(static_cast<double>(bytes.size()));
+  for (const v1::LeasedJob& job : lease.jobs()) header.add_jobs(job.id());
+
+  EXPECT_EQ(Upload(header, bytes).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "sent without its hash";
+  header.set_linked("nothing-there");
+  EXPECT_EQ(Upload(header, "").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  header.set_linked("../tmp/x");
+  EXPECT_EQ(Upload(header, "").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  for (const char* name : {"first", "again"}) {  // The answer was lost.
+    header.set_linked(link(name));
+    EXPECT_TRUE(Upload(header, "").ok()) << name;
+  }
+
+  EXPECT_TRUE(std::filesystem::is_empty(leased.inbox()));
+  const std::unique_ptr<store::ArtifactFiles> files = store::ArtifactFiles::OfOtherStore(folder_ / "store.db.artifacts");
+  EXPECT_TRUE(std::filesystem::equivalent(files->PathOf(Sha256Of(bytes)), folder_ / "of the worker"));
+  v1::CheckStoreRequest check;
+  check.set_artifacts(true);
+  const v1::CheckStoreResponse checked = Call<v1::CheckStoreResponse>(&v1::Longreach::Stub::CheckStore, check);
+  EXPECT_THAT(checked.violations(), ElementsAre());
+  EXPECT_EQ(checked.artifacts(), lease.jobs_size());
+}
+
+TEST_F(ServerFilesTest, WorkersOfOtherMachinesAreToldOfNoInbox) {
+  ServerOptions options = Options();
+  options.listen = "localhost:0";
+  Start(options);
+  Submit(Sweep());
+  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+  EXPECT_EQ(leased.inbox(), "");
+  std::ofstream(folder_ / "store.db.artifacts" / "inbox" / "guessed") << "bytes";
+  v1::UploadHeader header;
+  header.set_attempt(leased.leases(0).attempt());
+  header.set_worker("w");
+  header.set_kind("weights");
+  header.set_bytes(5);
+  header.set_linked("guessed");
+  header.add_jobs(leased.leases(0).jobs(0).id());
+
+  EXPECT_EQ(Upload(header, "").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServerFilesTest, ItsEndBreaksOffACheckThatReadsForLong) {
+  Start(Options());
+  Submit(Sweep());
+  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+  const std::string bytes = "weights";
+  v1::UploadHeader header;
+  header.set_attempt(leased.leases(0).attempt());
+  header.set_worker("w");
+  header.set_kind("weights");
+  header.set_step(10);
+  header.set_sha256(Sha256Of(bytes));
+  header.set_bytes(static_cast<double>(bytes.size()));
+  header.add_jobs(leased.leases(0).jobs(0).id());
+  ASSERT_TRUE(Upload(header, bytes).ok());
+  server_.reset();
+  {
+    // A file that takes minutes to read, and no space.
+    constexpr int64_t kLarge = int64_t{64} << 30;
+    absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->writer_connection().Run("UPDATE artifacts SET bytes = ?", kLarge).ok());
+    std::filesystem::resize_file((*store)->artifacts().PathOf(header.sha256()), kLarge);
+  }
+  Start(Options());
+  grpc::Status status;
+  std::thread check([&] {
+    grpc::ClientContext context;
+    v1::CheckStoreRequest request;
+    request.set_artifacts(true);
+    v1::CheckStoreResponse response;
+    status = client_->CheckStore(&context, request, &response);
+  });
+  Call<v1::GetInfoResponse>(&v1::Longreach::Stub::GetInfo, v1::GetInfoRequest());
+
+  server_.reset();
+
+  check.join();
+  EXPECT_FALSE(status.ok()) << "it cannot have come to its end";
+}
+
+TEST_F(ServerFilesTest, ManyFilesThatNobodyNeedsGoAlthoughNobodyCalls) {
+  {
+    absl::StatusOr<std::unique_ptr<store::Store>> store = store::Store::Open(Options().store);
+    ASSERT_TRUE(store.ok()) << store.status();
+    absl::StatusOr<sql::Transaction> tx = sql::Transaction::Begin((*store)->writer_connection());
+    ASSERT_TRUE(tx.ok());
+    for (int file = 0; file < 100; ++file) {
+      const std::string bytes = "checkpoint " + std::to_string(file);
+      absl::StatusOr<store::ArtifactWriter> writer = (*store)->artifacts().Create(Sha256Of(bytes), static_cast<int64_t>(bytes.size()));
+      ASSERT_TRUE(writer.ok() && writer->Append(bytes).ok());
+      absl::StatusOr<store::Pin> pin = writer->Commit();
+      ASSERT_TRUE(pin.ok());
+      pin->Settle();
+      ASSERT_TRUE(store::NoteUnnamed(*tx, Sha256Of(bytes)).ok());
+    }
+    ASSERT_TRUE(tx->Commit().ok());
+  }
+  const std::unique_ptr<store::ArtifactFiles> files = store::ArtifactFiles::OfOtherStore(folder_ / "store.db.artifacts");
+  ASSERT_EQ(files->List().size(), 100u);
+  Start(Options());
+
+  Submit(Sweep());  // A few go with each group of events; no other call follows.
+
+  while (files->HasAny()) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace longreach::service
