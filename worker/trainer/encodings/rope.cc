@@ -12,16 +12,14 @@ namespace {
 // here.
 class Rope final : public Encoding {
  public:
-  explicit Rope(const EncodingConfig& config) : head_dim_(config.head_dim()) {
-    for (int64_t i = 0; i < head_dim_ / 2; ++i) frequencies_.push_back(SinCosFrequency(i, head_dim_));
-  }
+  explicit Rope(const EncodingConfig& config) : frequencies_(SinCosFrequencies(config.head_dim())) {}
 
   PositionUse Use() const override { return PositionUse::kRotation; }
 
   Tensor Rotation(const Tensor& positions) const override {
     const Tensor position_T = positions.to(at::kLong).contiguous();
     const int64_t tape = position_T.numel();
-    const int64_t pairs = head_dim_ / 2;
+    const auto pairs = static_cast<int64_t>(frequencies_.size());
     Tensor rotation = at::empty({2, tape, pairs}, at::kFloat);
     float* cosine = rotation.data_ptr<float>();
     float* sine = cosine + tape * pairs;
@@ -37,7 +35,6 @@ class Rope final : public Encoding {
   }
 
  private:
-  int64_t head_dim_;
   std::vector<double> frequencies_;  // Of the pairs.
 };
 

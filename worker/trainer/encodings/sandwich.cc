@@ -16,7 +16,7 @@ namespace {
 class Sandwich final : public Encoding {
  public:
   explicit Sandwich(const EncodingConfig& config)
-      : dim_(config.sandwich_dim), break_symmetry_(config.break_symmetry) {
+      : frequencies_(SinCosFrequencies(config.sandwich_dim)), break_symmetry_(config.break_symmetry) {
     std::vector<double> factors;
     for (int h = 0; h < config.num_heads; ++h) factors.push_back(config.num_heads / (8.0 * (h + 1)));
     factors_H1_ = at::tensor(factors, at::kDouble).view({-1, 1});
@@ -42,11 +42,11 @@ class Sandwich final : public Encoding {
  private:
   double Sum(double distance) const {
     double sum = 0;
-    for (int64_t i = 0; i < dim_ / 2; ++i) sum += std::cos(distance * SinCosFrequency(i, dim_));
+    for (const double frequency : frequencies_) sum += std::cos(distance * frequency);
     return sum;
   }
 
-  int64_t dim_;
+  std::vector<double> frequencies_;
   bool break_symmetry_;
   Tensor factors_H1_;
   std::vector<double> table_;  // By distance; by half a distance with break_symmetry_.

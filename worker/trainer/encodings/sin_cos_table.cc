@@ -5,18 +5,20 @@
 
 namespace longreach::trainer {
 
-double SinCosFrequency(int64_t i, int64_t dim) {
-  return std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(dim));
+std::vector<double> SinCosFrequencies(int64_t dim) {
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < dim / 2; ++i) frequencies.push_back(std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(dim)));
+  return frequencies;
 }
 
 SinCosTable::SinCosTable(int64_t rows, int64_t dim)
-    : rows_(std::min(rows, kMaxRows)), dim_(dim), table_(at::empty({rows_, dim}, at::kFloat)) {
+    : rows_(std::min(rows, kMaxRows)), dim_(dim), frequencies_(SinCosFrequencies(dim)), table_(at::empty({rows_, dim}, at::kFloat)) {
   for (int64_t p = 0; p < rows_; ++p) MakeRow(p, table_.data_ptr<float>() + p * dim);
 }
 
 void SinCosTable::MakeRow(int64_t position, float* row) const {
   for (int64_t i = 0; i < dim_ / 2; ++i) {
-    const double angle = static_cast<double>(position) * SinCosFrequency(i, dim_);
+    const double angle = static_cast<double>(position) * frequencies_[static_cast<size_t>(i)];
     row[i] = static_cast<float>(std::sin(angle));
     row[dim_ / 2 + i] = static_cast<float>(std::cos(angle));
   }

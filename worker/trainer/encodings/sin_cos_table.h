@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "worker/trainer/torch.h"
 
 namespace longreach::trainer {
 
-// 10000^(-2 i / dim).
-double SinCosFrequency(int64_t i, int64_t dim);
+// [dim / 2]: 10000^(-2 i / dim).
+std::vector<double> SinCosFrequencies(int64_t dim);
 
 class SinCosTable {
  public:
@@ -27,6 +28,7 @@ class SinCosTable {
 
   int64_t rows_;
   int64_t dim_;
+  std::vector<double> frequencies_;
   Tensor table_;
 };
 
