@@ -42,6 +42,8 @@ void TrainerSlot::StartChild() {
                              .on_exit = [this](const std::string& how) { OnExit(how); }});
   if (!child.ok()) return OnUnusable(std::string(child.status().message()));
   child_ = *std::move(child);
+  starts_ = true;
+  BeginWatch();
 }
 
 void TrainerSlot::Restart() {
@@ -55,6 +57,7 @@ void TrainerSlot::Restart() {
 
 void TrainerSlot::Close() {
   TakeOut();
+  starts_ = false;
   restart_timer_.cancel();
   child_.reset();
   state_ = State::kClosed;
@@ -75,9 +78,7 @@ void TrainerSlot::Train(AttemptPtr attempt, const v1::StartPack& start) {
   state_ = State::kTraining;
   child_->Send(message);
   threads_ = 0;
-  hang_.Start();
-  watched_at_ = std::chrono::steady_clock::now();
-  WatchForHangs();
+  BeginWatch();
 }
 
 void TrainerSlot::UseThreads(int threads) {
@@ -100,6 +101,8 @@ TrainerSlot::AttemptPtr TrainerSlot::TakeOut() {
 void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
   if (message.has_ready()) {
     if (!message.ready().error().empty()) return OnUnusable(message.ready().error());
+    hang_timer_.cancel();
+    starts_ = false;
     state_ = State::kIdle;
     backoff_.Reset();
     return handlers_.on_ready(message.ready());
@@ -155,6 +158,8 @@ void TrainerSlot::OnExit(const std::string& how) {
 }
 
 void TrainerSlot::OnUnusable(const std::string& why) {
+  hang_timer_.cancel();
+  starts_ = false;
   state_ = State::kBroken;
   handlers_.on_unusable(why);
   if (state_ != State::kBroken) return;
@@ -174,17 +179,29 @@ void TrainerSlot::TryAgain() {
   });
 }
 
+// Of the child while it starts, then of each attempt in it.
+void TrainerSlot::BeginWatch() {
+  hang_.Start();
+  watched_at_ = std::chrono::steady_clock::now();
+  WatchForHangs();
+}
+
 void TrainerSlot::WatchForHangs() {
   hang_timer_.expires_after(Seconds(hang_.period_s()));
   hang_timer_.async_wait([this, watched = attempt_](boost::system::error_code error) {
-    if (error || attempt_ != watched) return;
+    if (error || attempt_ != watched || (watched == nullptr && !starts_)) return;
     const auto now = std::chrono::steady_clock::now();
     hang_.Watched(std::chrono::duration<double>(now - std::exchange(watched_at_, now)).count());
     if (!hang_.hung()) return WatchForHangs();
-    Restart();
-    handlers_.on_failed(watched, fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while {} at step {}", hang_.silent_s(),
-                                             hang_.limit_s(), watched->phase, watched->step));
+    OnHung(watched);
   });
+}
+
+void TrainerSlot::OnHung(const AttemptPtr& attempt) {
+  const std::string how = fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while ", hang_.silent_s(), hang_.limit_s());
+  if (attempt == nullptr) return OnUnusable(how + "starting");
+  Restart();
+  handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, attempt->phase, attempt->step));
 }
 
 }  // namespace longreach::agent

@@ -21,7 +21,7 @@ class TrainerSlot {
   using AttemptPtr = std::shared_ptr<Attempt>;
 
   //   kCold --Start--> kStarting --the child is ready--> kIdle --Train--> kTraining --finished, refused--> kIdle
-  //   kStarting --the child does not start--> kBroken --it does, tried again and again--> kIdle
+  //   kStarting --the child does not start, or hangs meanwhile--> kBroken --it does, tried again and again--> kIdle
   //   kIdle --Measure--> kMeasuring --measured--> kIdle;   kMeasuring --the child's end, or it cannot--> kBroken
   //   kIdle, kTraining --the child's end, Restart--> kEnding --the child is gone--> kStarting;   any --Close--> kClosed
   enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kEnding, kClosed };
@@ -76,7 +76,9 @@ class TrainerSlot {
   void OnUnusable(const std::string& why);
   void TryAgain();
   AttemptPtr TakeOut();
+  void BeginWatch();
   void WatchForHangs();
+  void OnHung(const AttemptPtr& attempt);
 
   boost::asio::io_context& io_;
   const Options options_;
@@ -86,7 +88,8 @@ class TrainerSlot {
   Backoff backoff_;
   boost::asio::steady_timer restart_timer_;
 
-  AttemptPtr attempt_;  // Not null exactly when kTraining.
+  bool starts_ = false;  // The child was begun, and is neither ready nor given up yet.
+  AttemptPtr attempt_;   // Not null exactly when kTraining.
   int threads_ = 0;     // That it was told to use; 0: all.
   HangWatch hang_;
   std::chrono::steady_clock::time_point watched_at_;

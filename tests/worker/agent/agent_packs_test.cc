@@ -46,6 +46,16 @@ class AgentPacksTest : public ::testing::Test {
     scheduler_.WaitForStep(8, 1);
   }
 
+  // Attempt 7, which waits for its checkpoint while a trainer is idle.
+  void HoldSevenWithoutItsFile() {
+    WaitForFreeSlots(1);
+    scheduler_.RefuseDownloads({grpc::StatusCode::UNAVAILABLE, "a slow line"});
+    v1::Lease lease = LeaseOf(7, 3);
+    lease.mutable_jobs(0)->mutable_checkpoint()->set_sha256(std::string(64, 'a'));
+    scheduler_.Offer(lease);
+    scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+  }
+
   Seen SeenNow() {
     return scheduler_.WaitFor("-", [](const Seen&) { return true; });
   }
@@ -365,9 +375,10 @@ TEST_F(AgentPacksTest, ReportsAtItsNextStartWhatItCouldNotHandIn) {
 // A worker's program whose first trainer starts, and no further one before it is allowed to: as on a GPU without memory left.
 class ReluctantProgram {
  public:
-  explicit ReluctantProgram(const std::filesystem::path& folder) : file_(folder / "reluctant"), allowed_(folder / "allowed") {
-    std::ofstream(file_) << fmt::format("#!/bin/sh\nmkdir '{}' 2>/dev/null || [ -e '{}' ] || {{ echo 'no memory left'; exit 1; }}\nexec '{}' \"$@\"\n",
-                                        (folder / "first").string(), allowed_.string(), LONGREACH_WORKER);
+  explicit ReluctantProgram(const std::filesystem::path& folder, const std::string& instead = "echo 'no memory left'; exit 1")
+      : file_(folder / "reluctant"), allowed_(folder / "allowed") {
+    std::ofstream(file_) << fmt::format("#!/bin/sh\nmkdir '{}' 2>/dev/null || [ -e '{}' ] || {{ {}; }}\nexec '{}' \"$@\"\n",
+                                        (folder / "first").string(), allowed_.string(), instead, LONGREACH_WORKER);
     std::filesystem::permissions(file_, std::filesystem::perms::owner_all);
   }
   const std::filesystem::path& file() const { return file_; }
@@ -431,12 +442,7 @@ TEST_F(AgentPacksTest, GivesBackALeaseWhoseTrainerEndedAndDoesNotStartAgain) {
   options.binary = program.file();
   options.lease_patience_s = 0.1;
   AgentUnderTest agent(options);
-  WaitForFreeSlots(1);
-  scheduler_.RefuseDownloads({grpc::StatusCode::UNAVAILABLE, "a slow line"});
-  v1::Lease lease = LeaseOf(7, 3);
-  lease.mutable_jobs(0)->mutable_checkpoint()->set_sha256(std::string(64, 'a'));
-  scheduler_.Offer(lease);
-  scheduler_.WaitFor("attempt 7 held", [](const Seen& seen) { return seen.Held(7) != nullptr; });
+  HoldSevenWithoutItsFile();
 
   kill(agent.TrainerPid(), SIGKILL);
 
@@ -448,6 +454,22 @@ TEST_F(AgentPacksTest, GivesBackALeaseWhoseTrainerEndedAndDoesNotStartAgain) {
   WaitForFreeSlots(1);
   scheduler_.Offer(LeaseOf(8, 3, 1, 2));
   EXPECT_EQ(scheduler_.WaitForReport(8).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentPacksTest, GivesBackALeaseWhoseTrainerHangsWhileItStarts) {
+  ReluctantProgram program(folder_.path(), "exec sleep 3600");
+  AgentOptions options = Options(1);
+  options.binary = program.file();
+  options.hang_floor_s = 0.5;
+  options.lease_patience_s = 0.1;
+  AgentUnderTest agent(options);
+  HoldSevenWithoutItsFile();
+
+  kill(agent.TrainerPid(), SIGKILL);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  program.Allow();
+  WaitForFreeSlots(1);
 }
 
 TEST_F(AgentPacksTest, GivesTheTrainerThatRefusedAPackToTheAttemptThatWaits) {
