@@ -122,20 +122,20 @@ absl::Status ArtifactWriter::Append(std::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::Status ArtifactWriter::ReadWhatIsThere(const std::stop_token& stop) {
+absl::StatusOr<bool> ArtifactWriter::ReadOn(int64_t limit) {
   std::string chunk(kChunk, '\0');
-  while (true) {
-    if (stop.stop_requested()) return sql::Stopped();
+  for (const int64_t end = written_ + limit; written_ < end;) {
     const ssize_t count = read(fd_, chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return CannotTake(temporary_, std::strerror(errno));
-    if (count == 0) break;
     hash_.Update(std::string_view(chunk).substr(0, static_cast<size_t>(count)));
     written_ += count;
+    if (count > 0) continue;
+    found_ = hash_.Finish();
+    if (sha256_.empty()) sha256_ = found_;
+    return true;
   }
-  found_ = hash_.Finish();
-  if (sha256_.empty()) sha256_ = found_;
-  return absl::OkStatus();
+  return false;
 }
 
 absl::StatusOr<Pin> ArtifactWriter::Commit() {
@@ -227,7 +227,7 @@ bool ArtifactFiles::IsInboxName(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; });
 }
 
-absl::StatusOr<ArtifactWriter> ArtifactFiles::TakeLinked(std::string_view name, std::string_view sha256, int64_t bytes, const std::stop_token& stop) {
+absl::StatusOr<ArtifactWriter> ArtifactFiles::TakeLinked(std::string_view name, std::string_view sha256, int64_t bytes) {
   if (!IsInboxName(name)) return absl::InvalidArgumentError(fmt::format("'{}' is no name of a link: 1 to 128 letters, digits and '-'", name));
   const std::filesystem::path link = inbox() / name;
   // A link to elsewhere is not followed, a pipe not waited for.
@@ -237,7 +237,6 @@ absl::StatusOr<ArtifactWriter> ArtifactFiles::TakeLinked(std::string_view name, 
   struct stat found = {};
   if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) return CannotTake(link, "it is no regular file");
   if (found.st_size != bytes) return CannotTake(link, fmt::format("it has {} bytes, {} were announced", found.st_size, bytes));
-  RETURN_IF_ERROR(writer.ReadWhatIsThere(stop));
   return writer;
 }
 

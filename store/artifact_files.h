@@ -52,8 +52,10 @@ class ArtifactWriter {
   ArtifactWriter& operator=(ArtifactWriter&&) = delete;
   ~ArtifactWriter();
 
-  // What was announced or, of a linked file without an announcement, what it has.
+  // What was announced or, of a linked file without an announcement, what it has once it was read.
   const std::string& sha256() const { return sha256_; }
+  // Of a linked file: reads on, so many bytes at most. True: that was all of it. FAILED_PRECONDITION: it cannot be read.
+  absl::StatusOr<bool> ReadOn(int64_t limit);
   // RESOURCE_EXHAUSTED: no space, or more bytes than announced.
   absl::Status Append(std::string_view bytes);
   // Compares hash and size with what was announced, syncs, renames and syncs the folder; the file is unsettled then.
@@ -63,7 +65,6 @@ class ArtifactWriter {
  private:
   friend class ArtifactFiles;
   ArtifactWriter(ArtifactFiles* files, std::string sha256, int64_t bytes, std::filesystem::path temporary, int fd);
-  absl::Status ReadWhatIsThere(const std::stop_token& stop);
   ArtifactFiles* files_;
   std::string sha256_;
   int64_t announced_;
@@ -93,10 +94,9 @@ class ArtifactFiles {
   absl::StatusOr<ArtifactWriter> Create(std::string_view sha256, int64_t bytes);
   // Where links to files may be put for TakeLinked(). What an earlier process left there is removed by Open().
   std::filesystem::path inbox() const { return folder_ / "inbox"; }
-  // The file of this name in the inbox, of so many bytes, as if it had been appended: all of it is read. `sha256` is empty where its hash is not
-  // known before. FAILED_PRECONDITION: it cannot be had (not there, no regular file, another size, not to be read). INVALID_ARGUMENT: the name
-  // is none, as IsInboxName. UNAVAILABLE once a stop is requested.
-  absl::StatusOr<ArtifactWriter> TakeLinked(std::string_view name, std::string_view sha256, int64_t bytes, const std::stop_token& stop);
+  // The file of this name in the inbox, of so many bytes, to be read to its end before Commit(). `sha256` is empty where its hash is not known
+  // before. FAILED_PRECONDITION: it cannot be had (not there, no regular file, another size). INVALID_ARGUMENT: the name is none, as IsInboxName.
+  absl::StatusOr<ArtifactWriter> TakeLinked(std::string_view name, std::string_view sha256, int64_t bytes);
   // 1 to 128 letters, digits and '-'.
   static bool IsInboxName(std::string_view text);
   // Reads the whole file and compares its hash. NOT_FOUND, DATA_LOSS; UNAVAILABLE once a stop is requested.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
-#include <stop_token>
 
 #include <fmt/format.h>
 
@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kKinds = {"checkpoint", "figure", "log", "series", "weights"};
 constexpr size_t kChunk = size_t{1} << 20;
+constexpr int64_t kLinkedBytesAtATime = int64_t{32} << 20;
 
 // So its caller may share a disk with this process.
 bool CameByUnixSocket(const grpc::CallbackServerContext& context) { return context.peer().starts_with("unix:"); }
@@ -48,18 +49,25 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
 
   void OnReadDone(bool ok) override {
     workforce_.Post([this, ok] {
-      absl::StatusOr<Next> next = ok ? Take() : Complete();
-      // Each of these is the last touch: the call may end, and this object with it, before it returns.
-      if (!next.ok()) return Finish(ToGrpc(next.status()));
-      if (*next == Next::kRead) return StartRead(&request_);
-      Record();
+      GoOn(ok ? Take() : Complete());
     });
   }
-  void OnCancel() override { gone_.request_stop(); }
+  void OnCancel() override { cancelled_ = true; }
   void OnDone() override { delete this; }
 
  private:
-  enum class Next { kRead, kRecord };
+  enum class Next { kRead, kReadLinked, kRecord };
+
+  // Each of these is the last touch: the call may end, and this object with it, before it returns.
+  void GoOn(const absl::StatusOr<Next>& next) {
+    if (!next.ok()) return Finish(ToGrpc(next.status()));
+    switch (*next) {
+      case Next::kRead: return StartRead(&request_);
+      // Others have their turn in between.
+      case Next::kReadLinked: return workforce_.Post([this] { GoOn(ReadLinked()); });
+      case Next::kRecord: return Record();
+    }
+  }
 
   absl::StatusOr<Next> Take() {
     if (request_.has_header()) {
@@ -89,17 +97,27 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
 
   absl::StatusOr<Next> TakeLinked() {
     if (!is_local_) return absl::InvalidArgumentError("linked: this call came through no Unix socket; send the bytes");
-    ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_.artifacts().TakeLinked(header_.linked(), header_.sha256(),
-                                                                                 static_cast<int64_t>(header_.bytes()), gone_.get_token()));
-    const bool was_announced = !header_.sha256().empty();
-    header_.set_sha256(writer.sha256());
-    if (!was_announced && IsThere()) return Next::kRecord;
-    ASSIGN_OR_RETURN(pin_, writer.Commit());
+    ASSIGN_OR_RETURN(store::ArtifactWriter writer,
+                     store_.artifacts().TakeLinked(header_.linked(), header_.sha256(), static_cast<int64_t>(header_.bytes())));
+    writer_.emplace(std::move(writer));
+    return Next::kReadLinked;
+  }
+
+  absl::StatusOr<Next> ReadLinked() {
+    if (cancelled_) return absl::CancelledError("the caller is gone");
+    ASSIGN_OR_RETURN(const bool whole, writer_->ReadOn(kLinkedBytesAtATime));
+    if (!whole) return Next::kReadLinked;
+    header_.set_sha256(writer_->sha256());
+    if (IsThere()) {
+      writer_.reset();  // And the link, before the answer.
+    } else {
+      ASSIGN_OR_RETURN(pin_, writer_->Commit());
+    }
     return Next::kRecord;
   }
 
   absl::StatusOr<Next> Complete() {
-    if (gone_.stop_requested()) return absl::CancelledError("the caller is gone");
+    if (cancelled_) return absl::CancelledError("the caller is gone");
     if (!writer_) return absl::InvalidArgumentError("an upload begins with its header");
     ASSIGN_OR_RETURN(pin_, writer_->Commit());
     return Next::kRecord;
@@ -149,7 +167,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   bool has_header_ = false;
   std::optional<store::ArtifactWriter> writer_;
   store::Pin pin_;
-  std::stop_source gone_;  // The caller.
+  std::atomic<bool> cancelled_ = false;
 };
 
 class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse> {
@@ -194,8 +212,8 @@ absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLim
   if (std::ranges::find(kKinds, header.kind()) == kKinds.end()) {
     return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
   }
-  const bool may_be_unknown = !header.linked().empty();
-  if (!store::ArtifactFiles::IsHash(header.sha256()) && !(may_be_unknown && header.sha256().empty())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
+  const bool not_known_yet = header.sha256().empty() && !header.linked().empty();
+  if (!not_known_yet && !store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
   if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
   if (header.bytes() > limits.file_bytes) {
     return absl::InvalidArgumentError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));

@@ -2,8 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <stop_token>
-
 #include "tests/store/fixture.h"
 
 namespace longreach::store {
@@ -85,7 +83,9 @@ TEST_F(ArtifactsTest, ALinkedFileIsTakenAsItIs) {
   std::filesystem::create_hard_link(folder_ / "of the worker", files().inbox() / "w-1");
   const std::string hash = Sha256Of("the bytes");
 
-  ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", "", 9, {}));
+  ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", "", 9));
+  EXPECT_FALSE(*writer.ReadOn(9));  // There might be more.
+  EXPECT_TRUE(*writer.ReadOn(9));
   EXPECT_EQ(writer.sha256(), hash);
   ASSERT_OK_AND_ASSIGN(const Pin pin, writer.Commit());
 
@@ -100,7 +100,8 @@ TEST_F(ArtifactsTest, ALinkedFileThatIsNotNeededGoes) {
   const std::string hash = test_.PutFile("the bytes");
   WriteFile(files().inbox() / "w-1", "the bytes");
   {
-    ASSERT_OK_AND_ASSIGN(const ArtifactWriter writer, files().TakeLinked("w-1", hash, 9, {}));
+    ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", hash, 9));
+    EXPECT_TRUE(*writer.ReadOn(100));
     EXPECT_TRUE(files().FindAndPin(writer.sha256(), 9).has_value());
   }
   EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
@@ -110,7 +111,8 @@ TEST_F(ArtifactsTest, ALinkedFileThatIsNotNeededGoes) {
 TEST_F(ArtifactsTest, ALinkedFileWithOtherBytesThanAnnouncedLeavesNothing) {
   WriteFile(files().inbox() / "w-1", "wrong");
   {
-    ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", Sha256Of("right"), 5, {}));
+    ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", Sha256Of("right"), 5));
+    EXPECT_TRUE(*writer.ReadOn(100));
     EXPECT_EQ(writer.Commit().status().code(), absl::StatusCode::kDataLoss);
   }
   EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
@@ -125,21 +127,24 @@ TEST_F(ArtifactsTest, WhatIsNoFileOfTheInboxIsNotTaken) {
   WriteFile(files().inbox() / "short", "shorter");
 
   for (const char* name : {"symlink", "folder", "pipe", "short", "not-there"}) {
-    EXPECT_EQ(files().TakeLinked(name, "", 9, {}).status().code(), absl::StatusCode::kFailedPrecondition) << name;
+    EXPECT_EQ(files().TakeLinked(name, "", 9).status().code(), absl::StatusCode::kFailedPrecondition) << name;
   }
   for (const std::string& name : {std::string("../tmp/x"), std::string("."), std::string(".."), std::string(""), std::string(129, 'a'), std::string("a\0b", 3)}) {
-    EXPECT_EQ(files().TakeLinked(name, "", 9, {}).status().code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_EQ(files().TakeLinked(name, "", 9).status().code(), absl::StatusCode::kInvalidArgument) << name;
   }
   EXPECT_EQ(std::filesystem::file_size(folder_ / "secret"), 9u);
 }
 
-TEST_F(ArtifactsTest, ALinkedFileIsNotReadToItsEndForACallerWhoIsGone) {
-  WriteFile(files().inbox() / "w-1", "the bytes");
-  std::stop_source gone;
-  gone.request_stop();
-
-  EXPECT_EQ(files().TakeLinked("w-1", "", 9, gone.get_token()).status().code(), absl::StatusCode::kUnavailable);
+TEST_F(ArtifactsTest, ALinkedFileThatIsNotReadToItsEndLeavesNothing) {
+  const std::string bytes(3'000'000, 'x');
+  WriteFile(files().inbox() / "w-1", bytes);
+  {
+    ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, files().TakeLinked("w-1", "", std::ssize(bytes)));
+    EXPECT_FALSE(*writer.ReadOn(2'000'000));
+    EXPECT_EQ(writer.Commit().status().code(), absl::StatusCode::kDataLoss);
+  }
   EXPECT_TRUE(std::filesystem::is_empty(files().inbox()));
+  EXPECT_THAT(files().List(), IsEmpty());
 }
 
 TEST_F(ArtifactsTest, WhatAnEarlierProcessLeftInTheInboxIsRemovedAtStart) {

@@ -291,7 +291,9 @@ absl::Status Rig::UploadLinked(const std::string& kind, int step) {
   const ssize_t written = write(fd, content.data(), content.size());
   close(fd);
   if (written != std::ssize(content)) return absl::UnavailableError("the worker cannot write its file");
-  ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_->artifacts().TakeLinked(name, "", std::ssize(content), {}));
+  ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_->artifacts().TakeLinked(name, "", std::ssize(content)));
+  ASSIGN_OR_RETURN(const bool whole, writer.ReadOn(2 * std::ssize(content)));
+  if (!whole) return absl::InternalError("the worker's file has no end");
   v1::UploadHeader header = HeaderOf(kind, step, content);
   if (writer.sha256() != header.sha256()) return absl::InternalError("other bytes than the worker's");
   std::optional<store::Pin> pin = store_->artifacts().FindAndPin(header.sha256(), std::ssize(content));
