@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, messages, query, until
-from load import Client, Load, assert_nothing_lost, bury, cpu_ticks, finish, spread, trainer_of
+from load import FILES_GO, Client, Load, assert_nothing_lost, bury, cpu_ticks, finish, spread, trainer_of
 
 
 def restarted(home, scheduler):
@@ -24,13 +24,14 @@ def unfinished(store):
 @harness.needs_worker
 @pytest.mark.fault("R3", aim="500 kills of the scheduler under load: no acknowledged submit or result lost, none accepted twice; "
                              "workers come back by themselves")
-def test_kills_of_the_scheduler(home, fault):
-    kills = fault.size(short=20, full=500, long=5000)
+@pytest.mark.parametrize("listen", FILES_GO.values(), ids=FILES_GO)
+def test_kills_of_the_scheduler(home, fault, listen):
+    kills = fault.size(short=20, full=250, long=2500)
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     draw = random.Random(seed)
     load = Load(steps=1200)  # About as long as a wait, so that most kills hit somebody at work.
-    scheduler = Scheduler(home)
+    scheduler = Scheduler(home, listen=listen)
     workers = [Worker(home, scheduler, "--checkpoint-every-s", "0.05", "--pack-limit", str(limit)) for limit in (3, 4)]
     trainers = [until(lambda worker=worker: trainer_of(worker), "the trainer is there") for worker in workers]
     client = Client(load, scheduler.address)

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 from harness import Scheduler, Worker, check_ledger, query, until
-from load import LONG, MOST_LOSSES, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
+from load import FILES_GO, LONG, MOST_LOSSES, SEEDS, SHORT, Client, Load, assert_nothing_lost, bury, finish, spread, trainer_of
 
 CHECKPOINT_EVERY_S = 0.2
 
@@ -62,13 +62,14 @@ class Team:
 @harness.needs_worker
 @pytest.mark.fault("R4", aim="500 kills of workers: 0 lost or doubled results, redone is at most one checkpoint interval; noticed within the "
                              "lease (15 s), and within 1 s when another worker asks for work")
-def test_kills_of_workers(home, fault):
-    kills = fault.size(short=20, full=500, long=5000)
+@pytest.mark.parametrize("listen", FILES_GO.values(), ids=FILES_GO)
+def test_kills_of_workers(home, fault, listen):
+    kills = fault.size(short=20, full=250, long=2500)
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     draw = random.Random(seed)
     load = Load(steps=SHORT)
-    scheduler = Scheduler(home)
+    scheduler = Scheduler(home, listen=listen)
     team = Team(home, scheduler)
     client = Client(load, scheduler.address)
 

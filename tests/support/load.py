@@ -20,6 +20,9 @@ SEEDS = 4  # Of a sweep, for each task and encoding.
 SHORT = 2500   # Steps of a job that takes some tenths of a second, and
 LONG = 12_000  # of one that leaves time for a good look at it.
 
+# How files get to a scheduler, by where it listens: None is a Unix socket.
+FILES_GO = {"linked": None, "sent": "127.0.0.1:0"}
+
 # Ten losses are a job's end. Tests that hit workers at random spare jobs that were so unlucky.
 MOST_LOSSES = 6
 
