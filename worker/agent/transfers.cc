@@ -170,10 +170,14 @@ absl::Status Transfers::LinkOnce(v1::UploadHeader& header, const InboxLink& link
 
 absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file,
                                    std::stop_token stop) {
-  const absl::StatusOr<std::string> sha256 = Sha256OfFile(file);
+  const auto cannot_read = [&file] { return absl::FailedPreconditionError(fmt::format("cannot read {}", file.string())); };
+  if (header.sha256().empty()) {  // Once for all tries: it may take as long as sending.
+    absl::StatusOr<std::string> sha256 = Sha256OfFile(file);
+    if (!sha256.ok()) return cannot_read();
+    header.set_sha256(*std::move(sha256));
+  }
   std::ifstream in(file, std::ios::binary);
-  if (!sha256.ok() || !in) return absl::FailedPreconditionError(fmt::format("cannot read {}", file.string()));
-  header.set_sha256(*sha256);
+  if (!in) return cannot_read();
   grpc::ClientContext context;
   context.set_deadline(DeadlineFor(header.bytes()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
