@@ -151,20 +151,10 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
   return header.sha256();
 }
 
-// The scheduler reads all of it before it answers.
 absl::Status Transfers::LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop) {
-  grpc::ClientContext context;
-  context.set_deadline(DeadlineFor(header.bytes()));
-  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  v1::UploadResponse response;
-  const auto writer = stub_->Upload(&context, &response);
-  v1::UploadRequest request;
-  *request.mutable_header() = header;
-  request.mutable_header()->set_linked(link.name());
-  writer->Write(request);
-  writer->WritesDone();
-  RETURN_IF_ERROR(FromGrpc(writer->Finish()));
-  header.set_sha256(response.sha256());
+  v1::UploadHeader linked = header;
+  linked.set_linked(link.name());
+  ASSIGN_OR_RETURN(*header.mutable_sha256(), Send(linked, nullptr, std::move(stop)));
   return absl::OkStatus();
 }
 
@@ -178,6 +168,10 @@ absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesyst
   }
   std::ifstream in(file, std::ios::binary);
   if (!in) return cannot_read();
+  return Send(header, &in, std::move(stop)).status();
+}
+
+absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std::istream* bytes, std::stop_token stop) {
   grpc::ClientContext context;
   context.set_deadline(DeadlineFor(header.bytes()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
@@ -185,19 +179,20 @@ absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesyst
   const auto writer = stub_->Upload(&context, &response);
   v1::UploadRequest request;
   *request.mutable_header() = header;
-  bool writing = writer->Write(request);
+  bool writing = writer->Write(request) && bytes != nullptr;
   std::string chunk;
   while (writing) {
     chunk.resize(kChunkBytes);
-    in.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-    chunk.resize(static_cast<size_t>(in.gcount()));
+    bytes->read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+    chunk.resize(static_cast<size_t>(bytes->gcount()));
     if (chunk.empty()) break;
     request.set_chunk(chunk);
     writing = writer->Write(request);
   }
-  if (in.bad()) context.TryCancel();
+  if (bytes != nullptr && bytes->bad()) context.TryCancel();
   writer->WritesDone();
-  return FromGrpc(writer->Finish());
+  RETURN_IF_ERROR(FromGrpc(writer->Finish()));
+  return response.sha256();
 }
 
 absl::Status Transfers::Download(const std::string& sha256, double bytes, const std::filesystem::path& destination,

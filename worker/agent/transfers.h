@@ -4,6 +4,7 @@
 #include <grpcpp/channel.h>
 
 #include <filesystem>
+#include <istream>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -46,6 +47,8 @@ class Transfers {
   // Both fill in the header's hash.
   absl::Status UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, std::stop_token stop);
   absl::Status LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop);
+  // One call: the header, and what follows it (null: nothing). The hash that the scheduler found.
+  absl::StatusOr<std::string> Send(const v1::UploadHeader& header, std::istream* bytes, std::stop_token stop);
   absl::Status DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                             std::stop_token stop);
 
