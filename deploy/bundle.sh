@@ -10,7 +10,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath -m "${1:-$root/build/release}")
 folder=$(realpath -m "${2:-$root/build/bundle}")
 programs=(bin/longreach bin/longreach-scheduler bin/longreach-tokenizer bin/longreach-worker bin/golden_check)
-gpu_tests=(tests/cuda_plugin_test tests/resident_cuda_test)
+gpu_tests=(tests/cuda_plugin_test tests/gpu_test)
 
 refuse() {
   echo "error: $1" >&2

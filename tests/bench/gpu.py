@@ -34,7 +34,7 @@ ROOT = HERE.parents[1]
 PAGE = ROOT / "docs/benchmarks/gpu.md"
 ENCODING = "log_kerple"
 TASKS = ["even_pairs", "reverse_string", "duplicate_string"]  # Short, middle and long tapes: a curve through them gives all 15 tasks.
-TESTS = ["cuda_plugin_test", "resident_cuda_test"]  # They compare what the GPU computes with what the CPU does.
+TESTS = ["cuda_plugin_test", "gpu_test"]  # They compare what the GPU computes with what the CPU does.
 UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one: of ours and of the reference.
 
 FORMS = {
@@ -261,7 +261,7 @@ def measure_tests(run):
     found = {test: outcome for program in programs for test, outcome in outcomes(run, program).items()}
     named = lambda what: [test for test, outcome in found.items() if outcome == what]
     # Other tests of the plugin need no GPU.
-    if run.options.device == "cuda" and not named("failed") and not any(test.startswith("ResidentCuda") for test in named("passed")):
+    if run.options.device == "cuda" and not named("failed") and not any("GpuTest." in test for test in named("passed")):
         raise Missing(f"no test found a GPU; skipped: {', '.join(named('skipped'))}")
     return {"passed": len(named("passed")), "failed": named("failed"), "skipped": named("skipped")}
 

@@ -92,7 +92,7 @@ class Place:
 
     def tests(self, outcome):
         """What the build's tests of a GPU come to."""
-        for name, suite in (("cuda_plugin_test", "CudaPluginTest"), ("resident_cuda_test", "ResidentCudaTest")):
+        for name, suite in (("cuda_plugin_test", "CudaPluginTest"), ("gpu_test", "ResidentGpuTest")):
             program = self.folder / "build/tests" / name
             program.write_text(TEST % (outcome, suite))
             program.chmod(0o755)
@@ -150,7 +150,7 @@ def test_measures_every_cell_that_the_gpu_has_memory_for(place):
     too_large = {name for name in ALL if name.startswith("train/libtorch/") and name.endswith("/126")}
     assert set(figures["cells"]) == set(ALL) - too_large
     assert figures["left_out"] == {name: "error: CUDA out of memory" for name in too_large}
-    assert figures["cells"]["tests"] == {"passed": 2, "failed": [], "skipped": ["CudaPluginTest.Waits", "ResidentCudaTest.Waits"], **figures["cells"]["tests"]}
+    assert figures["cells"]["tests"] == {"passed": 2, "failed": [], "skipped": ["CudaPluginTest.Waits", "ResidentGpuTest.Waits"], **figures["cells"]["tests"]}
     assert figures["device"]["name"] == "A GPU" and figures["device"]["mig"] is None and "0.10.2" in figures["device"]["reference"]
     page = place.page.read_text()
     # 105 packs in 14 places at 1,000 updates a second: eight rounds, or a little more, as the packs do not end as one.
@@ -181,8 +181,8 @@ def test_programs_that_do_not_find_mps_are_not_counted_as_if_they_had(place):
     assert set(place.figures()["cells"]) == {"packs/mps/1", "packs/plain/1"} and place.figures()["left_out"] == {}
 
 
-@pytest.mark.parametrize("outcome, failed", [("failed", ["CudaPluginTest.Computes", "ResidentCudaTest.Computes"]),
-                                             ("crashes", ["cuda_plugin_test (ended by signal 11)", "resident_cuda_test (ended by signal 11)"])])
+@pytest.mark.parametrize("outcome, failed", [("failed", ["CudaPluginTest.Computes", "ResidentGpuTest.Computes"]),
+                                             ("crashes", ["cuda_plugin_test (ended by signal 11)", "gpu_test (ended by signal 11)"])])
 def test_wrong_results_are_not_timed(place, outcome, failed):
     place.tests(outcome)
 

@@ -6,6 +6,7 @@
 
 #include "proto/catalog/packs.h"
 #include "worker/trainer/caught.h"
+#include "worker/trainer/device.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/trial.h"
 #include "worker/trainer/validate.h"
@@ -31,7 +32,7 @@ double CpuMs() {
 double GemmGflops(int threads, bool cuda, double seconds) {
   constexpr int64_t kSize = 1024;
   constexpr int64_t kCudaSize = 8192;
-  const at::Device device = cuda ? at::Device(at::kCUDA) : at::Device(at::kCPU);
+  const at::Device device = DeviceOf(cuda);
   if (cuda) at::globalContext().setAllowTF32CuBLAS(false);  // One peak for all engines; each makes its own setting before it computes.
   const int64_t size = cuda ? kCudaSize : kSize;
   ThreadPool pool(threads);
@@ -61,7 +62,7 @@ double GemmGflops(int threads, bool cuda, double seconds) {
 // The best rate of a copy in `seconds`, in gigabytes a second: each byte is read and written.
 double CopyGigabytes(bool cuda, double seconds) {
   const int64_t bytes = int64_t{1} << (cuda ? 30 : 26);
-  const Tensor from = at::zeros({bytes}, at::TensorOptions(at::kByte).device(cuda ? at::Device(at::kCUDA) : at::Device(at::kCPU)));
+  const Tensor from = at::zeros({bytes}, at::TensorOptions(at::kByte).device(DeviceOf(cuda)));
   Tensor to = at::zeros_like(from);
   double best = 0;
   const Clock::time_point begin = Clock::now();

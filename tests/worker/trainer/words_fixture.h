@@ -12,13 +12,19 @@
 
 namespace longreach::trainer {
 
+// Of the source folder of this build, or of the one in which a bundle's tests are started.
+inline std::filesystem::path GoldenTokenizer() {
+  const std::filesystem::path built = LONGREACH_GOLDEN_TOKENIZER;
+  return std::filesystem::exists(built) ? built : std::filesystem::path("tests/golden/nope/tokenizer/tokenizer.model");
+}
+
 class WordsTest : public PackTest {
  protected:
   void Publish(const std::string& name, LlamaConfig config, bool tokenizer = true) {
     config.vocabulary = 900;
     const std::filesystem::path source = Folder("published") / name;
     ASSERT_TRUE(WriteLlama(source, TinyModel(config)).ok());
-    if (tokenizer) std::filesystem::copy_file(LONGREACH_GOLDEN_TOKENIZER, source / "tokenizer.model");
+    if (tokenizer) std::filesystem::copy_file(GoldenTokenizer(), source / "tokenizer.model");
     const absl::StatusOr<ModelFolder> checked = CheckModelFolder(source);
     ASSERT_TRUE(checked.ok()) << checked.status();
     const auto made = data::ImportModel({.folder = Folder("data"), .name = name, .source = source, .files = checked->files,
@@ -29,7 +35,7 @@ class WordsTest : public PackTest {
   // A corpus to train and to test on.
   void MakeCorpus(const std::string& name, const std::string& text) {
     for (const char* split : {"train", "test"}) std::ofstream(Folder(name + split) / "text") << text;
-    const auto pieces = tokenizer::SentencePieces::Start(LONGREACH_GOLDEN_TOKENIZER);
+    const auto pieces = tokenizer::SentencePieces::Start(GoldenTokenizer());
     ASSERT_TRUE(pieces.ok()) << pieces.status();
     const auto made = data::ImportTokens(
         {.folder = Folder("data"), .name = name, .sources = {Folder(name + "train")}, .test_sources = {Folder(name + "test")}}, pieces->get(), quiet_);

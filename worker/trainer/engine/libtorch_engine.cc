@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "worker/trainer/device.h"
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/thread_pool.h"
@@ -80,7 +81,7 @@ class LibtorchEngine final : public StepEngine {
   LibtorchEngine(const PackSettings& settings, const EngineOptions& options, CudaProducts products)
       : settings_(settings),
         tf32_(products == CudaProducts::kTf32),
-        device_(options.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
+        device_(DeviceOf(options.cuda)),
         whole_pack_(options.cuda || options.whole_pack),
         whole_pack_floats_(options.whole_pack_floats),
         pool_(options.threads, options.recorder),
@@ -123,7 +124,7 @@ class LibtorchEngine final : public StepEngine {
   }
 
   // On a GPU the host hands over some updates and waits for none of them; but learning rates that change with the step are asked for anew.
-  int UpdatesAtATime() const override { return device_.is_cuda() && settings_.experiment != "llama" ? handover_.updates() : 1; }
+  int UpdatesAtATime() const override { return !device_.is_cpu() && settings_.experiment != "llama" ? handover_.updates() : 1; }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
     if (!whole_pack_) return StepEngine::Train(updates, batch, learning_rates, state, updated);
@@ -173,7 +174,7 @@ class LibtorchEngine final : public StepEngine {
     std::vector<TestResult> results(state.members.size());
     if (live.empty()) return results;
     int64_t rows =
-        device_.is_cuda() ? std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size()) : kTestTokensAtATime;
+        !device_.is_cpu() ? std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size()) : kTestTokensAtATime;
     rows = std::clamp<int64_t>(rows / batch.tape, 1, batch.size);
     const int64_t groups = (batch.size + rows - 1) / rows;
     if (whole_pack_) {

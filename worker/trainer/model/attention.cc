@@ -16,7 +16,7 @@ namespace {
 // the moment, and that of an index is sorted first; on a CPU it is the other way round.
 Tensor Pick(const Tensor& table, int64_t dim, const Tensor& entries) {
   const Tensor there = Sent(entries, table.device());
-  if (!table.is_cuda()) return table.index_select(dim, there);
+  if (table.is_cpu()) return table.index_select(dim, there);
   std::vector<at::indexing::TensorIndex> index(static_cast<size_t>(dim < 0 ? dim + table.dim() : dim), at::indexing::Slice());
   index.emplace_back(there);
   return table.index(index);

@@ -7,6 +7,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "worker/trainer/device.h"
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/update.h"
@@ -58,7 +59,7 @@ class ResidentEngine final : public StepEngine {
   ResidentEngine(const PackSettings& settings, const EngineOptions& options, resident::Launcher launcher)
       : settings_(settings),
         launcher_(std::move(launcher)),
-        device_(launcher_.cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
+        device_(DeviceOf(launcher_.cuda)),
         tests_(MakeLibtorchEngine(settings, options)),
         encoder_(settings, catalog::FindTask(settings.task)->input_vocabulary, catalog::FindTask(settings.task)->output_vocabulary) {
     const ModelPlaces places = PlacesOf(settings, encoder_);

@@ -5,6 +5,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "worker/trainer/device.h"
 #include "worker/trainer/engine/batch.h"
 #include "worker/trainer/resident/launcher.h"
 #include "worker/trainer/tasks/registry.h"
@@ -21,7 +22,7 @@ inline void ExpectToDrawTheBatchesOfTheHost(const resident::Launcher& launcher) 
   settings.training.batch_size = 100;
   settings.training.data_seed = 0x12345678;
   const uint64_t step = uint64_t{1} << 33 | 5;
-  const auto bytes = at::TensorOptions(at::kByte).device(launcher.cuda ? at::kCUDA : at::kCPU);
+  const auto bytes = at::TensorOptions(at::kByte).device(DeviceOf(launcher.cuda));
   for (size_t task = 0; task < tasks::Tasks().size(); ++task) {
     settings.task = tasks::Tasks()[task].name;
     for (const int length : {1, 2, 3, 7, 40, 41, 500}) {

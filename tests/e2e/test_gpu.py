@@ -1,0 +1,53 @@
+"""The programs with --device cuda, on the stand-in for a GPU (tests/worker/trainer/stand_in_gpu): its plugin lies where CUDA's would."""
+import os
+import shutil
+
+import pytest
+
+import harness
+from harness import BIN, ROOT, check_ledger, query, run
+
+pytestmark = harness.needs_worker
+
+SWEEP = """
+name: small
+experiment: algorithmic
+axes: {task: [even_pairs], encoding: [rope, log_kerple], learning_rate: [1e-3, 3e-4], seed: 0..1}
+model: {layers: 1}
+training: {steps: 4, batch_size: 2, lengths: 1..3}
+evaluation: {lengths: [4], examples: 4}
+"""
+
+
+@pytest.fixture
+def programs(home):
+    """A copy of the programs beside the stand-in's plugin."""
+    (home.path / "bin").mkdir()
+    (home.path / "lib").mkdir()
+    for name in ("longreach", "longreach-scheduler", "longreach-worker", "longreach-tokenizer", "golden_check"):
+        try:
+            os.link(BIN / name, home.path / "bin" / name)
+        except OSError:  # Another disk.
+            shutil.copy2(BIN / name, home.path / "bin")
+    shutil.copy(BIN.parent / "tests/libstand_in_gpu.so", home.path / "lib/liblongreach_cuda.so")
+    return home.path / "bin"
+
+
+@pytest.mark.parametrize("arguments, engine", [([], "libtorch"), (["--engine", "resident", "--pack-limit", "2"], "resident-bf16")])
+def test_a_sweep_is_trained_there(home, programs, arguments, engine):
+    store = home.path / "store.db"
+
+    ended = run(home, programs / "longreach", "run", "/dev/stdin", "--device", "cuda", "--store", store, *arguments, stdin=SWEEP)
+
+    assert ended.code == 0 and "Even Pairs" in ended.out, ended
+    assert query(store, "SELECT DISTINCT device, engine FROM attempts") == [("stand-in for a GPU", engine)]
+    assert query(store, "SELECT state, count(*) FROM jobs GROUP BY state") == [("succeeded", 8)]
+    check_ledger(home, store)
+
+
+@pytest.mark.parametrize("name", ["chomsky", "nope"])
+def test_golden_vectors_hold_there(home, programs, name):
+    ended = run(home, programs / "golden_check", ROOT / "tests/golden" / name)
+
+    assert ended.code == 0 and ", 0 failed" in ended.out, ended
+    assert name != "chomsky" or "computed on the GPU too" in ended.out, ended

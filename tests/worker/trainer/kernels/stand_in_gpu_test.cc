@@ -1,0 +1,80 @@
+// The stand-in for a GPU: it refuses what a GPU refuses, and the resident engine trains on it with the bits of its kernels on the host.
+#include <gmock/gmock.h>
+
+#include "proto/base/text.h"
+#include "tests/worker/trainer/kernels/gpu_fixture.h"
+#include "worker/trainer/device.h"
+
+namespace longreach::trainer {
+
+namespace {
+
+using testing::ThrowsMessage;
+
+class StandInGpuTest : public GpuTest {
+ protected:
+  static Tensor There(const Tensor& tensor) { return tensor.to(DeviceOf(true)); }
+};
+using StandInGpuDeathTest = StandInGpuTest;
+
+TEST_F(StandInGpuDeathTest, TheHostCannotTouchItsMemory) {
+  const Tensor there = There(at::ones({3}));
+  EXPECT_DEATH(there.const_data_ptr<float>()[1] == 1 ? void() : std::abort(), "");
+  EXPECT_EQ(there[1].item<float>(), 1);
+}
+
+TEST_F(StandInGpuTest, AnOperationHasAllTensorsOnOneDevice) {
+  const Tensor here = at::ones({2, 3}), there = There(here);
+  const auto refused = [](const std::function<void()>& operation) {
+    EXPECT_THAT(operation, ThrowsMessage<c10::Error>(testing::HasSubstr("Expected all tensors to be on the same device")));
+  };
+  refused([&] { (void)(there + here); });
+  refused([&] { (void)at::mm(there, here.t()); });
+  refused([&] { (void)there.index_select(1, at::tensor({0, 2})); });
+  refused([&] { (void)at::cat({there, here}); });
+  // A number may come from the host.
+  EXPECT_TRUE((there + at::scalar_tensor(2)).to(at::kCPU).equal(at::full({2, 3}, 3.0f)));
+}
+
+TEST_F(StandInGpuTest, ViewsShareMemoryAndGradientsFlow) {
+  const Tensor there = There(at::zeros({2, 6}));
+  there.view({3, 4}).transpose(0, 1).select(0, 1).fill_(5);
+  there.narrow(1, 4, 2).unfold(1, 2, 1).add_(1);
+  EXPECT_TRUE(there.to(at::kCPU).equal(at::tensor({0.f, 5.f, 0.f, 0.f, 1.f, 6.f, 0.f, 0.f, 0.f, 5.f, 1.f, 1.f}).view({2, 6})));
+
+  const Tensor x = at::arange(6, at::kFloat).view({2, 3}).requires_grad_(true);
+  const Tensor y = There(x.detach()).requires_grad_(true);
+  const auto gradient = [](const Tensor& at) { return torch::autograd::grad({at::softmax(at.square(), -1).select(1, 0).sum()}, {at})[0]; };
+  EXPECT_TRUE(gradient(y).to(at::kCPU).equal(gradient(x)));
+}
+
+TEST_F(StandInGpuTest, MemoryThatWasNotWrittenIsNoNumber) {
+  EXPECT_TRUE(at::empty({4}, at::TensorOptions(at::kFloat).device(DeviceOf(true))).isnan().all().item<bool>());
+}
+
+TEST_F(StandInGpuTest, ResidentKernelsTrainThereWithTheBitsOfTheHost) {
+  for (const char* const encoding : {"sin_cos", "rope", "log_kerple"}) {
+    for (const char* const operands : {"bf16", "fp16"}) {
+      SCOPED_TRACE(Text(encoding, " ", operands));
+      PackSettings settings = Settings(encoding, "reverse_string", 3);
+      settings.model.layers = 2;
+      settings.training.batch_size = 4;
+      const auto train = [&](StepEngine& engine) {
+        PackState state = OnDevice(ScatteredState(engine.model(), 2), engine);
+        double loss = 0;
+        engine.Train(
+            3, [&](uint64_t step) { return UnsampledTrainingBatch(settings, engine.model().encoding().Use(), step); }, {1e-3, 2e-3}, state,
+            [&](const std::vector<StepResult>& results) { loss += results[1].loss; });
+        EXPECT_GT(loss, 0);
+        return state.parameters.to(at::kCPU);
+      };
+      const std::unique_ptr<StepEngine> there = OnGpu(settings, Text("resident-", operands));
+      ASSERT_EQ(there->Name(), Text("resident-", operands));
+      EXPECT_TRUE(train(*there).equal(train(*MakeNamed(settings, Text("emulated-", operands)))));
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace longreach::trainer

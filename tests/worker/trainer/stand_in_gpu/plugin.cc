@@ -1,0 +1,103 @@
+// The table of functions of the CUDA plugin (worker/trainer/kernels/plugin_interface.h) for the stand-in: the same kernels, lane by lane.
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+
+#include "tests/worker/trainer/stand_in_gpu/memory.h"
+#include "worker/trainer/kernels/plugin_interface.h"
+#include "worker/trainer/resident/launcher.h"
+
+namespace longreach::stand_in_gpu {
+
+namespace {
+
+using namespace trainer;
+
+// Runs a kernel.
+int Launch(const std::function<void()>& kernel, char* error, size_t error_size) {
+  try {
+    kernel();
+    return 0;
+  } catch (const std::exception& failure) {
+    std::snprintf(error, error_size, "%s", failure.what());
+    return 1;
+  }
+}
+
+// What a kernel's argument leads to, which has to be on the device.
+template <typename T>
+T* There(T* address) {
+  if (address != nullptr && !DeviceMemory::Ours().Has(address)) throw std::invalid_argument("an argument of a kernel lies on the host");
+  return DeviceMemory::Ours().ForKernel(address);
+}
+
+int CountDevices(char*, size_t) { return 1; }
+
+int DescribeDevice(int, char* name, size_t name_size, double* memory_bytes, char*, size_t) {
+  std::snprintf(name, name_size, "stand-in for a GPU");
+  *memory_bytes = static_cast<double>(DeviceMemory::kBytes);
+  return 0;
+}
+
+int FillFactors(const DropFactors* factors, char* error, size_t error_size) {
+  return Launch(
+      [&] {
+        DropFactors there = *factors;
+        there.factors = There(there.factors);
+        for (int64_t run = 0; run < RunsOf(there); ++run) FillFactorRun(there, run);
+      },
+      error, error_size);
+}
+
+int CheckResident(char*, size_t) { return 0; }
+
+const resident::Launcher& Lanes(resident::Operands operands) {
+  static const resident::Launcher bfloat16 = resident::EmulatedLauncher(resident::Operands::kBfloat16);
+  static const resident::Launcher float16 = resident::EmulatedLauncher(resident::Operands::kFloat16);
+  return operands == resident::Operands::kFloat16 ? float16 : bfloat16;
+}
+
+int Sample(const resident::SampleArguments* sample, char* error, size_t error_size) {
+  return Launch(
+      [&] {
+        resident::SampleArguments there = *sample;
+        there.tokens = There(there.tokens);
+        there.targets = There(there.targets);
+        Lanes(resident::Operands::kBfloat16).sample(there);
+      },
+      error, error_size);
+}
+
+int FillKeep(const resident::KeepArguments* keep, char* error, size_t error_size) {
+  return Launch(
+      [&] {
+        resident::KeepArguments there = *keep;
+        there.keep = There(there.keep);
+        Lanes(resident::Operands::kBfloat16).fill_keep(there);
+      },
+      error, error_size);
+}
+
+int TrainStep(const resident::StepArguments* arguments, char* error, size_t error_size) {
+  return Launch(
+      [&] {
+        resident::StepArguments there = *arguments;
+        const auto lead = [](auto&... pointers) { ((pointers = There(pointers)), ...); };
+        lead(there.places, there.tokens, there.targets, there.keep, there.addition, there.rotation, there.tables, there.distances, there.parameters,
+             there.moment1, there.moment2, there.gradients, there.live, there.work, there.learning_rates, there.outcomes, there.clocks);
+        Lanes(there.operands).train(there);
+      },
+      error, error_size);
+}
+
+}  // namespace
+
+}  // namespace longreach::stand_in_gpu
+
+extern "C" const LongreachCudaPlugin* longreach_cuda_plugin() {
+  using namespace longreach::stand_in_gpu;
+  static const LongreachCudaPlugin plugin = {LONGREACH_CUDA_PLUGIN_VERSION, CountDevices, DescribeDevice, FillFactors, CheckResident, Sample,
+                                             FillKeep, TrainStep};
+  return &plugin;
+}
