@@ -4,8 +4,8 @@
     python docs/benchmarks/llama.py compare FOLDER [--rounds 3] [--seconds 20]
     python docs/benchmarks/llama.py large FOLDER [--threads 2]
 
-`compare`: windows of a 50M-parameter model in float32 (and, for their losses, in bfloat16), and updates of its head scales with all
-else frozen; the sides take turns, each in a process of its own, and must come to the same losses. `large`: time and memory of losses
+`compare`: windows of a 50M-parameter model in float32 (and, for their losses, in bfloat16), what follows a prompt, and updates of its head
+scales with all else frozen; the sides take turns, each in a process of its own, and must come to the same losses and tokens. `large`: time and memory of losses
 and of attention entropy with a model of TinyLlama's shape (1.1B parameters, bfloat16, random weights) at 4K and 8K, and at 32K
 with 4 of its layers: Longreach alone. Needs a Python with torch and transformers, the program bin/bench-llama, and 3 GB in FOLDER.
 """
@@ -54,6 +54,15 @@ def transformers_side(options):
         def work():
             logits = model(input_ids=ids, use_cache=False).logits
             losses[:] = [F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten()).item()]
+    elif options.work == "generate":
+        ids = torch.tensor([tokens(options.length, vocabulary)])
+        losses = []
+
+        @torch.no_grad()
+        def work():
+            made = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=options.new, num_beams=options.beams, do_sample=False,
+                                  eos_token_id=None, pad_token_id=0)
+            losses[:] = [made[0, options.length:].tolist()]
     else:
         scales = [scale_heads(layer.self_attn, model.config) for layer in model.model.layers]
         # The rates differ: an update's time does not depend on them, and the first loss is that of factors of 1 on both sides.
@@ -116,6 +125,23 @@ def make(folder, **shape):
     return folder
 
 
+def compare_generation(options, folder):
+    """What follows a prompt, with all that is read kept: the same tokens on both sides."""
+    length, new = 2048, 64
+    for beams in (1, 5):
+        same = [folder, "--length", length, "--new", new, "--beams", beams, "--threads", options.threads, "--seconds", options.seconds]
+        ours, theirs = [], []
+        for _ in range(options.rounds):
+            ours.append(run(BIN / "bench-llama", "generate", *same))
+            theirs.append(run(sys.executable, "-W", "ignore", __file__, "transformers", "generate", *same, "--attention", "sdpa"))
+        if ours[0]["tokens"] != theirs[0]["loss"]:
+            sys.exit(f"generate, beams {beams}: {ours[0]['tokens']} here and {theirs[0]['loss']} there: they do not compute the same")
+        seconds = [statistics.median(second for one in side for second in one["seconds"]) for side in (ours, theirs)]
+        memory = [max(one["peak_memory_bytes"] for one in side) / 1e9 for side in (ours, theirs)]
+        print(f"{f'generate {new} after {length}, beams {beams}, sdpa':34} {seconds[0]:11.2f} s {memory[0]:4.2f} GB {seconds[1]:11.2f} s {memory[1]:4.2f} GB "
+              f"{seconds[1] / seconds[0]:6.2f}x {load()}", flush=True)
+
+
 def load():
     return f"load {os.getloadavg()[0]:.1f}"
 
@@ -138,6 +164,7 @@ def compare(options):
         memory = [max(one["peak_memory_bytes"] for one in side) / 1e9 for side in (ours, theirs)]
         print(f"{work + ' ' + kind + ' ' + str(batch) + ' x ' + str(length) + ', ' + attention:34} {tokens_per_s[0]:9.0f} t/s {memory[0]:4.2f} GB "
               f"{tokens_per_s[1]:9.0f} t/s {memory[1]:4.2f} GB {tokens_per_s[0] / tokens_per_s[1]:6.2f}x {load()}", flush=True)
+    compare_generation(options, folders["float32"])
 
 
 def large(options):
@@ -153,13 +180,15 @@ def large(options):
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("what", choices=["compare", "large", "transformers"])
-parser.add_argument("work", nargs="?", choices=["perplexity", "tune"], help=argparse.SUPPRESS)
+parser.add_argument("work", nargs="?", choices=["perplexity", "generate", "tune"], help=argparse.SUPPRESS)
 parser.add_argument("folder", type=pathlib.Path)
 parser.add_argument("--rounds", type=int, default=3)
 parser.add_argument("--seconds", type=float, default=20)
 parser.add_argument("--threads", type=int, default=2)
 parser.add_argument("--length", type=int, help=argparse.SUPPRESS)
 parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
+parser.add_argument("--new", type=int, help=argparse.SUPPRESS)
+parser.add_argument("--beams", type=int, help=argparse.SUPPRESS)
 parser.add_argument("--attention", help=argparse.SUPPRESS)
 options = parser.parse_args()
 {"compare": compare, "large": large, "transformers": transformers_side}[options.what](options)

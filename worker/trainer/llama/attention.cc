@@ -110,10 +110,13 @@ Tensor ByPair(const Tensor& x, int64_t kv_heads) {
 }
 Tensor ByPair(const Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
 
+// [C, S, K] whose rows follow each other; pairs may lie apart, as in a cache with room.
+Tensor WithWholeRows(const Tensor& x) { return x.stride(2) == 1 && x.stride(1) == x.size(2) ? x : x.contiguous(); }
+
 Unit MakeUnit(const Tensor& q, const Tensor& k, const Tensor& v, int64_t first, int64_t count) {
   return {.q = q.narrow(0, first, count),
-          .k = k.narrow(0, first, count).to(at::kFloat).contiguous(),
-          .v = v.narrow(0, first, count).to(at::kFloat).contiguous()};
+          .k = WithWholeRows(k.narrow(0, first, count).to(at::kFloat)),
+          .v = WithWholeRows(v.narrow(0, first, count).to(at::kFloat))};
 }
 
 Tensor Compute(const Tensor& q_NHTK, const Tensor& k_NVSK, const Tensor& v_NVSK, ThreadPool* pool, AttentionTrace* trace) {

@@ -57,16 +57,6 @@ Initial Normal(double sigma) { return {Initial::Kind::kNormal, sigma}; }
 
 }  // namespace
 
-void KeyValueCache::Reorder(std::span<const int64_t> parents) {
-  if (keys.empty()) return;
-  bool unchanged = static_cast<int64_t>(parents.size()) == keys[0].size(0);
-  for (size_t i = 0; i < parents.size(); ++i) unchanged = unchanged && parents[i] == static_cast<int64_t>(i);
-  if (unchanged) return;
-  const Tensor index = at::tensor(at::ArrayRef<int64_t>(parents.data(), parents.size()), at::kLong).to(keys[0].device());
-  for (Tensor& tensor : keys) tensor = tensor.index_select(0, index);
-  for (Tensor& tensor : values) tensor = tensor.index_select(0, index);
-}
-
 // Initial values for pretraining: lit_gpt/model.py of jzhang38/TinyLlama.
 LlamaDecoder::LlamaDecoder(const LlamaConfig& config) : config_(config) {
   const int64_t width = config.hidden_dim, queries = config.heads * config.head_dim, keys = config.kv_heads * config.head_dim;
@@ -93,12 +83,17 @@ LlamaDecoder::LlamaDecoder(const LlamaConfig& config) : config_(config) {
   if (!config.tied) head_ = layout_.Add("out.w", {width, config.vocabulary}, linear);
 }
 
-Tensor LlamaDecoder::Rotation(int64_t n, at::Device device) const {
+bool LlamaDecoder::RotatesAnew(const LlamaFeed& feed) const {
+  // Of the other kinds a key's rotation is that of its own time at any length.
+  return feed.cache != nullptr && feed.cache->rotation() == KeyValueCache::Rotation::kFresh && config_.rope_scaling.kind == RopeScaling::Kind::kDynamic;
+}
+
+Tensor LlamaDecoder::Rotation(int64_t first, int64_t end, int64_t length, at::Device device) const {
   if (config_.nope) return {};
-  const RopeTable table = MakeRopeTable(config_, n);
+  const RopeTable table = MakeRopeTable(config_, length);
   const Tensor frequencies = at::tensor(table.frequencies, at::kFloat);
   // In float32, as the models were trained: at position 30000 its rounding shows.
-  const Tensor angles = at::arange(n, at::kLong).to(at::kFloat).unsqueeze(1) * frequencies;
+  const Tensor angles = at::arange(first, end, at::kLong).to(at::kFloat).unsqueeze(1) * frequencies;
   return (at::stack({angles.cos(), angles.sin()}) * table.magnitude).to(device);
 }
 
@@ -132,24 +127,17 @@ Tensor LlamaDecoder::Attend(const LlamaFeed& feed, size_t layer, const Tensor& q
   const std::vector<Tensor> parts = qkv.split_with_sizes({config_.heads * K, config_.kv_heads * K, config_.kv_heads * K}, -1);
   Tensor q = SplitHeads(parts[0], feed.length, K), k = SplitHeads(parts[1], feed.length, K),
       v = SplitHeads(parts[2], feed.length, K);
-  const int64_t before = feed.cache != nullptr && layer < feed.cache->keys.size() ? feed.cache->keys[layer].size(2) : 0;
-  const bool fresh = feed.cache != nullptr && feed.cache->rotation == KeyValueCache::Rotation::kFresh;
+  const int64_t before = feed.cache != nullptr ? feed.cache->LengthOf(layer) : 0;
+  const bool anew = RotatesAnew(feed);
   if (rotation.defined()) {
-    const Tensor own = rotation.narrow(1, before, feed.length);
+    const Tensor own = rotation.narrow(1, rotation.size(1) - feed.length, feed.length);
     q = Turn(q, own);
-    if (!fresh) k = Turn(k, own);
+    if (!anew) k = Turn(k, own);
   }
   if (feed.cache != nullptr) {
-    if (before > 0) {
-      k = at::cat({feed.cache->keys[layer], k}, 2);
-      v = at::cat({feed.cache->values[layer], v}, 2);
-    } else {
-      feed.cache->keys.resize(std::max(feed.cache->keys.size(), layer + 1));
-      feed.cache->values.resize(feed.cache->keys.size());
-    }
-    feed.cache->keys[layer] = k;
-    feed.cache->values[layer] = v;
-    if (rotation.defined() && fresh) k = Turn(k, rotation);
+    const KeyValueCache::Read read = feed.cache->Append(layer, k, v);
+    k = rotation.defined() && anew ? Turn(read.keys, rotation) : read.keys;
+    v = read.values;
   }
   const double scale = 1 / std::sqrt(static_cast<double>(K));
   const Tensor factors = FactorsOf(feed, layer, before, q.device(), q.size(0));
@@ -166,7 +154,8 @@ Tensor LlamaDecoder::Hidden(const ParameterSet& parameters, const LlamaFeed& fee
   const auto at_index = [&](int index) -> const Tensor& { return parameters[static_cast<size_t>(index)]; };
   if (feed.traces != nullptr) feed.traces->assign(layers_.size(), {});
   const int64_t before = feed.cache != nullptr ? feed.cache->length() : 0;
-  const Tensor rotation = Rotation(std::max(before + feed.length, feed.window), at_index(embed_).device());
+  const int64_t length = before + feed.length;
+  const Tensor rotation = Rotation(RotatesAnew(feed) ? 0 : before, length, std::max(length, feed.window), at_index(embed_).device());
   Tensor h = Embed(parameters, feed.tokens);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];

@@ -7,34 +7,16 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/llama/attention.h"
 #include "worker/trainer/llama/config.h"
+#include "worker/trainer/llama/key_value_cache.h"
 #include "worker/trainer/llama/rope.h"
 #include "worker/trainer/parameters.h"
 
 namespace longreach::trainer {
-
-// Keys and values of the tokens read so far, by layer: [N, V, positions, K].
-struct KeyValueCache {
-  enum class Rotation {
-    // Keys are kept as they are, and all are rotated by the frequencies of the current length.
-    kFresh,
-    // Keys stay rotated by the frequencies of their own time, as transformers keeps them. The two differ with dynamic NTK only;
-    // and from reading all tokens at once both do, as upper layers keep what they made of the lower ones' earlier rotations.
-    kOfTheirTime,
-  };
-  Rotation rotation = Rotation::kFresh;
-  std::vector<Tensor> keys;
-  std::vector<Tensor> values;
-
-  int64_t length() const { return keys.empty() ? 0 : keys[0].size(2); }
-  // Sequence i goes on from what was sequence parents[i].
-  void Reorder(std::span<const int64_t> parents);
-};
 
 struct LlamaFeed {
   int64_t batch = 0;    // Sequences of each member.
@@ -77,11 +59,13 @@ class LlamaDecoder {
 
   Tensor Embed(const ParameterSet& parameters, const Tensor& tokens) const;
   Tensor Attend(const LlamaFeed& feed, size_t layer, const Tensor& qkv, const Tensor& rotation) const;
+  // All keys are rotated anew with each token.
+  bool RotatesAnew(const LlamaFeed& feed) const;
   // What the logits of new queries, of which the first has so many tokens before it, are multiplied by beside 1/sqrt(K): for
   // [N, H, T, K], with axes of 1. Undefined: nothing.
   Tensor FactorsOf(const LlamaFeed& feed, size_t layer, int64_t before, at::Device device, int64_t sequences) const;
-  // [2, positions, K / 2]: cosines and sines of positions [0, n); undefined if there is no rotation.
-  Tensor Rotation(int64_t n, at::Device device) const;
+  // [2, positions, K / 2]: cosines and sines of positions [first, end), at a current length; undefined if there is no rotation.
+  Tensor Rotation(int64_t first, int64_t end, int64_t length, at::Device device) const;
 
   LlamaConfig config_;
   ParameterLayout layout_;

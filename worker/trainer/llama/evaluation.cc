@@ -43,9 +43,10 @@ absl::StatusOr<double> WindowLoss(const FrozenModel& model, std::span<const int6
   return losses[0].narrow(0, losses.size(1) - labels, labels).to(at::kDouble).mean().item<double>();
 }
 
-DecoderContinuation::DecoderContinuation(const FrozenModel& model, Memory memory) : model_(model), memory_(memory) {
-  if (memory == Memory::kCacheAsTransformers) cache_.rotation = KeyValueCache::Rotation::kOfTheirTime;
-}
+DecoderContinuation::DecoderContinuation(const FrozenModel& model, Memory memory)
+    : model_(model),
+      memory_(memory),
+      cache_(memory == Memory::kCacheAsTransformers ? KeyValueCache::Rotation::kOfTheirTime : KeyValueCache::Rotation::kFresh) {}
 
 std::vector<std::vector<float>> DecoderContinuation::Next(const std::vector<Tokens>& sequences,
     std::span<const int64_t> parents) {

@@ -4,6 +4,7 @@
 //   bench-llama make FOLDER [--layers 12 ...]    a model of random weights
 //   bench-llama perplexity FOLDER [--length T]   losses of whole windows
 //   bench-llama entropy FOLDER [--length T]      the same with the entropy of each head's attention at each position
+//   bench-llama generate FOLDER [--length T]     a prompt read and continued, by the most likely token or by beams
 //   bench-llama tune FOLDER [--length T]         updates of the head scales, all else frozen, by the engine that jobs train with
 #include <sys/resource.h>
 
@@ -47,13 +48,15 @@ struct Options {
   std::string type = "float32";
   int64_t length = 1024;
   int batch = 1;
+  int64_t new_tokens = 64;
+  int64_t beams = 1;
   int threads = 0;
   double seconds = 10;
 };
 
 // The same on every machine and in every language: x' = 1664525 x + 1013904223, its upper bits.
-std::vector<int64_t> Tokens(int64_t count, int64_t vocabulary) {
-  std::vector<int64_t> tokens;
+Tokens DrawTokens(int64_t count, int64_t vocabulary) {
+  Tokens tokens;
   uint32_t x = 1;
   for (int64_t i = 0; i < count; ++i) {
     x = 1664525u * x + 1013904223u;
@@ -102,7 +105,7 @@ absl::StatusOr<json> Perplexity(const Options& options, bool entropy) {
   ThreadPool pool(options.threads);
   const ParameterSet parameters = ViewParameters(decoder.layout(), model.parameters);
   const torch::NoGradGuard no_gradient;
-  LlamaFeed feed{.batch = options.batch, .length = options.length, .tokens = at::tensor(Tokens(options.batch * options.length, model.config.vocabulary)),
+  LlamaFeed feed{.batch = options.batch, .length = options.length, .tokens = at::tensor(DrawTokens(options.batch * options.length, model.config.vocabulary)),
                  .head_factors = {}, .pool = &pool};
   double loss = 0, nats = 0;
   const auto pass = [&] {
@@ -115,6 +118,24 @@ absl::StatusOr<json> Perplexity(const Options& options, bool entropy) {
   json result = Spent(Timed(options, pass));
   result["loss"] = loss;
   if (entropy) result["mean_entropy"] = nats;
+  return result;
+}
+
+absl::StatusOr<json> Generate(const Options& options) {
+  ASSIGN_OR_RETURN(const LlamaModel model, LoadLlama(options.folder, {.type = at::kFloat, .nope = {}}));
+  const LlamaDecoder decoder(model.config);
+  ThreadPool pool(options.threads);
+  const ParameterSet parameters = ViewParameters(decoder.layout(), model.parameters);
+  const FrozenModel frozen{.decoder = &decoder, .parameters = &parameters, .head_factors = {}, .pool = &pool};
+  const GenerationRule rule{.beams = options.beams, .most_new_tokens = options.new_tokens};
+  const Tokens prompt = DrawTokens(options.length, model.config.vocabulary);
+  Generated answer;
+  const auto generate = [&] {
+    DecoderContinuation continuation(frozen, DecoderContinuation::Memory::kCache);
+    answer = rule.beams == 1 ? Greedy(continuation, prompt, rule) : BeamSearch(continuation, prompt, rule);
+  };
+  json result = Spent(Timed(options, generate));
+  result["tokens"] = answer.tokens;
   return result;
 }
 
@@ -138,7 +159,7 @@ absl::StatusOr<json> Tune(const Options& options) {
   Batch batch;
   batch.size = options.batch;
   batch.tape = batch.outputs = options.length;
-  const std::vector<int64_t> tokens = Tokens(options.batch * (options.length + 1), config.vocabulary);
+  const std::vector<int64_t> tokens = DrawTokens(options.batch * (options.length + 1), config.vocabulary);
   for (int64_t b = 0; b < options.batch; ++b) {
     const auto begin = tokens.begin() + b * (options.length + 1);
     batch.tokens.insert(batch.tokens.end(), begin, begin + options.length);
@@ -174,18 +195,24 @@ int Main(int argc, char** argv) {
   make->add_option("--positions", options.config.max_positions)->capture_default_str();
   make->add_flag("--nope", options.config.nope);
   make->add_option("--type", options.type)->check(CLI::IsMember({"float32", "bfloat16"}))->capture_default_str();
-  for (const std::string name : {"perplexity", "entropy", "tune"}) {
-    CLI::App* const sub = command(name, name == "tune" ? "Updates of the head scales" : "Passes over whole windows");
-    sub->add_option("--length", options.length, "Tokens of a window")->check(CLI::Range(2, 1 << 20))->capture_default_str();
+  for (const std::string name : {"perplexity", "entropy", "generate", "tune"}) {
+    CLI::App* const sub = command(name, name == "tune"       ? "Updates of the head scales"
+                                        : name == "generate" ? "A prompt and how it goes on"
+                                                             : "Passes over whole windows");
+    sub->add_option("--length", options.length, "Tokens of a window, or of the prompt")->check(CLI::Range(2, 1 << 20))->capture_default_str();
     sub->add_option("--batch", options.batch, "Windows")->check(CLI::Range(1, 1024))->capture_default_str();
     sub->add_option("--threads", options.threads, "0: all cores")->check(CLI::Range(0, 1024))->capture_default_str();
     sub->add_option("--seconds", options.seconds, "How long to measure")->check(CLI::PositiveNumber)->capture_default_str();
   }
+  CLI::App* const generate = app.get_subcommand("generate");
+  generate->add_option("--new", options.new_tokens, "Tokens that follow the prompt")->check(CLI::Range(1, 1 << 16))->capture_default_str();
+  generate->add_option("--beams", options.beams, "1: the most likely token each time")->check(CLI::Range(1, 64))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   PrepareThread();
-  const absl::StatusOr<json> result = chosen == "make"   ? Make(options)
-                                      : chosen == "tune" ? Tune(options)
-                                                         : Perplexity(options, chosen == "entropy");
+  const absl::StatusOr<json> result = chosen == "make"       ? Make(options)
+                                      : chosen == "tune"     ? Tune(options)
+                                      : chosen == "generate" ? Generate(options)
+                                                             : Perplexity(options, chosen == "entropy");
   if (!result.ok()) {
     std::cerr << "bench-llama: " << result.status().message() << std::endl;
     return 1;

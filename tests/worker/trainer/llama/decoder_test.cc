@@ -150,9 +150,7 @@ TEST(LlamaDecoderTest, ReadingInPiecesWithACacheIsReadingAtOnce) {
       const LlamaFeed whole = TinyFeed(2, 30);
       const Tensor at_once = decoder.Hidden(parameters, whole);
       for (const auto rotation : {KeyValueCache::Rotation::kFresh, KeyValueCache::Rotation::kOfTheirTime}) {
-        KeyValueCache cache;
-        cache.rotation = rotation;
-        EXPECT_LT(Difference(InPieces(decoder, parameters, whole, {11, 1, 1, 17}, cache), at_once), 1e-5);
+        EXPECT_LT(Difference(InPieces(decoder, parameters, whole, {11, 1, 1, 17}, KeyValueCache(rotation)), at_once), 1e-5);
       }
     }
   }
@@ -169,8 +167,7 @@ TEST(LlamaDecoderTest, FreshlyRotatedKeysMakeDynamicNtkAFunctionOfTheTokensAndKe
   const LlamaFeed whole = TinyFeed(1, 30);
   const auto last = [](const Tensor& hidden) { return hidden.narrow(0, 29, 1); };
   const Tensor at_once = last(decoder.Hidden(parameters, whole));
-  KeyValueCache kept;
-  kept.rotation = KeyValueCache::Rotation::kOfTheirTime;
+  const KeyValueCache kept(KeyValueCache::Rotation::kOfTheirTime);
 
   EXPECT_GT(Difference(last(InPieces(decoder, parameters, whole, {20, 9, 1}, kept)), at_once), 1e-3);
   // The layers below saw the earlier tokens at their own lengths: only one layer makes it exact.
@@ -178,7 +175,7 @@ TEST(LlamaDecoderTest, FreshlyRotatedKeysMakeDynamicNtkAFunctionOfTheTokensAndKe
   shallow.layers = 1;
   const LlamaDecoder one(shallow);
   const ParameterSet its = ViewParameters(one.layout(), DrawParameters(one, 1) * 4);
-  EXPECT_LT(Difference(last(InPieces(one, its, whole, {20, 9, 1}, {})), last(one.Hidden(its, whole))), 1e-4);
+  EXPECT_LT(Difference(last(InPieces(one, its, whole, {20, 9, 1}, KeyValueCache())), last(one.Hidden(its, whole))), 1e-4);
 }
 
 TEST(LlamaDecoderTest, FactorsMultiplyTheLogitsOfTheirHead) {
