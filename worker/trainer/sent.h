@@ -9,7 +9,7 @@ namespace longreach::trainer {
 inline Tensor Sent(const Tensor& tensor, at::Device device) {
   if (!tensor.defined() || tensor.device() == device) return tensor;
   // A GPU fetches by itself only what lies in pinned memory.
-  return (device.is_cpu() ? tensor : tensor.pin_memory()).to(device, /*non_blocking=*/true);
+  return (at::isAccelerator(device.type()) ? tensor.pin_memory() : tensor).to(device, /*non_blocking=*/true);
 }
 
 }  // namespace longreach::trainer

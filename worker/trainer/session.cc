@@ -102,15 +102,15 @@ absl::StatusOr<int> Session::LlamaThreads() const {
   ASSIGN_OR_RETURN(const Capabilities machine, DescribeMachine(request_.cuda));
   const bool shares = request_.memory_bytes > 0;
   double memory = shares ? request_.memory_bytes : machine.memory_bytes;
-  std::string owner = shares ? "each of the packs that are trained here at a time" : "this machine";
+  const std::string owner = shares ? "each of the packs that are trained here at a time" : "this machine";
   if (request_.cuda) {
     RETURN_IF_ERROR(ThreadsThatFit(request_.settings, members, 1, memory, owner + ", on its GPU,", MemoryOf::kGpu).status());
     // As large a part of the machine's as of the GPU's.
     memory *= AvailableMemory() / machine.memory_bytes;
-    owner += ", beside its GPU,";
+    RETURN_IF_ERROR(ThreadsThatFit(request_.settings, members, 1, memory, owner + ", beside its GPU,", MemoryOf::kBesideGpu).status());
+    return threads;
   }
-  const MemoryOf where = request_.cuda ? MemoryOf::kBesideGpu : MemoryOf::kCpu;
-  ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, members, threads, memory, owner, where));
+  ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, members, threads, memory, owner));
   if (fit < threads) std::cerr << Text(fit, " of ", threads, " threads: the memory of ", owner, " suffices for no more") << std::endl;
   return fit;
 }

@@ -370,22 +370,22 @@ TEST_F(LlamaJobTest, OnAGpuTheMemoryIsThatOfAsManySequencesAsItComputesAtATime) 
   EXPECT_GT(bytes(1), of_one);
 }
 
-TEST_F(LlamaJobTest, BesideAGpuTheMachinesMemoryIsForWhatIsAskedOfACopy) {
+TEST_F(LlamaJobTest, AGpusMemoryIsForAllThatIsAskedAndTheMachinesForWhatIsSentThere) {
   PackSettings settings = Small("none");
   settings.training.steps = 0;
   settings.evaluation = {.lengths = {24, 1 << 14}, .examples = 12};
   const auto bytes = [&](MemoryOf where) { return EstimateMemory(settings, 3, 2, where).bytes; };
-  const double gpu = bytes(MemoryOf::kGpu), weights = bytes(MemoryOf::kBesideGpu);
-  EXPECT_LT(weights, gpu);
-  // Windows are tested on the GPU; curves by position, passkeys and LongBench are no matter of its.
-  settings.evaluation.position_bins = 8;
-  EXPECT_GT(bytes(MemoryOf::kBesideGpu), 2 * weights);
-  settings.evaluation.position_bins = 0;
+  const double windows = bytes(MemoryOf::kGpu), weights = bytes(MemoryOf::kBesideGpu);
+  EXPECT_LT(weights, windows);
   settings.evaluation.passkey_lengths = {1 << 20};
-  EXPECT_GT(bytes(MemoryOf::kBesideGpu), 2 * weights);
-  EXPECT_EQ(bytes(MemoryOf::kGpu), gpu);
-  EXPECT_THAT(std::string(ThreadsThatFit(settings, 3, 2, 1e7, "this machine, beside its GPU,", MemoryOf::kBesideGpu).status().message()),
+  EXPECT_GT(bytes(MemoryOf::kGpu), windows);
+  EXPECT_THAT(std::string(ThreadsThatFit(settings, 3, 1, 1e7, "this machine, on its GPU,", MemoryOf::kGpu).status().message()),
               HasSubstr("evaluation.passkey_lengths: 1048576 takes at least "));
+  settings.evaluation.passkey_lengths = {};
+  settings.evaluation.longbench = "bench";
+  settings.evaluation.longbench_window = 1 << 20;
+  EXPECT_GT(bytes(MemoryOf::kGpu), windows);
+  EXPECT_EQ(bytes(MemoryOf::kBesideGpu), weights);
 }
 
 TEST_F(LlamaJobTest, APackThatSharesTheMachineIsRefusedWhatDoesNotFitIntoItsShare) {

@@ -182,10 +182,7 @@ class LibtorchEngine final : public StepEngine {
       for (int64_t g = 0; g < groups; ++g) {
         const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
                                       settings_.evaluation.dropout);
-        const Tensor logits =
-            model_->Forward(all, group.feed).view({state.size(), -1, model_->output_vocabulary()}).to(at::kCPU);
-        for (const int64_t m : live) Count(0, logits[m], batch, group, results[static_cast<size_t>(m)]);
-        between();
+        CountPack(all, batch, group, live, results, between);
       }
     } else {
       std::vector<TestResult> units(live.size() * static_cast<size_t>(groups));
@@ -195,7 +192,9 @@ class LibtorchEngine final : public StepEngine {
         group.feed.pool = pool;
         group.feed.between = in_between;
         model_->ForwardInParts(parameters[static_cast<size_t>(unit / groups)], group.feed, [&](int64_t first, const Tensor& logits) {
-          Count(first, logits, batch, group, units[static_cast<size_t>(unit)]);
+          TestResult& result = units[static_cast<size_t>(unit)];
+          result.loss += CrossEntropy(logits, group.targets.narrow(0, first, logits.size(0))).to(at::kDouble)[0].item<double>();
+          CountHits(first, logits.argmax(-1), batch, group, result);
         });
       };
       RunTests(static_cast<int64_t>(units.size()), batch.tape, count, between);
@@ -416,12 +415,33 @@ class LibtorchEngine final : public StepEngine {
     return group;
   }
 
-  // Adds some of a group's outputs, from `first` on, to the sums.
-  void Count(int64_t first, const Tensor& logits, const Batch& batch, const Group& group, TestResult& result) const {
-    const int64_t count = logits.size(0);
-    result.loss += CrossEntropy(logits, group.targets.to(at::kCPU).narrow(0, first, count)).to(at::kDouble)[0].item<double>();
-    const Tensor best = logits.argmax(-1).contiguous();
-    for (int64_t i = 0; i < count; ++i) {
+  // Adds a group's outputs to the members' sums. Where the logits are: what leaves the device is a number for each output.
+  void CountPack(const ParameterSet& parameters, const Batch& batch, const Group& group, const std::vector<int64_t>& live,
+                 std::vector<TestResult>& results, const std::function<void()>& between) {
+    const int64_t members = static_cast<int64_t>(results.size());
+    Tensor losses = at::zeros({members}, at::TensorOptions(at::kDouble).device(device_));
+    std::vector<Tensor> best;
+    Feed feed = group.feed;
+    feed.between = between;
+    model_->ForwardInParts(parameters, feed, [&](int64_t first, const Tensor& logits) {
+      const Tensor of_members = logits.view({members, -1, model_->output_vocabulary()});
+      losses += CrossEntropy(of_members, group.targets.narrow(0, first, of_members.size(1))).to(at::kDouble);
+      best.push_back(of_members.argmax(-1));
+    });
+    losses = losses.to(at::kCPU);
+    const Tensor all = at::cat(best, 1).to(at::kCPU);
+    for (const int64_t m : live) {
+      TestResult& result = results[static_cast<size_t>(m)];
+      result.loss += losses[m].item<double>();
+      CountHits(0, all[m], batch, group, result);
+    }
+    between();
+  }
+
+  // Of a group's outputs from `first` on, of which these tokens are the most likely ones, [count].
+  static void CountHits(int64_t first, const Tensor& most_likely, const Batch& batch, const Group& group, TestResult& result) {
+    const Tensor best = most_likely.contiguous();
+    for (int64_t i = 0; i < best.size(0); ++i) {
       const int64_t sequence = group.first + (first + i) / batch.outputs, output = (first + i) % batch.outputs;
       if (output >= batch.valid[static_cast<size_t>(sequence)]) continue;
       ++result.counted;

@@ -10,8 +10,10 @@ namespace longreach::trainer {
 
 namespace {
 
-// Rows that are computed at a time when no gradient is wanted: fixed, so that the bits do not depend on the threads.
-constexpr int64_t kRows = 256;
+// Rows that are computed at a time when no gradient is wanted: fixed, so that the bits do not depend on the threads. A GPU wants more of them.
+constexpr int64_t kRows = 256, kGpuRows = 4096;
+int64_t RowsAtATime(at::Device device) { return device.is_cpu() ? kRows : kGpuRows; }
+
 // Logits that are there at a time then.
 constexpr int64_t kLogitsAtATime = 1 << 22;
 
@@ -159,12 +161,12 @@ Tensor LlamaDecoder::Hidden(const ParameterSet& parameters, const LlamaFeed& fee
   Tensor h = Embed(parameters, feed.tokens);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
-    const Tensor qkv = ByRows({h}, kRows, feed.pool, [&](const std::vector<Tensor>& rows) {
+    const Tensor qkv = ByRows({h}, RowsAtATime(h.device()), feed.pool, [&](const std::vector<Tensor>& rows) {
       const Tensor x = RmsNorm(rows[0], at_index(layer.norm1), config_.norm_epsilon);
       return at::cat({Linear(x, at_index(layer.q)), Linear(x, at_index(layer.k)), Linear(x, at_index(layer.v))}, -1);
     });
     const Tensor attended = Attend(feed, i, qkv, rotation);
-    h = ByRows({h, attended}, kRows, feed.pool, [&](const std::vector<Tensor>& rows) {
+    h = ByRows({h, attended}, RowsAtATime(h.device()), feed.pool, [&](const std::vector<Tensor>& rows) {
       const Tensor u = rows[0] + Linear(rows[1], at_index(layer.o));
       const Tensor x = RmsNorm(u, at_index(layer.norm2), config_.norm_epsilon);
       return u + Linear(at::silu(Linear(x, at_index(layer.gate))) * Linear(x, at_index(layer.up)), at_index(layer.down));

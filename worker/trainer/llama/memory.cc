@@ -18,6 +18,7 @@ constexpr double kMostUnits = 8;
 constexpr double kGpuTestTokens = 1 << 19, kTestTokens = 1 << 16;
 // Logits of a test that are there at a time.
 constexpr double kLogitsAtATime = 1 << 24;
+constexpr double kGpuAttentionLogits = 1 << 26;
 
 struct Sizes {
   double width, keys, mlp, layers, vocabulary;
@@ -53,13 +54,19 @@ double WindowFloats(const PackSettings::Model& model, double length, double wind
   return TestFloats(model, length) + (threads - 1) * std::min(length * model.vocabulary, kLogitsAtATime);
 }
 
-// Windows are tested side by side on a GPU, and all of their logits are there.
+// Logits of attention that a GPU has at a time, and what the softmax makes of them.
+double GpuAttentionFloats(const PackSettings::Model& model, double length, double windows) {
+  return 2 * std::min(kGpuAttentionLogits, windows * model.heads * length * length);
+}
+
+// Windows are tested side by side on a GPU, with parts of their logits.
 double GpuWindowFloats(const PackSettings& settings, int members, int length) {
   const auto [width, keys, mlp, layers, vocabulary] = SizesOf(settings.model);
   const double most = std::max(1.0, std::floor(std::min(kGpuTestTokens / members, kTestTokens) / length)), wanted = settings.evaluation.examples;
   const double windows = wanted > 0 ? std::min(most, wanted) : most;
   const double outputs = settings.evaluation.stride > 0 ? settings.evaluation.stride : length;
-  return members * windows * (length * (4 * width + 2 * keys) + outputs * vocabulary);
+  return members * windows * length * (4 * width + 2 * keys) + 2 * members * std::min(windows * outputs * vocabulary, kLogitsAtATime) +
+         GpuAttentionFloats(settings.model, length, members * windows);
 }
 
 // Keys and values of all blocks.
@@ -80,9 +87,8 @@ class Most {
     if (all) begin = parameters * (4 * members + (where == MemoryOf::kGpu ? 0 : kMostUnits - 1));
     fixed_ = begin;
     if (where == MemoryOf::kBesideGpu) {
-      // Parameters and moments are made there and sent on; what is asked, is asked of one member at a time.
+      // With their moments.
       begin = parameters * members * (all ? 3 : 1);
-      fixed_ = parameters;
     }
     found_ = {.bytes = kFloat * begin, .field = "model.layers", .length = settings.model.layers};
   }
@@ -116,24 +122,30 @@ int64_t SequencesAtATime(const PackSettings& settings, int64_t members, int64_t 
 
 LlamaMemory EstimateMemory(const PackSettings& settings, int members, int threads, MemoryOf where) {
   Most most(settings, members, where);
+  if (where == MemoryOf::kBesideGpu) return most.found();
+  const bool gpu = where == MemoryOf::kGpu;
+  const PackSettings::Model& model = settings.model;
   const PackSettings::Evaluation& tests = settings.evaluation;
-  if (where != MemoryOf::kBesideGpu) AddTraining(settings, members, threads, where, most);
+  // What else a prompt or a window takes that is computed by itself.
+  const auto attention = [&](int length) { return gpu ? GpuAttentionFloats(model, length, 1) : 0; };
+  AddTraining(settings, members, threads, where, most);
   for (const int length : tests.lengths) {
-    if (where == MemoryOf::kBesideGpu && (tests.position_bins == 0 || length != tests.lengths.back())) continue;
     const double windows = tests.examples > 0 ? std::min(threads, tests.examples) : threads;
-    most.Add("evaluation.lengths", length,
-             where == MemoryOf::kGpu ? GpuWindowFloats(settings, members, length) : WindowFloats(settings.model, length, windows, threads));
+    most.Add("evaluation.lengths", length, gpu ? GpuWindowFloats(settings, members, length) : WindowFloats(model, length, windows, threads));
   }
-  if (where == MemoryOf::kGpu) return most.found();
+  if (gpu && tests.position_bins > 0 && !tests.lengths.empty()) {
+    const int longest = tests.lengths.back();
+    most.Add("evaluation.lengths", longest, TestFloats(model, longest) + attention(longest));
+  }
   for (const int length : tests.passkey_lengths) {
-    const double prompts = length < kSharedLength ? std::min(threads, tests.passkey_tests) : 1;
-    most.Add("evaluation.passkey_lengths", length, prompts * (TestFloats(settings.model, length) + length * CacheFloats(settings.model)));
+    const double prompts = length < kSharedLength && !gpu ? std::min(threads, tests.passkey_tests) : 1;
+    most.Add("evaluation.passkey_lengths", length, prompts * (TestFloats(model, length) + length * CacheFloats(model)) + attention(length));
   }
   if (!tests.longbench.empty()) {
     // One prompt at a time; the beams of its answer have keys and values of their own.
     const int window = tests.longbench_window;
     most.Add("evaluation.longbench_window", window,
-             TestFloats(settings.model, window) + static_cast<double>(tests.longbench_beams) * window * CacheFloats(settings.model));
+             TestFloats(model, window) + static_cast<double>(tests.longbench_beams) * window * CacheFloats(model) + attention(window));
   }
   return most.found();
 }

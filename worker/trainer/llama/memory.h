@@ -23,8 +23,7 @@ inline constexpr double kGpuFloatsAtATime = 1LL << 32;
 // Sequences of so many tokens that a GPU trains each member of a pack on at a time: as many as leave `most` floats behind, and at least one.
 int64_t SequencesAtATime(const PackSettings& settings, int64_t members, int64_t length, double most = kGpuFloatsAtATime);
 
-// Whose memory: where all is computed; a GPU's, for training and tests of windows; or beside it the machine's, for what is asked there of a copy
-// of each member: curves and scales by position, passkeys, LongBench.
+// Whose memory: where all is computed; a GPU's, where all is computed too; or beside it the machine's, on which parameters are made and sent on.
 enum class MemoryOf { kCpu, kGpu, kBesideGpu };
 
 // Of `members` jobs of a pack with so many threads: parameters, moments and gradients, and the activations of the sequences that

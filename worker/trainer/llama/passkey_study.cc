@@ -12,7 +12,7 @@ PasskeyStudy::PasskeyStudy(const PackSettings& settings, int threads, std::uniqu
 
 absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, const std::function<void()>& between) {
   ASSIGN_OR_RETURN(const std::vector<AskedPasskey> questions, questions_->Of(cell, between));
-  const ParameterSet parameters = ViewParameters(model_.layout(), member.to(at::kCPU));
+  const ParameterSet parameters = ViewParameters(model_.layout(), member);
   const torch::NoGradGuard no_gradient;
   FrozenModel model{.decoder = &model_.decoder(), .parameters = &parameters, .head_factors = model_.HeadFactors(parameters)};
   std::vector<Tokens> answers(questions.size());
@@ -20,8 +20,8 @@ absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, co
     DecoderContinuation continuation(model, DecoderContinuation::Memory::kCache);
     answers[i] = Greedy(continuation, questions[i].prompt, questions[i].rule).tokens;
   };
-  if (questions_->LengthOf(cell) >= kSharedLength) {
-    model.pool = &pool_;
+  if (!member.is_cpu() || questions_->LengthOf(cell) >= kSharedLength) {
+    if (member.is_cpu()) model.pool = &pool_;
     model.between = between;
     for (size_t i = 0; i < questions.size(); ++i) answer(i);
   } else {

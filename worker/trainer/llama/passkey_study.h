@@ -22,7 +22,7 @@ class PasskeyStudy {
 
   int cells() const { return questions_->cells(); }
 
-  // The share of a cell's questions that a member, [stride], answers right. `between` is called now and then from the calling thread; it
+  // The share of a cell's questions that a member, [stride], answers right, on the device where it lies. `between` is called now and then from the calling thread; it
   // may throw to break off. The bits do not depend on the threads. Errors of PasskeyQuestions.
   absl::StatusOr<double> Accuracy(const Tensor& member, int cell, const std::function<void()>& between);
 

@@ -6,6 +6,7 @@
 #include "proto/catalog/limits.h"
 #include "worker/trainer/llama/fits.h"
 #include "worker/trainer/llama/windows.h"
+#include "worker/trainer/sent.h"
 
 namespace longreach::trainer {
 
@@ -44,11 +45,11 @@ LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor&
   Curves curves;
   curves.loss.assign(static_cast<size_t>(length), 0);
   if (entropy) curves.entropy = at::zeros({settings_.model.layers, settings_.model.heads, bins}, at::kDouble);
-  const bool together = length >= kSharedLength;
+  const bool on_cpu = parameters.front().is_cpu(), together = length >= kSharedLength || !on_cpu;
   LlamaFeed how;
   how.head_factors = head_factors;
   if (together) {
-    how.pool = &pool_;
+    how.pool = on_cpu ? &pool_ : nullptr;
     how.between = between;
   }
   double windows = 0;
@@ -82,12 +83,14 @@ LlamaStudy::Window LlamaStudy::RunWindow(const ParameterSet& parameters, const B
   LlamaFeed feed = how;
   feed.batch = 1;
   feed.length = length;
-  feed.tokens = model_.TokenRows(batch.tokens, first, length);
+  const at::Device device = parameters.front().device();
+  feed.tokens = Sent(model_.TokenRows(batch.tokens, first, length), device);
   std::vector<AttentionTrace> traces;
   if (entropy) feed.traces = &traces;
   const Tensor hidden = model_.decoder().Hidden(parameters, feed);
   Tensor targets = at::empty({length, 1}, at::kLong);
   for (int64_t t = 0; t < length; ++t) targets.data_ptr<int64_t>()[t] = batch.targets[static_cast<size_t>(first + t)];
+  targets = Sent(targets, device);
   std::vector<Tensor> losses;
   model_.LogitsInParts(parameters, hidden, how.pool, how.between, [&](int64_t row, const Tensor& logits) {
     const int64_t rows = logits.size(0);
@@ -97,7 +100,7 @@ LlamaStudy::Window LlamaStudy::RunWindow(const ParameterSet& parameters, const B
   for (const AttentionTrace& trace : traces) {
     layers.push_back(trace.entropy.to(at::kDouble).view({settings_.model.heads, bins, length / bins}).mean(-1));
   }
-  return {.loss = at::cat(losses), .entropy = entropy ? at::stack(layers) : Tensor()};
+  return {.loss = at::cat(losses).to(at::kCPU), .entropy = entropy ? at::stack(layers).to(at::kCPU) : Tensor()};
 }
 
 std::vector<double> LlamaStudy::Binned(const std::vector<double>& by_position) const {
@@ -110,9 +113,9 @@ std::vector<double> LlamaStudy::Binned(const std::vector<double>& by_position) c
 StudyResult LlamaStudy::Measure(const Tensor& member, const std::function<void()>& between) {
   StudyResult result;
   std::vector<Measurement>& all = result.measurements;
-  const ParameterSet parameters = ViewParameters(model_.layout(), member.to(at::kCPU));
+  const ParameterSet parameters = ViewParameters(model_.layout(), member);
   const torch::NoGradGuard no_gradient;
-  const Tensor factors = model_.HeadFactors(parameters).contiguous();
+  const Tensor factors = model_.HeadFactors(parameters).to(at::kCPU).contiguous();
   result.head_factors = factors;
   const int64_t heads = settings_.model.heads;
   const auto each_head = [&](const std::string& metric, int length, const std::function<double(int64_t, int64_t)>& value) {

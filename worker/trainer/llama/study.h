@@ -33,7 +33,7 @@ class LlamaStudy {
   // The settings have been validated. Errors of MakeProblem().
   static absl::StatusOr<std::unique_ptr<LlamaStudy>> Of(const PackSettings& settings, const DataSource& data, int threads);
 
-  // Of one member: its parameters, [stride]. `between` is called now and then from the calling thread; it may throw to break off.
+  // Of one member: its parameters, [stride], on the device that computes. `between` is called now and then from the calling thread; it may throw to break off.
   // The bits do not depend on the threads. Measurements, at the length at which a bin of positions ends:
   //   position_loss      nats, mean over the bin; slice "attention_scale=F": with that factor on all heads instead of their own
   //   attention_entropy  nats, mean over the bin and all heads; slice "layer=L,head=H", of the last bin: of one head, where a metric may
@@ -53,7 +53,7 @@ class LlamaStudy {
   };
   // Factors [L, H].
   Curves Run(const ParameterSet& parameters, const Tensor& head_factors, bool entropy, const std::function<void()>& between);
-  // Of one window: a sequence of a test batch. With a pool its threads compute it together, and `between` is called after each block.
+  // Of one window: a sequence of a test batch. With a pool, and on a GPU, it is computed as one, and `between` is called after each block.
   struct Window {
     Tensor loss;     // Of each position, [T] float64.
     Tensor entropy;  // [L, H, bins] float64, if it was asked for.

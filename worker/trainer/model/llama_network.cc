@@ -100,7 +100,7 @@ void LlamaNetwork::ForwardInParts(const ParameterSet& parameters, const Feed& fe
 
 void LlamaNetwork::LogitsInParts(const ParameterSet& parameters, const Tensor& hidden, ThreadPool* pool, const std::function<void()>& between,
                                  const LogitsUse& use) const {
-  const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / decoder_.config().vocabulary), all = hidden.size(0);
+  const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / decoder_.config().vocabulary), all = hidden.size(-2);
   const int64_t at_a_time = rows * (pool == nullptr ? 1 : pool->threads());
   for (int64_t done = 0; done < all; done += at_a_time) {
     const int64_t parts = (std::min(at_a_time, all - done) + rows - 1) / rows;
@@ -108,7 +108,7 @@ void LlamaNetwork::LogitsInParts(const ParameterSet& parameters, const Tensor& h
     const auto work = [&](int64_t part) {
       const at::NoGradGuard no_gradient;  // A setting of the thread.
       const int64_t first = done + part * rows;
-      logits[static_cast<size_t>(part)] = decoder_.Logits(parameters, hidden.narrow(0, first, std::min(rows, all - first)));
+      logits[static_cast<size_t>(part)] = decoder_.Logits(parameters, hidden.narrow(-2, first, std::min(rows, all - first)));
     };
     if (pool == nullptr) work(0);
     else pool->Run(parts, work);

@@ -9,7 +9,7 @@ namespace longreach::trainer {
 // The configuration that valid settings of the experiment "llama" stand for; of a folder's model, whose config.json was read.
 LlamaConfig LlamaConfigOf(const PackSettings& settings);
 
-// Logits that a thread has at a time when no gradient is wanted.
+// Logits of a member that a thread, or a GPU, has at a time when no gradient is wanted.
 inline constexpr int64_t kLlamaLogitsAtATime = 1 << 24;
 
 class LlamaNetwork final : public Model {
@@ -20,7 +20,7 @@ class LlamaNetwork final : public Model {
   Tensor TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const override;
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;
   void ForwardInParts(const ParameterSet& parameters, const Feed& feed, const LogitsUse& use) const override;
-  // Logits of rows of the decoder's Hidden() in parts, to `use` in order; on a pool as many parts at a time as it has threads, after which
+  // Logits of rows of the decoder's Hidden() in parts, [.., rows, vocabulary], to `use` in order; on a pool as many parts at a time as it has threads, after which
   // `between` is called. The bits are the same.
   void LogitsInParts(const ParameterSet& parameters, const Tensor& hidden, ThreadPool* pool, const std::function<void()>& between,
                      const LogitsUse& use) const;

@@ -65,7 +65,7 @@ class Model {
 
   // Logits of the outputs: [.., B outputs, V_out].
   virtual Tensor Forward(const ParameterSet& parameters, const Feed& feed) const = 0;
-  // The same of one member in some parts, where all logits at once would take too much memory: `first` is the first output of a part.
+  // The same in some parts, where all logits at once would take too much memory: `first` is the first output of a part.
   using LogitsUse = std::function<void(int64_t first, const Tensor& logits)>;
   virtual void ForwardInParts(const ParameterSet& parameters, const Feed& feed, const LogitsUse& use) const { use(0, Forward(parameters, feed)); }
 
