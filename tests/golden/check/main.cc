@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   const bool on_gpu = longreach::trainer::LoadCudaPlugin(longreach::trainer::OwnCudaPlugin()).ok();  // Before LibTorch looks for one.
   longreach::golden::Report report(std::cout);
   if (longreach::golden::IsNopeSet(folder)) {
-    longreach::golden::CheckNope(folder, report);
+    longreach::golden::CheckNope(folder, on_gpu, report);
   } else if (std::filesystem::exists(folder / "vectors", error)) {
     longreach::golden::CheckLanguage(folder, report);
   } else {

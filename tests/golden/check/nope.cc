@@ -5,12 +5,12 @@
 namespace longreach::golden {
 
 bool IsNopeSet(const std::filesystem::path& folder) {
-  const NopeSet set(folder);
+  const NopeSet set(folder, false);
   return set.Has("manifest.json") || set.Has("rope_tables.json");
 }
 
-void CheckNope(const std::filesystem::path& folder, Report& report) {
-  NopeSet set(folder);
+void CheckNope(const std::filesystem::path& folder, bool on_gpu, Report& report) {
+  NopeSet set(folder, on_gpu);
   CheckNopeModels(set, report);
   CheckRopeTables(set, report);
   CheckNopeRuns(set, report);

@@ -25,19 +25,19 @@ void FileCheck::Compare(std::string_view what, double error, double tolerance) {
   const double share = tolerance > 0 ? error / tolerance : (error == 0 ? 0 : HUGE_VAL);
   if (share > largest_share_) {
     largest_share_ = share;
-    largest_at_ = what;
+    largest_at_ = Named(what);
   }
   if (error <= tolerance) return;
   if (++failures_ <= kShownFailures) {
     failure_text_ +=
-        "\n    " + std::string(what) + ": error " + Short(error) + ", allowed " + Short(tolerance);
+        "\n    " + Named(what) + ": error " + Short(error) + ", allowed " + Short(tolerance);
   }
 }
 
 void FileCheck::Require(bool ok, std::string_view what) {
   ++comparisons_;
   if (ok) return;
-  if (++failures_ <= kShownFailures) failure_text_ += "\n    " + std::string(what);
+  if (++failures_ <= kShownFailures) failure_text_ += "\n    " + Named(what);
 }
 
 std::string FileCheck::Line() const {

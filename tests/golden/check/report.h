@@ -20,13 +20,19 @@ class FileCheck {
   // One comparison that has no size: a token, a shape, a file that cannot be read.
   void Require(bool ok, std::string_view what);
 
+  // Where what follows is computed, for the names of its values: "on the GPU".
+  void SetPlace(std::string place) { place_ = std::move(place); }
+
   const std::string& file() const { return file_; }
   bool passed() const { return failures_ == 0 && comparisons_ > 0; }
   // "file: passed, 12 comparisons, largest error 3e-07" or "file: FAILED, ...: what was wrong".
   std::string Line() const;
 
  private:
+  std::string Named(std::string_view what) const { return place_.empty() ? std::string(what) : place_ + " " + std::string(what); }
+
   std::string file_;
+  std::string place_;
   long comparisons_ = 0;
   long failures_ = 0;
   double largest_error_ = 0;       // In absolute terms...

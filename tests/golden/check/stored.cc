@@ -22,7 +22,7 @@ void CompareTensors(std::string_view what, const Tensor& ours, const Tensor& sto
     check.Require(false, std::string(what) + ": has another shape than the stored one");
     return;
   }
-  const Tensor difference = (ours.to(at::kDouble) - stored.to(at::kDouble)).abs();
+  const Tensor difference = (ours.to(at::kCPU).to(at::kDouble) - stored.to(at::kDouble)).abs();
   // Inputs and results are stored rounded to float32. Power KERPLE's biases go into the millions: the
   // rounding of a stored exponent p alone, times ln(2047), moves them by 4e-7 of themselves; computed in
   // float64 they differ as much.

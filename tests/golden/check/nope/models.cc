@@ -7,6 +7,7 @@
 #include "proto/base/text.h"
 #include "tests/golden/check/nope/checks.h"
 #include "tests/golden/check/stored.h"
+#include "worker/trainer/device.h"
 
 namespace longreach::golden {
 
@@ -56,7 +57,7 @@ void CheckPass(const NopeCase& run, const Tensor& tokens, const SafetensorsFile&
                FileCheck& manifest) {
   ThreadPool pool(kNopeThreads);
   std::vector<AttentionTrace> traces;
-  LlamaFeed feed = FeedOf(tokens, &pool);
+  LlamaFeed feed = FeedOf(tokens.to(run.device()), &pool);
   feed.traces = &traces;
   feed.trace_probabilities = stored.Find("attn_item0") != nullptr;
   Tensor logits, token_losses;
@@ -130,7 +131,16 @@ void CheckCase(NopeSet& set, const json& manifest_json, const std::string& name,
         : Text("inputs/", model.substr(0, model.find('_')), ".safetensors");
     const absl::StatusOr<Tensor> tokens = Tokens(set, inputs, run->model.config.vocabulary);
     check.Require(tokens.ok(), std::string(tokens.status().message()));
-    if (tokens.ok()) CheckPass(*run, *tokens, *stored, record != nullptr ? *record : json(), check, manifest);
+    if (tokens.ok()) {
+      const auto pass = [&] { CheckPass(*run, *tokens, *stored, record != nullptr ? *record : json(), check, manifest); };
+      pass();
+      if (set.on_gpu()) {
+        for (FileCheck* one : {&check, &manifest}) one->SetPlace("on the GPU");
+        run = OnGpu(*std::move(run));
+        pass();
+        manifest.SetPlace("");
+      }
+    }
   }
   report.Add(check);
 }
@@ -195,6 +205,12 @@ absl::StatusOr<NopeCase> Ready(LlamaModel model) {
 }
 
 }  // namespace
+
+NopeCase OnGpu(NopeCase run) {
+  run.model.parameters = run.model.parameters.to(trainer::DeviceOf(true));
+  run.parameters = trainer::ViewParameters(run.decoder->layout(), run.model.parameters);
+  return run;
+}
 
 absl::StatusOr<NopeCase> AsStored(const std::filesystem::path& folder) {
   // Expected numbers are in float32, of weights as they are stored.

@@ -24,7 +24,12 @@ struct NopeCase {
   bool relu = false;        // On the factors.
 
   trainer::Tensor Factors() const { return relu ? at::relu(factors) : factors; }
+  // Where its weights are.
+  at::Device device() const { return parameters.front().device(); }
 };
+
+// With its weights on the GPU.
+NopeCase OnGpu(NopeCase run);
 
 // INVALID_ARGUMENT, NOT_FOUND or DATA_LOSS with what is wrong. Names are those of the manifest.
 absl::StatusOr<NopeCase> MakeCase(NopeSet& set, const nlohmann::json& manifest, const std::string& name);

@@ -1,6 +1,7 @@
 // What the models of that set are used for: perplexity, generation, tuning, entropies against factors.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "proto/base/text.h"
@@ -36,11 +37,15 @@ constexpr int64_t kMostNewTokens = 16;
 // The cases that runs ask for, each made once.
 class Cases {
  public:
-  explicit Cases(NopeSet& set) : set_(set), manifest_(set.Json("manifest.json")), pool_(kNopeThreads) {}
+  Cases(NopeSet& set, bool on_gpu) : set_(set), on_gpu_(on_gpu), manifest_(set.Json("manifest.json")), pool_(kNopeThreads) {}
 
   // Null, and a failed requirement, if it cannot be made.
   const NopeCase* Find(const std::string& name, FileCheck& check) {
-    if (!made_.contains(name)) made_.emplace(name, MakeCase(set_, manifest_, name));
+    if (!made_.contains(name)) {
+      absl::StatusOr<NopeCase> fresh = MakeCase(set_, manifest_, name);
+      if (on_gpu_ && fresh.ok()) fresh = OnGpu(*std::move(fresh));
+      made_.emplace(name, std::move(fresh));
+    }
     const absl::StatusOr<NopeCase>& made = made_.at(name);
     check.Require(made.ok(), Text(name, ": ", made.status().message()));
     return made.ok() ? &*made : nullptr;
@@ -55,6 +60,7 @@ class Cases {
 
  private:
   NopeSet& set_;
+  bool on_gpu_;
   json manifest_;
   ThreadPool pool_;
   std::map<std::string, absl::StatusOr<NopeCase>> made_;
@@ -107,7 +113,7 @@ double SmallestMargin(const FrozenModel& model, const trainer::Tokens& prompt, c
   trainer::LlamaFeed feed;
   feed.batch = 1;
   feed.length = static_cast<int64_t>(text.size());
-  feed.tokens = at::tensor(text, at::kLong);
+  feed.tokens = at::tensor(text, at::kLong).to(model.parameters->front().device());
   feed.head_factors = model.head_factors;
   const Tensor logits = model.decoder->Logits(*model.parameters, model.decoder->Hidden(*model.parameters, feed));
   const int64_t first = static_cast<int64_t>(prompt.size()) - 1;
@@ -216,7 +222,7 @@ void CheckCorrelation(NopeSet& set, const json& stored, Cases& cases, FileCheck&
   check.Require(ids.ok(), std::string(ids.status().message()));
   if (run == nullptr || !ids.ok()) return;
   trainer::LlamaFeed feed;
-  feed.tokens = at::tensor(*ids, at::kLong);
+  feed.tokens = at::tensor(*ids, at::kLong).to(run->device());
   feed.batch = inputs->Find("input_ids")->shape.at(0);
   feed.length = inputs->Find("input_ids")->shape.at(1);
   feed.head_factors = run->Factors();
@@ -225,7 +231,7 @@ void CheckCorrelation(NopeSet& set, const json& stored, Cases& cases, FileCheck&
   run->decoder->Hidden(run->parameters, feed);
   for (const json& layer : stored.at("layers")) {
     const int64_t index = layer.at("layer").get<int64_t>();
-    const Tensor last = traces.at(static_cast<size_t>(index)).entropy.select(-1, feed.length - 1).mean(0).to(at::kDouble);
+    const Tensor last = traces.at(static_cast<size_t>(index)).entropy.select(-1, feed.length - 1).mean(0).to(at::kDouble).to(at::kCPU);
     const auto scale = layer.at("scale").get<std::vector<double>>();
     CompareTensors(Text("layer ", index, " entropy"), last,
         at::tensor(layer.at("entropy_nats_last").get<std::vector<double>>(), at::kDouble), kFit, check);
@@ -242,23 +248,35 @@ void CheckCorrelation(NopeSet& set, const json& stored, Cases& cases, FileCheck&
 }  // namespace
 
 void CheckNopeRuns(NopeSet& set, Report& report) {
-  Cases cases(set);
+  Cases here(set, false), there(set, true);
+  const auto everywhere = [&](FileCheck& check, const std::function<void(Cases&)>& compare) {
+    compare(here);
+    if (!set.on_gpu()) return;
+    check.SetPlace("on the GPU");
+    compare(there);
+  };
   CheckJson(set, "ppl/expected.json", report, [&](const json& entries, FileCheck& check) {
     const auto documents = set.Json("ppl/docs.json").at("documents").get<std::vector<std::vector<int64_t>>>();
-    for (const json& expected : entries) CheckPerplexity(expected, documents, cases, check);
+    everywhere(check, [&](Cases& cases) {
+      for (const json& expected : entries) CheckPerplexity(expected, documents, cases, check);
+    });
   });
   CheckJson(set, "generation.json", report, [&](const json& entries, FileCheck& check) {
-    for (const json& expected : entries) CheckGeneration(expected, cases, check);
+    everywhere(check, [&](Cases& cases) {
+      for (const json& expected : entries) CheckGeneration(expected, cases, check);
+    });
   });
   CheckJson(set, "train_hs.json", report, [&](const json& runs, FileCheck& check) {
     const absl::StatusOr<SafetensorsFile> stored = set.Safetensors("train_hs.safetensors");
     check.Require(stored.ok(), std::string(stored.status().message()));
-    const NopeCase* const model = cases.Find("A.nope", check);
-    if (stored.ok() && model != nullptr) CheckTuning(runs, *stored, *model, cases, check);
+    everywhere(check, [&](Cases& cases) {
+      const NopeCase* const model = cases.Find("A.nope", check);
+      if (stored.ok() && model != nullptr) CheckTuning(runs, *stored, *model, cases, check);
+    });
   });
   CheckJson(set, "correlation.json", report, [&](const json& stored, FileCheck& check) {
     const torch::NoGradGuard no_gradient;
-    CheckCorrelation(set, stored, cases, check);
+    everywhere(check, [&](Cases& cases) { CheckCorrelation(set, stored, cases, check); });
   });
 }
 

@@ -17,9 +17,11 @@ namespace longreach::golden {
 
 class NopeSet {
  public:
-  explicit NopeSet(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  NopeSet(std::filesystem::path folder, bool on_gpu) : folder_(std::move(folder)), on_gpu_(on_gpu) {}
 
   const std::filesystem::path& folder() const { return folder_; }
+  // Models are computed there too.
+  bool on_gpu() const { return on_gpu_; }
   bool Has(const std::string& file) const;
   // Says that `file`, relative to the folder, is compared.
   void Claim(const std::string& file) { claimed_.insert(file); }
@@ -32,6 +34,7 @@ class NopeSet {
 
  private:
   std::filesystem::path folder_;
+  bool on_gpu_ = false;
   std::set<std::string> claimed_;
 };
 
