@@ -42,7 +42,7 @@ void TrainerSlot::StartChild() {
                              .on_exit = [this](const std::string& how) { OnExit(how); }});
   if (!child.ok()) return OnUnusable(std::string(child.status().message()));
   child_ = *std::move(child);
-  starts_ = true;
+  awaited_ = true;
   BeginWatch();
 }
 
@@ -57,7 +57,7 @@ void TrainerSlot::Restart() {
 
 void TrainerSlot::Close() {
   TakeOut();
-  starts_ = false;
+  awaited_ = false;
   restart_timer_.cancel();
   child_.reset();
   state_ = State::kClosed;
@@ -68,6 +68,8 @@ void TrainerSlot::Measure(const v1::MeasurePacks& what) {
   *message.mutable_measure() = what;
   state_ = State::kMeasuring;
   child_->Send(message);
+  awaited_ = true;
+  BeginWatch();
 }
 
 void TrainerSlot::Train(AttemptPtr attempt, const v1::StartPack& start) {
@@ -101,14 +103,14 @@ TrainerSlot::AttemptPtr TrainerSlot::TakeOut() {
 void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
   if (message.has_ready()) {
     if (!message.ready().error().empty()) return OnUnusable(message.ready().error());
-    hang_timer_.cancel();
-    starts_ = false;
+    EndWatch();
     state_ = State::kIdle;
     backoff_.Reset();
     return handlers_.on_ready(message.ready());
   }
   if (message.has_measured()) {
     if (!message.measured().error().empty()) return OnUnusable(message.measured().error());
+    EndWatch();
     state_ = State::kIdle;
     return handlers_.on_measured(message.measured());
   }
@@ -158,8 +160,7 @@ void TrainerSlot::OnExit(const std::string& how) {
 }
 
 void TrainerSlot::OnUnusable(const std::string& why) {
-  hang_timer_.cancel();
-  starts_ = false;
+  EndWatch();
   state_ = State::kBroken;
   handlers_.on_unusable(why);
   if (state_ != State::kBroken) return;
@@ -179,17 +180,23 @@ void TrainerSlot::TryAgain() {
   });
 }
 
-// Of the child while it starts, then of each attempt in it.
+// Of the child while it starts and while it measures, then of each attempt in it.
 void TrainerSlot::BeginWatch() {
   hang_.Start();
   watched_at_ = std::chrono::steady_clock::now();
   WatchForHangs();
 }
 
+// Of the child without an attempt.
+void TrainerSlot::EndWatch() {
+  hang_timer_.cancel();
+  awaited_ = false;
+}
+
 void TrainerSlot::WatchForHangs() {
   hang_timer_.expires_after(Seconds(hang_.period_s()));
   hang_timer_.async_wait([this, watched = attempt_](boost::system::error_code error) {
-    if (error || attempt_ != watched || (watched == nullptr && !starts_)) return;
+    if (error || attempt_ != watched || (watched == nullptr && !awaited_)) return;
     const auto now = std::chrono::steady_clock::now();
     hang_.Watched(std::chrono::duration<double>(now - std::exchange(watched_at_, now)).count());
     if (!hang_.hung()) return WatchForHangs();
@@ -199,7 +206,7 @@ void TrainerSlot::WatchForHangs() {
 
 void TrainerSlot::OnHung(const AttemptPtr& attempt) {
   const std::string how = fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while ", hang_.silent_s(), hang_.limit_s());
-  if (attempt == nullptr) return OnUnusable(how + "starting");
+  if (attempt == nullptr) return OnUnusable(how + (state_ == State::kMeasuring ? "measuring" : "starting"));
   Restart();
   handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, attempt->phase, attempt->step));
 }

@@ -22,7 +22,7 @@ class TrainerSlot {
 
   //   kCold --Start--> kStarting --the child is ready--> kIdle --Train--> kTraining --finished, refused--> kIdle
   //   kStarting --the child does not start, or hangs meanwhile--> kBroken --it does, tried again and again--> kIdle
-  //   kIdle --Measure--> kMeasuring --measured--> kIdle;   kMeasuring --the child's end, or it cannot--> kBroken
+  //   kIdle --Measure--> kMeasuring --measured--> kIdle;   kMeasuring --the child's end, or it cannot, or hangs--> kBroken
   //   kIdle, kTraining --the child's end, Restart--> kEnding --the child is gone--> kStarting;   any --Close--> kClosed
   enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kEnding, kClosed };
 
@@ -77,6 +77,7 @@ class TrainerSlot {
   void TryAgain();
   AttemptPtr TakeOut();
   void BeginWatch();
+  void EndWatch();
   void WatchForHangs();
   void OnHung(const AttemptPtr& attempt);
 
@@ -88,9 +89,9 @@ class TrainerSlot {
   Backoff backoff_;
   boost::asio::steady_timer restart_timer_;
 
-  bool starts_ = false;  // The child was begun, and is neither ready nor given up yet.
-  AttemptPtr attempt_;   // Not null exactly when kTraining.
-  int threads_ = 0;     // That it was told to use; 0: all.
+  bool awaited_ = false;  // The child starts or measures: it is watched without an attempt.
+  AttemptPtr attempt_;    // Not null exactly when kTraining.
+  int threads_ = 0;       // That it was told to use; 0: all.
   HangWatch hang_;
   std::chrono::steady_clock::time_point watched_at_;
   boost::asio::steady_timer hang_timer_;

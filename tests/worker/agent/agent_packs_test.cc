@@ -126,6 +126,22 @@ TEST_F(AgentPacksTest, LeavesWhileItMeasures) {
   EXPECT_TRUE(agent.Join().ok());
 }
 
+TEST_F(AgentPacksTest, EndsWhenItsTrainerHangsWhileItMeasures) {
+  AgentOptions options = Options(1);
+  options.pack_limit = 0;
+  options.threads = 2;
+  options.hang_floor_s = 0.5;
+  AgentUnderTest agent(options);
+  const int trainer = agent.TrainerPid();
+  // It computes with threads of its own when it has begun to measure.
+  const std::filesystem::path threads = fmt::format("/proc/{}/task", trainer);
+  while (std::distance(std::filesystem::directory_iterator(threads), {}) < 2) std::this_thread::yield();
+
+  kill(trainer, SIGSTOP);
+
+  EXPECT_THAT(std::string(agent.Join().message()), AllOf(HasSubstr("hung: no sign of life"), HasSubstr("measuring"), HasSubstr("--pack-limit 16")));
+}
+
 TEST_F(AgentPacksTest, EndsWithTheReasonWhenItCannotMeasure) {
   AgentOptions options = Options(1);
   options.pack_limit = 0;
