@@ -91,6 +91,8 @@ class LibtorchEngine final : public StepEngine {
       *alive_.Lock() = options.alive;
       between_ = [this] { (*alive_.Lock())(); };
     }
+    // Passkeys and the like are asked of its state without it, and may be all that is.
+    SetPrecision();
     // An update's factors are megabytes, which a host would need longer to draw and send than a GPU to compute with.
     if (options.cuda) drawing_.emplace(DrawingDevice{device_, CudaDropFactors()});
     for (size_t i = 0; i < model_->layout().parameters().size(); ++i) {
@@ -257,10 +259,14 @@ class LibtorchEngine final : public StepEngine {
     return state.size() == 1 ? state.parameters[0] : state.parameters;
   }
 
+  // The process's setting: each engine makes it its own before it computes.
+  void SetPrecision() const {
+    if (!device_.is_cpu()) at::globalContext().setAllowTF32CuBLAS(tf32_);
+  }
+
   // Makes what belongs to these buffers, if they are others than at the call before.
   void Bind(const Batch& batch, PackState& state) {
-    // The process's setting: each engine makes it its own before it computes.
-    if (device_.is_cuda()) at::globalContext().setAllowTF32CuBLAS(tf32_);
+    SetPrecision();
     const Cut cut = whole_pack_ ? WholePackCut(settings_, batch, state.size(), whole_pack_floats_) : CutOf(settings_, batch);
     // Buffers are by unit, whatever groups it has.
     const bool same_units = cut.units == cut_.units;

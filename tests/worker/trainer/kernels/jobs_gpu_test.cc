@@ -147,6 +147,21 @@ TEST_F(LlamaGpuTest, PasskeysAreAskedThere) {
   }
 }
 
+TEST_F(LlamaGpuTest, WhatIsAskedWithoutAWindowHasThePrecisionOfTheEngine) {
+  PackSettings settings = LearnsAnswers(5, 24);
+  settings.evaluation = {.lengths = {}, .examples = 4, .passkey_lengths = {257}, .passkey_depths = 2, .passkey_tests = 1};
+  const PackResult trained = Run(There(RequestOf(settings, 1, "trained")));
+  for (const bool tf32 : {true, false}) {
+    PackRequest request = There(RequestOf(settings, 1, Text("tf32_", tf32)));
+    request.settings.training.steps = 0;
+    request.members[0].weights = MemberFile{trained.weights, 0};
+    request.engine = tf32 ? "libtorch-tf32" : "libtorch";
+    at::globalContext().setAllowTF32CuBLAS(!tf32);
+    EXPECT_EQ(Run(request).results.size(), 1u);
+    EXPECT_EQ(at::globalContext().allowTF32CuBLAS(), tf32);
+  }
+}
+
 using LongBenchGpuTest = OnGpu<WordsTest>;
 
 TEST_F(LongBenchGpuTest, TasksAreAskedThere) {
