@@ -9,7 +9,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath -m "${1:-$root/build/release}")
 folder=$(realpath -m "${2:-$root/build/bundle}")
-programs=(bin/longreach bin/longreach-scheduler bin/longreach-tokenizer bin/longreach-worker bin/golden_check)
+programs=(bin/longreach bin/longreach-scheduler bin/longreach-tokenizer bin/longreach-worker bin/golden_check bin/bench-llama)
 gpu_tests=(tests/cuda_plugin_test tests/gpu_test)
 
 refuse() {

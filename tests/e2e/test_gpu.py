@@ -1,4 +1,5 @@
 """The programs with --device cuda, on the stand-in for a GPU (tests/worker/trainer/stand_in_gpu): its plugin lies where CUDA's would."""
+import json
 import os
 import shutil
 
@@ -24,7 +25,7 @@ def programs(home):
     """A copy of the programs beside the stand-in's plugin."""
     (home.path / "bin").mkdir()
     (home.path / "lib").mkdir()
-    for name in ("longreach", "longreach-scheduler", "longreach-worker", "longreach-tokenizer", "golden_check"):
+    for name in ("longreach", "longreach-scheduler", "longreach-worker", "longreach-tokenizer", "golden_check", "bench-llama"):
         try:
             os.link(BIN / name, home.path / "bin" / name)
         except OSError:  # Another disk.
@@ -43,6 +44,16 @@ def test_a_sweep_is_trained_there(home, programs, arguments, engine):
     assert query(store, "SELECT DISTINCT device, engine FROM attempts") == [("stand-in for a GPU", engine)]
     assert query(store, "SELECT state, count(*) FROM jobs GROUP BY state") == [("succeeded", 8)]
     check_ledger(home, store)
+
+
+def test_a_decoder_is_measured_there(home, programs):
+    small = ["--layers", "2", "--width", "32", "--mlp", "48", "--heads", "4", "--kv-heads", "2"]
+    assert run(home, programs / "bench-llama", "make", "model", *small).code == 0
+    for work, value in (("perplexity", "loss"), ("entropy", "mean_entropy"), ("tune", "first_losses"), ("generate", "tokens")):
+        arguments = [work, "model", "--length", "24", "--seconds", "0.01", *(["--new", "8", "--beams", "3"] if work == "generate" else [])]
+        here, there = (json.loads(run(home, programs / "bench-llama", *arguments, "--device", device).out) for device in ("cpu", "cuda"))
+        first = lambda figures: figures[value][0] if work == "tune" else figures[value]
+        assert first(there) == first(here) if work == "generate" else first(there) == pytest.approx(first(here), rel=1e-4), work
 
 
 @pytest.mark.parametrize("name", ["chomsky", "nope"])

@@ -1,4 +1,4 @@
-// bench-llama: time and memory of the LLaMA decoder's work on this machine, each as one line of JSON. The folders that it makes load
+// bench-llama: time and memory of the LLaMA decoder's work on this machine, or with --device cuda on its GPU, each as one line of JSON. The folders that it makes load
 // in transformers, so that both sides of a comparison compute the same (docs/benchmarks/llama.py).
 //
 //   bench-llama make FOLDER [--layers 12 ...]    a model of random weights
@@ -17,11 +17,13 @@
 #include <nlohmann/json.hpp>
 
 #include "worker/trainer/checkpoint/checkpoint.h"
+#include "worker/trainer/device.h"
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/llama/evaluation.h"
 #include "worker/trainer/llama/folder.h"
 #include "worker/trainer/model/llama_network.h"
+#include "worker/trainer/train.h"
 
 namespace longreach::trainer {
 namespace {
@@ -48,6 +50,7 @@ struct Options {
   std::string type = "float32";
   int64_t length = 1024;
   int batch = 1;
+  std::string device = "cpu";
   int64_t new_tokens = 64;
   int64_t beams = 1;
   int threads = 0;
@@ -69,6 +72,13 @@ json Spent(const std::vector<double>& seconds) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return {{"seconds", seconds}, {"peak_memory_bytes", int64_t{1024} * usage.ru_maxrss}};
+}
+
+// The weights where they are computed with.
+absl::StatusOr<LlamaModel> Load(const Options& options, const LlamaLoading& how = {}) {
+  ASSIGN_OR_RETURN(LlamaModel model, LoadLlama(options.folder, how));
+  model.parameters = model.parameters.to(DeviceOf(options.device == "cuda"));
+  return model;
 }
 
 // Calls work() once to warm up, then for as long as was asked for; the seconds of each call.
@@ -100,13 +110,13 @@ absl::StatusOr<json> Make(Options options) {
 }
 
 absl::StatusOr<json> Perplexity(const Options& options, bool entropy) {
-  ASSIGN_OR_RETURN(const LlamaModel model, LoadLlama(options.folder));
+  ASSIGN_OR_RETURN(const LlamaModel model, Load(options));
   const LlamaDecoder decoder(model.config);
   ThreadPool pool(options.threads);
   const ParameterSet parameters = ViewParameters(decoder.layout(), model.parameters);
   const torch::NoGradGuard no_gradient;
-  LlamaFeed feed{.batch = options.batch, .length = options.length, .tokens = at::tensor(DrawTokens(options.batch * options.length, model.config.vocabulary)),
-                 .head_factors = {}, .pool = &pool};
+  const Tensor tokens = at::tensor(DrawTokens(options.batch * options.length, model.config.vocabulary)).to(model.parameters.device());
+  LlamaFeed feed{.batch = options.batch, .length = options.length, .tokens = tokens, .head_factors = {}, .pool = &pool};
   double loss = 0, nats = 0;
   const auto pass = [&] {
     std::vector<AttentionTrace> traces;
@@ -122,7 +132,7 @@ absl::StatusOr<json> Perplexity(const Options& options, bool entropy) {
 }
 
 absl::StatusOr<json> Generate(const Options& options) {
-  ASSIGN_OR_RETURN(const LlamaModel model, LoadLlama(options.folder, {.type = at::kFloat, .nope = {}}));
+  ASSIGN_OR_RETURN(const LlamaModel model, Load(options, {.type = at::kFloat, .nope = {}}));
   const LlamaDecoder decoder(model.config);
   ThreadPool pool(options.threads);
   const ParameterSet parameters = ViewParameters(decoder.layout(), model.parameters);
@@ -151,11 +161,12 @@ absl::StatusOr<json> Tune(const Options& options) {
   settings.training = {.steps = 1'000'000, .batch_size = options.batch, .lengths = {static_cast<int>(options.length)}, .weight_decay = 0,
                        .trainable = PackSettings::Training::Trainable::kHeadScales, .scale_bound = PackSettings::Training::ScaleBound::kNone};
   if (config.vocabulary != 256) return absl::InvalidArgumentError("tune: jobs train on bytes; make the model with --vocabulary 256");
-  const std::unique_ptr<StepEngine> engine =
-      MakeEngine(settings, {.threads = options.threads, .engine = ""}, [](const std::string& line) { std::cerr << line << std::endl; });
-  PackState state = InitialState(engine->model().layout(), std::vector<Member>(1));
+  const std::unique_ptr<StepEngine> engine = MakeEngine(settings, {.threads = options.threads, .cuda = options.device == "cuda", .engine = ""},
+                                                        [](const std::string& line) { std::cerr << line << std::endl; });
+  PackState state = InitialState(engine->model().layout(), std::vector<Member>(1), /*draw=*/true, engine->model().Rule().first);
   // The scales, which are 1, lie behind the decoder's own parameters.
   state.parameters[0].narrow(0, 0, model.parameters.numel()).copy_(model.parameters);
+  for (Tensor* buffer : {&state.parameters, &state.moment1, &state.moment2}) *buffer = buffer->to(engine->device());
   Batch batch;
   batch.size = options.batch;
   batch.tape = batch.outputs = options.length;
@@ -201,6 +212,7 @@ int Main(int argc, char** argv) {
                                                              : "Passes over whole windows");
     sub->add_option("--length", options.length, "Tokens of a window, or of the prompt")->check(CLI::Range(2, 1 << 20))->capture_default_str();
     sub->add_option("--batch", options.batch, "Windows")->check(CLI::Range(1, 1024))->capture_default_str();
+    sub->add_option("--device", options.device, "cpu, or cuda: the first GPU")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
     sub->add_option("--threads", options.threads, "0: all cores")->check(CLI::Range(0, 1024))->capture_default_str();
     sub->add_option("--seconds", options.seconds, "How long to measure")->check(CLI::PositiveNumber)->capture_default_str();
   }
@@ -208,6 +220,12 @@ int Main(int argc, char** argv) {
   generate->add_option("--new", options.new_tokens, "Tokens that follow the prompt")->check(CLI::Range(1, 1 << 16))->capture_default_str();
   generate->add_option("--beams", options.beams, "1: the most likely token each time")->check(CLI::Range(1, 64))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  if (options.device == "cuda") {
+    if (const absl::Status loaded = LoadCudaPlugin(OwnCudaPlugin()); !loaded.ok()) {
+      std::cerr << "bench-llama: " << loaded.message() << std::endl;
+      return 1;
+    }
+  }
   PrepareThread();
   const absl::StatusOr<json> result = chosen == "make"       ? Make(options)
                                       : chosen == "tune"     ? Tune(options)
