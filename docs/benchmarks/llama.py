@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The LLaMA decoder on this machine: Longreach beside transformers eager, on the same weights and tokens.
 
-    python docs/benchmarks/llama.py compare FOLDER [--rounds 3] [--seconds 20]
-    python docs/benchmarks/llama.py large FOLDER [--threads 2]
+    python docs/benchmarks/llama.py compare FOLDER [--rounds 3] [--seconds 20] [--device cuda]
+    python docs/benchmarks/llama.py large FOLDER [--threads 2] [--device cuda]
 
 `compare`: windows of a 50M-parameter model in float32 (and, for their losses, in bfloat16), what follows a prompt, and updates of its head
 scales with all else frozen; the sides take turns, each in a process of its own, and must come to the same losses and tokens. `large`: time and memory of losses
 and of attention entropy with a model of TinyLlama's shape (1.1B parameters, bfloat16, random weights) at 4K and 8K, and at 32K
-with 4 of its layers: Longreach alone. Needs a Python with torch and transformers, the program bin/bench-llama, and 3 GB in FOLDER.
+with 4 of its layers (on a GPU with all of them): Longreach alone. Needs a Python with torch and transformers, the program bin/bench-llama, and 3 GB in FOLDER.
 """
 import argparse
 import json
@@ -42,12 +42,12 @@ def transformers_side(options):
     import transformers
 
     torch.set_num_threads(options.threads)
-    model = transformers.AutoModelForCausalLM.from_pretrained(options.folder, dtype="auto", attn_implementation=options.attention)
+    model = transformers.AutoModelForCausalLM.from_pretrained(options.folder, dtype="auto", attn_implementation=options.attention).to(options.device)
     model.requires_grad_(False).eval()
     vocabulary = model.config.vocab_size
 
     if options.work == "perplexity":
-        ids = torch.tensor(tokens(options.batch * options.length, vocabulary)).view(options.batch, options.length)
+        ids = torch.tensor(tokens(options.batch * options.length, vocabulary), device=options.device).view(options.batch, options.length)
         losses = []
 
         @torch.no_grad()
@@ -55,7 +55,7 @@ def transformers_side(options):
             logits = model(input_ids=ids, use_cache=False).logits
             losses[:] = [F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten()).item()]
     elif options.work == "generate":
-        ids = torch.tensor([tokens(options.length, vocabulary)])
+        ids = torch.tensor([tokens(options.length, vocabulary)], device=options.device)
         losses = []
 
         @torch.no_grad()
@@ -67,7 +67,7 @@ def transformers_side(options):
         scales = [scale_heads(layer.self_attn, model.config) for layer in model.model.layers]
         # The rates differ: an update's time does not depend on them, and the first loss is that of factors of 1 on both sides.
         optimizer = torch.optim.AdamW(scales, lr=0.01, betas=(0.9, 0.95), weight_decay=0.0)
-        ids = torch.tensor(tokens(options.batch * (options.length + 1), vocabulary)).view(options.batch, options.length + 1)
+        ids = torch.tensor(tokens(options.batch * (options.length + 1), vocabulary), device=options.device).view(options.batch, options.length + 1)
         losses = []
 
         def work():
@@ -100,7 +100,7 @@ def scale_heads(attention, config):
         def __init__(self, projection):
             super().__init__()
             self.projection = projection
-            self.scales = torch.nn.Parameter(torch.ones(config.num_attention_heads))
+            self.scales = torch.nn.Parameter(torch.ones(config.num_attention_heads, device=projection.weight.device))
 
         def forward(self, x):
             queries = self.projection(x)
@@ -125,11 +125,15 @@ def make(folder, **shape):
     return folder
 
 
+def everywhere(options):
+    return ["--threads", options.threads, "--seconds", options.seconds, "--device", options.device]
+
+
 def compare_generation(options, folder):
     """What follows a prompt, with all that is read kept: the same tokens on both sides."""
     length, new = 2048, 64
     for beams in (1, 5):
-        same = [folder, "--length", length, "--new", new, "--beams", beams, "--threads", options.threads, "--seconds", options.seconds]
+        same = [folder, "--length", length, "--new", new, "--beams", beams, *everywhere(options)]
         ours, theirs = [], []
         for _ in range(options.rounds):
             ours.append(run(BIN / "bench-llama", "generate", *same))
@@ -152,7 +156,7 @@ def compare(options):
     for work, kind, attention in (("perplexity", "float32", "eager"), ("perplexity", "float32", "sdpa"), ("perplexity", "bfloat16", "eager"),
                                   ("perplexity", "bfloat16", "sdpa"), ("tune", "float32", "eager"), ("tune", "float32", "sdpa")):
         length, batch = (1024, 4) if work == "perplexity" else (512, 4)
-        same = [folders[kind], "--length", length, "--batch", batch, "--threads", options.threads, "--seconds", options.seconds]
+        same = [folders[kind], "--length", length, "--batch", batch, *everywhere(options)]
         ours, theirs = [], []
         for _ in range(options.rounds):
             ours.append(run(BIN / "bench-llama", work, *same))
@@ -169,10 +173,10 @@ def compare(options):
 
 def large(options):
     whole = make(options.folder / "1.1b", layers=22, **LARGE)
-    short = make(options.folder / "1.1b-4-layers", layers=4, **LARGE)
-    for folder, length in ((whole, 4096), (whole, 8192), (short, 32768)):
+    longest = whole if options.device == "cuda" else make(options.folder / "1.1b-4-layers", layers=4, **LARGE)
+    for folder, length in ((whole, 4096), (whole, 8192), (longest, 32768)):
         for work in ("perplexity", "entropy"):
-            one = run(BIN / "bench-llama", work, folder, "--length", length, "--threads", options.threads, "--seconds", 1)
+            one = run(BIN / "bench-llama", work, folder, "--length", length, "--threads", options.threads, "--seconds", 1, "--device", options.device)
             seconds = min(one["seconds"])
             print(f"{folder.name}, {length} tokens, {work}: {seconds:.1f} s, {length / seconds:.0f} tokens/s, "
                   f"{one['peak_memory_bytes'] / 1e9:.2f} GB at most, {load()}", flush=True)
@@ -185,6 +189,7 @@ parser.add_argument("folder", type=pathlib.Path)
 parser.add_argument("--rounds", type=int, default=3)
 parser.add_argument("--seconds", type=float, default=20)
 parser.add_argument("--threads", type=int, default=2)
+parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
 parser.add_argument("--length", type=int, help=argparse.SUPPRESS)
 parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
 parser.add_argument("--new", type=int, help=argparse.SUPPRESS)

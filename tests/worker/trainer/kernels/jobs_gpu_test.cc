@@ -57,6 +57,8 @@ class OnGpu : public Fixture {
       EXPECT_EQ(b.metric, a.metric);
       EXPECT_EQ(b.length, a.length);
       EXPECT_EQ(b.slice, a.slice);
+      // Which scale is the best may tip too; the losses by which it is chosen are compared.
+      if (a.metric == "best_attention_scale" || a.metric.starts_with("scale_growth")) continue;
       const bool share = a.metric.find("accuracy") != std::string::npos;
       EXPECT_NEAR(b.value, a.value, share ? kTipped : kRelative * std::abs(a.value));
     }

@@ -3,7 +3,9 @@
 
 #include "proto/base/text.h"
 #include "tests/worker/trainer/kernels/gpu_fixture.h"
+#include "tests/worker/trainer/resident/sampled_batches.h"
 #include "worker/trainer/device.h"
+#include "worker/trainer/kernels/resident_launcher.h"
 
 namespace longreach::trainer {
 
@@ -51,6 +53,8 @@ TEST_F(StandInGpuTest, ViewsShareMemoryAndGradientsFlow) {
 TEST_F(StandInGpuTest, MemoryThatWasNotWrittenIsNoNumber) {
   EXPECT_TRUE(at::empty({4}, at::TensorOptions(at::kFloat).device(DeviceOf(true))).isnan().all().item<bool>());
 }
+
+TEST_F(StandInGpuTest, SequencesAreDrawnThereAsOnTheHost) { ExpectToDrawTheBatchesOfTheHost(CudaResidentLauncher(resident::Operands::kBfloat16)); }
 
 TEST_F(StandInGpuTest, ResidentKernelsTrainThereWithTheBitsOfTheHost) {
   for (const char* const encoding : {"sin_cos", "rope", "log_kerple"}) {
