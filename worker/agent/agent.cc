@@ -63,7 +63,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<
       outbox_(std::move(outbox)),
       ended_(std::move(ended)),
       cache_(state_.cache()),
-      transfers_(channel),
+      transfers_(channel, state_.worker(), state_.incarnation()),
       synchronizer_(io, std::move(channel), options_.scheduler,
                     {.make_request = [this] { return MakeRequest(); },
                      .on_response = [this](const v1::SynchronizeRequest& sent,

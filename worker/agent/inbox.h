@@ -28,14 +28,16 @@ class InboxLink {
 // All operations are safe from several threads.
 class Inbox {
  public:
-  Inbox();
-  // As the scheduler's newest answer says it; empty: there is none.
-  void SetFolder(std::string folder) { *folder_.Lock() = std::move(folder); }
+  // Of this start of a worker. Other processes, of other machines even, have the same inbox.
+  Inbox(const std::string& worker, uint64_t incarnation);
+  // As the scheduler's newest answer says it; empty: there is none. What earlier starts of this worker left in it, which were killed between a
+  // link and its call, is removed.
+  void SetFolder(const std::string& folder);
   // Nothing where no link can be made: there is no inbox, or none on this disk that may be written to.
   std::optional<InboxLink> Link(const std::filesystem::path& file);
 
  private:
-  const std::string prefix_;  // Of this object alone: other processes, of other machines even, have the same inbox.
+  const std::string of_worker_, own_;  // How names begin: of all starts of the worker, and of this one.
   Synchronized<std::string> folder_;
   Synchronized<uint64_t> links_;  // Made so far.
 };

@@ -125,7 +125,8 @@ absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
-Transfers::Transfers(std::shared_ptr<grpc::Channel> channel) : stub_(v1::Artifacts::NewStub(std::move(channel))) {}
+Transfers::Transfers(std::shared_ptr<grpc::Channel> channel, const std::string& worker, uint64_t incarnation)
+    : stub_(v1::Artifacts::NewStub(std::move(channel))), inbox_(worker, incarnation) {}
 
 absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std::filesystem::path& file,
                                               std::stop_token stop) {

@@ -3,6 +3,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <istream>
 #include <memory>
@@ -26,7 +27,7 @@ absl::Status FromGrpc(const grpc::Status& status);
 
 class Transfers {
  public:
-  explicit Transfers(std::shared_ptr<grpc::Channel> channel);
+  Transfers(std::shared_ptr<grpc::Channel> channel, const std::string& worker, uint64_t incarnation);
 
   // Where the scheduler takes files on its own disk.
   Inbox& inbox() { return inbox_; }

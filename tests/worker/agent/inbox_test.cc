@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "tests/support/temporary_folder.h"
 
@@ -18,7 +20,7 @@ class InboxTest : public ::testing::Test {
   }
 
   testing::TemporaryFolder folder_;
-  Inbox inbox_;
+  Inbox inbox_{"worker", 2};
 };
 
 TEST_F(InboxTest, LinksAFileUntilTheLinkIsDropped) {
@@ -33,7 +35,7 @@ TEST_F(InboxTest, LinksAFileUntilTheLinkIsDropped) {
 }
 
 TEST_F(InboxTest, GivesEveryLinkAnotherName) {
-  Inbox of_another_worker;
+  Inbox of_another_worker("another", 2);
   inbox_.SetFolder((folder_.path() / "inbox").string());
   of_another_worker.SetFolder((folder_.path() / "inbox").string());
 
@@ -43,6 +45,21 @@ TEST_F(InboxTest, GivesEveryLinkAnotherName) {
   ASSERT_TRUE(first.has_value() && second.has_value() && other.has_value());
   EXPECT_NE(first->name(), second->name());
   EXPECT_NE(first->name(), other->name());
+}
+
+TEST_F(InboxTest, RemovesWhatEarlierStartsOfItsWorkerLeft) {
+  const std::filesystem::path folder = folder_.path() / "inbox";
+  for (const char* const name : {"worker-1-1", "worker-12-3", "worker-2-1", "another-1-1", "workers-1-1"}) std::ofstream(folder / name) << "bytes";
+
+  inbox_.SetFolder(folder.string());
+
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) left.insert(entry.path().filename().string());
+  EXPECT_EQ(left, (std::set<std::string>{"worker-2-1", "another-1-1", "workers-1-1"}));
+  // Once for each folder: it is told with every answer.
+  std::ofstream(folder / "worker-1-2") << "bytes";
+  inbox_.SetFolder(folder.string());
+  EXPECT_TRUE(std::filesystem::exists(folder / "worker-1-2"));
 }
 
 TEST_F(InboxTest, LinksNothingWhereItCannot) {
