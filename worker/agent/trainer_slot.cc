@@ -42,7 +42,6 @@ void TrainerSlot::StartChild() {
                              .on_exit = [this](const std::string& how) { OnExit(how); }});
   if (!child.ok()) return OnUnusable(std::string(child.status().message()));
   child_ = *std::move(child);
-  awaited_ = true;
   BeginWatch();
 }
 
@@ -68,7 +67,6 @@ void TrainerSlot::Measure(const v1::MeasurePacks& what) {
   *message.mutable_measure() = what;
   state_ = State::kMeasuring;
   child_->Send(message);
-  awaited_ = true;
   BeginWatch();
 }
 
@@ -182,6 +180,7 @@ void TrainerSlot::TryAgain() {
 
 // Of the child while it starts and while it measures, then of each attempt in it.
 void TrainerSlot::BeginWatch() {
+  awaited_ = attempt_ == nullptr;
   hang_.Start();
   watched_at_ = std::chrono::steady_clock::now();
   WatchForHangs();

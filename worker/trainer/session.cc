@@ -90,9 +90,7 @@ absl::Status Session::Prepare() {
   RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_, published));
   if (request_.settings.experiment == "llama") SetAttentionScales(request_.settings, layout, request_.members, state_);
   RestoreCheckpoints(request_.settings, layout, request_.members, state_, log);
-  state_.parameters = state_.parameters.to(engine_->device());
-  state_.moment1 = state_.moment1.to(engine_->device());
-  state_.moment2 = state_.moment2.to(engine_->device());
+  state_.MoveTo(engine_->device());
   speed_step_ = state_.step;
   return absl::OkStatus();
 }

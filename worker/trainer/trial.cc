@@ -13,9 +13,7 @@ Trial::Trial(const PackSettings& settings, int pack, const EngineOptions& option
   std::vector<Member> members(learning_rates_.size());
   for (size_t m = 0; m < members.size(); ++m) members[m].seed = static_cast<uint32_t>(m);
   state_ = InitialState(engine_->model().layout(), members);
-  state_.parameters = state_.parameters.to(engine_->device());
-  state_.moment1 = state_.moment1.to(engine_->device());
-  state_.moment2 = state_.moment2.to(engine_->device());
+  state_.MoveTo(engine_->device());
   PackSettings of_length = settings;
   for (const int length : settings.training.lengths) {
     of_length.training.lengths = {length};

@@ -299,7 +299,7 @@ class ModelCheck {
     const nlohmann::json count = stored_.Describes("num_parameters");
     check_.Require(count.is_number_integer() && count.get<int64_t>() == stored_numbers,
                    Text("num_parameters is not ", stored_numbers));
-    for (Tensor* buffer : {&state_.parameters, &state_.moment1, &state_.moment2}) *buffer = buffer->to(engine_->device());
+    state_.MoveTo(engine_->device());
     return true;
   }
 

@@ -176,7 +176,7 @@ class LibtorchEngine final : public StepEngine {
     std::vector<TestResult> results(state.members.size());
     if (live.empty()) return results;
     int64_t rows =
-        !device_.is_cpu() ? std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size()) : kTestTokensAtATime;
+        device_.is_cpu() ? kTestTokensAtATime : std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size());
     rows = std::clamp<int64_t>(rows / batch.tape, 1, batch.size);
     const int64_t groups = (batch.size + rows - 1) / rows;
     if (whole_pack_) {

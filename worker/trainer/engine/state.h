@@ -24,6 +24,10 @@ struct PackState {
   // Some member began with another job's weights, not just with its scales of attention heads. No checkpoint holds this.
   bool others_weights = false;
 
+  // Its buffers, where an engine wants them (StepEngine::device).
+  void MoveTo(at::Device device) {
+    for (Tensor* buffer : {&parameters, &moment1, &moment2}) *buffer = buffer->to(device);
+  }
   int64_t size() const { return static_cast<int64_t>(members.size()); }
   bool AnyLive() const {
     for (const MemberState& member : members) {

@@ -9,13 +9,12 @@ namespace {
 // Tokens that are made room for beyond those that there are.
 constexpr int64_t kRoom = 128;
 
-// [N, V, room, K] with the first `length` tokens of `old`, of which sequence i is old sequence parents[i].
-Tensor WithRoom(const Tensor& old, int64_t length, int64_t room, const Tensor& parents) {
-  std::vector<int64_t> shape = old.sizes().vec();
-  shape[0] = parents.size(0);
+// [N, V, room, K] that begins with these, [N, V, tokens, K].
+Tensor WithRoom(const Tensor& known, int64_t room) {
+  std::vector<int64_t> shape = known.sizes().vec();
   shape[2] = room;
-  const Tensor wider = at::empty(shape, old.options());
-  wider.narrow(2, 0, length).copy_(old.narrow(2, 0, length).index_select(0, parents));
+  const Tensor wider = at::empty(shape, known.options());
+  wider.narrow(2, 0, known.size(2)).copy_(known);
   return wider;
 }
 
@@ -26,13 +25,7 @@ KeyValueCache::Read KeyValueCache::Append(size_t layer, const Tensor& keys, cons
   Layer& own = layers_[layer];
   const int64_t length = own.length + keys.size(2);
   const auto add = [&](Tensor& all, const Tensor& next) {
-    if (!all.defined()) {
-      std::vector<int64_t> shape = next.sizes().vec();
-      shape[2] = length + kRoom;
-      all = at::empty(shape, next.options());
-    } else if (all.size(2) < length) {
-      all = WithRoom(all, own.length, length + kRoom, at::arange(all.size(0), at::TensorOptions(at::kLong).device(all.device())));
-    }
+    if (!all.defined() || all.size(2) < length) all = WithRoom((all.defined() ? all : next).narrow(2, 0, own.length), length + kRoom);
     all.narrow(2, own.length, next.size(2)).copy_(next);
     return all.narrow(2, 0, length);
   };
@@ -51,7 +44,7 @@ void KeyValueCache::Reorder(std::span<const int64_t> parents) {
   for (Layer& layer : layers_) {
     for (Tensor* all : {&layer.keys, &layer.values}) {
       if (after > before) {
-        *all = WithRoom(*all, layer.length, all->size(2), index);
+        *all = WithRoom(all->narrow(2, 0, layer.length).index_select(0, index), all->size(2));
         continue;
       }
       const Tensor own = all->narrow(2, common_, layer.length - common_).index_select(0, index);

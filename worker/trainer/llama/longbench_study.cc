@@ -80,7 +80,7 @@ absl::StatusOr<double> LongBenchStudy::Score(const Tensor& member, int sample, c
   const ParameterSet parameters = ViewParameters(model_.layout(), member);
   const torch::NoGradGuard no_gradient;
   const FrozenModel model{.decoder = &model_.decoder(), .parameters = &parameters, .head_factors = model_.HeadFactors(parameters),
-                          .pool = member.is_cpu() ? &pool_ : nullptr, .between = between};
+                          .pool = &pool_, .between = between};
   DecoderContinuation continuation(model, DecoderContinuation::Memory::kCache);
   const Generated answer = rule.beams == 1 ? Greedy(continuation, prompt, rule) : BeamSearch(continuation, prompt, rule);
   ASSIGN_OR_RETURN(const std::string prediction, tokenizer_->Decode(answer.tokens));

@@ -26,8 +26,8 @@ class LongBenchStudy {
   // Of all tasks, one task after the other.
   int samples() const { return samples_; }
 
-  // The score, 0 to 1, of the answer of a member, [stride], on the device where it lies. `between` is called now and then from the calling thread; it may throw to break
-  // off. The bits do not depend on the threads. DATA_LOSS: a damaged sample; UNAVAILABLE: the tokenizer's program has ended.
+  // The score, 0 to 1, of the answer of a member, [stride], on the device where it lies. `between` is called now and then from the calling
+  // thread; it may throw to break off. The bits do not depend on the threads. DATA_LOSS: a damaged sample; UNAVAILABLE: the tokenizer's program has ended.
   absl::StatusOr<double> Score(const Tensor& member, int sample, const std::function<void()>& between);
 
   // longbench, of the scores of all samples: the mean of a task with the slice "longbench_task=NAME", and without one the mean over tasks.

@@ -21,7 +21,7 @@ absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, co
     answers[i] = Greedy(continuation, questions[i].prompt, questions[i].rule).tokens;
   };
   if (!member.is_cpu() || questions_->LengthOf(cell) >= kSharedLength) {
-    if (member.is_cpu()) model.pool = &pool_;
+    model.pool = &pool_;
     model.between = between;
     for (size_t i = 0; i < questions.size(); ++i) answer(i);
   } else {

@@ -45,11 +45,11 @@ LlamaStudy::Curves LlamaStudy::Run(const ParameterSet& parameters, const Tensor&
   Curves curves;
   curves.loss.assign(static_cast<size_t>(length), 0);
   if (entropy) curves.entropy = at::zeros({settings_.model.layers, settings_.model.heads, bins}, at::kDouble);
-  const bool on_cpu = parameters.front().is_cpu(), together = length >= kSharedLength || !on_cpu;
+  const bool together = length >= kSharedLength || !parameters.front().is_cpu();
   LlamaFeed how;
   how.head_factors = head_factors;
   if (together) {
-    how.pool = on_cpu ? &pool_ : nullptr;
+    how.pool = &pool_;
     how.between = between;
   }
   double windows = 0;
@@ -88,9 +88,7 @@ LlamaStudy::Window LlamaStudy::RunWindow(const ParameterSet& parameters, const B
   std::vector<AttentionTrace> traces;
   if (entropy) feed.traces = &traces;
   const Tensor hidden = model_.decoder().Hidden(parameters, feed);
-  Tensor targets = at::empty({length, 1}, at::kLong);
-  for (int64_t t = 0; t < length; ++t) targets.data_ptr<int64_t>()[t] = batch.targets[static_cast<size_t>(first + t)];
-  targets = Sent(targets, device);
+  const Tensor targets = Sent(model_.TokenRows(batch.targets, first, length), device).unsqueeze(1);
   std::vector<Tensor> losses;
   model_.LogitsInParts(parameters, hidden, how.pool, how.between, [&](int64_t row, const Tensor& logits) {
     const int64_t rows = logits.size(0);

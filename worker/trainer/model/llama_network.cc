@@ -101,7 +101,8 @@ void LlamaNetwork::ForwardInParts(const ParameterSet& parameters, const Feed& fe
 void LlamaNetwork::LogitsInParts(const ParameterSet& parameters, const Tensor& hidden, ThreadPool* pool, const std::function<void()>& between,
                                  const LogitsUse& use) const {
   const int64_t rows = std::max<int64_t>(1, kLlamaLogitsAtATime / decoder_.config().vocabulary), all = hidden.size(-2);
-  const int64_t at_a_time = rows * (pool == nullptr ? 1 : pool->threads());
+  const bool on_pool = pool != nullptr && hidden.is_cpu();
+  const int64_t at_a_time = rows * (on_pool ? pool->threads() : 1);
   for (int64_t done = 0; done < all; done += at_a_time) {
     const int64_t parts = (std::min(at_a_time, all - done) + rows - 1) / rows;
     std::vector<Tensor> logits(static_cast<size_t>(parts));
@@ -110,8 +111,8 @@ void LlamaNetwork::LogitsInParts(const ParameterSet& parameters, const Tensor& h
       const int64_t first = done + part * rows;
       logits[static_cast<size_t>(part)] = decoder_.Logits(parameters, hidden.narrow(-2, first, std::min(rows, all - first)));
     };
-    if (pool == nullptr) work(0);
-    else pool->Run(parts, work);
+    if (on_pool) pool->Run(parts, work);
+    else work(0);
     for (int64_t part = 0; part < parts; ++part) use(done + part * rows, logits[static_cast<size_t>(part)]);
     if (between) between();
   }

@@ -20,7 +20,7 @@ class LlamaNetwork final : public Model {
   Tensor TokenRows(const std::vector<uint16_t>& tokens, int64_t first, int64_t count) const override;
   Tensor Forward(const ParameterSet& parameters, const Feed& feed) const override;
   void ForwardInParts(const ParameterSet& parameters, const Feed& feed, const LogitsUse& use) const override;
-  // Logits of rows of the decoder's Hidden() in parts, [.., rows, vocabulary], to `use` in order; on a pool as many parts at a time as it has threads, after which
+  // Logits of rows of the decoder's Hidden() in parts, [.., rows, vocabulary], to `use` in order; on a CPU's pool as many parts at a time as it has threads, after which
   // `between` is called. The bits are the same.
   void LogitsInParts(const ParameterSet& parameters, const Tensor& hidden, ThreadPool* pool, const std::function<void()>& between,
                      const LogitsUse& use) const;

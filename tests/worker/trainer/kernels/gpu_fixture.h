@@ -39,7 +39,7 @@ class GpuTest : public testing::Test {
   }
 
   static PackState OnDevice(PackState state, const StepEngine& engine) {
-    for (Tensor* buffer : {&state.parameters, &state.moment1, &state.moment2}) *buffer = buffer->to(engine.device());
+    state.MoveTo(engine.device());
     return state;
   }
 

@@ -1,5 +1,5 @@
 // Where a GPU answers, whole jobs of every experiment kind measure there what they measure on the CPU.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,6 @@
 #include "tests/worker/trainer/kernels/gpu_fixture.h"
 #include "tests/worker/trainer/words_fixture.h"
 #include "worker/data/import_longbench.h"
-#include "worker/trainer/llama/windows.h"
 
 namespace longreach::trainer {
 

@@ -1,5 +1,5 @@
 // Where a GPU answers, LibTorch's engine computes there what it computes on the CPU.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "proto/base/text.h"
 #include "tests/worker/trainer/kernels/gpu_fixture.h"

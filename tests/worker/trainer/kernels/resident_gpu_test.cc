@@ -1,5 +1,5 @@
 // Where a GPU answers, the resident engine computes there what its kernels compute lane by lane on the CPU.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "proto/base/text.h"
 #include "tests/worker/trainer/kernels/gpu_fixture.h"

@@ -166,7 +166,7 @@ absl::StatusOr<json> Tune(const Options& options) {
   PackState state = InitialState(engine->model().layout(), std::vector<Member>(1), /*draw=*/true, engine->model().Rule().first);
   // The scales, which are 1, lie behind the decoder's own parameters.
   state.parameters[0].narrow(0, 0, model.parameters.numel()).copy_(model.parameters);
-  for (Tensor* buffer : {&state.parameters, &state.moment1, &state.moment2}) *buffer = buffer->to(engine->device());
+  state.MoveTo(engine->device());
   Batch batch;
   batch.size = options.batch;
   batch.tape = batch.outputs = options.length;

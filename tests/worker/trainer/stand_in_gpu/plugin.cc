@@ -1,7 +1,6 @@
 // The table of functions of the CUDA plugin (worker/trainer/kernels/plugin_interface.h) for the stand-in: the same kernels, lane by lane.
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <stdexcept>
 
 #include "tests/worker/trainer/stand_in_gpu/memory.h"
@@ -14,10 +13,11 @@ namespace {
 
 using namespace trainer;
 
-// Runs a kernel.
-int Launch(const std::function<void()>& kernel, char* error, size_t error_size) {
+// Runs a kernel on a copy of its arguments, whose pointers it has Lead() replace.
+template <typename Arguments, typename Kernel>
+int Launch(const Arguments* arguments, char* error, size_t error_size, Kernel kernel) {
   try {
-    kernel();
+    kernel(*arguments);
     return 0;
   } catch (const std::exception& failure) {
     std::snprintf(error, error_size, "%s", failure.what());
@@ -32,6 +32,11 @@ T* There(T* address) {
   return DeviceMemory::Ours().ForKernel(address);
 }
 
+template <typename... T>
+void Lead(T*&... pointers) {
+  ((pointers = There(pointers)), ...);
+}
+
 int CountDevices(char*, size_t) { return 1; }
 
 int DescribeDevice(int, char* name, size_t name_size, double* memory_bytes, char*, size_t) {
@@ -41,13 +46,10 @@ int DescribeDevice(int, char* name, size_t name_size, double* memory_bytes, char
 }
 
 int FillFactors(const DropFactors* factors, char* error, size_t error_size) {
-  return Launch(
-      [&] {
-        DropFactors there = *factors;
-        there.factors = There(there.factors);
-        for (int64_t run = 0; run < RunsOf(there); ++run) FillFactorRun(there, run);
-      },
-      error, error_size);
+  return Launch(factors, error, error_size, [](DropFactors there) {
+    Lead(there.factors);
+    for (int64_t run = 0; run < RunsOf(there); ++run) FillFactorRun(there, run);
+  });
 }
 
 int CheckResident(char*, size_t) { return 0; }
@@ -59,36 +61,25 @@ const resident::Launcher& Lanes(resident::Operands operands) {
 }
 
 int Sample(const resident::SampleArguments* sample, char* error, size_t error_size) {
-  return Launch(
-      [&] {
-        resident::SampleArguments there = *sample;
-        there.tokens = There(there.tokens);
-        there.targets = There(there.targets);
-        Lanes(resident::Operands::kBfloat16).sample(there);
-      },
-      error, error_size);
+  return Launch(sample, error, error_size, [](resident::SampleArguments there) {
+    Lead(there.tokens, there.targets);
+    Lanes(resident::Operands::kBfloat16).sample(there);
+  });
 }
 
 int FillKeep(const resident::KeepArguments* keep, char* error, size_t error_size) {
-  return Launch(
-      [&] {
-        resident::KeepArguments there = *keep;
-        there.keep = There(there.keep);
-        Lanes(resident::Operands::kBfloat16).fill_keep(there);
-      },
-      error, error_size);
+  return Launch(keep, error, error_size, [](resident::KeepArguments there) {
+    Lead(there.keep);
+    Lanes(resident::Operands::kBfloat16).fill_keep(there);
+  });
 }
 
-int TrainStep(const resident::StepArguments* arguments, char* error, size_t error_size) {
-  return Launch(
-      [&] {
-        resident::StepArguments there = *arguments;
-        const auto lead = [](auto&... pointers) { ((pointers = There(pointers)), ...); };
-        lead(there.places, there.tokens, there.targets, there.keep, there.addition, there.rotation, there.tables, there.distances, there.parameters,
-             there.moment1, there.moment2, there.gradients, there.live, there.work, there.learning_rates, there.outcomes, there.clocks);
-        Lanes(there.operands).train(there);
-      },
-      error, error_size);
+int TrainStep(const resident::StepArguments* step, char* error, size_t error_size) {
+  return Launch(step, error, error_size, [](resident::StepArguments there) {
+    Lead(there.places, there.tokens, there.targets, there.keep, there.addition, there.rotation, there.tables, there.distances, there.parameters,
+         there.moment1, there.moment2, there.gradients, there.live, there.work, there.learning_rates, there.outcomes, there.clocks);
+    Lanes(there.operands).train(there);
+  });
 }
 
 }  // namespace
