@@ -1,0 +1,82 @@
+#include "worker/run_command.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "proto/base/text.h"
+#include "proto/catalog/packs.h"
+#include "worker/agent/transfers.h"
+#include "worker/announced_data.h"
+#include "worker/data/data_folder.h"
+#include "worker/data_command.h"
+#include "worker/device_option.h"
+#include "worker/refused.h"
+#include "worker/trainer/train.h"
+
+namespace longreach {
+namespace {
+
+std::string CheckAddress(const std::string& address) { return std::string(agent::CheckAddress(address).message()); }
+
+}  // namespace
+
+RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work for a scheduler until told to leave (SIGTERM, Ctrl-C).")) {
+  AddConnection();
+  AddTraining();
+  command_->add_flag("--until-stdin-closes", until_stdin_closes_, "Leave when standard input comes to its end");
+}
+
+void RunCommand::AddConnection() {
+  options_.scheduler = "localhost:7070";
+  options_.state = agent::DefaultStateFolder();
+  options_.data_folder = data::DefaultDataFolder();
+  command_->add_option("--scheduler", options_.scheduler, "Its address: host:port or unix:PATH")
+      ->check(CheckAddress)->envname("LONGREACH_SCHEDULER")->capture_default_str();
+  access::CredentialFiles& files = options_.credentials;
+  command_->add_option("--ca", files.ca, "Authority of the scheduler's certificate: TLS is spoken")->envname("LONGREACH_CA");
+  command_->add_option("--certificate", files.certificate, "The worker's own certificate")->envname("LONGREACH_CERTIFICATE");
+  command_->add_option("--key", files.key, "Its key")->envname("LONGREACH_KEY");
+  token_file_ = command_->add_option("--token-file", files.token_file, "A bearer token [or LONGREACH_TOKEN itself]")->envname("LONGREACH_TOKEN_FILE");
+  command_->add_option("--state", options_.state, "Folder of this worker alone: who it is, and results not yet handed in")
+      ->capture_default_str();
+  AddDataFolder(*command_, options_.data_folder);
+  command_->add_option("--name", options_.name, "What people see (default: the machine's name)");
+}
+
+void RunCommand::AddTraining() {
+  command_->add_option("--threads", options_.threads, "Threads to train with, of all packs together; 0: all cores")
+      ->check(CLI::Range(0, 4096))->capture_default_str();
+  command_->add_option("--packs", options_.packs,
+                       "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory")
+      ->check(CLI::Range(1, catalog::kMaxPacks))->capture_default_str();
+  AddDevice(*command_, device_, "cpu, or cuda: the first GPU");
+  command_->add_option("--engine", options_.engine,
+                       "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or own kernels, resident (with bfloat16 operands) and resident-fp16 (with float16, three bits more); empty: the fastest in float32");
+  command_->add_option("--pack-limit", pack_limit_,
+                       "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
+      ->check(catalog::CheckPackLimit)->type_name("N");
+  command_->add_option("--checkpoint-every-s", options_.checkpoint_every_s, "Seconds between checkpoints; 0: only when stopping")
+      ->check(CLI::Range(0.0, 1e9))->capture_default_str();
+  command_->add_option("--hang-after-s", options_.hang_floor_s,
+                       "A trainer that gives no sign of life for so long, or for 20 of its usual steps if that is longer, is killed")
+      ->check(CLI::Range(0.1, 1e9))->capture_default_str();
+}
+
+int RunCommand::Run() const {
+  agent::AgentOptions options = options_;
+  // Not from the command line, which everybody on the machine can see.
+  if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file_->count() == 0) options.credentials.token = token;
+  umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
+  options.cuda = device_ == kCuda;
+  std::string pack_limit = pack_limit_;
+  if (pack_limit.empty() && options.cuda) pack_limit = catalog::kMeasured;
+  if (!pack_limit.empty()) options.pack_limit = pack_limit == catalog::kMeasured ? 0 : static_cast<int>(*ParseInteger(pack_limit));
+  if (const absl::Status known = trainer::CheckEngine(options.engine, options.cuda); !known.ok()) return Refused(known, false);
+  options.data_sets = AnnouncedData(options.data_folder);
+  options.binary = agent::OwnBinary();
+  options.cuda_plugin = trainer::OwnCudaPlugin();
+  return agent::RunWorker(options, until_stdin_closes_);
+}
+
+}  // namespace longreach
