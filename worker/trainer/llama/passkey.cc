@@ -22,7 +22,7 @@ constexpr int64_t kMostTokens = 1 << 24;
 constexpr int64_t kMostCells = 1 << 16;
 constexpr int64_t kMostFiller = 1 << 28;
 // The upper ends are excluded, in NumPy.
-constexpr int64_t kKeyFirst = 10000, kKeyEnd = 99999;
+constexpr int64_t kKeyFirst = 10'000, kKeyEnd = 100'000;
 
 // A number in [first, end): bits under the smallest mask that covers the range, drawn anew while too large.
 // Source: legacy bounded integers of NumPy, numpy/random/src/distributions.

@@ -30,6 +30,16 @@ TEST(PasskeyTest, PositionsLieInTheRangeOfTheirDepthAndKeysHaveFiveDigits) {
   }
 }
 
+// numpy.random.RandomState(114): the authors' randint(10**4, 10**5) draws 99999, too.
+TEST(PasskeyTest, KeysReachTheLargestNumberOfFiveDigits) {
+  const std::vector<PasskeyCell> cells = PasskeyTasks({.seed = 114, .lengths = PasskeyLengths(32'768, 16), .depths = 10, .tests = 10});
+
+  const PasskeyCell& cell = cells[14 * 10 + 9];
+  EXPECT_EQ(cell.length, 4096);
+  EXPECT_THAT(cell.positions, ElementsAre(3684, 4079, 4057, 4073, 3948, 4005, 3778, 3688, 3703, 4043));
+  EXPECT_THAT(cell.keys, ElementsAre("34815", "10709", "66941", "95964", "31196", "90303", "99999", "54788", "99941", "60494"));
+}
+
 TEST(PasskeyTest, ThePromptHoldsWholeFillersAndStaysWithinItsBudget) {
   const PasskeyCounts counts{.task = 50, .info = 33, .filler = 42, .question = 13, .key = 6};
   for (int64_t length = 110; length < 2000; length += 37) {
