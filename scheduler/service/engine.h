@@ -207,6 +207,7 @@ class Engine {
   absl::StatusOr<bool> GoOn(sql::Transaction& tx, int64_t sweep, Effects& effects);
 
   // submission.cc: how jobs come.
+  class Submission;
   std::future<absl::Status> StartEvent(std::function<absl::Status(sql::Transaction&, Effects&)> apply, bool bulk);
   // Nobody else adds the rest of this sweep's jobs, or makes them follow.
   void GoOnWith(int64_t sweep);

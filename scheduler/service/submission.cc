@@ -64,6 +64,130 @@ std::future<absl::Status> Engine::StartEvent(std::function<absl::Status(sql::Tra
   return answer;
 }
 
+// One call of SubmitSweep. Events may outlive it when the scheduler ends, so what they read and write is shared with them or theirs alone.
+class Engine::Submission {
+ public:
+  Submission(Engine& engine, experiments::Expansion& sweep, std::optional<int> priority)
+      : engine_(engine),
+        sweep_(sweep),
+        most_(sweep.has_inputs() ? sweep.size() : engine.options_.jobs_in_slice),
+        begin_(BeginOf(engine, sweep, priority)),
+        counter_(!sweep.has_inputs()) {}
+
+  // Makes the sweep, or asks for the one that is known again, and sees to all that is to follow and to come. What an error leaves, the engine goes on with.
+  absl::Status Run(const std::optional<store::SweepRow>& known) {
+    counted_ = !known;
+    InFlight first = Start(known ? known->there() : 0, /*begins=*/true);
+    if (const absl::Status status = Await(first); !status.ok()) return status;  // Nothing was written.
+    created_ = first.written->created;
+    absl::Status status;
+    if (after_.unsettled_from) status = SettleTheRest();
+    if (status.ok()) status = AddTheRest();
+    if (!status.ok()) engine_.GoOnWith(after_.num);
+    return status;
+  }
+
+  // After that.
+  bool created() const { return created_; }
+  const store::SweepRow& sweep() const { return after_; }
+  // Of all its jobs; null if others have written some.
+  const PlanCounter* counter() const { return counted_ ? &counter_ : nullptr; }
+
+ private:
+  // What an event has come to.
+  struct Written {
+    bool created = false;
+    store::SweepRow after;
+  };
+  struct InFlight {
+    std::shared_ptr<Slice> slice;
+    std::shared_ptr<Written> written;
+    std::future<absl::Status> answer;
+  };
+  using Begin = std::function<absl::Status(sql::Transaction&, Effects&, Written&)>;
+
+  static Begin BeginOf(Engine& engine, const experiments::Expansion& sweep, std::optional<int> priority) {
+    return [&engine, priority, id = sweep.id().value, name = sweep.name(), spec = sweep.canonical(), size = sweep.size(),
+            has_inputs = sweep.has_inputs()](sql::Transaction& tx, Effects& effects, Written& written) -> absl::Status {
+      const WallTime now = engine.clock_.Wall();
+      ASSIGN_OR_RETURN(const std::optional<store::SweepRow> before, store::FindSweep(tx, id));
+      written.created = !before;
+      if (before) return SubmitAgain(tx, *before, has_inputs, priority, engine.options_.jobs_settled_in_slice, now, effects);
+      return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = priority.value_or(0), .submitted_at = now, .jobs = size})
+          .status();
+    };
+  }
+
+  // An event for the jobs from `at` on. Makes them first, while others are written.
+  InFlight Start(int64_t at, bool begins) {
+    InFlight next{.slice = std::make_shared<Slice>(sweep_, at, most_), .written = std::make_shared<Written>(), .answer = {}};
+    const bool bulk = sweep_.size() > most_;  // A small sweep waits for no other.
+    next.answer = engine_.StartEvent([begin = begins ? begin_ : Begin(), slice = next.slice, written = next.written,
+                                      id = sweep_.id().value](sql::Transaction& tx, Effects& effects) -> absl::Status {
+      if (begin) RETURN_IF_ERROR(begin(tx, effects, *written));
+      ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(tx, id));
+      if (!row) return absl::InternalError("a sweep's row is gone");
+      RETURN_IF_ERROR(AddSlice(tx, *row, *slice, effects));
+      ASSIGN_OR_RETURN(written->after, store::GetSweep(tx, row->num));
+      return absl::OkStatus();
+    }, bulk);
+    return next;
+  }
+
+  absl::Status Await(InFlight& event) {
+    RETURN_IF_ERROR(event.answer.get());
+    after_ = event.written->after;
+    if (event.slice->is_written()) event.slice->CountInto(counter_);
+    else counted_ = false;
+    return absl::OkStatus();
+  }
+
+  // Jobs that are there follow what the sweep has become.
+  absl::Status SettleTheRest() {
+    auto settled = std::make_shared<store::SweepRow>();
+    auto promise = std::make_shared<std::promise<absl::Status>>();
+    std::future<absl::Status> answer = promise->get_future();
+    engine_.InSlices(
+        [engine = &engine_, settled, num = after_.num](sql::Transaction& tx, Effects& effects) -> absl::StatusOr<bool> {
+          ASSIGN_OR_RETURN(const bool more, SettleNext(tx, num, engine->options_.jobs_settled_in_slice, engine->clock_.Wall(), effects));
+          ASSIGN_OR_RETURN(*settled, store::GetSweep(tx, num));
+          return more;
+        },
+        [promise](const absl::Status& status) { promise->set_value(status); });
+    RETURN_IF_ERROR(answer.get());
+    after_ = *settled;
+    return absl::OkStatus();
+  }
+
+  // Several events at a time. All are waited for, whatever becomes of one.
+  absl::Status AddTheRest() {
+    absl::Status status;
+    std::deque<InFlight> in_flight;
+    int64_t at = 0;
+    while (status.ok() ? after_.to_come > 0 : !in_flight.empty()) {
+      if (in_flight.empty()) at = after_.there();  // Another caller may have added some.
+      while (status.ok() && at < sweep_.size() && in_flight.size() < engine_.options_.slices_in_flight) {
+        in_flight.push_back(Start(at, /*begins=*/false));
+        at = in_flight.back().slice->end();
+      }
+      const absl::Status answer = Await(in_flight.front());
+      in_flight.pop_front();
+      status.Update(answer);  // Behind one that failed no other has found its place.
+      if (engine_.memory_.Lock()->stopping) status.Update(absl::UnavailableError("the scheduler is shutting down; it goes on with the sweep at its next start"));
+    }
+    return status;
+  }
+
+  Engine& engine_;
+  experiments::Expansion& sweep_;
+  const int64_t most_;  // Jobs of an event.
+  const Begin begin_;
+  PlanCounter counter_;
+  bool counted_ = false;
+  bool created_ = false;
+  store::SweepRow after_;
+};
+
 absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store) {
   ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec(), options_.revisions));
   v1::SubmitSweepResponse response;
@@ -79,100 +203,16 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
   }
   if (request.dry_run()) return response;
 
-  // What an event has come to. Shared with it: it may outlive this call when the scheduler ends.
-  struct Written {
-    bool created = false;
-    store::SweepRow after;
-  };
-  struct InFlight {
-    std::shared_ptr<Slice> slice;
-    std::shared_ptr<Written> written;
-    std::future<absl::Status> answer;
-  };
-  const std::optional<int> priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt;
-  const auto begin = [this, priority, id = sweep.id().value, name = sweep.name(), spec = sweep.canonical(), size = sweep.size(),
-                      has_inputs = sweep.has_inputs()](sql::Transaction& tx, Effects& effects, Written& written) -> absl::Status {
-    const WallTime now = clock_.Wall();
-    ASSIGN_OR_RETURN(const std::optional<store::SweepRow> before, store::FindSweep(tx, id));
-    written.created = !before;
-    if (before) return SubmitAgain(tx, *before, has_inputs, priority, options_.jobs_settled_in_slice, now, effects);
-    return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = priority.value_or(0), .submitted_at = now, .jobs = size})
-        .status();
-  };
-  const int64_t most = sweep.has_inputs() ? sweep.size() : options_.jobs_in_slice;
-  const auto start = [&](int64_t at, bool begins) {
-    InFlight next{.slice = std::make_shared<Slice>(sweep, at, most), .written = std::make_shared<Written>(), .answer = {}};
-    const bool bulk = sweep.size() > most;  // A small sweep waits for no other.
-    next.answer = StartEvent([begin, begins, slice = next.slice, written = next.written,
-                              id = sweep.id().value](sql::Transaction& tx, Effects& effects) -> absl::Status {
-      if (begins) RETURN_IF_ERROR(begin(tx, effects, *written));
-      ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(tx, id));
-      if (!row) return absl::InternalError("a sweep's row is gone");
-      RETURN_IF_ERROR(AddSlice(tx, *row, *slice, effects));
-      ASSIGN_OR_RETURN(written->after, store::GetSweep(tx, row->num));
-      return absl::OkStatus();
-    }, bulk);
-    return next;
-  };
-
-  // The sweep itself first; then the next jobs are made while others are written.
-  InFlight first = start(known ? known->there() : 0, true);
-  RETURN_IF_ERROR(first.answer.get());
-  response.set_created(first.written->created);
-  store::SweepRow after = first.written->after;
-  if (after.unsettled_from) {
-    auto settled = std::make_shared<store::SweepRow>();
-    auto promise = std::make_shared<std::promise<absl::Status>>();
-    std::future<absl::Status> answer = promise->get_future();
-    InSlices(
-        [this, settled, num = after.num](sql::Transaction& tx, Effects& effects) -> absl::StatusOr<bool> {
-          ASSIGN_OR_RETURN(const bool more, SettleNext(tx, num, options_.jobs_settled_in_slice, clock_.Wall(), effects));
-          ASSIGN_OR_RETURN(*settled, store::GetSweep(tx, num));
-          return more;
-        },
-        [promise](const absl::Status& status) { promise->set_value(status); });
-    if (absl::Status status = answer.get(); !status.ok()) {
-      GoOnWith(after.num);
-      return status;
-    }
-    after = *settled;
-  }
-  PlanCounter counter(!sweep.has_inputs());
-  bool counted = !known;  // All jobs.
-  const auto count = [&](const Slice& slice) {
-    if (slice.is_written()) slice.CountInto(counter);
-    else counted = false;
-  };
-  count(*first.slice);
-  absl::Status status;
-  std::deque<InFlight> in_flight;
-  int64_t at = 0;
-  while (status.ok() ? after.to_come > 0 : !in_flight.empty()) {
-    if (in_flight.empty()) at = after.there();  // Another caller may have added some.
-    while (status.ok() && at < sweep.size() && in_flight.size() < options_.slices_in_flight) {
-      in_flight.push_back(start(at, false));
-      at = in_flight.back().slice->end();
-    }
-    const absl::Status answer = in_flight.front().answer.get();
-    const InFlight done = std::move(in_flight.front());
-    in_flight.pop_front();
-    if (answer.ok() && memory_.Lock()->stopping) status = absl::UnavailableError("the scheduler is shutting down; it goes on with the sweep at its next start");
-    status.Update(answer);  // Behind one that failed no other has found its place.
-    if (!status.ok()) continue;
-    after = done.written->after;
-    count(*done.slice);
-  }
-  if (!status.ok()) {
-    GoOnWith(after.num);
-    return status;
-  }
-  *response.mutable_sweep() = ToSweep(after);
+  Submission submission(*this, sweep, request.has_priority() ? std::optional(request.priority()) : std::nullopt);
+  RETURN_IF_ERROR(submission.Run(known));
+  response.set_created(submission.created());
+  *response.mutable_sweep() = ToSweep(submission.sweep());
   if (response.has_plan()) return response;
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-  if (counted) {
-    ASSIGN_OR_RETURN(*response.mutable_plan(), Estimated(snapshot, counter, board_.Read()));
+  if (const PlanCounter* counter = submission.counter(); counter != nullptr) {
+    ASSIGN_OR_RETURN(*response.mutable_plan(), Estimated(snapshot, *counter, board_.Read()));
   } else {
-    ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, after, board_.Read()));
+    ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, submission.sweep(), board_.Read()));
   }
   return response;
 }
