@@ -183,6 +183,11 @@ bool ArtifactFiles::IsHash(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
+bool ArtifactFiles::IsThere() const {
+  std::error_code ignored;
+  return std::filesystem::is_directory(folder_ / "tmp", ignored);
+}
+
 std::filesystem::path ArtifactFiles::PathOf(std::string_view sha256) const { return folder_ / sha256.substr(0, 2) / sha256; }
 
 Pin ArtifactFiles::PinOf(std::string_view sha256) {
@@ -319,6 +324,9 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, 
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     const int error = errno;
+    if (error == ENOENT && !files.IsThere()) {
+      return absl::UnavailableError(fmt::format("artifact {}: the folder {} is away; is its disk mounted?", sha256, files.folder().string()));
+    }
     if (error == ENOENT) return absl::NotFoundError(fmt::format("there is no artifact {}", sha256));
     return FileError("open", file, error);
   }

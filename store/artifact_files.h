@@ -86,6 +86,8 @@ class ArtifactFiles {
   const std::filesystem::path& folder() const { return folder_; }
   // Where a file lies or would lie. `sha256` must be 64 lower-case hexadecimal digits (IsHash).
   std::filesystem::path PathOf(std::string_view sha256) const;
+  // The folder is where Open() found or made it: not that of a disk which is not mounted now.
+  bool IsThere() const;
   static bool IsHash(std::string_view text);
 
   // A pin on the file if it is there, whole (it is read) and for certain after a power loss too.
@@ -131,7 +133,7 @@ class ArtifactFiles {
 // Opens an artifact for reading in chunks; the hash is compared at the end.
 class ArtifactReader {
  public:
-  // NOT_FOUND when there is no such file.
+  // NOT_FOUND when there is no such file; UNAVAILABLE when the folder itself is away, as then nobody knows.
   static absl::StatusOr<ArtifactReader> Open(const ArtifactFiles& files, std::string_view sha256);
   ArtifactReader(ArtifactReader&& other) noexcept;
   ArtifactReader& operator=(ArtifactReader&&) = delete;

@@ -5,18 +5,28 @@
 #include <algorithm>
 
 #include "worker/agent/log.h"
-#include "worker/data/data_folder.h"
 
 namespace longreach {
 
+AnnouncedData::AnnouncedData(std::function<data::Listing()> list) : list_(std::move(list)), read_at_(std::chrono::steady_clock::now()) { Take(list_()); }
+
 std::vector<v1::DataSet> AnnouncedData::operator()() {
   constexpr std::chrono::seconds kBetween{4};  // Below the time between two calls of an idle worker.
+  constexpr std::chrono::milliseconds kPatience{200};  // Most folders are read in less; then what is new goes with this very call.
   const auto now = std::chrono::steady_clock::now();
-  if (read_ && now - read_at_ < kBetween) return data_sets_;
-  read_ = true;
-  read_at_ = now;
+  if (!reading_.valid() && now - read_at_ >= kBetween) {
+    read_at_ = now;
+    reading_ = std::async(std::launch::async, list_).share();
+  }
+  if (reading_.valid() && reading_.wait_for(kPatience) == std::future_status::ready) {
+    Take(reading_.get());
+    reading_ = {};
+  }
+  return data_sets_;
+}
+
+void AnnouncedData::Take(const data::Listing& listing) {
   data_sets_.clear();
-  const data::Listing listing = data::ListDataSets(folder_);
   for (const data::Manifest& manifest : listing.data_sets) {
     v1::DataSet& data = data_sets_.emplace_back();
     data.set_name(manifest.name);
@@ -28,7 +38,6 @@ std::vector<v1::DataSet> AnnouncedData::operator()() {
     warned_.push_back(damaged);
     agent::LogWarning(fmt::format("a data set is not announced: {}", damaged));
   }
-  return data_sets_;
 }
 
 }  // namespace longreach

@@ -3,24 +3,33 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
 #include "longreach/v1/worker.pb.h"
+#include "worker/data/data_folder.h"
 
 namespace longreach {
 
-// Reads the manifests of a data folder, at most every few seconds. Ascending by name.
+// Reads the manifests of a data folder, at most every few seconds, and not in the caller's time: on a slow disk that may take longer than
+// leases last. Ascending by name.
 class AnnouncedData {
  public:
-  explicit AnnouncedData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // Reads them for the first time.
+  explicit AnnouncedData(std::filesystem::path folder) : AnnouncedData([folder = std::move(folder)] { return data::ListDataSets(folder); }) {}
+  explicit AnnouncedData(std::function<data::Listing()> list);
 
+  // As last read.
   std::vector<v1::DataSet> operator()();
 
  private:
-  std::filesystem::path folder_;
+  void Take(const data::Listing& listing);
+
+  std::function<data::Listing()> list_;
+  std::shared_future<data::Listing> reading_;  // Invalid: nothing is read now.
   std::chrono::steady_clock::time_point read_at_;
-  bool read_ = false;
   std::vector<v1::DataSet> data_sets_;
   std::vector<std::string> warned_;  // Of damaged ones, once each.
 };

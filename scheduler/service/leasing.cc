@@ -32,7 +32,8 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
   v1::LeasedJob leased;
   leased.set_id(job.id);
   ASSIGN_OR_RETURN(*leased.mutable_spec(), specs.Read(job));
-  if (job.checkpoint_step > 0) {
+  // Of a job that is only tested, checkpoints hold the tests that are done, all at step 0.
+  if (job.checkpoint_step > 0 || leased.spec().training().steps() == 0) {
     ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> checkpoints, store::CheckpointsOf(db, job.num));
     if (!checkpoints.empty()) *leased.mutable_checkpoint() = RefOf(checkpoints[0]);
     if (checkpoints.size() > 1) *leased.mutable_checkpoint_before() = RefOf(checkpoints[1]);

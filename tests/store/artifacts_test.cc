@@ -72,6 +72,20 @@ TEST_F(ArtifactsTest, ADamagedFileIsNoticedWhenItIsRead) {
   EXPECT_EQ(reader.Next(100).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST_F(ArtifactsTest, AFileIsNotMissedWhileItsFolderIsAway) {
+  const std::string hash = test_.PutFile("the bytes");
+  const std::filesystem::path elsewhere = files().folder().string() + ".unmounted";
+  std::filesystem::rename(files().folder(), elsewhere);
+  EXPECT_EQ(ArtifactReader::Open(files(), hash).status().code(), absl::StatusCode::kUnavailable);
+  std::filesystem::create_directory(files().folder());  // Where nothing is mounted.
+  EXPECT_EQ(ArtifactReader::Open(files(), hash).status().code(), absl::StatusCode::kUnavailable);
+  std::filesystem::remove(files().folder());
+  std::filesystem::rename(elsewhere, files().folder());
+
+  EXPECT_OK(ArtifactReader::Open(files(), hash));
+  EXPECT_EQ(ArtifactReader::Open(files(), Sha256Of("other bytes")).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(ArtifactsTest, WhatAnEarlierProcessLeftHalfWrittenIsRemovedAtStart) {
   WriteFile(files().folder() / "tmp" / "1-1", "half");
   ASSERT_OK(ArtifactFiles::Open(files().folder()));

@@ -79,6 +79,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<
 Agent::~Agent() { pool_.join(); }
 
 void Agent::Start() {
+  if (ended_already_) return;  // Told to leave before it began.
   TakeUpFinished();
   // What is kept for the scheduler is held before the trainer is ready, which may take longer than its lease.
   if (!attempts_.empty() || !outbox_.reports().empty()) synchronizer_.News();

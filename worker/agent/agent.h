@@ -118,6 +118,8 @@ class Agent {
   int AttemptsWaiting() const;
   void OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written);
   void OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finished);
+  // With the report, before which no upload of a checkpoint goes on by itself.
+  static void HandInNewestCheckpoint(Attempt& attempt);
   void Fail(const AttemptPtr& attempt, const std::string& detail);
 
   // agent_files.cc: what goes to and comes from the scheduler's disk.

@@ -185,9 +185,7 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
   std::vector<FileToHandIn>& files = attempt->files;
   if (finished.stopped()) {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
-    if (!attempt->checkpoints.empty()) {
-      files.push_back({"checkpoint", attempt->checkpoints.back().step, attempt->checkpoints.back().file});
-    }
+    if (!attempt->checkpoints.empty()) HandInNewestCheckpoint(*attempt);
   } else {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
     *attempt->report.mutable_results() = finished.results();
@@ -202,10 +200,16 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
   synchronizer_.News();  // There is room for the next one.
 }
 
+void Agent::HandInNewestCheckpoint(Attempt& attempt) {
+  attempt.files.push_back({"checkpoint", attempt.checkpoints.back().step, attempt.checkpoints.back().file});
+}
+
 void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) {
   attempt->report.Clear();
   attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
   attempt->report.set_detail(detail);
+  // It may have been on its way: whoever tries again goes on from it.
+  if (!attempt->checkpoints.empty() && attempt->checkpoints.back().file != attempt->handed_in) HandInNewestCheckpoint(*attempt);
   BeginHandIn(attempt);
   TryStart();  // The trainer may be free for another that waits.
   synchronizer_.News();

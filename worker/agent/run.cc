@@ -97,9 +97,9 @@ int RunWorker(AgentOptions options, bool until_stdin_closes) {
     return 1;
   }
   const auto leave = [&] { (*agent)->Leave(); };
+  boost::asio::post(io, [&] { (*agent)->Start(); });
   signals = std::make_unique<Signals>(io, leave);
   if (until_stdin_closes) stdin_watch = std::make_unique<StdinWatch>(io, leave);
-  boost::asio::post(io, [&] { (*agent)->Start(); });
   io.run();
   if (!how.ok()) {
     fmt::print(stderr, "error: {}\n", std::string(how.message()));

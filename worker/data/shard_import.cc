@@ -36,6 +36,7 @@ struct Finished {
   FileEntry file;  // No bytes: all its images were broken.
   int64_t images = 0;
   std::vector<std::string> broken;
+  bool unread = false;  // Of some images not the bytes are broken: they could not be read, and the next time they may.
 };
 
 std::filesystem::path NoteOf(const Staging& staging, const Slice& slice) { return staging.path() / (slice.file + ".json"); }
@@ -87,6 +88,7 @@ absl::StatusOr<Finished> MakeShard(const ShardImport& wanted, const Staging& sta
   const int64_t slots = slice.end - slice.begin;
   ShardBuilder builder(slots, wanted.sizes);
   std::vector<std::string> broken(static_cast<size_t>(slots));
+  std::atomic<bool> unread = false;
   InParallel(threads, slots, [&](int64_t slot) {
     const int64_t index = slice.begin + slot;
     const absl::StatusOr<GrayImage> image = slice.split.image(index);
@@ -96,6 +98,7 @@ absl::StatusOr<Finished> MakeShard(const ShardImport& wanted, const Staging& sta
       }
       builder.SetLabel(slot, slice.split.label(index));
     } else {
+      if (!absl::IsDataLoss(image.status())) unread = true;
       broken[static_cast<size_t>(slot)] = fmt::format("{}: {}", slice.split.describe(index), std::string(image.status().message()));
     }
     progress.Advance(1);
@@ -104,6 +107,7 @@ absl::StatusOr<Finished> MakeShard(const ShardImport& wanted, const Staging& sta
   for (std::string& line : broken) {
     if (!line.empty()) finished.broken.push_back(std::move(line));
   }
+  finished.unread = unread;
   finished.images = builder.images();
   if (finished.images == 0) return finished;
   const std::string bytes = builder.Finish();
@@ -151,7 +155,7 @@ absl::Status WriteShards(const ShardImport& wanted, std::span<const SplitSource>
     const Slice& slice = slices[i];
     if (!finished[i].has_value()) {
       ASSIGN_OR_RETURN(finished[i], MakeShard(wanted, staging, slice, threads, progress));
-      RETURN_IF_ERROR(WriteFinished(staging, slice, fingerprints[i], *finished[i]));
+      if (!finished[i]->unread) RETURN_IF_ERROR(WriteFinished(staging, slice, fingerprints[i], *finished[i]));
     }
     manifest.skipped.insert(manifest.skipped.end(), finished[i]->broken.begin(), finished[i]->broken.end());
     if (finished[i]->images == 0) continue;

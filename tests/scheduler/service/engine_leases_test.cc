@@ -418,6 +418,23 @@ TEST_F(EngineLeasesTest, AnotherWorkerGoesOnFromTheCheckpoint) {
   EXPECT_EQ(Job(lease.jobs(0).id()).checkpoint_step, 20);
 }
 
+TEST_F(EngineLeasesTest, TestsThatAreDoneAreGoneOnFromToo) {
+  v1::SweepSpec tests = Sweep("s", 1);
+  tests.mutable_training()->set_steps(0);
+  Submit(tests);
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  EXPECT_FALSE(lease.jobs(0).has_checkpoint());
+  worker.Sync();
+  ASSERT_TRUE(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 0).ok());
+  Advance(seconds(15));
+
+  const v1::Lease next = Worker("b").Take();
+
+  ASSERT_TRUE(next.jobs(0).has_checkpoint());
+  EXPECT_EQ(next.jobs(0).checkpoint().step(), 0);
+}
+
 TEST_F(EngineLeasesTest, JobsWithCheckpointsOfDifferentStepsAreNotPackedTogether) {
   Submit(Sweep("s", 2));
   TestWorker worker = Worker("a");

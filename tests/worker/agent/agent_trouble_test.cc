@@ -66,6 +66,22 @@ TEST_F(AgentTroubleTest, ReportsATrainerThatCrashed) {
   ExpectItStillWorks(8);
 }
 
+TEST_F(AgentTroubleTest, HandsInTheCheckpointThatWasOnItsWayWhenItsTrainerCrashed) {
+  const WithoutSanitizersHandler none;
+  AgentOptions options = Options();
+  options.checkpoint_every_s = 0.05;
+  AgentUnderTest agent(options);
+  scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "not now"});
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitFor("a refused checkpoint", [](const Seen& seen) { return !seen.refused.empty(); });
+
+  kill(agent.TrainerPid(), SIGSEGV);
+  scheduler_.RefuseUploads(grpc::Status::OK);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(scheduler_.WaitFor("-", [](const Seen&) { return true; }).UploadsOf("checkpoint"), testing::Not(IsEmpty()));
+}
+
 TEST_F(AgentTroubleTest, SaysThatATrainerThatWasKilledRanOutOfMemory) {
   AgentUnderTest agent(Options());
   scheduler_.Offer(LeaseOf(7, kEndless));

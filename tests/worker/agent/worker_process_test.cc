@@ -126,6 +126,14 @@ TEST_F(WorkerProcessTest, GivesBackAndExitsWithZeroWhenItsStdinCloses) {
   ExpectGivenBack();
 }
 
+TEST_F(WorkerProcessTest, EndsWhenItsStdinIsClosedBeforeItBegins) {
+  const std::unique_ptr<WorkerProcess> worker = Start({"--until-stdin-closes"});
+
+  worker->CloseStdin();
+
+  EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
+}
+
 TEST_F(WorkerProcessTest, TakesACtrlCThatItsTrainerGetsToo) {
   const std::unique_ptr<WorkerProcess> worker = StartTraining();
 

@@ -117,6 +117,33 @@ TEST_F(ImportImagesTest, BrokenImagesAreListedAndLeftOutOnlyWhenAsked) {
   EXPECT_EQ(view.label(2), 1);
 }
 
+// Its bytes may be whole: only what was read and is broken is known to be so the next time.
+TEST_F(ImportImagesTest, AnImageThatCouldNotBeReadIsReadAgain) {
+  bool readable = false;
+  const auto split = [&readable](const std::string& name) {
+    return SplitSource{.name = name,
+                       .images = 2,
+                       .label = [](int64_t) { return 0u; },
+                       .image = [&readable](int64_t index) -> absl::StatusOr<GrayImage> {
+                         if (index == 1 && !readable) return absl::PermissionDeniedError("Permission denied");
+                         return GrayImage{.rows = 2, .cols = 2, .pixels = {1, 2, 3, 4}};
+                       },
+                       .describe = [](int64_t index) { return std::to_string(index); },
+                       .fingerprint = [](int64_t, int64_t) -> absl::StatusOr<std::string> { return "the same"; }};
+  };
+  const std::vector<SplitSource> splits = {split("train"), split("valid")};
+  const ShardImport wanted{.sizes = {{2, 2}}, .threads = 1};
+  ASSERT_OK_AND_ASSIGN(const Staging staging, Staging::Open(data_, "rows"));
+  NoProgress progress;
+  Manifest refused, manifest;
+  EXPECT_EQ(WriteShards(wanted, splits, staging, progress, refused).code(), absl::StatusCode::kDataLoss);
+
+  readable = true;
+
+  ASSERT_OK(WriteShards(wanted, splits, staging, progress, manifest));
+  EXPECT_EQ(manifest.skipped, std::vector<std::string>());
+}
+
 TEST_F(ImportImagesTest, ASplitOfBrokenImagesOnlyIsRefused) {
   Write(pets_ / "val/cat/d.jpg", "x");
   Write(pets_ / "val/dog/e.jpg", "x");
