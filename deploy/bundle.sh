@@ -28,6 +28,8 @@ new=$folder.new
 rm -rf "$new"
 mkdir -p "$new/bin" "$new/tests" "$new/lib" "$new/libexec"
 echo "$version" >"$new/torch"
+# Only a plugin asks for CUDA's libraries.
+[[ ! -e $build/lib/liblongreach_cuda.so ]] || sed -n "s/^cuda[^=]*= '\([^']*\)'.*/\1/p" "$libtorch/version.py" >"$new/cuda"
 describe=$(git -C "$root" describe --always --abbrev=12 --exclude='*' 2>/dev/null || true)
 if [[ -n $describe ]]; then
   git -C "$root" diff --quiet HEAD -- . ':(exclude)docs/benchmarks' || describe+=-dirty
@@ -43,15 +45,28 @@ find='import importlib.util as u; s = u.find_spec("torch"); print(s.submodule_se
 torch=${LONGREACH_TORCH:-$("${PYTHON:-python3}" -c "$find" 2>/dev/null)}
 needed=$(cat "$here/torch")
 there=$(sed -n "s/^__version__ = '\([^'+]*\).*/\1/p" "$torch/version.py" 2>/dev/null)
+refuse() {
+  echo "error: $name needs $1, and '${torch:-no torch in ${PYTHON:-python3}}' is ${2:-none}" >&2
+  echo "  PYTHON=FILE names another Python, LONGREACH_TORCH=DIR its folder site-packages/torch" >&2
+  exit 1
+}
+computes=yes on_gpu=
 case $name in
-  longreach | longreach-scheduler | longreach-tokenizer) ;;
-  *)
-    if [ "$there" != "$needed" ]; then
-      echo "error: $name needs torch $needed, and '${torch:-no torch in ${PYTHON:-python3}}' is ${there:-none}" >&2
-      echo "  PYTHON=FILE names another Python, LONGREACH_TORCH=DIR its folder site-packages/torch" >&2
-      exit 1
-    fi ;;
+  longreach-scheduler | longreach-tokenizer) computes= ;;
+  longreach) computes= ;;  # But for commands that start a worker, which they do by themselves.
+  *_test) on_gpu=yes ;;
 esac
+for word in "$@"; do
+  case $name:$word in
+    longreach:run | longreach:attention | longreach:data | longreach:export) computes=yes ;;
+    *:cuda | *:--device=cuda) on_gpu=yes ;;
+  esac
+done
+if [ -n "$computes" ]; then
+  [ "$there" = "$needed" ] || refuse "torch $needed" "$there"
+  cuda=$(sed -n "s/^cuda[^=]*= '\([^']*\)'.*/\1/p" "$torch/version.py")
+  [ -z "$on_gpu" ] || [ ! -e "$here/cuda" ] || [ "$cuda" = "$(cat "$here/cuda")" ] || refuse "torch of CUDA $(cat "$here/cuda")" "of CUDA ${cuda:-none}"
+fi
 LD_LIBRARY_PATH=$here/lib${torch:+:$torch/lib:$torch/../nvidia/cu13/lib}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 exec "$here/libexec/$name" "$@"
@@ -64,6 +79,7 @@ for program in "${programs[@]}" "${gpu_tests[@]}"; do
   strip -s "$new/libexec/$(basename "$program")"
   ln "$new/libexec/start" "$new/$program"
 done
+for golden in tests/golden/nope/tokenizer/tokenizer.model; do install -D -m 644 "$root/$golden" "$new/$golden"; done
 [[ ! -e $build/lib/liblongreach_cuda.so ]] || cp "$build/lib/liblongreach_cuda.so" "$new/lib/"
 
 # All but LibTorch and CUDA, and the C and C++ libraries, which only get better.

@@ -12,10 +12,11 @@
 
 namespace longreach::trainer {
 
-// Of the source folder of this build, or of the one in which a bundle's tests are started.
+// Of the source folder of this build, or of the bundle that this test lies in.
 inline std::filesystem::path GoldenTokenizer() {
   const std::filesystem::path built = LONGREACH_GOLDEN_TOKENIZER;
-  return std::filesystem::exists(built) ? built : std::filesystem::path("tests/golden/nope/tokenizer/tokenizer.model");
+  if (std::filesystem::exists(built)) return built;
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests/golden/nope/tokenizer/tokenizer.model";
 }
 
 class WordsTest : public PackTest {

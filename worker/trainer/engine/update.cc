@@ -23,6 +23,14 @@ struct Part {
   }
 };
 
+// Calls work(first, count) for columns [first, first + count) of all members' gradients, so many that what is computed of them has room beside a
+// large model.
+template <typename Work>
+void InParts(const Tensor& gradients, const Work& work) {
+  const int64_t columns = gradients.size(1), at_a_time = std::max<int64_t>(1, kUpdatedAtATime / gradients.size(0));
+  for (int64_t first = 0; first < columns; first += at_a_time) work(first, std::min(at_a_time, columns - first));
+}
+
 }  // namespace
 
 std::vector<AdamStep> MakeSteps(const std::vector<double>& losses, const std::vector<double>& norms,
@@ -104,7 +112,9 @@ UpdatesInOperations::UpdatesInOperations(const UpdateRule& rule, std::vector<dou
 
 void UpdatesInOperations::Take(const Tensor& gradients, const Tensor& losses) {
   const torch::NoGradGuard no_grad;
-  const Tensor norms = gradients.to(at::kDouble).square().sum(1).sqrt();
+  Tensor squares = at::zeros({state_.size()}, gradients.options().dtype(at::kDouble));
+  InParts(gradients, [&](int64_t first, int64_t count) { squares += gradients.narrow(1, first, count).to(at::kDouble).square().sum(1); });
+  const Tensor norms = squares.sqrt();
   numbers_.push_back(at::stack({losses, norms}));
   live_ = live_.logical_and((losses.isfinite().logical_and(norms.isfinite())).unsqueeze(1));
   // ClipFactor(), and what MakeAdamWStep() has of it.
@@ -112,19 +122,27 @@ void UpdatesInOperations::Take(const Tensor& gradients, const Tensor& losses) {
                                   : at::where(norms >= rule_.clip_norm, rule_.clip_norm / norms, at::ones_like(norms));
   const int updates = state_.step + static_cast<int>(numbers_.size());
   const AdamStep step = rule_.adamw ? MakeAdamWStep(0, 1, 0, updates) : MakeAdamStep(0, 1, 0, updates);
-  const Tensor g = gradients * clip.to(at::kFloat).unsqueeze(1);
+  const Tensor factor = clip.to(at::kFloat).unsqueeze(1);
+  InParts(gradients, [&](int64_t first, int64_t count) { Move(gradients.narrow(1, first, count) * factor, first, step); });
+}
+
+// Gradients and moments are of the last floats of a member, of which those up to rule.last are trained.
+void UpdatesInOperations::Move(const Tensor& g, int64_t first, const AdamStep& step) {
+  const int64_t columns = g.size(1), before = state_.parameters.size(1) - state_.moment1.size(1);
+  const Tensor old1 = state_.moment1.narrow(1, first, columns), old2 = state_.moment2.narrow(1, first, columns);
   const double beta2 = rule_.adamw ? kBeta2OfAdamW : kBeta2;
-  const Tensor moment1 = state_.moment1 * kBeta1 + g * (1 - kBeta1);
-  const Tensor moment2 = state_.moment2 * beta2 + g.square() * (1 - beta2);
-  const Tensor way = rates_ * ((moment1 * step.correction1) / ((moment2 * step.correction2).sqrt() + kEpsilon));
-  // Gradients and moments are of the last floats of a member, of which those up to rule.last are trained.
-  const int64_t first = state_.parameters.size(1) - gradients.size(1), count = std::min(rule_.last - first, gradients.size(1));
-  const Tensor old = state_.parameters.narrow(1, first, count);
-  Tensor next = (rule_.adamw ? old * (1 - rates_ * rule_.weight_decay) : old) - way.narrow(1, 0, count);
-  if (rule_.adamw) next = next.clamp_min(rule_.lower_bound);
-  state_.moment1.copy_(at::where(live_, moment1, state_.moment1));
-  state_.moment2.copy_(at::where(live_, moment2, state_.moment2));
-  old.copy_(at::where(live_, next, old));
+  const Tensor moment1 = old1 * kBeta1 + g * (1 - kBeta1);
+  const Tensor moment2 = old2 * beta2 + g.square() * (1 - beta2);
+  const int64_t trained = std::clamp<int64_t>(rule_.last - before - first, 0, columns);
+  if (trained > 0) {
+    const Tensor way = rates_ * ((moment1 * step.correction1) / ((moment2 * step.correction2).sqrt() + kEpsilon));
+    const Tensor old = state_.parameters.narrow(1, before + first, trained);
+    Tensor next = (rule_.adamw ? old * (1 - rates_ * rule_.weight_decay) : old) - way.narrow(1, 0, trained);
+    if (rule_.adamw) next = next.clamp_min(rule_.lower_bound);
+    old.copy_(at::where(live_, next, old));
+  }
+  old1.copy_(at::where(live_, moment1, old1));
+  old2.copy_(at::where(live_, moment2, old2));
 }
 
 void UpdatesInOperations::Wait() {

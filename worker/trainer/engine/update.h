@@ -24,6 +24,9 @@ std::vector<StepResult> UpdateOnCpu(ThreadPool& pool, const Tensor& gradients,
                                     const std::vector<double>& learning_rates, const UpdateRule& rule,
                                     PackState& state);
 
+// Floats of all members that UpdatesInOperations computes at a time: of each there are several intermediate values.
+inline constexpr int64_t kUpdatedAtATime = 1 << 24;
+
 // Some updates in LibTorch's operations, for all members at once, wherever their buffers lie. Nothing waits for the device before
 // Wait() or Settle().
 class UpdatesInOperations {
@@ -39,6 +42,9 @@ class UpdatesInOperations {
   void Settle(const std::function<void(const std::vector<StepResult>&)>& updated);
 
  private:
+  // Moments and parameters that belong to these gradients, [E, some], clipped, of which the first is that of column `first`.
+  void Move(const Tensor& g, int64_t first, const AdamStep& step);
+
   const UpdateRule rule_;
   const std::vector<double> learning_rates_;
   PackState& state_;

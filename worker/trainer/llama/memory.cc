@@ -4,7 +4,10 @@
 #include <cmath>
 
 #include "proto/base/text.h"
+#include "worker/trainer/engine/update.h"
 #include "worker/trainer/llama/windows.h"
+#include "worker/trainer/logits.h"
+#include "worker/trainer/model/llama_network.h"
 
 namespace longreach::trainer {
 
@@ -16,9 +19,10 @@ constexpr double kTokensPerGroup = 1024;
 constexpr double kMostUnits = 8;
 // Tokens that a GPU tests at a time, of all members and of one: as engine and tests cut batches.
 constexpr double kGpuTestTokens = 1 << 19, kTestTokens = 1 << 16;
-// Logits of a test that are there at a time.
-constexpr double kLogitsAtATime = 1 << 24;
-constexpr double kGpuAttentionLogits = 1 << 26;
+// Logits of a member's test that are there at a time.
+constexpr double kLogitsAtATime = kLlamaLogitsAtATime;
+// What UpdatesInOperations has of a parameter while it computes it.
+constexpr double kFloatsOfAnUpdate = 9;
 
 struct Sizes {
   double width, keys, mlp, layers, vocabulary;
@@ -56,7 +60,7 @@ double WindowFloats(const PackSettings::Model& model, double length, double wind
 
 // Logits of attention that a GPU has at a time, and what the softmax makes of them.
 double GpuAttentionFloats(const PackSettings::Model& model, double length, double windows) {
-  return 2 * std::min(kGpuAttentionLogits, windows * model.heads * length * length);
+  return 2 * std::min(static_cast<double>(LogitsAtATime(at::kCUDA)), windows * model.heads * length * length);
 }
 
 // Windows are tested side by side on a GPU, with parts of their logits.
@@ -83,14 +87,12 @@ class Most {
     // Where all weights are trained, with two moments and the gradients of a pack's members, of which some are there in parts. Of head
     // scales these are next to nothing.
     const bool all = settings.training.steps > 0 && settings.training.trainable == PackSettings::Training::Trainable::kAll;
-    double begin = parameters * members;
-    if (all) begin = parameters * (4 * members + (where == MemoryOf::kGpu ? 0 : kMostUnits - 1));
-    fixed_ = begin;
-    if (where == MemoryOf::kBesideGpu) {
-      // With their moments.
-      begin = parameters * members * (all ? 3 : 1);
-    }
-    found_ = {.bytes = kFloat * begin, .field = "model.layers", .length = settings.model.layers};
+    double copies = members;
+    if (all && where == MemoryOf::kBesideGpu) copies = 3 * members;  // Gradients are the GPU's alone.
+    else if (all) copies = 4 * members + (where == MemoryOf::kGpu ? 0 : kMostUnits - 1);
+    fixed_ = parameters * copies;
+    if (all && where == MemoryOf::kGpu) fixed_ += kFloatsOfAnUpdate * std::min<double>(kUpdatedAtATime, parameters * members);
+    found_ = {.bytes = kFloat * fixed_, .field = "model.layers", .length = settings.model.layers};
   }
 
   void Add(const std::string& field, int length, double floats) {
