@@ -99,6 +99,13 @@ class LlamaKind final : public DataKind {
     if (sweep.training().trainable() == "head_scales" && !HasInput(sweep, "weights") && sweep.model().folder().empty()) {
       checks.Refuse("training.trainable: 'head_scales' leaves all weights as they are drawn\n  give an input 'weights', or model.folder");
     }
+    // What is usual for weights would pull the scales towards 0 in every update, which nobody has asked for by leaving it out.
+    const bool trains = !sweep.training().has_steps() || sweep.training().steps() > 0;
+    if (trains && sweep.training().trainable() == "head_scales" && !sweep.training().has_weight_decay()) {
+      checks.Refuse(fmt::format("training.weight_decay: is not given, and this kind's {} would shrink the scales of attention heads\n"
+                                "  set it to 0, as the paper has it, or to what is meant",
+                                ShortestNumber(Defaults().training().weight_decay())));
+    }
     if (HasInput(sweep, "attention_scale") && sweep.model().has_attention_scale()) {
       checks.Refuse("model.attention_scale: is given, and the input 'attention_scale' measures it\n  leave one of the two out");
     }

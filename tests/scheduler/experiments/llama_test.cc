@@ -139,6 +139,7 @@ TEST(LlamaKindTest, APlanCountsMomentsAndGradientsOfWhatIsTrained) {
   sweep.mutable_training()->set_steps(200);
   sweep.mutable_training()->set_warmup_steps(20);
   sweep.mutable_training()->set_trainable("head_scales");
+  sweep.mutable_training()->set_weight_decay(0);
   EXPECT_NEAR(cost().memory_bytes / weights, 1, 1e-4);
   EXPECT_EQ(cost().checkpoint_bytes, 3 * scales);
   sweep.mutable_training()->clear_trainable();
@@ -186,6 +187,8 @@ TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
   heads.mutable_training()->set_steps(10);
   heads.mutable_training()->set_warmup_steps(1);
   heads.mutable_training()->set_trainable("head_scales");
+  EXPECT_THAT(Refused(heads), HasSubstr("training.weight_decay: is not given, and this kind's 0.1 would shrink the scales of attention heads\n  set it to 0"));
+  heads.mutable_training()->set_weight_decay(0);
   EXPECT_TRUE(Expansion::Of(heads).ok());
   v1::SweepSpec yarn = Folder();
   yarn.mutable_axes()->set_encoding(0, "rope");
@@ -387,6 +390,7 @@ TEST(LlamaKindTest, HeadScalesThatWereTunedBelowARectifierAreTestedBelowIt) {
   tuning.set_steps(10);
   tuning.set_warmup_steps(0);
   tuning.set_trainable("head_scales");
+  tuning.set_weight_decay(0);
   tuning.set_scale_bound("relu");
   v1::Input pretrained = Weights();
   pretrained.mutable_from()->mutable_training()->set_steps(10);

@@ -27,6 +27,7 @@ v1::SweepSpec Systems() {
   heads.mutable_with()->mutable_axes()->add_encoding("none");
   heads.mutable_with()->mutable_axes()->add_learning_rate(0.1);
   heads.mutable_with()->mutable_training()->set_trainable("head_scales");
+  heads.mutable_with()->mutable_training()->set_weight_decay(0);
   heads.mutable_with()->mutable_training()->set_steps(10);
   *heads.mutable_with()->add_inputs() = Weights();
   *heads.mutable_with()->add_inputs() = Scale();

@@ -109,6 +109,7 @@ TEST_F(EngineSweepsTest, APlanCountsTheScalesAloneOfTestsOfTunedHeads) {
   tuning.set_steps(10);
   tuning.set_warmup_steps(1);
   tuning.set_trainable("head_scales");
+  tuning.set_weight_decay(0);
   for (v1::Model* model : {sweep.mutable_model(), weights.mutable_from()->mutable_model()}) {
     model->set_folder("tinyllama");
     model->set_layers(22);
