@@ -188,7 +188,7 @@ std::unique_ptr<AppTree> BuildApp() {
       "Examples:\n"
       "  longreach run quickstart\n"
       "  longreach plan table-b1 --set training.steps=1000\n"
-      "  longreach results last --published");
+      "  longreach results last --published --store longreach.db");
   // The overview shows groups in the order in which their first command comes.
   std::vector<CommandEntry> entries(Commands().begin(), Commands().end());
   constexpr std::string_view kGroups[] = {kGroupRun, kGroupLook, kGroupSteer, kGroupMaintain};

@@ -22,7 +22,13 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
     if (!opened.ok() && !held_.ok()) return held_;
     ASSIGN_OR_RETURN(connection_, std::move(opened));
   } else {
-    ASSIGN_OR_RETURN(connection_, Connection::Open(settings_.scheduler, settings_.credentials));
+    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(settings_.scheduler, settings_.credentials);
+    if (std::error_code error; absl::IsUnavailable(opened.status()) && !settings_.scheduler_named && std::filesystem::exists(kDefaultStore, error)) {
+      const ErrorText text = SplitError(opened.status());
+      return Error(absl::StatusCode::kUnavailable, text.message,
+                   fmt::format("there is a {0} here, as 'longreach run' makes it: --store {0} looks into it\n{1}", kDefaultStore, text.hint));
+    }
+    ASSIGN_OR_RETURN(connection_, std::move(opened));
   }
   return connection_.get();
 }

@@ -44,12 +44,15 @@ void StuckWatch::Look(const v1::SweepUpdate& last) {
   v1::GetJobRequest explain;
   explain.set_job(queued->jobs(0).id());
   const absl::StatusOr<v1::ExplainJobResponse> why = connection_.Call(&Connection::Stub::ExplainJob, explain, kPatience);
-  if (!why.ok() || !why->stuck()) return;
-  job_ = why->job().id();
+  if (!why.ok()) return;
+  if (why->no_worker() && !embedded_) {
+    reason_ = fmt::format("nothing runs, for no worker is there: start one with 'longreach-worker run --scheduler {}'", Printable(connection_.address()));
+  }
+  if (!why->stuck()) return;
   std::vector<std::string> reasons;
   // The first says that it is ready.
   for (int i = 1; i < std::min(why->reasons_size(), 1 + kMostReasons); ++i) reasons.push_back(Printable(why->reasons(i)));
-  reason_ = fmt::format("job {} does not begin. {}", ShortId(job_), Join(reasons, " "));
+  reason_ = fmt::format("job {} does not begin. {}", ShortId(why->job().id()), Join(reasons, " "));
 }
 
 }  // namespace longreach::client

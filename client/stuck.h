@@ -1,4 +1,4 @@
-// Why a sweep stands still although jobs of it are ready: of the workers that are there none can take them. Asked now and then by
+// Why a sweep stands still although jobs of it are ready: no worker is there, or none of those can take them. Asked now and then by
 // commands that wait, so that nobody waits in silence for what will not come.
 #pragma once
 
@@ -12,16 +12,15 @@ namespace longreach::client {
 
 class StuckWatch {
  public:
-  explicit StuckWatch(Connection& connection) : connection_(connection) {}
+  // `embedded`: of a store that this command has opened for itself no worker comes but its own, and of that it is not said that it is not there.
+  StuckWatch(Connection& connection, bool embedded) : connection_(connection), embedded_(embedded) {}
 
   // Asks the scheduler when nothing of the sweep runs and it was not asked just before. True: there is a reason that was not
   // told yet.
   bool Ask(const v1::SweepUpdate& last);
 
-  // One line: which job, and what each worker lacks. Empty: something runs, or a worker can take it, or there is none.
+  // One line: which job, and what each worker lacks. Empty: something runs, or a worker can take it.
   const std::string& reason() const { return reason_; }
-  // The job that it names.
-  const std::string& job() const { return job_; }
   // Since when there has been one without a break, in questions asked.
   int times() const { return times_; }
 
@@ -31,10 +30,10 @@ class StuckWatch {
   void Look(const v1::SweepUpdate& last);
 
   Connection& connection_;
+  const bool embedded_;
   Clock::time_point asked_;
   std::string reason_;
   std::string told_;
-  std::string job_;
   int times_ = 0;
 };
 

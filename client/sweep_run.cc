@@ -131,13 +131,23 @@ absl::Status SweepRun::Submit() {
       "sweep {} {}: {}, {} done{}", ShortId(sweep_.id()), Printable(sweep_.name()),
       Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
       session_.embedded() != nullptr ? fmt::format("; store {}", Printable(session_.store())) : ""));
-  if (sweep_.state() != "paused") return absl::OkStatus();
-  // Whoever types this wants it to run.
-  v1::SteerSweepRequest resume;
-  resume.set_sweep(sweep_.id());
-  resume.set_action(v1::SteerSweepRequest::ACTION_RESUME);
-  session_.Say("it was paused and goes on now");
-  ASSIGN_OR_RETURN(sweep_, connection_.Call(&Connection::Stub::SteerSweep, resume, std::chrono::minutes(10)));
+  if (sweep_.state() == "paused") {
+    // Whoever types this wants it to run.
+    session_.Say("it was paused and goes on now");
+    RETURN_IF_ERROR(Steer(v1::SteerSweepRequest::ACTION_RESUME));
+  }
+  if (const int64_t failed = sweep_.counts().failed(); retry_failed_ && failed > 0) {
+    session_.Say(fmt::format("{} that had failed {} again", Count(failed, "job"), failed == 1 ? "runs" : "run"));
+    RETURN_IF_ERROR(Steer(v1::SteerSweepRequest::ACTION_RETRY));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SweepRun::Steer(v1::SteerSweepRequest::Action action) {
+  v1::SteerSweepRequest request;
+  request.set_sweep(sweep_.id());
+  request.set_action(action);
+  ASSIGN_OR_RETURN(sweep_, connection_.Call(&Connection::Stub::SteerSweep, request, std::chrono::minutes(10)));
   return absl::OkStatus();
 }
 
@@ -225,7 +235,7 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
   if (any_put_aside && !any_useful) {
     return Error(
         absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
-        "'longreach jobs last --store FILE' shows the jobs and their failures; the same command tries again");
+        fmt::format("'longreach jobs {}{}' shows the jobs and their failures; the same command tries again", ShortId(sweep_.id()), WhereFlags(session_)));
   }
   if (!reason.empty() && reason != told_reason_) {
     view.Say(fmt::format("the worker gets no work: {}", Printable(reason)));

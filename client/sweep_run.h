@@ -24,15 +24,18 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
 class SweepRun {
  public:
-  // `interrupt` outlives it; `again` is the command that goes on after an interruption, but for where.
-  SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SweepSpec spec, WorkerOptions worker_options, std::string again)
+  // `interrupt` outlives it; `again` is the command that goes on after an interruption, but for where. `retry_failed`: jobs that have failed get
+  // another chance first.
+  SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SweepSpec spec, bool retry_failed, WorkerOptions worker_options,
+           std::string again)
       : session_(session),
         connection_(connection),
         interrupt_(interrupt),
         spec_(std::move(spec)),
+        retry_failed_(retry_failed),
         worker_options_(std::move(worker_options)),
         again_(std::move(again)),
-        stuck_(connection) {}
+        stuck_(connection, session.embedded() != nullptr) {}
   // The worker before the scheduler: it still has something to hand in.
   ~SweepRun() { StopWorker(); }
   SweepRun(const SweepRun&) = delete;
@@ -47,6 +50,7 @@ class SweepRun {
   using Clock = std::chrono::steady_clock;
 
   absl::Status Submit();
+  absl::Status Steer(v1::SteerSweepRequest::Action action);
   // That our worker trains at a time when nobody says how many: as the largest models among the open sweeps want it.
   absl::StatusOr<int> UsualPacks() const;
   // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.
@@ -63,6 +67,7 @@ class SweepRun {
   Connection& connection_;
   InterruptScope& interrupt_;
   v1::SweepSpec spec_;
+  const bool retry_failed_;
   WorkerOptions worker_options_;
   std::string again_;
 

@@ -63,7 +63,7 @@ class Attention final : public Command {
 
     InterruptScope interrupt;
     const std::string most = most_ ? fmt::format(" --max {}", *most_) : "";
-    SweepRun run(session, *connection, interrupt, spec, worker_options_,
+    SweepRun run(session, *connection, interrupt, spec, /*retry_failed=*/true, worker_options_,
                  fmt::format("longreach attention {} --length {} --file {}{}", ShortId(trained.job().id()), length_, ShellWord(file_), most));
     ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
     if (ended.has_value()) return *ended;

@@ -141,8 +141,16 @@ std::string WhyNoText(const std::string& word) {
   return "";
 }
 
-CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required) {
-  return app.add_option("SWEEP", sweep, required ? "The sweep" : "The sweep [last]")->required(required)->check(WhyNoText);
+// Why this names no single sweep; empty: it may.
+std::string WhyNotOneSweep(const std::string& word) {
+  std::vector<std::string> names;
+  for (const LoadedSweep& part : PartsOfPreset(word)) names.push_back(part.file.spec.name());
+  return names.empty() ? "" : fmt::format("'{}' stands for several sweeps; name one of {}", Printable(word), Join(names, ", "));
+}
+
+CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how) {
+  CLI::Option* const option = app.add_option("SWEEP", sweep, how.required ? "The sweep" : "The sweep [last]")->required(how.required)->check(WhyNoText);
+  return how.parts ? option : option->check(WhyNotOneSweep);
 }
 
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
@@ -332,7 +340,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
     table.set_metric(any.metric());
   }
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
-  if (table.aggregate().empty()) table.set_aggregate(metric != nullptr && metric->better == catalog::Better::kLower ? "min" : "max");
+  if (table.aggregate().empty()) table.set_aggregate(std::string(catalog::UsualAggregate(metric)));
   if (!table.title().empty()) return absl::OkStatus();
   const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
   std::vector<std::string> slices = {table.slice()};

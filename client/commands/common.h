@@ -66,7 +66,11 @@ absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1:
 // Where a file has several sweeps, that the scheduler takes each of them: none is submitted before all are known to be good.
 absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
 
-CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, bool required = true);
+struct SweepArgument {
+  bool required = true;
+  bool parts = false;  // A preset of parts may stand for its sweeps.
+};
+CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how = {});
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
 
 inline constexpr std::string_view kSweepDetails =

@@ -51,13 +51,14 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   Grid attempts;
   attempts.columns = {{"attempt", "ATTEMPT", true}, {"worker", "WORKER"},  {"outcome", "OUTCOME"},
                       {"started_at", "STARTED"},    {"ended_at", "ENDED"}, {"members", "JOBS", true},
-                      {"engine", "ENGINE"},         {"device", "DEVICE"},  {"detail", "DETAIL"}};
+                      {"engine", "ENGINE"},         {"device", "DEVICE"},  {"threads", "THREADS", true},
+                      {"build", "BUILD"},           {"detail", "DETAIL"}};
   for (const v1::AttemptInfo& one : response.attempts()) {
     attempts.rows.push_back({NumberCell(one.attempt()), TextCell(one.worker_name()),
                              TextCell(one.outcome().empty() ? "running" : one.outcome()),
                              TextCell(HumanTime(one.started_at())), TextCell(HumanTime(one.ended_at())),
                              NumberCell(one.members()), TextCell(one.engine()), TextCell(one.device()),
-                             TextCell(one.detail())});
+                             one.threads() > 0 ? NumberCell(one.threads()) : MissingCell(), TextCell(one.build()), TextCell(one.detail())});
   }
   if (!attempts.rows.empty()) out << "\n" << GridAsTable(attempts, false);
 

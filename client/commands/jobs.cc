@@ -23,7 +23,7 @@ class Jobs final : public Command {
             .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
-    AddSweepArgument(app, sweep_);
+    AddSweepArgument(app, sweep_, {.required = false});
     app.add_option("--state", state_, "Only jobs in this state: " + Join(kStates, ", "))->type_name("STATE");
     app.add_option("--limit", limit_, "At most this many; 0: all [0]")
         ->type_name("N")
@@ -82,7 +82,7 @@ class Jobs final : public Command {
   inline static const std::vector<std::string> kStates = {"waiting", "queued",    "leased",  "succeeded",
                                                           "failed",  "cancelled", "diverged"};
 
-  std::string sweep_;
+  std::string sweep_ = "last";
   std::string state_;
   int limit_ = 0;
 };

@@ -47,6 +47,15 @@ Grid EncodingsGrid() {
   return grid;
 }
 
+std::string_view BetterWord(catalog::Better better) {
+  switch (better) {
+    case catalog::Better::kHigher: return "higher";
+    case catalog::Better::kLower: return "lower";
+    case catalog::Better::kNeither: return "neither";
+  }
+  return "";
+}
+
 Grid MetricsGrid() {
   Grid grid;
   grid.columns = {{"name", "NAME"},
@@ -55,9 +64,7 @@ Grid MetricsGrid() {
                   {"better", "BETTER"},
                   {"revision", "REVISION", true}};
   for (const catalog::Metric& one : catalog::Metrics()) {
-    grid.rows.push_back({TextCell(one.name), TextCell(one.label), TextCell(one.unit),
-                         TextCell(one.better == catalog::Better::kHigher ? "higher" : "lower"),
-                         NumberCell(one.revision)});
+    grid.rows.push_back({TextCell(one.name), TextCell(one.label), TextCell(one.unit), TextCell(BetterWord(one.better)), NumberCell(one.revision)});
   }
   return grid;
 }

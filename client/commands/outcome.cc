@@ -28,9 +28,9 @@ void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sw
     session.Say(fmt::format("  and {} more", sweep.counts().failed() - page->jobs_size()));
   }
   const std::string where = WhereFlags(session);
-  session.Say(
-      fmt::format("'longreach logs {}{}' shows its log; 'longreach retry {}{}' queues the failed ones again",
-                  ShortId(page->jobs(0).id()), where, ShortId(sweep.id()), where));
+  const std::string again = session.embedded() != nullptr ? "the same 'longreach run' with --retry-failed runs the failed ones again"
+                                                          : fmt::format("'longreach retry {}{}' queues the failed ones again", ShortId(sweep.id()), where);
+  session.Say(fmt::format("'longreach logs {}{}' shows its log; {}", ShortId(page->jobs(0).id()), where, again));
 }
 
 }  // namespace
@@ -48,6 +48,13 @@ int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& swe
     SayFailedJobs(session, connection, sweep);
   }
   return kFailed;
+}
+
+absl::Status NothingWorks(Session& session, const v1::Sweep& sweep) {
+  return Error(absl::StatusCode::kFailedPrecondition,
+               fmt::format("{} of {} of sweep {} are done, and nothing works on {}", Thousands(sweep.counts().succeeded()), Count(sweep.jobs(), "job"),
+                           Printable(sweep.name()), Printable(session.store())),
+               "'longreach run' with the sweep's preset or file and this --store goes on with it");
 }
 
 }  // namespace longreach::client

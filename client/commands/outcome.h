@@ -10,4 +10,7 @@ namespace longreach::client {
 // Exit code 0 when every job succeeded, else 1.
 int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep);
 
+// FAILED_PRECONDITION, for commands that would wait: a store that is opened for this command alone has no worker.
+absl::Status NothingWorks(Session& session, const v1::Sweep& sweep);
+
 }  // namespace longreach::client

@@ -281,7 +281,7 @@ class Plot final : public Command {
       drawing.points = PointsOf(map);
       drawing.specification = VegaLiteOf(map);
     } else {
-      LinePlot plot{.title = title, .x_title = Words(x_), .x_log = x_ == "learning_rate", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .panels = std::move(panels)};
+      LinePlot plot{.title = title, .x_title = Words(x_), .x_log = x_ == "learning_rate", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .bands = HasBands(), .panels = std::move(panels)};
       if (x_ == "length") {
         ASSIGN_OR_RETURN(plot.trained, TrainedLength(connection, sweep));
         if (drawing.metric == kScaleMetric) {
@@ -370,6 +370,8 @@ class Plot final : public Command {
     return title;
   }
 
+  bool HasBands() const { return !IsScatter() && y_.empty() && aggregate_ == "mean"; }
+
   // "mean over learning rate and seed; bands: standard deviation": of the axes that have several values.
   std::string Summary(const v1::SweepSpec& spec) const {
     std::vector<std::string> rest;
@@ -383,7 +385,7 @@ class Plot final : public Command {
     const bool one_system = std::ranges::any_of(only_, [](const std::string& only) { return only.starts_with("system=") && only.find(',') == std::string::npos; });
     add("system", one_system || IsHeadCurves() ? 1 : spec.systems_size());
     std::vector<std::string> parts;
-    if (!rest.empty()) parts.push_back(fmt::format("{} over {}{}", aggregate_, Join(rest, " and "), IsScatter() || !y_.empty() ? "" : "; bands: standard deviation"));
+    if (!rest.empty()) parts.push_back(fmt::format("{} over {}{}", aggregate_, Join(rest, " and "), HasBands() ? "; bands: standard deviation" : ""));
     if (x_ != "length" && lines_ != "length" && points_ != "length") parts.push_back(length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_));
     if (!slice_.empty()) parts.push_back(slice_);
     return Join(parts, "; ");

@@ -30,15 +30,16 @@ class Results final : public Command {
             "whose tables are printed one after the other.",
         .examples =
             "longreach results table-b1 --published\n"
-            "longreach results last --rows encoding --columns learning_rate --aggregate mean\n"
+            "longreach results last --rows encoding --columns learning_rate --aggregate mean --spread\n"
             "longreach results last --length 100 -o latex\n"
             "longreach results last --only task=even_pairs --rows encoding --columns length\n"
             "longreach results nope-small --metric head_scale --only system=nope-heads-512 --rows layer --columns head",
         .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
-    AddSweepArgument(app, sweep_);
+    AddSweepArgument(app, sweep_, {.required = false, .parts = true});
     app.add_flag("--published", published_, "Print published values in parentheses behind the measured ones");
+    app.add_flag("--spread", spread_, "Print the standard deviation over a cell's jobs behind its mean or median");
     app.add_option("--rows", rows_, "Axis of the rows")->type_name("AXIS");
     app.add_option("--columns", columns_, "Axis of the columns")->type_name("AXIS");
     app.add_option("--metric", metric_, "A metric ('longreach list metrics')")->type_name("METRIC");
@@ -96,6 +97,10 @@ class Results final : public Command {
     v1::TableSpec table = layout.has_value() ? layout->table : TableOfPreset(sweep.name());
     RETURN_IF_ERROR(Override(sweep.spec(), table));
     RETURN_IF_ERROR(CompleteTable(connection, sweep, table));
+    if (spread_ && table.aggregate() != "mean" && table.aggregate() != "median") {
+      return UsageError(fmt::format("--spread: this table has the {} of its jobs, and no standard deviation is around that", table.aggregate()),
+                        "add --aggregate mean or --aggregate median");
+    }
     if (published_ && table.published().empty()) {
       session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
                               Printable(sweep.name())));
@@ -108,7 +113,7 @@ class Results final : public Command {
     } else {
       output.Begin(sweep.name());
       session.out() << RenderResults(measured, table, session.settings().format,
-                                     {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : ""});
+                                     {.published = published_, .spread = spread_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : ""});
     }
     return absl::OkStatus();
   }
@@ -169,6 +174,11 @@ class Results final : public Command {
       asked.clear_extra_columns();
       asked.clear_gain();
     }
+    // "Best of ..." is of the aggregate that the table had.
+    if (!aggregate_.empty() && aggregate_ != before.aggregate()) {
+      auto& extra = *asked.mutable_extra_columns();
+      extra.erase(std::remove_if(extra.begin(), extra.end(), [](const v1::ExtraColumn& one) { return !one.sweep().empty(); }), extra.end());
+    }
     if (published_ && !table.published().empty()) {
       return UsageError(
           "--published: the published table holds other values than those asked for",
@@ -181,8 +191,9 @@ class Results final : public Command {
     return absl::OkStatus();
   }
 
-  std::string sweep_;
+  std::string sweep_ = "last";
   bool published_ = false;
+  bool spread_ = false;
   bool bits_ = false;
   std::string rows_;
   std::string columns_;

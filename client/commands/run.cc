@@ -23,9 +23,9 @@ class RunCommand final : public Command {
         .summary = "Run a sweep on this machine to its end, and print its table",
         .details =
             "Starts a scheduler and a worker for this one command. Everything is kept in the store [./longreach.db]: after\n"
-            "Ctrl-C the same command goes on where it was, and finished jobs are never run again. Ctrl-C once writes a\n"
-            "checkpoint, twice ends at once. Where a scheduler is named (--scheduler, LONGREACH_SCHEDULER or the config file)\n"
-            "the sweep is submitted to it and watched instead.\n"
+            "Ctrl-C the same command goes on where it was, and finished jobs are never run again; those that have failed are\n"
+            "with --retry-failed. Ctrl-C once writes a checkpoint, twice ends at once. Where a scheduler is named (--scheduler,\n"
+            "LONGREACH_SCHEDULER or the config file) the sweep is submitted to it and watched instead.\n"
             "SPEC is a preset ('longreach list presets') or a YAML file whose fields are those of a SweepSpec\n"
             "(docs/reference/sweep-files.md). --set replaces an axis (task, encoding, learning_rate, seed) or a field\n"
             "(training.steps); lists have ',' between their values, and ranges of whole numbers are a..b.",
@@ -38,6 +38,7 @@ class RunCommand final : public Command {
   void AddOptions(CLI::App& app) override {
     spec_.AddTo(app);
     app.add_flag("--published", published_, "Print published values in parentheses behind the measured ones");
+    app.add_flag("--retry-failed", retry_failed_, "Run jobs that have failed once more");
     AddWorkerOptions(app, worker_options_);
   }
 
@@ -52,7 +53,7 @@ class RunCommand final : public Command {
     for (const LoadedSweep& one : sweeps) {
       // While the table before was printed, or its worker ended.
       if (interrupt.count() > 0) return interrupt.exit_code();
-      SweepRun run(session, *connection, interrupt, one.file.spec, worker_options_, "longreach run " + CommandLine(spec_));
+      SweepRun run(session, *connection, interrupt, one.file.spec, retry_failed_, worker_options_, "longreach run " + CommandLine(spec_));
       ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
       if (ended.has_value()) return *ended;
       const v1::Sweep& sweep = run.sweep();
@@ -72,6 +73,7 @@ class RunCommand final : public Command {
 
   SpecArguments spec_;
   bool published_ = false;
+  bool retry_failed_ = false;
   WorkerOptions worker_options_;
 };
 

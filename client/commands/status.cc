@@ -4,6 +4,7 @@
 #include "client/output/json.h"
 #include "client/output/progress.h"
 #include "client/output/text.h"
+#include "client/stuck.h"
 
 namespace longreach::client {
 namespace {
@@ -17,7 +18,7 @@ class StatusCommand final : public Command {
                        "With '-o json' comes its whole specification too, which 'sweeps', 'watch' and what steers a sweep leave out.",
             .examples = "longreach status\nlongreach status table-b1 -o json"};
   }
-  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, /*required=*/false); }
+  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, {.required = false}); }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
@@ -36,13 +37,12 @@ class StatusCommand final : public Command {
          ProgressBlock(update, session.environment().out_is_terminal ? session.environment().width : 160)) {
       session.out() << line << "\n";
     }
-    // A sweep that stands still because of a machine should not have to be asked why.
-    const absl::StatusOr<v1::ListWorkersResponse> workers =
-        connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest());
-    const v1::ListWorkersResponse known = workers.ok() ? *workers : v1::ListWorkersResponse();
-    for (const v1::WorkerInfo& worker : known.workers()) {
-      if (worker.state() != "put_aside") continue;
-      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), Printable(worker.reason()));
+    // A sweep that stands still because of its workers should not have to be asked why.
+    StuckWatch stuck(*connection, session.embedded() != nullptr);
+    if (stuck.Ask(update)) {
+      session.out() << stuck.reason() << "\n";
+    } else {
+      PrintPutAside(session, *connection);
     }
     if (sweep.counts().failed() > 0) {
       session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why",
@@ -52,6 +52,15 @@ class StatusCommand final : public Command {
   }
 
  private:
+  static void PrintPutAside(Session& session, Connection& connection) {
+    const absl::StatusOr<v1::ListWorkersResponse> workers = connection.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest());
+    if (!workers.ok()) return;
+    for (const v1::WorkerInfo& worker : workers->workers()) {
+      if (worker.state() != "put_aside") continue;
+      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), Printable(worker.reason()));
+    }
+  }
+
   std::string sweep_ = "last";
 };
 

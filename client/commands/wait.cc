@@ -1,16 +1,21 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <utility>
 
 #include "client/commands/common.h"
 #include "client/commands/outcome.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/stuck.h"
 #include "client/watcher.h"
 
 namespace longreach::client {
 namespace {
+
+// Whether something can still come of it.
+constexpr double kLookEvery = 2;
 
 class Wait final : public Command {
  public:
@@ -25,7 +30,7 @@ class Wait final : public Command {
                 "longreach wait table-b1 && longreach results table-b1\nlongreach wait last --timeout 2h"};
   }
   void AddOptions(CLI::App& app) override {
-    AddSweepArgument(app, sweep_);
+    AddSweepArgument(app, sweep_, {.required = false});
     app.add_option("--timeout", timeout_, "Give up after this: seconds, or 15m, 2h, 1d")->type_name("TIME");
   }
 
@@ -39,9 +44,15 @@ class Wait final : public Command {
     SweepWatcher watcher(*connection, sweep_, session.Patience());
     const auto start = std::chrono::steady_clock::now();
     v1::SweepUpdate last;
+    StuckWatch stuck(*connection, session.embedded() != nullptr);
+    bool told_paused = false;
     while (true) {
+      if (stuck.Ask(last)) session.Say(stuck.reason());
+      if (last.sweep().state() == "paused" && !std::exchange(told_paused, true)) {
+        session.Say(fmt::format("the sweep is paused; 'longreach resume {}{}' lets it go on", ShortId(last.sweep().id()), WhereFlags(session)));
+      }
       const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
-      const double left = std::max(0.0, std::min(seconds - gone.count(), 60.0));
+      const double left = std::max(0.0, std::min(seconds - gone.count(), kLookEvery));
       const SweepWatcher::Event event =
           watcher.Next(interrupt, std::chrono::milliseconds(static_cast<int64_t>(left * 1000) + 1));
       switch (event.kind) {
@@ -65,14 +76,6 @@ class Wait final : public Command {
   }
 
  private:
-  // A store that is opened for this command alone has no worker.
-  static absl::Status NothingWorks(Session& session, const v1::Sweep& sweep) {
-    return Error(absl::StatusCode::kFailedPrecondition,
-                 fmt::format("{} of {} of sweep {} are done, and nothing works on {}", Thousands(sweep.counts().succeeded()), Count(sweep.jobs(), "job"),
-                             Printable(sweep.name()), Printable(session.store())),
-                 "'longreach run' with the sweep's preset or file and this --store goes on with it");
-  }
-
   absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last) {
     if (session.json()) session.out() << JsonDocument(last);
     session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(),
@@ -80,7 +83,7 @@ class Wait final : public Command {
     return kWaitTimedOut;
   }
 
-  std::string sweep_;
+  std::string sweep_ = "last";
   std::string timeout_;
 };
 

@@ -24,7 +24,7 @@ class Watch final : public Command {
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
         .examples = "longreach watch\nlongreach watch table-b1 -o json | jq .sweep.counts"};
   }
-  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, /*required=*/false); }
+  void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, {.required = false}); }
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
@@ -35,7 +35,7 @@ class Watch final : public Command {
                                       .width = environment.width});
     SweepWatcher watcher(*connection, sweep_, session.Patience());
     v1::SweepUpdate last;
-    StuckWatch stuck(*connection);
+    StuckWatch stuck(*connection, session.embedded() != nullptr);
     while (true) {
       // What is said to people; a program reads the updates.
       if (!session.json() && stuck.Ask(last)) view.Say(stuck.reason());
@@ -55,6 +55,10 @@ class Watch final : public Command {
           }
           // The reader of a pipe went away.
           if (!session.out()) return kFailed;
+          if (!last.finished() && session.embedded() != nullptr) {
+            if (!session.json()) view.Finish();
+            return NothingWorks(session, last.sweep());
+          }
           break;
         case SweepWatcher::Event::Kind::kEnded:
           RETURN_IF_ERROR(event.status);

@@ -60,7 +60,7 @@ Json ValuesOf(const LinePlot& plot, bool dashed) {
     value["x"] = x;
     value["y"] = cell.measured();
     value["jobs"] = cell.succeeded();
-    if (cell.has_deviation()) {
+    if (plot.bands && cell.has_deviation()) {
       const double low = cell.measured() - cell.deviation();
       value["low"] = plot.y_log && low <= 0 ? cell.measured() : low;
       value["high"] = cell.measured() + cell.deviation();

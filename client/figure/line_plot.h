@@ -27,12 +27,14 @@ struct LinePlot {
   // The longest length of training: a dashed line, where lengths are on the x axis. Absent: none.
   std::optional<double> trained = {};
   std::vector<PlotCurve> curves = {};
+  // One standard deviation to each side of a point that is a mean of several jobs. Around another aggregate it would say what no job did.
+  bool bands = true;
   // Their columns are numbers (lengths, learning rates, seeds); rows are the lines.
   std::vector<PlotPanel> panels;
 };
 
-// Points have the aggregate of their jobs, bands one standard deviation to each side where there are several jobs. Lines that are an
-// encoding and its randomized form have the same colour, the latter is dashed. What was not measured is left out.
+// Points have the aggregate of their jobs. Lines that are an encoding and its randomized form have the same colour, the latter is dashed. What was
+// not measured is left out.
 std::string VegaLiteOf(const LinePlot& plot);
 
 // Points that would be drawn.

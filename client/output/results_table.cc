@@ -74,6 +74,13 @@ std::string Signed(double value, const Table& table) { return (value < 0 ? "" : 
 
 std::string GainUnit(const Table& table) { return table.unit() == "%" ? "points" : table.unit(); }
 
+// What randomized minus plain is called: where less is better, more of it is no gain.
+std::string_view GainName(const Table& table) {
+  const catalog::Metric* metric = catalog::FindMetric(table.metric());
+  const bool lower = metric != nullptr && metric->better == catalog::Better::kLower;
+  return lower ? "mean difference, randomized minus plain" : "mean gain of randomized over plain";
+}
+
 // The line below the table; empty when there is no pair, measured or published.
 std::string GainLine(const Table& table) {
   std::vector<std::string> published;
@@ -86,14 +93,32 @@ std::string GainLine(const Table& table) {
   const std::string tail = published.empty() ? "" : fmt::format("; published: {}", Join(published, ", "));
   if (!table.has_gain()) {
     return published.empty() ? ""
-                             : fmt::format("mean gain of randomized over plain: not measured yet{}", tail);
+                             : fmt::format("{}: not measured yet{}", GainName(table), tail);
   }
-  return fmt::format("mean gain of randomized over plain: {} {} ({}){}", Signed(table.gain(), table),
+  return fmt::format("{}: {} {} ({}){}", GainName(table), Signed(table.gain(), table),
                      Printable(GainUnit(table)), Count(table.gain_pairs(), "pair"), tail);
 }
 
-std::vector<std::string> Legend(const Table& table, bool published, std::string_view best,
+// Empty: of one job there is none.
+std::string SpreadText(const TableCell& cell, const Table& table) {
+  return cell.has_measured() && cell.has_deviation() ? Number(cell.deviation(), table) : "";
+}
+
+// "± standard deviation of 9 jobs", where all cells have as many.
+std::string SpreadLegend(const Table& table) {
+  int least = 0, most = 0;
+  for (const TableCell& cell : table.cells()) {
+    if (!cell.has_measured() || !cell.has_deviation()) continue;
+    least = least == 0 ? cell.succeeded() : std::min(least, cell.succeeded());
+    most = std::max(most, cell.succeeded());
+  }
+  if (most == 0) return "no cell has two jobs, so none has a standard deviation";
+  return least == most ? fmt::format("± standard deviation of {}", Count(most, "job")) : fmt::format("± standard deviation of {} to {} jobs", least, most);
+}
+
+std::vector<std::string> Legend(const Table& table, const ResultsStyle& style, std::string_view best,
                                 std::string_view dagger) {
+  const bool published = style.published;
   std::vector<std::string> legend;
   const auto any_cell = [&table](auto&& test) {
     return std::any_of(table.cells().begin(), table.cells().end(), test);
@@ -104,6 +129,7 @@ std::vector<std::string> Legend(const Table& table, bool published, std::string_
   if (std::any_of(table.rows().begin(), table.rows().end(), IsMarked)) {
     legend.push_back(fmt::format("{} permutation-invariant", dagger));
   }
+  if (style.spread) legend.push_back(SpreadLegend(table));
   if (published) legend.push_back("in parentheses: published");
   if (any_cell([](const TableCell& cell) { return !cell.has_measured(); }) || table.cells().empty()) {
     legend.push_back("- not measured");
@@ -130,12 +156,23 @@ std::string PublishedText(const Table& table, int row, int column, const Publish
   return text.empty() ? Number(value, table) : text;
 }
 
-// "81.2*" or "81.2* (69.3 )": every cell of a table has the same parts, so that right-aligned numbers line
-// up.
-std::string CellText(const Table& table, int row, int column, const PublishedTexts* published) {
+// Columns of the widest SpreadText().
+int SpreadWidth(const Table& table) {
+  int width = 0;
+  for (const TableCell& cell : table.cells()) width = std::max(width, DisplayWidth(SpreadText(cell, table)));
+  return width;
+}
+
+// "81.2*", "81.2* ± 2.1" or "81.2* (69.3 )": every cell of a table has the same parts, so that right-aligned numbers line up. `spread`: columns
+// of the standard deviation; 0: none.
+std::string CellText(const Table& table, int row, int column, int spread, const PublishedTexts* published) {
   const TableCell& cell = CellAt(table, row, column);
   std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
   text += cell.has_measured() && cell.best() ? "*" : " ";
+  if (spread > 0) {
+    const std::string deviation = SpreadText(cell, table);
+    text += deviation.empty() ? PadRight("", spread + 3) : " ± " + PadLeft(deviation, spread);
+  }
   if (published != nullptr) {
     const std::string value =
         cell.has_published() ? PublishedText(table, row, column, *published) + (cell.published_best() ? "*" : "") : "";
@@ -154,6 +191,9 @@ std::string AsTable(const Table& table, const PublishedTexts& texts, const Resul
   }
   const int left = (group_width > 0 ? group_width + 2 : 0) + label_width;
 
+  const int spread = style.spread ? SpreadWidth(table) : 0;
+  const auto cell_text = [&](int row, int column) { return CellText(table, row, column, spread, style.published ? &texts : nullptr); };
+
   std::vector<std::vector<std::string>> headers;
   std::vector<int> widths;
   size_t header_lines = 0;
@@ -164,7 +204,7 @@ std::string AsTable(const Table& table, const PublishedTexts& texts, const Resul
     // Headers end above the last digit: one column before the mark's.
     for (const std::string& line : headers.back()) width = std::max(width, DisplayWidth(line) + 1);
     for (int r = 0; r < table.rows_size(); ++r) {
-      width = std::max(width, DisplayWidth(CellText(table, r, c, style.published ? &texts : nullptr)));
+      width = std::max(width, DisplayWidth(cell_text(r, c)));
     }
     widths.push_back(width);
   }
@@ -194,13 +234,13 @@ std::string AsTable(const Table& table, const PublishedTexts& texts, const Resul
     line += PadRight(Label(row) + (IsMarked(row) ? "†" : ""), label_width);
     for (int c = 0; c < columns; ++c) {
       const TableCell& cell = CellAt(table, r, c);
-      const std::string text = PadLeft(CellText(table, r, c, style.published ? &texts : nullptr), widths[c]);
+      const std::string text = PadLeft(cell_text(r, c), widths[c]);
       line += "  " + (style.color && cell.best() ? "\x1b[1m" + text + "\x1b[0m" : text);
     }
     add_line(line, out);
   }
   out += "\n";
-  if (const std::vector<std::string> legend = Legend(table, style.published, "*", "†"); !legend.empty()) {
+  if (const std::vector<std::string> legend = Legend(table, style, "*", "†"); !legend.empty()) {
     out += Join(legend, "; ") + "\n";
   }
   if (const std::string gain = GainLine(table); !gain.empty()) out += gain + "\n";
@@ -229,6 +269,7 @@ std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const Re
       const TableCell& cell = CellAt(table, r, c);
       std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
       if (cell.has_measured() && cell.best()) text = "**" + text + "**";
+      if (const std::string spread = SpreadText(cell, table); style.spread && !spread.empty()) text += " ± " + spread;
       if (style.published && cell.has_published()) {
         const std::string value = EscapeMarkdown(PublishedText(table, r, c, texts));
         text += cell.published_best() ? fmt::format(" (**{}**)", value) : fmt::format(" ({})", value);
@@ -237,7 +278,7 @@ std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const Re
     }
     out += "\n";
   }
-  if (const std::vector<std::string> legend = Legend(table, style.published, "bold:", "†"); !legend.empty()) {
+  if (const std::vector<std::string> legend = Legend(table, style, "bold:", "†"); !legend.empty()) {
     out += fmt::format("\n{}\n", Join(legend, "; "));
   }
   if (const std::string gain = GainLine(table); !gain.empty()) {
@@ -264,6 +305,7 @@ std::string AsLatex(const Table& table, const PublishedTexts& texts, const Resul
       const TableCell& cell = CellAt(table, r, c);
       std::string text = cell.has_measured() ? Number(cell.measured(), table) : "--";
       if (cell.has_measured() && cell.best()) text = fmt::format("\\textbf{{{}}}", text);
+      if (const std::string spread = SpreadText(cell, table); style.spread && !spread.empty()) text += " $\\pm$ " + spread;
       if (style.published && cell.has_published()) {
         const std::string value = EscapeLatex(PublishedText(table, r, c, texts));
         text += cell.published_best() ? fmt::format(" (\\textbf{{{}}})", value) : fmt::format(" ({})", value);
@@ -312,7 +354,8 @@ std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::Tab
 
 std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format format,
                           const ResultsStyle& style) {
-  const ResultsStyle shown{.published = style.published && HasPublished(table), .color = style.color, .sweep = style.sweep};
+  ResultsStyle shown = style;
+  shown.published = style.published && HasPublished(table);
   const PublishedTexts texts(spec);
   switch (format) {
     case Format::kTable: return AsTable(table, texts, shown);

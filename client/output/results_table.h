@@ -12,6 +12,8 @@ namespace longreach::client {
 struct ResultsStyle {
   // Print published values in parentheses behind the measured ones.
   bool published = false;
+  // Print the standard deviation of a cell's jobs behind their aggregate.
+  bool spread = false;
   // Bold the best of each row and the header (terminals only).
   bool color = false;
   // In CSV, a first column of its name; empty: none.

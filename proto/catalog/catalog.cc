@@ -98,6 +98,12 @@ const Task* FindTask(std::string_view name) { return Find(Tasks(), name); }
 const DataTask* FindDataTask(std::string_view name) { return Find(DataTasks(), name); }
 const Encoding* FindEncoding(std::string_view name) { return Find(Encodings(), name); }
 const Metric* FindMetric(std::string_view name) { return Find(Metrics(), name); }
+
+std::string_view UsualAggregate(const Metric* metric) {
+  if (metric == nullptr || metric->better == Better::kHigher) return "max";
+  return metric->better == Better::kLower ? "min" : "mean";
+}
+
 const SliceAxis* FindSliceAxis(std::string_view name) { return Find(SliceAxes(), name); }
 const File* FindPreset(std::string_view name) { return Find(Presets(), name); }
 const File* FindPublishedTable(std::string_view name) { return Find(PublishedTables(), name); }

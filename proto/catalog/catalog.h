@@ -57,7 +57,7 @@ struct Encoding {
   int revision;
 };
 
-enum class Better { kHigher, kLower };
+enum class Better { kHigher, kLower, kNeither };
 
 struct Metric {
   std::string_view name;
@@ -104,6 +104,8 @@ const Task* FindTask(std::string_view name);
 const DataTask* FindDataTask(std::string_view name);
 const Encoding* FindEncoding(std::string_view name);
 const Metric* FindMetric(std::string_view name);
+// The aggregate of jobs where nobody names one: "max" or "min", which is the best, or "mean" where neither is. nullptr is taken for an accuracy.
+std::string_view UsualAggregate(const Metric* metric);
 const SliceAxis* FindSliceAxis(std::string_view name);
 const File* FindPreset(std::string_view name);
 const File* FindPublishedTable(std::string_view name);

@@ -28,6 +28,8 @@ void ExplainDemand(const JobFacts& facts, Sentences& out) {
 
 bool IsThere(const WorkerFact& worker) { return worker.state != "gone"; }
 
+bool IsReady(const JobFacts& facts) { return std::holds_alternative<Queued>(facts.state) && facts.demand.wanted; }
+
 bool IsAble(const WorkerFact& worker) { return worker.state == "active" && worker.why_unable.empty(); }
 
 void ExplainWorkers(const JobFacts& facts, Sentences& out) {
@@ -111,8 +113,9 @@ std::vector<std::string> Explain(const JobFacts& facts) {
 }
 
 bool IsStuck(const JobFacts& facts) {
-  return std::holds_alternative<Queued>(facts.state) && facts.demand.wanted && std::ranges::any_of(facts.workers, IsThere) &&
-         std::ranges::none_of(facts.workers, IsAble);
+  return IsReady(facts) && std::ranges::any_of(facts.workers, IsThere) && std::ranges::none_of(facts.workers, IsAble);
 }
+
+bool LacksWorkers(const JobFacts& facts) { return IsReady(facts) && std::ranges::none_of(facts.workers, IsThere); }
 
 }  // namespace longreach::core

@@ -52,4 +52,7 @@ std::vector<std::string> Explain(const JobFacts& facts);
 // It is ready and wanted, and of the workers that are there, at least one, none can take it.
 bool IsStuck(const JobFacts& facts);
 
+// It is ready and wanted, and no worker is there.
+bool LacksWorkers(const JobFacts& facts);
+
 }  // namespace longreach::core

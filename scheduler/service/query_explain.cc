@@ -105,6 +105,7 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
   RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
   for (std::string& reason : core::Explain(facts)) response.add_reasons(std::move(reason));
   response.set_stuck(core::IsStuck(facts));
+  response.set_no_worker(core::LacksWorkers(facts));
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, "log"));
   if (log.has_value()) {
     response.add_reasons(fmt::format("'longreach logs {}' shows what attempt {} wrote.", ShortId(job.id), log->attempt));

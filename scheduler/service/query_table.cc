@@ -222,24 +222,30 @@ class SliceReader {
 // The sweep that an extra column is of, and what it differs in from the table's.
 struct Beside {
   int64_t sweep = 0;
+  int64_t to_come = 0;
   std::set<std::string> differences = {};
 };
 
-// Of the sweeps of a name the newest with the table's own settings; if none has them, the newest. nullopt: there is none.
+// Of the sweeps of a name with the table's own settings the one with the most jobs, as a later one of some tasks or encodings is not all that the
+// column stands for; the newest of those. If none has these settings, the newest. nullopt: there is none.
 absl::StatusOr<std::optional<Beside>> SweepBeside(sql::Connection& db, const v1::SweepSpec& sweep, const std::string& name) {
   ASSIGN_OR_RETURN(const std::vector<std::string> named, store::SweepsNamed(db, name));
-  std::optional<Beside> newest;
+  std::optional<Beside> newest, alike;
+  int64_t most = -1;
   for (const std::string& id : named) {
     ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(db, id));
     if (!row.has_value()) return absl::InternalError("a sweep went away within a snapshot");
     const absl::StatusOr<v1::SweepSpec> spec = SpecOf(*row);
-    Beside found{.sweep = row->num};
+    Beside found{.sweep = row->num, .to_come = row->to_come};
     if (spec.ok()) found.differences = experiments::DifferingSettings(sweep, *spec);
     else found.differences.insert("what this program cannot read");
-    if (found.differences.empty()) return found;
+    if (found.differences.empty() && row->counts.jobs() > most) {
+      most = row->counts.jobs();
+      alike = found;
+    }
     if (!newest) newest = std::move(found);
   }
-  return newest;
+  return alike ? alike : newest;
 }
 
 }  // namespace
@@ -274,6 +280,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   } else {
     RETURN_IF_ERROR(read(members, false, [&table](const TableJob& job) { table.Add(job); }));
   }
+  table.AddToCome(sweep.to_come, sweep.state == SweepState::kCancelled);
   for (int column = 0; column < spec.extra_columns_size(); ++column) {
     const auto add = [&table, column](const TableJob& job) { table.AddExtra(column, job); };
     if (!spec.extra_columns(column).input().empty()) {
@@ -286,6 +293,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
       continue;
     }
     table.SetExtraDiffers(column, other->differences);
+    table.AddExtraToCome(column, other->to_come);
     RETURN_IF_ERROR(read({.sweep = other->sweep}, true, add));
   }
   RETURN_IF_ERROR(table.CheckSize());

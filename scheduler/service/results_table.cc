@@ -13,6 +13,7 @@ namespace longreach::service {
 namespace {
 
 constexpr size_t kMaxCells = 200'000;
+constexpr int kMaxExtraColumns = 100;
 
 const std::vector<std::string> kAggregates = {"max", "mean", "median", "min"};
 // Notes name at most this many cells.
@@ -70,7 +71,7 @@ bool IsOpen(store::State state) {
 }
 
 // "1 job is", "3 jobs are".
-std::string Count(int count, std::string_view one, std::string_view many) {
+std::string Count(int64_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
@@ -91,7 +92,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   if (full.columns().empty()) full.set_columns(full.rows() == "encoding" ? "task" : "encoding");
   if (full.metric().empty()) full.set_metric(std::string(main_metric));
   table.metric_ = catalog::FindMetric(full.metric());
-  if (full.aggregate().empty()) full.set_aggregate(table.metric_ != nullptr && table.metric_->better == catalog::Better::kLower ? "min" : "max");
+  if (full.aggregate().empty()) full.set_aggregate(std::string(catalog::UsualAggregate(table.metric_)));
 
   if (!IsKnown(catalog::TableAxes(), full.rows())) return RefuseWord("table.rows", "column", full.rows(), catalog::TableAxes());
   if (!IsKnown(catalog::TableAxes(), full.columns())) return RefuseWord("table.columns", "column", full.columns(), catalog::TableAxes());
@@ -111,6 +112,9 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   }
   RETURN_IF_ERROR(RefuseRepeated("table.row_order", full.row_order()));
   RETURN_IF_ERROR(RefuseRepeated("table.column_order", full.column_order()));
+  if (full.extra_columns_size() > kMaxExtraColumns) {
+    return absl::InvalidArgumentError(fmt::format("table.extra_columns: {} of them; at most {}", full.extra_columns_size(), kMaxExtraColumns));
+  }
   std::set<std::string> extra_keys;
   for (const v1::ExtraColumn& extra : full.extra_columns()) {
     if (extra.key().empty() || extra.sweep().empty() == extra.input().empty()) {
@@ -200,6 +204,10 @@ void ResultsTable::AddWithoutCell(const TableJob& job) {
   if (job.state == store::State::kCancelled) ++cancelled_;
 }
 
+void ResultsTable::AddToCome(int64_t jobs, bool cancelled) { (cancelled ? cancelled_ : waiting_) += jobs; }
+
+void ResultsTable::AddExtraToCome(int column, int64_t jobs) { extras_[column].open += jobs; }
+
 void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);
   if (too_large_ || !IsWanted(job, false)) return;
@@ -208,7 +216,7 @@ void ResultsTable::Add(const TableJob& job) {
     const std::string column = KeyOf(job, spec_.columns());
     rows_.insert(row);
     columns_.insert(column);
-    too_large_ = rows_.size() * columns_.size() > kMaxCells;
+    too_large_ = IsTooLarge();
     if (too_large_) return;
     last_ = {.job = job, .cell = &cells_[{row, column}]};
   }
@@ -221,14 +229,19 @@ absl::Status ResultsTable::CheckSize() const {
                                                   spec_.rows(), spec_.columns(), kMaxCells));
 }
 
+bool ResultsTable::IsTooLarge() const { return rows_.size() * (columns_.size() + extras_.size()) > kMaxCells; }
+
 void ResultsTable::AddExtra(int column, const TableJob& job) {
-  if (!IsWanted(job, true)) return;
   Extra& extra = extras_[column];
+  if (too_large_ || !IsWanted(job, true)) return;
   if (extra.last.cell == nullptr || !SameKey(job, extra.last.job, spec_.rows())) {
     extra.last = {.job = job, .cell = &extra.cells[KeyOf(job, spec_.rows())]};
+    too_large_ = extra.cells.size() > kMaxCells;
   }
   extra.last.cell->Add(job, metric_->factor);
-  if (IsOpen(job.state) && !job.again) ++extra.open;
+  if (job.again) return;
+  if (IsOpen(job.state)) ++extra.open;
+  if (job.state == store::State::kCancelled) ++extra.cancelled;
 }
 
 void ResultsTable::SetExtraMissing(int column) { extras_[column].missing = true; }
@@ -275,7 +288,8 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
 }
 
 void ResultsTable::MarkBest(v1::Table& table) const {
-  if (IsOfValues(spec_.columns())) return;  // Which length is easiest is not what is asked.
+  if (IsOfValues(spec_.columns()) || spec_.columns() == "task") return;  // Which length or task is easiest is not what is asked.
+  if (metric_->better == catalog::Better::kNeither) return;
   const bool higher = metric_->better == catalog::Better::kHigher;
   const auto better = [higher](double a, double b) { return higher ? a > b : a < b; };
   const int columns = table.columns_size();
@@ -299,7 +313,6 @@ void ResultsTable::MarkBest(v1::Table& table) const {
 
 void ResultsTable::AddGain(v1::Table& table) const {
   if (!spec_.gain()) return;
-  if (spec_.has_published_gain()) table.set_published_gain_stated(spec_.published_gain());
   const bool in_columns = spec_.columns() == "encoding";
   if (!in_columns && spec_.rows() != "encoding") return;
   const auto& encodings = in_columns ? table.columns() : table.rows();
@@ -311,11 +324,13 @@ void ResultsTable::AddGain(v1::Table& table) const {
   };
   double measured = 0;
   double published = 0;
+  int pairs = 0;
   int published_pairs = 0;
   for (int randomized = 0; randomized < encodings.size(); ++randomized) {
     for (int plain = 0; plain < encodings.size(); ++plain) {
       if (encodings[randomized].key() != encodings[plain].key() + ":randomized") continue;
       for (int other = 0; other < others; ++other) {
+        ++pairs;
         const v1::TableCell& with = cell_of(randomized, other);
         const v1::TableCell& without = cell_of(plain, other);
         if (with.has_measured() && without.has_measured()) {
@@ -329,6 +344,8 @@ void ResultsTable::AddGain(v1::Table& table) const {
       }
     }
   }
+  if (pairs == 0) return;
+  if (spec_.has_published_gain()) table.set_published_gain_stated(spec_.published_gain());
   if (table.gain_pairs() > 0) table.set_gain(measured / table.gain_pairs());
   if (published_pairs > 0) table.set_published_gain_of_cells(published / published_pairs);
 }
@@ -369,7 +386,7 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   }
   int unmeasured = 0;
   for (const auto& [cell, jobs] : unmeasured_of) unmeasured += jobs;
-  const int open = waiting_ + queued_ + leased_;
+  const int64_t open = waiting_ + queued_ + leased_;
   if (open > 0) {
     std::vector<std::string> states;
     if (waiting_ > 0) states.push_back(fmt::format("{} waiting", waiting_));
@@ -405,12 +422,13 @@ void ResultsTable::AddNotes(v1::Table& table) const {
   for (int i = 0; i < spec_.extra_columns_size(); ++i) {
     const v1::ExtraColumn& extra = spec_.extra_columns(i);
     const std::string& label = extra.label().empty() ? extra.key() : extra.label();
+    const std::string of = extra.sweep().empty() ? fmt::format("behind the input '{}'", extra.input()) : fmt::format("of the sweep '{}'", extra.sweep());
     if (extras_[i].missing) {
       table.add_notes(fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, extra.sweep()));
-    } else if (extras_[i].open > 0) {
-      const std::string of = extra.sweep().empty() ? fmt::format("behind the input '{}'", extra.input())
-                                                   : fmt::format("of the sweep '{}'", extra.sweep());
-      table.add_notes(fmt::format("{}: {} {} not finished yet", label, Count(extras_[i].open, "job", "jobs"), of));
+    }
+    if (extras_[i].open > 0) table.add_notes(fmt::format("{}: {} {} not finished yet", label, Count(extras_[i].open, "job", "jobs"), of));
+    if (extras_[i].cancelled > 0) {
+      table.add_notes(fmt::format("{}: {} {} cancelled and in no cell", label, Count(extras_[i].cancelled, "job", "jobs"), of));
     }
     if (!extras_[i].differences.empty()) {
       table.add_notes(fmt::format("{}: of other settings: the sweep '{}' differs from this one in {}", label, extra.sweep(),

@@ -46,8 +46,12 @@ class ResultsTable {
   void Add(const TableJob& job);
   // A job for which there is no column or row, as nothing was measured yet: it counts in the notes alone.
   void AddWithoutCell(const TableJob& job);
+  // So many jobs of the sweep are still to come; of a cancelled sweep they are cancelled.
+  void AddToCome(int64_t jobs, bool cancelled);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
+  // So many of its sweep are still to come.
+  void AddExtraToCome(int column, int64_t jobs);
   // There is no such sweep.
   void SetExtraMissing(int column);
   // Its sweep has other settings than the table's, by their paths.
@@ -84,7 +88,8 @@ class ResultsTable {
   struct Extra {
     std::map<std::string, Cell> cells;  // By row.
     Last last = {};
-    int open = 0;
+    int64_t open = 0;
+    int64_t cancelled = 0;
     bool missing = false;  // There is no such sweep.
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
@@ -106,14 +111,16 @@ class ResultsTable {
   std::vector<std::string> slice_axes_;
   std::set<std::string> rows_;
   std::set<std::string> columns_;
+  // With room for the extra columns.
+  bool IsTooLarge() const;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.
   bool too_large_ = false;
   Last last_;
   std::vector<Extra> extras_;                                  // As in spec_.extra_columns().
-  int waiting_ = 0;
-  int queued_ = 0;
-  int leased_ = 0;
-  int cancelled_ = 0;
+  int64_t waiting_ = 0;
+  int64_t queued_ = 0;
+  int64_t leased_ = 0;
+  int64_t cancelled_ = 0;
   PublishedCells published_;
 };
 

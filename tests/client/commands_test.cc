@@ -110,7 +110,9 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"results", "--pubished"}, "unknown option '--pubished'");
   refused({"status", "--shceduler", "x"}, "did you mean '--scheduler'?");
   refused({"run", "quickstart", "-z"}, "unknown option '-z'");
-  refused({"results"}, "SWEEP is required");
+  refused({"pause"}, "SWEEP is required");
+  refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
+  refused({"results", "-o", "jsonl"}, "unknown output format 'jsonl'");
   refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, data, fields");
   refused({"status", "a", "b"}, "b");
   refused({"priority", "last", "high"}, "high");

@@ -101,6 +101,38 @@ TEST(ResultsTableTest, PutsPublishedBesideMeasured) {
       "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
+TEST(ResultsTableTest, TheSpreadStandsBehindItsMean) {
+  v1::Table table = Example();
+  table.clear_title();
+  table.clear_notes();
+  table.clear_gain();
+  table.clear_published_gain_of_cells();
+  table.clear_published_gain_stated();
+  table.mutable_cells(0)->set_deviation(12.34);
+  table.mutable_cells(2)->set_deviation(0.5);
+  EXPECT_EQ(RenderResults(table, Spec(), Format::kTable, {.spread = true}),
+            "                                              Log KERPLE\n"
+            "                          Log KERPLE        (randomized)\n"
+            "R    Even Pairs         81.2  ± 12.3      100.0*        \n"
+            "     Parity Check†      55.2  ±  0.5       55.4*        \n"
+            "\n"
+            "DCF  Reverse String        -                   -        \n"
+            "\n"
+            "* best of its row; † permutation-invariant; ± standard deviation of 9 jobs; - not measured\n");
+  const std::string markdown = RenderResults(table, Spec(), Format::kMarkdown, {.published = true, .spread = true});
+  EXPECT_NE(markdown.find("| 81.2 ± 12.3 (69.3) | **100.0** (**99.9**) |"), std::string::npos) << markdown;
+  EXPECT_NE(RenderResults(table, Spec(), Format::kLatex, {.spread = true}).find("& 81.2 $\\pm$ 12.3 & \\textbf{100.0}"), std::string::npos);
+
+  for (v1::TableCell& cell : *table.mutable_cells()) cell.clear_deviation();
+  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {.spread = true}).find("no cell has two jobs"), std::string::npos);
+}
+
+TEST(ResultsTableTest, MoreOfWhatIsBetterWhenLowerIsNoGain) {
+  v1::Table table = Example();
+  table.set_metric("loss");
+  EXPECT_NE(RenderResults(table, Spec(), Format::kTable, {}).find("\nmean difference, randomized minus plain: +9.4 points"), std::string::npos);
+}
+
 TEST(ResultsTableTest, CsvHasALineForEachCellWithFullPrecision) {
   const std::string csv = RenderResults(Example(), Spec(), Format::kCsv, {});
   EXPECT_EQ(csv.substr(0, csv.find("\nparity")),

@@ -65,6 +65,25 @@ TEST_F(ResultsTest, SystemsAreNeverOneCellUnasked) {
   EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("max over learning_rate and seed and system"));
 }
 
+TEST_F(ResultsTest, TheBestOfAnotherSweepIsOfTheTablesOwnAggregate) {
+  Run({"results"});
+  EXPECT_EQ(scheduler_.table_request.table().extra_columns_size(), 1);
+  Run({"results", "--aggregate", "mean"});
+  EXPECT_EQ(scheduler_.table_request.table().extra_columns_size(), 0);
+}
+
+TEST_F(ResultsTest, ASpreadIsRefusedWhereItSaysNothing) {
+  const Outcome outcome = Run({"results", "--spread"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--spread: this table has the max of its jobs"));
+  EXPECT_EQ(Run({"results", "--spread", "--aggregate", "median"}).code, kDone);
+}
+
+TEST_F(ResultsTest, AMetricOfWhichNeitherEndIsBetterHasItsMean) {
+  Run({"results", "--metric", "best_attention_scale"});
+  EXPECT_EQ(scheduler_.table_request.table().aggregate(), "mean");
+}
+
 TEST_F(ResultsTest, PublishedValuesAreNeverPutBesideOthers) {
   Run({"results", "last", "--aggregate", "mean"});
   EXPECT_EQ(scheduler_.table_request.table().published(), "");

@@ -96,8 +96,8 @@ class FakeScheduler final : public v1::Longreach::Service {
   // What WatchSweep was asked for, in turn.
   std::vector<std::string> watched;
 
-  // No worker can take any job.
-  bool stuck = false;
+  // No worker can take any job, or none is there.
+  bool stuck = false, no_worker = false;
 
   v1::Sweep sweep;
   std::vector<v1::Sweep> other_sweeps;
@@ -200,6 +200,7 @@ class FakeScheduler final : public v1::Longreach::Service {
     response->add_reasons("It is ready, and first in line.");
     response->add_reasons("no worker has task even_pairs");
     response->set_stuck(stuck);
+    response->set_no_worker(no_worker);
     ++explained;
     return Answer("ExplainJob");
   }

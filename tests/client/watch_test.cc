@@ -32,6 +32,14 @@ class WatchTest : public WithFakeScheduler {
     scheduler_.updates.push_back(update);
   }
 
+  // A sweep one of whose jobs is ready, and none runs.
+  void QueueOneJob() {
+    v1::SweepUpdate update;
+    *update.mutable_sweep() = scheduler_.sweep;
+    update.mutable_sweep()->mutable_counts()->set_queued(1);
+    scheduler_.updates.push_back(update);
+  }
+
   // Runs a command against a sweep that never ends, and interrupts it once the scheduler has been asked.
   Outcome RunAndInterrupt(const std::vector<std::string>& arguments, int signal) {
     return RunAndInterrupt(arguments, signal, scheduler_.calls);
@@ -106,15 +114,46 @@ TEST_F(WatchTest, AnInterruptLeavesTheSweepAlone) {
 
 TEST_F(WatchTest, WhoWaitsIsToldWhyNothingRuns) {
   scheduler_.stuck = true;
-  v1::SweepUpdate update;
-  *update.mutable_sweep() = scheduler_.sweep;
-  update.mutable_sweep()->mutable_counts()->set_queued(1);
-  scheduler_.updates.push_back(update);
-  for (const std::vector<std::string>& command : {std::vector<std::string>{"watch"}, {"run", "table-b1"}}) {
+  QueueOneJob();
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"watch"}, {"wait"}, {"run", "table-b1"}}) {
     const Outcome outcome = RunAndInterrupt(command, SIGINT, scheduler_.explained);
     EXPECT_EQ(outcome.code, kInterrupted);
     EXPECT_THAT(outcome.out + outcome.err, HasSubstr("job bbbbbbbb does not begin. no worker has task even_pairs\n"));
   }
+}
+
+TEST_F(WatchTest, WhoWaitsIsToldThatThereIsNoWorkerAndHowToStartOne) {
+  scheduler_.no_worker = true;
+  QueueOneJob();
+  const std::string told = "nothing runs, for no worker is there: start one with 'longreach-worker run --scheduler " + scheduler_.address() + "'\n";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"watch"}, {"wait"}, {"run", "table-b1"}}) {
+    const Outcome outcome = RunAndInterrupt(command, SIGINT, scheduler_.explained);
+    EXPECT_EQ(outcome.code, kInterrupted);
+    EXPECT_THAT(outcome.out + outcome.err, HasSubstr(told));
+  }
+  scheduler_.watch_stays_open = false;
+  EXPECT_THAT(Run({"status"}).out, HasSubstr(told));
+}
+
+TEST_F(WatchTest, WhoWaitsForAPausedSweepIsToldSo) {
+  scheduler_.sweep.set_state("paused");
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = scheduler_.sweep;
+  scheduler_.updates = {update};
+  scheduler_.watch_stays_open = true;
+  const Outcome outcome = Run({"wait", "--timeout", "3"});
+  EXPECT_EQ(outcome.code, kWaitTimedOut);
+  EXPECT_THAT(outcome.err, HasSubstr("the sweep is paused; 'longreach resume aaaaaaaa --scheduler unix:"));
+}
+
+TEST_F(WatchTest, RunWithRetryFailedQueuesFailedJobsAgain) {
+  scheduler_.sweep.mutable_counts()->set_failed(2);
+  EXPECT_EQ(Run({"run", "table-b1"}).code, kFailed);
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_UNSPECIFIED);
+  const Outcome outcome = Run({"run", "table-b1", "--retry-failed"});
+  EXPECT_EQ(scheduler_.steered.action(), v1::SteerSweepRequest::ACTION_RETRY);
+  EXPECT_EQ(scheduler_.steered.sweep(), scheduler_.sweep.id());
+  EXPECT_THAT(outcome.err, HasSubstr("2 jobs that had failed run again\n"));
 }
 
 TEST_F(WatchTest, RunOnANamedSchedulerSubmitsWatchesAndPrintsTheTable) {

@@ -39,6 +39,16 @@ TEST(ExplainTest, AReadyJobIsStuckWhenNoneOfTheWorkersThatAreThereCanTakeIt) {
   EXPECT_FALSE(IsStuck({.state = Waiting{}, .demand = kWanted, .workers = {unable}}));
 }
 
+TEST(ExplainTest, AReadyJobLacksWorkersWhenNoneIsThere) {
+  const WorkerFact unable{.name = "a", .state = "active", .why_unable = "has no task 'x'"};
+  const WorkerFact gone{.name = "d", .state = "gone"};
+  EXPECT_TRUE(LacksWorkers({.state = Queued{}, .demand = kWanted}));
+  EXPECT_TRUE(LacksWorkers({.state = Queued{}, .demand = kWanted, .workers = {gone}}));
+  EXPECT_FALSE(LacksWorkers({.state = Queued{}, .demand = kWanted, .workers = {unable, gone}}));
+  EXPECT_FALSE(LacksWorkers({.state = Queued{}, .demand = {.held = true}}));
+  EXPECT_FALSE(LacksWorkers({.state = Waiting{}, .demand = kWanted}));
+}
+
 TEST(ExplainTest, BusyAndIdleWorkersDiffer) {
   EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = "active", .running = 1}}}),
               Contains("The worker that can take it is busy."));

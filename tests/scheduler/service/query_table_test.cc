@@ -159,6 +159,23 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsNameWithTheTable
               testing::Contains("Best of [1]: of other settings: the sweep 'ruoss-2023' differs from this one in seed, training.steps"));
 }
 
+TEST_F(QueryTableTest, ALaterSweepOfSomeEncodingsDoesNotReplaceAWholeOneInAnExtraColumn) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best_of_ruoss_2023");
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  SucceedAll(AddSweep(SmallSweep("ruoss-2023")), std::vector<double>(16, 0.9));
+  v1::SweepSpec some = SmallSweep("ruoss-2023");
+  some.mutable_axes()->clear_encoding();
+  some.mutable_axes()->add_encoding("alibi");
+  const Made part = AddSweep(some);
+  SucceedAll(part, std::vector<double>(part.jobs.size(), 0.1));
+
+  EXPECT_DOUBLE_EQ(Table("s", spec).cells(2).measured(), 90);
+}
+
 TEST_F(QueryTableTest, WhichColumnsAreAskedForLeavesTheExtraOneAsItIs) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
   v1::SweepSpec other = SmallSweep("ruoss-2023");

@@ -272,6 +272,43 @@ TEST(ResultsTableTest, AnExtraColumnTakesAllJobsOfARowFromTheOtherSweep) {
   EXPECT_TRUE(built.cells(1).best());
 }
 
+TEST(ResultsTableTest, CancelledJobsOfAnExtraColumnAreNoted) {
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best");
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  TableJob cancelled = Done("even_pairs", "alibi", 1e-4, 0, 0);
+  cancelled.state = State::kCancelled;
+  cancelled.value.reset();
+  table.AddExtra(0, cancelled);
+
+  EXPECT_THAT(table.Build().notes(), ElementsAre("Best of [1]: 1 job of the sweep 'ruoss-2023' cancelled and in no cell"));
+}
+
+TEST(ResultsTableTest, NeitherTheEasiestTaskNorTheLeastEntropyIsTheBest) {
+  v1::TableSpec spec;
+  spec.set_rows("encoding");
+  spec.set_columns("task");
+  ResultsTable by_encoding = Make(spec);
+  by_encoding.Add(Done("even_pairs", "rope", 1e-4, 0, 0.9));
+  by_encoding.Add(Done("parity_check", "rope", 1e-4, 0, 0.5));
+  for (const v1::TableCell& cell : by_encoding.Build().cells()) EXPECT_FALSE(cell.best());
+
+  spec = {};
+  spec.set_metric("attention_entropy");
+  ResultsTable entropies = Make(spec);
+  EXPECT_EQ(entropies.spec().aggregate(), "mean");
+  entropies.Add(Done("even_pairs", "rope", 1e-4, 0, 3));
+  entropies.Add(Done("even_pairs", "rope", 1e-4, 1, 5));
+  entropies.Add(Done("even_pairs", "alibi", 1e-4, 0, 2));
+  const v1::Table built = entropies.Build();
+  EXPECT_DOUBLE_EQ(CellAt(built, "even_pairs", "rope").measured(), 4);
+  for (const v1::TableCell& cell : built.cells()) EXPECT_FALSE(cell.best());
+}
+
 TEST(ResultsTableTest, TheGainIsTheMeanOverPairsThatBothHaveAValue) {
   v1::TableSpec spec;
   spec.set_gain(true);
