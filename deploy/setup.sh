@@ -3,7 +3,7 @@
 # so it can be run before every build. Works as root, or as a user with sudo.
 #
 #   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl)
-#                                            --faults: also what the fault tests need (clang's libFuzzer)
+#                                            --faults: also what the fault tests need (clang's libFuzzer, Slurm)
 #
 # Settings, from the environment:
 #   LONGREACH_CUDA=ON|OFF      take CUDA and its compiler too (4.9 GB instead of 1.3 GB); default: ON where nvidia-smi answers

@@ -25,6 +25,9 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
   AddConnection();
   AddTraining();
   command_->add_flag("--until-stdin-closes", until_stdin_closes_, "Leave when standard input comes to its end");
+  command_->add_option("--leave-when-idle", options_.leave_when_idle_s,
+                       "Leave after so many seconds without work while the scheduler answers; 0: as soon as it has none (default: stay)")
+      ->check(CLI::Range(0.0, 1e9));
 }
 
 void RunCommand::AddConnection() {

@@ -78,5 +78,5 @@ TOP_LEVEL = {
 
 MAX_LINES = 500
 SOURCES = {".cc", ".h", ".cu", ".cuh", ".py", ".proto", ".def"}
-TEXTS = SOURCES | {".cmake", ".in", ".json", ".md", ".service", ".sh", ".sql", ".txt", ".yaml", ".yml", ".Containerfile"}
+TEXTS = SOURCES | {".cmake", ".in", ".json", ".md", ".sbatch", ".service", ".sh", ".sql", ".txt", ".yaml", ".yml", ".Containerfile"}
 DATA = "tests/golden/chomsky"  # As their source made them.

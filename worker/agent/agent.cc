@@ -213,6 +213,7 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
     refused_ = response.refused();
     if (!refused_.empty()) LogWarning(fmt::format("the scheduler gives no work: {}", refused_));
   }
+  LeaveIfIdle(sent, response);
   if (sent.leaving() && outbox_.reports().empty()) End(absl::OkStatus());
   return changed;
 }
@@ -375,6 +376,23 @@ void Agent::Leave() {
   for (const auto& [number, attempt] : held) Stop(attempt);
   synchronizer_.News();
   WatchLeaving();
+}
+
+// Only at an answer, and one without a lease: a timer could end the call that brings one. So it may be late by as long as a call is
+// held open, and while the scheduler is away the worker stays, since work may come with the next answer.
+void Agent::LeaveIfIdle(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response) {
+  if (leaving_) return;
+  const auto now = synchronizer_.answered_at();  // Of this answer.
+  // While its trainer is being started it asks for nothing, and there may be something. One that does not start, or a disk without
+  // room, is no reason to stay.
+  const bool asked = sent.free_slots() > 0 || SlotsIn(TrainerSlot::State::kBroken) > 0 || now < room_from_;
+  const bool empty = sent.held().empty() && sent.finished().empty() && response.leases().empty() && attempts_.empty() && outbox_.reports().empty();
+  if (!asked || !empty) return nothing_to_do_since_.reset();
+  if (!nothing_to_do_since_.has_value()) nothing_to_do_since_ = now;
+  const std::chrono::duration<double> idle = now - std::max(*nothing_to_do_since_, synchronizer_.in_touch_since());
+  if (idle.count() < options_.leave_when_idle_s) return;
+  LogInfo(fmt::format("nothing to do for {:.0f} s", idle.count()));
+  Leave();
 }
 
 void Agent::WatchLeaving() {

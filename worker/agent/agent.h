@@ -17,8 +17,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -54,12 +56,14 @@ struct AgentOptions {
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
   double patience_s = 20;         // When leaving, or with nothing but results for another store: how long to wait for the right scheduler.
+  // Leaves by itself after so long without anything to do, in touch with the scheduler. Infinite: never.
+  double leave_when_idle_s = std::numeric_limits<double>::infinity();
   double lease_patience_s = 10;   // How long a lease that cannot be begun, or finds no trainer, is waited with before it is given back.
 };
 
 class Agent {
  public:
-  // OK: left as asked. Else why it cannot go on; what to do is in the text.
+  // OK: left as asked, or for want of work. Else why it cannot go on; what to do is in the text.
   using Ended = std::function<void(absl::Status)>;
 
   // Takes the state folder. Errors as in StateFolder::Open.
@@ -97,6 +101,7 @@ class Agent {
   void GiveBack(const AttemptPtr& attempt, const std::string& why);
   void Report(const AttemptPtr& attempt);
   void Forget(const AttemptPtr& attempt, bool keep_folder = false);
+  void LeaveIfIdle(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
   void WatchLeaving();
   void LeaveWithoutScheduler();
   void End(absl::Status status);
@@ -158,6 +163,7 @@ class Agent {
   std::string refused_;                      // Why the scheduler gives no work.
   std::string other_store_;                  // That of the scheduler that answers, while it is not ours,
   std::chrono::steady_clock::time_point other_since_;  // and since when nothing was trained meanwhile.
+  std::optional<std::chrono::steady_clock::time_point> nothing_to_do_since_;  // By the scheduler's answers.
   bool leaving_ = false;
   bool ended_already_ = false;
   std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains.

@@ -8,8 +8,8 @@ namespace longreach::agent {
 // Works until asked to leave, and returns the process's exit code: 0 left as asked, 1 cannot start or go on (with a line
 // on standard error), 130 interrupted twice.
 //
-// SIGTERM, SIGINT and, with `until_stdin_closes`, the end of standard input ask it to leave. A second SIGINT ends it at
-// once: what it held is lost and will be leased again.
+// SIGTERM, SIGINT and, with `until_stdin_closes`, the end of standard input ask it to leave, and AgentOptions say when it does so by
+// itself. A second SIGINT ends it at once: what it held is lost and will be leased again.
 int RunWorker(AgentOptions options, bool until_stdin_closes);
 
 // This program's file.

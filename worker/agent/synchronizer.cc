@@ -125,7 +125,10 @@ void Synchronizer::OnAnswer(const Call& call) {
   const auto now = std::chrono::steady_clock::now();
   answered_at_ = now;
   backoff_.Reset();
-  if (std::exchange(lost_, false)) LogInfo(fmt::format("the scheduler at {} answers again", address_));
+  if (std::exchange(lost_, false)) {
+    in_touch_since_ = now;
+    LogInfo(fmt::format("the scheduler at {} answers again", address_));
+  }
   if (call.response.has_renew_every()) {
     const google::protobuf::Duration& every = call.response.renew_every();
     renew_every_ = std::chrono::duration<double>(

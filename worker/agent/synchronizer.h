@@ -39,6 +39,8 @@ class Synchronizer {
 
   // When the scheduler last answered; the start of this object before.
   std::chrono::steady_clock::time_point answered_at() const { return answered_at_; }
+  // Since when no call has failed: the first answer after one that did; the start of this object before.
+  std::chrono::steady_clock::time_point in_touch_since() const { return in_touch_since_; }
 
  private:
   struct Call;
@@ -65,6 +67,7 @@ class Synchronizer {
   bool stopped_ = false;
   std::chrono::duration<double> renew_every_{5};
   std::chrono::steady_clock::time_point answered_at_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point in_touch_since_ = answered_at_;
   Backoff backoff_;
 };
 

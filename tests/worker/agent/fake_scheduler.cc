@@ -81,9 +81,10 @@ void FakeScheduler::HaveInbox(const std::filesystem::path& folder, bool refuses)
   refuses_links_ = refuses;
 }
 
-void FakeScheduler::RefuseCalls(grpc::Status status) {
+void FakeScheduler::RefuseCalls(grpc::Status status, int before) {
   const std::lock_guard lock(mutex_);
   call_status_ = std::move(status);
+  calls_before_refusal_ = before;
 }
 
 void FakeScheduler::AcknowledgeNothing() {
@@ -170,7 +171,11 @@ bool FakeScheduler::Answer(const v1::SynchronizeRequest& request, v1::Synchroniz
 grpc::Status FakeScheduler::Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
                                         v1::SynchronizeResponse* response) {
   std::unique_lock lock(mutex_);
-  if (!call_status_.ok()) return call_status_;
+  if (!call_status_.ok() && calls_before_refusal_-- <= 0) {
+    ++seen_.turned_away;
+    changed_.notify_all();
+    return call_status_;
+  }
   if (request->sequence() <= seen_.last.sequence() && request->incarnation() == seen_.last.incarnation()) {
     return {grpc::StatusCode::ABORTED, "a newer call was seen"};
   }

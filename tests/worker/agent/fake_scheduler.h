@@ -26,6 +26,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
     int calls = 0;
     int goodbyes = 0;  // Calls with `leaving`.
     int astray = 0;    // Calls for another store.
+    int turned_away = 0;  // Calls that RefuseCalls() was for; in no other count.
     std::map<uint64_t, v1::AttemptReport> reports;
     std::vector<v1::UploadHeader> uploads;
     std::vector<v1::UploadHeader> refused;  // RefuseUploads().
@@ -52,7 +53,8 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   void RefuseDownloads(grpc::Status status);
   // Says that files may be linked into this folder, and takes them from there; with `refuses`, takes none.
   void HaveInbox(const std::filesystem::path& folder, bool refuses = false);
-  void RefuseCalls(grpc::Status status);
+  // All but the next `before`.
+  void RefuseCalls(grpc::Status status, int before = 0);
   void AcknowledgeNothing();
   // What it says of itself; a call or a file for another one counts nothing.
   void BeStore(const std::string& store);
@@ -93,6 +95,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   std::filesystem::path inbox_;
   bool refuses_links_ = false;
   grpc::Status call_status_;
+  int calls_before_refusal_ = 0;
   bool acknowledges_ = true;
   std::string store_;
   bool counts_slots_ = true;

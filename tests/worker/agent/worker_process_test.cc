@@ -134,6 +134,14 @@ TEST_F(WorkerProcessTest, EndsWhenItsStdinIsClosedBeforeItBegins) {
   EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
 }
 
+TEST_F(WorkerProcessTest, ExitsWithZeroWhenItHasBeenIdle) {
+  const std::unique_ptr<WorkerProcess> worker = Start({"--leave-when-idle", "0"});
+
+  EXPECT_EQ(worker->Wait(), 0) << worker->Errors();
+  EXPECT_THAT(worker->Errors(), HasSubstr("nothing to do for"));
+  EXPECT_EQ(scheduler_.WaitFor("-", [](const Seen&) { return true; }).goodbyes, 1);
+}
+
 TEST_F(WorkerProcessTest, TakesACtrlCThatItsTrainerGetsToo) {
   const std::unique_ptr<WorkerProcess> worker = StartTraining();
 
@@ -184,6 +192,8 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
            {{"run", "--packs", "0"}, "--packs"},
            {{"run", "--packs", "65"}, "--packs"},
            {{"run", "--device", "tpu"}, "tpu"},
+           {{"run", "--leave-when-idle", "-1"}, "--leave-when-idle"},
+           {{"run", "--leave-when-idle", "inf"}, "--leave-when-idle"},
            {{"run", "--engine", "lane"}, "unknown name 'lane'; there are libtorch, lanes"},
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--engine", "bf16"}, "lanes-bf16"},
            {{"bench", "--task", "even_pair", "--encoding", "rope"}, "did you mean 'even_pairs'"},

@@ -1,0 +1,140 @@
+"""deploy/slurm/worker.sbatch under a real Slurm of one node, which is this machine: slurmctld and slurmd as the test's own processes.
+
+Slurm is Debian's (deploy/fault_packages.txt). It works for the test's user alone and checks nobody's identity, so it needs neither
+root nor munge, and takes no notice of a Slurm that this machine may belong to.
+"""
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+import harness
+from harness import ROOT, Process, Scheduler, query, run_cli, until
+from test_interruptions import submit, training, wait_for_the_end
+from test_operations import free_port
+
+SCRIPT = ROOT / "deploy/slurm/worker.sbatch"
+PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+MISSING = [name for name in ("slurmctld", "slurmd", "sbatch") if shutil.which(name, path=PATH) is None]
+pytestmark = [harness.needs_worker,
+              pytest.mark.skipif(bool(MISSING), reason=f"no Slurm here ({', '.join(MISSING)}): deploy/setup.sh --faults installs it")]
+
+CONFIGURATION = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/none
+CredType=cred/none
+StateSaveLocation={folder}/slurmctld
+SlurmdSpoolDir={folder}/slurmd
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+MpiDefault=none
+SwitchType=switch/none
+SchedulerType=sched/builtin
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+GresTypes=gpu
+ReturnToService=2
+MailProg=/bin/true
+NodeName={host} NodeAddr=127.0.0.1 CPUs=1 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
+"""
+
+
+class Slurm:
+    """A cluster of this machine alone. All of its jobs end with it."""
+
+    def __init__(self, home):
+        self.home = home
+        self.folder = home.path / "slurm"
+        for part in ("slurmctld", "slurmd"):
+            (self.folder / part).mkdir(parents=True)
+        self.conf = self.folder / "slurm.conf"
+        user = subprocess.run(["id", "-un"], check=True, capture_output=True, text=True).stdout.strip()
+        self.conf.write_text(CONFIGURATION.format(host=socket.gethostname().partition(".")[0], ports=[free_port(), free_port()], user=user,
+                                                  folder=self.folder))
+        for daemon in ("slurmctld", "slurmd"):
+            Process(home, daemon, ["env", f"SLURM_CONF={self.conf}", f"PATH={PATH}", daemon, "-D", "-f", self.conf])
+        until(lambda: self.ask("sinfo", "-h", "-o", "%t", check=False).strip() == "idle", f"the node is there\n{self.logs()}")
+
+    def ask(self, *command, check=True, **environment):
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=self.home.path, timeout=harness.PATIENCE_S,
+                              env={**self.home.environment(), "SLURM_CONF": str(self.conf), "PATH": PATH, **environment})
+        if check and done.returncode != 0:
+            raise AssertionError(f"{command}: {done.stdout}{done.stderr}\n{self.logs()}")
+        return done.stdout
+
+    def submit(self, scheduler, *options, **environment):
+        """Workers that compute on this machine's processor; gives the number of the array."""
+        return self.ask("sbatch", "--parsable", "--gres=none", "--cpus-per-task=1", "--mem=0", *options, SCRIPT, LONGREACH_SCHEDULER=scheduler.address,
+                        LONGREACH_WORKER=str(harness.BIN / "longreach-worker"), LONGREACH_WORKER_DEVICE="cpu",
+                        LONGREACH_WORKER_STATE=str(self.home.path), **environment).strip()
+
+    def endings(self, job):
+        """State and exit code of each task, once all have ended; before, nothing."""
+        words = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in self.ask("scontrol", "-o", "show", "job", job).splitlines()]
+        states = [(task["JobState"], task["ExitCode"]) for task in words]
+        return None if {state for state, _ in states} & {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING"} else states
+
+    def wait(self, job):
+        return until(lambda: self.endings(job), f"array {job} has ended\n{self.logs()}")
+
+    def logs(self):
+        files = [*self.folder.glob("*.log"), *self.home.path.glob("longreach-worker-*.log")]
+        return "\n".join(f"--- {file.name}\n{file.read_text(errors='replace')[-4000:]}" for file in files)
+
+    def close(self):
+        """Jobs are not the daemons' children, and would outlive them."""
+        self.ask("scancel", "--full", "--signal=KILL", "--state=RUNNING", "--user", str(os.getuid()), check=False)
+        self.ask("scancel", "--user", str(os.getuid()), check=False)
+        until(lambda: not self.ask("squeue", "-h", check=False).strip(), "no job is left")
+
+
+@pytest.fixture
+def slurm(home):
+    cluster = Slurm(home)
+    yield cluster
+    cluster.close()
+
+
+def test_an_array_of_workers_ends_when_there_is_no_work(home, slurm):
+    scheduler = Scheduler(home)
+    submit(home, scheduler)
+
+    job = slurm.submit(scheduler, "--array=0-1", LONGREACH_WORKER_IDLE_S="0")
+
+    wait_for_the_end(home, scheduler)
+    assert slurm.wait(job) == [("COMPLETED", "0:0")] * 2, slurm.logs()
+    # Each task was a worker of its own.
+    assert query(scheduler.store, "SELECT count(DISTINCT id) FROM workers") == [(2,)]
+    assert query(scheduler.store, "SELECT DISTINCT outcome FROM attempts") == [("succeeded",)]
+    assert scheduler.stop() == 0
+    harness.check_ledger(home, scheduler.store)
+
+
+def test_work_is_given_back_at_the_signal_that_comes_before_the_time_limit(home, slurm):
+    scheduler = Scheduler(home)
+    submit(home, scheduler)
+    job = slurm.submit(scheduler, "--array=0")
+    until(lambda: training(scheduler), f"the worker trains\n{slurm.logs()}")
+
+    # What --signal=B:TERM@300 has Slurm do, without waiting for the limit.
+    slurm.ask("scancel", "--batch", "--signal=TERM", f"{job}_0")
+
+    assert slurm.wait(job) == [("COMPLETED", "0:0")], slurm.logs()
+    assert query(scheduler.store, "SELECT count(*) FROM attempts WHERE outcome = 'given_back'") == [(1,)]
+    assert query(scheduler.store, "SELECT max(checkpoint_step) > 0 FROM jobs") == [(1,)]
+    assert run_cli(home, "cancel", "last", scheduler=scheduler).code == 0
