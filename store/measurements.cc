@@ -2,13 +2,14 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace longreach::store {
 
-absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, bool over_all_lengths_only) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? "
-                                            "AND (length = 0 OR ? = 0) ORDER BY metric, length, slice",
-                                            job, over_all_lengths_only));
+namespace {
+
+// Of the columns metric, length, slice and value.
+absl::StatusOr<std::vector<Measurement>> ReadMeasurements(sql::Rows rows) {
   std::vector<Measurement> measurements;
   while (rows.Next()) {
     measurements.push_back({.metric = rows.Get<std::string>(0),
@@ -18,6 +19,22 @@ absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int
   }
   RETURN_IF_ERROR(rows.status());
   return measurements;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, bool over_all_lengths_only) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? "
+                                            "AND (length = 0 OR ? = 0) ORDER BY metric, length, slice",
+                                            job, over_all_lengths_only));
+  return ReadMeasurements(std::move(rows));
+}
+
+absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, const MeasurementFilter& filter) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? AND (? = '' OR metric = ?) "
+                                            "AND (? IS NULL OR length = ?) AND (? IS NULL OR slice = ?) ORDER BY metric, length, slice",
+                                            job, filter.metric, filter.metric, filter.length, filter.length, filter.slice, filter.slice));
+  return ReadMeasurements(std::move(rows));
 }
 
 absl::StatusOr<std::optional<double>> MeasuredValue(sql::Connection& db, int64_t job, std::string_view metric, int length,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,14 @@ namespace longreach::store {
 
 // Ascending by metric, length and slice. `over_all_lengths_only`: those of length 0.
 absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, bool over_all_lengths_only);
+// What is absent or empty admits all.
+struct MeasurementFilter {
+  std::string metric{};
+  std::optional<int> length{};
+  std::optional<std::string> slice{};
+};
+// Some of them, in the same order. It is the same for ever, as results are written once.
+absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, const MeasurementFilter& filter);
 // Of a succeeded job; nothing when it has none (it diverged, or never had this metric).
 absl::StatusOr<std::optional<double>> MeasuredValue(sql::Connection& db, int64_t job, std::string_view metric, int length,
                                                     std::string_view slice);

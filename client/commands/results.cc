@@ -5,6 +5,7 @@
 
 #include "client/commands/common.h"
 #include "client/commands/published_settings.h"
+#include "client/commands/value_rows.h"
 #include "client/output/bits.h"
 #include "client/output/results_table.h"
 #include "client/output/text.h"
@@ -26,6 +27,9 @@ class Results final : public Command {
             "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
             "head, depth, attention_scale ('longreach job JOB' shows slices).\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
+            "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
+            "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
+            "that diverged has one row, without a value.\n"
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'; or a preset of several parts ('nope-tinyllama'),\n"
             "whose tables are printed one after the other.",
         .examples =
@@ -33,6 +37,7 @@ class Results final : public Command {
             "longreach results last --rows encoding --columns learning_rate --aggregate mean --spread\n"
             "longreach results last --length 100 -o latex\n"
             "longreach results last --only task=even_pairs --rows encoding --columns length\n"
+            "longreach results table-b1 --jobs --metric accuracy -o csv\n"
             "longreach results nope-small --metric head_scale --only system=nope-heads-512 --rows layer --columns head",
         .more_formats = kAllFormats};
   }
@@ -53,6 +58,7 @@ class Results final : public Command {
     app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
     app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
         ->type_name("SPEC");
+    app.add_flag("--jobs", jobs_, "Every value of every job in a row of its own, instead of a table");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
@@ -67,9 +73,13 @@ class Results final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     const std::vector<LoadedSweep> parts = PartsOfPreset(sweep_);
     PartsOutput output(session, !parts.empty());
+    ValueRows values(session, *connection, output);
+    const auto print = [&](const v1::Sweep& sweep) {
+      return jobs_ ? values.Print(sweep, Question()) : Print(session, *connection, sweep, layout, output);
+    };
     if (parts.empty()) {
       ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
-      RETURN_IF_ERROR(Print(session, *connection, sweep, layout, output));
+      RETURN_IF_ERROR(print(sweep));
       return kDone;
     }
     int printed = 0;
@@ -82,7 +92,7 @@ class Results final : public Command {
       }
       RETURN_IF_ERROR(sweep.status());
       ++printed;
-      RETURN_IF_ERROR(Print(session, *connection, *sweep, layout, output));
+      RETURN_IF_ERROR(print(*sweep));
     }
     if (printed == 0) {
       return Error(absl::StatusCode::kNotFound, fmt::format("no part of '{}' has been submitted", sweep_),
@@ -129,7 +139,37 @@ class Results final : public Command {
     if (length_.value_or(0) < 0) {
       return UsageError(fmt::format("--length: {} is not a length", *length_), "0 means over all lengths");
     }
+    return jobs_ ? CheckNoTable() : absl::OkStatus();
+  }
+
+  // What says how a table is made has no meaning beside --jobs, and would be overlooked.
+  absl::Status CheckNoTable() const {
+    struct Refused {
+      std::string_view option;
+      bool is_given;
+      std::string_view why;
+    };
+    for (const Refused& one : {Refused{"--rows", !rows_.empty(), "each value has a row of its own"},
+                               Refused{"--columns", !columns_.empty(), "the columns are always the same"},
+                               Refused{"--aggregate", !aggregate_.empty(), "nothing is aggregated"},
+                               Refused{"--published", published_, "published values are of tables, not of jobs"},
+                               Refused{"--table", !table_of_.empty(), "no table is printed"},
+                               Refused{"--bits", bits_, "values are printed as they are stored"}}) {
+      if (one.is_given) {
+        return UsageError(fmt::format("{} beside --jobs: {}", one.option, one.why), fmt::format("leave out {}, or --jobs for a table", one.option));
+      }
+    }
     return absl::OkStatus();
+  }
+
+  // What --jobs asks for.
+  v1::ListMeasurementsRequest Question() const {
+    v1::ListMeasurementsRequest question;
+    question.set_metric(metric_);
+    if (length_.has_value()) question.set_length(*length_);
+    if (!slice_.empty()) question.set_slice(slice_);
+    for (const std::string& only : only_) question.add_only(only);
+    return question;
   }
 
   // Published values belong to one way of aggregating; asked for differently, they are not put beside the
@@ -203,6 +243,7 @@ class Results final : public Command {
   std::string slice_;
   std::vector<std::string> only_;
   std::string table_of_;
+  bool jobs_ = false;
 };
 
 }  // namespace

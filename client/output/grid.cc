@@ -76,12 +76,12 @@ std::string CsvField(std::string_view text, bool is_number) {
   return quoted + '"';
 }
 
-std::string GridAsCsv(const Grid& grid) {
+std::string GridAsCsv(const Grid& grid, bool header) {
   std::string out;
-  for (size_t i = 0; i < grid.columns.size(); ++i) {
+  for (size_t i = 0; header && i < grid.columns.size(); ++i) {
     out += (i > 0 ? "," : "") + CsvField(grid.columns[i].key, false);
   }
-  out += '\n';
+  if (header) out += '\n';
   for (const auto& row : grid.rows) {
     for (size_t i = 0; i < row.size(); ++i) {
       if (i > 0) out += ',';

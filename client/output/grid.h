@@ -44,8 +44,8 @@ struct Grid {
 std::string GridAsTable(const Grid& grid, bool bold_header);
 
 // RFC 4180 with line feeds; texts that a spreadsheet would take for a formula begin with an apostrophe, and control
-// characters are written as \xNN.
-std::string GridAsCsv(const Grid& grid);
+// characters are written as \xNN. Without the header, rows that follow others.
+std::string GridAsCsv(const Grid& grid, bool header = true);
 std::string GridAsMarkdown(const Grid& grid);
 std::string GridAsLatex(const Grid& grid);
 // A JSON array of objects.

@@ -2,6 +2,7 @@
 
 #include "scheduler/service/maintenance.h"
 #include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_measurements.h"
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/query_table.h"
 #include "scheduler/service/query_workers.h"
@@ -74,6 +75,14 @@ grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::G
   return AnswerWith(context, reply, threads_.long_calls, [this, request]() -> absl::StatusOr<v1::Table> {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
     return service::GetTable(snapshot.db(), *request);
+  });
+}
+
+grpc::ServerUnaryReactor* ClientHandlers::ListMeasurements(Context* context, const v1::ListMeasurementsRequest* request,
+                                                           v1::ListMeasurementsResponse* reply) {
+  return AnswerWith(context, reply, threads_.long_calls, [this, request]() -> absl::StatusOr<v1::ListMeasurementsResponse> {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
+    return service::ListMeasurements(snapshot.db(), *request);
   });
 }
 

@@ -16,7 +16,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   // Calls that may take long have threads of their own, so that the others do not wait for them.
   struct Threads {
     Workforce& calls;
-    Workforce& long_calls;   // Submissions and tables.
+    Workforce& long_calls;   // Submissions, tables and their values.
     Workforce& maintenance;  // Backups, checks and merges of stores,
     std::stop_token stop;    // which break off when the scheduler ends.
   };
@@ -37,6 +37,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   grpc::ServerUnaryReactor* ListWorkers(Context*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
   grpc::ServerUnaryReactor* ListDataSets(Context*, const v1::ListDataSetsRequest*, v1::ListDataSetsResponse*) override;
   grpc::ServerUnaryReactor* GetTable(Context*, const v1::GetTableRequest*, v1::Table*) override;
+  grpc::ServerUnaryReactor* ListMeasurements(Context*, const v1::ListMeasurementsRequest*, v1::ListMeasurementsResponse*) override;
   grpc::ServerUnaryReactor* SteerSweep(Context*, const v1::SteerSweepRequest*, v1::Sweep*) override;
   grpc::ServerUnaryReactor* SteerWorker(Context*, const v1::SteerWorkerRequest*, v1::WorkerInfo*) override;
   grpc::ServerUnaryReactor* BackupStore(Context*, const v1::BackupStoreRequest*, v1::BackupStoreResponse*) override;

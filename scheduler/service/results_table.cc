@@ -126,13 +126,7 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
     }
   }
   table.extras_.resize(full.extra_columns_size());
-  for (const std::string& only : full.only()) {
-    ASSIGN_OR_RETURN(TableFilter filter, TableFilter::Of(only));
-    if (std::ranges::find(table.filters_, filter.axis(), &TableFilter::axis) != table.filters_.end()) {
-      return absl::InvalidArgumentError(fmt::format("table.only: '{}' is there twice; write all its values into one: {}=VALUE,VALUE", filter.axis(), filter.axis()));
-    }
-    table.filters_.push_back(std::move(filter));
-  }
+  ASSIGN_OR_RETURN(table.filters_, TableFilter::AllOf(full.only(), "table.only"));
 
   ASSIGN_OR_RETURN(table.published_, PublishedCells::Of(full));
   for (const catalog::SliceAxis& axis : catalog::SliceAxes()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,16 +12,29 @@
 
 namespace longreach::service {
 
-absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text) {
+absl::StatusOr<std::vector<TableFilter>> TableFilter::AllOf(const google::protobuf::RepeatedPtrField<std::string>& texts, std::string_view field) {
+  std::vector<TableFilter> filters;
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(TableFilter filter, Of(text, field));
+    if (std::ranges::find(filters, filter.axis(), &TableFilter::axis) != filters.end()) {
+      return absl::InvalidArgumentError(fmt::format("{}: '{}' is there twice; write all its values into one: {}=VALUE,VALUE", field, filter.axis(), filter.axis()));
+    }
+    filters.push_back(std::move(filter));
+  }
+  return filters;
+}
+
+absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text, std::string_view field) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
-    return absl::InvalidArgumentError(fmt::format("table.only: '{}' is not AXIS=VALUE; write task=even_pairs or seed=0,1", text));
+    return absl::InvalidArgumentError(fmt::format("{}: '{}' is not AXIS=VALUE; write task=even_pairs or seed=0,1", field, text));
   }
   TableFilter filter;
+  filter.field_ = std::string(field);
   filter.axis_ = text.substr(0, equals);
   std::vector<std::string> axes = catalog::TableAxes();
   std::erase(axes, "length");
-  if (std::ranges::find(axes, filter.axis_) == axes.end()) return RefuseWord("table.only", "axis", filter.axis_, axes);
+  if (std::ranges::find(axes, filter.axis_) == axes.end()) return RefuseWord(field, "axis", filter.axis_, axes);
   const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed" || filter.IsOfSlices();
   for (const std::string& word : Split(text.substr(equals + 1), ',')) {
     // As the jobs have it: 1e-3 is 0.001.
@@ -34,7 +48,7 @@ absl::Status TableFilter::Check() const {
   if (IsOfSlices() && seen_.empty()) return absl::OkStatus();  // Nothing was measured so, or not yet.
   for (const std::string& value : values_) {
     if (IsOfSlices() && value == catalog::kWholeSlice) continue;
-    if (!seen_.contains(value)) return RefuseWord("table.only", axis_, value, {seen_.begin(), seen_.end()});
+    if (!seen_.contains(value)) return RefuseWord(field_, axis_, value, {seen_.begin(), seen_.end()});
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,8 @@
 
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "proto/base/status.h"
 #include "scheduler/service/table_axes.h"
@@ -11,8 +13,9 @@ namespace longreach::service {
 
 class TableFilter {
  public:
-  // "AXIS=VALUE[,VALUE...]", as TableSpec::only. INVALID_ARGUMENT: it is none, or the axis is unknown or "length".
-  static absl::StatusOr<TableFilter> Of(const std::string& text);
+  // One for each "AXIS=VALUE[,VALUE...]", as TableSpec::only; `field` is what the caller calls them. INVALID_ARGUMENT: one is none, an
+  // axis is unknown or "length", or there twice.
+  static absl::StatusOr<std::vector<TableFilter>> AllOf(const google::protobuf::RepeatedPtrField<std::string>& texts, std::string_view field);
 
   const std::string& axis() const { return axis_; }
   // Of the values of jobs, not of the jobs.
@@ -28,7 +31,9 @@ class TableFilter {
 
  private:
   TableFilter() = default;
+  static absl::StatusOr<TableFilter> Of(const std::string& text, std::string_view field);
 
+  std::string field_;
   std::string axis_;
   std::set<std::string> values_;
   std::set<std::string> seen_;

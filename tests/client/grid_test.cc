@@ -30,6 +30,7 @@ TEST(GridTest, QuotesCsvAsRfc4180Says) {
             "rope,0.5,\"a,b \"\"c\"\"\"\n"
             "a_b|c,1234,\n");
   EXPECT_EQ(CsvField("a\nb", false), "\"a\nb\"");
+  EXPECT_EQ(GridAsCsv(Example(), false), "rope,0.5,\"a,b \"\"c\"\"\"\na_b|c,1234,\n");
 }
 
 TEST(GridTest, TextsThatASpreadsheetWouldRunAreDisarmedAndNumbersAreNot) {

@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "client/spec/spec_reader.h"
@@ -11,11 +15,32 @@
 namespace longreach::client {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class ResultsTest : public WithFakeScheduler {};
+class ResultsTest : public WithFakeScheduler {
+ protected:
+  // Of the first job two values; the second diverged.
+  void Measure() {
+    v1::JobMeasurements& done = *scheduler_.measurements.add_jobs();
+    *done.mutable_job() = scheduler_.jobs.jobs(0);
+    for (const auto& [length, slice, value] : {std::tuple(0, "", 0.1 + 0.2), std::tuple(100, "layer=0,head=1", 1e-300)}) {
+      v1::Measurement& one = *done.add_measurements();
+      one.set_metric("accuracy");
+      one.set_length(length);
+      one.set_slice(slice);
+      one.set_value(value);
+    }
+    v1::Job& diverged = *scheduler_.measurements.add_jobs()->mutable_job();
+    diverged = scheduler_.jobs.jobs(1);
+    diverged.set_diverged(true);
+    diverged.add_systems("wide");
+  }
+  const std::string first_ = std::string(63, 'b') + "0";
+  const std::string second_ = std::string(63, 'b') + "1";
+};
 
 TEST_F(ResultsTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   Run({"results", "last"});
@@ -149,6 +174,101 @@ TEST_F(ResultsTest, ALengthIsRefusedWhereLengthsAreAnAxis) {
   const std::string file = (folder.path() / "a.vl.json").string();
   EXPECT_THAT(Run({"plot", "last", "--length", "100", "--file", file}).err, HasSubstr("--length 100: the test lengths are an axis"));
   EXPECT_THAT(Run({"plot", "last", "--x-length", "100", "--file", file}).err, HasSubstr("--x-length: only with a metric as --x"));
+}
+
+TEST_F(ResultsTest, JobsPrintsEveryValueInARowOfItsOwn) {
+  Measure();
+  const Outcome outcome = Run({"results", "last", "--jobs", "-o", "csv"});
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value\n" +
+                first_ + ",,even_pairs,rope:randomized,0.0003,0,false,accuracy,0,,0.30000000000000004\n" +
+                first_ + ",,even_pairs,rope:randomized,0.0003,0,false,accuracy,100,\"layer=0,head=1\",1e-300\n" +
+                second_ + ",wide,even_pairs,rope:randomized,0.0003,1,true,,,,\n");
+
+  const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["job"], first_);
+  EXPECT_EQ(rows[0]["diverged"], false);
+  EXPECT_EQ(rows[0]["value"], 0.1 + 0.2);
+  EXPECT_EQ(rows[1]["length"], 100);
+  EXPECT_EQ(rows[2]["diverged"], true);
+  EXPECT_TRUE(rows[2]["value"].is_null());
+
+  const std::string table = Run({"results", "last", "--jobs"}).out;
+  EXPECT_THAT(table, StartsWith("JOB "));
+  EXPECT_THAT(table, HasSubstr(" all "));
+  EXPECT_THAT(table, HasSubstr(" 0.3\n"));
+}
+
+TEST_F(ResultsTest, JobsAsksForWhatIsNamedAndForAllElse) {
+  Run({"results", "last", "--jobs"});
+  EXPECT_EQ(scheduler_.measurements_request.sweep(), std::string(64, 'a'));
+  EXPECT_EQ(scheduler_.measurements_request.metric(), "") << "not the preset's own";
+  EXPECT_FALSE(scheduler_.measurements_request.has_length());
+  EXPECT_FALSE(scheduler_.measurements_request.has_slice());
+
+  Run({"results", "last", "--jobs", "--metric", "loss", "--length", "0", "--slice", "depth=3", "--only", "seed=0", "--only", "task=even_pairs"});
+  EXPECT_EQ(scheduler_.measurements_request.metric(), "loss");
+  EXPECT_TRUE(scheduler_.measurements_request.has_length());
+  EXPECT_EQ(scheduler_.measurements_request.length(), 0);
+  EXPECT_EQ(scheduler_.measurements_request.slice(), "depth=3");
+  EXPECT_THAT(scheduler_.measurements_request.only(), ElementsAre("seed=0", "task=even_pairs"));
+}
+
+TEST_F(ResultsTest, WhatSaysHowATableIsMadeIsRefusedBesideJobs) {
+  for (const std::vector<std::string>& option : {std::vector<std::string>{"--rows", "task"}, {"--columns", "task"}, {"--aggregate", "mean"},
+                                                 {"--published"}, {"--table", "table-b1"}, {"--bits"}}) {
+    std::vector<std::string> line = {"results", "last", "--jobs"};
+    line.insert(line.end(), option.begin(), option.end());
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.code, kUsage) << option.front();
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("error: " + option.front() + " beside --jobs: "));
+  }
+  EXPECT_EQ(scheduler_.calls, 0);
+}
+
+TEST_F(ResultsTest, ValuesOfPartsHaveOneHeaderAndSayWhichSweepTheyAreOf) {
+  Measure();
+  scheduler_.sweep.set_name("nope-table-1");
+  const std::string out = Run({"results", "nope-tinyllama", "--jobs", "-o", "csv"}).out;
+  EXPECT_THAT(out, StartsWith("sweep,job,system,"));
+  EXPECT_EQ(out.rfind("sweep,job"), 0u);
+  EXPECT_EQ(std::ranges::count(out, '\n'), 1 + 5 * 3);
+  EXPECT_THAT(out, HasSubstr("\nnope-table-1," + second_ + ",wide,"));
+
+  const nlohmann::json json = nlohmann::json::parse(Run({"results", "nope-tinyllama", "--jobs", "-o", "json"}).out);
+  ASSERT_EQ(json["parts"].size(), 5u);
+  EXPECT_EQ(json["parts"][0]["sweep"], "nope-table-1");
+  EXPECT_EQ(json["parts"][4]["measurements"].size(), 3u);
+}
+
+TEST_F(ResultsTest, MoreRowsThanAnyoneReadsAreForPrograms) {
+  Measure();
+  for (int length = 1; length <= 10'000; ++length) {
+    v1::Measurement& one = *scheduler_.measurements.mutable_jobs(0)->add_measurements();
+    one.set_metric("loss");
+    one.set_length(length);
+  }
+  const Outcome shown = Run({"results", "last", "--jobs"});
+  EXPECT_EQ(shown.code, kFailed);
+  EXPECT_EQ(shown.out, "");
+  EXPECT_THAT(shown.err, HasSubstr("more than 10,000 such values"));
+  EXPECT_EQ(std::ranges::count(Run({"results", "last", "--jobs", "-o", "csv"}).out, '\n'), 1 + 10'003);
+}
+
+TEST_F(ResultsTest, ASweepWithoutValuesHasAHeaderAlone) {
+  const Outcome outcome = Run({"results", "last", "--jobs", "-o", "csv"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.out, "job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value\n");
+  EXPECT_THAT(outcome.err, HasSubstr("no job of sweep 'table-b1' has such values"));
+  EXPECT_EQ(nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"].size(), 0u);
+
+  scheduler_.refusals["ListMeasurements"] = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "only: unknown task 'x'");
+  const Outcome refused = Run({"results", "last", "--jobs", "--only", "task=x", "-o", "csv"});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_EQ(refused.out, "");
 }
 
 }  // namespace

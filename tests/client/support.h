@@ -102,6 +102,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::Sweep sweep;
   std::vector<v1::Sweep> other_sweeps;
   v1::ListJobsResponse jobs;
+  v1::ListMeasurementsResponse measurements;
   v1::ListWorkersResponse workers;
   v1::Table table;
   v1::Plan plan;
@@ -116,6 +117,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::SteerSweepRequest steered;
   v1::SteerWorkerRequest steered_worker;
   v1::ListJobsRequest jobs_request;
+  v1::ListMeasurementsRequest measurements_request;
   std::atomic<int> calls{0};
   std::atomic<int> explained{0};
 
@@ -222,6 +224,15 @@ class FakeScheduler final : public v1::Longreach::Service {
     table_request = *request;
     *response = table;
     return Answer("GetTable");
+  }
+  grpc::Status ListMeasurements(grpc::ServerContext*, const v1::ListMeasurementsRequest* request,
+                                v1::ListMeasurementsResponse* response) override {
+    measurements_request = *request;
+    // One job a page, as of ListJobs.
+    const int at = request->page_token().empty() ? 0 : std::stoi(request->page_token());
+    if (at < measurements.jobs_size()) *response->add_jobs() = measurements.jobs(at);
+    if (at + 1 < measurements.jobs_size()) response->set_next_page_token(std::to_string(at + 1));
+    return Answer("ListMeasurements");
   }
   grpc::Status SteerSweep(grpc::ServerContext*, const v1::SteerSweepRequest* request,
                           v1::Sweep* response) override {

@@ -1,6 +1,10 @@
 """What a sweep leaves in the store, whoever asks."""
+import csv
+import io
+import json
+
 import harness
-from harness import Scheduler, Worker, messages, query
+from harness import Scheduler, Worker, messages, query, run_cli
 from test_other_clients import small_sweep
 
 
@@ -18,3 +22,41 @@ def test_every_update_of_a_short_job_is_a_point_of_its_loss_curve(home):
     points = query(scheduler.store, "SELECT job, count(*), min(step), max(step) FROM progress GROUP BY job ORDER BY job")
     assert points == [(job, 100, 1, 100) for job in range(1, 9)]
     assert query(scheduler.store, "SELECT count(*) FROM progress WHERE loss IS NULL OR loss <= 0") == [(0,)]
+
+
+def test_every_value_comes_out_as_it_is_in_the_store(home):
+    scheduler = Scheduler(home)
+    api = messages("api")
+    scheduler.api().SubmitSweep(api.SubmitSweepRequest(spec=small_sweep()))
+    Worker(home, scheduler)
+    for update in scheduler.api().WatchSweep(api.GetSweepRequest(sweep="small"), timeout=harness.PATIENCE_S):
+        last = update
+    assert last.sweep.counts.succeeded == 8
+    stored = query(scheduler.store, "SELECT j.id, j.task, j.encoding || iif(j.randomized, ':randomized', ''), j.learning_rate, j.seed, metric, "
+                                    "length, slice, value FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job JOIN measurements AS m ON m.job = j.num "
+                                    "ORDER BY sj.position, metric, length, slice")
+    assert {row[6] for row in stored} == {0, 4, 5}
+
+    printed = run_cli(home, "results", "small", "--jobs", "-o", "csv", scheduler=scheduler)
+    assert printed.code == 0, printed
+    rows = [(row["job"], row["task"], row["encoding"], float(row["learning_rate"]), int(row["seed"]), row["metric"], int(row["length"]), row["slice"],
+             float(row["value"])) for row in csv.DictReader(io.StringIO(printed.out))]
+    assert rows == stored
+
+    some = run_cli(home, "results", "small", "--jobs", "--metric", "accuracy", "--length", "5", "--only", "task=parity_check", "-o", "json",
+                   scheduler=scheduler)
+    assert some.code == 0, some
+    wanted = [row[8] for row in stored if row[5:7] == ("accuracy", 5) and row[1] == "parity_check"]
+    assert len(wanted) == 4
+    assert [row["value"] for row in json.loads(some.out)["measurements"]] == wanted
+
+    # In any pages, to any program.
+    request = api.ListMeasurementsRequest(sweep="small", limit=3)
+    values = []
+    while True:
+        page = scheduler.api().ListMeasurements(request)
+        values += [(one.job.id, value.metric, value.length, value.value) for one in page.jobs for value in one.measurements]
+        if not page.next_page_token:
+            break
+        request.page_token = page.next_page_token
+    assert values == [(row[0], row[5], row[6], row[8]) for row in stored]

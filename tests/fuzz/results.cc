@@ -8,6 +8,7 @@
 
 #include "client/output/results_table.h"
 #include "scheduler/service/query_jobs.h"
+#include "scheduler/service/query_measurements.h"
 #include "scheduler/service/query_sweeps.h"
 #include "scheduler/service/query_table.h"
 #include "tests/fuzz/draw.h"
@@ -95,6 +96,19 @@ void AskForJobs(fuzz::Draw& draw, store::Snapshot& snapshot, LiveBoard& board) {
   Must(false, "the pages come to an end");
 }
 
+// The same of single values; a few in a page.
+void AskForMeasurements(fuzz::Draw& draw, store::Snapshot& snapshot) {
+  v1::ListMeasurementsRequest request;
+  request.set_sweep("small");
+  if (!draw.Request(request)) return;
+  for (int page = 0; page < 60; ++page) {
+    const absl::StatusOr<v1::ListMeasurementsResponse> values = ListMeasurements(snapshot.db(), request, {.values = 3, .jobs = 5});
+    if (!Answered(values) || values->next_page_token().empty()) return;
+    request.set_page_token(values->next_page_token());
+  }
+  Must(false, "the pages come to an end");
+}
+
 }  // namespace
 }  // namespace longreach::service
 
@@ -113,6 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       job.set_job(draw.Text());
       Answered(GetJob(snapshot.db(), job, filled.board().Read()));
       Answered(ExplainJob(snapshot.db(), job, filled.board().Read()));
+      AskForMeasurements(draw, snapshot);
       break;
     }
     default: AskForTable(draw, snapshot);

@@ -1,0 +1,117 @@
+#include "client/commands/value_rows.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/output/grid.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+
+namespace longreach::client {
+namespace {
+
+// In formats for people, who would have to read them.
+constexpr size_t kMostRowsShown = 10'000;
+
+std::vector<GridCell> CellsOf(const v1::Job& job) {
+  return {{.value = job.id(), .shown = ShortId(job.id())},
+          TextCell(SystemsText(job)),
+          TextCell(job.task()),
+          TextCell(job.encoding()),
+          NumberCell(job.learning_rate()),
+          NumberCell(job.seed()),
+          BoolCell(job.diverged())};
+}
+
+// `sweep` is the value of a first column; empty: there is none.
+Grid GridOf(const v1::ListMeasurementsResponse& page, const std::string& sweep) {
+  Grid grid;
+  grid.columns = {{"job", "JOB"},
+                  {"system", "SYSTEM"},
+                  {"task", "TASK"},
+                  {"encoding", "ENCODING"},
+                  {"learning_rate", "LEARNING RATE", true},
+                  {"seed", "SEED", true},
+                  {"diverged", "DIVERGED"},
+                  {"metric", "METRIC"},
+                  {"length", "LENGTH", true},
+                  {"slice", "SLICE"},
+                  {"value", "VALUE", true}};
+  if (!sweep.empty()) grid.columns.insert(grid.columns.begin(), GridColumn{"sweep", "SWEEP"});
+  for (const v1::JobMeasurements& of_job : page.jobs()) {
+    std::vector<GridCell> job = CellsOf(of_job.job());
+    if (!sweep.empty()) job.insert(job.begin(), TextCell(sweep));
+    for (const v1::Measurement& one : of_job.measurements()) {
+      std::vector<GridCell>& row = grid.rows.emplace_back(job);
+      row.push_back(TextCell(one.metric()));
+      row.push_back(one.length() == 0 ? NumberCell(0, "all") : NumberCell(one.length()));
+      row.push_back(TextCell(one.slice()));
+      row.push_back(NumberCell(one.value(), fmt::format("{:.6g}", one.value())));
+    }
+    if (!of_job.measurements().empty()) continue;
+    // It diverged. Left out, the mean over the others would pass for that of all.
+    job.insert(job.end(), 4, MissingCell());
+    grid.rows.push_back(std::move(job));
+  }
+  return grid;
+}
+
+}  // namespace
+
+absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsRequest question) {
+  const Format format = session_.settings().format;
+  question.set_sweep(sweep.id());  // What 'last' or a name stands for may change from one page to the next.
+  question.clear_page_token();
+  const bool is_csv = format == Format::kCsv;
+  Grid all;
+  std::string json;
+  int64_t count = 0;
+  do {
+    ASSIGN_OR_RETURN(const v1::ListMeasurementsResponse page,
+                     connection_.Call(&Connection::Stub::ListMeasurements, question, std::chrono::minutes(10)));
+    Grid grid = GridOf(page, is_csv && output_.several() ? sweep.name() : "");
+    count += std::ssize(grid.rows);
+    if (is_csv) {
+      session_.out() << GridAsCsv(grid, !begun_);
+      begun_ = true;
+      if (!session_.out()) return absl::OkStatus();  // Nobody reads on.
+    } else if (session_.json()) {
+      const std::string list = GridAsJson(grid);
+      if (!json.empty() && !grid.rows.empty()) json += ',';
+      json.append(list, 1, list.size() - 2);  // Without its brackets.
+    } else {
+      all.columns = std::move(grid.columns);
+      all.rows.insert(all.rows.end(), std::make_move_iterator(grid.rows.begin()), std::make_move_iterator(grid.rows.end()));
+      if (all.rows.size() > kMostRowsShown) {
+        return Error(absl::StatusCode::kResourceExhausted,
+                     fmt::format("sweep '{}' has more than {} such values, which are too many to be shown as {}", Printable(sweep.name()),
+                                 Thousands(kMostRowsShown), FormatName(format)),
+                     "-o csv and -o json have all of them; --metric, --length, --slice and --only choose some");
+      }
+    }
+    question.set_page_token(page.next_page_token());
+  } while (!question.page_token().empty());
+
+  if (session_.json()) {
+    PartsOutput::Members members;
+    if (output_.several()) members.emplace_back("sweep", JsonText(sweep.name()));
+    members.emplace_back("measurements", "[" + json + "]");
+    output_.Add(members);
+  } else if (!is_csv) {
+    output_.Begin(sweep.name());
+    session_.Print(all, "measurements");
+  }
+  if (count == 0) {
+    session_.Say(fmt::format("no job of sweep '{}' has such values; 'longreach status {}{}' says how far it is", Printable(sweep.name()),
+                             ShortId(sweep.id()), WhereFlags(session_)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,227 @@
+#include "scheduler/service/query_measurements.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "scheduler/experiments/expansion.h"
+#include "scheduler/service/references.h"
+#include "scheduler/service/replies.h"
+#include "scheduler/service/table_axes.h"
+#include "scheduler/service/table_filter.h"
+#include "store/measurements.h"
+#include "store/reading.h"
+#include "store/sweeps.h"
+
+namespace longreach::service {
+namespace {
+
+// Jobs are read so many at a time.
+constexpr int kJobsAtOnce = 250;
+
+// Where a page begins: with a job, behind the first of its values.
+struct Place {
+  int64_t position = 0;
+  int64_t values = 0;
+};
+
+std::string TokenOf(const Place& place) { return fmt::format("{}.{}", place.position, place.values); }
+
+absl::StatusOr<Place> PlaceOf(const std::string& token) {
+  if (token.empty()) return Place{};
+  const std::vector<std::string> parts = Split(token, '.');
+  const std::optional<int64_t> position = ParseInteger(parts.front());
+  const std::optional<int64_t> values = ParseInteger(parts.back());
+  if (parts.size() != 2 || position.value_or(-1) < 0 || values.value_or(-1) < 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("page_token: '{}' is of no answer; start without one, then take next_page_token", token));
+  }
+  return Place{.position = *position, .values = *values};
+}
+
+absl::Status CheckNumbers(const v1::ListMeasurementsRequest& request, const MeasurementLimits& limits) {
+  if (!request.metric().empty() && catalog::FindMetric(request.metric()) == nullptr) {
+    std::vector<std::string> known;
+    for (const catalog::Metric& metric : catalog::Metrics()) known.emplace_back(metric.name);
+    return RefuseWord("metric", "metric", request.metric(), known);
+  }
+  if (request.length() < 0) {
+    return absl::InvalidArgumentError(fmt::format("length: {} is negative; give a length, or 0 for all lengths together", request.length()));
+  }
+  if (request.limit() < 0) {
+    return absl::InvalidArgumentError(fmt::format("limit: {} is negative; 0 means {}", request.limit(), limits.values));
+  }
+  return absl::OkStatus();
+}
+
+// A sweep, and how its jobs are read.
+struct Members {
+  int64_t sweep = 0;
+  std::string metric;  // Of their scores.
+  std::vector<experiments::SystemRange> systems;
+};
+
+// Calls `use` for those from a position on, in order of expansion, until it says false.
+absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t from, const store::JobFilter& which,
+                        const std::function<absl::StatusOr<bool>(const store::ListedJob&, const v1::Job&)>& use) {
+  int64_t after = from - 1;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<store::ListedJob> rows,
+                     store::ListSweepJobs(db, members.sweep, after, which, members.metric, kJobsAtOnce));
+    for (const store::ListedJob& row : rows) {
+      v1::Job job = ToJob(row, LiveBoard::State());  // What runs now is of no meaning to jobs that are done.
+      if (const std::string system = experiments::SystemAt(members.systems, row.position); !system.empty()) job.add_systems(system);
+      ASSIGN_OR_RETURN(const bool goes_on, use(row, job));
+      if (!goes_on) return absl::OkStatus();
+    }
+    if (rows.size() < size_t{kJobsAtOnce}) return absl::OkStatus();
+    after = rows.back().position;
+  }
+}
+
+TableJob ToTableJob(const v1::Job& job) {
+  TableJob out;
+  out.task = job.task();
+  out.encoding = job.encoding();
+  out.learning_rate = job.learning_rate();
+  out.seed = job.seed();
+  if (!job.systems().empty()) out.system = job.systems(0);
+  return out;
+}
+
+// Which jobs, and which of their values, are asked for beside metric, length and slice.
+class Only {
+ public:
+  explicit Only(std::vector<TableFilter> filters) : filters_(std::move(filters)) {}
+
+  // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured.
+  absl::Status Check(sql::Connection& db, const Members& members) {
+    if (std::ranges::all_of(filters_, &TableFilter::IsOfSlices)) return absl::OkStatus();
+    RETURN_IF_ERROR(ForEachJob(db, members, 0, {}, [this](const store::ListedJob&, const v1::Job& job) -> absl::StatusOr<bool> {
+      const TableJob at = ToTableJob(job);
+      for (TableFilter& filter : filters_) {
+        if (!filter.IsOfSlices()) filter.See(at);
+      }
+      return true;
+    }));
+    for (const TableFilter& filter : filters_) {
+      if (!filter.IsOfSlices()) RETURN_IF_ERROR(filter.Check());
+    }
+    return absl::OkStatus();
+  }
+
+  bool Takes(const v1::Job& job) const {
+    const TableJob at = ToTableJob(job);
+    return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return filter.IsOfSlices() || filter.Has(at); });
+  }
+  bool TakesSlice(std::string_view slice) const {
+    if (std::ranges::none_of(filters_, &TableFilter::IsOfSlices)) return true;
+    TableJob at;
+    at.slice = catalog::SliceKeys(slice);
+    return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return !filter.IsOfSlices() || filter.Has(at); });
+  }
+
+ private:
+  std::vector<TableFilter> filters_;
+};
+
+// An answer that is being filled.
+class Page {
+ public:
+  Page(int most_values, size_t most_bytes) : most_values_(most_values), most_bytes_(most_bytes) {}
+
+  bool IsFull() const { return values_ >= most_values_ || bytes_ >= most_bytes_; }
+
+  void AddDiverged(const v1::Job& job) {
+    AddJob(job);
+    ++values_;
+  }
+  // The job's values behind the first `from`, as far as there is room. Where it ends; nothing: all are there.
+  std::optional<int64_t> AddValues(const v1::Job& job, const std::vector<store::Measurement>& values, int64_t from, const Only& only) {
+    v1::JobMeasurements* of_job = nullptr;
+    for (int64_t i = from; i < std::ssize(values); ++i) {
+      const store::Measurement& value = values[static_cast<size_t>(i)];
+      if (!only.TakesSlice(value.slice)) continue;
+      if (IsFull()) return i;
+      if (of_job == nullptr) of_job = AddJob(job);
+      v1::Measurement& measurement = *of_job->add_measurements();
+      measurement.set_metric(value.metric);
+      measurement.set_length(value.length);
+      measurement.set_slice(value.slice);
+      measurement.set_value(value.value);
+      ++values_;
+      bytes_ += measurement.ByteSizeLong() + kFieldBytes;
+    }
+    return std::nullopt;
+  }
+  void EndAt(const Place& place) { response_.set_next_page_token(TokenOf(place)); }
+  v1::ListMeasurementsResponse Take() { return std::move(response_); }
+
+ private:
+  static constexpr size_t kFieldBytes = 4;  // Tag and length of a message within another.
+
+  v1::JobMeasurements* AddJob(const v1::Job& job) {
+    v1::JobMeasurements* added = response_.add_jobs();
+    *added->mutable_job() = job;
+    bytes_ += added->ByteSizeLong() + kFieldBytes;
+    return added;
+  }
+
+  const int most_values_;
+  const size_t most_bytes_;
+  int values_ = 0;
+  size_t bytes_ = 0;
+  v1::ListMeasurementsResponse response_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
+                                                              const MeasurementLimits& limits) {
+  RETURN_IF_ERROR(CheckNumbers(request, limits));
+  ASSIGN_OR_RETURN(const Place begin, PlaceOf(request.page_token()));
+  ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));
+  Only only(std::move(filters));
+  ASSIGN_OR_RETURN(const store::SweepRow sweep, ResolveSweep(db, request.sweep()));
+  ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
+  ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
+  const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  // Later pages are of the same question, and need not read all jobs for it again.
+  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));
+
+  store::MeasurementFilter which{.metric = request.metric()};
+  if (request.has_length()) which.length = request.length();
+  if (request.has_slice()) which.slice = request.slice();
+  Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
+  int looked_at = 0;
+  RETURN_IF_ERROR(ForEachJob(
+      db, members, begin.position, {.state = store::State::kSucceeded},
+      [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
+        if (looked_at++ == limits.jobs) {
+          page.EndAt({.position = row.position});
+          return false;
+        }
+        if (!only.Takes(job)) return true;
+        if (job.diverged()) {
+          const bool has_room = !page.IsFull();
+          has_room ? page.AddDiverged(job) : page.EndAt({.position = row.position});
+          return has_room;
+        }
+        ASSIGN_OR_RETURN(const std::vector<store::Measurement> values, store::MeasurementsOf(db, row.num, which));
+        const std::optional<int64_t> end = page.AddValues(job, values, row.position == begin.position ? begin.values : 0, only);
+        if (end.has_value()) page.EndAt({.position = row.position, .values = *end});
+        return !end.has_value();
+      }));
+  return page.Take();
+}
+
+}  // namespace longreach::service
