@@ -15,6 +15,12 @@
 namespace longreach::client {
 namespace {
 
+// Whether a table tells systems apart: else a cell is the best of them.
+bool ShowsSystems(const v1::TableSpec& table) {
+  const auto chooses = [](const std::string& only) { return only.starts_with("system="); };
+  return table.rows() == "system" || table.columns() == "system" || std::ranges::any_of(table.only(), chooses);
+}
+
 class RunCommand final : public Command {
  public:
   CommandInfo Info() const override {
@@ -28,10 +34,13 @@ class RunCommand final : public Command {
             "LONGREACH_SCHEDULER or the config file) the sweep is submitted to it and watched instead.\n"
             "SPEC is a preset ('longreach list presets') or a YAML file whose fields are those of a SweepSpec\n"
             "(docs/reference/sweep-files.md). --set replaces an axis (task, encoding, learning_rate, seed) or a field\n"
-            "(training.steps); lists have ',' between their values, and ranges of whole numbers are a..b.",
+            "(training.steps); lists have ',' between their values, and ranges of whole numbers are a..b. A list for a field\n"
+            "of one value (model.layers=2,4) makes a grid: one system for each value, or for each combination where several\n"
+            "fields have lists.",
         .examples =
             "longreach run quickstart\n"
             "longreach run table-b1 --store b1.db --set training.steps=1000 --set seed=0\n"
+            "longreach run quickstart --set model.layers=1..3 --set training.batch_size=32,64\n"
             "longreach run sweep.yaml --device cuda",
         .more_formats = kAllFormats};
   }
@@ -91,6 +100,9 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
                                    {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : ""});
   }
   session.out().flush();
+  if (!file.grid.empty() && !ShowsSystems(table)) {
+    session.Say(fmt::format("'longreach results {} --rows system{}' has a row for each system of the grid", ShortId(sweep.id()), WhereFlags(session)));
+  }
   return absl::OkStatus();
 }
 

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -180,13 +182,18 @@ absl::Status CheckSize(const FieldDescriptor& field, const Message& message, int
   return UsageError(fmt::format("a list of {} values; at most {} are admitted", size, kMaxListElements));
 }
 
-// "a..b" with both ends, or one value.
-absl::Status PutRangeOrOne(std::string_view text, const FieldDescriptor& field, Message& message) {
-  const size_t dots = text.find("..");
-  if (!IsWhole(field.cpp_type()) || dots == std::string_view::npos) {
-    RETURN_IF_ERROR(CheckSize(field, message, 1));
-    return PutOne(text, field, message);
-  }
+// Where the ".." of a range is; npos: `text` is none, or the field has no ranges.
+size_t FindDots(std::string_view text, const FieldDescriptor& field) {
+  return IsWhole(field.cpp_type()) ? text.find("..") : std::string_view::npos;
+}
+
+struct Ends {
+  int64_t first;
+  int64_t last;
+};
+
+// "a..b" with both ends: at least one value, and at most kMaxListElements.
+absl::StatusOr<Ends> ParseRange(std::string_view text, size_t dots, const FieldDescriptor& field) {
   const WholeRange range = RangeOf(field.cpp_type());
   ASSIGN_OR_RETURN(const int64_t first, ParseWhole(Trim(text.substr(0, dots)), range.least, range.most));
   ASSIGN_OR_RETURN(const int64_t last, ParseWhole(Trim(text.substr(dots + 2)), range.least, range.most));
@@ -198,9 +205,61 @@ absl::Status PutRangeOrOne(std::string_view text, const FieldDescriptor& field, 
   if (static_cast<uint64_t>(last) - static_cast<uint64_t>(first) >= static_cast<uint64_t>(kMaxListElements)) {
     return UsageError(fmt::format("the range {}..{} has more than {} values", first, last, kMaxListElements));
   }
-  RETURN_IF_ERROR(CheckSize(field, message, last - first + 1));
-  for (int64_t value = first; value <= last; ++value) PutWhole(value, field, message);
+  return Ends{.first = first, .last = last};
+}
+
+// "a..b" with both ends, or one value.
+absl::Status PutRangeOrOne(std::string_view text, const FieldDescriptor& field, Message& message) {
+  const size_t dots = FindDots(text, field);
+  if (dots == std::string_view::npos) {
+    RETURN_IF_ERROR(CheckSize(field, message, 1));
+    return PutOne(text, field, message);
+  }
+  ASSIGN_OR_RETURN(const Ends ends, ParseRange(text, dots, field));
+  RETURN_IF_ERROR(CheckSize(field, message, ends.last - ends.first + 1));
+  for (int64_t value = ends.first; value <= ends.last; ++value) PutWhole(value, field, message);
   return absl::OkStatus();
+}
+
+absl::Status EmptyValue(std::string_view list) {
+  return UsageError(Trim(list).empty() ? "a list without a value" : fmt::format("an empty value in '{}'", Printable(list)),
+                    "write a value, or several with ',' between them");
+}
+
+// The value of a field that is no list, as the shortest text that reads back as it.
+std::string TextOf(const FieldDescriptor& field, const Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: return std::to_string(reflection.GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT32: return std::to_string(reflection.GetUInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_INT64: return std::to_string(reflection.GetInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT64: return std::to_string(reflection.GetUInt64(message, &field));
+    // -0 and 0 are the same value.
+    case FieldDescriptor::CPPTYPE_DOUBLE: return ShortestNumber(reflection.GetDouble(message, &field) + 0.0);
+    case FieldDescriptor::CPPTYPE_BOOL: return reflection.GetBool(message, &field) ? "true" : "false";
+    default: return reflection.GetString(message, &field);  // PutOne() has refused all other types.
+  }
+}
+
+// The values of "a..b", or one.
+absl::StatusOr<std::vector<std::string>> ValuesOf(std::string_view text, const FieldDescriptor& field, const Message& message, size_t most) {
+  std::vector<std::string> values;
+  const size_t dots = FindDots(text, field);
+  if (dots != std::string_view::npos) {
+    ASSIGN_OR_RETURN(const Ends ends, ParseRange(text, dots, field));
+    const auto size = static_cast<size_t>(ends.last - ends.first + 1);
+    if (size > most) return UsageError(fmt::format("{} values; at most {} are admitted", size, most));
+    for (int64_t value = ends.first; value <= ends.last; ++value) values.push_back(std::to_string(value));
+    return values;
+  }
+  // In 10,000 the ',' parts thousands, and the list would be 10 and 0.
+  if (IsWhole(field.cpp_type()) && text.size() > 1 && text.front() == '0') {
+    return UsageError(fmt::format("'{}' begins with 0", Printable(text)), "a list has its values without leading zeros, and a number has no ','");
+  }
+  const std::unique_ptr<Message> one(message.New());
+  RETURN_IF_ERROR(PutOne(text, field, *one));
+  values.push_back(TextOf(field, *one));
+  return values;
 }
 
 void CollectPaths(const Descriptor& message, const std::string& prefix, std::vector<std::string>& paths) {
@@ -268,12 +327,26 @@ absl::Status ParseIntoField(std::string_view text, const FieldDescriptor& field,
   }
   for (const std::string& part : Split(text, ',')) {
     const std::string_view value = Trim(part);
-    if (value.empty()) {
-      return UsageError(Trim(text).empty() ? "a list without a value"
-                                           : fmt::format("an empty value in '{}'", Printable(text)),
-                        "write a value, or several with ',' between them");
-    }
+    if (value.empty()) return EmptyValue(text);
     RETURN_IF_ERROR(PutRangeOrOne(value, field, message));
+  }
+  return absl::OkStatus();
+}
+
+bool IsList(std::string_view text, const FieldDescriptor& field) {
+  return text.find(',') != std::string_view::npos || FindDots(text, field) != std::string_view::npos;
+}
+
+absl::Status ParseValues(std::string_view text, const FieldDescriptor& field, const Message& message, size_t most, std::vector<std::string>& values) {
+  for (const std::string& part : Split(text, ',')) {
+    const std::string_view value = Trim(part);
+    if (value.empty()) return EmptyValue(text);
+    ASSIGN_OR_RETURN(const std::vector<std::string> more, ValuesOf(value, field, message, most));
+    for (const std::string& one : more) {
+      if (std::ranges::find(values, one) != values.end()) return UsageError(fmt::format("'{}' is there twice", Printable(one)));
+      values.push_back(one);
+    }
+    if (values.size() > most) return UsageError(fmt::format("{} values; at most {} are admitted", values.size(), most));
   }
   return absl::OkStatus();
 }

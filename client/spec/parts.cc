@@ -64,7 +64,8 @@ std::string SpecOfPart(const std::string& spec, const std::string& file) {
 }
 
 absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {
-  RETURN_IF_ERROR(ApplyOverrides(source.overrides, file.spec));
+  RETURN_IF_ERROR(ApplyOverrides(source.overrides, file));
+  RETURN_IF_ERROR(CrossGrid(file.grid, file.spec));
   return LoadedSweep{.file = std::move(file), .source = std::move(source)};
 }
 

@@ -42,7 +42,8 @@ std::string PathBelow(const Descriptor& message, const std::string& name) {
 
 class Filler {
  public:
-  explicit Filler(const YamlTree& tree) : tree_(tree) {}
+  // With a grid, the fields of a sweep may have lists where they take one value.
+  explicit Filler(const YamlTree& tree, FieldGrid* grid = nullptr) : tree_(tree), grid_(grid) {}
 
   // `more` are keys that the caller reads itself; `path` is how error messages call the mapping.
   absl::Status Fill(const YamlNode& mapping, const std::string& path, Message& message,
@@ -75,6 +76,8 @@ class Filler {
                          Message& message) {
     const YamlNode& value = tree_.node(entry.value);
     if (field.message_type() != nullptr) return FillGroup(entry, path, field, message);
+    const bool several = value.kind == YamlNode::Kind::kSequence || (value.kind == YamlNode::Kind::kScalar && IsList(value.text, field));
+    if (several && !field.is_repeated() && grid_ != nullptr) return FillGrid(value, path, field, message);
     if (value.kind == YamlNode::Kind::kSequence && field.is_repeated()) {
       if (value.items.empty()) {
         return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path),
@@ -86,8 +89,44 @@ class Filler {
     return FillScalar(value, path, field, message);
   }
 
+  // A list for a field of one value.
+  absl::Status FillGrid(const YamlNode& value, const std::string& path, const FieldDescriptor& field, Message& message) {
+    if (const std::string why = WhyNoGrid(path); !why.empty()) {
+      return tree_.ErrorAt(value.place, fmt::format("{}: a list where one value belongs", path), why);
+    }
+    GridField several{.path = path, .where = SplitError(tree_.ErrorAt(value.place, path)).message, .values = {}};
+    if (value.kind != YamlNode::Kind::kSequence) {
+      RETURN_IF_ERROR(AddValues(value, path, field, message, several.values));
+    } else if (value.items.empty()) {
+      return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path), "leave the field out to get its default");
+    }
+    for (const int item : value.items) {
+      RETURN_IF_ERROR(AddValues(tree_.node(item), path, field, message, several.values));
+    }
+    return PutIntoGrid(std::move(several), field, message, *grid_);
+  }
+
+  absl::Status AddValues(const YamlNode& value, const std::string& path, const FieldDescriptor& field, const Message& message,
+                         std::vector<std::string>& values) {
+    RETURN_IF_ERROR(CheckScalar(value, path));
+    const absl::Status status = ParseValues(value.text, field, message, kMaxGridSystems, values);
+    return status.ok() ? status : ErrorIn(value, path, status);
+  }
+
   absl::Status FillScalar(const YamlNode& value, const std::string& path, const FieldDescriptor& field,
                           Message& message) {
+    RETURN_IF_ERROR(CheckScalar(value, path));
+    const absl::Status status = ParseIntoField(value.text, field, message);
+    return status.ok() ? status : ErrorIn(value, path, status);
+  }
+
+  // What is wrong with a field's value.
+  absl::Status ErrorIn(const YamlNode& value, const std::string& path, const absl::Status& status) {
+    const ErrorText text = SplitError(status);
+    return tree_.ErrorAt(value.place, fmt::format("{}: {}", path, text.message), text.hint);
+  }
+
+  absl::Status CheckScalar(const YamlNode& value, const std::string& path) {
     RETURN_IF_ERROR(CountVisit(value));
     switch (value.kind) {
       case YamlNode::Kind::kScalar: break;
@@ -98,10 +137,6 @@ class Filler {
         return tree_.ErrorAt(value.place, fmt::format("{}: a list where one value belongs", path));
       case YamlNode::Kind::kMapping:
         return tree_.ErrorAt(value.place, fmt::format("{}: fields where a value belongs", path));
-    }
-    if (const absl::Status status = ParseIntoField(value.text, field, message); !status.ok()) {
-      const ErrorText text = SplitError(status);
-      return tree_.ErrorAt(value.place, fmt::format("{}: {}", path, text.message), text.hint);
     }
     return absl::OkStatus();
   }
@@ -138,6 +173,7 @@ class Filler {
   }
 
   const YamlTree& tree_;
+  FieldGrid* grid_;
   int visits_ = 0;
 };
 
@@ -177,6 +213,14 @@ std::string NameFromPath(const std::string& path) {
   return name;
 }
 
+// Gives the field at a path, which takes one value, those of a list.
+absl::Status PutList(std::string_view text, const std::string& path, const FieldRef& at, FieldGrid& grid) {
+  if (const std::string why = WhyNoGrid(path); !why.empty()) return UsageError("a list where one value belongs", why);
+  GridField several{.path = path, .where = fmt::format("--set {}", path), .values = {}};
+  RETURN_IF_ERROR(ParseValues(text, *at.field, *at.message, kMaxGridSystems, several.values));
+  return PutIntoGrid(std::move(several), *at.field, *at.message, grid);
+}
+
 }  // namespace
 
 absl::Status FillMessage(const YamlTree& tree, const YamlNode& mapping, Message& message) {
@@ -186,8 +230,7 @@ absl::Status FillMessage(const YamlTree& tree, const YamlNode& mapping, Message&
 absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name) {
   ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text, std::move(name)));
   SweepFile file;
-  Filler filler(tree);
-  RETURN_IF_ERROR(filler.Fill(tree.root(), "", file.spec, {"summary", "table", "parts"}));
+  RETURN_IF_ERROR(Filler(tree, &file.grid).Fill(tree.root(), "", file.spec, {"summary", "table", "parts"}));
   for (const YamlNode::Entry& entry : tree.root().entries) {
     const YamlNode& value = tree.node(entry.value);
     if (entry.key == "summary") {
@@ -202,7 +245,7 @@ absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name)
                             "it has: rows, columns, metric, aggregate, ...");
       }
       file.has_table = true;
-      RETURN_IF_ERROR(filler.Fill(value, "table", file.table));
+      RETURN_IF_ERROR(Filler(tree).Fill(value, "table", file.table));
     }
     if (entry.key == "parts") {
       ASSIGN_OR_RETURN(file.parts, ReadParts(tree, value));
@@ -243,7 +286,7 @@ absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path) {
   return file;
 }
 
-absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::SweepSpec& spec) {
+absl::Status ApplyOverrides(const std::vector<std::string>& overrides, SweepFile& file) {
   std::set<std::pair<const Message*, const FieldDescriptor*>> seen;
   for (const std::string& argument : overrides) {
     const size_t equals = argument.find('=');
@@ -256,16 +299,18 @@ absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::Sweep
       const ErrorText text = SplitError(status);
       return UsageError(fmt::format("--set {}: {}", Printable(path), text.message), text.hint);
     };
-    const absl::StatusOr<FieldRef> ref = FindField(path, spec);
+    const absl::StatusOr<FieldRef> ref = FindField(path, file.spec);
     if (!ref.ok()) return at(ref.status());
     if (!seen.insert({ref->message, ref->field}).second) {
       return at(UsageError("given twice", ref->field->is_repeated() ? "write all values with ',' between them"
                                                                     : "remove one of the two"));
     }
     ref->message->GetReflection()->ClearField(ref->message, ref->field);
-    const absl::Status status =
-        ParseIntoField(std::string_view(argument).substr(equals + 1), *ref->field, *ref->message);
+    const std::string_view text = std::string_view(argument).substr(equals + 1);
+    const bool several = !ref->field->is_repeated() && IsList(text, *ref->field);
+    const absl::Status status = several ? PutList(text, path, *ref, file.grid) : ParseIntoField(text, *ref->field, *ref->message);
     if (!status.ok()) return at(status);
+    if (!several) RemoveFromGrid(path, file.grid);
   }
   return absl::OkStatus();
 }

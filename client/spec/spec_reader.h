@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/spec/field_grid.h"
 #include "client/spec/yaml_tree.h"
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
@@ -22,6 +23,8 @@ struct SweepSource {
 // What a sweep file says.
 struct SweepFile {
   v1::SweepSpec spec;
+  // Fields that have several values; CrossGrid() makes systems of them, after all --set arguments.
+  FieldGrid grid;
   // How `results` prints the sweep; empty fields have the defaults of CompleteTable().
   v1::TableSpec table;
   bool has_table = false;
@@ -41,18 +44,18 @@ bool LooksLikePath(const std::string& name);
 // Reads a preset that is compiled in, or the file of that path. A sweep without a name gets that of its file. NOT_FOUND: neither.
 absl::StatusOr<SweepFile> LoadSweep(const std::string& preset_or_path);
 
-// Applies `--set PATH=VALUE[,VALUE...]` arguments. Each replaces what the file said.
+// Applies `--set PATH=VALUE[,VALUE...]` arguments to a file's sweep and its grid. Each replaces what the file said.
 // INVALID_ARGUMENT: "--set PATH: what is wrong".
-absl::Status ApplyOverrides(const std::vector<std::string>& overrides, v1::SweepSpec& spec);
+absl::Status ApplyOverrides(const std::vector<std::string>& overrides, SweepFile& file);
 
-// A sweep that is ready to be sent, and what it was made of.
+// A sweep that is ready to be sent, and what it was made of. Its grid is what its systems were made of.
 struct LoadedSweep {
   SweepFile file;
   SweepSource source;
 };
 
 // The sweep with its overrides; of a file with parts, all of these in their order, with the overrides on top of each part's own. Paths
-// of parts begin in the file's folder. Errors of LoadSweep() and ApplyOverrides(); INVALID_ARGUMENT: a part has parts, or two the same name.
+// of parts begin in the file's folder. Errors of LoadSweep(), ApplyOverrides() and CrossGrid(); INVALID_ARGUMENT: a part has parts, or two the same name.
 absl::StatusOr<std::vector<LoadedSweep>> LoadSweeps(const SweepSource& source);
 
 // Fills a message from a mapping, by reflection.

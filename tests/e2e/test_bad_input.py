@@ -33,6 +33,10 @@ REFUSED_SPECIFICATIONS = [
     (["--set", "positions.randomized_by=luck"], 2, ["positions.randomized_by", "luck", "distance"]),
     (["--set", "experiment=alchemy"], 2, ["alchemy", "algorithmic"]),
     (["--set", "novalue"], 2, ["novalue"]),
+    (["--set", "model.layers=2,two"], 2, ["model.layers", "two"]),
+    (["--set", "model.layers=2,-1"], 2, ["layers--1", "model.layers", "-1"]),
+    (["--set", "model.layers=1..40", "--set", "training.batch_size=1..50"], 2, ["training.batch_size", "2000 systems", "1000"]),
+    (["--set", "experiment=algorithmic,noop"], 2, ["experiment", "one value"]),
 ]
 
 

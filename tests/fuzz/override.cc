@@ -17,11 +17,12 @@ namespace {
 void Apply(const char* name, std::string_view text) {
   const auto preset = longreach::client::LoadSweep(name);
   Must(preset.ok(), "the preset can be read");
-  longreach::v1::SweepSpec spec = preset->spec;
-  const absl::Status applied = longreach::client::ApplyOverrides(longreach::Split(text, '\n'), spec);
+  longreach::client::SweepFile file = *preset;
+  absl::Status applied = longreach::client::ApplyOverrides(longreach::Split(text, '\n'), file);
+  if (applied.ok()) applied = longreach::client::CrossGrid(file.grid, file.spec);
   if (applied.ok()) {
     longreach::v1::SweepSpec sent;
-    Must(sent.ParseFromString(spec.SerializeAsString()), "what --set says can be sent");
+    Must(sent.ParseFromString(file.spec.SerializeAsString()), "what --set says can be sent");
   } else {
     const std::string message(applied.message());
     Must(message.starts_with("--set "), "an error begins with the option", message);

@@ -48,7 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = TakePart(rest);
   const std::string_view settings = TakePart(rest);
   if (auto loaded = Load(text); loaded.ok()) {
-    MustBeInert(longreach::client::ApplyOverrides(longreach::Split(settings, '\n'), loaded->spec));
+    MustBeInert(longreach::client::ApplyOverrides(longreach::Split(settings, '\n'), *loaded));
+    MustBeInert(longreach::client::CrossGrid(loaded->grid, loaded->spec));
   }
   // A path could be any file of this machine, or a pipe without an end.
   if (rest.find('/') == std::string_view::npos) MustBeInert(longreach::client::LoadSweep(std::string(rest)).status());

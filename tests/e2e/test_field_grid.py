@@ -1,0 +1,41 @@
+"""A grid over fields of one value: the scheduler is given systems, and it does not matter who wrote them."""
+from harness import query, run_cli
+
+BASE = """
+name: grid
+experiment: algorithmic
+axes: {task: even_pairs, encoding: [rope, alibi], learning_rate: 1.0e-3, seed: 0}
+"""
+IN_THE_FILE = BASE + """
+model: {layers: [1, 2]}
+training: {steps: 10, batch_size: [4, 8]}
+"""
+BY_HAND = BASE + """
+training: {steps: 10}
+systems:
+- {name: layers-1_batch_size-4, with: {model: {layers: 1}, training: {batch_size: 4}}}
+- {name: layers-1_batch_size-8, with: {model: {layers: 1}, training: {batch_size: 8}}}
+- {name: layers-2_batch_size-4, with: {model: {layers: 2}, training: {batch_size: 4}}}
+- {name: layers-2_batch_size-8, with: {model: {layers: 2}, training: {batch_size: 8}}}
+"""
+SYSTEMS = ["layers-1_batch_size-4", "layers-1_batch_size-8", "layers-2_batch_size-4", "layers-2_batch_size-8"]
+
+
+def test_a_grid_is_the_sweep_of_its_systems(home, scheduler):
+    first = run_cli(home, "submit", "/dev/stdin", "-q", scheduler=scheduler, stdin=BY_HAND)
+    assert first.code == 0, first
+    in_the_file = run_cli(home, "submit", "/dev/stdin", "-q", scheduler=scheduler, stdin=IN_THE_FILE)
+    on_the_command_line = run_cli(home, "submit", "/dev/stdin", "-q", "--set", "model.layers=1..2", "--set", "training.batch_size=4,8",
+                                  "--set", "training.steps=10", scheduler=scheduler, stdin=BASE)
+    assert in_the_file.out == on_the_command_line.out == first.out, (first, in_the_file, on_the_command_line)
+    assert query(scheduler.store, "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM jobs)") == [(1, 8)]
+
+
+def test_its_systems_are_the_rows_of_the_table(home, scheduler):
+    submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=IN_THE_FILE)
+    assert submitted.code == 0, submitted
+    table = run_cli(home, "results", "grid", "-o", "json", scheduler=scheduler)
+    assert table.code == 0, table
+    assert [row["key"] for row in table.json()["rows"]] == SYSTEMS, table
+    jobs = run_cli(home, "jobs", "grid", "-o", "json", scheduler=scheduler)
+    assert sorted(job["systems"][0] for job in jobs.json()["jobs"]) == sorted(SYSTEMS * 2), jobs
