@@ -2,8 +2,9 @@
 # Makes a Debian machine (12 or newer) ready to build Longreach, and says what it does. What is done already is skipped,
 # so it can be run before every build. Works as root, or as a user with sudo.
 #
-#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl)
-#                                            --faults: also what the fault tests need (clang's libFuzzer, Slurm)
+#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl; Slurm, where no systemd would
+#                                            start its daemons)
+#                                            --faults: also what the fault tests need (clang's libFuzzer)
 #
 # Settings, from the environment:
 #   LONGREACH_CUDA=ON|OFF      take CUDA and its compiler too (4.9 GB instead of 1.3 GB); default: ON where nvidia-smi answers
@@ -107,7 +108,11 @@ install_grpcurl() {
     "github.com/fullstorydev/grpcurl/cmd/grpcurl@$GRPCURL_VERSION"
 }
 
-mapfile -t packages < <(grep -hv '^#' deploy/packages.txt $([[ $faults == no ]] || echo deploy/fault_packages.txt))
+lists=(deploy/packages.txt)
+[[ $faults == no ]] || lists+=(deploy/fault_packages.txt)
+# A machine that somebody works with does not get services by running tests; those of Slurm are skipped there.
+[[ $tests == no || -d /run/systemd/system ]] || lists+=(deploy/slurm_packages.txt)
+mapfile -t packages < <(grep -hv '^#' "${lists[@]}")
 install_packages "${packages[@]}"
 
 if [[ $trainer == OFF ]]; then

@@ -1,6 +1,6 @@
 """deploy/slurm/worker.sbatch under a real Slurm of one node, which is this machine: slurmctld and slurmd as the test's own processes.
 
-Slurm is Debian's (deploy/fault_packages.txt). It works for the test's user alone and checks nobody's identity, so it needs neither
+Slurm is Debian's (deploy/slurm_packages.txt). It works for the test's user alone and checks nobody's identity, so it needs neither
 root nor munge, and takes no notice of a Slurm that this machine may belong to.
 """
 import os
@@ -19,7 +19,7 @@ SCRIPT = ROOT / "deploy/slurm/worker.sbatch"
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 MISSING = [name for name in ("slurmctld", "slurmd", "sbatch") if shutil.which(name, path=PATH) is None]
 pytestmark = [harness.needs_worker,
-              pytest.mark.skipif(bool(MISSING), reason=f"no Slurm here ({', '.join(MISSING)}): deploy/setup.sh --faults installs it")]
+              pytest.mark.skipif(bool(MISSING), reason=f"no Slurm here ({', '.join(MISSING)}): deploy/slurm_packages.txt names Debian's packages")]
 
 CONFIGURATION = """
 ClusterName=test
