@@ -214,7 +214,7 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
     if (!refused_.empty()) LogWarning(fmt::format("the scheduler gives no work: {}", refused_));
   }
   LeaveIfIdle(sent, response);
-  if (sent.leaving() && outbox_.reports().empty()) End(absl::OkStatus());
+  if (sent.leaving() && outbox_.reports().empty()) End(ends_with_);
   return changed;
 }
 
@@ -368,9 +368,13 @@ void Agent::Forget(const AttemptPtr& attempt, bool keep_folder) {
 
 void Agent::Leave() {
   if (leaving_ || ended_already_) return;
-  leaving_ = true;
   if (!ever_ready_) return End(absl::OkStatus());
   LogInfo(attempts_.empty() ? "leaving" : "leaving after a checkpoint");
+  BeginLeaving();
+}
+
+void Agent::BeginLeaving() {
+  leaving_ = true;
   idle_since_ = std::chrono::steady_clock::now();
   const auto held = attempts_;  // Stop() may forget some.
   for (const auto& [number, attempt] : held) Stop(attempt);
@@ -429,7 +433,7 @@ void Agent::LeaveWithoutScheduler() {
   LogWarning(fmt::format("left without an answer from the scheduler{}",
                          waiting == 0 ? "" : fmt::format("; {} report(s) wait in {} for this worker's next start", waiting,
                                                          options_.state.string())));
-  End(absl::OkStatus());
+  End(ends_with_);
 }
 
 void Agent::End(absl::Status status) {

@@ -102,6 +102,8 @@ class Agent {
   void Report(const AttemptPtr& attempt);
   void Forget(const AttemptPtr& attempt, bool keep_folder = false);
   void LeaveIfIdle(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
+  // Gives back what it holds, hands in what is done, and ends with `ends_with_`.
+  void BeginLeaving();
   void WatchLeaving();
   void LeaveWithoutScheduler();
   void End(absl::Status status);
@@ -165,6 +167,7 @@ class Agent {
   std::chrono::steady_clock::time_point other_since_;  // and since when nothing was trained meanwhile.
   std::optional<std::chrono::steady_clock::time_point> nothing_to_do_since_;  // By the scheduler's answers.
   bool leaving_ = false;
+  absl::Status ends_with_;  // Why it leaves, where that is an error.
   bool ended_already_ = false;
   std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains.
   boost::asio::steady_timer leave_timer_;

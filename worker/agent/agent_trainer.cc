@@ -78,9 +78,13 @@ void Agent::OnPacksMeasured(const v1::PacksMeasured& measured) {
 // At the first start that is the end, because whoever started this worker can do something about it. Later it may be
 // passing (no memory, a GPU that is reset), and what waits for it is not kept for long (WatchWaiting()).
 void Agent::OnTrainerUnusable(const std::string& why) {
-  if (ever_ready_) return;
+  if (ever_ready_ || leaving_) return;
   const bool was_ready = !abilities_.name().empty();  // So it was measuring.
-  End(absl::FailedPreconditionError(was_ready ? fmt::format("while measuring packs: {}\n  run it with --pack-limit 16, or another number", why) : why));
+  ends_with_ = absl::FailedPreconditionError(was_ready ? fmt::format("while measuring packs: {}\n  run it with --pack-limit 16, or another number", why) : why);
+  if (attempts_.empty() && outbox_.reports().empty()) return End(ends_with_);
+  // What an earlier process has finished needs no trainer, and its lease would not wait for one.
+  LogWarning(fmt::format("{}; what was finished before is handed in first", why));
+  BeginLeaving();
 }
 
 // Starts a cold slot when more attempts wait than children are there for them.

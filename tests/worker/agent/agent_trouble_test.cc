@@ -1,10 +1,8 @@
 // What the agent does when the trainer, the scheduler or a file fails it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -38,74 +36,6 @@ class AgentTroubleTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
   FakeScheduler scheduler_;
 };
-
-// A sanitizer that a child was built with leaves SIGSEGV to the system: its own end would be another one.
-class WithoutSanitizersHandler {
- public:
-  WithoutSanitizersHandler() : before_(std::getenv("ASAN_OPTIONS") == nullptr ? "" : std::getenv("ASAN_OPTIONS")) {
-    setenv("ASAN_OPTIONS", (before_ + ":handle_segv=0").c_str(), 1);
-  }
-  ~WithoutSanitizersHandler() { setenv("ASAN_OPTIONS", before_.c_str(), 1); }
-
- private:
-  std::string before_;
-};
-
-TEST_F(AgentTroubleTest, ReportsATrainerThatCrashed) {
-  const WithoutSanitizersHandler none;
-  AgentUnderTest agent(Options());
-  scheduler_.Offer(LeaseOf(7, kEndless));
-  scheduler_.WaitForStep(7, 1);
-
-  kill(agent.TrainerPid(), SIGSEGV);
-
-  const v1::AttemptReport report = scheduler_.WaitForReport(7);
-  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
-  EXPECT_THAT(report.detail(), HasSubstr("SIGSEGV"));
-  EXPECT_THAT(report.detail(), HasSubstr("the log ends with"));
-  ExpectItStillWorks(8);
-}
-
-TEST_F(AgentTroubleTest, HandsInTheCheckpointThatWasOnItsWayWhenItsTrainerCrashed) {
-  const WithoutSanitizersHandler none;
-  AgentOptions options = Options();
-  options.checkpoint_every_s = 0.05;
-  AgentUnderTest agent(options);
-  scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "not now"});
-  scheduler_.Offer(LeaseOf(7, kEndless));
-  scheduler_.WaitFor("a refused checkpoint", [](const Seen& seen) { return !seen.refused.empty(); });
-
-  kill(agent.TrainerPid(), SIGSEGV);
-  scheduler_.RefuseUploads(grpc::Status::OK);
-
-  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_FAILED);
-  EXPECT_THAT(scheduler_.WaitFor("-", [](const Seen&) { return true; }).UploadsOf("checkpoint"), testing::Not(IsEmpty()));
-}
-
-TEST_F(AgentTroubleTest, SaysThatATrainerThatWasKilledRanOutOfMemory) {
-  AgentUnderTest agent(Options());
-  scheduler_.Offer(LeaseOf(7, kEndless));
-  scheduler_.WaitForStep(7, 1);
-
-  kill(agent.TrainerPid(), SIGKILL);
-
-  EXPECT_THAT(scheduler_.WaitForReport(7).detail(), HasSubstr("out of memory"));
-  ExpectItStillWorks(8);
-}
-
-TEST_F(AgentTroubleTest, KillsATrainerThatHangs) {
-  AgentOptions options = Options();
-  options.hang_floor_s = 1;
-  AgentUnderTest agent(options);
-  scheduler_.Offer(LeaseOf(7, kEndless));
-  scheduler_.WaitForStep(7, 50);  // By then it is known how long a step takes.
-
-  kill(agent.TrainerPid(), SIGSTOP);
-
-  const v1::AttemptReport report = scheduler_.WaitForReport(7);
-  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
-  EXPECT_THAT(report.detail(), HasSubstr("hung"));
-}
 
 TEST_F(AgentTroubleTest, ReportsAPackThatTheTrainerRefuses) {
   AgentUnderTest agent(Options());
@@ -259,6 +189,30 @@ TEST_F(AgentTroubleTest, HandsInAtItsNextStartWhatItHadFinished) {
   EXPECT_EQ(seen.UploadsOf("weights")[0].jobs_size(), 2);
   EXPECT_TRUE(std::filesystem::is_empty(attempt.parent_path()));
   ExpectItStillWorks(8);
+}
+
+TEST_F(AgentTroubleTest, HandsInWhatItHadFinishedAlsoWhereNoTrainerStarts) {
+  {
+    AgentOptions options = Options();
+    options.patience_s = 0.1;
+    AgentUnderTest agent(options);
+    scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "no disk just now"});
+    scheduler_.Offer(LeaseOf(7, /*steps=*/5));
+    scheduler_.WaitFor("attempt 7 uploading", [](const Seen& seen) { return seen.Held(7) != nullptr && seen.Held(7)->phase() == "uploading"; });
+    scheduler_.GoAway();
+    agent.Leave();
+    EXPECT_TRUE(agent.Join().ok());
+  }
+  scheduler_.RefuseUploads(grpc::Status::OK);
+  scheduler_.Listen();
+  AgentOptions options = Options();
+  options.cuda = true;
+  options.cuda_plugin = folder_.path() / "no_such_plugin.so";
+
+  AgentUnderTest restarted(options);
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  EXPECT_THAT(std::string(restarted.Join().message()), HasSubstr("no_such_plugin.so"));
 }
 
 TEST_F(AgentTroubleTest, DropsWhatItHadFinishedWhenItsLeaseIsGone) {
