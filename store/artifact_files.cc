@@ -18,6 +18,10 @@ namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;
 
+absl::Status IsAway(std::string_view sha256, const std::filesystem::path& folder) {
+  return absl::UnavailableError(fmt::format("artifact {}: the folder {} is away; is its disk mounted?", sha256, folder.string()));
+}
+
 absl::Status FileError(std::string_view what, const std::filesystem::path& file, int error) {
   const std::string text = fmt::format("cannot {} '{}': {}", what, file.string(), std::strerror(error));
   switch (error) {
@@ -312,7 +316,9 @@ absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
   auto pinned = pinned_.Lock();
   if (pinned->contains(std::string(sha256))) return false;
   const std::filesystem::path file = PathOf(sha256);
-  if (unlink(file.c_str()) != 0 && errno != ENOENT) return FileError("remove", file, errno);
+  if (unlink(file.c_str()) == 0) return true;
+  if (const int error = errno; error != ENOENT) return FileError("remove", file, error);
+  if (!IsThere()) return IsAway(sha256, folder_);
   return true;
 }
 
@@ -325,7 +331,7 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, 
   if (fd < 0) {
     const int error = errno;
     if (error == ENOENT && !files.IsThere()) {
-      return absl::UnavailableError(fmt::format("artifact {}: the folder {} is away; is its disk mounted?", sha256, files.folder().string()));
+      return IsAway(sha256, files.folder());
     }
     if (error == ENOENT) return absl::NotFoundError(fmt::format("there is no artifact {}", sha256));
     return FileError("open", file, error);

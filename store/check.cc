@@ -44,53 +44,45 @@ absl::Status CheckIds(sql::Connection& db, std::string_view table, std::vector<s
   return rows.status();
 }
 
-absl::Status CheckFiles(sql::Connection& db, const ArtifactFiles& files, bool read, const std::stop_token& stop,
-                        std::vector<std::string>& violations) {
+absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
   ASSIGN_OR_RETURN(sql::Rows rows,
                    db.Query("SELECT sha256, bytes, min(kind), count(*) FROM artifacts GROUP BY sha256, bytes ORDER BY sha256, bytes"));
   while (rows.Next()) {
-    const auto hash = rows.Get<std::string>(0);
-    const auto bytes = rows.Get<int64_t>(1);
-    const std::string what = fmt::format("{} {} of {} jobs", rows.Get<std::string>(2), hash.substr(0, 8), rows.Get<int64_t>(3));
-    if (!ArtifactFiles::IsHash(hash)) {
-      violations.push_back(fmt::format("{}: '{}' is not a hash", what, hash));
-      continue;
-    }
-    std::error_code error;
-    const auto size = std::filesystem::file_size(files.PathOf(hash), error);
-    if (error) {
-      violations.push_back(fmt::format("{}: its file is missing ('{}')", what, files.PathOf(hash).string()));
-    } else if (static_cast<int64_t>(size) != bytes) {
-      violations.push_back(fmt::format("{}: its file has {} bytes instead of {}", what, size, bytes));
-    } else if (read) {
-      const absl::Status status = files.Verify(hash, stop);
-      if (stop.stop_requested()) return sql::Stopped();
-      if (!status.ok()) {
-        violations.push_back(fmt::format("{}: {}", what, std::string(status.message())));
-      }
-    }
+    NamedFile file{.sha256 = rows.Get<std::string>(0), .bytes = rows.Get<int64_t>(1)};
+    file.what = fmt::format("{} {} of {} jobs", rows.Get<std::string>(2), file.sha256.substr(0, 8), rows.Get<int64_t>(3));
+    expected.known.insert(file.sha256);
+    expected.named.push_back(std::move(file));
   }
-  return rows.status();
+  RETURN_IF_ERROR(rows.status());
+  ASSIGN_OR_RETURN(sql::Rows unused, db.Query("SELECT sha256 FROM unused_files ORDER BY sha256"));
+  while (unused.Next()) expected.known.insert(unused.Get<std::string>(0));
+  return unused.status();
 }
 
-absl::Status FindUnnamed(sql::Connection& db, const ArtifactFiles& files, std::vector<UnnamedFile>& unnamed) {
+// Why it is not as its rows say; empty: it is.
+std::string WhyOther(const ArtifactFiles& files, const NamedFile& file, bool read, const std::stop_token& stop) {
+  if (!ArtifactFiles::IsHash(file.sha256)) return fmt::format("'{}' is not a hash", file.sha256);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(files.PathOf(file.sha256), error);
+  if (error) return fmt::format("its file is missing ('{}')", files.PathOf(file.sha256).string());
+  if (static_cast<int64_t>(size) != file.bytes) return fmt::format("its file has {} bytes instead of {}", size, file.bytes);
+  return read ? std::string(files.Verify(file.sha256, stop).message()) : "";
+}
+
+void FindUnnamed(const ArtifactFiles& files, std::set<std::string> known, std::vector<UnnamedFile>& unnamed) {
   const std::vector<std::string> marked = files.Unsettled();
-  std::set<std::string> known(marked.begin(), marked.end());
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sha256 FROM artifacts UNION SELECT sha256 FROM unused_files ORDER BY sha256"));
-  while (rows.Next()) known.insert(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
+  known.insert(marked.begin(), marked.end());
   for (std::string& hash : files.List()) {
     if (known.contains(hash)) continue;
     std::error_code error;
     const auto bytes = std::filesystem::file_size(files.PathOf(hash), error);
     if (!error) unnamed.push_back({.sha256 = std::move(hash), .bytes = static_cast<int64_t>(bytes)});
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop) {
+absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop) {
   CheckReport report;
   const sql::StopQueries stopping(db, stop);
   if (stop.stop_requested()) return sql::Stopped();
@@ -101,13 +93,29 @@ absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& file
   RETURN_IF_ERROR(RunLedgerChecks(db, report.violations));
   RETURN_IF_ERROR(CheckIds(db, "jobs", report.violations));
   RETURN_IF_ERROR(CheckIds(db, "sweeps", report.violations));
-  RETURN_IF_ERROR(CheckFiles(db, files, read_artifacts, stop, report.violations));
-  if (read_artifacts) RETURN_IF_ERROR(FindUnnamed(db, files, report.unnamed));
+  RETURN_IF_ERROR(ReadExpected(db, expected));
   ASSIGN_OR_RETURN(report.sweeps, db.One<int64_t>("SELECT count(*) FROM sweeps"));
   ASSIGN_OR_RETURN(report.jobs, db.One<int64_t>("SELECT count(*) FROM jobs"));
   ASSIGN_OR_RETURN(report.attempts, db.One<int64_t>("SELECT count(*) FROM attempts"));
   ASSIGN_OR_RETURN(report.measurements, db.One<int64_t>("SELECT count(*) FROM measurements"));
   ASSIGN_OR_RETURN(report.artifacts, db.One<int64_t>("SELECT count(*) FROM artifacts"));
+  return report;
+}
+
+absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report) {
+  for (const NamedFile& file : expected.named) {
+    const std::string why = WhyOther(files, file, read_artifacts, stop);
+    if (stop.stop_requested()) return sql::Stopped();
+    if (!why.empty()) report.violations.push_back(fmt::format("{}: {}", file.what, why));
+  }
+  if (read_artifacts) FindUnnamed(files, std::move(expected.known), report.unnamed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CheckReport> Check(sql::Connection& db, const ArtifactFiles& files, bool read_artifacts, const std::stop_token& stop) {
+  ExpectedFiles expected;
+  ASSIGN_OR_RETURN(CheckReport report, CheckRows(db, expected, stop));
+  RETURN_IF_ERROR(CheckFiles(files, std::move(expected), read_artifacts, stop, report));
   return report;
 }
 

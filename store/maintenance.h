@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -37,6 +38,20 @@ struct CheckReport {
   int64_t artifacts = 0;
 };
 inline constexpr int kMaxViolations = 20;
+// A file that rows name.
+struct NamedFile {
+  std::string sha256{};
+  int64_t bytes = 0;
+  std::string what{};  // For people: "checkpoint 1f3a92c0 of 9 jobs".
+};
+// What CheckRows() finds out of the files that there should be.
+struct ExpectedFiles {
+  std::vector<NamedFile> named{};
+  std::set<std::string> known{};  // Hashes of these, and of those that are to be removed.
+};
+// The two halves of Check(): files may take hours, and a snapshot that is open for so long has the store's log grow.
+absl::StatusOr<CheckReport> CheckRows(sql::Connection& db, ExpectedFiles& expected, const std::stop_token& stop = {});
+absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool read_artifacts, const std::stop_token& stop, CheckReport& report);
 // Runs the ledger checks of schema/check.sql and SQLite's own, and looks whether each artifact's file is there with its size, and with
 // `read_artifacts` whether it still has its hash, and which files nobody knows. Changes nothing. While a scheduler writes, a file that
 // comes in between is among these: what two checks find is so.

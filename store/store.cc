@@ -112,6 +112,18 @@ absl::StatusOr<Folder> FindFolder(const std::filesystem::path& given, const std:
   return folder;
 }
 
+// A folder that is there and has nothing in it, while the store names files in it, is most likely where a disk is to be mounted: jobs would begin
+// anew, and their checkpoints would be forgotten.
+absl::Status RefuseUnmounted(const std::filesystem::path& folder, const std::filesystem::path& store, sql::Connection& db) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error) || !std::filesystem::is_empty(folder, error)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t named, db.One<int64_t>("SELECT EXISTS (SELECT 1 FROM artifacts)"));
+  if (named == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' is empty, and the store '{}' has files there: is its disk mounted? To go on without them, "
+                                                   "remove the empty folder",
+                                                   folder.string(), store.string()));
+}
+
 absl::Status SayWhoseItIs(const std::filesystem::path& folder, const std::filesystem::path& store) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -161,6 +173,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   RETURN_IF_ERROR(store->writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
   if (!store->temporary_folder_.empty()) RETURN_IF_ERROR(store->writer_->Execute("PRAGMA synchronous = OFF"));
 
+  RETURN_IF_ERROR(RefuseUnmounted(artifacts.path, store->file_, *store->writer_));
   if (artifacts.noted) RETURN_IF_ERROR(SayWhoseItIs(artifacts.path, store->file_));
   ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts.path));
   return store;

@@ -29,7 +29,8 @@ grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* 
 
 grpc::ServerUnaryReactor* ClientHandlers::SubmitSweep(Context* context, const v1::SubmitSweepRequest* request,
                                                       v1::SubmitSweepResponse* reply) {
-  return AnswerWith(context, reply, threads_.long_calls, [this, request] { return engine_.SubmitSweep(*request, store_); });
+  return AnswerWith(context, reply, request->dry_run() ? threads_.long_calls : threads_.submissions,
+                    [this, request] { return engine_.SubmitSweep(*request, store_); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListSweeps(Context* context, const v1::ListSweepsRequest*, v1::ListSweepsResponse* reply) {

@@ -16,7 +16,8 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   // Calls that may take long have threads of their own, so that the others do not wait for them.
   struct Threads {
     Workforce& calls;
-    Workforce& long_calls;   // Submissions, tables and their values.
+    Workforce& long_calls;   // Plans, tables and their values.
+    Workforce& submissions;  // They wait for the writer most of the time, and others of this kind should not wait for them.
     Workforce& maintenance;  // Backups, checks and merges of stores,
     std::stop_token stop;    // which break off when the scheduler ends.
   };

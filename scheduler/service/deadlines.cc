@@ -125,7 +125,11 @@ store::Event Engine::AtDeadline(SteadyTime now) {
       auto memory = memory_.Lock();
       lost = TakeLost(now, *memory);
       if (memory->write_at && *memory->write_at <= now) work->gathered = TakeGathered(*memory);
-      if (const std::vector<int64_t> due = memory->unfinished.Due(now); !due.empty()) work->unfinished = due[0];
+      if (const std::vector<int64_t> due = memory->unfinished.Due(now); !due.empty()) {
+        // One to its end before another: expanding a large sweep takes longer than a slice of it.
+        const bool same = going_on_ && std::ranges::find(due, going_on_->first) != due.end();
+        work->unfinished = same ? going_on_->first : due[0];
+      }
     }
     const WallTime wall = clock_.Wall();
     RETURN_IF_ERROR(WriteGathered(tx, work->gathered, wall));

@@ -19,6 +19,9 @@
 namespace longreach::service {
 namespace {
 
+// Bytes of a slice's name: every answer with a measurement has it.
+constexpr size_t kMaxSlice = 256;
+
 // What a worker says about a failure becomes one line of bounded size.
 std::string OneLine(std::string_view text) {
   constexpr size_t kMost = 1000;
@@ -60,7 +63,7 @@ absl::Status WriteRelease(sql::Transaction& tx, const store::JobRow& job, int64_
 
 absl::Status End(sql::Transaction& tx, const store::AttemptRow& attempt, Outcome outcome, std::string_view detail, std::string_view engine,
                  WallTime now, Effects& effects) {
-  RETURN_IF_ERROR(store::EndAttempt(tx, attempt.id, outcome, detail, engine, now));
+  RETURN_IF_ERROR(store::EndAttempt(tx, attempt.id, outcome, OneLine(detail), OneLine(engine), now));
   effects.ended.push_back(attempt.id);
   effects.workers.insert(attempt.worker);
   return absl::OkStatus();
@@ -73,6 +76,7 @@ std::string WhyRefused(const v1::MemberResult& result, const store::JobRow& job)
   bool score = false;
   for (const v1::Measurement& measurement : result.measurements()) {
     if (catalog::FindMetric(measurement.metric()) == nullptr) return fmt::format("unknown metric '{}'", OneLine(measurement.metric()));
+    if (measurement.slice().size() > kMaxSlice) return fmt::format("{} in a slice whose name has {} bytes", measurement.metric(), measurement.slice().size());
     if (measurement.length() < 0) return fmt::format("{} at the negative length {}", measurement.metric(), measurement.length());
     score |= kind != nullptr && measurement.metric() == kind->MainMetric() && measurement.length() == 0 && measurement.slice().empty();
   }
@@ -142,7 +146,7 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
       continue;
     }
     if (status.code() != absl::StatusCode::kInvalidArgument) return status;
-    refusal = fmt::format("its result was refused: {}", Message(status));
+    refusal = OneLine(fmt::format("its result was refused: {}", Message(status)));
     // Whatever the pack, this result is the job's own.
     ASSIGN_OR_RETURN(core::Life after, core::Fail(before, Attempt{attempt.id}, true, refusal));
     RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
@@ -177,7 +181,7 @@ absl::Status EndGivenBack(sql::Transaction& tx, const store::AttemptRow& attempt
     ASSIGN_OR_RETURN(core::Life after, core::GiveBack(before, Attempt{attempt.id}));
     RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
   }
-  return End(tx, attempt, Outcome::kGivenBack, OneLine(detail), engine, now, effects);
+  return End(tx, attempt, Outcome::kGivenBack, detail, engine, now, effects);
 }
 
 absl::Status EndLost(sql::Transaction& tx, const store::AttemptRow& attempt, const std::string& reason, WallTime now, Effects& effects) {

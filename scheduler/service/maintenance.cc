@@ -16,8 +16,14 @@ namespace longreach::service {
 namespace {
 
 absl::StatusOr<store::CheckReport> CheckNow(store::Store& store, bool read_artifacts, const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
-  return store::Check(snapshot.db(), store.artifacts(), read_artifacts, stop);
+  store::CheckReport report;
+  store::ExpectedFiles expected;
+  {
+    ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
+    ASSIGN_OR_RETURN(report, store::CheckRows(snapshot.db(), expected, stop));
+  }
+  RETURN_IF_ERROR(store::CheckFiles(store.artifacts(), std::move(expected), read_artifacts, stop, report));
+  return report;
 }
 
 // "2 files of 30 bytes in 'b1.db.artifacts' ...", with the first few.

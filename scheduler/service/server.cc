@@ -26,6 +26,7 @@ namespace {
 constexpr size_t kThreads = 4;
 // For calls that may take minutes (a large sweep, the whole store): what workers hand in goes by others.
 constexpr size_t kThreadsOfLongCalls = 2;
+constexpr size_t kThreadsOfSubmissions = 8;
 constexpr size_t kThreadsOfMaintenance = 2;
 // Files that are removed after a group of events: few, so that the next group does not wait.
 constexpr int kFilesInGo = 16;
@@ -94,7 +95,8 @@ struct Server::Parts {
   std::unique_ptr<store::Writer> writer;     // Its thread asks the engine.
   std::stop_source ends;                     // For what may take minutes.
   std::unique_ptr<Workforce> workforce;
-  std::unique_ptr<Workforce> long_calls;   // Of users who wait for a table or their sweep.
+  std::unique_ptr<Workforce> long_calls;   // Of users who wait for a table or a plan,
+  std::unique_ptr<Workforce> submissions;  // or for their sweep.
   std::unique_ptr<Workforce> maintenance;  // Hours, of a large store.
   std::unique_ptr<ClientHandlers> client;
   std::unique_ptr<WorkerHandlers> worker;
@@ -149,9 +151,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
   p->workforce = std::make_unique<Workforce>(kThreads);
   p->long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
+  p->submissions = std::make_unique<Workforce>(kThreadsOfSubmissions);
   p->maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
   p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer,
-                                               ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .maintenance = *p->maintenance,
+                                               ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .submissions = *p->submissions, .maintenance = *p->maintenance,
                                                                        .stop = p->ends.get_token()},
                                                options.between_looks);
   p->worker = std::make_unique<WorkerHandlers>(*p->engine, p->store->artifacts().inbox().string());
@@ -205,6 +208,7 @@ Server::~Server() {
   parts_->grpc->Wait();
   parts_->workforce.reset();
   parts_->long_calls.reset();
+  parts_->submissions.reset();
   parts_->maintenance.reset();
   parts_->writer->Stop();
   std::error_code ignored;

@@ -303,6 +303,20 @@ TEST_F(ArtifactsTest, FilesThatCannotBeRemovedDoNotKeepOthersFromTheirTurn) {
   EXPECT_THAT(*UnusedHashes(test_.db(), 10, unused[1]), ElementsAre(unused[1], unused[0]));
 }
 
+TEST_F(ArtifactsTest, AFileIsNotTakenForRemovedWhileItsFolderIsAway) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const int64_t attempt = test_.Start("w1", {job});
+  for (int step = 1; step <= 3; ++step) test_.AddFile(job, "checkpoint", step, attempt, "step " + std::to_string(step));
+  const std::filesystem::path elsewhere = files().folder().string() + ".unmounted";
+  std::filesystem::rename(files().folder(), elsewhere);
+
+  EXPECT_EQ(RemoveUnusedFiles(test_.db(), files(), 10).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(*UnusedHashes(test_.db(), 10), ::testing::SizeIs(1));
+
+  std::filesystem::rename(elsewhere, files().folder());
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), files(), 10), 1);
+}
+
 TEST_F(ArtifactsTest, AFileThatACrashLeftWithoutARowIsRemovedAtStart) {
   const int64_t job = test_.AddSweep("one", MakePack(1))[0];
   const int64_t attempt = test_.Start("w1", {job});

@@ -188,6 +188,26 @@ TEST(StoreTest, ANewStoreDoesNotTakeTheFilesOfOneThatWasMovedAway) {
   EXPECT_THAT(TestStore(folder / "kept.db").Violations(true), IsEmpty());
 }
 
+TEST(StoreTest, AnEmptyFolderInThePlaceOfTheArtifactsIsTakenForADiskThatIsNotMounted) {
+  const testing::TemporaryFolder folder;
+  {
+    TestStore test(folder / "s.db");
+    test.AddWorker("w1");
+    const int64_t job = test.AddSweep("one", MakePack(1))[0];
+    test.AddFile(job, "checkpoint", 1, test.Start("w1", {job}), "the bytes");
+  }
+  std::filesystem::rename(folder / "s.db.artifacts", folder / "elsewhere");
+  std::filesystem::create_directory(folder / "s.db.artifacts");
+
+  const absl::Status refused = Store::Open(folder / "s.db").status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is empty, and the store"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "s.db.artifacts"));
+  std::filesystem::remove(folder / "s.db.artifacts");
+  EXPECT_OK(Store::Open(folder / "s.db").status()) << "without the files, because somebody wants it";
+}
+
 TEST(StoreTest, CommitsSurviveAndNothingButTheStoreStaysBehind) {
   TemporaryFolder folder;
   {

@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/service/query_table.h"
 #include "tests/scheduler/service/engine_fixture.h"
 
 namespace longreach::service {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using Steering = v1::SteerSweepRequest;
 
@@ -58,6 +60,17 @@ TEST_F(EngineSubmissionTest, TheFirstJobsAreLeasedWhileOthersAreToCome) {
   EXPECT_EQ(submitted.sweep().counts().leased(), 2);
   EXPECT_EQ(submitted.sweep().counts().queued(), 3);
   EXPECT_EQ(ToCome("s"), 0);
+}
+
+TEST_F(EngineSubmissionTest, ATableSaysThatJobsAreToCome) {
+  EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
+  v1::GetTableRequest request;
+  request.set_sweep("s");
+
+  const absl::StatusOr<v1::Table> table = GetTable(store_->writer_connection(), request);
+
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_THAT(table->notes(), ElementsAre("5 jobs are not finished (3 waiting, 2 queued): the table will change"));
 }
 
 TEST_F(EngineSubmissionTest, WhatBrokeOffIsGoneOnWithAfterAStart) {

@@ -166,12 +166,14 @@ TEST_F(QueryTableTest, ALaterSweepOfSomeEncodingsDoesNotReplaceAWholeOneInAnExtr
   extra.set_key("best_of_ruoss_2023");
   extra.set_label("Best of [1]");
   extra.set_sweep("ruoss-2023");
-  SucceedAll(AddSweep(SmallSweep("ruoss-2023")), std::vector<double>(16, 0.9));
-  v1::SweepSpec some = SmallSweep("ruoss-2023");
-  some.mutable_axes()->clear_encoding();
-  some.mutable_axes()->add_encoding("alibi");
-  const Made part = AddSweep(some);
-  SucceedAll(part, std::vector<double>(part.jobs.size(), 0.1));
+  const auto add = [this](const std::vector<std::string>& encodings, double accuracy) {
+    v1::SweepSpec sweep = SmallSweep("ruoss-2023");
+    sweep.mutable_axes()->mutable_encoding()->Assign(encodings.begin(), encodings.end());
+    const Made made = AddSweep(sweep);
+    SucceedAll(made, std::vector<double>(made.jobs.size(), accuracy));
+  };
+  add({"alibi", "none"}, 0.9);
+  add({"sin_cos"}, 0.95);
 
   EXPECT_DOUBLE_EQ(Table("s", spec).cells(2).measured(), 90);
 }

@@ -1,0 +1,130 @@
+// What becomes of the files of attempts: checkpoints that others go on from, and uploads that are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/service/engine_fixture.h"
+#include "tests/support/status.h"
+
+namespace longreach::service {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class EngineCheckpointsTest : public EngineFixture {
+ protected:
+  TestWorker Worker(const std::string& id) {
+    current_ = engine_.get();
+    return TestWorker(&current_, id);
+  }
+  Engine* current_ = nullptr;
+};
+
+TEST_F(EngineCheckpointsTest, AnotherWorkerGoesOnFromTheCheckpoint) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  ASSERT_TRUE(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10).ok());
+  ASSERT_TRUE(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 20).ok());
+  Advance(seconds(15));
+
+  const v1::Lease next = Worker("b").Take();
+
+  EXPECT_EQ(next.jobs(0).checkpoint().step(), 20);
+  EXPECT_EQ(next.jobs(0).checkpoint_before().step(), 10);
+  EXPECT_EQ(Attempt(next.attempt()).start_step, 20);
+  // The first worker's next checkpoint comes too late.
+  const absl::Status late = Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 30);
+  EXPECT_EQ(late.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Job(lease.jobs(0).id()).checkpoint_step, 20);
+}
+
+// Of a job that is only tested every checkpoint is at step 0.
+TEST_F(EngineCheckpointsTest, TestsThatAreDoneAreGoneOnFromToo) {
+  v1::SweepSpec spec = Sweep("s", 1);
+  spec.mutable_training()->set_steps(0);
+  v1::Input& input = *spec.add_inputs();
+  input.set_name("weights");
+  input.set_artifact("weights");
+  input.mutable_from()->mutable_training()->set_steps(50);
+  Submit(spec);
+  TestWorker worker = Worker("a");
+  const v1::Lease maker = worker.Take();
+  ASSERT_TRUE(Upload(maker.jobs(0), static_cast<int64_t>(maker.attempt()), "a", "weights", 50).ok());
+  worker.Succeed(maker);
+  const v1::Lease lease = worker.Take();
+  EXPECT_FALSE(lease.jobs(0).has_checkpoint());
+  worker.Sync();
+  ASSERT_TRUE(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 0).ok());
+  Advance(seconds(15));
+
+  const v1::Lease next = Worker("b").Take();
+
+  ASSERT_TRUE(next.jobs(0).has_checkpoint());
+  EXPECT_EQ(next.jobs(0).checkpoint().step(), 0);
+}
+
+TEST_F(EngineCheckpointsTest, JobsWithCheckpointsOfDifferentStepsAreNotPackedTogether) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  ASSERT_TRUE(Upload(lease.jobs(1), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 10).ok());
+  worker.GiveBack(lease);
+  worker.next().set_free_slots(2);
+
+  const v1::SynchronizeResponse answer = worker.Sync();
+
+  ASSERT_EQ(answer.leases_size(), 2);
+  EXPECT_EQ(answer.leases(0).jobs_size(), 1);
+  EXPECT_EQ(answer.leases(1).jobs(0).checkpoint().step(), 10);
+  EXPECT_EQ(Job(lease.jobs(0).id()).failures + Job(lease.jobs(0).id()).losses, 0);
+}
+
+TEST_F(EngineCheckpointsTest, AnUploadMustBeOfAMemberOfTheAttempt) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  const int64_t attempt = static_cast<int64_t>(lease.attempt());
+  v1::LeasedJob stranger;
+  stranger.set_id(std::string(64, 'a'));
+  EXPECT_EQ(Upload(stranger, attempt, "a", "log", 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Upload(lease.jobs(0), attempt, "b", "log", 0).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Upload(lease.jobs(0), 999, "a", "log", 0).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(EngineCheckpointsTest, AnUploadThatIsRefusedLeavesNoFile) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  const auto attempt = static_cast<int64_t>(lease.attempt());
+  ASSERT_OK(Upload(lease.jobs(0), attempt, "a", "log", 1));
+  store::ArtifactFiles& files = store_->artifacts();
+  EXPECT_THAT(files.Unsettled(), IsEmpty());
+
+  EXPECT_EQ(Upload(lease.jobs(0), attempt, "b", "log", 1).code(), absl::StatusCode::kAborted) << "bytes that have a row";
+  EXPECT_EQ(Upload(lease.jobs(0), attempt, "b", "log", 2).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(files.Unsettled(), IsEmpty());
+  EXPECT_EQ(*store::RemoveUnusedFiles(store_->writer_connection(), files, 10), 1);
+
+  EXPECT_THAT(files.List(), ElementsAre(Sha256Of("log1")));
+}
+
+TEST_F(EngineCheckpointsTest, AFileOfMembersThatWereAllDroppedLeavesNothing) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  ASSERT_OK(store_->writer_connection().Run("UPDATE attempt_jobs SET dropped = 1").status());
+
+  ASSERT_OK(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "log", 1));
+
+  EXPECT_EQ(*store::RemoveUnusedFiles(store_->writer_connection(), store_->artifacts(), 10), 1);
+  EXPECT_THAT(store_->artifacts().List(), IsEmpty());
+  ASSERT_OK(store_->writer_connection().Run("UPDATE attempt_jobs SET dropped = 0").status());
+}
+
+}  // namespace
+}  // namespace longreach::service

@@ -1,0 +1,161 @@
+// Tables whose rows or columns are lengths, and those of some jobs alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/service/results_table_support.h"
+
+namespace longreach::service {
+namespace {
+
+using store::State;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A job at one of its test lengths, as a table with lengths is given it: `again` from the second length on.
+TableJob At(int length, bool again, std::string encoding, uint32_t seed, State state, std::optional<double> value) {
+  TableJob job{"enwik8", std::move(encoding), 1e-4, seed, state, false, value, "1.0"};
+  job.length = length;
+  job.again = again;
+  return job;
+}
+
+v1::TableSpec Table1() {
+  v1::TableSpec spec;
+  spec.set_rows("encoding");
+  spec.set_columns("length");
+  spec.set_metric("cross_entropy");
+  spec.set_aggregate("min");
+  spec.set_published("table_1");
+  return spec;
+}
+
+TEST(ResultsTableTest, LengthsAreColumnsAndEachHasItsPublishedValue) {
+  ResultsTable table = Make(Table1());
+  ASSERT_TRUE(table.ByLength());
+  for (const int length : {256, 1024}) {
+    const bool again = length == 1024;
+    table.Add(At(length, again, "rope", 0, State::kSucceeded, length + 3.0));
+    table.Add(At(length, again, "rope", 1, State::kSucceeded, length + 1.0));
+    table.Add(At(length, again, "alibi:randomized", 0, State::kQueued, std::nullopt));
+    table.Add(At(length, again, "alibi:randomized", 1, State::kFailed, std::nullopt));
+  }
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.columns()), ElementsAre("256", "1024"));
+  EXPECT_EQ(built.columns(0).label(), "length 256");
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "256").measured(), 257);
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "1024").measured(), 1025);
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "256").published(), 218.8);
+  EXPECT_DOUBLE_EQ(CellAt(built, "rope", "1024").published(), 4259.9);
+  EXPECT_DOUBLE_EQ(CellAt(built, "alibi:randomized", "1024").published(), 1603.4);
+  // Lower at 256 says nothing about the encoding.
+  EXPECT_FALSE(CellAt(built, "rope", "256").best());
+  // A job has a value at each length, and is one job.
+  EXPECT_THAT(built.notes(), ElementsAre("1 job is not finished (1 queued): the table will change",
+                                         "1 job failed and counts in no cell"));
+}
+
+TEST(ResultsTableTest, AColumnMayComeFromTheJobsThatMakeAnInput) {
+  v1::TableSpec spec;
+  spec.set_rows("length");
+  spec.set_columns("encoding");
+  spec.set_metric("cross_entropy");
+  spec.set_aggregate("min");
+  spec.set_published("table_2");
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("pretrained");
+  extra.set_input("weights");
+  ResultsTable table = Make(spec);
+  for (const int length : {256, 1024}) {
+    table.Add(At(length, length == 1024, "alibi", 0, State::kSucceeded, 2.0 * length));
+    table.Add(At(length, length == 1024, "rope", 0, State::kSucceeded, 1.0 * length));
+    table.AddExtra(0, At(length, length == 1024, "rope", 0, State::kSucceeded, 3.0 * length));
+    table.AddExtra(0, At(length, length == 1024, "rope", 1, State::kLeased, std::nullopt));
+  }
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.columns()), ElementsAre("alibi", "rope", "pretrained"));
+  EXPECT_DOUBLE_EQ(CellAt(built, "1024", "pretrained").measured(), 3072);
+  EXPECT_DOUBLE_EQ(CellAt(built, "1024", "pretrained").published(), 4259.9);
+  EXPECT_DOUBLE_EQ(CellAt(built, "256", "alibi").published(), 217.4);
+  EXPECT_TRUE(CellAt(built, "256", "rope").best());
+  EXPECT_THAT(built.notes(), ElementsAre("pretrained: 1 job behind the input 'weights' not finished yet"));
+}
+
+TEST(ResultsTableTest, ByLengthAJobWithoutAValueIsNotedOnce) {
+  v1::TableSpec spec;
+  spec.set_columns("length");
+  ResultsTable table = Make(spec);
+  for (const int length : {50, 100}) {
+    for (const uint32_t seed : {0u, 1u}) {
+      TableJob job = Done("even_pairs", "rope", 1e-4, seed, 0.8);
+      if (seed == 1) job.value.reset();
+      job.length = length;
+      job.again = length != 50;
+      table.Add(job);
+    }
+  }
+
+  EXPECT_THAT(table.Build().notes(), ElementsAre("1 job succeeded without a value of accuracy at some length"));
+}
+
+TEST(ResultsTableTest, OnlyLeavesOutTheJobsOfOtherValues) {
+  v1::TableSpec spec;
+  spec.set_aggregate("mean");
+  spec.add_only("learning_rate=1e-3,0.0001");  // However they are written.
+  spec.add_only("task=even_pairs");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-3, 0, 0.8));
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.6));
+  table.Add(Done("even_pairs", "rope", 3e-4, 0, 0.1));
+  table.Add(Done("parity_check", "rope", 1e-4, 0, 0.1));
+  EXPECT_TRUE(table.CheckOnly().ok());
+
+  const v1::Table built = table.Build();
+
+  EXPECT_THAT(Keys(built.rows()), ElementsAre("even_pairs"));
+  EXPECT_DOUBLE_EQ(built.cells(0).measured(), 70);
+  EXPECT_EQ(built.cells(0).jobs(), 2);
+  EXPECT_THAT(built.notes(), ElementsAre("only jobs with learning_rate 0.0001 or 0.001", "only jobs with task even_pairs"));
+}
+
+TEST(ResultsTableTest, OnlyHoldsForExtraColumnsToo) {
+  v1::TableSpec spec;
+  spec.add_only("seed=1");
+  spec.add_only("system=a");  // Other sweeps' jobs are of none of this sweep's systems.
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("other");
+  extra.set_sweep("other");
+  ResultsTable table = Make(spec);
+  TableJob member = Done("even_pairs", "rope", 1e-4, 1, 0.5);
+  member.system = "a";
+  table.Add(member);
+  table.AddExtra(0, Done("even_pairs", "rope", 1e-4, 0, 0.9));
+  table.AddExtra(0, Done("even_pairs", "rope", 1e-4, 1, 0.7));
+
+  EXPECT_DOUBLE_EQ(CellAt(table.Build(), "even_pairs", "other").measured(), 70);
+}
+
+TEST(ResultsTableTest, OnlyRefusesWhatItCannotMean) {
+  const auto why = [](const std::vector<std::string>& only) {
+    v1::TableSpec spec;
+    for (const std::string& one : only) spec.add_only(one);
+    absl::StatusOr<ResultsTable> table = ResultsTable::Of(spec, "accuracy");
+    if (!table.ok()) return std::string(table.status().message());
+    table->Add(Done("even_pairs", "rope", 1e-4, 0, 0.8));
+    return std::string(table->CheckOnly().message());
+  };
+  EXPECT_EQ(why({"task=even_pairs"}), "");
+  EXPECT_THAT(why({"task"}), HasSubstr("'task' is not AXIS=VALUE; write task=even_pairs"));
+  EXPECT_THAT(why({"seed="}), HasSubstr("'seed=' is not AXIS=VALUE"));
+  EXPECT_THAT(why({"tsk=even_pairs"}), HasSubstr("unknown axis 'tsk'\n  did you mean 'task'?"));
+  EXPECT_THAT(why({"length=40"}), HasSubstr("unknown axis 'length'"));
+  EXPECT_THAT(why({"seed=0", "seed=1"}), HasSubstr("'seed' is there twice; write all its values into one: seed=VALUE,VALUE"));
+  EXPECT_THAT(why({"task=even_pair"}), HasSubstr("unknown task 'even_pair'\n  did you mean 'even_pairs'?"));
+  EXPECT_THAT(why({"seed=0,7"}), HasSubstr("unknown seed '7'"));
+}
+
+}  // namespace
+}  // namespace longreach::service
