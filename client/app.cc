@@ -179,6 +179,7 @@ std::unique_ptr<AppTree> BuildApp() {
   root.add_flag("-q,--quiet", flags.quiet, "Only data on stdout (of ids, the bare id); no talk on stderr");
   root.option_defaults()->group("Options");
   root.fallthrough();  // Options for all commands may come behind the command.
+  root.require_subcommand(0, 1);  // What comes behind a command may have a command's name.
   root.footer(
       "Each of --scheduler, --store, --output, --color, --ca, --certificate, --key and --token-file may also be set as\n"
       "LONGREACH_SCHEDULER, ..., LONGREACH_TOKEN_FILE or (scheduler, ..., token_file) in\n"

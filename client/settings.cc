@@ -129,6 +129,7 @@ absl::StatusOr<Format> FormatOf(const Value& value) {
   }
   if (value.text == "md") return Format::kMarkdown;
   if (value.text == "tex") return Format::kLatex;
+  if (value.text == "jsonl") return Format::kJson;
   return UsageError(
       fmt::format("{}: unknown output format '{}'", value.origin, Printable(value.text)),
       JoinHints(DidYouMean(value.text, names), fmt::format("there are: {}", Join(names, ", "))));

@@ -1,6 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <set>
+
 #include "client/commands/common.h"
+#include "client/interrupt.h"
+#include "client/new_file.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "client/spec/sweep_writer.h"
@@ -88,20 +93,26 @@ class JobCommand final : public Command {
     return {.group = kGroupLook,
             .summary = "Show one job: specification, attempts, measurements, artifacts",
             .details = "Of a failed job also the log's last lines, and the command that repeats it.\n"
-                       "--spec prints a sweep file of that one job: 'longreach run /dev/stdin' takes it.",
+                       "--spec prints a sweep file of that one job: 'longreach run /dev/stdin' takes it.\n"
+                       "--get fetches the newest of its files of a kind: weights, series, checkpoint, log.",
             .examples = "longreach job 1f3a\nlongreach job 1f3a92c0 -o json\n"
-                        "longreach job 1f3a --spec | longreach run /dev/stdin --store repeat.db"};
+                        "longreach job 1f3a --spec | longreach run /dev/stdin --store repeat.db\n"
+                        "longreach job 1f3a --get weights --file weights.safetensors"};
   }
   void AddOptions(CLI::App& app) override {
     AddJobArgument(app, job_);
     app.add_flag("--spec", spec_, "Print a sweep file of this one job instead");
+    app.add_option("--get", get_, "Fetch its newest file of this kind instead")->type_name("KIND");
+    app.add_option("--file", file_, "The file to make of it, which is not there yet")->type_name("FILE");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
+    RETURN_IF_ERROR(CheckOptions());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     v1::GetJobRequest request;
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection->Call(&Connection::Stub::GetJob, request));
+    if (!get_.empty()) return Get(session, *connection, response);
     if (spec_) {
       ASSIGN_OR_RETURN(v1::SweepSpec sweep, SweepOfJob(*connection, response.spec()));
       sweep.set_name(fmt::format("repeat-{}", ShortId(response.job().id())));
@@ -118,8 +129,53 @@ class JobCommand final : public Command {
   }
 
  private:
+  absl::Status CheckOptions() const {
+    if (spec_ && !get_.empty()) return UsageError("--spec and --get: one of them at a time");
+    if (get_.empty() != file_.empty()) {
+      return file_.empty() ? UsageError("--get: where to?", "name the file to make with --file") : UsageError("--file: of what?", "name a kind of file with --get");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<int> Get(Session& session, Connection& connection, const v1::GetJobResponse& response) const {
+    const v1::ArtifactInfo* newest = nullptr;
+    std::set<std::string> kinds;
+    for (const v1::ArtifactInfo& one : response.artifacts()) {
+      kinds.insert(one.kind());
+      if (one.kind() == get_ && (newest == nullptr || one.step() >= newest->step())) newest = &one;
+    }
+    if (newest == nullptr) {
+      return Error(absl::StatusCode::kNotFound, fmt::format("job {} has no file of the kind '{}'", ShortId(response.job().id()), Printable(get_)),
+                   kinds.empty() ? "it has none at all" : fmt::format("it has: {}", Printable(Join({kinds.begin(), kinds.end()}, ", "))));
+    }
+    RETURN_IF_ERROR(CheckNewFile(file_));
+    // Under another name until all is there.
+    const std::filesystem::path part = file_ + ".part";
+    InterruptScope interrupt;
+    if (const absl::Status got = connection.DownloadTo(part, newest->sha256(), [&interrupt] { return interrupt.count() > 0; }); !got.ok()) {
+      std::error_code ignored;
+      std::filesystem::remove(part, ignored);
+      if (interrupt.count() > 0) return interrupt.exit_code();
+      return got;
+    }
+    std::error_code error;
+    std::filesystem::rename(part, file_, error);
+    if (error) return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot name {}: {}", Printable(file_), error.message()));
+    if (session.json()) {
+      session.out() << JsonDocument(*newest);
+    } else {
+      // Parameters are those of the whole pack, a row for each member.
+      const bool of_pack = newest->kind() == "weights" || newest->kind() == "checkpoint";
+      session.out() << fmt::format("{}: {} of step {}, {} bytes{}\n", Printable(file_), Printable(newest->kind()), newest->step(),
+                                   Thousands(static_cast<int64_t>(newest->bytes())), of_pack ? fmt::format("; row {} is this job's", newest->member()) : "");
+    }
+    return kDone;
+  }
+
   std::string job_;
   bool spec_ = false;
+  std::string get_;
+  std::string file_;
 };
 
 }  // namespace

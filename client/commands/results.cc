@@ -25,7 +25,7 @@ class Results final : public Command {
             "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, its main metric over\n"
             "all test lengths, the best over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
             "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
-            "head, depth, attention_scale ('longreach job JOB' shows slices).\n"
+            "head, depth, attention_scale, longbench_task (--jobs shows what slices there are).\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"

@@ -112,7 +112,6 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"run", "quickstart", "-z"}, "unknown option '-z'");
   refused({"pause"}, "SWEEP is required");
   refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
-  refused({"results", "-o", "jsonl"}, "unknown output format 'jsonl'");
   refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, data, fields");
   refused({"status", "a", "b"}, "b");
   refused({"priority", "last", "high"}, "high");
@@ -132,7 +131,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
 TEST(UsageTest, MistakesAreJsonWhereJsonWasAskedFor) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"statsu", "-o", "json"},
-        {"-ojson", "results"},
+        {"-ojson", "pause"},
         {"plan", "table-b1", "--output=json", "--set", "steps=1"}}) {
     const Outcome outcome = RunCommandLine(arguments);
     EXPECT_EQ(outcome.code, kUsage);
@@ -319,6 +318,15 @@ TEST(ListTest, FieldsAreLinesWithTheirTextsBelow) {
   EXPECT_EQ(RunCommandLine({"list", "fields", "axes.task"}).out.find("encoding  list"), std::string::npos);
   EXPECT_THAT(RunCommandLine({"list", "fields", "training.warmup_steps"}).out, StartsWith("training.warmup_steps  whole number [2000], of kind llama\n"));
   EXPECT_THAT(RunCommandLine({"list", "fields", "trainig"}).err, HasSubstr("did you mean 'training'?"));
+}
+
+TEST_F(CommandTest, ASweepMayHaveTheNameOfACommand) {
+  for (const char* command : {"status", "watch", "wait"}) {
+    EXPECT_EQ(Run({command, "export"}).code, kDone) << command;
+    EXPECT_EQ(scheduler_.watched.back(), "export") << command;
+  }
+  EXPECT_EQ(Run({"jobs", "plan"}).code, kDone);
+  EXPECT_EQ(scheduler_.jobs_request.sweep(), "plan");
 }
 
 TEST_F(CommandTest, QuietPrintsBareIds) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/base/sha256.h"
 #include "tests/client/support.h"
 
 namespace longreach::client {
@@ -49,6 +50,33 @@ TEST_F(FailuresTest, AJobThatDidNotFailIsNotToBeRepeated) {
 TEST_F(FailuresTest, SpecPrintsASweepFileAndNothingElse) {
   EXPECT_THAT(Run({"job", "bbbb", "--spec"}).out, testing::StartsWith("name: \"repeat-bbbbbbbb\"\n"));
   EXPECT_THAT(Run({"job", "bbbb", "--spec", "-o", "json"}).out, HasSubstr("\"spec\":{\"name\":\"repeat-bbbbbbbb\""));
+}
+
+TEST_F(FailuresTest, AFileOfAJobIsFetchedWholeOrNotAtAll) {
+  const TempFolder folder;
+  const std::string file = (folder.path() / "w.safetensors").string();
+  for (const std::string bytes : {"older", "the weights"}) {
+    v1::ArtifactInfo& artifact = scheduler_.artifacts.emplace_back();
+    artifact.set_kind("weights");
+    artifact.set_step(bytes == "older" ? 10 : 20);
+    artifact.set_sha256(Sha256Of(bytes));
+    artifact.set_bytes(static_cast<double>(bytes.size()));
+    scheduler_.files[artifact.sha256()] = bytes;
+  }
+  scheduler_.refusals["Download"] = {grpc::StatusCode::DATA_LOSS, "damaged"};
+  EXPECT_EQ(Run({"job", "bbbb", "--get", "weights", "--file", file}).code, kFailed);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  scheduler_.refusals.clear();
+
+  EXPECT_THAT(Run({"job", "bbbb", "--get", "weights", "--file", file}).out, HasSubstr("weights of step 20, 11 bytes; row 0 is this job's"));
+
+  std::ifstream in(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "the weights");
+  EXPECT_EQ(Run({"job", "bbbb", "--get", "weights", "--file", file}).code, kFailed) << "a file is never replaced";
+  const Outcome none = Run({"job", "bbbb", "--get", "series", "--file", file + "2"});
+  EXPECT_EQ(none.code, kNotFound);
+  EXPECT_THAT(none.err, HasSubstr("has no file of the kind 'series'\n  it has: weights"));
+  EXPECT_THAT(Run({"job", "bbbb", "--get", "weights"}).err, HasSubstr("name the file to make with --file"));
 }
 
 TEST_F(FailuresTest, StatusNamesAWorkerThatIsPutAside) {

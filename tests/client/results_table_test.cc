@@ -111,12 +111,12 @@ TEST(ResultsTableTest, TheSpreadStandsBehindItsMean) {
   table.mutable_cells(0)->set_deviation(12.34);
   table.mutable_cells(2)->set_deviation(0.5);
   EXPECT_EQ(RenderResults(table, Spec(), Format::kTable, {.spread = true}),
-            "                                              Log KERPLE\n"
-            "                          Log KERPLE        (randomized)\n"
-            "R    Even Pairs         81.2  ± 12.3      100.0*        \n"
-            "     Parity Check†      55.2  ±  0.5       55.4*        \n"
+            "                                     Log KERPLE\n"
+            "                      Log KERPLE   (randomized)\n"
+            "R    Even Pairs      81.2  ± 12.3  100.0*\n"
+            "     Parity Check†   55.2  ±  0.5   55.4*\n"
             "\n"
-            "DCF  Reverse String        -                   -        \n"
+            "DCF  Reverse String     -              -\n"
             "\n"
             "* best of its row; † permutation-invariant; ± standard deviation of 9 jobs; - not measured\n");
   const std::string markdown = RenderResults(table, Spec(), Format::kMarkdown, {.published = true, .spread = true});

@@ -60,3 +60,16 @@ def test_every_value_comes_out_as_it_is_in_the_store(home):
             break
         request.page_token = page.next_page_token
     assert values == [(row[0], row[5], row[6], row[8]) for row in stored]
+
+
+def test_a_store_that_is_not_asked_is_pointed_at_and_one_that_nothing_works_on_is_not_waited_for(home):
+    submitted = run_cli(home, "submit", "noop", "--set", "seed=0..3", "--store", "longreach.db")
+    assert submitted.code == 0, submitted
+
+    asked = run_cli(home, "results", "--scheduler", "localhost:1")
+    assert asked.code == 3 and "longreach.db" not in asked.err, asked
+    asked = harness.run(home, "env", "-u", "LONGREACH_SCHEDULER", harness.BIN / "longreach", "results")
+    assert asked.code == 3 and "there is a longreach.db here, as 'longreach run' makes it: --store longreach.db looks into it" in asked.err, asked
+    for command in ("wait", "watch"):
+        waited = run_cli(home, command, "--store", "longreach.db")
+        assert waited.code == 1 and "nothing works on longreach.db" in waited.err, waited
