@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "client/commands/command.h"
@@ -31,6 +32,8 @@ class PartsOutput {
   // `several` is whether the user named a sweep of parts.
   PartsOutput(Session& session, bool several) : session_(session), several_(several) {}
   bool several() const { return several_; }
+  // This is the first that is printed: true once.
+  bool TakeFirst() { return std::exchange(first_, false); }
   // Before what is said of a sweep for people to read: its name, where there are several.
   void Begin(const std::string& sweep);
   // Members of a JSON object, whose values are JSON already.
@@ -44,6 +47,7 @@ class PartsOutput {
  private:
   Session& session_;
   bool several_;
+  bool first_ = true;
   bool begun_ = false;
   std::vector<std::string> parts_;
 };

@@ -123,7 +123,8 @@ class Results final : public Command {
     } else {
       output.Begin(sweep.name());
       session.out() << RenderResults(measured, table, session.settings().format,
-                                     {.published = published_, .spread = spread_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : ""});
+                                     {.published = published_, .spread = spread_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : "",
+                                      .header = output.TakeFirst()});
     }
     return absl::OkStatus();
   }

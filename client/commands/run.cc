@@ -97,7 +97,8 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
   } else {
     output.Begin(sweep.name());
     session.out() << RenderResults(measured, table, session.settings().format,
-                                   {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : ""});
+                                   {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : "",
+                                    .header = output.TakeFirst()});
   }
   session.out().flush();
   if (!file.grid.empty() && !ShowsSystems(table)) {

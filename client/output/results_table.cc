@@ -321,33 +321,42 @@ std::string AsLatex(const Table& table, const PublishedTexts& texts, const Resul
 }
 
 // One line for each cell, with all that is known about it: what pandas and R want.
-std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::TableSpec& spec, const std::string& sweep) {
+std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::TableSpec& spec, const std::string& sweep, bool header) {
   const auto number_or_missing = [](bool has, double value) {
     return has ? NumberCell(value) : MissingCell();
   };
+  // Tables of several sweeps have axes and metrics of their own, and together one header.
+  const bool several = !sweep.empty();
   Grid grid;
-  grid.columns = {{.key = spec.rows()}, {.key = spec.columns()}, {.key = table.metric()},
-                  {.key = "unit"},      {.key = "published"},    {.key = "best"},
-                  {.key = "jobs"},      {.key = "succeeded"},    {.key = "diverged"},
-                  {.key = "failed"},    {.key = "median"},       {.key = "deviation"},
-                  {.key = "published_text"}};
+  if (several) grid.columns = {{.key = "sweep"}, {.key = "rows"}, {.key = "row"}, {.key = "columns"}, {.key = "column"}, {.key = "metric"}, {.key = "value"}};
+  else grid.columns = {{.key = spec.rows()}, {.key = spec.columns()}, {.key = table.metric()}};
+  for (const char* key : {"unit", "published", "best", "jobs", "succeeded", "diverged", "failed", "median", "deviation", "published_text"}) {
+    grid.columns.push_back({.key = key});
+  }
   for (int r = 0; r < table.rows_size(); ++r) {
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
       const std::string text =
           cell.has_published() ? texts.Of(table.rows(r).key(), table.columns(c).key(), cell.published()) : "";
-      grid.rows.push_back({TextCell(table.rows(r).key()), TextCell(table.columns(c).key()),
-                           number_or_missing(cell.has_measured(), cell.measured()), TextCell(table.unit()),
-                           number_or_missing(cell.has_published(), cell.published()), BoolCell(cell.best()),
-                           NumberCell(cell.jobs()), NumberCell(cell.succeeded()), NumberCell(cell.diverged()),
-                           NumberCell(cell.failed()), number_or_missing(cell.has_median(), cell.median()),
-                           number_or_missing(cell.has_deviation(), cell.deviation()),
-                           text.empty() ? MissingCell() : TextCell(text)});
-      if (!sweep.empty()) grid.rows.back().insert(grid.rows.back().begin(), TextCell(sweep));
+      std::vector<GridCell>& line = grid.rows.emplace_back();
+      const GridCell row = TextCell(table.rows(r).key()), column = TextCell(table.columns(c).key());
+      if (several) line = {TextCell(sweep), TextCell(spec.rows()), row, TextCell(spec.columns()), column, TextCell(table.metric())};
+      else line = {row, column};
+      const std::vector<GridCell> values = {number_or_missing(cell.has_measured(), cell.measured()),
+                                            TextCell(table.unit()),
+                                            number_or_missing(cell.has_published(), cell.published()),
+                                            BoolCell(cell.best()),
+                                            NumberCell(cell.jobs()),
+                                            NumberCell(cell.succeeded()),
+                                            NumberCell(cell.diverged()),
+                                            NumberCell(cell.failed()),
+                                            number_or_missing(cell.has_median(), cell.median()),
+                                            number_or_missing(cell.has_deviation(), cell.deviation()),
+                                            text.empty() ? MissingCell() : TextCell(text)};
+      line.insert(line.end(), values.begin(), values.end());
     }
   }
-  if (!sweep.empty()) grid.columns.insert(grid.columns.begin(), {.key = "sweep"});
-  return GridAsCsv(grid);
+  return GridAsCsv(grid, header);
 }
 
 }  // namespace
@@ -359,7 +368,7 @@ std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format 
   const PublishedTexts texts(spec);
   switch (format) {
     case Format::kTable: return AsTable(table, texts, shown);
-    case Format::kCsv: return AsCsv(table, texts, spec, shown.sweep);
+    case Format::kCsv: return AsCsv(table, texts, spec, shown.sweep, shown.header);
     case Format::kJson: return JsonDocument(table);
     case Format::kMarkdown: return AsMarkdown(table, texts, shown);
     case Format::kLatex: return AsLatex(table, texts, shown);

@@ -16,8 +16,10 @@ struct ResultsStyle {
   bool spread = false;
   // Bold the best of each row and the header (terminals only).
   bool color = false;
-  // In CSV, a first column of its name; empty: none.
+  // In CSV, of one of several sweeps: a first column of its name, and columns that all tables have. Empty: it is the only one.
   std::string sweep = {};
+  // In CSV: with a line of column names, as of the first of several sweeps.
+  bool header = true;
 };
 
 // `spec` is what the table was asked for by: it names the axes.

@@ -163,8 +163,10 @@ TEST_F(ResultsTest, PublishedValuesOfOtherSettingsAreSaidToBeSo) {
 
 TEST_F(ResultsTest, CsvOfPartsSaysWhichSweepARowIsOf) {
   scheduler_.sweep.set_name("nope-table-1");
-  EXPECT_THAT(Run({"results", "nope-tinyllama", "-o", "csv"}).out, StartsWith("sweep,system,length,"));
-  EXPECT_THAT(Run({"results", "nope-tinyllama", "-o", "csv"}).out, HasSubstr("\nnope-table-1,even_pairs,"));
+  const std::string csv = Run({"results", "nope-tinyllama", "-o", "csv"}).out;
+  EXPECT_THAT(csv, StartsWith("sweep,rows,row,columns,column,metric,value,unit,published,"));
+  EXPECT_EQ(csv.rfind("sweep,rows"), 0u) << "one header for all parts";
+  EXPECT_THAT(Run({"results", "nope-tinyllama", "-o", "csv"}).out, HasSubstr("\nnope-table-1,system,even_pairs,length,"));
   EXPECT_THAT(Run({"results", "nope-table-1", "-o", "csv"}).out, StartsWith("system,length,"));
 }
 
