@@ -38,11 +38,9 @@ class StatusCommand final : public Command {
       session.out() << line << "\n";
     }
     // A sweep that stands still because of its workers should not have to be asked why.
-    StuckWatch stuck(*connection, session.embedded() != nullptr);
-    if (stuck.Ask(update)) {
-      session.out() << stuck.reason() << "\n";
-    } else {
-      PrintPutAside(session, *connection);
+    if (!PrintPutAside(session, *connection)) {
+      StuckWatch stuck(*connection, session.embedded() != nullptr);
+      if (stuck.Ask(update)) session.out() << stuck.reason() << "\n";
     }
     if (sweep.counts().failed() > 0) {
       session.Say(fmt::format("'longreach jobs {} --state failed{}' shows which failed and why",
@@ -52,13 +50,17 @@ class StatusCommand final : public Command {
   }
 
  private:
-  static void PrintPutAside(Session& session, Connection& connection) {
+  // Whether there is one.
+  static bool PrintPutAside(Session& session, Connection& connection) {
+    bool any = false;
     const absl::StatusOr<v1::ListWorkersResponse> workers = connection.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest());
-    if (!workers.ok()) return;
+    if (!workers.ok()) return any;
     for (const v1::WorkerInfo& worker : workers->workers()) {
       if (worker.state() != "put_aside") continue;
       session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), Printable(worker.reason()));
+      any = true;
     }
+    return any;
   }
 
   std::string sweep_ = "last";
