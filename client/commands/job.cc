@@ -38,6 +38,11 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
                      ShortestNumber(job.learning_rate()), job.seed());
   out << fmt::format("  {}{}, step {} of {}\n", Printable(job.state()), job.diverged() ? " (diverged)" : "",
                      job.step(), job.steps());
+  // Of its curve, which -o json has.
+  if (response.progress_size() > 0) {
+    const v1::ProgressPoint& last = *response.progress().rbegin();
+    out << fmt::format("  training loss {:.4g} at step {}\n", last.loss(), last.step());
+  }
   if (job.has_score()) out << fmt::format("  score {:.4f}\n", job.score());
   if (job.failures() > 0 || job.losses() > 0) {
     out << fmt::format("  {}, {} of a worker\n", Count(job.failures(), "failure"),

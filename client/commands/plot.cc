@@ -312,7 +312,9 @@ class Plot final : public Command {
       for (const v1::TableAxisEntry& column : panel.table.columns()) longest = std::max(longest, ParseDouble(column.key()).value_or(0));
       for (int row = 0; row < growths.rows_size(); ++row) {
         const int cell = row * growths.columns_size();
-        const double begin = GrowthBegins(sweep.spec(), growths.rows(row).key()).value_or(plot.trained.value_or(0));
+        // Without systems and a folder, which have lengths of their own, it is the sweep's.
+        const bool own = sweep.spec().systems().empty() && sweep.spec().model().folder().empty();
+        const double begin = GrowthBegins(sweep.spec(), growths.rows(row).key()).value_or(own ? plot.trained.value_or(0) : 0);
         if (growths.columns_size() != 1 || !growths.cells(cell).has_measured() || begin <= 0 || begin >= longest) continue;
         const double a = growths.cells(cell).measured();
         PlotCurve curve{.panel = panel.title, .line = LabelOf(growths.rows(row)), .points = {}};

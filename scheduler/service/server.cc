@@ -91,7 +91,8 @@ struct Server::Parts {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<store::LogKeeper> log_keeper;
   std::string pruned_from, pruning_trouble;  // Of the writer's thread, as is
-  bool files_left = false;                   // whether there are more to be removed.
+  bool files_left = false;                   // whether there are more to be removed,
+  bool unrecorded_left = false;              // and whether there may be files of uploads that could not be recorded.
   std::unique_ptr<store::Writer> writer;     // Its thread asks the engine.
   std::stop_source ends;                     // For what may take minutes.
   std::unique_ptr<Workforce> workforce;
@@ -137,6 +138,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   writing.at_deadline = [p](SteadyTime now) { return p->engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
   writing.after_group = [p](sql::Connection& db) {
+    // Of uploads that could not be recorded while nothing could be written.
+    if (std::exchange(p->unrecorded_left, false)) store::RemoveUnsettledFiles(db, p->store->artifacts()).IgnoreError();
     const absl::StatusOr<int> pruned = store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo, &p->pruned_from);
     p->files_left = pruned.ok() && *pruned == kFilesInGo;
     std::string trouble(pruned.status().message());
@@ -146,6 +149,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   };
   writing.on_disk = [p](const std::string& trouble) {
     p->engine->board().SetStoreTrouble(trouble);
+    if (trouble.empty()) p->unrecorded_left = true;
     fmt::print(stderr, "{}\n", trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
   };
   p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));

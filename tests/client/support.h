@@ -193,6 +193,9 @@ class FakeScheduler final : public v1::Longreach::Service {
     v1::Measurement& measurement = *response->add_measurements();
     measurement.set_metric("accuracy");
     measurement.set_value(0.875);
+    v1::ProgressPoint& point = *response->add_progress();
+    point.set_step(20);
+    point.set_loss(0.25);
     response->mutable_artifacts()->Assign(artifacts.begin(), artifacts.end());
     return Answer("GetJob");
   }

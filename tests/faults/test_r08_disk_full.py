@@ -112,6 +112,38 @@ def test_a_full_disk_under_the_store(home, fault):
                   f"0 lost; first report taken {slowest:.2f} s after there was space")
 
 
+@pytest.mark.fault("R8", aim="files of uploads that a full store could not name do not stay once it can be written again")
+def test_files_that_a_full_store_could_not_name(home, fault):
+    uploads = fault.size(short=5, full=20, long=100)
+    with small_disk(home) as disk:
+        folder = home.path / "artifacts"
+        scheduler = Scheduler(home, "--artifacts", folder, store=disk / "store.db")
+        stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
+        stub.SubmitSweep(sweep("first", 20), timeout=60)
+        lease = worker.take()
+        ballast = fill(disk)
+        until(lambda: refusal(lambda: stub.SubmitSweep(sweep("refused", 300), timeout=60)) is not None
+              and "the store takes nothing" in run_cli(home, "status", scheduler=scheduler).out, "the disk is told to be full")
+        refused = []
+        for step in range(1, 20 * uploads):
+            content = f"checkpoint of step {step}\n".encode() * 1000
+            if worker.upload(lease, "checkpoint", step, content, hashlib.sha256(content).hexdigest()) is not None:
+                refused.append(hashlib.sha256(content).hexdigest())
+            if len(refused) == uploads:
+                break
+        assert len(refused) == uploads, "the disk does not get full"
+
+        def left():
+            return [sha256 for sha256 in refused if (folder / sha256[:2] / sha256).exists()]
+
+        there = len(left())
+        ballast.unlink()
+        until(lambda: refusal(lambda: worker.synchronize()) is None and not left(), "they are gone")
+        scheduler.stop()
+        check_ledger(home, scheduler.store)
+    fault.reached(f"{uploads} uploads refused while the store was full; {there} of their files lay there, and none once there was space")
+
+
 @harness.needs_worker
 @pytest.mark.fault("R8", aim="a worker's disk is full while it trains: checkpoints and log lines are left out, training goes on, the same bits")
 def test_a_full_disk_under_a_worker(home, fault):

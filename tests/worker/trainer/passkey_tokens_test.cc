@@ -79,6 +79,24 @@ TEST_F(PasskeyTokensTest, APromptCountsIfAllTokensOfItsKeyFollow) {
   EXPECT_EQ(measured, expected);
 }
 
+TEST_F(PasskeyTokensTest, AModelThatIsFedOtherwiseIsRefused) {
+  const std::filesystem::path source = Folder("published") / "other";
+  LlamaConfig config = TinyConfig();
+  config.vocabulary = 900;
+  ASSERT_TRUE(WriteLlama(source, TinyModel(config)).ok());
+  std::filesystem::copy_file(GoldenTokenizer(), source / "tokenizer.model");
+  const auto say = [&source](const std::string& text) { std::ofstream(source / "tokenizer_config.json") << text; };
+
+  say(R"({"add_bos_token": true, "add_eos_token": false})");
+  EXPECT_TRUE(CheckModelFolder(source).ok());
+  say(R"({"add_bos_token": false})");
+  EXPECT_THAT(std::string(CheckModelFolder(source).status().message()), ::testing::HasSubstr("'add_bos_token' is false"));
+  say(R"({"add_eos_token": true})");
+  EXPECT_THAT(std::string(CheckModelFolder(source).status().message()), ::testing::HasSubstr("'add_eos_token' is true"));
+  std::filesystem::remove(source / "tokenizer.model");
+  EXPECT_TRUE(CheckModelFolder(source).ok()) << "of tokens that are packed already it says nothing";
+}
+
 TEST_F(PasskeyTokensTest, AnAnswerToLandmarksPromptIsReadAsItsText) {
   constexpr int kMiddle = 300;
   std::string known;

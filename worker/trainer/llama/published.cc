@@ -1,9 +1,12 @@
 #include "worker/trainer/llama/published.h"
 
+#include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 
 #include "proto/base/text.h"
 #include "worker/data/data_folder.h"
+#include "worker/data/files.h"
 #include "worker/data/token_corpus.h"
 #include "worker/tokenizer/sentence_pieces.h"
 #include "worker/trainer/caught.h"
@@ -19,6 +22,25 @@ absl::Status CheckVocabulary(const LlamaConfig& config) {
   if (config.vocabulary <= data::kMaxVocabulary) return absl::OkStatus();
   return absl::InvalidArgumentError(
       Text("'vocab_size' is ", config.vocabulary, ": tokens are kept in 16 bits, so at most ", data::kMaxVocabulary));
+}
+
+// Documents and prompts begin with BOS here, and nothing ends with EOS before it has been answered.
+absl::Status CheckSpecialTokens(const std::filesystem::path& folder) {
+  constexpr int64_t kMost = 16 << 20;
+  const std::filesystem::path file = folder / "tokenizer_config.json";
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string text, data::ReadFile(file, kMost));
+  const nlohmann::json said = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!said.is_object()) return absl::InvalidArgumentError(Text(file.string(), ": it is not a JSON object"));
+  for (const auto& [name, usual] : {std::pair("add_bos_token", true), std::pair("add_eos_token", false)}) {
+    const auto found = said.find(name);
+    if (found == said.end() || *found == usual) continue;
+    return absl::FailedPreconditionError(Text(file.string(), ": '", name, "' is ", found->dump(), ", and texts and prompts have it as ", usual ? "true" : "false",
+                                              " here, so the model would not be fed as it is used to; its tokenizer.model may be left out of the folder to "
+                                              "import, which leaves tests of packed tokens"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckPositions(const PackSettings& settings, const LlamaConfig& config) {
@@ -106,6 +128,7 @@ absl::StatusOr<ModelFolder> CheckModelFolder(const std::filesystem::path& folder
                              Join(stored.types, ", "), "), ", stored.config.vocabulary, " tokens");
     std::error_code error;
     if (!std::filesystem::exists(folder / kTokenizer, error)) return model;
+    RETURN_IF_ERROR(CheckSpecialTokens(folder));
     RETURN_IF_ERROR(tokenizer::TokenizerOfFolder(folder, {.vocabulary = stored.config.vocabulary, .bos = stored.config.bos}).status());
     model.files.emplace_back(kTokenizer);
     return model;
