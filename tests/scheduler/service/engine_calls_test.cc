@@ -15,11 +15,6 @@ using testing::HasSubstr;
 
 class EngineCallsTest : public EngineFixture {
  protected:
-  TestWorker Worker(const std::string& id) {
-    current_ = engine_.get();
-    return TestWorker(&current_, id);
-  }
-  Engine* current_ = nullptr;
 };
 
 absl::Status StatusOf(const std::optional<absl::StatusOr<v1::SynchronizeResponse>>& answer) {

@@ -13,14 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class EngineCheckpointsTest : public EngineFixture {
- protected:
-  TestWorker Worker(const std::string& id) {
-    current_ = engine_.get();
-    return TestWorker(&current_, id);
-  }
-  Engine* current_ = nullptr;
-};
+class EngineCheckpointsTest : public EngineFixture {};
 
 TEST_F(EngineCheckpointsTest, AnotherWorkerGoesOnFromTheCheckpoint) {
   Submit(Sweep("s", 1));

@@ -95,6 +95,11 @@ v1::SubmitSweepResponse EngineFixture::Submit(const v1::SweepSpec& spec, std::op
   return response.value_or(v1::SubmitSweepResponse());
 }
 
+TestWorker EngineFixture::Worker(const std::string& id) {
+  current_ = engine_.get();
+  return TestWorker(&current_, id);
+}
+
 absl::StatusOr<v1::Sweep> EngineFixture::Steer(const std::string& sweep, v1::SteerSweepRequest::Action action, int priority) {
   v1::SteerSweepRequest request;
   request.set_sweep(sweep);

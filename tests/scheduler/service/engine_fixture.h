@@ -31,8 +31,12 @@ class FakeClock final : public Clock {
   SteadyTime steady_{std::chrono::seconds(1000)};
 };
 
+class TestWorker;
+
 class EngineFixture : public testing::Test {
  protected:
+  // On the engine as it is when a worker is made anew here, also after RestartScheduler().
+  TestWorker Worker(const std::string& id);
   EngineFixture();
   // The ledger checks must find nothing, whatever a test did.
   void TearDown() override { CheckLedger(); }
@@ -67,6 +71,7 @@ class EngineFixture : public testing::Test {
   EngineOptions options_;   // From the next RestartScheduler() on.
   std::vector<store::Event> waiting_;
   std::function<void()> during_event_;  // Happens once, while the next event waits for the writer.
+  Engine* current_ = nullptr;
 };
 
 // A worker as the engine sees one.

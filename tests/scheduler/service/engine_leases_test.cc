@@ -18,15 +18,10 @@ using ::testing::IsEmpty;
 class EngineLeasesTest : public EngineFixture {
  protected:
   Engine* engine() { return engine_.get(); }
-  TestWorker Worker(const std::string& id) {
-    current_ = engine_.get();
-    return TestWorker(&current_, id);
-  }
   void Restart() {
     RestartScheduler();
     current_ = engine_.get();
   }
-  Engine* current_ = nullptr;
 };
 
 TEST_F(EngineLeasesTest, AJobGoesFromSubmissionToResult) {

@@ -17,10 +17,6 @@ class EngineSettlingTest : public EngineFixture {
     options_.jobs_settled_in_slice = 2;
     RestartScheduler();
   }
-  TestWorker Worker(const std::string& id) {
-    current_ = engine_.get();
-    return TestWorker(&current_, id);
-  }
   // Before the nth event from now on is run.
   void BeforeEvent(int n, std::function<void()> happens) {
     if (n <= 1) during_event_ = std::move(happens);
@@ -36,7 +32,6 @@ class EngineSettlingTest : public EngineFixture {
   }
   int Wanted() { return *store_->writer_connection().One<int>("SELECT count(*) FROM jobs WHERE wanted = 1"); }
 
-  Engine* current_ = nullptr;
 };
 
 TEST_F(EngineSettlingTest, CallsGoInBetweenAndTheLedgerHoldsAfterEachSlice) {

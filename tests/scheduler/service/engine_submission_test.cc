@@ -18,10 +18,6 @@ class EngineSubmissionTest : public EngineFixture {
     options_.jobs_in_slice = 2;
     RestartScheduler();
   }
-  TestWorker Worker(const std::string& id) {
-    current_ = engine_.get();
-    return TestWorker(&current_, id);
-  }
   absl::StatusOr<v1::SubmitSweepResponse> TrySubmit(const v1::SweepSpec& spec) {
     v1::SubmitSweepRequest request;
     *request.mutable_spec() = spec;
@@ -39,7 +35,6 @@ class EngineSubmissionTest : public EngineFixture {
   }
   int64_t ToCome(const std::string& sweep) { return store::ResolveSweep(store_->writer_connection(), sweep)->to_come; }
 
-  Engine* current_ = nullptr;
 };
 
 TEST_F(EngineSubmissionTest, TheFirstJobsAreLeasedWhileOthersAreToCome) {

@@ -15,10 +15,6 @@ using Steering = v1::SteerSweepRequest;
 
 class EngineSweepsTest : public EngineFixture {
  protected:
-  TestWorker Worker(const std::string& id) {
-    current_ = engine_.get();
-    return TestWorker(&current_, id);
-  }
   // Why the sweep's first job failed.
   std::string FailureOfFirst(const std::string& sweep) {
     sql::Connection& db = store_->writer_connection();
@@ -27,7 +23,6 @@ class EngineSweepsTest : public EngineFixture {
     const absl::StatusOr<store::JobRow> job = store::GetJob(db, members->front());
     return job->failure;
   }
-  Engine* current_ = nullptr;
 };
 
 TEST_F(EngineSweepsTest, SubmittingTwiceIsTheSameSweep) {

@@ -97,13 +97,18 @@ TEST_F(QueryTableTest, OtherColumnsLengthsMetricsAndAggregatesOfTheSameJobs) {
   EXPECT_THAT(missing.notes(), ElementsAre("16 jobs succeeded without a value of accuracy at length 60"));
 }
 
-TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
-  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+v1::TableSpec WithBestOfRuoss() {
   v1::TableSpec spec;
   v1::ExtraColumn& extra = *spec.add_extra_columns();
   extra.set_key("best_of_ruoss_2023");
   extra.set_label("Best of [1]");
   extra.set_sweep("ruoss-2023");
+  return spec;
+}
+
+TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
+  SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
+  const v1::TableSpec spec = WithBestOfRuoss();
   EXPECT_FALSE(Table("s", spec).cells(2).has_measured());
   EXPECT_THAT(Table("s", spec).notes(), testing::Contains(HasSubstr("'ruoss-2023' has not been submitted")));
 
@@ -130,11 +135,7 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsName) {
 
 TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsNameWithTheTablesOwnSettings) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
-  v1::TableSpec spec;
-  v1::ExtraColumn& extra = *spec.add_extra_columns();
-  extra.set_key("best_of_ruoss_2023");
-  extra.set_label("Best of [1]");
-  extra.set_sweep("ruoss-2023");
+  const v1::TableSpec spec = WithBestOfRuoss();
   v1::SweepSpec same = SmallSweep("ruoss-2023");
   same.mutable_axes()->clear_encoding();
   same.mutable_axes()->add_encoding("alibi");
@@ -161,11 +162,7 @@ TEST_F(QueryTableTest, AnExtraColumnComesFromTheNewestSweepOfItsNameWithTheTable
 
 TEST_F(QueryTableTest, ALaterSweepOfSomeEncodingsDoesNotReplaceAWholeOneInAnExtraColumn) {
   SucceedAll(AddSweep(SmallSweep("s")), kAccuracies);
-  v1::TableSpec spec;
-  v1::ExtraColumn& extra = *spec.add_extra_columns();
-  extra.set_key("best_of_ruoss_2023");
-  extra.set_label("Best of [1]");
-  extra.set_sweep("ruoss-2023");
+  const v1::TableSpec spec = WithBestOfRuoss();
   const auto add = [this](const std::vector<std::string>& encodings, double accuracy) {
     v1::SweepSpec sweep = SmallSweep("ruoss-2023");
     sweep.mutable_axes()->mutable_encoding()->Assign(encodings.begin(), encodings.end());

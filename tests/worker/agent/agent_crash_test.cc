@@ -6,8 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/support/temporary_folder.h"
-#include "tests/worker/agent/agent_under_test.h"
+#include "tests/worker/agent/one_agent_fixture.h"
 #include "worker/agent/agent.h"
 
 namespace longreach::agent {
@@ -17,21 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Seen = FakeScheduler::Seen;
 
-class AgentCrashTest : public ::testing::Test {
- protected:
-  AgentCrashTest() : scheduler_(folder_.path() / "scheduler.sock") { scheduler_.Listen(); }
-
-  AgentOptions Options() { return OptionsFor(scheduler_, folder_.path() / "worker"); }
-
-  // The next lease is trained as if nothing had happened.
-  void ExpectItStillWorks(uint64_t attempt) {
-    scheduler_.Offer(LeaseOf(attempt, 3, 1, 50));
-    EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
-  }
-
-  testing::TemporaryFolder folder_;
-  FakeScheduler scheduler_;
-};
+class AgentCrashTest : public OneAgentTest {};
 
 // A sanitizer that a child was built with leaves SIGSEGV to the system: its own end would be another one.
 class WithoutSanitizersHandler {

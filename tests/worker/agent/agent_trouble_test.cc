@@ -10,8 +10,7 @@
 #include <thread>
 
 #include "proto/base/sha256.h"
-#include "tests/support/temporary_folder.h"
-#include "tests/worker/agent/agent_under_test.h"
+#include "tests/worker/agent/one_agent_fixture.h"
 #include "worker/agent/agent.h"
 
 namespace longreach::agent {
@@ -21,21 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Seen = FakeScheduler::Seen;
 
-class AgentTroubleTest : public ::testing::Test {
- protected:
-  AgentTroubleTest() : scheduler_(folder_.path() / "scheduler.sock") { scheduler_.Listen(); }
-
-  AgentOptions Options() { return OptionsFor(scheduler_, folder_.path() / "worker"); }
-
-  // The next lease is trained as if nothing had happened.
-  void ExpectItStillWorks(uint64_t attempt) {
-    scheduler_.Offer(LeaseOf(attempt, 3, 1, 50));
-    EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
-  }
-
-  testing::TemporaryFolder folder_;
-  FakeScheduler scheduler_;
-};
+class AgentTroubleTest : public OneAgentTest {};
 
 TEST_F(AgentTroubleTest, ReportsAPackThatTheTrainerRefuses) {
   AgentUnderTest agent(Options());
