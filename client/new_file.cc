@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "client/errors.h"
@@ -55,6 +56,15 @@ absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view te
 
 absl::Status WriteNewFileForAll(const std::filesystem::path& path, std::string_view bytes) {
   return Write(path, bytes, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+}
+
+absl::Status RenameToNewFile(const std::filesystem::path& from, const std::filesystem::path& path) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return absl::OkStatus();
+  if (errno != EINVAL) return Refused(path, errno);
+  // NFS has no such rename; a second name never takes the place of another file.
+  if (link(from.c_str(), path.c_str()) != 0) return Refused(path, errno);
+  unlink(from.c_str());
+  return absl::OkStatus();
 }
 
 absl::Status CheckNewFile(const std::filesystem::path& path) {

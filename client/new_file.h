@@ -12,6 +12,8 @@ namespace longreach::client {
 absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view text);
 // The same without a secret in it: for all, but for the user's mask.
 absl::Status WriteNewFileForAll(const std::filesystem::path& path, std::string_view bytes);
+// Names a file that is there `path`, all at once, on the same file system.
+absl::Status RenameToNewFile(const std::filesystem::path& from, const std::filesystem::path& path);
 // Their refusals, before there is anything to write.
 absl::Status CheckNewFile(const std::filesystem::path& path);
 

@@ -1,12 +1,9 @@
 #include <fmt/format.h>
-#include <stdlib.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <utility>
 
 #include "client/commands/common.h"
+#include "client/download.h"
 #include "client/interrupt.h"
 #include "client/new_file.h"
 #include "client/output/json.h"
@@ -16,30 +13,6 @@
 
 namespace longreach::client {
 namespace {
-
-// Beside what is made, and gone with this.
-class Download {
- public:
-  static absl::StatusOr<Download> Begin(const std::filesystem::path& target) {
-    std::string name = target.string() + ".download-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) {
-      return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot make a folder beside '{}': {}", Printable(target.string()), strerror(errno)),
-                   "is there a folder to write it into?");
-    }
-    return Download(name);
-  }
-  Download(Download&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
-  Download& operator=(Download&&) = delete;
-  ~Download() {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
-  std::filesystem::path operator/(std::string_view name) const { return folder_ / name; }
-
- private:
-  explicit Download(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  std::filesystem::path folder_;
-};
 
 class Export final : public Command {
  public:

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <set>
 
 #include "client/commands/common.h"
+#include "client/download.h"
 #include "client/interrupt.h"
 #include "client/new_file.h"
 #include "client/output/json.h"
@@ -154,18 +154,12 @@ class JobCommand final : public Command {
                    kinds.empty() ? "it has none at all" : fmt::format("it has: {}", Printable(Join({kinds.begin(), kinds.end()}, ", "))));
     }
     RETURN_IF_ERROR(CheckNewFile(file_));
-    // Under another name until all is there.
-    const std::filesystem::path part = file_ + ".part";
-    InterruptScope interrupt;
-    if (const absl::Status got = connection.DownloadTo(part, newest->sha256(), [&interrupt] { return interrupt.count() > 0; }); !got.ok()) {
-      std::error_code ignored;
-      std::filesystem::remove(part, ignored);
-      if (interrupt.count() > 0) return interrupt.exit_code();
-      return got;
-    }
-    std::error_code error;
-    std::filesystem::rename(part, file_, error);
-    if (error) return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot name {}: {}", Printable(file_), error.message()));
+    InterruptScope interrupt;  // What was fetched goes away with us.
+    ASSIGN_OR_RETURN(const Download download, Download::Begin(file_));
+    const absl::Status got = connection.DownloadTo(download / "file", newest->sha256(), [&interrupt] { return interrupt.count() > 0; });
+    if (interrupt.count() > 0) return interrupt.exit_code();
+    RETURN_IF_ERROR(got);
+    RETURN_IF_ERROR(RenameToNewFile(download / "file", file_));
     if (session.json()) {
       session.out() << JsonDocument(*newest);
     } else {

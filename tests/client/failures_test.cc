@@ -67,11 +67,13 @@ TEST_F(FailuresTest, AFileOfAJobIsFetchedWholeOrNotAtAll) {
   EXPECT_EQ(Run({"job", "bbbb", "--get", "weights", "--file", file}).code, kFailed);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   scheduler_.refusals.clear();
+  std::ofstream(file + ".part") << "of somebody else";
 
   EXPECT_THAT(Run({"job", "bbbb", "--get", "weights", "--file", file}).out, HasSubstr("weights of step 20, 11 bytes; row 0 is this job's"));
 
   std::ifstream in(file);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "the weights");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2) << "that and the one that was there";
   EXPECT_EQ(Run({"job", "bbbb", "--get", "weights", "--file", file}).code, kFailed) << "a file is never replaced";
   const Outcome none = Run({"job", "bbbb", "--get", "series", "--file", file + "2"});
   EXPECT_EQ(none.code, kNotFound);

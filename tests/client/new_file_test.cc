@@ -30,6 +30,17 @@ TEST(NewFileTest, IsNeverWrittenOverAnother) {
   EXPECT_EQ(Content(folder.path() / "a"), "one");
 }
 
+TEST(NewFileTest, ARenameNeverTakesThePlaceOfAnother) {
+  const TempFolder folder;
+  folder.Write("fetched", "one");
+  folder.Write("there", "two");
+  EXPECT_EQ(RenameToNewFile(folder.path() / "fetched", folder.path() / "there").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Content(folder.path() / "there"), "two");
+  ASSERT_TRUE(RenameToNewFile(folder.path() / "fetched", folder.path() / "new").ok());
+  EXPECT_EQ(Content(folder.path() / "new"), "one");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "fetched"));
+}
+
 TEST(NewFileTest, WhatReplacesAFileMayBeReadByWhomTheFileWas) {
   const TempFolder folder;
   const std::filesystem::path tokens = folder.path() / "tokens", link = folder.path() / "link";
