@@ -65,7 +65,7 @@ LONGREACH_INLINE Lanes Sqrt(Lanes v) {
 #if LONGREACH_LANES == 8
   return _mm256_sqrt_ps(v);
 #else
-  Lanes r;
+  Lanes r = {};
   LONGREACH_UNROLL for (int i = 0; i < kLanes; ++i) r[i] = __builtin_sqrtf(v[i]);
   return r;
 #endif
@@ -84,7 +84,7 @@ LONGREACH_INLINE float Sum(Lanes v) {
   return sum;
 }
 LONGREACH_INLINE Lanes Where(uint32_t bits, Lanes x) {
-  IntLanes lane;
+  IntLanes lane = {};
   LONGREACH_UNROLL for (int i = 0; i < kLanes; ++i) lane[i] = 1 << i;
   const IntLanes set = (lane & static_cast<int32_t>(bits)) != 0;
   return reinterpret_cast<Lanes>(set & reinterpret_cast<IntLanes>(x));
@@ -106,7 +106,7 @@ LONGREACH_INLINE Lanes Lookup(const float* row, IntLanes index) {
   const __m256i here = reinterpret_cast<__m256i>(index);
   return index < kLanes ? _mm256_permutevar8x32_ps(Load(row), here) : _mm256_permutevar8x32_ps(Load(row + kLanes), here);
 #else
-  Lanes r;
+  Lanes r = {};
   LONGREACH_UNROLL for (int i = 0; i < kLanes; ++i) r[i] = row[index[i]];
   return r;
 #endif
