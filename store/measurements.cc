@@ -4,6 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "proto/types/words.h"
+#include "store/loss_curves.h"
+
 namespace longreach::store {
 
 namespace {
@@ -31,6 +34,7 @@ absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int
 }
 
 absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, const MeasurementFilter& filter) {
+  if (filter.metric == kTrainingLoss) return LossesOf(db, job, filter);
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT metric, length, slice, value FROM measurements WHERE job = ? AND (? = '' OR metric = ?) "
                                             "AND (? IS NULL OR length = ?) AND (? IS NULL OR slice = ?) ORDER BY metric, length, slice",
                                             job, filter.metric, filter.metric, filter.length, filter.length, filter.slice, filter.slice));

@@ -15,13 +15,13 @@ namespace longreach::store {
 
 // Ascending by metric, length and slice. `over_all_lengths_only`: those of length 0.
 absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, bool over_all_lengths_only);
-// What is absent or empty admits all.
+// What is absent or empty admits all, but for kTrainingLoss, which has to be asked for (loss_curves.h).
 struct MeasurementFilter {
   std::string metric{};
   std::optional<int> length{};
   std::optional<std::string> slice{};
 };
-// Some of them, in the same order. It is the same for ever, as results are written once.
+// Some of them, in the same order; losses of training by step. It is the same for ever, as results are written once; a loss curve only grows.
 absl::StatusOr<std::vector<Measurement>> MeasurementsOf(sql::Connection& db, int64_t job, const MeasurementFilter& filter);
 // Of a succeeded job; nothing when it has none (it diverged, or never had this metric).
 absl::StatusOr<std::optional<double>> MeasuredValue(sql::Connection& db, int64_t job, std::string_view metric, int length,

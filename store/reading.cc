@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "proto/types/words.h"
+#include "store/loss_curves.h"
 #include "store/reference.h"
 
 namespace longreach::store {
@@ -81,13 +83,28 @@ absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, st
 
 namespace {
 
-// What is read of a job `j`. The whole primary key of measurements is bound, so that its other lengths are never looked at. Task and
-// encoding are those of its requirement: a number is read faster than two texts.
-constexpr std::string_view kMeasuredColumns =
-    "j.requirement, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.value, a.build, j.num";
-constexpr std::string_view kMeasuredJoins =
-    "LEFT JOIN attempts AS a ON a.id = j.attempt "
-    "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = ? AND m.slice = ? ";
+// What is read of a job `j`, with the column of `m` that has the value. Task and encoding are those of its requirement: a number is read
+// faster than two texts.
+std::string MeasuredColumns(std::string_view value) {
+  return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.{}, a.build, j.num", value);
+}
+constexpr std::string_view kAttemptJoin = "LEFT JOIN attempts AS a ON a.id = j.attempt ";
+// The whole primary key of measurements is bound, so that a job's other lengths are never looked at.
+constexpr std::string_view kMeasurementJoin = "LEFT JOIN measurements AS m ON m.job = j.num AND m.metric = ? AND m.length = ? AND m.slice = ? ";
+
+// Bind what `join` binds, then the sweep.
+std::string SelectMembers(std::string_view value, std::string_view join) {
+  return fmt::format("SELECT sj.position, {} FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job {} {} "
+                     "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
+                     MeasuredColumns(value), kAttemptJoin, join);
+}
+// Bind the input and the sweep, then what `join` binds.
+std::string SelectMakers(std::string_view value, std::string_view join) {
+  return fmt::format("SELECT -1, {} FROM (SELECT DISTINCT ji.source AS num FROM sweep_jobs AS sj CROSS JOIN job_inputs AS ji ON ji.job = sj.job "
+                     "WHERE ji.name = ? AND sj.sweep = ? AND sj.role = 'member') AS maker CROSS JOIN jobs AS j ON j.num = maker.num {} {} "
+                     "ORDER BY j.num",
+                     MeasuredColumns(value), kAttemptJoin, join);
+}
 
 absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::function<void(const MeasuredJob&)>& use) {
   ASSIGN_OR_RETURN(const std::vector<RequirementRow> requirements, Requirements(db));
@@ -119,22 +136,17 @@ absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::functi
 
 absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
                                    std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
-  static const std::string kSql =
-      fmt::format("SELECT sj.position, {} FROM sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job {} "
-                  "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position",
-                  kMeasuredColumns, kMeasuredJoins);
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, metric, length, slice, sweep));
+  static const std::string kMeasured = SelectMembers("value", kMeasurementJoin), kLosses = SelectMembers("loss", kLossJoin);
+  ASSIGN_OR_RETURN(sql::Rows rows, metric == kTrainingLoss ? db.Query(kLosses, StepOf(length, slice), sweep)
+                                                           : db.Query(kMeasured, metric, length, slice, sweep));
   return ReadMeasured(db, std::move(rows), use);
 }
 
 absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::string_view input, std::string_view metric,
                                   int length, std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
-  static const std::string kSql =
-      fmt::format("SELECT -1, {} FROM (SELECT DISTINCT ji.source AS num FROM sweep_jobs AS sj CROSS JOIN job_inputs AS ji ON ji.job = sj.job "
-                  "WHERE ji.name = ? AND sj.sweep = ? AND sj.role = 'member') AS maker CROSS JOIN jobs AS j ON j.num = maker.num {} "
-                  "ORDER BY j.num",
-                  kMeasuredColumns, kMeasuredJoins);
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, input, sweep, metric, length, slice));
+  static const std::string kMeasured = SelectMakers("value", kMeasurementJoin), kLosses = SelectMakers("loss", kLossJoin);
+  ASSIGN_OR_RETURN(sql::Rows rows, metric == kTrainingLoss ? db.Query(kLosses, input, sweep, StepOf(length, slice))
+                                                           : db.Query(kMeasured, input, sweep, metric, length, slice));
   return ReadMeasured(db, std::move(rows), use);
 }
 
@@ -149,6 +161,7 @@ absl::StatusOr<std::vector<LengthValue>> ValuesAtLengths(sql::Connection& db, in
 }
 
 absl::StatusOr<std::vector<SliceValue>> ValuesInSlices(sql::Connection& db, int64_t job, std::string_view metric) {
+  if (metric == kTrainingLoss) return LossesInSlices(db, job);
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT length, slice, value FROM measurements WHERE job = ? AND metric = ? ORDER BY length, slice", job, metric));
   std::vector<SliceValue> values;
   while (rows.Next()) values.push_back({.length = rows.Get<int>(0), .slice = rows.Get<std::string>(1), .value = rows.Get<double>(2)});

@@ -49,7 +49,7 @@ absl::StatusOr<ListedJob> GetListedJob(sql::Connection& db, int64_t job, std::st
 // Ids of jobs that begin so, ascending; at most `limit`.
 absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, std::string_view prefix, int limit);
 
-// A job of a sweep with one of its measurements. The texts are the query's: there are a million of them.
+// A job of a sweep with one of its measurements, kTrainingLoss too (loss_curves.h). The texts are the query's: there are a million of them.
 struct MeasuredJob {
   int64_t num = 0;
   int64_t position = -1;  // Of a member: in its sweep's order of expansion.

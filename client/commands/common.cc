@@ -9,6 +9,7 @@
 #include "client/spec/sweep_writer.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 
@@ -349,7 +350,9 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
   }
   std::erase(slices, "");
   const bool by_length = table.rows() == "length" || table.columns() == "length";
-  const std::string lengths = by_length             ? "at each test length"
+  const bool by_step = table.rows() == kStepAxis || table.columns() == kStepAxis;
+  const std::string lengths = table.metric() == kTrainingLoss ? by_step ? "by step" : "at the newest step"
+                              : by_length           ? "at each test length"
                               : table.length() == 0 ? "over all test lengths"
                                                     : fmt::format("at length {}", table.length());
   const std::string slice = slices.empty() ? "" : fmt::format(", {}", Join(slices, " and "));

@@ -18,6 +18,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -38,7 +39,8 @@ class Plot final : public Command {
                 "Without options: the sweep's main metric against the test length, mean and standard deviation over learning rates\n"
                 "and seeds, a line for each encoding (or system) and a panel for each task. With --y AXIS: a heat map, the metric as\n"
                 "colour. With a metric as --x: a point for each value of --points, a colour for each of --lines. Axes are task,\n"
-                "encoding, system, learning_rate, seed, length, and those of slices: layer, head, depth, attention_scale.\n"
+                "encoding, system, learning_rate, seed, length, and those of slices: layer, head, depth, attention_scale, step.\n"
+                "--x step: the losses of training, of jobs that still run too, as means over 100 ranges of steps (--step-bins).\n"
                 "--metric attention_entropy --lines head: the curves of all heads, a panel for each layer and system; --panels says\n"
                 "which of the two stand side by side.\n"
                 "FILE.vl.json is a Vega-Lite specification with its data in it. FILE.svg, FILE.png and FILE.pdf are drawn from it by\n"
@@ -48,6 +50,7 @@ class Plot final : public Command {
                 "longreach plot table-b1 --file lengths.vl.json\n"
                 "longreach plot table-b1 --only task=even_pairs,bucket_sort --file lengths.svg\n"
                 "longreach plot last --x learning_rate --file rates.png\n"
+                "longreach plot last --x step --log --lines learning_rate --file loss.svg\n"
                 "longreach plot nope-small --metric position_loss --only system=rope,nope --file loss.svg\n"
                 "longreach plot last --metric passkey_accuracy --y depth --file passkeys.svg\n"
                 "longreach plot nope-small --metric attention_entropy --length 1024 --x head_scale --points head --lines layer \\\n"
@@ -57,8 +60,8 @@ class Plot final : public Command {
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
     app.add_option("--file", file_, "What to write: FILE.svg, FILE.png, FILE.pdf or FILE.vl.json")->type_name("FILE")->required()->check(WhyNoText);
-    app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the sweep's main one]")->type_name("METRIC");
-    app.add_option("--x", x_, "Axis to the right: length, learning_rate, seed or one of slices; or another metric")->type_name("AXIS")->capture_default_str();
+    app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the sweep's main one; by step training_loss]")->type_name("METRIC");
+    app.add_option("--x", x_, "Axis to the right: length, learning_rate, seed or one of slices; or another metric [length; of training_loss step]")->type_name("AXIS");
     app.add_option("--y", y_, "Axis upwards, with the metric as colour: a heat map")->type_name("AXIS");
     app.add_option("--points", points_, "With a metric as --x: the axis whose values are the points")->type_name("AXIS");
     app.add_option("--x-length", x_length_, "With a metric as --x: its test length; 0: over all lengths")->type_name("N")->check(CLI::NonNegativeNumber);
@@ -68,6 +71,10 @@ class Plot final : public Command {
     app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CLI::NonNegativeNumber);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
     AddOnlyOption(app, only_);
+    app.add_option("--step-bins", step_bins_, "Losses of training as means over so many equal ranges of steps; 0: every point")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
     app.add_flag("--log", log_, "A logarithmic axis (or colours) for the metric");
     app.add_option("--title", title_, "Title [the sweep's name and what is measured]")->type_name("TEXT")->check(WhyNoText);
@@ -75,6 +82,9 @@ class Plot final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::string format, CheckFile());
+    const auto has_steps = [this](const std::string& axis) { return axis == kStepAxis; };
+    if (metric_.empty() && std::ranges::any_of(std::vector{x_, y_, lines_, points_, panels_}, has_steps)) metric_ = kTrainingLoss;
+    if (x_.empty()) x_ = metric_ == kTrainingLoss ? kStepAxis : "length";
     RETURN_IF_ERROR(CheckWords());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
@@ -127,8 +137,7 @@ class Plot final : public Command {
     std::vector<std::string> metrics;
     for (const catalog::Metric& metric : catalog::Metrics()) metrics.emplace_back(metric.name);
     if (y_.empty()) right.insert(right.end(), metrics.begin(), metrics.end());
-    // These have values unless somebody takes them away.
-    if (x_.empty()) return UsageError("--x: unknown value ''");
+    // It has a value unless somebody takes it away.
     if (aggregate_.empty()) return UsageError("--aggregate: unknown value ''");
     RETURN_IF_ERROR(CheckChoice("--x", x_, right));
     RETURN_IF_ERROR(CheckChoice("--y", y_, axes));
@@ -144,6 +153,7 @@ class Plot final : public Command {
     if (length_ > 0 && (x_ == "length" || lines_ == "length" || points_ == "length")) {
       return UsageError(fmt::format("--length {}: the test lengths are an axis of this figure", length_), "leave it out, or set --x to another axis");
     }
+    if (metric_ == kTrainingLoss && length_ > 0) return UsageError(fmt::format("--length {}: losses of training have no test length", length_), "leave it out");
     if (x_length_ > 0 && !IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
     return CheckMeasure(metric_, aggregate_);
   }
@@ -202,6 +212,7 @@ class Plot final : public Command {
     table.set_aggregate(aggregate_);
     table.set_slice(slice_);
     table.set_length(source.length);
+    if (rows == kStepAxis || source.columns == kStepAxis) table.set_step_bins(step_bins_);
     const auto without_whole = [](std::vector<std::string> order) {
       std::erase(order, catalog::kWholeSlice);  // A figure of slices is of each of them.
       return order;
@@ -388,8 +399,9 @@ class Plot final : public Command {
     add("system", one_system || IsHeadCurves() ? 1 : spec.systems_size());
     std::vector<std::string> parts;
     if (!rest.empty()) parts.push_back(fmt::format("{} over {}{}", aggregate_, Join(rest, " and "), HasBands() ? "; bands: standard deviation" : ""));
-    if (x_ != "length" && lines_ != "length" && points_ != "length") parts.push_back(length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_));
+    if (x_ != "length" && lines_ != "length" && points_ != "length" && metric_ != kTrainingLoss) parts.push_back(length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_));
     if (!slice_.empty()) parts.push_back(slice_);
+    if (x_ == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");
   }
 
@@ -441,7 +453,7 @@ class Plot final : public Command {
   std::string sweep_;
   std::string file_;
   std::string metric_;
-  std::string x_ = "length";
+  std::string x_;
   std::string lines_;
   std::string y_;
   std::string points_;
@@ -452,6 +464,7 @@ class Plot final : public Command {
   int length_ = 0;
   std::string slice_;
   std::vector<std::string> only_;
+  int step_bins_ = 100;
   bool bits_ = false;
   bool log_ = false;
   std::string title_;

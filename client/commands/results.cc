@@ -11,6 +11,7 @@
 #include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -25,11 +26,12 @@ class Results final : public Command {
             "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, its main metric over\n"
             "all test lengths, the best over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
             "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
-            "head, depth, attention_scale, longbench_task (--jobs shows what slices there are).\n"
+            "head, depth, attention_scale, longbench_task (--jobs shows what slices there are). The metric training_loss is by\n"
+            "step, and without that axis the newest of each job; jobs have it before they are done.\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
-            "that diverged has one row, without a value.\n"
+            "that diverged has one row, without a value. Losses of training are printed where they are the --metric.\n"
             "SWEEP is a sweep's id, the beginning of one, its name, or 'last'; or a preset of several parts ('nope-tinyllama'),\n"
             "whose tables are printed one after the other.",
         .examples =
@@ -37,6 +39,7 @@ class Results final : public Command {
             "longreach results last --rows encoding --columns learning_rate --aggregate mean --spread\n"
             "longreach results last --length 100 -o latex\n"
             "longreach results last --only task=even_pairs --rows encoding --columns length\n"
+            "longreach results last --rows step --columns learning_rate --aggregate mean --step-bins 20\n"
             "longreach results table-b1 --jobs --metric accuracy -o csv\n"
             "longreach results nope-small --metric head_scale --only system=nope-heads-512 --rows layer --columns head",
         .more_formats = kAllFormats};
@@ -55,6 +58,9 @@ class Results final : public Command {
         ->type_name("SLICE")
         ->check(WhyNoText);
     AddOnlyOption(app, only_);
+    app.add_option("--step-bins", step_bins_, "Where steps are an axis: means over so many equal ranges of them [every step]")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
     app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
     app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
         ->type_name("SPEC");
@@ -153,6 +159,7 @@ class Results final : public Command {
     for (const Refused& one : {Refused{"--rows", !rows_.empty(), "each value has a row of its own"},
                                Refused{"--columns", !columns_.empty(), "the columns are always the same"},
                                Refused{"--aggregate", !aggregate_.empty(), "nothing is aggregated"},
+                               Refused{"--step-bins", step_bins_ > 0, "each loss has a row of its own"},
                                Refused{"--published", published_, "published values are of tables, not of jobs"},
                                Refused{"--table", !table_of_.empty(), "no table is printed"},
                                Refused{"--bits", bits_, "values are printed as they are stored"}}) {
@@ -182,6 +189,11 @@ class Results final : public Command {
     if (!rows_.empty()) asked.set_rows(rows_);
     if (!columns_.empty()) asked.set_columns(columns_);
     if (!metric_.empty()) asked.set_metric(metric_);
+    else if (rows_ == kStepAxis || columns_ == kStepAxis) asked.set_metric(std::string(kTrainingLoss));
+    if (asked.metric() == kTrainingLoss) RETURN_IF_ERROR(TakeLosses(asked));
+    if (step_bins_ > 0 && asked.rows() != kStepAxis && asked.columns() != kStepAxis) {
+      return UsageError("--step-bins: neither rows nor columns are steps", "add --rows step, or leave it out");
+    }
     // The best of one metric may be the worst of another.
     if (asked.metric() != before.metric() && (before.aggregate() == "max" || before.aggregate() == "min")) asked.clear_aggregate();
     if (!aggregate_.empty()) asked.set_aggregate(aggregate_);
@@ -232,6 +244,22 @@ class Results final : public Command {
     return absl::OkStatus();
   }
 
+  // What a preset's table says of tests has no meaning for losses of training.
+  absl::Status TakeLosses(v1::TableSpec& asked) const {
+    if (step_bins_ > 0) asked.set_step_bins(step_bins_);
+    for (const std::string& axis : {asked.rows(), asked.columns()}) {
+      if (axis != "length") continue;
+      return UsageError(fmt::format("{}: the table's {} are the lengths of tests, which losses of training do not have", kTrainingLoss, axis == asked.rows() ? "rows" : "columns"),
+                        "choose other --rows and --columns: --rows step --columns encoding");
+    }
+    if (length_.value_or(0) > 0) {
+      return UsageError(fmt::format("--length {}: losses of training have no test length", *length_), "leave it out, or choose another --metric");
+    }
+    asked.clear_length();
+    asked.clear_slice();
+    return absl::OkStatus();
+  }
+
   std::string sweep_ = "last";
   bool published_ = false;
   bool spread_ = false;
@@ -243,6 +271,7 @@ class Results final : public Command {
   std::optional<int> length_;
   std::string slice_;
   std::vector<std::string> only_;
+  int step_bins_ = 0;
   std::string table_of_;
   bool jobs_ = false;
 };

@@ -1,4 +1,4 @@
-// Words of the contract that are neither job states nor numbers: sweep states, attempt outcomes, encoding names.
+// Words of the contract that are neither job states nor numbers: sweep states, attempt outcomes, encoding names, the metric of loss curves.
 #pragma once
 
 #include <optional>
@@ -25,6 +25,10 @@ std::string_view Word(Outcome outcome);  // "succeeded", "failed", "given_back",
 std::optional<Outcome> ParseOutcome(std::string_view word);
 // nothing for OUTCOME_UNSPECIFIED and numbers of later versions.
 std::optional<Outcome> FromProto(v1::AttemptReport::Outcome outcome);
+
+// The metric that loss curves are, and the axis of its slices ("step=500"). Workers report points of a curve, never measurements of it.
+inline constexpr std::string_view kTrainingLoss = "training_loss";
+inline constexpr std::string_view kStepAxis = "step";
 
 // An axis value of encoding: NAME or NAME:randomized.
 struct EncodingName {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
 #include "scheduler/core/health.h"
 #include "scheduler/core/job_life.h"
 #include "scheduler/core/packs.h"
@@ -76,6 +77,7 @@ std::string WhyRefused(const v1::MemberResult& result, const store::JobRow& job)
   bool score = false;
   for (const v1::Measurement& measurement : result.measurements()) {
     if (catalog::FindMetric(measurement.metric()) == nullptr) return fmt::format("unknown metric '{}'", OneLine(measurement.metric()));
+    if (measurement.metric() == kTrainingLoss) return fmt::format("{} as a measurement, which is of the points of its loss curve", kTrainingLoss);
     if (measurement.slice().size() > kMaxSlice) return fmt::format("{} in a slice whose name has {} bytes", measurement.metric(), measurement.slice().size());
     if (measurement.length() < 0) return fmt::format("{} at the negative length {}", measurement.metric(), measurement.length());
     score |= kind != nullptr && measurement.metric() == kind->MainMetric() && measurement.length() == 0 && measurement.slice().empty();

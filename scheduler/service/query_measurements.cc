@@ -13,6 +13,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
@@ -203,15 +204,17 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   if (request.has_slice()) which.slice = request.slice();
   Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
   int looked_at = 0;
+  // Losses of training are there before a job is done, and whatever comes of it.
+  const bool losses = request.metric() == kTrainingLoss;
   RETURN_IF_ERROR(ForEachJob(
-      db, members, begin.position, {.state = store::State::kSucceeded},
+      db, members, begin.position, losses ? store::JobFilter{} : store::JobFilter{.state = store::State::kSucceeded},
       [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
         if (looked_at++ == limits.jobs) {
           page.EndAt({.position = row.position});
           return false;
         }
         if (!only.Takes(job)) return true;
-        if (job.diverged()) {
+        if (job.diverged() && !losses) {
           const bool has_room = !page.IsFull();
           has_room ? page.AddDiverged(job) : page.EndAt({.position = row.position});
           return has_room;

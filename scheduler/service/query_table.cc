@@ -20,6 +20,8 @@
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/results_table.h"
+#include "scheduler/service/step_bins.h"
+#include "store/loss_curves.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
 
@@ -152,8 +154,24 @@ class SliceReader {
       if (!table_.IsWanted(job, extra)) return use(job, {});
       absl::StatusOr<std::vector<store::SliceValue>> values = store::ValuesInSlices(db_, measured.num, table_.spec().metric());
       if (!values.ok()) status = values.status();
-      else use(job, ByPlace(*values));
+      else use(job, ByPlace(bins_.has_value() ? bins_->MeansOf(*values) : *values));
     }));
+    return status;
+  }
+
+  // Puts the steps of loss curves together as the table is asked for, from 1 to the newest of those jobs that are wanted.
+  absl::Status BinSteps(const Jobs& jobs) {
+    if (table_.spec().step_bins() == 0 || table_.spec().metric() != kTrainingLoss) return absl::OkStatus();
+    JobMaker maker(jobs.systems);
+    absl::Status status;
+    int64_t last = 0;
+    RETURN_IF_ERROR(ForEach(db_, jobs, table_.spec(), 0, [&](const store::MeasuredJob& measured) {
+      if (!status.ok() || !table_.IsWanted(maker.Of(measured), false)) return;
+      const absl::StatusOr<int64_t> newest = store::NewestStepOf(db_, measured.num);
+      if (newest.ok()) last = std::max(last, *newest);
+      else status = newest.status();
+    }));
+    bins_.emplace(last, table_.spec().step_bins());
     return status;
   }
 
@@ -215,6 +233,7 @@ class SliceReader {
 
   sql::Connection& db_;
   ResultsTable& table_;
+  std::optional<StepBins> bins_;
   std::vector<std::string> axes_;  // Of a Place. What spec().only() names beside them is aggregated over, in the same cell.
   std::map<std::string, std::optional<std::vector<std::string>>> places_;  // By slice.
 };
@@ -267,6 +286,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   std::set<Place> places;
   const bool by_slice = !table.slice_axes().empty();
   if (by_slice) {
+    RETURN_IF_ERROR(slices.BinSteps(members));
     RETURN_IF_ERROR(slices.Read(members, false, [&places](const TableJob&, const std::map<Place, std::vector<double>>& values) {
       for (const auto& [place, some] : values) places.insert(place);
     }));

@@ -8,6 +8,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
+#include "proto/types/words.h"
 
 namespace longreach::service {
 namespace {
@@ -90,7 +91,8 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   v1::TableSpec& full = table.spec_;
   if (full.rows().empty()) full.set_rows(full.columns() == "task" ? "encoding" : "task");
   if (full.columns().empty()) full.set_columns(full.rows() == "encoding" ? "task" : "encoding");
-  if (full.metric().empty()) full.set_metric(std::string(main_metric));
+  const bool by_step = full.rows() == kStepAxis || full.columns() == kStepAxis;
+  if (full.metric().empty()) full.set_metric(std::string(by_step ? kTrainingLoss : main_metric));
   table.metric_ = catalog::FindMetric(full.metric());
   if (full.aggregate().empty()) full.set_aggregate(std::string(catalog::UsualAggregate(table.metric_)));
 
@@ -110,6 +112,10 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
     return absl::InvalidArgumentError(
         fmt::format("table.length: {} is negative; give a length, or 0 for all lengths together", full.length()));
   }
+  if (full.step_bins() < 0) {
+    return absl::InvalidArgumentError(fmt::format("table.step_bins: {} is negative; 0 means every step", full.step_bins()));
+  }
+  if (full.step_bins() > 0 && !by_step) return absl::InvalidArgumentError("table.step_bins: neither rows nor columns are steps; make one of them 'step', or leave it out");
   RETURN_IF_ERROR(RefuseRepeated("table.row_order", full.row_order()));
   RETURN_IF_ERROR(RefuseRepeated("table.column_order", full.column_order()));
   if (full.extra_columns_size() > kMaxExtraColumns) {
@@ -175,6 +181,8 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
   if (data != job.data) data.clear();
   jobs += job.more ? 0 : 1;
   if (job.state == store::State::kFailed) ++failed;
+  // Losses of training are there before the job is done.
+  if (IsOpen(job.state) && job.value.has_value()) values.push_back(*job.value * factor);
   if (job.state != store::State::kSucceeded) return;
   succeeded += job.more ? 0 : 1;
   if (job.diverged) {

@@ -23,7 +23,7 @@ namespace longreach::service {
 
 class ResultsTable {
  public:
-  // Fields of `spec` that are empty mean: rows "task", columns "encoding", the metric `main_metric`, aggregate "max".
+  // Fields of `spec` that are empty mean: rows "task", columns "encoding", the metric `main_metric` (losses of training where steps are an axis), aggregate "max".
   // INVALID_ARGUMENT: an unknown column, metric, aggregate or published table, a negative length, the same twice.
   static absl::StatusOr<ResultsTable> Of(const v1::TableSpec& spec, std::string_view main_metric);
 

@@ -24,7 +24,7 @@ struct TableJob {
   uint32_t seed = 0;
   store::State state = store::State::kQueued;
   bool diverged = false;
-  // As stored, before the metric's factor. Only of succeeded jobs that did not diverge and have this measurement.
+  // As stored, before the metric's factor. Of succeeded jobs that have this measurement, and losses of training of all others too.
   std::optional<double> value;
   std::string build;  // Of the attempt that made it; looked at when there is a value.
   int length = 0;     // Of the value: looked at where lengths are an axis.

@@ -18,6 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class PlotTest : public testing::Test {
  protected:
@@ -51,6 +52,22 @@ TEST_F(PlotTest, AsksForLengthsOfEachEncodingUnlessToldOtherwise) {
   EXPECT_EQ(spec["data"]["values"][0]["y"], 87.5);
   EXPECT_EQ(spec["title"]["text"], "table-b1: accuracy");
   EXPECT_THAT(outcome.out, HasSubstr("1 point in 1 panel"));
+}
+
+TEST_F(PlotTest, LossesOfTrainingAreDrawnByStepWhicheverOfTheTwoIsNamed) {
+  for (const std::vector<std::string>& asked : {std::vector<std::string>{"--x", "step"}, {"--metric", "training_loss"}}) {
+    scheduler_.table_request.Clear();
+    const Outcome outcome = Run(asked[0] + ".vl.json", asked);
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    EXPECT_EQ(scheduler_.table_request.table().metric(), "training_loss");
+    EXPECT_EQ(scheduler_.table_request.table().columns(), "step");
+    EXPECT_EQ(scheduler_.table_request.table().step_bins(), 100);
+    EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding");
+    EXPECT_THAT(Written(asked[0] + ".vl.json"), Not(HasSubstr("over all test lengths")));
+  }
+  const Outcome refused = Run("b.vl.json", {"--x", "step", "--length", "40"});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_THAT(refused.err, HasSubstr("--length 40: losses of training have no test length"));
 }
 
 TEST_F(PlotTest, SystemsAreLinesAndTasksArePanels) {

@@ -109,6 +109,24 @@ TEST_F(ResultsTest, AMetricOfWhichNeitherEndIsBetterHasItsMean) {
   EXPECT_EQ(scheduler_.table_request.table().aggregate(), "mean");
 }
 
+TEST_F(ResultsTest, RowsByStepAreOfLossesOfTraining) {
+  EXPECT_EQ(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--aggregate", "mean"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().metric(), "training_loss") << "not the accuracy of the preset's table";
+  EXPECT_EQ(scheduler_.table_request.table().title(), "table-b1: training_loss (nats) by step, mean over task and learning_rate and seed");
+  EXPECT_EQ(scheduler_.table_request.table().published(), "");
+  EXPECT_EQ(scheduler_.table_request.table().step_bins(), 0);
+  Run({"results", "last", "--rows", "step", "--columns", "encoding", "--step-bins", "20"});
+  EXPECT_EQ(scheduler_.table_request.table().step_bins(), 20);
+  EXPECT_THAT(Run({"results", "last", "--step-bins", "20"}).err, HasSubstr("--step-bins: neither rows nor columns are steps"));
+
+  scheduler_.sweep.set_name("table-1");  // Whose columns are lengths, of which it has those of a metric.
+  const Outcome refused = Run({"results", "last", "--metric", "training_loss"});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_THAT(refused.err, HasSubstr("the table's columns are the lengths of tests, which losses of training do not have"));
+  EXPECT_THAT(Run({"results", "last", "--metric", "training_loss", "--columns", "seed", "--length", "40"}).err, HasSubstr("no test length"));
+  EXPECT_EQ(Run({"results", "last", "--metric", "training_loss", "--columns", "seed"}).code, kDone);
+}
+
 TEST_F(ResultsTest, PublishedValuesAreNeverPutBesideOthers) {
   Run({"results", "last", "--aggregate", "mean"});
   EXPECT_EQ(scheduler_.table_request.table().published(), "");

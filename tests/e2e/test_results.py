@@ -4,6 +4,7 @@ import io
 import json
 
 import harness
+import pytest
 from harness import Scheduler, Worker, messages, query, run_cli
 from test_other_clients import small_sweep
 
@@ -22,6 +23,21 @@ def test_every_update_of_a_short_job_is_a_point_of_its_loss_curve(home):
     points = query(scheduler.store, "SELECT job, count(*), min(step), max(step) FROM progress GROUP BY job ORDER BY job")
     assert points == [(job, 100, 1, 100) for job in range(1, 9)]
     assert query(scheduler.store, "SELECT count(*) FROM progress WHERE loss IS NULL OR loss <= 0") == [(0,)]
+
+    stored = query(scheduler.store, "SELECT j.id, 'step=' || step, loss FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "
+                                    "JOIN progress AS p ON p.job = j.num ORDER BY sj.position, step")
+    listed = run_cli(home, "results", "small", "--jobs", "--metric", "training_loss", "-o", "csv", scheduler=scheduler)
+    assert listed.code == 0, listed
+    assert [(row["job"], row["slice"], float(row["value"])) for row in csv.DictReader(io.StringIO(listed.out))] == stored
+
+    # As a table: ranges of ten steps, over all jobs of a task.
+    table = run_cli(home, "results", "small", "--rows", "step", "--columns", "task", "--aggregate", "mean", "--step-bins", "10", "-o", "csv",
+                    scheduler=scheduler)
+    assert table.code == 0, table
+    means = query(scheduler.store, "SELECT (step + 9) / 10 * 10, task, avg(loss) FROM progress JOIN jobs ON num = job GROUP BY 1, 2")
+    assert len(means) == 20
+    cells = {(int(row["step"]), row["task"]): float(row["training_loss"]) for row in csv.DictReader(io.StringIO(table.out))}
+    assert cells == pytest.approx({(step, task): loss for step, task, loss in means})
 
 
 def test_every_value_comes_out_as_it_is_in_the_store(home):

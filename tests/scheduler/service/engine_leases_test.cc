@@ -338,13 +338,16 @@ TEST_F(EngineLeasesTest, AnothersReportIsNotTaken) {
 }
 
 TEST_F(EngineLeasesTest, AResultThatCannotBeIsThatJobsFailureAlone) {
-  Submit(Sweep("s", 5));
+  Submit(Sweep("s", 6));
   TestWorker worker = Worker("a");
   const v1::Lease lease = worker.Take();
   v1::AttemptReport report = SuccessOf(lease);
   report.mutable_results(0)->mutable_measurements(0)->set_value(std::numeric_limits<double>::quiet_NaN());
   report.mutable_results(1)->mutable_measurements(0)->set_metric("acuracy");
   *report.mutable_results(2)->add_measurements() = report.results(2).measurements(1);
+  v1::Measurement& loss = *report.mutable_results(4)->add_measurements();
+  loss.set_metric("training_loss");
+  loss.set_slice("step=1");
   report.mutable_results()->DeleteSubrange(3, 1);
   worker.next().set_free_slots(0);
   worker.Report(report);
@@ -352,11 +355,12 @@ TEST_F(EngineLeasesTest, AResultThatCannotBeIsThatJobsFailureAlone) {
   worker.Sync();
 
   EXPECT_EQ(Counts("s").succeeded(), 1);
-  EXPECT_EQ(Counts("s").queued(), 4);
+  EXPECT_EQ(Counts("s").queued(), 5);
   EXPECT_THAT(Job(lease.jobs(0).id()).failure, HasSubstr("not a finite number"));
   EXPECT_THAT(Job(lease.jobs(1).id()).failure, HasSubstr("unknown metric 'acuracy'"));
   EXPECT_THAT(Job(lease.jobs(2).id()).failure, HasSubstr("twice"));
   EXPECT_THAT(Job(lease.jobs(3).id()).failure, HasSubstr("has none"));
+  EXPECT_THAT(Job(lease.jobs(4).id()).failure, HasSubstr("training_loss as a measurement")) << "its curve would say another thing";
   EXPECT_EQ(Job(lease.jobs(0).id()).failures, 1);
 }
 

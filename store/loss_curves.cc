@@ -1,0 +1,56 @@
+#include "store/loss_curves.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "proto/base/text.h"
+#include "proto/types/words.h"
+
+namespace longreach::store {
+namespace {
+
+constexpr int64_t kNoStep = -1;
+
+}  // namespace
+
+std::optional<int64_t> StepOf(int length, std::string_view slice) {
+  if (length != 0) return kNoStep;
+  if (slice.empty()) return std::nullopt;
+  const size_t end = slice.find('=');
+  if (end == std::string_view::npos || slice.substr(0, end) != kStepAxis) return kNoStep;
+  return ParseInteger(slice.substr(end + 1)).value_or(kNoStep);
+}
+
+absl::StatusOr<std::vector<Measurement>> LossesOf(sql::Connection& db, int64_t job, const MeasurementFilter& filter) {
+  const std::string_view slice = filter.slice.value_or("");
+  const std::optional<int64_t> only = StepOf(filter.length.value_or(0), slice);
+  // "" is what has no slice: the newest of them.
+  const bool newest = filter.slice.has_value() && slice.empty();
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT step, loss FROM progress WHERE job = ? AND loss IS NOT NULL AND (? IS NULL OR step = ?) "
+                                            "AND (? = 0 OR step = (SELECT max(p.step) FROM progress AS p WHERE p.job = progress.job)) ORDER BY step",
+                                            job, only, only, newest));
+  std::vector<Measurement> losses;
+  while (rows.Next()) {
+    losses.push_back({.metric = std::string(kTrainingLoss),
+                      .length = 0,
+                      .slice = newest ? "" : fmt::format("{}={}", kStepAxis, rows.Get<int64_t>(0)),
+                      .value = rows.Get<double>(1)});
+  }
+  RETURN_IF_ERROR(rows.status());
+  return losses;
+}
+
+absl::StatusOr<int64_t> NewestStepOf(sql::Connection& db, int64_t job) {
+  return db.One<int64_t>("SELECT coalesce(max(step), 0) FROM progress WHERE job = ?", job);
+}
+
+absl::StatusOr<std::vector<SliceValue>> LossesInSlices(sql::Connection& db, int64_t job) {
+  ASSIGN_OR_RETURN(std::vector<Measurement> losses, LossesOf(db, job, {}));
+  std::vector<SliceValue> values;
+  for (Measurement& loss : losses) values.push_back({.length = loss.length, .slice = std::move(loss.slice), .value = loss.value});
+  return values;
+}
+
+}  // namespace longreach::store
