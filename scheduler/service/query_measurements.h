@@ -13,7 +13,7 @@ namespace longreach::service {
 struct MeasurementLimits {
   int values = 10'000;
   size_t bytes = size_t{2} << 20;  // gRPC takes no answer above 4 MiB, unless told otherwise.
-  int jobs = 10'000;               // That have succeeded, asked for or not.
+  int jobs = 10'000;               // That are looked at, asked for or not.
 };
 
 // INVALID_ARGUMENT: an unknown metric, a negative length or limit, a page token that no answer had, or, of the first page, `only` with

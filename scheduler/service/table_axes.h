@@ -45,7 +45,8 @@ bool IsOfValues(std::string_view axis);
 std::string KeyOf(const TableJob& job, std::string_view axis);
 bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis);
 
-// Keys that `order` lists as it lists them, then the others: tasks by level, encodings plain before randomized, numbers by size.
+// Keys that `order` lists as it lists them, then the others: tasks by level, encodings plain before randomized, numbers by size,
+// systems by their names and the numbers in them.
 std::vector<std::string> InOrder(std::string_view axis, const std::set<std::string>& keys,
                                  const google::protobuf::RepeatedPtrField<std::string>& order);
 

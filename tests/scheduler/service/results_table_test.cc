@@ -162,6 +162,17 @@ TEST(ResultsTableTest, RowsAndColumnsGoByTheGivenOrderThenByLevelAndForm) {
   EXPECT_EQ(built.rows(2).mark(), "permutation_invariant");
 }
 
+TEST(ResultsTableTest, SystemsGoByTheNumbersInTheirNames) {
+  const google::protobuf::RepeatedPtrField<std::string> none;
+  const std::vector<std::string> sorted = {"5",        "40",        "base",      "layers-2_rate-1e-05", "layers-2_rate-0.001", "layers-2_rate-0.01",
+                                           "layers-4", "layers-10", "layers-10-wide", "layers-100", "v1", "v01", "v99999999999999999999999999"};
+  const std::vector<std::string> order = InOrder("system", {sorted.begin(), sorted.end()}, none);
+  EXPECT_EQ(order, (std::vector<std::string>{"5", "40", "base", "layers-2_rate-1e-05", "layers-2_rate-0.001", "layers-2_rate-0.01", "layers-4", "layers-10",
+                                             "layers-10-wide", "layers-100", "v01", "v1", "v99999999999999999999999999"}));
+  const std::string digits = "x" + std::string(1000, '9');
+  EXPECT_EQ(InOrder("system", {digits, "x1"}, none), (std::vector<std::string>{digits, "x1"})) << "too many digits for a number are none";
+}
+
 TEST(ResultsTableTest, MarksTheBestOfARowInTheMetricsDirectionAndAllThatTie) {
   for (const auto& [metric, best_value] : std::map<std::string, double>{{"accuracy", 0.9}, {"loss", 0.1}}) {
     v1::TableSpec spec;
