@@ -8,6 +8,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/catalog/devices.h"
 
 namespace longreach::client {
 namespace {
@@ -97,8 +98,10 @@ std::vector<std::string> WorkerOptions::Arguments() const {
 
 absl::StatusOr<Process> StartWorker(const std::filesystem::path& binaries, const std::string& address,
                                     const std::string& store, const WorkerOptions& options) {
-  std::vector<std::string> arguments = {"run",     "--scheduler",     address,
-                                        "--state", store + ".worker", "--until-stdin-closes"};
+  const std::optional<catalog::Device> device = catalog::ParseDevice(options.device);
+  // Each worker has one of its own, whichever others run.
+  const std::string state = store + ".worker" + (device.has_value() && device->gpu.has_value() ? fmt::format("-gpu-{}", *device->gpu) : "");
+  std::vector<std::string> arguments = {"run", "--scheduler", address, "--state", state, "--until-stdin-closes"};
   const std::vector<std::string> said = options.Arguments();
   arguments.insert(arguments.end(), said.begin(), said.end());
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-worker", arguments);

@@ -43,7 +43,7 @@ class EmbeddedScheduler {
 
 // What was said of the worker; 0 and an empty text leave it to the worker.
 struct WorkerOptions {
-  std::string device;
+  std::string device;  // For StartWorker() a single one.
   std::string engine;
   std::string data_folder;
   int threads = 0;

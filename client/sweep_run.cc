@@ -12,6 +12,7 @@
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/devices.h"
 #include "proto/catalog/packs.h"
 
 namespace longreach::client {
@@ -35,15 +36,15 @@ std::string FlagsOf(const WorkerOptions& options) {
 }  // namespace
 
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
-  app.add_option("--device", options.device, "Device of the worker: cpu, or cuda: the first GPU [cpu]")
+  app.add_option("--device", options.device, "Device of the worker: cpu, or cuda: the first GPU; cuda:0..3: a worker for each of these GPUs [cpu]")
       ->type_name("DEVICE")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+      ->check(catalog::CheckDevices);
   app.add_option("--engine", options.engine, "What computes in the worker, as 'longreach-worker run --help' says [the worker's choice]")
       ->type_name("NAME");
   app.add_option("--data-folder", options.data_folder,
                  "Where the worker's data sets lie [LONGREACH_DATA, else ~/.local/share/longreach/data]")
       ->type_name("DIR");
-  app.add_option("--threads", options.threads, "Threads of the worker [all cores]")->type_name("N")->check(CLI::Range(1, 4096));
+  app.add_option("--threads", options.threads, "Threads of each worker [all cores, divided among workers]")->type_name("N")->check(CLI::Range(1, 4096));
   app.add_option("--packs", options.packs, "Packs that are trained at a time, each in a process of its own [2 of small models on a CPU, else 1]")
       ->type_name("N")
       ->check(CLI::Range(1, catalog::kMaxPacks));
@@ -69,22 +70,35 @@ absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
   if (session_.embedded() != nullptr && !AllSucceeded(sweep_)) {
     ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData());
     if (missing.has_value()) return missing;
-    WorkerOptions options = worker_options_;
-    if (options.packs == 0) {
-      ASSIGN_OR_RETURN(options.packs, UsualPacks());
-    }
-    ASSIGN_OR_RETURN(Process worker,
-                     StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(), options));
-    worker_.emplace(std::move(worker));
+    RETURN_IF_ERROR(StartWorkers());
   }
   ASSIGN_OR_RETURN(const std::optional<int> ended, Follow());
-  // Nothing is left to compute: the worker ends while the caller goes on.
-  if (!ended.has_value() && worker_.has_value()) worker_->CloseInput();
+  // Nothing is left to compute: workers end while the caller goes on.
+  if (!ended.has_value()) {
+    for (OwnWorker& worker : workers_) worker.process.CloseInput();
+  }
   return ended;
 }
 
+absl::Status SweepRun::StartWorkers() {
+  WorkerOptions options = worker_options_;
+  if (options.packs == 0) {
+    ASSIGN_OR_RETURN(options.packs, UsualPacks());
+  }
+  const std::vector<catalog::Device> devices = catalog::ParseDevices(options.device);  // None: its own choice.
+  const int workers = std::max(1, static_cast<int>(devices.size()));
+  if (workers > 1 && options.threads == 0) options.threads = std::max(1, AvailableThreads() / workers);
+  for (int i = 0; i < workers; ++i) {
+    if (!devices.empty()) options.device = catalog::ToText(devices[static_cast<size_t>(i)]);
+    ASSIGN_OR_RETURN(Process process, StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(), options));
+    workers_.push_back({.device = options.device, .process = std::move(process)});
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> SweepRun::UsualPacks() const {
-  const bool cuda = worker_options_.device == "cuda";
+  const std::vector<catalog::Device> devices = catalog::ParseDevices(worker_options_.device);
+  const bool cuda = !devices.empty() && devices.front().cuda;
   const int threads = worker_options_.threads > 0 ? worker_options_.threads : AvailableThreads();
   int packs = catalog::UsualPacks(spec_.experiment(), cuda, threads);
   if (packs == 1) return packs;
@@ -181,16 +195,16 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         if (!event.status.ok() && session_.embedded() != nullptr) {
           session_.embedded()->process().WaitFor(seconds(2));
         }
-        RETURN_IF_ERROR(CheckChildren());
+        RETURN_IF_ERROR(CheckChildren(view));
         RETURN_IF_ERROR(event.status);
         return std::optional<int>();
     }
     if (last.finished()) continue;
-    if (absl::Status status = CheckChildren(); !status.ok()) {
+    if (absl::Status status = CheckChildren(view); !status.ok()) {
       view.Finish();
       return status;
     }
-    if (worker_.has_value() && last.running().empty() && Clock::now() - workers_asked_ > kAskWorkersEvery) {
+    if (!workers_.empty() && last.running().empty() && Clock::now() - workers_asked_ > kAskWorkersEvery) {
       workers_asked_ = Clock::now();
       if (absl::Status status = CheckWorkers(view); !status.ok()) {
         view.Finish();
@@ -204,17 +218,26 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
   }
 }
 
-absl::Status SweepRun::CheckChildren() {
+absl::Status SweepRun::CheckChildren(ProgressView& view) {
   if (session_.embedded() != nullptr && !session_.embedded()->process().Running()) {
     return Error(absl::StatusCode::kAborted,
                  fmt::format("the scheduler ended: {}",
                              LastWords(session_.embedded()->process(), "longreach-scheduler")),
                  "what was finished is kept in the store; the same command goes on");
   }
-  if (worker_.has_value() && !worker_->Running()) {
-    return Error(absl::StatusCode::kAborted,
-                 fmt::format("the worker ended: {}", LastWords(*worker_, "longreach-worker")),
-                 "what was finished is kept in the store; the same command goes on");
+  int running = 0;
+  std::vector<OwnWorker*> ended;
+  for (OwnWorker& worker : workers_) {
+    if (worker.process.Running()) ++running;
+    else if (!worker.told) ended.push_back(&worker);
+  }
+  for (OwnWorker* worker : ended) {
+    worker->told = true;
+    const std::string words = LastWords(worker->process, "longreach-worker");
+    if (running == 0) {
+      return Error(absl::StatusCode::kAborted, fmt::format("the worker ended: {}", words), "what was finished is kept in the store; the same command goes on");
+    }
+    view.Say(fmt::format("the worker of {} ended, and {} on without it: {}", worker->device, running == 1 ? "another goes" : "others go", words));
   }
   return absl::OkStatus();
 }
@@ -246,22 +269,25 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
 
 absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& view) {
   if (stuck_.Ask(last)) view.Say(stuck_.reason());
-  if (!worker_.has_value() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
+  if (workers_.empty() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
   return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()),
                fmt::format("'longreach version' and 'longreach-worker --version' say which builds these are; everything is kept, and "
                            "the same command goes on"));
 }
 
-void SweepRun::StopWorker() {
-  if (!worker_.has_value()) return;
+void SweepRun::StopWorkers() {
   const int before = interrupt_.count();
-  worker_->CloseInput();
-  // It ends by itself once its checkpoint is handed in; the user may cut that short.
+  for (OwnWorker& worker : workers_) worker.process.CloseInput();
+  // They end by themselves once their checkpoints are handed in; the user may cut that short.
   const Clock::time_point end = Clock::now() + std::chrono::minutes(5);
-  while (!worker_->WaitFor(milliseconds(100)) && interrupt_.count() == before && Clock::now() < end) {
+  for (OwnWorker& worker : workers_) {
+    while (!worker.process.WaitFor(milliseconds(100)) && interrupt_.count() == before && Clock::now() < end) {
+    }
   }
-  if (worker_->Running()) worker_->Kill();
-  worker_->WaitFor(seconds(5));
+  for (OwnWorker& worker : workers_) {
+    if (worker.process.Running()) worker.process.Kill();
+  }
+  for (OwnWorker& worker : workers_) worker.process.WaitFor(seconds(5));
 }
 
 int SweepRun::Interrupted() {
@@ -271,7 +297,7 @@ int SweepRun::Interrupted() {
     return interrupt_.exit_code();
   }
   session_.Say("stopping after a checkpoint; Ctrl-C again stops at once");
-  StopWorker();
+  StopWorkers();
   session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}{}", Thousands(sweep_.counts().succeeded()),
                            Count(sweep_.jobs(), "job"), again_, FlagsOf(worker_options_), WhereFlags(session_)));
   return interrupt_.exit_code();

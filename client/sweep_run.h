@@ -1,4 +1,4 @@
-// A sweep's way from its submission to its end, for commands that wait for it: with a worker of this machine where the scheduler
+// A sweep's way from its submission to its end, for commands that wait for it: with workers of this machine where the scheduler
 // is the command's own, watched where it is another.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/embedded.h"
 #include "client/interrupt.h"
@@ -17,7 +18,7 @@
 
 namespace longreach::client {
 
-// What a worker of our own is told.
+// What workers of our own are told.
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
 // Refuses them where the sweep goes to a scheduler, whose workers were told their own.
 absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
@@ -36,8 +37,8 @@ class SweepRun {
         worker_options_(std::move(worker_options)),
         again_(std::move(again)),
         stuck_(connection, session.embedded() != nullptr) {}
-  // The worker before the scheduler: it still has something to hand in.
-  ~SweepRun() { StopWorker(); }
+  // Workers before the scheduler: they still have something to hand in.
+  ~SweepRun() { StopWorkers(); }
   SweepRun(const SweepRun&) = delete;
 
   // Until no job of the sweep is open, the user ends it, or it cannot go on. An exit code: it is not there yet.
@@ -56,12 +57,13 @@ class SweepRun {
   // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.
   absl::StatusOr<std::optional<int>> EnsureData();
   absl::StatusOr<std::optional<int>> Follow();
-  // Why nothing can go on, if so: a child has died, or the scheduler gives our worker nothing any more.
-  absl::Status CheckChildren();
+  // Why nothing can go on, if so: a child has died, or the scheduler gives our workers nothing any more.
+  absl::Status CheckChildren(ProgressView& view);
   absl::Status CheckWorkers(ProgressView& view);
   absl::Status CheckStuck(const v1::SweepUpdate& last, ProgressView& view);
   int Interrupted();
-  void StopWorker();
+  absl::Status StartWorkers();
+  void StopWorkers();
 
   Session& session_;
   Connection& connection_;
@@ -72,7 +74,13 @@ class SweepRun {
   std::string again_;
 
   v1::Sweep sweep_;
-  std::optional<Process> worker_;
+  // Of our own: one, or one for each GPU. Empty: the scheduler has others.
+  struct OwnWorker {
+    std::string device;  // As it was told; empty: its own choice.
+    Process process;
+    bool told = false;   // That it ended.
+  };
+  std::vector<OwnWorker> workers_;
   Clock::time_point workers_asked_;
   std::string told_reason_;
   StuckWatch stuck_;

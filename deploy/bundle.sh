@@ -59,7 +59,7 @@ esac
 for word in "$@"; do
   case $name:$word in
     longreach:run | longreach:attention | longreach:data | longreach:export) computes=yes ;;
-    *:cuda | *:--device=cuda) on_gpu=yes ;;
+    *:cuda | *:cuda:* | *:--device=cuda | *:--device=cuda:*) on_gpu=yes ;;
   esac
 done
 if [ -n "$computes" ]; then

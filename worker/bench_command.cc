@@ -1,6 +1,7 @@
 #include "worker/bench_command.h"
 
 #include "worker/device_option.h"
+#include "worker/refused.h"
 
 namespace longreach {
 
@@ -16,7 +17,7 @@ BenchCommand::BenchCommand(CLI::App& app) : command_(app.add_subcommand("bench",
   command_->add_option("--threads", options_.threads, "Threads; 0: all cores")->capture_default_str();
   command_->add_option("--simulate-threads", options_.simulate_threads,
                        "Numbers of threads to simulate from the work of one, for example 1,2,4,8,16");
-  AddDevice(*command_, device_, "cpu or cuda");
+  AddDevice(*command_, device_);
   command_->add_option("--engine", options_.engine, "As of run, or an instruction set: lanes-portable; empty: what training takes");
   command_->add_flag("--wait", options_.wait,
                      "Write 'ready', wait for a line on standard input, and measure updates alone from then on: so that several begin together");
@@ -25,7 +26,9 @@ BenchCommand::BenchCommand(CLI::App& app) : command_(app.add_subcommand("bench",
 
 int BenchCommand::Run() const {
   agent::BenchOptions options = options_;
-  options.cuda = device_ == kCuda;
+  const absl::StatusOr<catalog::Device> device = TakeDevice(device_);
+  if (!device.ok()) return Refused(device.status(), output_ == "json");
+  options.cuda = device->cuda;
   options.json = output_ == "json";
   return agent::RunBench(options);
 }

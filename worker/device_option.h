@@ -4,15 +4,17 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
-#include <vector>
+
+#include "proto/base/status.h"
+#include "proto/catalog/devices.h"
 
 namespace longreach {
 
-inline constexpr const char* kCuda = "cuda";
-
 // Adds --device, whose default is `device`.
-inline void AddDevice(CLI::App& command, std::string& device, const std::string& help) {
-  command.add_option("--device", device, help)->check(CLI::IsMember(std::vector<std::string>{"cpu", kCuda}))->capture_default_str();
-}
+void AddDevice(CLI::App& command, std::string& device);
+
+// What was given, which CUDA sees alone from now on if it has a number: this process and those that it starts know one GPU. To be called
+// before anything asks CUDA. FAILED_PRECONDITION: CUDA_VISIBLE_DEVICES names fewer.
+absl::StatusOr<catalog::Device> TakeDevice(const std::string& device);
 
 }  // namespace longreach

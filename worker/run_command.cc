@@ -6,6 +6,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/packs.h"
+#include "worker/agent/abilities.h"
 #include "worker/agent/transfers.h"
 #include "worker/announced_data.h"
 #include "worker/data/data_folder.h"
@@ -44,7 +45,7 @@ void RunCommand::AddConnection() {
   command_->add_option("--state", options_.state, "Folder of this worker alone: who it is, and results not yet handed in")
       ->capture_default_str();
   AddDataFolder(*command_, options_.data_folder);
-  command_->add_option("--name", options_.name, "What people see (default: the machine's name)");
+  command_->add_option("--name", options_.name, "What people see (default: the machine's name, and the number of the GPU where --device has one)");
 }
 
 void RunCommand::AddTraining() {
@@ -53,7 +54,7 @@ void RunCommand::AddTraining() {
   command_->add_option("--packs", options_.packs,
                        "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory")
       ->check(CLI::Range(1, catalog::kMaxPacks))->capture_default_str();
-  AddDevice(*command_, device_, "cpu, or cuda: the first GPU");
+  AddDevice(*command_, device_);
   command_->add_option("--engine", options_.engine,
                        "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or own kernels, resident (with bfloat16 operands) and resident-fp16 (with float16, three bits more); empty: the fastest in float32");
   command_->add_option("--pack-limit", pack_limit_,
@@ -71,7 +72,11 @@ int RunCommand::Run() const {
   // Not from the command line, which everybody on the machine can see.
   if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file_->count() == 0) options.credentials.token = token;
   umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
-  options.cuda = device_ == kCuda;
+  const absl::StatusOr<catalog::Device> device = TakeDevice(device_);
+  if (!device.ok()) return Refused(device.status(), false);
+  options.cuda = device->cuda;
+  // Workers of one machine's GPUs are told apart.
+  if (options.name.empty() && device->gpu.has_value()) options.name = agent::HostName() + "-gpu-" + std::to_string(*device->gpu);
   std::string pack_limit = pack_limit_;
   if (pack_limit.empty() && options.cuda) pack_limit = catalog::kMeasured;
   if (!pack_limit.empty()) options.pack_limit = pack_limit == catalog::kMeasured ? 0 : static_cast<int>(*ParseInteger(pack_limit));

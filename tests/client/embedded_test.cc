@@ -179,6 +179,26 @@ TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler)
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
 }
 
+TEST_F(EmbeddedTest, RunStartsAWorkerForEachGpuThatIsNamed) {
+  SetScheduler(Listens());
+  SetWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = fake_.sweep;
+  update.mutable_sweep()->mutable_counts()->set_succeeded(2);
+  update.set_finished(true);
+  fake_.updates.push_back(update);
+
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--device", "cuda:2,0", "--threads", "3"});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  for (const char* gpu : {"0", "2"}) {
+    EXPECT_THAT(Contents("worker.calls"), HasSubstr(std::string(" --state ") + store() + ".worker-gpu-" + gpu + " --until-stdin-closes --device cuda:" + gpu + " --threads 3 --packs 1\n"));
+  }
+  EXPECT_EQ(Contents("ends"), "worker ended\nworker ended\nended\n") << "both before the scheduler";
+  EXPECT_THAT(Run({"run", "table-b1", "--store", store(), "--device", "cuda:0,0"}).err, HasSubstr("numbers of GPUs, each once"));
+}
+
 TEST_F(EmbeddedTest, RunTrainsTwoPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
   SetScheduler(Listens());
   SetWorker("cat >/dev/null\n");
@@ -265,6 +285,20 @@ TEST_F(EmbeddedTest, AMissingWorkerEndsTheRun) {
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_THAT(outcome.err, HasSubstr("LONGREACH_TRAINER=OFF"));
   EXPECT_EQ(Contents("ends"), "ended\n");
+}
+
+TEST_F(EmbeddedTest, OfSeveralWorkersTheLastThatDiesEndsTheRun) {
+  SetScheduler(Listens());
+  const std::string pid = Path("pid");
+  // The other dies once the client has seen the first's death: only then is its process gone.
+  SetWorker("case \"$*\" in *cuda:1*) echo $$ >" + pid + "; echo 'error: no GPU answers' >&2; exit 1 ;; esac\nwhile [ ! -s " + pid +
+            " ]; do :; done\nread first <" + pid + "\nwhile [ -d /proc/$first ]; do :; done\necho 'error: it was unplugged' >&2\nexit 1\n");
+  fake_.sweep.mutable_counts()->set_succeeded(0);
+  fake_.watch_stays_open = true;
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--device", "cuda:0..1"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("the worker of cuda:1 ended, and another goes on without it: no GPU answers\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("error: the worker ended: it was unplugged\n"));
 }
 
 TEST_F(EmbeddedTest, AWorkerThatWasPutAsideEndsTheRun) {

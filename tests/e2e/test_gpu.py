@@ -46,6 +46,23 @@ def test_a_sweep_is_trained_there(home, programs, arguments, engine):
     check_ledger(home, store)
 
 
+def test_each_gpu_has_a_worker_that_sees_it_alone(home, programs):
+    store = home.path / "store.db"
+    env = ["env", "CUDA_VISIBLE_DEVICES=4,GPU-b,6"]
+
+    ended = run(home, *env, programs / "longreach", "run", "/dev/stdin", "--device", "cuda:1..2", "--store", store, "--pack-limit", "2", stdin=SWEEP)
+
+    assert ended.code == 0 and "Even Pairs" in ended.out, ended
+    by_worker = query(store, "SELECT DISTINCT substr(w.name, -6), a.device FROM attempts AS a JOIN workers AS w ON w.id = a.worker")
+    # Where one was slow to start, the other may have done all of it.
+    assert by_worker and set(by_worker) <= {("-gpu-1", "stand-in for a GPU GPU-b"), ("-gpu-2", "stand-in for a GPU 6")}
+    assert query(store, "SELECT state, count(*) FROM jobs GROUP BY state") == [("succeeded", 8)]
+    check_ledger(home, store)
+
+    ended = run(home, *env, programs / "longreach-worker", "run", "--device", "cuda:3", "--scheduler", "localhost:1")
+    assert ended.code == 1 and "CUDA_VISIBLE_DEVICES is '4,GPU-b,6', which has no GPU of that number" in ended.err, ended
+
+
 def test_a_decoder_is_measured_there(home, programs):
     small = ["--layers", "2", "--width", "32", "--mlp", "48", "--heads", "4", "--kv-heads", "2"]
     assert run(home, programs / "bench-llama", "make", "model", *small).code == 0

@@ -1,5 +1,6 @@
 // The table of functions of the CUDA plugin (worker/trainer/kernels/plugin_interface.h) for the stand-in: the same kernels, lane by lane.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 
@@ -40,7 +41,9 @@ void Lead(T*&... pointers) {
 int CountDevices(char*, size_t) { return 1; }
 
 int DescribeDevice(int, char* name, size_t name_size, double* memory_bytes, char*, size_t) {
-  std::snprintf(name, name_size, "stand-in for a GPU");
+  // As CUDA would see it.
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::snprintf(name, name_size, "stand-in for a GPU%s%s", visible == nullptr ? "" : " ", visible == nullptr ? "" : visible);
   *memory_bytes = static_cast<double>(DeviceMemory::kBytes);
   return 0;
 }
