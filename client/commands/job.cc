@@ -7,6 +7,7 @@
 #include "client/interrupt.h"
 #include "client/new_file.h"
 #include "client/output/json.h"
+#include "client/output/sparkline.h"
 #include "client/output/text.h"
 #include "client/spec/sweep_writer.h"
 #include "proto/base/text.h"
@@ -15,6 +16,7 @@ namespace longreach::client {
 namespace {
 
 constexpr size_t kLogLines = 10;
+constexpr size_t kCurveWidth = 60;
 
 // Why it failed as far as its own words go, and what to type to see it fail again.
 void PrintFailure(Session& session, Connection& connection, const v1::Job& job) {
@@ -42,6 +44,9 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   if (response.progress_size() > 0) {
     const v1::ProgressPoint& last = *response.progress().rbegin();
     out << fmt::format("  training loss {:.4g} at step {}\n", last.loss(), last.step());
+    std::vector<double> losses;
+    for (const v1::ProgressPoint& point : response.progress()) losses.push_back(point.loss());
+    if (const std::string curve = Sparkline(losses, kCurveWidth); !curve.empty()) out << "    " << curve << "\n";
   }
   if (job.has_score()) out << fmt::format("  score {:.4f}\n", job.score());
   if (job.failures() > 0 || job.losses() > 0) {

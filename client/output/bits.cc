@@ -23,6 +23,7 @@ bool TurnIntoBits(v1::Table& table) {
     if (cell.has_deviation()) cell.set_deviation(bits(cell.deviation()));
   }
   if (table.has_gain()) table.set_gain(bits(table.gain()));
+  if (table.has_gain_error()) table.set_gain_error(bits(table.gain_error()));
   if (table.has_published_gain_of_cells()) table.set_published_gain_of_cells(bits(table.published_gain_of_cells()));
   if (table.has_published_gain_stated()) table.set_published_gain_stated(bits(table.published_gain_stated()));
   return true;

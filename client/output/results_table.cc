@@ -95,8 +95,9 @@ std::string GainLine(const Table& table) {
     return published.empty() ? ""
                              : fmt::format("{}: not measured yet{}", GainName(table), tail);
   }
-  return fmt::format("{}: {} {} ({}){}", GainName(table), Signed(table.gain(), table),
-                     Printable(GainUnit(table)), Count(table.gain_pairs(), "pair"), tail);
+  const std::string error = table.has_gain_error() ? ", standard error " + Number(table.gain_error(), table) : "";
+  return fmt::format("{}: {} {} ({}{}){}", GainName(table), Signed(table.gain(), table),
+                     Printable(GainUnit(table)), Count(table.gain_pairs(), "pair"), error, tail);
 }
 
 // Empty: of one job there is none.

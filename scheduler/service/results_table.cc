@@ -324,7 +324,7 @@ void ResultsTable::AddGain(v1::Table& table) const {
     const int column = in_columns ? encoding : other;
     return table.cells(row * table.columns_size() + column);
   };
-  double measured = 0;
+  std::vector<double> measured;
   double published = 0;
   int pairs = 0;
   int published_pairs = 0;
@@ -336,8 +336,7 @@ void ResultsTable::AddGain(v1::Table& table) const {
         const v1::TableCell& with = cell_of(randomized, other);
         const v1::TableCell& without = cell_of(plain, other);
         if (with.has_measured() && without.has_measured()) {
-          measured += with.measured() - without.measured();
-          table.set_gain_pairs(table.gain_pairs() + 1);
+          measured.push_back(with.measured() - without.measured());
         }
         if (with.has_published() && without.has_published()) {
           published += with.published() - without.published();
@@ -348,7 +347,12 @@ void ResultsTable::AddGain(v1::Table& table) const {
   }
   if (pairs == 0) return;
   if (spec_.has_published_gain()) table.set_published_gain_stated(spec_.published_gain());
-  if (table.gain_pairs() > 0) table.set_gain(measured / table.gain_pairs());
+  if (!measured.empty()) {
+    std::ranges::sort(measured);
+    table.set_gain(MeanOf(measured));
+    table.set_gain_pairs(static_cast<int>(measured.size()));
+    if (const std::optional<double> deviation = DeviationOf(measured)) table.set_gain_error(*deviation / std::sqrt(static_cast<double>(measured.size())));
+  }
   if (published_pairs > 0) table.set_published_gain_of_cells(published / published_pairs);
 }
 

@@ -320,7 +320,7 @@ TEST(ListTest, FieldsAreLinesWithTheirTextsBelow) {
   EXPECT_THAT(RunCommandLine({"list", "fields", "trainig"}).err, HasSubstr("did you mean 'training'?"));
 }
 
-TEST_F(CommandTest, AJobSaysHowFarItsLossIs) { EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("\n  training loss 0.25 at step 20\n")); }
+TEST_F(CommandTest, AJobSaysHowFarItsLossIs) { EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("\n  training loss 0.25 at step 20\n    █▁\n")); }
 
 TEST_F(CommandTest, ASweepMayHaveTheNameOfACommand) {
   for (const char* command : {"status", "watch", "wait"}) {

@@ -61,6 +61,7 @@ v1::Table Example() {
   AddCell(table, std::nullopt, std::nullopt);
   table.set_gain(9.43);
   table.set_gain_pairs(2);
+  table.set_gain_error(1.26);
   table.set_published_gain_of_cells(7.1);
   table.set_published_gain_stated(7.4);
   table.add_notes("cell even_pairs, log_kerple: 1 of 9 jobs diverged");
@@ -80,7 +81,7 @@ TEST(ResultsTableTest, PrintsThePapersShape) {
       "DCF  Reverse String           -              -\n"
       "\n"
       "* best of its row; † permutation-invariant; - not measured\n"
-      "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "mean gain of randomized over plain: +9.4 points (2 pairs, standard error 1.3); published: +7.1 from its cells, +7.4 stated\n"
       "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
@@ -97,7 +98,7 @@ TEST(ResultsTableTest, PutsPublishedBesideMeasured) {
       "DCF  Reverse String     -  (63.9)        -\n"
       "\n"
       "* best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
-      "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "mean gain of randomized over plain: +9.4 points (2 pairs, standard error 1.3); published: +7.1 from its cells, +7.4 stated\n"
       "note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
@@ -174,7 +175,7 @@ TEST(ResultsTableTest, MarkdownAndLatexMarkTheBestInBold) {
       "\n"
       "bold: best of its row; † permutation-invariant; in parentheses: published; - not measured\n"
       "\n"
-      "mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "mean gain of randomized over plain: +9.4 points (2 pairs, standard error 1.3); published: +7.1 from its cells, +7.4 stated\n"
       "\n"
       "Note: cell even\\_pairs, log\\_kerple: 1 of 9 jobs diverged\n");
   EXPECT_EQ(
@@ -190,7 +191,7 @@ TEST(ResultsTableTest, MarkdownAndLatexMarkTheBestInBold) {
       "DCF & Reverse String & -- & -- \\\\\n"
       "\\bottomrule\n"
       "\\end{tabular}\n"
-      "% mean gain of randomized over plain: +9.4 points (2 pairs); published: +7.1 from its cells, +7.4 stated\n"
+      "% mean gain of randomized over plain: +9.4 points (2 pairs, standard error 1.3); published: +7.1 from its cells, +7.4 stated\n"
       "% note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
@@ -244,6 +245,8 @@ TEST(ResultsTableTest, NatsBecomeBitsAndAnotherUnitStays) {
   EXPECT_EQ(table.title(), "tiny: attention_entropy (bits) at each test length");
   EXPECT_NEAR(table.cells(0).measured(), 2.8853900817779268, 1e-12);
   EXPECT_NEAR(table.cells(0).deviation(), 0.7213475204444817, 1e-12);
+  EXPECT_NEAR(table.gain() / table.gain_error(), 9.43 / 1.26, 1e-12);
+  EXPECT_NEAR(table.gain(), 9.43 / 0.6931471805599453, 1e-12);
   EXPECT_FALSE(table.cells(1).has_measured());
 }
 

@@ -10,8 +10,9 @@
 #include <map>
 #include <memory>
 #include <sstream>
-#include <thread>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "client/app.h"
@@ -193,9 +194,11 @@ class FakeScheduler final : public v1::Longreach::Service {
     v1::Measurement& measurement = *response->add_measurements();
     measurement.set_metric("accuracy");
     measurement.set_value(0.875);
-    v1::ProgressPoint& point = *response->add_progress();
-    point.set_step(20);
-    point.set_loss(0.25);
+    for (const auto& [step, loss] : {std::pair(10, 1.0), {20, 0.25}}) {
+      v1::ProgressPoint& point = *response->add_progress();
+      point.set_step(step);
+      point.set_loss(loss);
+    }
     response->mutable_artifacts()->Assign(artifacts.begin(), artifacts.end());
     return Answer("GetJob");
   }

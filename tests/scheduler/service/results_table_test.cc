@@ -312,6 +312,7 @@ TEST(ResultsTableTest, TheGainIsTheMeanOverPairsThatBothHaveAValue) {
 
   EXPECT_DOUBLE_EQ(built.gain(), 10);
   EXPECT_EQ(built.gain_pairs(), 2);
+  EXPECT_DOUBLE_EQ(built.gain_error(), 20) << "of 30 and -10";
   EXPECT_NEAR(built.published_gain_of_cells(), -10.7, 1e-9);
   EXPECT_DOUBLE_EQ(built.published_gain_stated(), 7.4);
 }
@@ -324,6 +325,7 @@ TEST(ResultsTableTest, TheGainIsTheSameWhenEncodingsAreRowsAndAbsentWithoutPairs
   turned.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
   turned.Add(Done("even_pairs", "rope:randomized", 1e-4, 0, 0.8));
   EXPECT_DOUBLE_EQ(turned.Build().gain(), 30);
+  EXPECT_FALSE(turned.Build().has_gain_error()) << "one pair has none";
 
   ResultsTable lonely = Make(spec);
   lonely.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
