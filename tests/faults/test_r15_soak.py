@@ -7,11 +7,13 @@ import time
 import pytest
 
 import harness
+import live_heap
 from fleet import FakeWorkers, Load
 from harness import ROOT, Scheduler, Worker, check_ledger, messages, query, run, run_cli, until
 from proxy import Proxy
 
-pytestmark = harness.needs_worker
+pytestmark = [harness.needs_worker,
+              pytest.mark.skipif(not live_heap.LIBRARY.exists(), reason="a sanitizer's runtime tolerates nothing preloaded before it")]
 
 SEED = 20260301
 LEASE_S = 3
@@ -152,7 +154,9 @@ class Soak:
 def test_soak(home, fault):
     seconds = fault.size(short=3, full=570, long=12 * 3600)
     check_every_s = fault.size(short=3, full=60, long=3600)
-    scheduler = Scheduler(home, "--lease-term-s", str(LEASE_S), "--renew-every-s", "1", listen="127.0.0.1:0")
+    heap = live_heap.LiveHeap(home)
+    with heap.here():
+        scheduler = Scheduler(home, "--lease-term-s", str(LEASE_S), "--renew-every-s", "1", listen="127.0.0.1:0")
     load, checks = Load(scheduler), 0
     with Proxy(scheduler.address, seed=SEED, reset_share=0.01) as proxy:
         soak = Soak(home, scheduler, proxy, fault.size(short=0.05, full=0.01, long=0.01))
@@ -162,7 +166,7 @@ def test_soak(home, fault):
         while (now := time.monotonic()) - begun < seconds:
             soak.wake_workers()
             soak.something()
-            load.look(now - begun, cache_mib(scheduler.store))
+            load.look(now - begun, heap.mib() - cache_mib(scheduler.store))
             if now - checked > check_every_s:
                 soak.check()
                 checks, checked = checks + 1, now
@@ -180,8 +184,9 @@ def test_soak(home, fault):
                   f"{figures['failed']} failures; {checks + 1} ledger checks, 0 violations")
     fault.reached(f"resident memory at most {load.highest_mib():.0f} MiB")
     if seconds >= 300:
-        fault.reached(f"in the second half {load.slope(1):+.1f} MiB/h, {load.slope(3):+.1f} without the cache of the growing store; "
+        fault.reached(f"in the second half {load.slope(1):+.1f} MiB/h; of the heap that is in use {load.slope(3):+.1f} without the cache of the growing store; "
                       f"open files {load.slope(2):+.1f}/h")
-        # Over minutes a slope says little: what must not be is growth that would be seen at once.
-        assert load.slope(3) * seconds / 2 / 3600 < 8, load.seen
+        # Over minutes a slope says little: what must not be is growth that would be seen at once. Resident memory is not asked: the
+        # allocator keeps more beside the pages of the cache, the more there are (a tenth to a quarter of them).
+        assert load.slope(3) * seconds / 2 / 3600 < 5, load.seen
         assert load.slope(2) * seconds / 2 / 3600 < 8, load.seen

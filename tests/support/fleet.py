@@ -32,17 +32,17 @@ def wrong_results(store):
 
 
 class Load:
-    """What a process takes, seen again and again: memory, open files, processor time."""
+    """What a process takes, seen again and again: memory, open files, and what the caller sees beside."""
 
     def __init__(self, process):
         self._proc = pathlib.Path(f"/proc/{process.pid}")
         self.seen = []
 
-    def look(self, at_s, wanted_mib=0.0):
-        """`wanted_mib`: memory that it takes by design and that grows with what it holds; slope(3) is that of the rest."""
+    def look(self, at_s, beside=0.0):
+        """`beside`: whatever else is seen at this moment; slope(3) is its growth."""
         status = dict(line.split(":", 1) for line in (self._proc / "status").read_text().splitlines() if ":" in line)
         resident = int(status["VmRSS"].split()[0]) / 1024
-        self.seen.append((at_s, resident, len(list((self._proc / "fd").iterdir())), resident - wanted_mib))
+        self.seen.append((at_s, resident, len(list((self._proc / "fd").iterdir())), beside))
         return self.seen[-1]
 
     def highest_mib(self):
@@ -50,7 +50,7 @@ class Load:
 
     def slope(self, column, share=0.5):
         """Growth per hour over the last `share` of the looks: 1 for MiB of resident memory, 2 for open files, 3 for
-        memory without what is wanted. By least squares, so that one look more or less means little."""
+        what was seen beside. By least squares, so that one look more or less means little."""
         rows = self.seen[int(len(self.seen) * (1 - share)):]
         if len(rows) < 2:
             return 0.0
