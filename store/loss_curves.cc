@@ -24,7 +24,7 @@ std::optional<int64_t> StepOf(int length, std::string_view slice) {
 }
 
 absl::StatusOr<std::vector<Measurement>> LossesOf(sql::Connection& db, int64_t job, const MeasurementFilter& filter) {
-  const std::string_view slice = filter.slice.value_or("");
+  const std::string_view slice = filter.slice.has_value() ? std::string_view(*filter.slice) : std::string_view();
   const std::optional<int64_t> only = StepOf(filter.length.value_or(0), slice);
   // "" is what has no slice: the newest of them.
   const bool newest = filter.slice.has_value() && slice.empty();
