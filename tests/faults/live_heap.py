@@ -1,8 +1,7 @@
 """How many bytes of a program's heap are in use (tests/faults/memory)."""
-import contextlib
-import os
 import socket
 
+import harness
 from harness import BIN
 
 LIBRARY = BIN / "live_heap.so"
@@ -14,15 +13,8 @@ class LiveHeap:
     def __init__(self, home):
         self._socket = str(home.path / "heap.sock")
 
-    @contextlib.contextmanager
     def here(self):
-        before = dict(os.environ)
-        os.environ.update(LD_PRELOAD=str(LIBRARY), LIVE_HEAP=self._socket)
-        try:
-            yield
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        return harness.variables(LD_PRELOAD=LIBRARY, LIVE_HEAP=self._socket)
 
     def mib(self):
         with socket.socket(socket.AF_UNIX) as asked:

@@ -1,6 +1,4 @@
 """R12: clocks that jump by a day and run half as fast again. Leases are granted and end by the scheduler's steady clock alone."""
-import contextlib
-import os
 import time
 
 import pytest
@@ -29,15 +27,8 @@ class Clock:
         new.write_text(f"{wall_s} {rate}\n")
         new.rename(self._file)
 
-    @contextlib.contextmanager
     def here(self):
-        before = dict(os.environ)
-        os.environ.update(LD_PRELOAD=str(SHIFTED_CLOCK), SHIFTED_CLOCK=str(self._file))
-        try:
-            yield
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        return harness.variables(LD_PRELOAD=SHIFTED_CLOCK, SHIFTED_CLOCK=self._file)
 
 
 def out_of_order(store):

@@ -69,6 +69,18 @@ class Home:
         return "\n".join(f"--- {process.name}\n{process.log()[-4000:]}" for process in self.processes)
 
 
+@contextlib.contextmanager
+def variables(**more):
+    """What is started within has these in its environment."""
+    before = dict(os.environ)
+    os.environ.update({name: str(value) for name, value in more.items()})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 # Before a command: it dies with the test. Not as Popen's preexec_fn: Python between fork and exec can wait for ever for a lock that
 # another thread of the test, one of gRPC's say, held at the fork.
 DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
