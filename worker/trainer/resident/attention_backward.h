@@ -46,12 +46,29 @@ constexpr size_t AttentionBackwardSharedBytes() {
   return AttentionHalves::kCount * sizeof(Half) + AttentionFloats::kCount * sizeof(float);
 }
 
-// A warp's part of the gradients, among its threads: 16 inputs, of which four warps have all, by half of the columns of q | k | v and of o.
+// A warp's part of the gradients, among its threads: 32 inputs by a quarter of the columns of q | k | v and of o.
 struct AttentionGradients {
-  float qkv[1][12][4], o[1][4][4];
+  float qkv[2][6][4], o[2][2][4];
 
-  LONGREACH_DEVICE static int Input() { return 16 * (Warp() & 3); }
-  LONGREACH_DEVICE static int Half() { return Warp() >> 2; }
+  LONGREACH_DEVICE static int Input() { return 32 * (Warp() & 1); }
+  LONGREACH_DEVICE static int QkvColumn() { return 48 * (Warp() >> 1); }
+  LONGREACH_DEVICE static int OutColumn() { return 16 * (Warp() >> 1); }
+};
+static_assert(48 * (kWarps / 2) == 3 * kDim && 16 * (kWarps / 2) == kDim);
+
+// A thread's part of a token, as it is read.
+struct AttentionRow {
+  RowPart h, x1, du;
+  HalfPart o;
+  uint64_t kept;
+
+  LONGREACH_DEVICE AttentionRow(const AttentionBackward& a, int64_t token) {
+    LoadPart(x1, a.x1 + token * kDim);
+    LoadPart(du, a.du + token * kDim);
+    LoadPart(h, a.h + token * kDim);
+    LoadPart(o, a.o + token * kDim);
+    kept = a.keep_attention == nullptr ? ~uint64_t{0} : a.keep_attention[token];
+  }
 };
 
 // The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O.
@@ -59,22 +76,24 @@ LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, co
                                     int rows) {
   RowPart sums[2];  // Of the norm's scale and offset.
   for (RowPart& sum : sums) Clear(sum);
-  for (int row = 16 * Warp() + PartRow(); row < 16 * Warp() + 16; row += kRowsAtATime) {
-    const bool exists = row < rows;
-    const int64_t at = (first + row) * kDim;
-    // All that is read, before anything is stored (warp.h).
-    RowPart h, y, d;
-    HalfPart o;
-    LoadPart(h, a.h + at, exists);
-    LoadPart(o, a.o + at, exists);
-    LoadPart(y, a.x1 + at, exists);
-    LoadPart(d, a.du + at, exists);
-    const uint64_t bits = a.keep_attention == nullptr || !exists ? ~uint64_t{0} : a.keep_attention[first + row];
-    StorePart(halves + AttentionHalves::kH + row * kRowLd, h);
-    StorePart(halves + AttentionHalves::kO + row * kRowLd, o);
+  const int row0 = 16 * Warp() + PartRow();
+  AttentionRow next(a, first + Least(row0, rows - 1));
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < 16; i += kRowsAtATime) {
+    const int row = row0 + i;
+    const bool exists = row < rows;  // Of a row that does not, the tile's last one is read, and counts for nothing.
+    if (!exists) {
+      Clear(next.h);
+      Clear(next.du);
+    }
+    RowPart y = next.x1, d = next.du;
+    const uint64_t kept = next.kept;
+    StorePart(halves + AttentionHalves::kH + row * kRowLd, next.h);
+    StorePart(halves + AttentionHalves::kO + row * kRowLd, next.o);
+    // The next row is on its way while this one is computed.
+    if (i + kRowsAtATime < 16) next = AttentionRow(a, first + Least(row + kRowsAtATime, rows - 1));
     NormBackward(d, y, Normalise(y), scale, sums[0], sums[1]);
-    StorePart(halves + AttentionHalves::kDa + row * kRowLd, Kept(d, bits, a.keep_attention == nullptr ? 1.0f : a.keep_scale));
-    if (exists) StorePart(a.dh + at, d);
+    StorePart(halves + AttentionHalves::kDa + row * kRowLd, Kept(d, kept, a.keep_attention == nullptr ? 1.0f : a.keep_scale));
+    if (exists) StorePart(a.dh + (first + row) * kDim, d);
   }
   columns.Add(sums);
 }
@@ -101,45 +120,59 @@ LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, c
   }
 }
 
-// dh += dQKV Wqkv^T, for this warp's 16 rows.
+// dh += dQKV Wqkv^T: 32 rows to a warp, half of the features.
 LONGREACH_DEVICE void AttentionInputs(const Half* halves, float* dh, int rows) {
-  const int g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
-  float x[1][8][4];  // Begins with what is there.
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+  const int g = Lane() >> 2, c = Lane() & 3, row0 = 32 * (Warp() >> 1), column = 32 * (Warp() & 1);
+  float x[2][4][4];  // Begins with what is there.
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + g + 8 * half;
-      const Float2 before = row < rows ? LoadFloat2(dh + row * kDim + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
-      x[0][n][2 * half] = before.x;
-      x[0][n][2 * half + 1] = before.y;
+      const int row = row0 + 16 * m + g + 8 * half;
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+        const Float2 before = row < rows ? LoadFloat2(dh + row * kDim + column + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
+        x[m][n][2 * half] = before.x;
+        x[m][n][2 * half + 1] = before.y;
+      }
     }
   }
   for (int k = 0; k < 3 * kDim; k += 16) {
-    uint32_t d[1][1][4];
-    LoadA(d[0][0], halves + AttentionHalves::kTile + row0 * kTileLd + k, kTileLd);
-    Multiply<1, 8, 1, true>(x, d, halves + AttentionHalves::kQkv + k, kLdQkv);
+    uint32_t d[2][1][4];
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+      LoadA(d[m][0], halves + AttentionHalves::kTile + (row0 + 16 * m) * kTileLd + k, kTileLd);
+    }
+    Multiply<2, 4, 1, true>(x, d, halves + AttentionHalves::kQkv + column * kLdQkv + k, kLdQkv);
   }
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + g + 8 * half;
-      if (row < rows) StoreFloat2(dh + row * kDim + 8 * n + 2 * c, x[0][n][2 * half], x[0][n][2 * half + 1]);
+      const int row = row0 + 16 * m + g + 8 * half;
+      if (row >= rows) continue;
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+        StoreFloat2(dh + row * kDim + column + 8 * n + 2 * c, x[m][n][2 * half], x[m][n][2 * half + 1]);
+      }
     }
   }
 }
 
+// A warp's inputs of 16 rows, transposed, as the first factor of its part of the gradients.
+LONGREACH_DEVICE void LoadInputs(uint32_t (&factor)[2][1][4], const Half* rows) {
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) LoadATransposed(factor[m][0], rows + AttentionGradients::Input() + 16 * m, kRowLd);
+}
+
 LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const AttentionGradients& sums) {
   const int g = Lane() >> 2, c = Lane() & 3;
-  LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-    const int input = AttentionGradients::Input() + g + 8 * half;
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 12; ++n) {
-      const int column = 96 * AttentionGradients::Half() + 8 * n;
-      float* const to = (column < kDim ? a.d_q : column < 2 * kDim ? a.d_k : a.d_v) + input * kDim + column % kDim + 2 * c;
-      to[0] = sums.qkv[0][n][2 * half];
-      to[1] = sums.qkv[0][n][2 * half + 1];
-    }
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-      float* const to = a.d_o + input * kDim + 32 * AttentionGradients::Half() + 8 * n + 2 * c;
-      to[0] = sums.o[0][n][2 * half];
-      to[1] = sums.o[0][n][2 * half + 1];
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int input = AttentionGradients::Input() + 16 * m + g + 8 * half;
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 6; ++n) {
+        const int column = AttentionGradients::QkvColumn() + 8 * n;
+        float* const to = (column < kDim ? a.d_q : column < 2 * kDim ? a.d_k : a.d_v) + input * kDim + column % kDim + 2 * c;
+        to[0] = sums.qkv[m][n][2 * half];
+        to[1] = sums.qkv[m][n][2 * half + 1];
+      }
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+        float* const to = a.d_o + input * kDim + AttentionGradients::OutColumn() + 8 * n + 2 * c;
+        to[0] = sums.o[m][n][2 * half];
+        to[1] = sums.o[m][n][2 * half + 1];
+      }
     }
   }
 }
@@ -147,7 +180,11 @@ LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const 
 // One member's layer by one block; kKeyTiles as in attention.h, for a.tape. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
 // What it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& a, char* shared) {
+LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& arguments, char* shared) {
+  const AttentionBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
+  AssumeShared<AttentionBackwardSharedBytes()>(shared);
+  AssumeGlobal(a.matrices, a.norm1_scale, a.h, a.x1, a.o, a.lse, a.keep_attention, a.table, a.slopes, a.rotation, a.du, a.dh, a.d_q, a.d_k, a.d_v,
+               a.d_o, a.d_norm1_scale, a.d_norm1_offset, a.slope_sums);
   Half* const halves = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(halves + AttentionHalves::kCount);
   Half* const tile = halves + AttentionHalves::kTile;
@@ -171,27 +208,35 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& a, cha
   const int head = Warp(), g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
   const HeadTerms of_head = {
       .table = terms + head * kTable, .slopes = floats + AttentionFloats::kSlopes + head * kTable, .rotation = terms};
-  const int column_o = 32 * AttentionGradients::Half(), column_qkv = 96 * AttentionGradients::Half();
   AttentionGradients sums = {};
   SlopeSums slope_sums;
   const int group = kBackRows / T;
   for (int first = 0; first < a.batch; first += group) {
-    const int count = a.batch - first < group ? a.batch - first : group, rows = count * T;
-    const int64_t token = static_cast<int64_t>(first) * T;
+    const int count = Least(group, a.batch - first), rows = count * T;
+    const int64_t token = static_cast<int64_t>(first) * T, next = token + rows;
     AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, token, rows);
+    const int next_numbers = Least(group, a.batch - first - count) * T * kDim;
+    Prefetch<kBackRows * kDim>(a.x1 + next * kDim, next_numbers);
+    Prefetch<kBackRows * kDim>(a.du + next * kDim, next_numbers);
+    Prefetch<kBackRows * kDim>(a.h + next * kDim, next_numbers);
+    Prefetch<kBackRows * kDim>(a.o + next * kDim, next_numbers);
     CopyFloats(lse, a.lse + token * kHeads, rows * kHeads);
     SyncBlock();
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWo += O^T dA.
-      uint32_t factor[1][1][4];
-      LoadATransposed(factor[0][0], o + k * kRowLd + AttentionGradients::Input(), kRowLd);
-      Multiply(sums.o, factor, halves + AttentionHalves::kDa + k * kRowLd + column_o, kRowLd);
+      uint32_t factor[2][1][4];
+      LoadInputs(factor, o + k * kRowLd);
+      Multiply(sums.o, factor, halves + AttentionHalves::kDa + k * kRowLd + AttentionGradients::OutColumn(), kRowLd);
     }
     uint32_t d_out[kHeads][2];
     OutputGradient(d_out, dot, halves);
     {
-      uint32_t factor[1][4][4];
-      LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[0][k], h + row0 * kRowLd + 16 * k, kRowLd);
-      ProjectHeads<kPositional, 1, 8>(tile, factor, halves + AttentionHalves::kQkv, terms, T, row0);
+      // 32 rows to a warp, half of the heads.
+      const int rows0 = 32 * (Warp() >> 1), head0 = kHeads / 2 * (Warp() & 1);
+      uint32_t factor[2][4][4];
+      LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+        LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[m][k], h + (rows0 + 16 * m) * kRowLd + 16 * k, kRowLd);
+      }
+      ProjectHeads<kPositional, kHeads / 2, 2, kHeads / 2>(tile, factor, halves + AttentionHalves::kQkv, terms, T, rows0, head0);
     }
     SyncBlock();  // All of O has been read: dO takes its place.
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < kHeads; ++n) {
@@ -206,9 +251,9 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& a, cha
     }
     SyncBlock();
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWqkv += h^T dQKV.
-      uint32_t factor[1][1][4];
-      LoadATransposed(factor[0][0], h + k * kRowLd + AttentionGradients::Input(), kRowLd);
-      Multiply(sums.qkv, factor, tile + k * kTileLd + column_qkv, kTileLd);
+      uint32_t factor[2][1][4];
+      LoadInputs(factor, h + k * kRowLd);
+      Multiply(sums.qkv, factor, tile + k * kTileLd + AttentionGradients::QkvColumn(), kTileLd);
     }
     AttentionInputs(halves, a.dh + token * kDim, rows);
     SyncBlock();

@@ -84,6 +84,7 @@ class Block {
     for (Warp& warp : warps_) warp.arrived = 0;
     arrived_ = ended_ = 0;
     current_ = order == Order::kAscending ? 0 : kThreads - 1;
+    shared_bytes_ = 0;
     Publish(&begun_);
     main_.SwitchTo(*fibers_[static_cast<size_t>(current_)]);
     Observe(&over_);
@@ -136,6 +137,16 @@ class Block {
       std::memset(states_, kReady, sizeof(states_));
     }
     Observe(barrier);
+  }
+
+  // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
+  void HasShared(const char* first, size_t bytes) {
+    shared_ = first;
+    shared_bytes_ = bytes;
+  }
+  void LeadsElsewhere(const void* p) const {
+    const uintptr_t at = reinterpret_cast<uintptr_t>(p), first = reinterpret_cast<uintptr_t>(shared_);
+    if (at >= first && at - first < shared_bytes_) Fail("a pointer into shared memory where one into the GPU's was promised");
   }
 
   [[noreturn]] void Fail(const char* what) const {
@@ -222,6 +233,8 @@ class Block {
   int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
   void (*run_)(const void*) = nullptr;
   const void* body_ = nullptr;
+  const char* shared_ = nullptr;
+  size_t shared_bytes_ = 0;
   unsigned barrier_ = 0;
   char begun_ = 0, over_ = 0, barriers_[2] = {};  // By their addresses fibers find each other.
 };
@@ -399,6 +412,18 @@ inline uint32_t Transpose8x8(uint32_t x) {
   const auto at = [&](int row, int column) { return (taken.words[row * 4 + column / 2][0] >> (16 * (column & 1))) & 0xffffu; };
   return at(2 * c, g) | at(2 * c + 1, g) << 16;
 }
+
+template <class... T>
+void AssumeGlobal(const T*... pointers) {
+  const emulation::Unseen unseen;
+  (emulation::Block::Mine().LeadsElsewhere(pointers), ...);
+}
+template <size_t kBytes>
+void AssumeShared(const char* first) {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().HasShared(first, kBytes);
+}
+inline void PrefetchLine(const void*) {}
 
 inline uint32_t LoadPair(const Half* p) {
   uint32_t pair;

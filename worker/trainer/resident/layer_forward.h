@@ -46,9 +46,10 @@ constexpr size_t LayerForwardSharedBytes() {
 LONGREACH_DEVICE void StoreSum(float* to, float x, float y) { StoreFloat2(to, x, y); }
 LONGREACH_DEVICE void StoreSum(Half* to, float x, float y) { StorePair(to, Pack(x, y)); }
 
-// x is a branch; adds it to the residual where it is kept, stores the sum [rows, D], and normalises it into x.
+// x is a branch; adds it to the residual where it is kept, stores the sum [rows, D], and normalises it into x. keep: bits of all tokens, or
+// null; the rows are those from `token` on.
 template <class Stored>
-LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residual, const uint64_t* keep, float keep_scale, Stored* sum,
+LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residual, const uint64_t* keep, int64_t token, float keep_scale, Stored* sum,
                                       const float* scale, const float* offset, int row0, int rows) {
   const int g = Lane() >> 2, c = Lane() & 3;
   const float factor = keep == nullptr ? 1.0f : keep_scale;
@@ -56,7 +57,7 @@ LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residua
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
       const int row = row0 + 16 * m + g + 8 * half;
-      kept[m][half] = keep == nullptr || row >= rows ? ~uint64_t{0} : keep[row];
+      kept[m][half] = keep == nullptr || row >= rows ? ~uint64_t{0} : keep[token + row];
     }
   }
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
@@ -160,7 +161,11 @@ LONGREACH_DEVICE void ProjectOutput(ForwardSums& x, const Half* tile, const Half
 // One member's layer by one block; kKeyTiles as in attention.h, for a.tape. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
 // it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& a, char* shared) {
+LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& arguments, char* shared) {
+  const LayerForward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
+  AssumeShared<LayerForwardSharedBytes()>(shared);
+  AssumeGlobal(a.matrices, a.mlp1_b, a.mlp2_b, a.norm1_scale, a.norm1_offset, a.norm2_scale, a.norm2_offset, a.h, a.h_out, a.x1, a.x2, a.o, a.lse,
+               a.keep_attention, a.keep_mlp, a.table, a.rotation);
   Half* const matrices = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(matrices + kLayerMatrices);
   float* const terms = floats + ForwardFloats::kTerms;
@@ -180,14 +185,15 @@ LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& a, char* shared)
 
   const int group = kForwardRows / T, c = Lane() & 3, row0 = Warp() * 16 * kForwardM;
   for (int first = 0; first < a.batch; first += group) {
-    const int count = a.batch - first < group ? a.batch - first : group, rows = count * T;
+    const int count = Least(group, a.batch - first), rows = count * T;
     const int64_t token = static_cast<int64_t>(first) * T;
     ForwardSums h;
     LoadRows(h, a.h + token * kDim, row0, rows);
+    Prefetch<kForwardRows * kDim>(a.h + (token + rows) * kDim, Least(group, a.batch - first - count) * T * kDim);
     {
       uint32_t factor[kForwardM][4][4];
       ToFactor(factor, h);
-      ProjectHeads<kPositional, kForwardM, 4>(tile, factor, matrices, terms, T, row0);
+      ProjectHeads<kPositional, kHeads, kForwardM, 4>(tile, factor, matrices, terms, T, row0, 0);
     }
     SyncBlock();
     for (int i = Warp(); i < kHeads * count; i += kWarps) {
@@ -198,8 +204,8 @@ LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& a, char* shared)
     SyncBlock();
     ForwardSums x = {};
     ProjectOutput(x, tile, matrices + kAtOut, a.o + token * kDim, row0, rows);
-    AddAndNormalise(x, h, a.keep_attention == nullptr ? nullptr : a.keep_attention + token, a.keep_scale, a.x1 + token * kDim,
-                    floats + ForwardFloats::kScale1, floats + ForwardFloats::kOffset1, row0, rows);
+    AddAndNormalise(x, h, a.keep_attention, token, a.keep_scale, a.x1 + token * kDim, floats + ForwardFloats::kScale1,
+                    floats + ForwardFloats::kOffset1, row0, rows);
     // x waits in this warp's own rows of the tile while the MLP needs the registers.
     SyncWarp();
     uint32_t factor[kForwardM][4][4];
@@ -212,8 +218,8 @@ LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& a, char* shared)
       f[i / 32][i / 4 % 8][i % 4] += floats[ForwardFloats::kMlp2B + 8 * (i / 4 % 8) + 2 * c + (i & 1)];
       x[i / 32][i / 4 % 8][i % 4] = waiting[32 * i];
     }
-    AddAndNormalise(f, x, a.keep_mlp == nullptr ? nullptr : a.keep_mlp + token, a.keep_scale, a.x2 + token * kDim,
-                    floats + ForwardFloats::kScale2, floats + ForwardFloats::kOffset2, row0, rows);
+    AddAndNormalise(f, x, a.keep_mlp, token, a.keep_scale, a.x2 + token * kDim, floats + ForwardFloats::kScale2, floats + ForwardFloats::kOffset2,
+                    row0, rows);
     StoreRows(a.h_out + token * kDim, f, row0, rows);
     SyncWarp();  // Before the next tile lies where x waited.
   }

@@ -44,31 +44,47 @@ struct MlpGradients {
   float w1[2][8][4], w2[2][8][4], b1[2][2];
 };
 
+// A thread's part of a token, as it is read.
+struct MlpRow {
+  RowPart x1, dh;
+  HalfPart x2;
+  uint64_t kept;
+
+  LONGREACH_DEVICE MlpRow(const MlpBackward& a, int64_t token) {
+    LoadPart(x1, a.x1 + token * kDim);
+    LoadPart(x2, a.x2 + token * kDim);
+    LoadPart(dh, a.dh + token * kDim);
+    kept = a.keep_mlp == nullptr ? ~uint64_t{0} : a.keep_mlp[token];
+  }
+};
+
 // The norms of a tile: to u what went into the MLP, to df what comes back out of it, to du what goes past it.
 LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* floats, const ColumnSums<3>& columns, int64_t first, int rows) {
   RowPart sums[3];  // Of the last bias, and of the second norm's scale and offset. Shared memory sees them once for each tile.
   for (RowPart& sum : sums) Clear(sum);
-  for (int row = 16 * Warp() + PartRow(); row < 16 * Warp() + 16; row += kRowsAtATime) {
-    const bool exists = row < rows;
-    const int64_t at = (first + row) * kDim;
-    RowPart u, y, d;
-    LoadPart(u, a.x1 + at, exists);
-    LoadPart(y, a.x2 + at, exists);
-    LoadPart(d, a.dh + at, exists);
-    const uint64_t bits = a.keep_mlp == nullptr || !exists ? ~uint64_t{0} : a.keep_mlp[first + row];
+  const int row0 = 16 * Warp() + PartRow();
+  MlpRow next(a, first + Least(row0, rows - 1));
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < 16; i += kRowsAtATime) {
+    const int row = row0 + i;
+    const bool exists = row < rows;  // Of a row that does not, the tile's last one is read, and counts for nothing.
+    RowPart u = next.x1, y = Widened(next.x2), d = next.dh;
+    const uint64_t kept = next.kept;
+    // The next row is on its way while this one is computed.
+    if (i + kRowsAtATime < 16) next = MlpRow(a, first + Least(row + kRowsAtATime, rows - 1));
+    if (!exists) Clear(d);
     Normalise(u);
     NormBackward(d, y, Normalise(y), floats + MlpFloats::kScale2, sums[1], sums[2]);
-    const RowPart df = Kept(d, bits, a.keep_mlp == nullptr ? 1.0f : a.keep_scale);
+    const RowPart df = Kept(d, kept, a.keep_mlp == nullptr ? 1.0f : a.keep_scale);
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
-        const int f = PartFeature() + 16 * n + i;
-        sums[0].at[n][i] += df.at[n][i];
-        u.at[n][i] = exists ? u.at[n][i] * floats[MlpFloats::kScale1 + f] + floats[MlpFloats::kOffset1 + f] : 0.0f;
+      LONGREACH_DEVICE_UNROLL for (int k = 0; k < 2; ++k) {
+        const int f = PartFeature() + 16 * n + k;
+        sums[0].at[n][k] += df.at[n][k];
+        u.at[n][k] = exists ? u.at[n][k] * floats[MlpFloats::kScale1 + f] + floats[MlpFloats::kOffset1 + f] : 0.0f;
       }
     }
     StorePart(halves + MlpHalves::kDf + row * kRowLd, df);
     StorePart(halves + MlpHalves::kU + row * kRowLd, u);
-    if (exists) StorePart(a.du + at, d);
+    if (exists) StorePart(a.du + (first + row) * kDim, d);
   }
   columns.Add(sums);
 }
@@ -119,32 +135,38 @@ LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Half* halves, const float* 
   Multiply(sums.w1, dz_factor, u, kRowLd);
 }
 
-// du += dz W1^T: 16 tokens to a warp, all features, in two halves.
+// du += dz W1^T: 32 tokens to a warp, half of the features. So a warp reads half of W1, and two of them the same tokens.
 LONGREACH_DEVICE void MlpInputs(const Half* halves, float* du, int rows) {
-  const int g = Lane() >> 2, c = Lane() & 3;
-  LONGREACH_DEVICE_UNROLL for (int column = 0; column < kDim; column += 32) {
-    float x[1][4][4];  // Begins with what is there.
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-        const int row = 16 * Warp() + g + 8 * half;
+  const int g = Lane() >> 2, c = Lane() & 3, row0 = 32 * (Warp() >> 1), column = 32 * (Warp() & 1);
+  float x[2][4][4];  // Begins with what is there.
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + 16 * m + g + 8 * half;
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
         const Float2 before = row < rows ? LoadFloat2(du + row * kDim + column + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
-        x[0][n][2 * half] = before.x;
-        x[0][n][2 * half + 1] = before.y;
+        x[m][n][2 * half] = before.x;
+        x[m][n][2 * half + 1] = before.y;
       }
     }
-    for (int k = 0; k < kHidden; k += 16) {
-      uint32_t dz[1][1][4];
-      LoadATransposed(dz[0][0], halves + MlpHalves::kDz + k * kHiddenLd + 16 * Warp(), kHiddenLd);
-      Multiply<1, 4, 1, true>(x, dz, halves + MlpHalves::kUp + column * kLdUp + k, kLdUp);
+  }
+  for (int k = 0; k < kHidden; k += 16) {
+    uint32_t dz[2][1][4];
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+      LoadATransposed(dz[m][0], halves + MlpHalves::kDz + k * kHiddenLd + row0 + 16 * m, kHiddenLd);
     }
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-        const int row = 16 * Warp() + g + 8 * half;
-        if (row < rows) StoreFloat2(du + row * kDim + column + 8 * n + 2 * c, x[0][n][2 * half], x[0][n][2 * half + 1]);
+    Multiply<2, 4, 1, true>(x, dz, halves + MlpHalves::kUp + column * kLdUp + k, kLdUp);
+  }
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + 16 * m + g + 8 * half;
+      if (row >= rows) continue;
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+        StoreFloat2(du + row * kDim + column + 8 * n + 2 * c, x[m][n][2 * half], x[m][n][2 * half + 1]);
       }
     }
   }
 }
+static_assert(kMlpRows == 32 * (kWarps / 2) && kDim == 2 * 32);
 
 LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients& sums) {
   const int g = Lane() >> 2, c = Lane() & 3, j0 = kHiddenOfWarp * Warp();
@@ -166,7 +188,11 @@ LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients
 
 // One member's layer by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 16. What it reads must be there for all threads, and
 // so is what it writes: it ends with a SyncBlock().
-LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& a, char* shared) {
+LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& arguments, char* shared) {
+  const MlpBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
+  AssumeShared<MlpBackwardSharedBytes()>(shared);
+  AssumeGlobal(a.matrices, a.mlp1_b, a.norm1_scale, a.norm1_offset, a.norm2_scale, a.x1, a.x2, a.keep_mlp, a.dh, a.du, a.d_mlp1_w, a.d_mlp1_b,
+               a.d_mlp2_w, a.d_mlp2_b, a.d_norm2_scale, a.d_norm2_offset);
   Half* const halves = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(halves + MlpHalves::kCount);
   const ColumnSums<3> columns = {floats + MlpFloats::kColumns};
@@ -179,8 +205,13 @@ LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& a, char* shared) {
   SyncBlock();
   MlpGradients sums = {};
   for (int first = 0; first < a.tokens; first += kMlpRows) {
-    const int rows = a.tokens - first < kMlpRows ? a.tokens - first : kMlpRows;
+    const int rows = Least(kMlpRows, a.tokens - first);
     MlpNorms(a, halves, floats, columns, first, rows);
+    const int64_t next = first + rows;
+    const int next_numbers = Least(kMlpRows, a.tokens - first - rows) * kDim;
+    Prefetch<kMlpRows * kDim>(a.x1 + next * kDim, next_numbers);
+    Prefetch<kMlpRows * kDim>(a.x2 + next * kDim, next_numbers);
+    Prefetch<kMlpRows * kDim>(a.dh + next * kDim, next_numbers);
     SyncBlock();
     for (int t0 = 0; t0 < kMlpRows; t0 += 32) MlpWeights(sums, halves, floats + MlpFloats::kMlp1B, t0);
     SyncBlock();

@@ -7,15 +7,16 @@
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-// Of this warp's 16 kM rows from row0 on, 8 kN features at a time. h: the rows as first factor; w: q | k | v [D, 3 D] in rows of kLdQkv;
-// rotation [T, 8] in shared memory. The tile begins with a sequence: a row's position is its rest by T.
-template <Positional kPositional, int kM, int kN>
-LONGREACH_DEVICE void ProjectHeads(Half* tile, const uint32_t (&h)[kM][4][4], const Half* w, const float* rotation, int tape, int row0) {
+// Of 16 kM rows from row0 on, kHeadsOfWarp of each of the three from head0 on, kN heads at a time. h: the rows as first factor; w: q | k | v
+// [D, 3 D] in rows of kLdQkv; rotation [T, 8] in shared memory. The tile begins with a sequence: a row's position is its rest by T.
+template <Positional kPositional, int kHeadsOfWarp, int kM, int kN>
+LONGREACH_DEVICE void ProjectHeads(Half* tile, const uint32_t (&h)[kM][4][4], const Half* w, const float* rotation, int tape, int row0,
+                                   int head0) {
   const int g = Lane() >> 2, c = Lane() & 3;
   for (int part = 0; part < 3; ++part) {
     const float scale = part == 0 ? kHeadScale * kLog2e : 1.0f;
-    LONGREACH_DEVICE_UNROLL for (int n0 = 0; n0 < 8; n0 += kN) {
-      const int column = kDim * part + kHeadDim * n0;
+    LONGREACH_DEVICE_UNROLL for (int n0 = 0; n0 < kHeadsOfWarp; n0 += kN) {
+      const int column = kDim * part + kHeadDim * (head0 + n0);
       float y[kM][kN][4] = {};
       Multiply(y, h, w + column, kLdQkv);
       LONGREACH_DEVICE_UNROLL for (int m = 0; m < kM; ++m) {

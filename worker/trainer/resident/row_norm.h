@@ -21,27 +21,28 @@ LONGREACH_DEVICE void Clear(RowPart& part) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) part.at[n][0] = part.at[n][1] = 0.0f;
 }
 
-// Of a row of 64 numbers; of rows that do not exist, zeros.
-LONGREACH_DEVICE void LoadPart(RowPart& part, const float* row, bool exists) {
+// Of a row of 64 numbers.
+LONGREACH_DEVICE void LoadPart(RowPart& part, const float* row) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    const Float2 x = exists ? LoadFloat2(row + PartFeature() + 16 * n) : Float2{0.0f, 0.0f};
+    const Float2 x = LoadFloat2(row + PartFeature() + 16 * n);
     part.at[n][0] = x.x;
     part.at[n][1] = x.y;
-  }
-}
-LONGREACH_DEVICE void LoadPart(RowPart& part, const Half* row, bool exists) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    const uint32_t x = exists ? LoadPair(row + PartFeature() + 16 * n) : 0u;
-    part.at[n][0] = Low(x);
-    part.at[n][1] = High(x);
   }
 }
 // The same of numbers of 16 bits, two to a word, as they lie.
 struct HalfPart {
   uint32_t at[4];
 };
-LONGREACH_DEVICE void LoadPart(HalfPart& part, const Half* row, bool exists) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) part.at[n] = exists ? LoadPair(row + PartFeature() + 16 * n) : 0u;
+LONGREACH_DEVICE void LoadPart(HalfPart& part, const Half* row) {
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) part.at[n] = LoadPair(row + PartFeature() + 16 * n);
+}
+LONGREACH_DEVICE RowPart Widened(const HalfPart& part) {
+  RowPart wide;
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+    wide.at[n][0] = Low(part.at[n]);
+    wide.at[n][1] = High(part.at[n]);
+  }
+  return wide;
 }
 LONGREACH_DEVICE void StorePart(Half* row, const HalfPart& part) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) StorePair(row + PartFeature() + 16 * n, part.at[n]);

@@ -62,7 +62,9 @@ class MemberStep {
         parameters_(step.parameters + First()),
         gradients_(step.gradients + First()),
         work_(step.work + static_cast<size_t>(member) * step.work_bytes, places_.layers, Tokens()),
-        shared_(shared) {}
+        shared_(shared) {
+    AssumeGlobal(parameters_, gradients_, step.work);
+  }
 
   // The loss, and all of the gradient.
   LONGREACH_DEVICE double Gradients() {

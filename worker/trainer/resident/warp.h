@@ -9,6 +9,7 @@
 // So two neighbouring C, rounded, are an A as they lie; and one C of 16 x 8, rounded, is an A of 16 x 8.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "worker/trainer/resident/operands.h"
@@ -122,6 +123,19 @@ LONGREACH_DEVICE uint32_t Transpose8x8(uint32_t x) {
   return y;
 }
 
+// Where the pointers lead that a function is called with: in one that is compiled once the compiler cannot see it, would take instructions that
+// ask for each address, and could not know that what is written to the one memory is not read from the other. Null is anywhere.
+template <class... T>
+LONGREACH_DEVICE void AssumeGlobal(const T*... pointers) {
+  (__builtin_assume(__isGlobal(pointers)), ...);
+}
+template <size_t kBytes>
+LONGREACH_DEVICE void AssumeShared(const char* first) {
+  __builtin_assume(__isShared(first));
+}
+// Has a line of the GPU's memory brought into its second cache, and waits for nothing.
+LONGREACH_DEVICE void PrefetchLine(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p))); }
+
 // Two neighbours at an even place.
 LONGREACH_DEVICE uint32_t LoadPair(const Half* p) { return *reinterpret_cast<const uint32_t*>(p); }
 LONGREACH_DEVICE void StorePair(Half* p, uint32_t pair) { *reinterpret_cast<uint32_t*>(p) = pair; }
@@ -138,6 +152,8 @@ inline constexpr int kWarps = kThreads / 32;
 
 LONGREACH_DEVICE int Lane() { return Thread() & 31; }
 LONGREACH_DEVICE int Warp() { return Thread() >> 5; }
+
+LONGREACH_DEVICE int Least(int a, int b) { return a < b ? a : b; }
 
 LONGREACH_DEVICE float Low(uint32_t pair) { return ToFloat(static_cast<Half>(pair)); }
 LONGREACH_DEVICE float High(uint32_t pair) { return ToFloat(static_cast<Half>(pair >> 16)); }
@@ -170,6 +186,16 @@ LONGREACH_DEVICE float SumOfWarp(float x) {
 // Loads of a thread that are under way together. The compiler moves none of them above a store before it, as both may be anywhere, and one
 // at a time would wait for memory each time.
 inline constexpr int kCopiesAtOnce = 8;
+
+// What a phase will read next, at most kMost numbers: by the whole block, in the memory's lines. Nothing where `count` is not above 0.
+template <int kMost, class T>
+LONGREACH_DEVICE void Prefetch(const T* from, int count) {
+  constexpr int kLine = 128 / sizeof(T);
+  LONGREACH_DEVICE_UNROLL for (int first = 0; first < kMost; first += kLine * kThreads) {
+    const int i = first + kLine * Thread();
+    if (i < count) PrefetchLine(from + i);
+  }
+}
 
 // By the whole block, which must wait before it reads them.
 LONGREACH_DEVICE void CopyFloats(float* to, const float* from, int count) {

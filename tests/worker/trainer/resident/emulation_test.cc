@@ -229,6 +229,20 @@ TEST(EmulationDeathTest, EndsAtARowThatIsNotAligned) {
                "emulated block: a row of a matrix that is not aligned to 16 bytes");
 }
 
+TEST(EmulationDeathTest, EndsAtAPromiseOfMemoryThatIsBroken) {
+  static char shared[64];
+  static float elsewhere[16];
+  RunBlock([] {
+    AssumeShared<sizeof(shared)>(shared);
+    AssumeGlobal(elsewhere, shared + sizeof(shared), static_cast<const float*>(nullptr));
+  });
+  EXPECT_DEATH(RunBlock([] {
+                 AssumeShared<sizeof(shared)>(shared);
+                 AssumeGlobal(elsewhere, shared + 63);
+               }),
+               "emulated block: a pointer into shared memory where one into the GPU's was promised");
+}
+
 TEST(EmulationDeathTest, EndsAtABlockWithinABlock) {
   EXPECT_DEATH(RunBlock([] { RunBlock([] {}); }), "emulated block: a block within a block");
 }
