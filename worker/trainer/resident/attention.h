@@ -36,14 +36,14 @@ LONGREACH_DEVICE void Turn(float& x, float& y, float cosine, float sine) {
   x = turned;
 }
 
-// O, and to lse [T, H] in global memory log2 of the softmax's denominators.
+// O, and to lse [T, H] in global memory log2 of the softmax's denominators: of the queries from `first` on, and of some before it.
 template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE void AttendForward(Half* tile, int length, int head, const HeadTerms& terms, float* lse) {
+LONGREACH_DEVICE void AttendForward(Half* tile, int length, int first, int head, const HeadTerms& terms, float* lse) {
   const int g = Lane() >> 2, c = Lane() & 3;
   Half* const q = tile + kHeadDim * head;
   const Half* const k = q + kDim;
   const Half* const v = q + 2 * kDim;
-  for (int t0 = 0; t0 < length; t0 += 16) {
+  for (int t0 = first & ~15; t0 < length; t0 += 16) {
     // Queries beyond the sequence are another warp's, which may have put O there.
     const uint32_t a0 = t0 + g < length ? LoadPair(q + (t0 + g) * kTileLd + 2 * c) : 0u;
     const uint32_t a1 = t0 + g + 8 < length ? LoadPair(q + (t0 + g + 8) * kTileLd + 2 * c) : 0u;
@@ -110,13 +110,13 @@ struct SlopeSums {
   float bias = 0, slope = 0;
 };
 
-// dq, dk and dv, of the projections before they were scaled and turned. dout: dO, in rows of kRowLd; lse as above, and
-// dot [T, H] = O . dO by head: all in shared memory.
+// dq, dk and dv, of the projections before they were scaled and turned. dout: dO, in rows of kRowLd, 0 of queries before `first`; lse as above,
+// and dot [T, H] = O . dO by head: all in shared memory.
 //
 // Works on the transpose of S (rows are keys): P and dS are then first factors as they lie, and what belongs to a query is a plain load,
 // so there is no shuffle. Only dq needs dS the other way round.
 template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, int head, const HeadTerms& terms, const float* lse,
+LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, int first, int head, const HeadTerms& terms, const float* lse,
                                      const float* dot, SlopeSums& sums) {
   constexpr int kBlocks = kKeyTiles / 2;
   const int g = Lane() >> 2, c = Lane() & 3;
@@ -125,7 +125,9 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
   Half* const v = q + 2 * kDim;
   const Half* const d = dout + kHeadDim * head;
   float dk[kBlocks][4] = {}, dv[kBlocks][4] = {};
-  for (int t0 = 0; t0 < length; t0 += 8) {
+  const int begin = first & ~7;
+  for (int t = g; t < begin; t += 8) StorePair(q + t * kTileLd + 2 * c, 0u);
+  for (int t0 = begin; t0 < length; t0 += 8) {
     const uint32_t q_b = LoadPair(q + (t0 + g) * kTileLd + 2 * c), d_b = LoadPair(d + (t0 + g) * kRowLd + 2 * c);
     const uint32_t q_a = Transpose8x8(q_b), d_a = Transpose8x8(d_b);
     const int t = t0 + 2 * c;

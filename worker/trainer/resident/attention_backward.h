@@ -4,29 +4,31 @@
 // (64 to a thread) from the first tile to the last.
 #pragma once
 
+#include "worker/trainer/resident/asked_rows.h"
 #include "worker/trainer/resident/projections.h"
 #include "worker/trainer/resident/row_norm.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-// One member, one layer. N = batch tape. What is written may not overlap what is read.
+// One member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
+// overlap what is read.
 struct AttentionBackward {
   const Half* matrices;      // [kLayerMatrices], as step_arguments.h says.
   const float* norm1_scale;
   const float* h;  // [N, D], the layer's input, and what forward left:
-  const float* x1;
-  const Half* o;
-  const float* lse;
+  const float* x1;   // [R, D],
+  const Half* o;     // [R, D],
+  const float* lse;  // [N, H].
   const uint64_t* keep_attention;  // [N]; null: nothing is dropped.
   float keep_scale;
   const float* table;     // [H, kTable], times log2(e).
   const float* slopes;    // [H, kTable]; kTrainedBias: the bias's derivative by the parameter that it is not proportional to.
   const float* rotation;  // [T, 8]: four cosines, four sines.
-  const float* du;        // [N, D]: gradient of what the norm made.
+  const float* du;        // [R, D]: gradient of what the norm made.
   float* dh;              // [N, D]: gradient of h.
   float *d_q, *d_k, *d_v, *d_o, *d_norm1_scale, *d_norm1_offset;
   float* slope_sums;  // [H, 2]; kTrainedBias: over all pairs, sum of dS times the bias, and of dS times the slope.
-  int batch, tape;
+  int batch, tape, outputs;
 };
 
 inline constexpr int kBackRows = 16 * kWarps;
@@ -56,44 +58,52 @@ struct AttentionGradients {
 };
 static_assert(48 * (kWarps / 2) == 3 * kDim && 16 * (kWarps / 2) == kDim);
 
-// A thread's part of a token, as it is read.
+// A thread's part of a token, as it is read. What is not asked for has no gradient: of such a token, the nearest that is stands in for the rest.
 struct AttentionRow {
   RowPart h, x1, du;
   HalfPart o;
   uint64_t kept;
 
-  LONGREACH_DEVICE AttentionRow(const AttentionBackward& a, int64_t token) {
-    LoadPart(x1, a.x1 + token * kDim);
-    LoadPart(du, a.du + token * kDim);
+  // The token's place among those of the tile that begins with the sequence `sequence`; 0 <= place < count, which is the number of those that exist.
+  LONGREACH_DEVICE AttentionRow(const AttentionBackward& a, int sequence, int place, int count) {
+    const AskedRows asked = {a.tape, a.outputs};
+    const bool exists = place < count;
+    const int there = exists ? place : count - 1, token = sequence * a.tape + there;
+    int row = token;
+    bool counts = exists;
+    if (!asked.All()) {
+      const int output = there % a.tape - asked.FirstPosition();
+      row = (sequence + there / a.tape) * a.outputs + (output < 0 ? 0 : output);
+      counts = exists && output >= 0;
+    }
+    LoadPart(x1, a.x1 + row * kDim);
+    LoadPart(du, a.du + row * kDim);
     LoadPart(h, a.h + token * kDim);
-    LoadPart(o, a.o + token * kDim);
+    LoadPart(o, a.o + row * kDim);
     kept = a.keep_attention == nullptr ? ~uint64_t{0} : a.keep_attention[token];
+    if (!exists) Clear(h);
+    if (!counts) Clear(du);
   }
 };
 
 // The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O.
-LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns, int64_t first,
-                                    int rows) {
+LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns, int sequence,
+                                    int count) {
   RowPart sums[2];  // Of the norm's scale and offset.
   for (RowPart& sum : sums) Clear(sum);
   const int row0 = 16 * Warp() + PartRow();
-  AttentionRow next(a, first + Least(row0, rows - 1));
+  AttentionRow next(a, sequence, row0, count);
   LONGREACH_DEVICE_UNROLL for (int i = 0; i < 16; i += kRowsAtATime) {
     const int row = row0 + i;
-    const bool exists = row < rows;  // Of a row that does not, the tile's last one is read, and counts for nothing.
-    if (!exists) {
-      Clear(next.h);
-      Clear(next.du);
-    }
     RowPart y = next.x1, d = next.du;
     const uint64_t kept = next.kept;
     StorePart(halves + AttentionHalves::kH + row * kRowLd, next.h);
     StorePart(halves + AttentionHalves::kO + row * kRowLd, next.o);
     // The next row is on its way while this one is computed.
-    if (i + kRowsAtATime < 16) next = AttentionRow(a, first + Least(row + kRowsAtATime, rows - 1));
+    if (i + kRowsAtATime < 16) next = AttentionRow(a, sequence, row + kRowsAtATime, count);
     NormBackward(d, y, Normalise(y), scale, sums[0], sums[1]);
     StorePart(halves + AttentionHalves::kDa + row * kRowLd, Kept(d, kept, a.keep_attention == nullptr ? 1.0f : a.keep_scale));
-    if (exists) StorePart(a.dh + (first + row) * kDim, d);
+    if (row < count) StorePart(a.dh + (sequence * a.tape + row) * kDim, d);
   }
   columns.Add(sums);
 }
@@ -212,14 +222,13 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
   SlopeSums slope_sums;
   const int group = kBackRows / T;
   for (int first = 0; first < a.batch; first += group) {
-    const int count = Least(group, a.batch - first), rows = count * T;
-    const int64_t token = static_cast<int64_t>(first) * T, next = token + rows;
-    AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, token, rows);
-    const int next_numbers = Least(group, a.batch - first - count) * T * kDim;
-    Prefetch<kBackRows * kDim>(a.x1 + next * kDim, next_numbers);
-    Prefetch<kBackRows * kDim>(a.du + next * kDim, next_numbers);
-    Prefetch<kBackRows * kDim>(a.h + next * kDim, next_numbers);
-    Prefetch<kBackRows * kDim>(a.o + next * kDim, next_numbers);
+    const int count = Least(group, a.batch - first), rows = count * T, token = first * T;
+    AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, first, rows);
+    const int next = first + count, next_count = Least(group, a.batch - next);
+    Prefetch<kBackRows * kDim>(a.h + next * T * kDim, next_count * T * kDim);
+    Prefetch<kBackRows * kDim>(a.x1 + next * a.outputs * kDim, next_count * a.outputs * kDim);
+    Prefetch<kBackRows * kDim>(a.du + next * a.outputs * kDim, next_count * a.outputs * kDim);
+    Prefetch<kBackRows * kDim>(a.o + next * a.outputs * kDim, next_count * a.outputs * kDim);
     CopyFloats(lse, a.lse + token * kHeads, rows * kHeads);
     SyncBlock();
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWo += O^T dA.
@@ -246,7 +255,7 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
     }
     SyncBlock();
     for (int i = 0; i < count; ++i) {
-      AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, head, of_head, lse + i * T * kHeads,
+      AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, T - a.outputs, head, of_head, lse + i * T * kHeads,
                                              dot + i * T * kHeads, slope_sums);
     }
     SyncBlock();

@@ -40,27 +40,23 @@ LONGREACH_DEVICE float LargestOfBlock(float mine, float* shared) {
   return largest;
 }
 
-// dh [B T, D], of which the last `outputs` positions of each sequence are not 0, to where its largest number lies in [1, 2).
-LONGREACH_DEVICE GradientScale ScaleGradient(float* dh, int batch, int tape, int outputs, char* shared) {
-  const int count = batch * outputs * kFoursOfToken;
-  const auto at = [&](int i) {
-    const int row = i / kFoursOfToken;
-    return dh + (int64_t{row / outputs} * tape + (tape - outputs + row % outputs)) * kDim + i % kFoursOfToken * 4;
-  };
+// dh [rows, D] to where its largest number lies in [1, 2).
+LONGREACH_DEVICE GradientScale ScaleGradient(float* dh, int rows, char* shared) {
+  const int count = rows * kFoursOfToken;
   float largest = 0;
   LONGREACH_DEVICE_UNROLL_BY_4
   for (int i = Thread(); i < count; i += kThreads) {
-    const Float4 four = LoadFour(at(i));
+    const Float4 four = LoadFour(dh + 4 * i);
     LONGREACH_DEVICE_UNROLL
     for (int k = 0; k < 4; ++k) largest = Max(largest, Size(four.x[k]));
   }
   const GradientScale scale = ScaleOf(LargestOfBlock(largest, reinterpret_cast<float*>(shared)));
   LONGREACH_DEVICE_UNROLL_BY_4
   for (int i = Thread(); i < count; i += kThreads) {
-    Float4 four = LoadFour(at(i));
+    Float4 four = LoadFour(dh + 4 * i);
     LONGREACH_DEVICE_UNROLL
     for (int k = 0; k < 4; ++k) four.x[k] *= scale.up;
-    StoreFour(at(i), four);
+    StoreFour(dh + 4 * i, four);
   }
   SyncBlock();
   return scale;

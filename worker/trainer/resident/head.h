@@ -1,6 +1,6 @@
 // From the last layer's features to the loss, and back: for the positions that are asked for only.
 //
-// Rows are these positions, sequence by sequence; a tile is kHeadRows of them. A thread takes one row from its logits to
+// Rows are these positions, as asked_rows.h says; a tile is kHeadRows of them. A thread takes one row from its logits to
 // their gradient; the gradient of the head's parameters stays in registers over all tiles, and is added up over the threads
 // once.
 #pragma once
@@ -15,12 +15,12 @@
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 struct HeadArguments {
-  const float* h;           // [N, D]: what the last layer gives.
+  const float* h;           // [R, D]: what the last layer gives.
   const float* w;           // [D, classes].
   const float* b;           // [classes].
-  const uint8_t* targets;   // [B, outputs].
-  int batch, tape, outputs, classes;
-  float* dh;                // [N, D]: written, 0 where no output is asked for. Not h.
+  const uint8_t* targets;   // [R].
+  int rows, classes;        // R, C.
+  float* dh;                // [R, D]: written. Not h.
   float* dw;                // [D, classes]: written.
   float* db;                // [classes]: written.
 };
@@ -43,11 +43,6 @@ struct HeadShared {
 
 constexpr size_t HeadSharedBytes() { return sizeof(HeadShared<kMaxClasses>); }
 
-// The token of an output row.
-LONGREACH_DEVICE int64_t TokenOfRow(const HeadArguments& a, int row) {
-  return int64_t{row / a.outputs} * a.tape + (a.tape - a.outputs + row % a.outputs);
-}
-
 template <int kClasses>
 LONGREACH_DEVICE void LoadHead(const HeadArguments& a, HeadShared<kClasses>& s) {
   for (int i = Thread(); i < kDim * kClasses; i += kThreads) {
@@ -55,15 +50,6 @@ LONGREACH_DEVICE void LoadHead(const HeadArguments& a, HeadShared<kClasses>& s) 
     s.w[i] = c < a.classes ? a.w[i / kClasses * a.classes + c] : 0.0f;
   }
   if (Thread() < kClasses) s.b[Thread()] = Thread() < a.classes ? a.b[Thread()] : 0.0f;
-}
-
-// dh of tokens without an output.
-LONGREACH_DEVICE void ClearOthers(const HeadArguments& a) {
-  const int others = a.tape - a.outputs;
-  for (int i = Thread(); i < a.batch * others * kFoursOfToken; i += kThreads) {
-    const int other = i / kFoursOfToken, token = other / others * a.tape + other % others;
-    StoreFour(a.dh + int64_t{token} * kDim + i % kFoursOfToken * 4, {});
-  }
 }
 
 // `count` rows from `first` on into the tile; the tile's others become 0.
@@ -75,7 +61,7 @@ LONGREACH_DEVICE void LoadRows(const HeadArguments& a, int first, int count, flo
     LONGREACH_DEVICE_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
       const int i = (done + k) * kThreads + Thread(), row = i / kFoursOfToken;
-      four[k] = row < count ? LoadFour(a.h + TokenOfRow(a, first + row) * kDim + i % kFoursOfToken * 4) : Float4{};
+      four[k] = row < count ? LoadFour(a.h + (first + row) * kDim + i % kFoursOfToken * 4) : Float4{};
     }
     LONGREACH_DEVICE_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
@@ -88,7 +74,7 @@ LONGREACH_DEVICE void LoadRows(const HeadArguments& a, int first, int count, flo
 LONGREACH_DEVICE void StoreRows(const HeadArguments& a, int first, int count, const float* rows) {
   for (int i = Thread(); i < count * kFoursOfToken; i += kThreads) {
     const int row = i / kFoursOfToken, feature = i % kFoursOfToken * 4;
-    StoreFour(a.dh + TokenOfRow(a, first + row) * kDim + feature, LoadFour(rows + row * kLdHeadRow + feature));
+    StoreFour(a.dh + (first + row) * kDim + feature, LoadFour(rows + row * kLdHeadRow + feature));
   }
 }
 
@@ -146,7 +132,7 @@ LONGREACH_DEVICE float RowForward(const HeadArguments& a, int first, int count, 
         }
       }
     }
-    const float weight = 1.0f / static_cast<float>(a.batch * a.outputs);
+    const float weight = 1.0f / static_cast<float>(a.rows);
     loss = CrossEntropy(logit, a.classes, a.targets[first + Thread()], weight);
   } else {
     LONGREACH_DEVICE_UNROLL
@@ -242,8 +228,7 @@ struct HeadGradient {
 template <int kClasses>
 LONGREACH_DEVICE double HeadOf(const HeadArguments& a, HeadShared<kClasses>& s) {
   LoadHead(a, s);
-  ClearOthers(a);
-  const int rows = a.batch * a.outputs;
+  const int rows = a.rows;
   HeadGradient<kClasses> gradient;
   double loss = 0;
   for (int first = 0; first < rows; first += kHeadRows) {
@@ -263,9 +248,8 @@ LONGREACH_DEVICE double HeadOf(const HeadArguments& a, HeadShared<kClasses>& s) 
   return SumOfBlock(loss, s.sums) / rows;
 }
 
-// Logits, cross-entropy and all gradients of the head. Returns the mean loss over batch and outputs, the same for every
-// thread: not finite where a logit that is asked for is not. 1 <= outputs <= tape, 1 <= classes <= kMaxClasses. h, dh and
-// `shared`, which has HeadSharedBytes(), begin at multiples of 16 bytes.
+// Logits, cross-entropy and all gradients of the head. Returns the mean loss over the rows, the same for every thread: not finite where a logit
+// is not. 1 <= rows, 1 <= classes <= kMaxClasses. h, dh and `shared`, which has HeadSharedBytes(), begin at multiples of 16 bytes.
 LONGREACH_DEVICE double Head(const HeadArguments& a, char* shared) {
   constexpr int kFew = 8;  // No task of the catalog has more.
   if (a.classes <= kFew) return HeadOf(a, *reinterpret_cast<HeadShared<kFew>*>(shared));

@@ -13,7 +13,7 @@ struct MemberWork {
   float* slope_sums;       // [H, 2].
   float* h[kMaxLayers + 1];  // [N, D]: the input of each layer, and what comes out of the last.
   // Of each layer: [N, D] before the first norm, the same before the second, attention's output, and [N, H] the log2 of the softmax's
-  // denominators.
+  // denominators. Of the last layer, and of its gradients, only the rows that are asked for are used (asked_rows.h).
   float* x1[kMaxLayers];
   Half* x2[kMaxLayers];
   Half* o[kMaxLayers];

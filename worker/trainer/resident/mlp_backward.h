@@ -3,23 +3,25 @@
 // stay in registers (128 to a thread) from the first tile to the last, and no two threads add to the same number.
 #pragma once
 
+#include "worker/trainer/resident/asked_rows.h"
 #include "worker/trainer/resident/products.h"
 #include "worker/trainer/resident/row_norm.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-// One member, one layer, N tokens. What is written may not overlap what is read.
+// One member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
+// overlap what is read.
 struct MlpBackward {
   const Half* matrices;  // [kLayerMatrices], as step_arguments.h says.
   const float *mlp1_b, *norm1_scale, *norm1_offset, *norm2_scale;
-  const float* x1;           // [N, D], as forward left them.
-  const Half* x2;            // [N, D].
+  const float* x1;           // [R, D], as forward left them.
+  const Half* x2;            // [R, D].
   const uint64_t* keep_mlp;  // [N]; null: nothing is dropped.
   float keep_scale;
-  const float* dh;  // [N, D]: gradient of what the layer made.
-  float* du;        // [N, D]: gradient of what the first norm made.
+  const float* dh;  // [R, D]: gradient of what the layer made.
+  float* du;        // [R, D]: gradient of what the first norm made.
   float *d_mlp1_w, *d_mlp1_b, *d_mlp2_w, *d_mlp2_b, *d_norm2_scale, *d_norm2_offset;
-  int tokens;
+  int batch, tape, outputs;
 };
 
 inline constexpr int kMlpRows = 16 * kWarps;
@@ -44,22 +46,22 @@ struct MlpGradients {
   float w1[2][8][4], w2[2][8][4], b1[2][2];
 };
 
-// A thread's part of a token, as it is read.
+// A thread's part of a row, as it is read.
 struct MlpRow {
   RowPart x1, dh;
   HalfPart x2;
   uint64_t kept;
 
-  LONGREACH_DEVICE MlpRow(const MlpBackward& a, int64_t token) {
-    LoadPart(x1, a.x1 + token * kDim);
-    LoadPart(x2, a.x2 + token * kDim);
-    LoadPart(dh, a.dh + token * kDim);
-    kept = a.keep_mlp == nullptr ? ~uint64_t{0} : a.keep_mlp[token];
+  LONGREACH_DEVICE MlpRow(const MlpBackward& a, int row) {
+    LoadPart(x1, a.x1 + row * kDim);
+    LoadPart(x2, a.x2 + row * kDim);
+    LoadPart(dh, a.dh + row * kDim);
+    kept = a.keep_mlp == nullptr ? ~uint64_t{0} : a.keep_mlp[AskedRows{a.tape, a.outputs}.TokenOf(row)];
   }
 };
 
 // The norms of a tile: to u what went into the MLP, to df what comes back out of it, to du what goes past it.
-LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* floats, const ColumnSums<3>& columns, int64_t first, int rows) {
+LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* floats, const ColumnSums<3>& columns, int first, int rows) {
   RowPart sums[3];  // Of the last bias, and of the second norm's scale and offset. Shared memory sees them once for each tile.
   for (RowPart& sum : sums) Clear(sum);
   const int row0 = 16 * Warp() + PartRow();
@@ -204,18 +206,17 @@ LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& arguments, char* s
   ClearFloats(columns.at, ColumnSums<3>::kFloats);
   SyncBlock();
   MlpGradients sums = {};
-  for (int first = 0; first < a.tokens; first += kMlpRows) {
-    const int rows = Least(kMlpRows, a.tokens - first);
+  const int all = a.batch * a.outputs;
+  for (int first = 0; first < all; first += kMlpRows) {
+    const int rows = Least(kMlpRows, all - first), next = first + rows, next_numbers = Least(kMlpRows, all - next) * kDim;
     MlpNorms(a, halves, floats, columns, first, rows);
-    const int64_t next = first + rows;
-    const int next_numbers = Least(kMlpRows, a.tokens - first - rows) * kDim;
     Prefetch<kMlpRows * kDim>(a.x1 + next * kDim, next_numbers);
     Prefetch<kMlpRows * kDim>(a.x2 + next * kDim, next_numbers);
     Prefetch<kMlpRows * kDim>(a.dh + next * kDim, next_numbers);
     SyncBlock();
     for (int t0 = 0; t0 < kMlpRows; t0 += 32) MlpWeights(sums, halves, floats + MlpFloats::kMlp1B, t0);
     SyncBlock();
-    MlpInputs(halves, a.du + static_cast<int64_t>(first) * kDim, rows);
+    MlpInputs(halves, a.du + first * kDim, rows);
   }
   StoreMlpGradients(a, sums);
   columns.Store({a.d_mlp2_b, a.d_norm2_scale, a.d_norm2_offset});

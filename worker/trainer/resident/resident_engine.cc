@@ -192,18 +192,22 @@ class ResidentEngine final : public StepEngine {
     arguments.learning_rates = static_cast<const float*>(rates_on_device_.data_ptr());
   }
 
-  // What an update of a member moves, counted from the buffers: whatever of it stays in caches is moved all the same.
-  double BytesOfUpdate(double tokens) const {
-    // By token: the kept rows of D features (MemberWork), each time they are written or read, 4 bytes a feature or 2; the keep-bits.
+  // What an update of a member moves, counted from the buffers: whatever of it stays in caches is moved all the same. Of the last layer only
+  // `asked` rows are made.
+  double BytesOfUpdate(double tokens, double asked) const {
+    // Kept rows of D features (MemberWork), each time they are written or read, 4 bytes a feature or 2; the keep-bits.
     constexpr double kRow = 4.0 * resident::kDim, kHalfRow = 2.0 * resident::kDim, kDenominators = 4.0 * resident::kHeads, kBits = 8;
-    constexpr double kForward = 3 * kRow + 2 * kHalfRow + kDenominators + 2 * kBits;    // h, then x1, x2, o, lse, h.
-    constexpr double kMlpBackward = 3 * kRow + kHalfRow + kBits;                        // x1, x2, dh, then du.
-    constexpr double kAttentionBackward = 4 * kRow + kHalfRow + kDenominators + kBits;  // h, x1, o, lse, du, then dh.
-    constexpr double kEnds = 3 * kRow;                                                  // The first h, and dh at both ends.
+    // Forward h and the denominators, backward again, then dh; of what is made x1, x2, o and h forward, the MLP's x1, x2, dh and du backward,
+    // attention's x1, o and du.
+    constexpr double kOfToken = 3 * kRow + 2 * kDenominators, kOfMade = 7 * kRow + 4 * kHalfRow + 4 * kBits;
+    // Where not all is asked for, h and o are read once more.
+    const double again = asked < tokens ? asked * (kRow + kHalfRow) : 0;
+    const double before = settings_.model.layers - 1;
+    const double ends = (2 * tokens + asked) * kRow;  // The first h, and dh at both ends.
     // By parameter: read to be rounded, the 2 rounded bytes written and read three times, the gradient written and read twice, and
     // Adam's three read and written.
     constexpr double kParameter = 4 + 4 * 2 + 3 * 4 + (3 + 3) * 4;
-    return tokens * (settings_.model.layers * (kForward + kMlpBackward + kAttentionBackward) + kEnds) +
+    return before * tokens * (kOfToken + kOfMade) + tokens * kOfToken + asked * kOfMade + again + ends +
            static_cast<double>(model().layout().stride()) * kParameter;
   }
 
@@ -225,7 +229,7 @@ class ResidentEngine final : public StepEngine {
     if (const std::optional<resident::SampleArguments> sample = inputs.Sample(there)) launcher_.sample(*sample);
     if (inputs.KeepWords() > 0) launcher_.fill_keep(inputs.Keep(keep));
     launcher_.train(arguments);
-    bytes_ += arguments.members * BytesOfUpdate(static_cast<double>(batch.size * batch.tape));
+    bytes_ += arguments.members * BytesOfUpdate(static_cast<double>(batch.size * batch.tape), static_cast<double>(batch.size * arguments.outputs));
   }
 
   // Waits for the device.

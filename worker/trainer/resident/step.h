@@ -80,16 +80,14 @@ class MemberStep {
                               .w = parameters_ + places_.out_w,
                               .b = parameters_ + places_.out_b,
                               .targets = step_.targets,
-                              .batch = step_.batch,
-                              .tape = step_.tape,
-                              .outputs = step_.outputs,
+                              .rows = step_.batch * step_.outputs,
                               .classes = places_.classes,
                               .dh = work_.dh,
                               .dw = gradients_ + places_.out_w,
                               .db = gradients_ + places_.out_b},
                              shared_);
     GradientScale scale;
-    if constexpr (kScalesGradients) scale = ScaleGradient(work_.dh, step_.batch, step_.tape, step_.outputs, shared_);
+    if constexpr (kScalesGradients) scale = ScaleGradient(work_.dh, step_.batch * step_.outputs, shared_);
     End(Phase::kHead);
     for (int layer = places_.layers - 1; layer >= 0; --layer) Backward(layer);
     EmbedBackward(step_, work_.dh, gradients_ + places_.embed, shared_);
@@ -128,6 +126,8 @@ class MemberStep {
     clocks[kPhases] = now;
   }
   LONGREACH_DEVICE int Tokens() const { return step_.batch * step_.tape; }
+  // Positions of a sequence that a layer is asked for: those after it need all of them.
+  LONGREACH_DEVICE int Outputs(int layer) const { return layer == places_.layers - 1 ? step_.outputs : step_.tape; }
   LONGREACH_DEVICE const uint64_t* Keep(int place) const {
     return step_.keep == nullptr ? nullptr : step_.keep + int64_t{place} * Tokens();
   }
@@ -169,7 +169,8 @@ class MemberStep {
                                     .table = Table(layer),
                                     .rotation = Rotation(layer),
                                     .batch = step_.batch,
-                                    .tape = step_.tape};
+                                    .tape = step_.tape,
+                                    .outputs = Outputs(layer)};
     constexpr Positional kForward = kPositional == Positional::kTrainedBias ? Positional::kBias : kPositional;
     RunForTape<Forwards, kForward>(arguments, shared_);
   }
@@ -193,7 +194,9 @@ class MemberStep {
                  .d_mlp2_b = gradients_ + at.mlp2_b,
                  .d_norm2_scale = gradients_ + at.norm2_scale,
                  .d_norm2_offset = gradients_ + at.norm2_offset,
-                 .tokens = Tokens()},
+                 .batch = step_.batch,
+                 .tape = step_.tape,
+                 .outputs = Outputs(layer)},
                 shared_);
     End(Phase::kMlpBackward);
     const AttentionBackward arguments = {.matrices = Matrices(layer),
@@ -217,7 +220,8 @@ class MemberStep {
                                          .d_norm1_offset = gradients_ + at.norm1_offset,
                                          .slope_sums = work_.slope_sums,
                                          .batch = step_.batch,
-                                         .tape = step_.tape};
+                                         .tape = step_.tape,
+                                         .outputs = Outputs(layer)};
     RunForTape<Backwards, kPositional>(arguments, shared_);
     if constexpr (kPositional == Positional::kTrainedBias) AddSlopeGradients(step_.bias, at, parameters_, work_.slope_sums, gradients_);
     End(Phase::kAttentionBackward);

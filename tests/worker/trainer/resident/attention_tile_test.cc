@@ -69,7 +69,7 @@ void ExpectAttention(int tape, Order order) {
       [&] {
         for (int sequence = 0; sequence < kSequences; ++sequence) {
           WithKeyTiles(tape, [&]<int kKeyTiles>() {
-            AttendForward<kKeyTiles, kPositional>(&tile.numbers[static_cast<size_t>(sequence * tape * kTileLd)], tape, Warp(), terms_of(Warp()),
+            AttendForward<kKeyTiles, kPositional>(&tile.numbers[static_cast<size_t>(sequence * tape * kTileLd)], tape, 0, Warp(), terms_of(Warp()),
                                                   &tile.lse[static_cast<size_t>(sequence * tape * kHeads)]);
           });
         }
@@ -95,7 +95,7 @@ void ExpectAttention(int tape, Order order) {
         for (int sequence = 0; sequence < kSequences; ++sequence) {
           const size_t row = static_cast<size_t>(sequence * tape);
           WithKeyTiles(tape, [&]<int kKeyTiles>() {
-            AttendBackward<kKeyTiles, kPositional>(&tile.numbers[row * kTileLd], &tile.d_out[row * kRowLd], tape, Warp(), terms_of(Warp()),
+            AttendBackward<kKeyTiles, kPositional>(&tile.numbers[row * kTileLd], &tile.d_out[row * kRowLd], tape, 0, Warp(), terms_of(Warp()),
                                                    &tile.lse[row * kHeads], &tile.dot[row * kHeads], sums);
           });
         }

@@ -262,8 +262,9 @@ struct Terms {
   std::vector<float> slopes_of_kernel;
   Vector rotation_of_kernel;
   float keep_scale;
+  int outputs;  // Positions of each sequence that are asked for.
 
-  Terms(const Case& c, int batch, Random& random) : keep_scale(c.dropout ? 1 / 0.9f : 7.0f) {
+  Terms(const Case& c, int batch, Random& random) : keep_scale(c.dropout ? 1 / 0.9f : 7.0f), outputs(c.tape) {
     setting.batch = batch;
     setting.tape = c.tape;
     if (c.dropout) {

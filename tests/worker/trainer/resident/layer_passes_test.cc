@@ -195,6 +195,82 @@ TEST_P(LayerPassesTest, RowsWithoutAGradientAddNothing) {
   EXPECT_EQ(gradients_of(batch), gradients_of(most));
 }
 
+// The numbers of rows of `columns`, those of the tokens that are asked for, one after the other.
+Vector OfAsked(const Vector& of_tokens, int columns, int batch, int tape, int outputs) {
+  Vector asked;
+  for (int sequence = 0; sequence < batch; ++sequence) {
+    const auto end = of_tokens.begin() + (sequence + 1) * tape * columns;
+    asked.insert(asked.end(), end - outputs * columns, end);
+  }
+  return asked;
+}
+
+// A layer that is asked for the last positions alone makes the very rows of one that makes all, and gives the gradients that this gives where none
+// comes from the others.
+TEST_P(LayerPassesTest, WhatIsNotAskedForIsNotMissed) {
+  const int tape = GetParam().tape, batch = BatchBeyond(kForwardRows, tape) + 1;
+  for (const int outputs : {1, 3, tape / 2, tape - 1}) {
+    if (outputs < 1 || outputs >= tape) continue;
+    SCOPED_TRACE(outputs);
+    Layer layer(GetParam(), batch, 6);
+    Vector asked_dh = OfAsked(layer.dh_out, kDim, batch, tape, outputs);
+    for (int n = 0; n < batch * tape; ++n) {
+      if (n % tape < tape - outputs) std::fill_n(layer.dh_out.begin() + n * kDim, kDim, 0.0);
+    }
+    layer.dh_out_of_kernel = Input<float>(layer.dh_out);
+    const Input<float> asked_dh_of_kernel(asked_dh);
+    Pass all(layer), asked(layer);
+    const auto run = [&](Pass& pass, const float* dh, const Manner& manner) {
+      SharedMemory shared(kSharedOfAll, manner.shared_memory);
+      char* const at = shared.data();
+      RunBlock(
+          [&] {
+            pass.Forward(layer, layer.h_of_kernel.data(), at);
+            pass.BackwardOfMlp(layer, dh, at);
+            pass.BackwardOfAttention(layer, layer.h_of_kernel.data(), at);
+          },
+          manner.order);
+    };
+    run(all, layer.dh_out_of_kernel.data(), kManners[0]);
+    layer.terms.outputs = outputs;
+    run(asked, asked_dh_of_kernel.data(), kManners[0]);
+    Pass again(layer);
+    run(again, asked_dh_of_kernel.data(), kManners[1]);
+    EXPECT_TRUE(asked.SameBits(again)) << "the order of threads, or what lay in shared memory, shows";
+
+    const size_t rows = static_cast<size_t>(batch * outputs) * kDim;
+    const auto expect_rows = [&](const char* what, const auto& got, const auto& of_tokens) {
+      const Vector numbers = got.Widened();
+      const Vector first(numbers.begin(), numbers.begin() + static_cast<int64_t>(rows));
+      EXPECT_EQ(first, OfAsked(of_tokens.Widened(), kDim, batch, tape, outputs)) << what;
+      EXPECT_TRUE(std::all_of(numbers.begin() + static_cast<int64_t>(rows), numbers.end(), [](double x) { return std::isnan(x); })) << what;
+    };
+    expect_rows("h_out", asked.forward.h_out, all.forward.h_out);
+    expect_rows("x1", asked.forward.x1, all.forward.x1);
+    expect_rows("x2", asked.forward.x2, all.forward.x2);
+    expect_rows("o", asked.forward.o, all.forward.o);
+    expect_rows("du", asked.mlp.du, all.mlp.du);
+    EXPECT_EQ(OfAsked(asked.forward.lse.Widened(), kHeads, batch, tape, outputs), OfAsked(all.forward.lse.Widened(), kHeads, batch, tape, outputs));
+    EXPECT_EQ(asked.attention.dh.Widened(), all.attention.dh.Widened());
+    // Sums over other tiles: in another order.
+    constexpr double kOrder = 1e-5;
+    ExpectClose("mlp1_w", asked.mlp.mlp1_w, all.mlp.mlp1_w.Widened(), kOrder);
+    ExpectClose("mlp1_b", asked.mlp.mlp1_b, all.mlp.mlp1_b.Widened(), kOrder);
+    ExpectClose("mlp2_w", asked.mlp.mlp2_w, all.mlp.mlp2_w.Widened(), kOrder);
+    ExpectClose("mlp2_b", asked.mlp.mlp2_b, all.mlp.mlp2_b.Widened(), kOrder);
+    ExpectClose("norm2_scale", asked.mlp.norm2_scale, all.mlp.norm2_scale.Widened(), kOrder);
+    ExpectClose("norm2_offset", asked.mlp.norm2_offset, all.mlp.norm2_offset.Widened(), kOrder);
+    ExpectClose("q", asked.attention.q, all.attention.q.Widened(), kOrder);
+    ExpectClose("k", asked.attention.k, all.attention.k.Widened(), kOrder);
+    ExpectClose("v", asked.attention.v, all.attention.v.Widened(), kOrder);
+    ExpectClose("o", asked.attention.o, all.attention.o.Widened(), kOrder);
+    ExpectClose("norm1_scale", asked.attention.norm1_scale, all.attention.norm1_scale.Widened(), kOrder);
+    ExpectClose("norm1_offset", asked.attention.norm1_offset, all.attention.norm1_offset.Widened(), kOrder);
+    if (GetParam().positional != Positional::kTrainedBias) continue;
+    ExpectClose("slope_sums", asked.attention.slope_sums, all.attention.slope_sums.Widened(), kOrder);
+  }
+}
+
 }  // namespace
 
 }  // namespace longreach::trainer::resident

@@ -57,7 +57,8 @@ inline LayerForward ForwardArguments(const KernelWeights& w, const Terms& terms,
           .table = terms.table_of_kernel.data(),
           .rotation = rotation,
           .batch = terms.setting.batch,
-          .tape = terms.setting.tape};
+          .tape = terms.setting.tape,
+          .outputs = terms.outputs};
 }
 
 struct MlpOutputs {
@@ -88,7 +89,9 @@ inline MlpBackward MlpArguments(const KernelWeights& w, const Terms& terms, cons
           .d_mlp2_b = to.mlp2_b.data(),
           .d_norm2_scale = to.norm2_scale.data(),
           .d_norm2_offset = to.norm2_offset.data(),
-          .tokens = terms.setting.tokens()};
+          .batch = terms.setting.batch,
+          .tape = terms.setting.tape,
+          .outputs = terms.outputs};
 }
 
 struct AttentionOutputs {
@@ -132,7 +135,8 @@ inline AttentionBackward AttentionArguments(const KernelWeights& w, const Terms&
           .d_norm1_offset = to.norm1_offset.data(),
           .slope_sums = to.slope_sums.data(),
           .batch = terms.setting.batch,
-          .tape = terms.setting.tape};
+          .tape = terms.setting.tape,
+          .outputs = terms.outputs};
 }
 
 }  // namespace longreach::trainer::resident

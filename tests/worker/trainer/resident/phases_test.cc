@@ -160,7 +160,7 @@ TEST_P(EmbedBackwardTest, LeavesAnInfinityWhereItBelongs) {
 }
 
 struct HeadCase {
-  int batch, tape, outputs, classes;
+  int rows, classes;
 };
 
 // A head, what it gives, and what it should.
@@ -174,8 +174,8 @@ struct HeadSetting {
   std::vector<double> expected_dh, expected_dw, expected_db;
 
   HeadSetting(const HeadCase& c, Random random)
-      : shape(c), classes(static_cast<size_t>(c.classes)), rows(static_cast<size_t>(c.batch * c.outputs)) {
-    h = random.Normal(static_cast<size_t>(c.batch * c.tape * kDim));
+      : shape(c), classes(static_cast<size_t>(c.classes)), rows(static_cast<size_t>(c.rows)) {
+    h = random.Normal(rows * kDim);
     w = random.Normal(kDim * classes, 0.3f);
     b = random.Normal(classes);
     targets = random.Below(rows, c.classes);
@@ -187,14 +187,8 @@ struct HeadSetting {
     db.assign(b.size(), kNan);
     Shared shared(HeadSharedBytes());
     const HeadArguments arguments = {.h = h.data(), .w = w.data(), .b = b.data(), .targets = targets.data(),
-                                     .batch = shape.batch, .tape = shape.tape, .outputs = shape.outputs, .classes = shape.classes,
-                                     .dh = dh.data(), .dw = dw.data(), .db = db.data()};
+                                     .rows = shape.rows, .classes = shape.classes, .dh = dh.data(), .dw = dw.data(), .db = db.data()};
     loss = ReturnedByAll([&] { return Head(arguments, shared.data()); }, shared, order);
-  }
-
-  size_t Token(size_t row) const {
-    const size_t outputs = static_cast<size_t>(shape.outputs), tape = static_cast<size_t>(shape.tape);
-    return row / outputs * tape + tape - outputs + row % outputs;
   }
 
   void Expect() {
@@ -203,7 +197,7 @@ struct HeadSetting {
     expected_dw.assign(w.size(), 0);
     expected_db.assign(b.size(), 0);
     for (size_t row = 0; row < rows; ++row) {
-      const float* const x = h.data() + Token(row) * kDim;
+      const float* const x = h.data() + row * kDim;
       std::vector<double> logit(b.begin(), b.end());
       for (size_t f = 0; f < kDim; ++f) {
         for (size_t c = 0; c < classes; ++c) logit[c] += static_cast<double>(x[f]) * static_cast<double>(w[f * classes + c]);
@@ -218,31 +212,25 @@ struct HeadSetting {
         expected_db[c] += g;
         for (size_t f = 0; f < kDim; ++f) {
           expected_dw[f * classes + c] += g * static_cast<double>(x[f]);
-          expected_dh[Token(row) * kDim + f] += g * static_cast<double>(w[f * classes + c]);
+          expected_dh[row * kDim + f] += g * static_cast<double>(w[f * classes + c]);
         }
       }
     }
   }
 
   void Compare(double tolerance) const {
-    SCOPED_TRACE(::testing::Message() << "batch " << shape.batch << " tape " << shape.tape << " outputs " << shape.outputs << " classes "
-                                      << shape.classes);
+    SCOPED_TRACE(::testing::Message() << "rows " << shape.rows << " classes " << shape.classes);
     EXPECT_NEAR(loss, expected_loss, tolerance * expected_loss);
     EXPECT_LT(RelativeError(dw, expected_dw), tolerance);
     EXPECT_LT(RelativeError(db, expected_db), tolerance);
     EXPECT_LT(RelativeError(dh, expected_dh), tolerance);
-    for (size_t i = 0; i < dh.size(); ++i) {
-      if (i / kDim % static_cast<size_t>(shape.tape) >= static_cast<size_t>(shape.tape - shape.outputs)) continue;
-      EXPECT_EQ(dh[i], 0) << i;
-    }
   }
 };
 
 class HeadTest : public PhaseTest {};
 
 TEST_P(HeadTest, GivesLossAndGradients) {
-  const HeadCase cases[] = {{1, 1, 1, 2},  {1, 1, 1, 32},   {3, 7, 7, 5},   {128, 33, 1, 2}, {64, 21, 10, 5},
-                            {5, 120, 80, 32}, {2, 4, 3, 8}, {2, 4, 3, 9}, {256, 2, 1, 3},  {1, 128, 127, 17}};
+  const HeadCase cases[] = {{1, 2}, {1, 32}, {21, 5}, {128, 2}, {640, 5}, {400, 32}, {6, 8}, {6, 9}, {256, 3}, {257, 3}, {127, 17}};
   for (const HeadCase& c : cases) {
     HeadSetting s(c, Random(6));
     s.Run(GetParam());
@@ -252,7 +240,7 @@ TEST_P(HeadTest, GivesLossAndGradients) {
 }
 
 TEST_P(HeadTest, GivesTheSameBitsTwice) {
-  HeadSetting s({.batch = 64, .tape = 21, .outputs = 10, .classes = 5}, Random(7)), again = s;
+  HeadSetting s({.rows = 640, .classes = 5}, Random(7)), again = s;
   s.Run(Order::kAscending);
   again.Run(GetParam());
   EXPECT_EQ(s.loss, again.loss);
@@ -260,7 +248,7 @@ TEST_P(HeadTest, GivesTheSameBitsTwice) {
 }
 
 TEST_P(HeadTest, HasNothingToLearnFromOneClass) {
-  HeadSetting s({.batch = 2, .tape = 3, .outputs = 2, .classes = 1}, Random(8));
+  HeadSetting s({.rows = 4, .classes = 1}, Random(8));
   s.Run(GetParam());
   EXPECT_EQ(s.loss, 0);
   for (const Floats* gradient : {&s.dw, &s.db, &s.dh}) {
@@ -269,7 +257,7 @@ TEST_P(HeadTest, HasNothingToLearnFromOneClass) {
 }
 
 TEST_P(HeadTest, TakesATargetFarBelowTheOthers) {
-  HeadSetting s({.batch = 4, .tape = 5, .outputs = 2, .classes = 6}, Random(9));
+  HeadSetting s({.rows = 8, .classes = 6}, Random(9));
   for (uint8_t& target : s.targets) target = 4;
   s.b[4] = -300;  // Its exponential is 0 in float32.
   s.Run(GetParam());
@@ -280,7 +268,7 @@ TEST_P(HeadTest, TakesATargetFarBelowTheOthers) {
 
 // What is left of the loss are 1e-12 of it, and the gradient must not be rounding alone: Adam divides by its size.
 TEST_P(HeadTest, KeepsTheSmallGradientsOfASureModel) {
-  HeadSetting s({.batch = 4, .tape = 5, .outputs = 2, .classes = 3}, Random(10));
+  HeadSetting s({.rows = 8, .classes = 3}, Random(10));
   for (uint8_t& target : s.targets) target = 1;
   s.b[1] = 30;
   s.Run(GetParam());
@@ -292,17 +280,11 @@ TEST_P(HeadTest, KeepsTheSmallGradientsOfASureModel) {
 TEST_P(HeadTest, ShowsNumbersThatAreNotFinite) {
   for (const float bad : {kInfinity, -kInfinity, kNan}) {
     for (const bool in_weights : {false, true}) {
-      HeadSetting s({.batch = 3, .tape = 4, .outputs = 2, .classes = 5}, Random(11));
-      (in_weights ? s.w[13] : s.h[s.Token(3) * kDim + 13]) = bad;
+      HeadSetting s({.rows = 6, .classes = 5}, Random(11));
+      (in_weights ? s.w[13] : s.h[3 * kDim + 13]) = bad;
       s.Run(GetParam());
       EXPECT_FALSE(std::isfinite(s.loss)) << bad;
     }
-    HeadSetting unread({.batch = 3, .tape = 4, .outputs = 2, .classes = 5}, Random(11));
-    unread.h[(unread.Token(2) - 1) * kDim + 13] = bad;  // No output is asked for there.
-    unread.Run(GetParam());
-    unread.h[(unread.Token(2) - 1) * kDim + 13] = 0;
-    unread.Expect();
-    unread.Compare(1e-6);
   }
 }
 

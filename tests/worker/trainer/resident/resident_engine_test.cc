@@ -249,10 +249,13 @@ TEST(ResidentEngineTest, TellsWhereTheTimeOfItsUpdatesGoesAndComputesTheSame) {
   }
   EXPECT_NEAR(sum, 1, 1e-9);
   EXPECT_TRUE(engine->TakePhases().empty());
-  // Two updates of two members with two layers and a tape of 18: rows of 64 features are 2 x (10 whole and 4 half ones) and 3, denominators and
-  // keep-bits beside.
-  const double token = 2 * (10 * 256.0 + 4 * 128 + 2 * 32 + 4 * 8) + 3 * 256;
-  EXPECT_DOUBLE_EQ(engine->TakeBytes(), 4 * (5 * 18 * token + 48.0 * static_cast<double>(engine->model().layout().stride())));
+  // Two updates of two members with two layers and a tape of 18, of which 9 are asked for: rows of 64 features, whole ones and half ones,
+  // denominators and keep-bits. The first layer has 10 and 4 of each token. The last has 3 of each token, and of those that are asked for 7 and 4,
+  // and h and o once more. The ends have 2 of each token and 1 of those that are asked for.
+  const double first = 10 * 256.0 + 4 * 128 + 2 * 32 + 4 * 8, last = 3 * 256 + 2 * 32, of_asked = 7 * 256 + 4 * 128 + 4 * 8 + 256 + 128;
+  const double tokens = 5 * 18, asked = 5 * 9, ends = (2 * tokens + asked) * 256;
+  EXPECT_DOUBLE_EQ(engine->TakeBytes(), 4 * (tokens * (first + last) + asked * of_asked + ends +
+                                             48.0 * static_cast<double>(engine->model().layout().stride())));
 
   PackState expected = ScatteredState(engine->model(), 2);
   expected.members[0].live = false;

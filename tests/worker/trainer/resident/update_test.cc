@@ -161,7 +161,7 @@ TEST_P(ClipAndAdamTest, LeavesWhatHasNoGradientAndLetsInfinitiesPass) {
 
 // A model without layers, embedding and head alone, whose phases follow each other in one block as those of an update do.
 struct Bigrams {
-  static constexpr int kRows = 7, kClasses = 5, kBatch = 16, kTape = 6, kOutputs = 3;
+  static constexpr int kRows = 7, kClasses = 5, kBatch = 16, kTape = 6;
   static constexpr size_t kStride = 7 * 64 + 64 * 5 + 16, kFeatures = kBatch * kTape * kDim;
   ModelPlaces places;
   std::vector<uint8_t> tokens = Random(6).Below(kBatch * kTape, kRows), targets;
@@ -173,9 +173,7 @@ struct Bigrams {
   Shared shared = Shared(HeadSharedBytes());
 
   Bigrams() {
-    for (size_t b = 0; b < kBatch; ++b) {
-      for (size_t o = 0; o < kOutputs; ++o) targets.push_back(static_cast<uint8_t>(tokens[b * kTape + kTape - kOutputs + o] % kClasses));
-    }
+    for (const uint8_t token : tokens) targets.push_back(token % kClasses);
     places.tokens = kRows;
     places.stride = kStride;
     step.places = &places;
@@ -197,8 +195,8 @@ struct Bigrams {
 
   HeadArguments Outputs() {
     const size_t w = kRows * kDim, b = w + kDim * kClasses;
-    return {.h = h.data(), .w = parameters.data() + w, .b = parameters.data() + b, .targets = targets.data(), .batch = kBatch, .tape = kTape,
-            .outputs = kOutputs, .classes = kClasses, .dh = dh.data(), .dw = gradients.data() + w, .db = gradients.data() + b};
+    return {.h = h.data(), .w = parameters.data() + w, .b = parameters.data() + b, .targets = targets.data(), .rows = kBatch * kTape,
+            .classes = kClasses, .dh = dh.data(), .dw = gradients.data() + w, .db = gradients.data() + b};
   }
 
   // Returns the loss before it. Each phase runs in a block of its own, or all of them in one.
