@@ -333,6 +333,40 @@ void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
   if (table.columns().empty()) table.set_columns(encodings ? "encoding" : "task");
 }
 
+namespace {
+
+// What goes into a sweep's cells: "mean over seeds and learning rates". Empty: each is of one job.
+std::string AggregatedOver(const v1::SweepSpec& spec, const v1::TableSpec& table) {
+  std::vector<std::string> axes;
+  const auto add = [&](std::string_view axis, int64_t values, std::string_view plural) {
+    for (const std::string& only : table.only()) {
+      if (only.starts_with(fmt::format("{}=", axis))) values = std::ranges::count(only, ',') + 1;
+    }
+    if (values > 1 && table.rows() != axis && table.columns() != axis) axes.emplace_back(plural);
+  };
+  add("seed", spec.axes().seed_size(), "seeds");
+  add("learning_rate", spec.axes().learning_rate_size(), "learning rates");
+  add("encoding", spec.axes().encoding_size(), "encodings");
+  add("task", spec.axes().task_size(), "tasks");
+  add("system", spec.systems_size(), "systems");
+  if (axes.empty()) return "";
+  const std::string how = table.aggregate() == "max" ? "maximum" : table.aggregate() == "min" ? "minimum" : table.aggregate();
+  return fmt::format("{} over {}", how, Join(axes, " and "));
+}
+
+// "{over}" in a title, by what it stands for; where that is nothing, without the comma before it.
+void FillTitle(const v1::SweepSpec& spec, v1::TableSpec& table) {
+  constexpr std::string_view kOver = "{over}";
+  std::string& title = *table.mutable_title();
+  const size_t at = title.find(kOver);
+  if (at == std::string::npos) return;
+  const std::string over = AggregatedOver(spec, table);
+  const bool comma = over.empty() && at >= 2 && title.compare(at - 2, 2, ", ") == 0;
+  title.replace(comma ? at - 2 : at, kOver.size() + (comma ? 2 : 0), over);
+}
+
+}  // namespace
+
 absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {
   SetUsualAxes(sweep.spec(), table);
   if (table.metric().empty()) {
@@ -342,6 +376,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
   }
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
   if (table.aggregate().empty()) table.set_aggregate(std::string(catalog::UsualAggregate(metric)));
+  FillTitle(sweep.spec(), table);
   if (!table.title().empty()) return absl::OkStatus();
   const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
   std::vector<std::string> slices = {table.slice()};

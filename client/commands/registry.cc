@@ -5,6 +5,7 @@
   X(attention)             \
   X(cancel)                \
   X(certs)                 \
+  X(compare)               \
   X(complete)              \
   X(completion)            \
   X(data)                  \

@@ -49,7 +49,21 @@ TEST_F(ResultsTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   EXPECT_EQ(preset.aggregate(), "max");
   EXPECT_EQ(preset.row_order_size(), 15);
   EXPECT_EQ(preset.published_gain(), 7.4);
+  EXPECT_EQ(preset.title(), "Table B.1: accuracy (%) averaged over test lengths") << "a cell is of one job";
   EXPECT_EQ(scheduler_.table_request.sweep(), std::string(64, 'a'));
+
+  v1::Axes& axes = *scheduler_.sweep.mutable_spec()->mutable_axes();
+  for (const int seed : {0, 1}) axes.add_seed(seed);
+  Run({"results", "last"});
+  EXPECT_EQ(scheduler_.table_request.table().title(), "Table B.1: accuracy (%) averaged over test lengths, maximum over seeds");
+  for (const double rate : {1e-4, 1e-3}) axes.add_learning_rate(rate);
+  Run({"results", "last"});
+  EXPECT_EQ(scheduler_.table_request.table().title(), "Table B.1: accuracy (%) averaged over test lengths, maximum over seeds and learning rates");
+  const TempFolder folder;
+  const std::string file = folder.Write("one-seed.yaml", "name: mine\nexperiment: algorithmic\ntable: {title: \"Mine, {over}\", only: [seed=1], aggregate: mean}\n");
+  Run({"results", "last", "--table", file});
+  EXPECT_EQ(scheduler_.table_request.table().title(), "Mine, mean over learning rates");
+  axes.Clear();
 
   scheduler_.sweep.set_name("mine");
   Run({"results", "last"});

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import statistics
 
 import harness
 import pytest
@@ -89,3 +90,54 @@ def test_a_store_that_is_not_asked_is_pointed_at_and_one_that_nothing_works_on_i
     for command in ("wait", "watch"):
         waited = run_cli(home, command, "--store", "longreach.db")
         assert waited.code == 1 and "nothing works on longreach.db" in waited.err, waited
+
+
+def test_sweeps_are_compared_by_pairs_of_jobs(home):
+    scheduler = Scheduler(home)
+    api = messages("api")
+    Worker(home, scheduler)
+    specs = {}
+    for name, steps in (("before", 2), ("after", 30)):
+        specs[name] = small_sweep()
+        specs[name].name = name
+        specs[name].training.steps = steps
+    specs["after"].axes.seed.append(7)
+    for spec in specs.values():
+        scheduler.api().SubmitSweep(api.SubmitSweepRequest(spec=spec))
+    for name in specs:
+        for update in scheduler.api().WatchSweep(api.GetSweepRequest(sweep=name), timeout=harness.PATIENCE_S):
+            last = update
+        assert last.sweep.counts.failed == 0
+
+    stored = {name: {tuple(row[:4]): row[4] for row in query(
+        scheduler.store, "SELECT task, encoding || iif(randomized, ':randomized', ''), learning_rate, seed, value FROM sweeps AS s "
+        "JOIN sweep_jobs AS sj ON sj.sweep = s.num JOIN jobs ON jobs.num = sj.job JOIN measurements AS m ON m.job = jobs.num "
+        f"WHERE s.name = '{name}' AND metric = 'accuracy' AND length = 0")} for name in specs}
+    assert len(stored["before"]) == 8 and len(stored["after"]) == 12
+    differences = {}
+    for key, value in stored["before"].items():
+        differences.setdefault(key[0], []).append(stored["after"][key] - value)
+    assert [len(one) for one in differences.values()] == [4, 4]
+
+    compared = run_cli(home, "compare", "before", "after", "--by", "task", "-o", "json", scheduler=scheduler)
+    assert compared.code == 0, compared
+    document = json.loads(compared.out)
+    assert document["settings"] == ["seed", "training.steps"] and document["metric"] == "accuracy"
+    assert document["notes"] == ["4 jobs of after without a partner"]
+    # Of Student's distribution with three and with seven degrees of freedom.
+    for row, of_task, quantile in zip(document["rows"], [*sorted(differences.items()), (None, sum(differences.values(), []))], (3.182446, 3.182446, 2.364624)):
+        task, values = of_task
+        mean, width = statistics.mean(values), quantile * statistics.stdev(values) / len(values) ** 0.5
+        assert row["task"] == task and row["pairs"] == len(values)
+        assert [row["difference"], row["low"], row["high"]] == pytest.approx([mean, mean - width, mean + width], abs=1e-6)
+        assert row["second"] - row["first"] == pytest.approx(mean, abs=1e-9)
+
+    shown = run_cli(home, "compare", "before", "after", scheduler=scheduler)
+    assert shown.code == 0 and "they differ in seed, training.steps" in shown.out, shown
+    assert shown.err == "note: 4 jobs of after without a partner\n"
+    itself = run_cli(home, "compare", "before", "before", scheduler=scheduler)
+    assert itself.code == 2 and "'before' and 'before' are the same sweep" in itself.err, itself
+    nothing = run_cli(home, "compare", "before", "after", "--length", "77", scheduler=scheduler)
+    assert nothing.code == 0 and "no job of 'before' has a partner in 'after' with accuracy" in nothing.err, nothing
+    unknown = run_cli(home, "compare", "before", "after", "--only", "seed=7", scheduler=scheduler)
+    assert unknown.code == 2 and "error: sweep 'before': only: unknown seed '7'" in unknown.err, unknown

@@ -1,0 +1,235 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "client/commands/common.h"
+#include "client/commands/paired_values.h"
+#include "client/errors.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "client/spec/spec_differences.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
+
+namespace longreach::client {
+namespace {
+
+class Compare final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Compare two sweeps job by job: what differs, by how much, and how sure that is",
+            .details =
+                "Jobs of the same system, task, encoding, learning rate and seed are a pair; where each sweep has one value of such an\n"
+                "axis, and another one, that is what is compared, and need not be the same. A row is the mean over the pairs of a task\n"
+                "and encoding, or of what --by names: of SWEEP, of OTHER, OTHER minus SWEEP, and the interval that has the true mean\n"
+                "of the differences in 95 of 100 cases, by Student's distribution, if pairs are independent. One row in twenty has its\n"
+                "interval off by chance. Jobs that are not done, have diverged or have no partner are in no pair.\n"
+                "As csv and json values are as they are stored (accuracy from 0 to 1).\n"
+                "SWEEP and OTHER are ids, the beginnings of some, names, or 'last', in one store ('longreach store merge' brings them\n"
+                "together).",
+            .examples =
+                "longreach compare table-b1 mine\n"
+                "longreach compare rope-5-layers rope-6-layers --by task --length 500\n"
+                "longreach compare float32 bfloat16 --by learning_rate -o csv",
+            .more_formats = kAllFormats};
+  }
+  void AddOptions(CLI::App& app) override {
+    AddSweepArgument(app, first_);
+    app.add_option("OTHER", second_, "The sweep that it is compared with")->required()->check(WhyNoText);
+    app.add_option("--by", by_, fmt::format("Axes with a row for each of their values: {} [task,encoding, and system where there are several]", Join(AxisNames(), ", ")))
+        ->type_name("AXIS,...")
+        ->delimiter(',');
+    app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the main one of the first sweep's experiment kind]")->type_name("METRIC");
+    app.add_option("--length", length_, "Test length; 0: over all lengths [0]")->type_name("N")->check(CLI::NonNegativeNumber);
+    app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
+    AddOnlyOption(app, only_);
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    for (const std::string& axis : by_) RETURN_IF_ERROR(CheckChoice("--by", axis, AxisNames()));
+    if (std::set(by_.begin(), by_.end()).size() != by_.size()) return UsageError("--by names an axis twice");
+    RETURN_IF_ERROR(CheckMeasure(metric_, ""));
+    if (metric_ == kTrainingLoss) {
+      return UsageError(fmt::format("--metric {}: losses of training are by step, not one for each job", kTrainingLoss),
+                        "'longreach plot SWEEP --x step' draws them");
+    }
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(const v1::Sweep first, FindSweep(*connection, first_));
+    ASSIGN_OR_RETURN(const v1::Sweep second, FindSweep(*connection, second_));
+    if (first.id() == second.id()) {
+      return UsageError(fmt::format("'{}' and '{}' are the same sweep", Printable(first_), Printable(second_)), "name another one; 'longreach sweeps' lists them");
+    }
+    v1::TableSpec usual;
+    usual.set_metric(metric_);
+    RETURN_IF_ERROR(CompleteTable(*connection, first, usual));
+    metric_ = usual.metric();
+    PairedValues values;
+    RETURN_IF_ERROR(Read(*connection, first, PairedValues::kFirst, values));
+    RETURN_IF_ERROR(Read(*connection, second, PairedValues::kSecond, values));
+    const std::vector<std::string_view> axes = Axes(values);
+    std::vector<PairedGroup> groups = values.Groups(axes);
+    const bool several = groups.size() > 1;
+    if (several) {
+      groups.push_back(values.Groups({}).front());
+      groups.back().values.assign(axes.size(), "");
+    }
+    Print(session, first, second, values, axes, groups);
+    return kDone;
+  }
+
+ private:
+  static std::vector<std::string> AxisNames() { return {kPairAxes.begin(), kPairAxes.end()}; }
+
+  absl::Status Read(Connection& connection, const v1::Sweep& sweep, PairedValues::Side side, PairedValues& values) const {
+    v1::ListMeasurementsRequest question;
+    question.set_sweep(sweep.id());
+    question.set_metric(metric_);
+    question.set_length(length_);
+    question.set_slice(slice_);
+    for (const std::string& only : only_) question.add_only(only);
+    do {
+      const absl::StatusOr<v1::ListMeasurementsResponse> page = connection.Call(&Connection::Stub::ListMeasurements, question, std::chrono::minutes(10));
+      if (!page.ok()) {
+        const ErrorText text = SplitError(page.status());
+        return Error(page.status().code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
+      }
+      for (const v1::JobMeasurements& of_job : page->jobs()) {
+        if (of_job.job().diverged()) values.Add(side, of_job.job(), std::nullopt);
+        else if (!of_job.measurements().empty()) values.Add(side, of_job.job(), of_job.measurements(0).value());
+      }
+      question.set_page_token(page->next_page_token());
+    } while (!question.page_token().empty());
+    return absl::OkStatus();
+  }
+
+  // As --by says; else tasks and encodings, and systems, of which there are several. In the order that is asked for.
+  std::vector<std::string_view> Axes(const PairedValues& values) const {
+    if (!by_.empty()) return {by_.begin(), by_.end()};
+    std::vector<std::string_view> axes = values.Varying();
+    std::erase_if(axes, [](std::string_view axis) { return axis == "learning_rate" || axis == "seed"; });
+    return axes;
+  }
+
+  // Fields in which the sweeps differ, beside what they have jobs of.
+  static std::vector<std::string> Settings(const v1::Sweep& first, const v1::Sweep& second) {
+    std::set<std::string> fields = FieldsThatDiffer(first.spec(), second.spec());
+    fields.merge(FieldsThatDiffer(second.spec(), first.spec()));
+    return {fields.begin(), fields.end()};
+  }
+
+  std::vector<std::string> Notes(const v1::Sweep& first, const v1::Sweep& second, const PairedValues& values) const {
+    std::vector<std::string> notes;
+    for (const auto& [sweep, side] : {std::pair(&first, PairedValues::kFirst), std::pair(&second, PairedValues::kSecond)}) {
+      const auto note = [&](int count, std::string_view what) {
+        if (count > 0) notes.push_back(fmt::format("{} of {} {}", Count(count, "job"), Printable(sweep->name()), what));
+      };
+      note(values.Diverged(side), "diverged");
+      note(values.Alone(side), "without a partner");
+      note(static_cast<int>(sweep->jobs() - sweep->counts().succeeded()), "not done");
+    }
+    return notes;
+  }
+
+  void Print(Session& session, const v1::Sweep& first, const v1::Sweep& second, const PairedValues& values, const std::vector<std::string_view>& axes,
+             const std::vector<PairedGroup>& groups) const {
+    const Format format = session.settings().format;
+    const std::vector<std::string> settings = Settings(first, second), notes = Notes(first, second, values);
+    const Grid grid = GridOf(axes, groups);
+    if (session.json()) {
+      const auto list = [](const std::vector<std::string>& texts) {
+        std::vector<std::string> quoted;
+        for (const std::string& text : texts) quoted.push_back(JsonText(text));
+        return "[" + Join(quoted, ",") + "]";
+      };
+      session.out() << JsonDocument({{"first", JsonText(first.name())},
+                                     {"second", JsonText(second.name())},
+                                     {"metric", JsonText(metric_)},
+                                     {"length", JsonNumber(length_)},
+                                     {"slice", JsonText(slice_)},
+                                     {"settings", list(settings)},
+                                     {"rows", GridAsJson(grid)},
+                                     {"notes", list(notes)}});
+      return;
+    }
+    if (format == Format::kTable || format == Format::kMarkdown) {
+      const catalog::Metric* metric = catalog::FindMetric(metric_);
+      const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
+      std::vector<std::string> differing(settings);
+      for (const std::string_view axis : values.Differing()) {
+        if (std::ranges::find(differing, axis) == differing.end()) differing.emplace_back(axis);
+      }
+      const std::string lengths = length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_);
+      for (const std::string& line : {fmt::format("{} and {}: {}{} {}{}, by pairs of jobs", first.name(), second.name(), metric_, unit, lengths, slice_.empty() ? "" : ", " + slice_),
+                                      fmt::format("they differ in {}", differing.empty() ? "nothing that a sweep says" : Join(differing, ", "))}) {
+        session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : Printable(line)) << "\n";
+      }
+      session.out() << "\n";
+    }
+    session.Print(grid, "rows");
+    for (const std::string& note : notes) session.Say("note: " + note);
+    if (groups.empty()) {
+      session.Say(fmt::format("no job of '{}' has a partner in '{}' with {}: 'longreach results SWEEP --jobs --metric {}{}' lists the values of each",
+                              Printable(first.name()), Printable(second.name()), metric_, metric_, WhereFlags(session)));
+    }
+  }
+
+  Grid GridOf(const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups) const {
+    const catalog::Metric* metric = catalog::FindMetric(metric_);
+    const double factor = metric == nullptr ? 1 : metric->factor;
+    const bool percent = metric != nullptr && metric->unit == "%";
+    const auto number = [&](double value, bool with_sign) {
+      const double shown = value * factor;
+      const std::string text = percent ? fmt::format("{:.1f}", shown) : fmt::format("{:.4g}", shown);
+      return NumberCell(value, with_sign && shown >= 0 ? "+" + text : text);
+    };
+    static const std::vector<GridColumn> kAxes = {{"system", "SYSTEM"}, {"task", "TASK"}, {"encoding", "ENCODING"}, {"learning_rate", "LEARNING RATE", true}, {"seed", "SEED", true}};
+    Grid grid;
+    for (const std::string_view axis : axes) grid.columns.push_back(*std::ranges::find(kAxes, axis, &GridColumn::key));
+    const std::vector<GridColumn> numbers = {{"pairs", "PAIRS", true},           {"first", "FIRST", true}, {"second", "SECOND", true},
+                                             {"difference", "DIFFERENCE", true}, {"low", "95 % FROM", true}, {"high", "TO", true}};
+    grid.columns.insert(grid.columns.end(), numbers.begin(), numbers.end());
+    for (const PairedGroup& group : groups) {
+      std::vector<GridCell>& row = grid.rows.emplace_back();
+      for (size_t i = 0; i < group.values.size(); ++i) {
+        GridCell cell = grid.columns[i].is_number ? GridCell{.value = group.values[i], .is_raw = true} : TextCell(group.values[i]);
+        if (groups.size() > 1 && &group == &groups.back()) {  // Of all pairs: of no value of an axis.
+          cell = MissingCell();
+          cell.shown = i == 0 ? "all" : " ";
+        }
+        row.push_back(std::move(cell));
+      }
+      row.push_back(NumberCell(group.pairs));
+      row.push_back(number(group.first, false));
+      row.push_back(number(group.second, false));
+      row.push_back(number(group.difference, true));
+      if (group.half_width.has_value()) {
+        row.push_back(number(group.difference - *group.half_width, true));
+        row.push_back(number(group.difference + *group.half_width, true));
+      } else {
+        row.insert(row.end(), 2, MissingCell());
+      }
+    }
+    return grid;
+  }
+
+  std::string first_;
+  std::string second_;
+  std::vector<std::string> by_;
+  std::string metric_;
+  int length_ = 0;
+  std::string slice_;
+  std::vector<std::string> only_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_compare() { return std::make_unique<Compare>(); }
+
+}  // namespace longreach::client

@@ -1,0 +1,60 @@
+// The values of two sweeps, job beside job: those of the same system, task, encoding, learning rate and seed are a pair. Differences of pairs
+// say more than those of means: what a task or a seed does to both is not in them.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// What a job is known by within its sweep; a place for each axis, in this order.
+inline constexpr std::array<std::string_view, 5> kPairAxes = {"system", "task", "encoding", "learning_rate", "seed"};
+using PairKey = std::array<std::string, kPairAxes.size()>;
+
+// What the pairs have in common that have the same values of some axes.
+struct PairedGroup {
+  std::vector<std::string> values;  // One for each of the axes.
+  int pairs = 0;
+  double first = 0, second = 0;  // Means.
+  double difference = 0;         // Mean of second minus first.
+  // Where there are two pairs at least: half the width of the interval that has the true mean in 95 of 100 cases, by Student's distribution
+  // over pairs that are independent.
+  std::optional<double> half_width;
+};
+
+class PairedValues {
+ public:
+  enum Side { kFirst, kSecond };
+
+  // A job's value; the first of those with the same key counts. One that diverged has none.
+  void Add(Side side, const v1::Job& job, std::optional<double> value);
+
+  // Axes of which each side has one value, and not the same one: they are what differs, so pairs need not have them in common.
+  std::vector<std::string_view> Differing() const;
+  // Axes of which there is more than one value among the pairs, in the order of kPairAxes.
+  std::vector<std::string_view> Varying() const;
+  // Groups by these axes, ascending; numbers by their size. No axes: one group of all pairs.
+  std::vector<PairedGroup> Groups(const std::vector<std::string_view>& axes) const;
+
+  int Diverged(Side side) const { return diverged_[side]; }
+  // Jobs with a value that have no partner with one.
+  int Alone(Side side) const;
+
+ private:
+  struct Pair {
+    PairKey key;
+    double first, second;
+  };
+  std::vector<Pair> Pairs() const;
+
+  std::map<PairKey, double> values_[2];
+  int diverged_[2] = {0, 0};
+};
+
+}  // namespace longreach::client

@@ -1,0 +1,16 @@
+// In which fields two sweeps differ.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "longreach/v1/spec.pb.h"
+
+namespace longreach::client {
+
+// Paths of the fields that `ours` has, and `before` lacks or has otherwise: "training.steps", "seed", "systems.nope.with.data". Names of
+// sweeps, tasks and encodings do not count, nor systems that ours lacks. A field that only `before` has is no difference: a sweep that comes from
+// the scheduler lacks what is its kind's default. Of two that do, all differences are those of both directions.
+std::set<std::string> FieldsThatDiffer(v1::SweepSpec before, v1::SweepSpec ours);
+
+}  // namespace longreach::client

@@ -1,0 +1,45 @@
+#include "client/spec/spec_differences.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace longreach::client {
+namespace {
+
+v1::SweepSpec Spec() {
+  v1::SweepSpec spec;
+  spec.set_name("one");
+  spec.mutable_axes()->add_task("even_pairs");
+  spec.mutable_axes()->add_seed(0);
+  spec.mutable_training()->set_steps(100);
+  return spec;
+}
+
+TEST(SpecDifferencesTest, NamesTasksAndEncodingsDoNotCount) {
+  v1::SweepSpec other = Spec();
+  other.set_name("other");
+  other.mutable_axes()->add_task("parity_check");
+  other.mutable_axes()->add_encoding("rope");
+  EXPECT_TRUE(FieldsThatDiffer(Spec(), other).empty());
+  EXPECT_TRUE(FieldsThatDiffer(other, Spec()).empty());
+}
+
+TEST(SpecDifferencesTest, FieldsAreNamedByTheirPaths) {
+  v1::SweepSpec other = Spec();
+  other.mutable_axes()->add_seed(1);
+  other.mutable_training()->set_steps(200);
+  other.mutable_model()->set_layers(2);
+  EXPECT_EQ(FieldsThatDiffer(Spec(), other), (std::set<std::string>{"model.layers", "seed", "training.steps"}));
+}
+
+TEST(SpecDifferencesTest, WhatOnlyTheFirstHasIsSeenTheOtherWayRound) {
+  v1::SweepSpec other = Spec();
+  other.mutable_training()->clear_steps();
+  EXPECT_TRUE(FieldsThatDiffer(Spec(), other).empty());
+  EXPECT_EQ(FieldsThatDiffer(other, Spec()), std::set<std::string>{"training.steps"});
+}
+
+}  // namespace
+}  // namespace longreach::client
