@@ -150,7 +150,7 @@ std::string WhyNotOneSweep(const std::string& word) {
 }
 
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how) {
-  CLI::Option* const option = app.add_option("SWEEP", sweep, how.required ? "The sweep" : "The sweep [last]")->required(how.required)->check(WhyNoText);
+  CLI::Option* const option = app.add_option(how.name, sweep, how.required ? how.description : how.description + " [last]")->required(how.required)->check(WhyNoText);
   return how.parts ? option : option->check(WhyNotOneSweep);
 }
 

@@ -74,6 +74,8 @@ absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& 
 struct SweepArgument {
   bool required = true;
   bool parts = false;  // A preset of parts may stand for its sweeps.
+  std::string name = "SWEEP";
+  std::string description = "The sweep";
 };
 CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how = {});
 CLI::Option* AddJobArgument(CLI::App& app, std::string& job);

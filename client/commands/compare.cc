@@ -28,12 +28,12 @@ class Compare final : public Command {
             .details =
                 "Jobs of the same system, task, encoding, learning rate and seed are a pair; where each sweep has one value of such an\n"
                 "axis, and another one, that is what is compared, and need not be the same. A row is the mean over the pairs of a task\n"
-                "and encoding, or of what --by names: of SWEEP, of OTHER, OTHER minus SWEEP, and the interval that has the true mean\n"
-                "of the differences in 95 of 100 cases, by Student's distribution, if pairs are independent. One row in twenty has its\n"
-                "interval off by chance. Jobs that are not done, have diverged or have no partner are in no pair.\n"
+                "and encoding, or of what --by names: of the first sweep, of the second, second minus first, and the interval that has the\n"
+                "true mean of the differences in 95 of 100 cases, by Student's distribution, if pairs are independent. One row in twenty\n"
+                "has its interval off by chance. Jobs that are not done, have diverged or have no partner are in no pair.\n"
                 "As csv and json values are as they are stored (accuracy from 0 to 1).\n"
-                "SWEEP and OTHER are ids, the beginnings of some, names, or 'last', in one store ('longreach store merge' brings them\n"
-                "together).",
+                "FIRST and SECOND are ids, the beginnings of some, names, or 'last', of sweeps in one store ('longreach store merge' brings\n"
+                "them together).",
             .examples =
                 "longreach compare table-b1 mine\n"
                 "longreach compare rope-5-layers rope-6-layers --by task --length 500\n"
@@ -41,8 +41,8 @@ class Compare final : public Command {
             .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
-    AddSweepArgument(app, first_);
-    app.add_option("OTHER", second_, "The sweep that it is compared with")->required()->check(WhyNoText);
+    AddSweepArgument(app, first_, {.name = "FIRST"});
+    AddSweepArgument(app, second_, {.name = "SECOND", .description = "The sweep that it is compared with"});
     app.add_option("--by", by_, fmt::format("Axes with a row for each of their values: {} [task,encoding, and system where there are several]", Join(AxisNames(), ", ")))
         ->type_name("AXIS,...")
         ->delimiter(',');

@@ -98,7 +98,7 @@ class Completer {
   void Offer(const std::string& type) {
     const std::string what = type.substr(0, type.find(':'));  // Behind it stands what is checked of it.
     if (what == "SPEC") OfferSpecs();
-    if (what == "SWEEP") OfferSweeps();
+    if (what == "SWEEP" || what == "FIRST" || what == "SECOND") OfferSweeps();
     if (what == "WORKER") OfferWorkers();
     if (what == "GROUP") {
       for (const FieldNote& note : FieldNotes()) Add(note.path, note.type);
