@@ -404,13 +404,14 @@ void Agent::WatchLeaving() {
   leave_timer_.async_wait([this](boost::system::error_code error) {
     if (error || ended_already_) return;
     const auto now = std::chrono::steady_clock::now();
-    if (SlotsIn(TrainerSlot::State::kTraining) > 0) idle_since_ = now;
+    const int64_t uploaded = transfers_.uploaded();
+    if (std::exchange(uploaded_before_, uploaded) != uploaded || SlotsIn(TrainerSlot::State::kTraining) > 0) idle_since_ = now;
     // With empty hands only a goodbye is left, and that is a courtesy.
     const bool empty = attempts_.empty() && outbox_.reports().empty();
     const double patience_s = empty ? std::min(1.0, options_.patience_s) : options_.patience_s;
     const std::chrono::duration<double> silent = now - std::max(idle_since_, synchronizer_.answered_at());
     const std::chrono::duration<double> idle = now - idle_since_;
-    // The second bound is for a scheduler that answers but never takes what we have.
+    // The second bound is for a scheduler that answers but never takes what we have. A large file on a slow link is taken, if late.
     if (silent.count() > patience_s || idle.count() > 15 * patience_s) return LeaveWithoutScheduler();
     WatchLeaving();
   });

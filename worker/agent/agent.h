@@ -169,7 +169,8 @@ class Agent {
   bool leaving_ = false;
   absl::Status ends_with_;  // Why it leaves, where that is an error.
   bool ended_already_ = false;
-  std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains.
+  std::chrono::steady_clock::time_point idle_since_;  // When leaving: since when nothing trains, and no file goes further.
+  int64_t uploaded_before_ = 0;                       // When leaving: Transfers::uploaded() at the last look.
   boost::asio::steady_timer leave_timer_;
   std::chrono::steady_clock::time_point trainers_for_all_at_;  // When each attempt that waits last had a trainer to expect.
   boost::asio::steady_timer waiting_timer_;

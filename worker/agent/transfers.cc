@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <string_view>
 #include <system_error>
@@ -133,11 +134,12 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
   std::error_code error;
   header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
   bool damaged_before = false;
+  int64_t furthest = 0;
   int tries_without_space = header.kind() == "checkpoint" ? kCheckpointTriesWithoutSpace : 1;
   RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, kUploadTriesAfterOddErrors, [&] {
     absl::Status status = absl::FailedPreconditionError("no link");
     if (const std::optional<InboxLink> link = inbox_.Link(file)) status = LinkOnce(header, *link, stop);
-    if (status.code() == absl::StatusCode::kFailedPrecondition) status = UploadOnce(header, file, stop);
+    if (status.code() == absl::StatusCode::kFailedPrecondition) status = UploadOnce(header, file, furthest, stop);
     // The scheduler's folder is away.
     if (status.code() == absl::StatusCode::kNotFound) return absl::InternalError(status.message());
     // What is no result is not waited with until there is room.
@@ -155,11 +157,12 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
 absl::Status Transfers::LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop) {
   v1::UploadHeader linked = header;
   linked.set_linked(link.name());
-  ASSIGN_OR_RETURN(*header.mutable_sha256(), Send(linked, nullptr, std::move(stop)));
+  int64_t none = 0;
+  ASSIGN_OR_RETURN(*header.mutable_sha256(), Send(linked, nullptr, none, std::move(stop)));
   return absl::OkStatus();
 }
 
-absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file,
+absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, int64_t& furthest,
                                    std::stop_token stop) {
   const auto cannot_read = [&file] { return absl::FailedPreconditionError(fmt::format("cannot read {}", file.string())); };
   if (header.sha256().empty()) {  // Once for all tries: it may take as long as sending.
@@ -169,10 +172,10 @@ absl::Status Transfers::UploadOnce(v1::UploadHeader& header, const std::filesyst
   }
   std::ifstream in(file, std::ios::binary);
   if (!in) return cannot_read();
-  return Send(header, &in, std::move(stop)).status();
+  return Send(header, &in, furthest, std::move(stop)).status();
 }
 
-absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std::istream* bytes, std::stop_token stop) {
+absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std::istream* bytes, int64_t& furthest, std::stop_token stop) {
   grpc::ClientContext context;
   context.set_deadline(DeadlineFor(header.bytes()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
@@ -182,6 +185,7 @@ absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std:
   *request.mutable_header() = header;
   bool writing = writer->Write(request) && bytes != nullptr;
   std::string chunk;
+  int64_t sent = 0;
   while (writing) {
     chunk.resize(kChunkBytes);
     bytes->read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
@@ -189,6 +193,8 @@ absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std:
     if (chunk.empty()) break;
     request.set_chunk(chunk);
     writing = writer->Write(request);
+    if (writing) sent += std::ssize(chunk);
+    if (sent > furthest) uploaded_ += sent - std::exchange(furthest, sent);
   }
   if (bytes != nullptr && bytes->bad()) context.TryCancel();
   writer->WritesDone();

@@ -3,6 +3,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <istream>
@@ -38,6 +39,9 @@ class Transfers {
   // space for what work can go on without.
   absl::StatusOr<std::string> Upload(v1::UploadHeader header, const std::filesystem::path& file, std::stop_token stop);
 
+  // How many bytes of files went further than in any try before: it grows while an upload makes progress, and not when one only begins anew.
+  int64_t uploaded() const { return uploaded_; }
+
   // Fetches a file into `destination` and checks its hash. While the scheduler is away, it tries again, without end.
   // NOT_FOUND, DATA_LOSS: there is no such file any more. CANCELLED: `stop` asked. FAILED_PRECONDITION: it cannot be written here
   // (IsOfThisDisk).
@@ -45,16 +49,17 @@ class Transfers {
                         std::stop_token stop);
 
  private:
-  // Both fill in the header's hash.
-  absl::Status UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, std::stop_token stop);
+  // Both fill in the header's hash. furthest: bytes of the file that earlier tries have sent at most.
+  absl::Status UploadOnce(v1::UploadHeader& header, const std::filesystem::path& file, int64_t& furthest, std::stop_token stop);
   absl::Status LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop);
   // One call: the header, and what follows it (null: nothing). The hash that the scheduler found.
-  absl::StatusOr<std::string> Send(const v1::UploadHeader& header, std::istream* bytes, std::stop_token stop);
+  absl::StatusOr<std::string> Send(const v1::UploadHeader& header, std::istream* bytes, int64_t& furthest, std::stop_token stop);
   absl::Status DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                             std::stop_token stop);
 
   std::unique_ptr<v1::Artifacts::Stub> stub_;
   Inbox inbox_;
+  std::atomic<int64_t> uploaded_ = 0;
 };
 
 // Without its file a result is not handed in. Without a checkpoint some steps are made again, without a log nothing is wrong.
