@@ -22,6 +22,7 @@ using testing::StartsWith;
 const std::map<std::string, std::vector<std::string>>& CommandLines() {
   static const std::map<std::string, std::vector<std::string>> lines = {
       {"cancel", {"cancel", "last"}},
+      {"compare", {"compare", "last", "other"}},
       {"drain", {"drain", "gpu-1"}},
       {"explain", {"explain", "bbbb"}},
       {"job", {"job", "bbbb"}},
@@ -49,7 +50,14 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
 // Commands that need no scheduler, or have tests of their own because they write a file.
 const std::vector<std::string> kLocal = {"attention", "certs", "complete", "completion", "data", "export", "plot", "reference", "version"};
 
-class CommandTest : public WithFakeScheduler {};
+class CommandTest : public WithFakeScheduler {
+ protected:
+  CommandTest() {
+    v1::Sweep& other = scheduler_.other_sweeps.emplace_back(scheduler_.sweep);
+    other.set_id("other");
+    other.set_name("other");
+  }
+};
 
 TEST(RegistryTest, IsSortedAndEveryCommandIsTested) {
   std::string before;
@@ -216,7 +224,7 @@ TEST_F(CommandTest, ARefusalBecomesItsExitCodeAndLeavesStdoutEmpty) {
     int code;
   };
   const std::map<std::string, std::string> calls = {
-      {"cancel", "SteerSweep"},   {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
+      {"cancel", "SteerSweep"},   {"compare", "GetSweep"},   {"drain", "SteerWorker"},  {"explain", "ExplainJob"},
       {"job", "GetJob"},          {"jobs", "ListJobs"},      {"list", "ListDataSets"},
       {"logs", "GetLog"},         {"pause", "SteerSweep"},   {"plan", "SubmitSweep"},
       {"priority", "SteerSweep"}, {"results", "GetTable"},   {"resume", "SteerSweep"},
@@ -332,7 +340,7 @@ TEST_F(CommandTest, ASweepMayHaveTheNameOfACommand) {
 
 TEST_F(CommandTest, QuietPrintsBareIds) {
   EXPECT_EQ(Run({"submit", "table-b1", "-q"}).out, std::string(64, 'a') + "\n");
-  EXPECT_EQ(Run({"sweeps", "-q"}).out, std::string(64, 'a') + "\n");
+  EXPECT_EQ(Run({"sweeps", "-q"}).out, std::string(64, 'a') + "\nother\n");
   EXPECT_EQ(Run({"jobs", "last", "-q"}).out, std::string(63, 'b') + "0\n" + std::string(63, 'b') + "1\n");
   EXPECT_EQ(Run({"workers", "-q"}).out, "0123456789\n");
   EXPECT_EQ(Run({"submit", "table-b1", "-q"}).err, "");
