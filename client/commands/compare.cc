@@ -126,14 +126,16 @@ class Compare final : public Command {
 
   std::vector<std::string> Notes(const v1::Sweep& first, const v1::Sweep& second, const PairedValues& values) const {
     std::vector<std::string> notes;
-    for (const auto& [sweep, side] : {std::pair(&first, PairedValues::kFirst), std::pair(&second, PairedValues::kSecond)}) {
-      const auto note = [&](int count, std::string_view what) {
-        if (count > 0) notes.push_back(fmt::format("{} of {} {}", Count(count, "job"), Printable(sweep->name()), what));
-      };
-      note(values.Diverged(side), "diverged");
-      note(values.Alone(side), "without a partner");
-      note(static_cast<int>(sweep->jobs() - sweep->counts().succeeded()), "not done");
-    }
+    const auto note = [&](const v1::Sweep& sweep, int64_t count, std::string_view what) {
+      if (count > 0) notes.push_back(fmt::format("{} of {} {}", Count(count, "job"), Printable(sweep.name()), what));
+    };
+    const auto note_all = [&](const v1::Sweep& sweep, PairedValues::Side side) {
+      note(sweep, values.Diverged(side), "diverged");
+      note(sweep, values.Alone(side), "without a partner");
+      note(sweep, sweep.jobs() - sweep.counts().succeeded(), "not done");
+    };
+    note_all(first, PairedValues::kFirst);
+    note_all(second, PairedValues::kSecond);
     return notes;
   }
 

@@ -82,7 +82,7 @@ class Plot final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::string format, CheckFile());
-    const auto has_steps = [this](const std::string& axis) { return axis == kStepAxis; };
+    const auto has_steps = [](const std::string& axis) { return axis == kStepAxis; };
     if (metric_.empty() && std::ranges::any_of(std::vector{x_, y_, lines_, points_, panels_}, has_steps)) metric_ = kTrainingLoss;
     if (x_.empty()) x_ = metric_ == kTrainingLoss ? kStepAxis : "length";
     RETURN_IF_ERROR(CheckWords());
