@@ -132,34 +132,16 @@ LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, c
 
 // dh += dQKV Wqkv^T: 32 rows to a warp, half of the features.
 LONGREACH_DEVICE void AttentionInputs(const Half* halves, float* dh, int rows) {
-  const int g = Lane() >> 2, c = Lane() & 3, row0 = 32 * (Warp() >> 1), column = 32 * (Warp() & 1);
-  float x[2][4][4];  // Begins with what is there.
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + 16 * m + g + 8 * half;
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-        const Float2 before = row < rows ? LoadFloat2(dh + row * kDim + column + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
-        x[m][n][2 * half] = before.x;
-        x[m][n][2 * half + 1] = before.y;
-      }
-    }
-  }
+  RowSums x;
+  x.Load(dh, rows);
   for (int k = 0; k < 3 * kDim; k += 16) {
     uint32_t d[2][1][4];
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-      LoadA(d[m][0], halves + AttentionHalves::kTile + (row0 + 16 * m) * kTileLd + k, kTileLd);
+      LoadA(d[m][0], halves + AttentionHalves::kTile + (RowSums::Row() + 16 * m) * kTileLd + k, kTileLd);
     }
-    Multiply<2, 4, 1, true>(x, d, halves + AttentionHalves::kQkv + column * kLdQkv + k, kLdQkv);
+    Multiply<2, 4, 1, true>(x.at, d, halves + AttentionHalves::kQkv + RowSums::Column() * kLdQkv + k, kLdQkv);
   }
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + 16 * m + g + 8 * half;
-      if (row >= rows) continue;
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-        StoreFloat2(dh + row * kDim + column + 8 * n + 2 * c, x[m][n][2 * half], x[m][n][2 * half + 1]);
-      }
-    }
-  }
+  x.Store(dh, rows);
 }
 
 // A warp's inputs of 16 rows, transposed, as the first factor of its part of the gradients.
@@ -240,7 +222,7 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
     OutputGradient(d_out, dot, halves);
     {
       // 32 rows to a warp, half of the heads.
-      const int rows0 = 32 * (Warp() >> 1), head0 = kHeads / 2 * (Warp() & 1);
+      const int rows0 = RowSums::Row(), head0 = kHeads / 2 * (Warp() & 1);
       uint32_t factor[2][4][4];
       LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
         LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[m][k], h + (rows0 + 16 * m) * kRowLd + 16 * k, kRowLd);

@@ -139,36 +139,17 @@ LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Half* halves, const float* 
 
 // du += dz W1^T: 32 tokens to a warp, half of the features. So a warp reads half of W1, and two of them the same tokens.
 LONGREACH_DEVICE void MlpInputs(const Half* halves, float* du, int rows) {
-  const int g = Lane() >> 2, c = Lane() & 3, row0 = 32 * (Warp() >> 1), column = 32 * (Warp() & 1);
-  float x[2][4][4];  // Begins with what is there.
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + 16 * m + g + 8 * half;
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-        const Float2 before = row < rows ? LoadFloat2(du + row * kDim + column + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
-        x[m][n][2 * half] = before.x;
-        x[m][n][2 * half + 1] = before.y;
-      }
-    }
-  }
+  RowSums x;
+  x.Load(du, rows);
   for (int k = 0; k < kHidden; k += 16) {
     uint32_t dz[2][1][4];
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-      LoadATransposed(dz[m][0], halves + MlpHalves::kDz + k * kHiddenLd + row0 + 16 * m, kHiddenLd);
+      LoadATransposed(dz[m][0], halves + MlpHalves::kDz + k * kHiddenLd + RowSums::Row() + 16 * m, kHiddenLd);
     }
-    Multiply<2, 4, 1, true>(x, dz, halves + MlpHalves::kUp + column * kLdUp + k, kLdUp);
+    Multiply<2, 4, 1, true>(x.at, dz, halves + MlpHalves::kUp + RowSums::Column() * kLdUp + k, kLdUp);
   }
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + 16 * m + g + 8 * half;
-      if (row >= rows) continue;
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-        StoreFloat2(du + row * kDim + column + 8 * n + 2 * c, x[m][n][2 * half], x[m][n][2 * half + 1]);
-      }
-    }
-  }
+  x.Store(du, rows);
 }
-static_assert(kMlpRows == 32 * (kWarps / 2) && kDim == 2 * 32);
 
 LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients& sums) {
   const int g = Lane() >> 2, c = Lane() & 3, j0 = kHiddenOfWarp * Warp();

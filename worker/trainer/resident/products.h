@@ -41,6 +41,42 @@ LONGREACH_DEVICE void Multiply(float (&sums)[kM][kN][4], const uint32_t (&a)[kM]
   }
 }
 
+// Sums of 64 features to a row, of a tile of 128 rows: a warp has 32 rows by half of the features, among its threads.
+struct RowSums {
+  float at[2][4][4];
+
+  LONGREACH_DEVICE static int Row() { return 32 * (Warp() >> 1); }
+  LONGREACH_DEVICE static int Column() { return 32 * (Warp() & 1); }
+
+  // From [rows, D]; of rows that do not exist, zeros.
+  LONGREACH_DEVICE void Load(const float* from, int rows) {
+    const int g = Lane() >> 2, c = Lane() & 3;
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = Row() + 16 * m + g + 8 * half;
+        LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+          const Float2 x = row < rows ? LoadFloat2(from + row * kDim + Column() + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
+          at[m][n][2 * half] = x.x;
+          at[m][n][2 * half + 1] = x.y;
+        }
+      }
+    }
+  }
+  LONGREACH_DEVICE void Store(float* to, int rows) const {
+    const int g = Lane() >> 2, c = Lane() & 3;
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = Row() + 16 * m + g + 8 * half;
+        if (row >= rows) continue;
+        LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+          StoreFloat2(to + row * kDim + Column() + 8 * n + 2 * c, at[m][n][2 * half], at[m][n][2 * half + 1]);
+        }
+      }
+    }
+  }
+};
+static_assert(kWarps == 8 && kDim == 2 * 32);
+
 // Sums, rounded, as the first factor of the next product.
 template <int kM, int kN>
 LONGREACH_DEVICE void ToFactor(uint32_t (&a)[kM][kN / 2][4], const float (&sums)[kM][kN][4]) {
