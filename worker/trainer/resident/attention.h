@@ -111,7 +111,7 @@ struct SlopeSums {
 };
 
 // dq, dk and dv, of the projections before they were scaled and turned. dout: dO, in rows of kRowLd, 0 of queries before `first`; lse as above,
-// and dot [T, H] = O . dO by head: all in shared memory.
+// and dot = O . dO, both of this head: all in shared memory.
 //
 // Works on the transpose of S (rows are keys): P and dS are then first factors as they lie, and what belongs to a query is a plain load,
 // so there is no shuffle. Only dq needs dS the other way round.
@@ -132,8 +132,8 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
     const uint32_t q_a = Transpose8x8(q_b), d_a = Transpose8x8(d_b);
     const int t = t0 + 2 * c;
     const bool in0 = t < length, in1 = t + 1 < length;
-    const float lse0 = in0 ? lse[t * kHeads + head] : -kMasked, lse1 = in1 ? lse[(t + 1) * kHeads + head] : -kMasked;
-    const float dot0 = in0 ? dot[t * kHeads + head] : 0.0f, dot1 = in1 ? dot[(t + 1) * kHeads + head] : 0.0f;
+    const float lse0 = in0 ? lse[t] : -kMasked, lse1 = in1 ? lse[t + 1] : -kMasked;
+    const float dot0 = in0 ? dot[t] : 0.0f, dot1 = in1 ? dot[t + 1] : 0.0f;
     float dq[4] = {0, 0, 0, 0};
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < kBlocks; ++m) {
       const int s = 16 * m + g;

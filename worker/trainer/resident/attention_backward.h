@@ -39,9 +39,11 @@ struct AttentionHalves {
   static constexpr int kQkv = 0, kOut = kAtOut, kTile = kAtUp, kDa = kTile + (kBackRows + kOverhang) * kTileLd,
                        kO = kDa + kBackRows * kRowLd, kH = kO + (kBackRows + kOverhang) * kRowLd, kCount = kH + kBackRows * kRowLd;
 };
+// Of a number for each head and row, all of a head lie together: a warp reads those of its own. The gap puts heads into banks of their own.
+inline constexpr int kByHeadLd = kBackRows + 4;
 struct AttentionFloats {
-  static constexpr int kTerms = 0, kSlopes = kTerms + kHeads * kTable, kLse = kSlopes + kHeads * kTable, kDot = kLse + kBackRows * kHeads,
-                       kScale = kDot + kBackRows * kHeads, kColumns = kScale + kDim, kCount = kColumns + ColumnSums<2>::kFloats;
+  static constexpr int kTerms = 0, kSlopes = kTerms + kHeads * kTable, kLse = kSlopes + kHeads * kTable, kDot = kLse + kHeads * kByHeadLd,
+                       kScale = kDot + kHeads * kByHeadLd, kColumns = kScale + kDim, kCount = kColumns + ColumnSums<2>::kFloats;
 };
 
 constexpr size_t AttentionBackwardSharedBytes() {
@@ -86,21 +88,32 @@ struct AttentionRow {
   }
 };
 
+// [rows, H] in global memory, at most a tile's, by head.
+LONGREACH_DEVICE void CopyByHead(float* to, const float* from, int rows) {
+  constexpr int kCopies = kBackRows * kHeads / kThreads;
+  float x[kCopies] = {};
+  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopies; ++k) {
+    if (const int i = Thread() + k * kThreads; i < rows * kHeads) x[k] = from[i];
+  }
+  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopies; ++k) {
+    if (const int i = Thread() + k * kThreads; i < rows * kHeads) to[i % kHeads * kByHeadLd + i / kHeads] = x[k];
+  }
+}
+
 // The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O.
 LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns, int sequence,
                                     int count) {
   RowPart sums[2];  // Of the norm's scale and offset.
   for (RowPart& sum : sums) Clear(sum);
-  const int row0 = 16 * Warp() + PartRow();
-  AttentionRow next(a, sequence, row0, count);
-  LONGREACH_DEVICE_UNROLL for (int i = 0; i < 16; i += kRowsAtATime) {
-    const int row = row0 + i;
+  AttentionRow next(a, sequence, PartRow(0), count);
+  LONGREACH_DEVICE_UNROLL for (int turn = 0; turn < kTurns; ++turn) {
+    const int row = PartRow(turn);
     RowPart y = next.x1, d = next.du;
     const uint64_t kept = next.kept;
     StorePart(halves + AttentionHalves::kH + row * kRowLd, next.h);
     StorePart(halves + AttentionHalves::kO + row * kRowLd, next.o);
     // The next row is on its way while this one is computed.
-    if (i + kRowsAtATime < 16) next = AttentionRow(a, sequence, row + kRowsAtATime, count);
+    if (turn + 1 < kTurns) next = AttentionRow(a, sequence, PartRow(turn + 1), count);
     NormBackward(d, y, Normalise(y), scale, sums[0], sums[1]);
     StorePart(halves + AttentionHalves::kDa + row * kRowLd, Kept(d, kept, a.keep_attention == nullptr ? 1.0f : a.keep_scale));
     if (row < count) StorePart(a.dh + (sequence * a.tape + row) * kDim, d);
@@ -108,7 +121,7 @@ LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, co
   columns.Add(sums);
 }
 
-// To d_out the gradient of attention's output for this warp's 16 rows, dA Wo^T, rounded and by head; to dot [rows, H] its product with O.
+// To d_out the gradient of attention's output for this warp's 16 rows, dA Wo^T, rounded and by head; to dot [H, rows] its product with O.
 LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, const Half* halves) {
   const int g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
   uint32_t da[1][4][4];
@@ -124,7 +137,7 @@ LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, c
       const uint32_t d = Pack(x[0][head][2 * half], x[0][head][2 * half + 1]);
       // Of the rounded one, as the products with the values are: their difference is a gradient.
       const float sum = SumOfFour(Low(d) * Low(o) + High(d) * High(o));
-      if (c == 0) dot[row * kHeads + head] = sum;
+      if (c == 0) dot[head * kByHeadLd + row] = sum;
       d_out[head][half] = d;
     }
   }
@@ -211,7 +224,7 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
     Prefetch<kBackRows * kDim>(a.x1 + next * a.outputs * kDim, next_count * a.outputs * kDim);
     Prefetch<kBackRows * kDim>(a.du + next * a.outputs * kDim, next_count * a.outputs * kDim);
     Prefetch<kBackRows * kDim>(a.o + next * a.outputs * kDim, next_count * a.outputs * kDim);
-    CopyFloats(lse, a.lse + token * kHeads, rows * kHeads);
+    CopyByHead(lse, a.lse + token * kHeads, rows);
     SyncBlock();
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWo += O^T dA.
       uint32_t factor[2][1][4];
@@ -237,8 +250,8 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
     }
     SyncBlock();
     for (int i = 0; i < count; ++i) {
-      AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, T - a.outputs, head, of_head, lse + i * T * kHeads,
-                                             dot + i * T * kHeads, slope_sums);
+      AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, T - a.outputs, head, of_head,
+                                             lse + head * kByHeadLd + i * T, dot + head * kByHeadLd + i * T, slope_sums);
     }
     SyncBlock();
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWqkv += h^T dQKV.

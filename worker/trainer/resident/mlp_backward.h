@@ -64,15 +64,14 @@ struct MlpRow {
 LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* floats, const ColumnSums<3>& columns, int first, int rows) {
   RowPart sums[3];  // Of the last bias, and of the second norm's scale and offset. Shared memory sees them once for each tile.
   for (RowPart& sum : sums) Clear(sum);
-  const int row0 = 16 * Warp() + PartRow();
-  MlpRow next(a, first + Least(row0, rows - 1));
-  LONGREACH_DEVICE_UNROLL for (int i = 0; i < 16; i += kRowsAtATime) {
-    const int row = row0 + i;
+  MlpRow next(a, first + Least(PartRow(0), rows - 1));
+  LONGREACH_DEVICE_UNROLL for (int turn = 0; turn < kTurns; ++turn) {
+    const int row = PartRow(turn);
     const bool exists = row < rows;  // Of a row that does not, the tile's last one is read, and counts for nothing.
     RowPart u = next.x1, y = Widened(next.x2), d = next.dh;
     const uint64_t kept = next.kept;
     // The next row is on its way while this one is computed.
-    if (i + kRowsAtATime < 16) next = MlpRow(a, first + Least(row + kRowsAtATime, rows - 1));
+    if (turn + 1 < kTurns) next = MlpRow(a, first + Least(PartRow(turn + 1), rows - 1));
     if (!exists) Clear(d);
     Normalise(u);
     NormBackward(d, y, Normalise(y), floats + MlpFloats::kScale2, sums[1], sums[2]);

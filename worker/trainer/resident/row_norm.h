@@ -6,10 +6,12 @@
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr float kNormEpsilon = 1e-5f;
-inline constexpr int kRowsAtATime = 4;
 
-// The row of this thread among those that its warp takes, and the first feature of its part.
-LONGREACH_DEVICE int PartRow() { return Lane() >> 3; }
+// A warp takes its 16 rows of a tile in turns of four, one for each eight threads. They are two apart: rows of kRowLd numbers of 16 bits
+// that were neighbours would be stored to the same banks of shared memory.
+inline constexpr int kTurns = 4;
+LONGREACH_DEVICE int PartRow(int turn) { return 16 * Warp() + 2 * (Lane() >> 3) + (turn & 1) + 8 * (turn >> 1); }
+// The first feature of this thread's part.
 LONGREACH_DEVICE int PartFeature() { return 2 * (Lane() & 7); }
 
 // One thread's part of a row: features PartFeature() + 16 n + i. So eight threads read 64 bytes beside each other.
@@ -110,15 +112,19 @@ LONGREACH_DEVICE RowPart Kept(const RowPart& d, uint64_t bits, float keep_scale)
 // else touches until all rows are done. They are added in the order of the groups.
 template <int kSums>
 struct ColumnSums {
-  static constexpr int kGroups = kThreads / 8, kFloats = kGroups * kSums * kDim;
+  // Two groups next to each other then have all banks between them.
+  static constexpr int kGap = 16;
+  static constexpr int kGroups = kThreads / 8, kGroup = kSums * kDim + kGap, kFloats = kGroups * kGroup;
 
-  float* at;  // [kGroups, kSums, 64].
+  float* at;  // [kGroups, kGroup], of which [kSums, 64] are used.
 
   LONGREACH_DEVICE void Add(const RowPart (&parts)[kSums]) const {
-    float* const mine = at + Thread() / 8 * (kSums * kDim) + PartFeature();
+    float* const mine = at + Thread() / 8 * kGroup + PartFeature();
     LONGREACH_DEVICE_UNROLL for (int sum = 0; sum < kSums; ++sum) {
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) mine[kDim * sum + 16 * n + i] += parts[sum].at[n][i];
+        float* const to = mine + kDim * sum + 16 * n;
+        const Float2 before = LoadFloat2(to);
+        StoreFloat2(to, before.x + parts[sum].at[n][0], before.y + parts[sum].at[n][1]);
       }
     }
   }
@@ -127,7 +133,7 @@ struct ColumnSums {
     LONGREACH_DEVICE_UNROLL for (int sum = 0; sum < kSums; ++sum) {
       if (Thread() / kDim != sum) continue;
       float total = 0;
-      for (int group = 0; group < kGroups; ++group) total += at[(group * kSums + sum) * kDim + Thread() % kDim];
+      for (int group = 0; group < kGroups; ++group) total += at[group * kGroup + sum * kDim + Thread() % kDim];
       to[sum][Thread() % kDim] = total;
     }
   }

@@ -67,10 +67,11 @@ enum class BiasKind : int {
 };
 
 // What an update's time is divided into; each ends with a SyncBlock().
-enum class Phase : int { kPrepare, kEmbed, kForward, kHead, kMlpBackward, kAttentionBackward, kEmbedBackward, kUpdate };
-inline constexpr int kPhases = 8;
-inline constexpr const char* kPhaseNames[kPhases] = {"rounded weights and tables of biases", "embedding", "layers forward", "head and loss",
-                                                     "MLPs backward", "attention backward", "embedding backward", "norm and Adam"};
+enum class Phase : int { kPrepare, kEmbed, kForward, kHead, kMlpBackward, kAttentionBackward, kEmbedBackward, kUpdate, kCount };
+inline constexpr int kPhases = static_cast<int>(Phase::kCount);
+inline constexpr const char* kPhaseNames[] = {"rounded weights and tables of biases", "embedding", "layers forward", "head and loss",
+                                              "MLPs backward", "attention backward", "embedding backward", "norm and Adam"};
+static_assert(sizeof(kPhaseNames) / sizeof(kPhaseNames[0]) == kPhases);
 // Of a member: the clocks of each phase, added up, and when the last one ended.
 inline constexpr int kPhaseClocks = kPhases + 1;
 

@@ -8,18 +8,22 @@ namespace {
 
 constexpr int kSequences = 2;
 
-// Shared memory of attention: the tile, dO, lse and dot, with what lies after the last sequence.
+// Shared memory of attention: the tile and dO, with what lies after the last sequence, and numbers by row and head: lse as it is made, in
+// rows of heads, and it and dot as the way back reads them, head by head.
 struct Tile {
   int tape;
   std::vector<Half> numbers, d_out;
-  std::vector<float> lse, dot;
+  std::vector<float> lse, lse_of_head, dot_of_head;
 
   explicit Tile(int t)
       : tape(t),
         numbers(static_cast<size_t>((kSequences * t + kOverhang) * kTileLd)),
         d_out(static_cast<size_t>((kSequences * t + kOverhang) * kRowLd)),
         lse(static_cast<size_t>(kSequences * t * kHeads)),
-        dot(lse.size()) {}
+        lse_of_head(lse.size()),
+        dot_of_head(lse.size()) {}
+
+  size_t OfHead(int head, int row) const { return static_cast<size_t>(head * kSequences * tape + row); }
 
   // Part 0, 1, 2: queries, keys, values.
   void Put(int part, const Vector& x, double scale) {
@@ -81,10 +85,11 @@ void ExpectAttention(int tape, Order order) {
   ExpectNear("o", o, want.o, OfOperands(4e-3));
 
   for (int row = 0; row < kSequences * tape; ++row) {
+    for (int head = 0; head < kHeads; ++head) tile.lse_of_head[tile.OfHead(head, row)] = tile.lse[reference::At(row, kHeads, head)];
     for (int f = 0; f < kDim; ++f) {
       const size_t at = reference::At(row, kDim, f);
       tile.d_out[static_cast<size_t>(row * kRowLd + f)] = rounded[3].data()[at];
-      tile.dot[reference::At(row, kHeads, f / kHeadDim)] += static_cast<float>(o[at] * d_out[at]);
+      tile.dot_of_head[tile.OfHead(f / kHeadDim, row)] += static_cast<float>(o[at] * d_out[at]);
     }
   }
   fill();
@@ -96,7 +101,8 @@ void ExpectAttention(int tape, Order order) {
           const size_t row = static_cast<size_t>(sequence * tape);
           WithKeyTiles(tape, [&]<int kKeyTiles>() {
             AttendBackward<kKeyTiles, kPositional>(&tile.numbers[row * kTileLd], &tile.d_out[row * kRowLd], tape, 0, Warp(), terms_of(Warp()),
-                                                   &tile.lse[row * kHeads], &tile.dot[row * kHeads], sums);
+                                                   &tile.lse_of_head[tile.OfHead(Warp(), sequence * tape)], &tile.dot_of_head[tile.OfHead(Warp(), sequence * tape)],
+                                                   sums);
           });
         }
         const float bias = SumOfWarp(sums.bias) * kLn2, slope = SumOfWarp(sums.slope);
