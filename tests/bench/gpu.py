@@ -35,6 +35,7 @@ PAGE = ROOT / "docs/benchmarks/gpu.md"
 ENCODING = "log_kerple"
 TASKS = ["even_pairs", "reverse_string", "duplicate_string"]  # Short, middle and long tapes: a curve through them gives all 15 tasks.
 TESTS = ["cuda_plugin_test", "gpu_test"]  # They compare what the GPU computes with what the CPU does.
+WORDS_KEPT = 2000  # Of what a test that fails says, for each: to see why needs no second run.
 UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one: of ours and of the reference.
 
 FORMS = {
@@ -47,6 +48,10 @@ FORMS = {
                 lengths=[1, 2], seconds=0.1, seconds_together=0.1,
                 reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2]),
 }
+
+
+class CutOff(Missing):
+    """A program did not end within its time."""
 
 
 def stages(form):
@@ -205,7 +210,7 @@ def finished(command, environment, limit_s, others=None):
         out, error = process.communicate("\n", timeout=max(until - time.monotonic(), 0))
         return process.returncode, out, error, time.monotonic()
     except subprocess.TimeoutExpired:
-        raise Missing(f"cut off after {limit_s:.0f} s") from None
+        raise CutOff(f"cut off after {limit_s:.0f} s") from None
     finally:
         ended(process)
 
@@ -239,17 +244,25 @@ def bench(run, engine, task, pack, seconds, threads, environment, others=None):
 
 
 def outcomes(run, program):
-    """{test: "passed", "failed" or "skipped"} of one program; what ends before its report has failed as a whole."""
+    """{test: ("passed", "failed" or "skipped", what it says)} of one program; what ends before its report, or does not end, has failed as a whole."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "tests.json"
-        code, _, error, _ = finished([program, f"--gtest_output=json:{report}"], gpu_device.environment(), run.limit())
+        try:
+            code, out, error, _ = finished([program, f"--gtest_output=json:{report}"], gpu_device.environment(), run.limit())
+        except CutOff as why:
+            return {f"{program.name} ({why})": ("failed", "")}  # What hangs once would hang in each cell.
         if not report.exists():
             if code >= 0:
                 raise Missing(f"{program.name} did not run: {last_words(error)}")
-            return {f"{program.name} (ended by signal {-code})": "failed"}
+            return {f"{program.name} (ended by signal {-code})": ("failed", (out + error)[-WORDS_KEPT:])}
         suites = json.loads(report.read_text())["testsuites"]
-    return {f"{suite['name']}.{test['name']}": "failed" if "failures" in test else "skipped" if test["result"] == "SKIPPED" else "passed"
-            for suite in suites for test in suite["testsuite"]}
+    found = {}
+    for suite in suites:
+        for test in suite["testsuite"]:
+            said = "\n".join(failure["failure"] for failure in test.get("failures", []))
+            outcome = "failed" if said else "skipped" if test["result"] == "SKIPPED" else "passed"
+            found[f"{suite['name']}.{test['name']}"] = outcome, said[:WORDS_KEPT]
+    return found
 
 
 def measure_tests(run):
@@ -259,11 +272,20 @@ def measure_tests(run):
     if absent or not programs:
         raise Missing(f"there is no {absent[0]}" if absent else "there is no build folder with tests")
     found = {test: outcome for program in programs for test, outcome in outcomes(run, program).items()}
-    named = lambda what: [test for test, outcome in found.items() if outcome == what]
+    named = lambda what: [test for test, (outcome, _) in found.items() if outcome == what]
     # Other tests of the plugin need no GPU.
     if run.options.device == "cuda" and not named("failed") and not any("GpuTest." in test for test in named("passed")):
         raise Missing(f"no test found a GPU; skipped: {', '.join(named('skipped'))}")
-    return {"passed": len(named("passed")), "failed": named("failed"), "skipped": named("skipped")}
+    return {"passed": len(named("passed")), "failed": named("failed"), "skipped": named("skipped"),
+            "said": {test: found[test][1] for test in named("failed")}}
+
+
+def refuse_doubtful(run, part, rest):
+    """Figures of an engine whose tests fail would be of wrong results."""
+    engine = rest[0] if part == "train" else "resident" if part in ("mix", "packs") else None
+    doubtful = gpu_tables.engines_in_doubt(run.everything["cells"].get("tests", {}).get("failed", []))
+    if engine is not None and engine.split("-")[0] in doubtful:
+        raise Missing(f"tests of the engine {engine.split('-')[0]} failed")
 
 
 def measure_train(run, engine, task, pack):
@@ -371,6 +393,7 @@ def measure(run, name, monitor):
         # What would be cut off in the middle is not begun.
         if run.limit() < run.form["seconds_together" if part in ("mix", "packs") else "seconds"]:
             raise Missing("no time was left")
+        refuse_doubtful(run, part, rest)
         figures = CELLS[part](run, *rest)
     except Missing as why:
         say(f"{name} is left out: {why}")
@@ -443,11 +466,15 @@ def main():
             say(f"{what}: {len(names)} cells, {max(run.limit(), 0):.0f} s at most")
             for name in names:
                 measure(run, name, monitor)
-            if cells.get("tests", {}).get("failed"):
-                failed = ", ".join(cells["tests"]["failed"])
-                sys.exit(f"error: tests on the GPU failed: {failed}\n  what it computes is wrong, so nothing was measured")
+            if "tests" in names and (failed := cells.get("tests", {}).get("failed")):
+                for test in failed:
+                    say(f"{test} failed: {cells['tests']['said'][test]}")
+                if len(gpu_tables.engines_in_doubt(failed)) == len(gpu_tables.OWN_ENGINES):
+                    sys.exit(f"error: tests on the GPU failed: {', '.join(failed)}\n  what it computes is wrong, so nothing was measured")
     print(gpu_tables.tables(run.everything))
     say(f"figures: {options.json}, page: {options.page}")
+    if failed := cells.get("tests", {}).get("failed"):
+        sys.exit(f"error: tests on the GPU failed: {', '.join(failed)}\n  nothing was measured of {' and '.join(gpu_tables.engines_in_doubt(failed))}")
 
 
 if __name__ == "__main__":

@@ -233,9 +233,24 @@ def device_line(facts):
     return ", ".join(words) + "."
 
 
+OWN_ENGINES = ["resident", "libtorch"]
+# Suites whose tests are of one of them alone.
+SUITES_OF = {"resident": {"ResidentGpuTest"},
+             "libtorch": {"LibtorchGpuTest", "Tf32GpuTest", "AlgorithmicGpuTest", "DataGpuTest", "LlamaGpuTest", "LongBenchGpuTest"}}
+
+
+def engines_in_doubt(failed):
+    """Those of OWN_ENGINES whose figures would say nothing, as these tests failed."""
+    suites = {test.split(".")[0] for test in failed}
+    of_others = lambda engine: set().union(*(names for other, names in SUITES_OF.items() if other != engine))
+    return [engine for engine in OWN_ENGINES if suites - of_others(engine)]
+
+
 def tests_line(tests):
     words = [f"{tests['passed']} passed"] + [f"{len(tests[what])} {what}: {', '.join(tests[what])}" for what in ("failed", "skipped") if tests[what]]
-    return f"Tests on the GPU: {'; '.join(words)}." + (" Nothing was measured." if tests["failed"] else "")
+    doubtful = engines_in_doubt(tests["failed"])
+    of = "" if len(doubtful) == len(OWN_ENGINES) else f" of {' and '.join(doubtful)}"
+    return f"Tests on the GPU: {'; '.join(words)}." + (f" Nothing{of} was measured." if doubtful else "")
 
 
 def left_out_lines(left_out):

@@ -54,6 +54,7 @@ case ${OUTCOME:-%s} in
   failed) outcome='"result": "COMPLETED", "failures": [{"failure": "1 and 2"}]' ;;
   skipped) outcome='"result": "SKIPPED"' ;;
   crashes) kill -SEGV $$ ;;
+  hangs) exec sleep 1000 ;;
   absent) echo "libgrpc++.so: cannot open shared object file" >&2; exit 127 ;;
   *) outcome='"result": "COMPLETED"' ;;
 esac
@@ -90,11 +91,11 @@ class Place:
         (folder / "build/tests").mkdir(parents=True)
         self.tests("passed")
 
-    def tests(self, outcome):
-        """What the build's tests of a GPU come to."""
-        for name, suite in (("cuda_plugin_test", "CudaPluginTest"), ("gpu_test", "ResidentGpuTest")):
+    def tests(self, outcome, of_plugin=None, suite="ResidentGpuTest"):
+        """What the build's tests of a GPU come to, and those of the plugin."""
+        for name, suite, its in (("cuda_plugin_test", "CudaPluginTest", of_plugin or outcome), ("gpu_test", suite, outcome)):
             program = self.folder / "build/tests" / name
-            program.write_text(TEST % (outcome, suite))
+            program.write_text(TEST % (its, suite))
             program.chmod(0o755)
 
     def command(self, *arguments):
@@ -198,6 +199,38 @@ def test_wrong_results_are_not_timed(place, outcome, failed):
     place.tests("passed")
     repaired = place.run_beside_jax("--resume", "--only", "tests,train/resident/*/9")
     assert repaired.returncode == 0 and place.figures()["cells"]["tests"]["passed"] == 2 and len(place.figures()["cells"]) == 4
+
+
+def test_what_failing_tests_say_is_kept(place):
+    place.tests("failed")
+
+    done = place.run_beside_jax("--only", "tests")
+
+    assert "CudaPluginTest.Computes failed: 1 and 2" in done.stderr
+    assert place.figures()["cells"]["tests"]["said"] == {"CudaPluginTest.Computes": "1 and 2", "ResidentGpuTest.Computes": "1 and 2"}
+
+
+def test_tests_that_hang_end_the_run(place):
+    """Else each cell would hang in turn."""
+    place.tests("hangs", of_plugin="passed")
+
+    done = place.run_beside_jax("--minutes", "0.15")
+
+    assert done.returncode == 1 and set(place.figures()["cells"]) == {"tests"}
+    [failed] = place.figures()["cells"]["tests"]["failed"]
+    assert failed.startswith("gpu_test (cut off after ") and failed in done.stderr
+
+
+@pytest.mark.parametrize("suite, doubtful, measured", [("ResidentGpuTest", "resident", "libtorch"), ("LlamaGpuTest", "libtorch", "resident")])
+def test_an_engine_whose_tests_fail_is_not_timed_and_the_other_is(place, suite, doubtful, measured):
+    place.tests("failed", of_plugin="passed", suite=suite)
+
+    done = place.run_beside_jax("--only", "tests,train/*/even_pairs/9,mix/plain")
+
+    assert done.returncode == 1 and f"nothing was measured of {doubtful}" in done.stderr
+    cells = set(place.figures()["cells"]) - {"tests"}
+    assert {name.split("/")[1].split("-")[0] for name in cells} == ({"resident", "plain"} if measured == "resident" else {"libtorch"})
+    assert f"Nothing of {doubtful} was measured." in place.page.read_text()
 
 
 @pytest.mark.parametrize("outcome, why", [("skipped", "no test found a GPU; skipped: CudaPluginTest.Computes"),

@@ -165,7 +165,7 @@ def test_the_phases_of_an_update_are_shown_where_the_engine_tells_them():
 def test_tests_that_fail_are_named():
     text = tables(everything({"tests": {"passed": 1, "failed": ["ResidentGpuTest.Computes"], "skipped": ["A"]}}))
 
-    assert "1 passed; 1 failed: ResidentGpuTest.Computes; 1 skipped: A. Nothing was measured." in text
+    assert "1 passed; 1 failed: ResidentGpuTest.Computes; 1 skipped: A. Nothing of resident was measured." in text
 
 
 def test_a_cpu_in_its_place_reaches_no_aim():
