@@ -10,6 +10,7 @@
 #include <set>
 
 #include "proto/access/roles.h"
+#include "proto/base/names.h"
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
 
@@ -17,13 +18,6 @@ namespace longreach::access {
 namespace {
 
 constexpr std::string_view kStart = "longreach_";
-constexpr size_t kMaxName = 64;
-constexpr size_t kHashDigits = 64;
-
-bool IsHash(std::string_view text) {
-  return text.size() == kHashDigits &&
-         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 std::vector<std::string> Words(std::string_view line) {
   std::vector<std::string> words;
@@ -45,10 +39,7 @@ std::string NewToken() {
 }
 
 bool IsTokenName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._@-").find(c) != std::string_view::npos;
-  });
+  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, [](char c) { return IsNameCharacter(c) || c == '@'; });
 }
 
 std::string TokenLine(v1::Role role, std::string_view name, std::string_view token) {
@@ -73,7 +64,7 @@ absl::StatusOr<std::vector<Token>> ParseTokens(std::string_view text, std::strin
     const std::optional<v1::Role> role = ParseRole(words[0]);
     if (!role) return error("the first word is none of client, reader, worker");
     if (!IsTokenName(words[1])) return error("the name is not of at most 64 letters, digits and ._@-");
-    if (!IsHash(words[2])) return error("the hash is not of 64 lower-case hexadecimal digits");
+    if (!IsSha256(words[2])) return error("the hash is not of 64 lower-case hexadecimal digits");
     if (!seen.insert(words[1]).second) return error(fmt::format("the name '{}' is there twice", words[1]));
     if (!seen.insert(words[2]).second) return error("the hash is there twice");
     if (tokens.size() == kMaxTokens) return error(fmt::format("more than {} tokens", kMaxTokens));

@@ -43,6 +43,10 @@ std::string Sha256::Finish() {
   return hex;
 }
 
+bool IsSha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string Sha256Of(std::string_view bytes) {
   Sha256 hash;
   hash.Update(bytes);

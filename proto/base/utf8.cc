@@ -44,4 +44,13 @@ std::string ValidUtf8(std::string_view text) {
   return valid;
 }
 
+std::optional<size_t> FirstNotUtf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = CharacterBytes(text.substr(at));
+    if (bytes == 0) return at;
+    at += bytes;
+  }
+  return std::nullopt;
+}
+
 }  // namespace longreach

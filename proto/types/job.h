@@ -1,11 +1,13 @@
 // The life of one job as values. Each state carries only what is true in it.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "proto/base/status.h"
 
@@ -66,7 +68,11 @@ using JobState = std::variant<Waiting, Queued, Leased, Succeeded, Failed, Cancel
 std::string_view Word(const JobState& state);
 
 // All six words, in the order of the variant.
-inline constexpr std::string_view kJobStateWords[] = {"waiting", "queued", "leased", "succeeded", "failed", "cancelled"};
+inline constexpr std::array<std::string_view, 6> kJobStateWords = {"waiting", "queued", "leased", "succeeded", "failed", "cancelled"};
+static_assert(kJobStateWords.size() == std::variant_size_v<JobState>);
+
+// What jobs are listed by: their states, and "diverged".
+std::vector<std::string> JobFilterWords();
 
 // The state that a row describes; `attempt`, `holder` and `reason` are looked at only where the state carries them.
 // DATA_LOSS: no such word.
@@ -74,8 +80,5 @@ absl::StatusOr<JobState> MakeJobState(std::string_view word, Attempt attempt, Wo
 
 // The beginning of an id that people are shown.
 std::string_view ShortId(std::string_view id);
-
-// Exactly 64 lower-case hexadecimal digits.
-bool IsFullId(std::string_view text);
 
 }  // namespace longreach

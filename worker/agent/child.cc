@@ -79,6 +79,7 @@ std::string_view NameOf(trainer::Progress::Phase phase) {
     case trainer::Progress::Phase::kTraining: return "training";
     case trainer::Progress::Phase::kEvaluating: return "evaluating";
     case trainer::Progress::Phase::kWriting: return "uploading";
+    case trainer::Progress::Phase::kCount: break;
   }
   return "starting";
 }
@@ -184,7 +185,7 @@ class PipeObserver final : public trainer::Observer {
   const v1::StartPack& start_;
   Wish wish_;
   v1::PackProgress pending_;
-  std::array<Timing, 4> timings_;  // By phase.
+  std::array<Timing, static_cast<size_t>(trainer::Progress::Phase::kCount)> timings_;  // By phase.
   trainer::Progress::Phase phase_ = trainer::Progress::Phase::kStarting;
   bool called_ = false;
   SteadyClock::time_point called_at_;

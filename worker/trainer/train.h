@@ -50,9 +50,10 @@ struct PackSettings {
     double attention_scale_growth = 0;
     // Name of the data set that holds a published model; sizes of 0, and a rope_theta of 0, are then those of its config.json.
     std::string folder = {};
-    // Known once the data sets have been looked at, which Train() does: of a folder, what its config.json says; of tokens, how many
+    // Known once the data sets have been looked at, which Train() does: of a folder, what its config.json says and which tokenizer it has; of tokens, how many
     // there are.
     std::shared_ptr<const LlamaConfig> config = nullptr;
+    std::string tokenizer_sha256 = {};  // Of its tokenizer.model; empty: the folder has none.
     int vocabulary = 256;
   } model;
 
@@ -153,7 +154,8 @@ struct LossPoint {
 };
 
 struct Progress {
-  enum class Phase { kStarting, kTraining, kEvaluating, kWriting } phase = Phase::kStarting;
+  // Others know the last one as "uploading": the job's files are handed in then.
+  enum class Phase { kStarting, kTraining, kEvaluating, kWriting, kCount } phase = Phase::kStarting;
   int step = 0;  // Updates done.
   double steps_per_second = 0;
   // Evaluated lengths, cells of passkey retrieval, and samples of LongBench.
@@ -238,6 +240,7 @@ struct ModelFolder {
   std::vector<std::string> files;  // Those that belong to it: configuration, weights and, where it is there, the tokenizer.
   std::string description;         // "22 layers of width 2048, 1100048384 parameters (BF16), 32000 tokens".
   bool nope = false;               // config.json says that it has no positions.
+  std::vector<std::string> skipped = {};  // What of it is not read, each with the reason.
 };
 
 // Reads all of a folder but the numbers in its tensors. NOT_FOUND: no such folder, or a file is missing. INVALID_ARGUMENT: a

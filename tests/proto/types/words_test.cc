@@ -21,13 +21,6 @@ TEST(JobStateTest, EveryWordMakesItsStateAndBack) {
   EXPECT_EQ(MakeJobState("Leased", {}, {}, "").status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(IdTest, AFullIdIsSixtyFourLowerCaseHexDigits) {
-  EXPECT_TRUE(IsFullId(std::string(64, 'a')));
-  EXPECT_FALSE(IsFullId(std::string(63, 'a')));
-  EXPECT_FALSE(IsFullId(std::string(64, 'A')));
-  EXPECT_FALSE(IsFullId(std::string(63, 'a') + "\n"));
-}
-
 TEST(EncodingNameTest, ReadsPlainAndRandomizedAndRefusesOtherSuffixes) {
   EXPECT_EQ(ParseEncodingName("rope"), (EncodingName{"rope", false}));
   EXPECT_EQ(ParseEncodingName("rope:randomized"), (EncodingName{"rope", true}));
