@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/sha256.h"
 #include "store/sql/connection.h"
 
 namespace longreach::store {
@@ -170,7 +171,7 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::fi
   RETURN_IF_ERROR(MakeFolder(temporary));
   RETURN_IF_ERROR(SyncFolder(FolderOf(folder)));
   for (const auto& entry : std::filesystem::directory_iterator(temporary, error)) {
-    if (!IsHash(entry.path().filename().string())) std::filesystem::remove(entry.path(), error);
+    if (!IsSha256(entry.path().filename().string())) std::filesystem::remove(entry.path(), error);
   }
   std::unique_ptr<ArtifactFiles> files(new ArtifactFiles(folder));
   RETURN_IF_ERROR(MakeFolder(files->inbox()));
@@ -180,11 +181,6 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::fi
 
 std::unique_ptr<ArtifactFiles> ArtifactFiles::OfOtherStore(const std::filesystem::path& folder) {
   return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder));
-}
-
-bool ArtifactFiles::IsHash(std::string_view text) {
-  return text.size() == 64 &&
-         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 bool ArtifactFiles::IsThere() const {
@@ -200,7 +196,7 @@ Pin ArtifactFiles::PinOf(std::string_view sha256) {
 }
 
 std::optional<Pin> ArtifactFiles::FindAndPin(std::string_view sha256, int64_t bytes) {
-  if (!IsHash(sha256)) return std::nullopt;
+  if (!IsSha256(sha256)) return std::nullopt;
   Pin pin = PinOf(sha256);
   std::error_code error;
   const auto size = std::filesystem::file_size(PathOf(sha256), error);
@@ -221,7 +217,7 @@ absl::Status ArtifactFiles::SyncName(std::string_view sha256) {
 }
 
 absl::StatusOr<ArtifactWriter> ArtifactFiles::Create(std::string_view sha256, int64_t bytes) {
-  if (!IsHash(sha256)) {
+  if (!IsSha256(sha256)) {
     return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256 (64 lower-case hexadecimal digits)", sha256));
   }
   if (bytes < 0) return absl::InvalidArgumentError(fmt::format("a file of {} bytes", bytes));
@@ -279,7 +275,7 @@ std::vector<std::string> ArtifactFiles::List() const {
     std::error_code inner;
     for (const auto& file : std::filesystem::directory_iterator(folder.path(), inner)) {
       std::string name = file.path().filename().string();
-      if (IsHash(name)) hashes.push_back(std::move(name));
+      if (IsSha256(name)) hashes.push_back(std::move(name));
     }
   }
   std::ranges::sort(hashes);
@@ -291,7 +287,7 @@ std::vector<std::string> ArtifactFiles::Unsettled() const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "tmp", error)) {
     std::string name = entry.path().filename().string();
-    if (IsHash(name)) hashes.push_back(std::move(name));
+    if (IsSha256(name)) hashes.push_back(std::move(name));
   }
   return hashes;
 }
@@ -311,7 +307,7 @@ absl::Status ArtifactFiles::Mark(std::string_view sha256) {
 void ArtifactFiles::Settle(std::string_view sha256) { unlink(MarkOf(sha256).c_str()); }
 
 absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
-  if (!IsHash(sha256)) return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256", sha256));
+  if (!IsSha256(sha256)) return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256", sha256));
   // Under the lock: no pin can come between the look and the removal.
   auto pinned = pinned_.Lock();
   if (pinned->contains(std::string(sha256))) return false;
@@ -323,7 +319,7 @@ absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
 }
 
 absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, std::string_view sha256) {
-  if (!ArtifactFiles::IsHash(sha256)) {
+  if (!IsSha256(sha256)) {
     return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256 (64 lower-case hexadecimal digits)", sha256));
   }
   const std::filesystem::path file = files.PathOf(sha256);

@@ -84,11 +84,10 @@ class ArtifactFiles {
   static std::unique_ptr<ArtifactFiles> OfOtherStore(const std::filesystem::path& folder);
 
   const std::filesystem::path& folder() const { return folder_; }
-  // Where a file lies or would lie. `sha256` must be 64 lower-case hexadecimal digits (IsHash).
+  // Where a file lies or would lie. `sha256` must be one (IsSha256()).
   std::filesystem::path PathOf(std::string_view sha256) const;
   // The folder is where Open() found or made it: not that of a disk which is not mounted now.
   bool IsThere() const;
-  static bool IsHash(std::string_view text);
 
   // A pin on the file if it is there, whole (it is read) and for certain after a power loss too.
   std::optional<Pin> FindAndPin(std::string_view sha256, int64_t bytes);

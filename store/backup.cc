@@ -59,6 +59,10 @@ absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path&
       fmt::format("there is a file '{}' already; it was left as it is. Name another one", target.string()));
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) return exists;
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  if (!std::filesystem::is_directory(folder, error)) {
+    return absl::FailedPreconditionError(fmt::format("there is no folder '{}' for the backup; make it, or name another", folder.string()));
+  }
   // Another backup to the same name may run beside this one.
   static std::atomic<uint64_t> counter = 0;
   std::filesystem::path beside = target;
@@ -70,13 +74,12 @@ absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path&
   if (status.ok() && link(beside.c_str(), target.c_str()) != 0) {
     const int reason = errno;
     status = reason == EEXIST ? exists
-                              : absl::UnavailableError(
+                              : absl::FailedPreconditionError(
                                     fmt::format("cannot make '{}': {}", target.string(), std::strerror(reason)));
   }
   std::filesystem::remove(beside, error);
   RETURN_IF_ERROR(status);
-  const std::filesystem::path folder = target.parent_path();
-  RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
+  RETURN_IF_ERROR(SyncFile(folder));
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(target, error));
   if (error) return absl::UnavailableError(fmt::format("cannot look at '{}': {}", target.string(), error.message()));
   return bytes;

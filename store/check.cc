@@ -61,7 +61,7 @@ absl::Status ReadExpected(sql::Connection& db, ExpectedFiles& expected) {
 
 // Why it is not as its rows say; empty: it is.
 std::string WhyOther(const ArtifactFiles& files, const NamedFile& file, bool read, const std::stop_token& stop) {
-  if (!ArtifactFiles::IsHash(file.sha256)) return fmt::format("'{}' is not a hash", file.sha256);
+  if (!IsSha256(file.sha256)) return fmt::format("'{}' is not a hash", file.sha256);
   std::error_code error;
   const auto size = std::filesystem::file_size(files.PathOf(file.sha256), error);
   if (error) return fmt::format("its file is missing ('{}')", files.PathOf(file.sha256).string());

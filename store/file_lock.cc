@@ -34,7 +34,9 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
     const int fd = open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) {
       return absl::PermissionDeniedError(
-          fmt::format("cannot lock the store '{}': {}: {}", file.string(), lock_file.string(), std::strerror(errno)));
+          fmt::format("cannot lock the store '{}': {}: {}; copy it to where you may write, or read it there with sqlite3 "
+                      "(docs/reference/sqlite-queries.md)",
+                      file.string(), lock_file.string(), std::strerror(errno)));
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;

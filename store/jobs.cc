@@ -6,13 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "proto/types/job.h"
 #include "store/artifacts.h"
 #include "store/job_row.h"
 
 namespace longreach::store {
 namespace {
-
-constexpr std::array<std::string_view, 6> kWords = {"waiting", "queued", "leased", "succeeded", "failed", "cancelled"};
 
 // Resolves the inputs of a new job; true: all of them are there.
 absl::StatusOr<bool> ResolveInputs(sql::Transaction& tx, const NewJob& job, std::vector<int64_t>& sources) {
@@ -87,12 +86,12 @@ absl::Status CheckResult(int64_t job, const JobResult& result) {
 
 }  // namespace
 
-std::string_view Word(State state) { return kWords[static_cast<size_t>(state)]; }
+std::string_view Word(State state) { return kJobStateWords[static_cast<size_t>(state)]; }
 
 std::optional<State> StateOf(std::string_view word) {
-  const auto found = std::ranges::find(kWords, word);
-  if (found == kWords.end()) return std::nullopt;
-  return static_cast<State>(found - kWords.begin());
+  const auto found = std::ranges::find(kJobStateWords, word);
+  if (found == kJobStateWords.end()) return std::nullopt;
+  return static_cast<State>(found - kJobStateWords.begin());
 }
 
 std::string SelectJobs(std::string_view rest) {

@@ -19,7 +19,7 @@ namespace longreach::store {
 
 // In the order of longreach::JobState's alternatives (proto/types/job.h).
 enum class State { kWaiting, kQueued, kLeased, kSucceeded, kFailed, kCancelled };
-// "waiting", "queued", "leased", "succeeded", "failed", "cancelled".
+// One of kJobStateWords, in whose order they are.
 std::string_view Word(State state);
 std::optional<State> StateOf(std::string_view word);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "store/database_file.h"
 #include "store/file_lock.h"
 #include "store/maintenance.h"
 #include "store/merge.h"
@@ -51,6 +52,9 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
   }
   auto impl = std::make_unique<Impl>();
   const std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+  if (const absl::Status database = RefuseWhatIsNoDatabase(real); !database.ok()) {
+    return absl::FailedPreconditionError(fmt::format("'{}' is no store: nothing was merged, and nothing is beside it", file.string()));
+  }
   ASSIGN_OR_RETURN(impl->lock, FileLock::Take(real));
   // Not read-only: after a crash its log must be taken in before it can be read.
   ASSIGN_OR_RETURN(sql::Connection db, sql::Connection::Open(real, sql::Mode::kReadWrite));

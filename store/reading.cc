@@ -210,7 +210,18 @@ absl::StatusOr<StepsBegun> StepsBegunInSweep(sql::Connection& db, int64_t sweep)
   return begun;
 }
 
-absl::StatusOr<int> StepsOfSweepJobs(sql::Connection& db, int64_t sweep) {
+absl::StatusOr<StepsOfJobs> StepsOfAllJobs(sql::Connection& db, int64_t sweep) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT total(j.steps), total(iif(j.state = 'succeeded', j.steps, 0)), "
+                                            "total(iif(j.state IN ('waiting', 'queued', 'leased'), j.steps, 0)) "
+                                            "FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job WHERE sj.sweep = ? AND sj.role = 'member'",
+                                            sweep));
+  StepsOfJobs steps;
+  if (rows.Next()) steps = {.all = rows.Get<double>(0), .succeeded = rows.Get<double>(1), .open = rows.Get<double>(2)};
+  RETURN_IF_ERROR(rows.status());
+  return steps;
+}
+
+absl::StatusOr<int> StepsOfFirstJob(sql::Connection& db, int64_t sweep) {
   ASSIGN_OR_RETURN(std::optional<int> steps,
                    db.First<int>("SELECT j.steps FROM sweep_jobs AS sj JOIN jobs AS j ON j.num = sj.job "
                                  "WHERE sj.sweep = ? AND sj.role = 'member' ORDER BY sj.position LIMIT 1",

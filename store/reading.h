@@ -107,8 +107,15 @@ struct StepsBegun {
   double closed = 0;  // Of failed and cancelled ones.
 };
 absl::StatusOr<StepsBegun> StepsBegunInSweep(sql::Connection& db, int64_t sweep);
-// Steps of one job: the same for all of a sweep, as steps are no axis. 0: it has no job.
-absl::StatusOr<int> StepsOfSweepJobs(sql::Connection& db, int64_t sweep);
+// Steps of the first job of a sweep: all jobs have as many where it has no systems. 0: it has no job.
+absl::StatusOr<int> StepsOfFirstJob(sql::Connection& db, int64_t sweep);
+// Steps of all jobs of a sweep; reads each of them.
+struct StepsOfJobs {
+  double all = 0;
+  double succeeded = 0;
+  double open = 0;  // Waiting, queued and leased.
+};
+absl::StatusOr<StepsOfJobs> StepsOfAllJobs(sql::Connection& db, int64_t sweep);
 
 // All ids of the sweeps of a name, the newest first.
 absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name);

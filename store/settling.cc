@@ -31,15 +31,16 @@ std::string Want(std::string_view job, std::string_view from) {
                      job, from);
 }
 
-// Checkpoints that nobody will go on from: of cancelled jobs and, since a cancelled sweep cannot be retried, of failed ones.
+// What nobody will go on from: checkpoints of cancelled jobs and, since a cancelled sweep cannot be retried, of failed ones; and files of a
+// result that an attempt handed in before it was lost. Jobs that are only tested have checkpoints of step 0. Logs stay.
 absl::Status FreeCheckpoints(sql::Transaction& tx, int64_t sweep, Positions part) {
   static const std::string kJobs = fmt::format(
       "(SELECT j.num FROM sweep_jobs AS mine CROSS JOIN jobs AS j ON j.num = mine.job "
-      "WHERE {} AND j.state IN ('cancelled', 'failed') AND j.checkpoint_step > 0 AND {})",
+      "WHERE {} AND j.state IN ('cancelled', 'failed') AND {})",
       kOfPart, kUnwanted);
-  static const std::string kRows = fmt::format("DELETE FROM artifacts WHERE kind = 'checkpoint' AND job IN {}", kJobs);
+  static const std::string kRows = fmt::format("DELETE FROM artifacts WHERE kind <> 'log' AND job IN {}", kJobs);
   RETURN_IF_ERROR(tx.Run(kRows, sweep, part.from, part.to).status());
-  static const std::string kSteps = fmt::format("UPDATE jobs SET checkpoint_step = 0 WHERE num IN {}", kJobs);
+  static const std::string kSteps = fmt::format("UPDATE jobs SET checkpoint_step = 0 WHERE checkpoint_step > 0 AND num IN {}", kJobs);
   return tx.Run(kSteps, sweep, part.from, part.to).status();
 }
 

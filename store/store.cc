@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "store/artifacts.h"
+#include "store/database_file.h"
 
 namespace longreach::store {
 namespace {
@@ -25,42 +26,6 @@ absl::StatusOr<std::filesystem::path> MakeTemporaryFolder() {
     return absl::UnavailableError(fmt::format("cannot make a folder in '{}': {}", base.string(), std::strerror(errno)));
   }
   return std::filesystem::path(pattern);
-}
-
-bool IsEmpty(const std::filesystem::path& file) {
-  std::error_code error;
-  return !std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0;
-}
-
-// A look at the first bytes, so that a file that is something else is refused before anything is put beside it.
-absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) {
-    return absl::FailedPreconditionError(fmt::format("'{}' is a folder; name a file for the store", file.string()));
-  }
-  const std::filesystem::path folder = file.parent_path();
-  if (!std::filesystem::exists(folder, error)) {
-    return absl::NotFoundError(
-        fmt::format("cannot make the store '{}': there is no folder '{}'", file.string(), folder.string()));
-  }
-  if (IsEmpty(file)) return absl::OkStatus();
-  std::ifstream in(file, std::ios::binary);
-  char start[16] = {};
-  in.read(start, sizeof start);
-  if (!in) {
-    return access(file.c_str(), R_OK) != 0
-               ? absl::PermissionDeniedError(fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)))
-               : absl::DataLossError(fmt::format("'{}' is not a database; it was left as it is. Name another file for the store",
-                                                 file.string()));
-  }
-  // The power went while SQLite made the file: its first bytes are not there yet, but the journal that takes all of it back is.
-  constexpr char kNothing[sizeof start] = {};
-  const bool cut_off = std::memcmp(start, kNothing, sizeof start) == 0 && std::filesystem::exists(file.string() + "-journal", error);
-  if (!cut_off && std::memcmp(start, "SQLite format 3", sizeof start) != 0) {
-    return absl::DataLossError(fmt::format("'{}' is not a database; it was left as it is. Name another file for the store",
-                                           file.string()));
-  }
-  return absl::OkStatus();
 }
 
 // Behind the name of a store file: its folder of artifacts, unless another was named.

@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<int64_t>> Numbers(absl::StatusOr<sql::Rows> query) {
 
 absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep) {
   RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) "
-                         "VALUES (?, ?, ?, ?, ?, 'live', ?, ?)",
+                         "VALUES (?, ?, ?, max(?, (SELECT ifnull(max(asked_at) + 1, 0) FROM sweeps)), ?, 'live', ?, ?)",
                          sweep.id, sweep.name, sweep.submitted_at, sweep.submitted_at, sweep.priority, sweep.spec, sweep.jobs)
                       .status());
   return tx.connection().LastInsertRow();
@@ -185,7 +185,7 @@ absl::Status SetSweepPriority(sql::Transaction& tx, int64_t sweep, int priority)
 }
 
 absl::Status SetSweepAsked(sql::Transaction& tx, int64_t sweep, WallTime at) {
-  return ExactlyOne(tx.Run("UPDATE sweeps SET asked_at = ? WHERE num = ?", at, sweep), fmt::format("sweep {}", sweep));
+  return ExactlyOne(tx.Run("UPDATE sweeps SET asked_at = max(?, (SELECT max(asked_at) + 1 FROM sweeps)) WHERE num = ?", at, sweep), fmt::format("sweep {}", sweep));
 }
 
 absl::StatusOr<std::vector<int64_t>> SweepJobsWithInputs(sql::Connection& db, int64_t sweep) {

@@ -41,6 +41,7 @@ absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::st
 absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chrono::microseconds before_last);
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason);
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures);
+// Of a worker that is not in the store (its first call was refused) nothing is written.
 absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at);
 // A worker by its id, the beginning of one (at least 4 digits), or its name. NOT_FOUND with a suggestion;
 // INVALID_ARGUMENT when several fit.

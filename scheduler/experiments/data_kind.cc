@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/names.h"
 #include "proto/base/text.h"
 
 namespace longreach::experiments {
@@ -41,11 +42,8 @@ v1::JobSpec DataDefaults() {
 }
 
 void CheckDataName(std::string_view field, const std::string& name, Checks& checks) {
-  if (name.size() > 64) checks.Refuse(fmt::format("{}: a name of {} characters; at most 64", field, name.size()));
-  const bool good = name.front() != '.' && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  });
-  if (!good) {
+  if (name.size() > kMaxNameBytes) checks.Refuse(fmt::format("{}: a name of {} characters; at most {}", field, name.size(), kMaxNameBytes));
+  if (!IsOfNameCharacters(name) || name.front() == '.') {
     checks.Refuse(fmt::format("{}: '{}' cannot be a data set's name\n  'longreach list data' shows those that workers have", field, name));
   }
 }

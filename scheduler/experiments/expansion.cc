@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/names.h"
 #include "proto/base/text.h"
 #include "proto/types/canonical.h"
 #include "proto/types/words.h"
@@ -21,14 +22,12 @@ absl::Status Refuse(std::string_view prefix, std::string_view field, std::string
   return absl::InvalidArgumentError(fmt::format("{}{}: {}", prefix, field, why));
 }
 
-bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-}
-
 absl::Status CheckName(const std::string& name) {
   if (name.empty()) return Refuse("", "name", "a sweep needs a name\n  set 'name' in the file, or submit with --set name=NAME");
-  if (name.size() > 64) return Refuse("", "name", fmt::format("'{}...' has {} characters; at most 64", name.substr(0, 16), name.size()));
-  if (!std::ranges::all_of(name, IsWordCharacter)) {
+  if (name.size() > kMaxNameBytes) {
+    return Refuse("", "name", fmt::format("'{}...' has {} characters; at most {}", name.substr(0, 16), name.size(), kMaxNameBytes));
+  }
+  if (!IsOfNameCharacters(name)) {
     return Refuse("", "name", fmt::format("'{}' has other characters than letters, digits, '-', '_' and '.'", name));
   }
   if (name[0] == '-' || name[0] == '.') return Refuse("", "name", fmt::format("'{}' must begin with a letter, a digit or '_'", name));
@@ -160,7 +159,7 @@ absl::Status ValidateInputs(const v1::SweepSpec& sweep, const Kind& kind, std::s
   std::set<std::string> names;
   for (const v1::Input& input : sweep.inputs()) {
     const std::string field = fmt::format("inputs.{}", input.name());
-    if (input.name().empty() || input.name().size() > 64 || !std::ranges::all_of(input.name(), IsWordCharacter)) {
+    if (input.name().size() > kMaxNameBytes || !IsOfNameCharacters(input.name())) {
       return Refuse(prefix, "inputs.name", fmt::format("'{}' is not a word of letters, digits, '-', '_' and '.'", input.name()));
     }
     if (!names.insert(input.name()).second) return Refuse(prefix, field, "this input is there twice");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/names.h"
 #include "proto/types/canonical.h"
 #include "scheduler/experiments/expansion.h"
 
@@ -66,10 +67,7 @@ std::vector<const v1::System*> InOrder(const v1::SweepSpec& sweep) {
 }
 
 absl::Status CheckSystem(const v1::System& system) {
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-  };
-  if (system.name().empty() || system.name().size() > 64 || !std::ranges::all_of(system.name(), is_word)) {
+  if (system.name().size() > kMaxNameBytes || !IsOfNameCharacters(system.name())) {
     return absl::InvalidArgumentError(
         fmt::format("systems.name: '{}' is not a word of letters, digits, '-', '_' and '.'", system.name()));
   }

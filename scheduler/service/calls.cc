@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/build_info.h"
+#include "proto/base/sha256.h"
 #include "proto/types/words.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
@@ -28,7 +29,7 @@ absl::Status CheckAbilities(const v1::Abilities& abilities) {
     if (text->size() > kMaxWord) return absl::InvalidArgumentError(fmt::format("abilities: a text of {} bytes; at most {}", text->size(), kMaxWord));
   }
   for (const v1::DataSet& data : abilities.data_sets()) {
-    if (data.name().empty() || data.name().size() > kMaxWord || !IsFullId(data.sha256())) {
+    if (data.name().empty() || data.name().size() > kMaxWord || !IsSha256(data.sha256())) {
       return absl::InvalidArgumentError(fmt::format("abilities.data_sets: '{}' with the hash '{}'", data.name(), data.sha256()));
     }
   }

@@ -30,7 +30,9 @@ grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* 
 grpc::ServerUnaryReactor* ClientHandlers::SubmitSweep(Context* context, const v1::SubmitSweepRequest* request,
                                                       v1::SubmitSweepResponse* reply) {
   return AnswerWith(context, reply, request->dry_run() ? threads_.long_calls : threads_.submissions,
-                    [this, request] { return engine_.SubmitSweep(*request, store_); });
+                    [this, context, request] {
+                      return engine_.SubmitSweep(*request, store_, [this, context] { return threads_.stop.stop_requested() || context->IsCancelled(); });
+                    });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListSweeps(Context* context, const v1::ListSweepsRequest*, v1::ListSweepsResponse* reply) {

@@ -3,9 +3,12 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
 
+#include "scheduler/core/packs.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
+#include "scheduler/service/needs.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -13,6 +16,22 @@ namespace {
 
 // After a slice of a sweep that could not be written.
 constexpr std::chrono::seconds kTryAgainAfter{1};
+// Workers whose newest call is written down in one event.
+constexpr size_t kSeenAtOnce = 100;
+
+// Whether one of these workers could do what the jobs of an attempt need.
+absl::StatusOr<bool> AnyIsAble(sql::Connection& db, const std::vector<std::string>& workers, int64_t attempt) {
+  ASSIGN_OR_RETURN(const std::vector<store::JobRow> jobs, store::JobsOfAttempt(db, attempt));
+  if (jobs.empty()) return true;
+  ASSIGN_OR_RETURN(const core::Needs needs, NeedsOf(db, jobs.front().requirement));
+  for (const std::string& id : workers) {
+    ASSIGN_OR_RETURN(const std::optional<store::WorkerRow> worker, store::FindWorker(db, id));
+    v1::Abilities abilities;
+    if (!worker || worker->state != store::WorkerState::kActive || !google::protobuf::util::JsonStringToMessage(worker->abilities, &abilities).ok()) continue;
+    if (core::WhyUnable(needs, abilities).empty()) return true;
+  }
+  return false;
+}
 
 double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -22,16 +41,28 @@ void Engine::AskToWrite(Memory& memory) const {
   if (!memory.write_at) memory.write_at = clock_.Steady() + options_.write_every;
 }
 
-Engine::Gathered Engine::TakeGathered(Memory& memory) const {
+Engine::Gathered Engine::TakeGathered(SteadyTime now, Memory& memory) const {
   Gathered gathered;
+  bool more = false;
   for (auto& [id, worker] : memory.workers) {
-    if (std::exchange(worker.unwritten, false)) gathered.seen[id] = worker.seen_at;
+    // The board has the newest time of those that call; a row is as long as what a worker can do, and 1,000 of them every few seconds
+    // would make all others wait.
+    const bool silent = !memory.silences.Of(id);
+    if (!worker.unwritten || (!silent && worker.written_at && now - *worker.written_at < options_.write_seen_every)) continue;
+    if (gathered.seen.size() >= kSeenAtOnce) {
+      more = true;
+      break;
+    }
+    worker.unwritten = false;
+    worker.written_at = now;
+    gathered.seen[id] = worker.seen_at;
   }
   for (auto& [id, attempt] : memory.attempts) {
     if (!std::exchange(attempt.unwritten, false)) continue;
     gathered.attempts[id] = {attempt.live.step, std::exchange(attempt.points, {})};
   }
   memory.write_at.reset();
+  if (more) AskToWrite(memory);
   return gathered;
 }
 
@@ -47,7 +78,10 @@ Engine::Gathered Engine::OfFinished(const v1::SynchronizeRequest& request, const
 
 void Engine::PutBack(Gathered gathered, Memory& memory) const {
   for (const auto& [id, at] : gathered.seen) {
-    if (const auto worker = memory.workers.find(id); worker != memory.workers.end()) worker->second.unwritten = true;
+    if (const auto worker = memory.workers.find(id); worker != memory.workers.end()) {
+      worker->second.unwritten = true;
+      worker->second.written_at.reset();
+    }
   }
   for (auto& [id, progress] : gathered.attempts) {
     const auto attempt = memory.attempts.find(id);
@@ -60,10 +94,7 @@ void Engine::PutBack(Gathered gathered, Memory& memory) const {
 }
 
 absl::Status Engine::WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now) {
-  for (const auto& [id, at] : gathered.seen) {
-    ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, store::FindWorker(tx, id));
-    if (worker) RETURN_IF_ERROR(store::SetWorkerSeen(tx, id, at));  // Not when its first call was refused.
-  }
+  for (const auto& [id, at] : gathered.seen) RETURN_IF_ERROR(store::SetWorkerSeen(tx, id, at));
   for (const auto& [id, progress] : gathered.attempts) {
     RETURN_IF_ERROR(store::SetAttemptStep(tx, id, progress.first));
     const google::protobuf::RepeatedPtrField<v1::ProgressPoint> points(progress.second.begin(), progress.second.end());
@@ -81,16 +112,15 @@ std::optional<SteadyTime> Engine::NextDeadline() {
   return next;
 }
 
-std::map<int64_t, bool> Engine::TakeLost(SteadyTime now, Memory& memory) const {
-  // Whether it is able to take just these jobs is not looked at: then they wait for one that is.
+Engine::Lost Engine::TakeLost(SteadyTime now, Memory& memory) const {
   const auto asks = [&memory, now](const auto& entry) {
     const auto& [id, worker] = entry;
     const std::optional<SteadyTime> silent_at = memory.silences.Of(id);
     return worker.asks && !worker.refused && !worker.broken && silent_at && *silent_at > now;
   };
   const SteadyTime::duration much_too_late = std::min<SteadyTime::duration>(std::chrono::seconds(1), options_.lease_term / 2);
-  std::optional<bool> anybody_asks;
-  std::map<int64_t, bool> lost;
+  bool asked = false;
+  Lost lost;
   for (const int64_t id : memory.leases.Due(now)) {
     const auto attempt = memory.attempts.find(id);
     if (attempt != memory.attempts.end() && !attempt->second.spared && now - *memory.leases.Of(id) > much_too_late) {
@@ -101,11 +131,15 @@ std::map<int64_t, bool> Engine::TakeLost(SteadyTime now, Memory& memory) const {
     const WorkerMemory* worker = attempt == memory.attempts.end() ? nullptr : &memory.workers[attempt->second.live.worker];
     const SteadyTime end = worker == nullptr ? now : worker->called_at + options_.lease_term;
     if (worker == nullptr || !worker->broken || end <= now) {
-      lost[id] = false;
+      lost.attempts[id] = std::nullopt;
       continue;
     }
-    if (!anybody_asks) anybody_asks = std::ranges::any_of(memory.workers, asks);
-    if (*anybody_asks) lost[id] = true;
+    if (!std::exchange(asked, true)) {
+      for (const auto& entry : memory.workers) {
+        if (asks(entry)) lost.asking.push_back(entry.first);
+      }
+    }
+    if (!lost.asking.empty()) lost.attempts[id] = end;
     else memory.leases.Set(id, end);
   }
   return lost;
@@ -120,11 +154,11 @@ store::Event Engine::AtDeadline(SteadyTime now) {
   };
   auto work = std::make_shared<Work>();
   const auto apply = [this, work, now](sql::Transaction& tx) -> absl::Status {
-    std::map<int64_t, bool> lost;
+    Lost lost;
     {
       auto memory = memory_.Lock();
       lost = TakeLost(now, *memory);
-      if (memory->write_at && *memory->write_at <= now) work->gathered = TakeGathered(*memory);
+      if (memory->write_at && *memory->write_at <= now) work->gathered = TakeGathered(now, *memory);
       if (const std::vector<int64_t> due = memory->unfinished.Due(now); !due.empty()) {
         // One to its end before another: expanding a large sweep takes longer than a slice of it.
         const bool same = going_on_ && std::ranges::find(due, going_on_->first) != due.end();
@@ -133,14 +167,22 @@ store::Event Engine::AtDeadline(SteadyTime now) {
     }
     const WallTime wall = clock_.Wall();
     RETURN_IF_ERROR(WriteGathered(tx, work->gathered, wall));
-    for (const auto& [id, broke_off] : lost) {
+    for (const auto& [id, lease_ends] : lost.attempts) {
       ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
       if (!attempt || attempt->outcome) {
         work->effects.ended.push_back(id);
         continue;
       }
+      if (lease_ends) {
+        // Else it would be trained again from its checkpoint on, by the very worker that it was taken from.
+        ASSIGN_OR_RETURN(const bool able, AnyIsAble(tx, lost.asking, id));
+        if (!able) {
+          memory_.Lock()->leases.Set(id, *lease_ends);
+          continue;
+        }
+      }
       const std::string why =
-          broke_off ? fmt::format("worker '{}' is gone: its call broke off, and no other came within {:g} s", attempt->worker_name,
+          lease_ends ? fmt::format("worker '{}' is gone: its call broke off, and no other came within {:g} s", attempt->worker_name,
                                   Seconds(options_.come_back_within))
                     : fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, Seconds(options_.lease_term));
       RETURN_IF_ERROR(EndLost(tx, *attempt, why, wall, work->effects));
@@ -182,6 +224,7 @@ store::Event Engine::AtDeadline(SteadyTime now) {
         memory->silences.Remove(id);
         board_.RemoveWorker(id);
         memory->gone.insert(id);
+        if (memory->workers[id].unwritten) AskToWrite(*memory);
       }
       // An attempt may outlive its worker's silence; without this, workers that come and go would fill the memory for ever.
       std::erase_if(memory->gone, [&memory](const std::string& id) {

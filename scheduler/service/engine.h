@@ -44,6 +44,8 @@ struct EngineOptions {
   std::chrono::microseconds hold = std::chrono::seconds(5);
   // Seen-times, steps and loss curves are written this often.
   std::chrono::microseconds write_every = std::chrono::seconds(3);
+  // The same for when a worker was last heard of; of one that has become silent it is written at once.
+  std::chrono::microseconds write_seen_every = std::chrono::minutes(1);
   // Of a sweep without inputs, so many jobs are written with one event: a few milliseconds.
   int64_t jobs_in_slice = 250;
   // Of a sweep that is steered, so many follow with one event.
@@ -93,8 +95,9 @@ class Engine {
 
   // Makes sure that all jobs of a sweep are in the store and wanted. Blocks its thread until they are on disk; a large sweep goes in
   // several events, so that workers do not wait for it, and its first jobs can be trained while the others come. When that breaks off, the
-  // sweep is there, the engine goes on by itself, and so does whoever submits it again.
-  absl::StatusOr<v1::SubmitSweepResponse> SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store);
+  // sweep is there, the engine goes on by itself, and so does whoever submits it again. A dry run ends when `given_up` says so.
+  absl::StatusOr<v1::SubmitSweepResponse> SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store,
+                                                      const std::function<bool()>& given_up = [] { return false; });
   // The jobs of a large sweep follow in several events; the answer comes after the last.
   void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer);
   void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer);
@@ -132,7 +135,8 @@ class Engine {
     uint64_t sequence = 0;
     WallTime seen_at{};
     SteadyTime called_at{};
-    bool unwritten = false;  // seen_at is not in the store yet.
+    bool unwritten = false;  // seen_at is not in the store yet,
+    std::optional<SteadyTime> written_at = {};  // but one of this time.
     bool broken = false;     // The newest call broke off.
     bool asks = false;       // The newest call could take work and has got none.
     bool refused = false;    // It would not be given any.
@@ -197,6 +201,8 @@ class Engine {
   absl::StatusOr<NextSlice> Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request, Effects& effects);
   void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
                       bool bulk = false);
+  // The same for what changes nothing of which jobs may be leased, and in which order.
+  void SubmitBeside(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done, bool bulk = false);
 
   // settling.cc: what is done in slices.
   struct Slices;
@@ -219,15 +225,20 @@ class Engine {
     std::map<std::string, WallTime> seen;
     std::map<int64_t, std::pair<int, std::vector<v1::ProgressPoint>>> attempts;
   };
-  Gathered TakeGathered(Memory& memory) const;
+  Gathered TakeGathered(SteadyTime now, Memory& memory) const;
   // The same of attempts that a call reports as finished: after that nobody would write it. A copy, as the event may fail.
   Gathered OfFinished(const v1::SynchronizeRequest& request, const Memory& memory) const;
   void PutBack(Gathered gathered, Memory& memory) const;
   static absl::Status WriteGathered(sql::Transaction& tx, const Gathered& gathered, WallTime now);
-  // Attempts whose leases are over, and whether that is because their worker's call broke off. If nobody asks for work, such a
-  // worker gets the rest of its term. If this comes late, then the scheduler has stood still (a suspended machine, SIGSTOP) and calls
-  // that would have renewed leases wait to be read: as after a start, each gets another term, once.
-  std::map<int64_t, bool> TakeLost(SteadyTime now, Memory& memory) const;
+  struct Lost {
+    // Attempts whose leases are over; with a time: because their worker's call broke off, and it would have had until then.
+    std::map<int64_t, std::optional<SteadyTime>> attempts;
+    std::vector<std::string> asking;  // Workers that ask for work: whether one can do these jobs is still to be seen.
+  };
+  // If nobody asks for work, a worker whose call broke off gets the rest of its term. If this comes late, then the scheduler has stood
+  // still (a suspended machine, SIGSTOP) and calls that would have renewed leases wait to be read: as after a start, each gets another
+  // term, once.
+  Lost TakeLost(SteadyTime now, Memory& memory) const;
 
   void AskToWrite(Memory& memory) const;
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/catalog/packs.h"
 #include "proto/types/words.h"
 #include "scheduler/core/job_life.h"
 #include "scheduler/core/packs.h"
@@ -18,6 +19,9 @@
 
 namespace longreach::service {
 namespace {
+
+// core knows no catalog, and a worker may ask for as much as that says.
+static_assert(core::kMaxPackLimit == catalog::kMaxPack && core::kMaxSlots == catalog::kMaxPacks);
 
 v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   v1::ArtifactRef ref;

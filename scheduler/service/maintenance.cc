@@ -107,6 +107,10 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
                                                   const v1::MergeStoreRequest& request, const std::stop_token& stop) {
   if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file of the other store");
+  std::error_code no_file;  // Which opening it tells.
+  if (std::filesystem::equivalent(request.path(), store.file(), no_file)) {
+    return absl::FailedPreconditionError(fmt::format("'{}' is this store itself; name another one", request.path()));
+  }
   ASSIGN_OR_RETURN(store::MergeSource source, store::MergeSource::Open(request.path(), {}, stop));
   {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());

@@ -148,9 +148,13 @@ absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& count
   return plan;
 }
 
-absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live) {
+absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live, const std::function<bool()>& given_up) {
+  constexpr int64_t kBetweenLooks = 1000;
   PlanCounter counter(!sweep.has_inputs());
-  for (int64_t i = 0; i < sweep.size(); ++i) RETURN_IF_ERROR(AddWithPrerequisites(db, sweep.At(i), true, counter));
+  for (int64_t i = 0; i < sweep.size(); ++i) {
+    if (i % kBetweenLooks == 0 && given_up()) return absl::CancelledError("nobody waits for this plan any more");
+    RETURN_IF_ERROR(AddWithPrerequisites(db, sweep.At(i), true, counter));
+  }
   return Estimated(db, counter, live);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 
@@ -62,8 +63,8 @@ class PlanCounter {
 
 // Of all that was counted, with the times that it takes the workers at hand.
 absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& counter, const LiveBoard::State& live);
-// Of a sweep that the store may or may not have.
-absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live);
+// Of a sweep that the store may or may not have. Millions of jobs take seconds: CANCELLED as soon as `given_up` says that nobody waits for it.
+absl::StatusOr<v1::Plan> MakePlan(sql::Connection& db, experiments::Expansion& sweep, const LiveBoard::State& live, const std::function<bool()>& given_up);
 // Of a sweep that the store has: its jobs need not be made for it.
 absl::StatusOr<v1::Plan> PlanOfSweep(sql::Connection& db, const store::SweepRow& sweep, const LiveBoard::State& live);
 

@@ -77,4 +77,17 @@ const catalog::PublishedValue* PublishedCells::Find(const std::string& row, cons
   return found == values_.end() ? nullptr : &found->second;
 }
 
+int PublishedCells::RandomizedPairs() const {
+  const auto encoding = std::ranges::find(names_, "encoding");
+  if (encoding == names_.end()) return 0;
+  const auto at = static_cast<size_t>(encoding - names_.begin());
+  int pairs = 0;
+  for (const auto& [keys, value] : values_) {
+    std::vector<std::string> randomized = keys;
+    randomized[at] += ":randomized";
+    pairs += values_.contains(randomized) ? 1 : 0;
+  }
+  return pairs;
+}
+
 }  // namespace longreach::service

@@ -21,6 +21,9 @@ class PublishedCells {
   // `data` is that of the cell's jobs; empty where they have none, or not the same. nullptr: nothing was published for this cell.
   const catalog::PublishedValue* Find(const std::string& row, const std::string& column, const std::string& data) const;
 
+  // How many pairs of a randomized encoding and the same without it have published values, in the whole table.
+  int RandomizedPairs() const;
+
  private:
   // What the table's column `name` must have for a cell.
   std::string KeyOf(std::string_view name, const std::string& row, const std::string& column, const std::string& data) const;

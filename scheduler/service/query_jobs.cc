@@ -25,8 +25,7 @@ absl::StatusOr<store::JobFilter> FilterOf(const std::string& word) {
   if (word.empty()) return store::JobFilter{};
   if (word == "diverged") return store::JobFilter{.state = std::nullopt, .diverged_only = true};
   if (const std::optional<store::State> state = store::StateOf(word)) return store::JobFilter{.state = state};
-  std::vector<std::string> known(std::begin(kJobStateWords), std::end(kJobStateWords));
-  known.emplace_back("diverged");
+  const std::vector<std::string> known = JobFilterWords();
   const std::string closest = ClosestWord(word, known);
   return absl::InvalidArgumentError(fmt::format("state: unknown state '{}'\n  {}known are {}", word,
                                                 closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),

@@ -47,12 +47,30 @@ absl::StatusOr<v1::Sweep> GetSweep(sql::Connection& db, const v1::GetSweepReques
   return sweep;
 }
 
+namespace {
+
+// Of more jobs it would take longer than a watcher's pace to add up what each has; then all count as the first does.
+constexpr int64_t kMostJobsAddedUp = 100'000;
+
+absl::StatusOr<store::StepsOfJobs> StepsOf(sql::Connection& db, const store::SweepRow& row) {
+  ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(row));
+  // Steps are no axis, but systems may differ in them.
+  const bool differ = !spec.systems().empty() && row.counts.jobs() <= kMostJobsAddedUp;
+  if (differ) return store::StepsOfAllJobs(db, row.num);
+  ASSIGN_OR_RETURN(const int steps, store::StepsOfFirstJob(db, row.num));
+  return store::StepsOfJobs{.all = static_cast<double>(steps) * row.counts.jobs(),
+                            .succeeded = static_cast<double>(steps) * row.counts.succeeded,
+                            .open = static_cast<double>(steps) * row.counts.open()};
+}
+
+}  // namespace
+
 absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::GetSweepRequest& request,
                                                const LiveBoard::State& live) {
   ASSIGN_OR_RETURN(store::SweepRow row, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(std::vector<store::RunningPart> parts, store::RunningInSweep(db, row.num));
   ASSIGN_OR_RETURN(store::StepsBegun begun, store::StepsBegunInSweep(db, row.num));
-  ASSIGN_OR_RETURN(int steps, store::StepsOfSweepJobs(db, row.num));
+  ASSIGN_OR_RETURN(const store::StepsOfJobs steps, StepsOf(db, row));
 
   v1::SweepUpdate update;
   *update.mutable_sweep() = ToSweep(row);
@@ -65,9 +83,9 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
     if (running.phase() == "training") rate += running.steps_per_second() * running.members();
     *update.add_running() = std::move(running);
   }
-  const double open_left = static_cast<double>(steps) * row.counts.open() - begun.open - done_running;
-  update.set_job_steps_total(static_cast<double>(steps) * row.counts.jobs());
-  update.set_job_steps_done(static_cast<double>(steps) * row.counts.succeeded + begun.open + begun.closed + done_running);
+  const double open_left = steps.open - begun.open - done_running;
+  update.set_job_steps_total(steps.all);
+  update.set_job_steps_done(steps.succeeded + begun.open + begun.closed + done_running);
   update.set_job_steps_per_second(rate);
   update.set_seconds_left(rate > 0 ? std::max(open_left, 0.0) / rate : 0);
   update.set_finished(row.counts.open() == 0);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/names.h"
 #include "proto/types/canonical.h"
 #include "proto/types/job.h"
 #include "proto/types/time.h"
@@ -98,10 +99,7 @@ v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
 }
 
 std::string WorkerInCommand(const store::WorkerRow& row) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  };
-  const bool is_word = !row.name.empty() && row.name.front() != '-' && std::ranges::all_of(row.name, is_plain);
+  const bool is_word = IsOfNameCharacters(row.name) && row.name.front() != '-';
   return is_word ? row.name : row.id;
 }
 

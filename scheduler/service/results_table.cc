@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 #include "proto/catalog/axes.h"
 #include "proto/types/words.h"
 
@@ -16,9 +17,6 @@ namespace {
 constexpr size_t kMaxCells = 200'000;
 constexpr int kMaxExtraColumns = 100;
 
-const std::vector<std::string> kAggregates = {"max", "mean", "median", "min"};
-// Notes name at most this many cells.
-constexpr size_t kCellsNamed = 5;
 
 bool IsKnown(const std::vector<std::string>& known, const std::string& word) {
   return std::ranges::find(known, word) != known.end();
@@ -41,46 +39,8 @@ std::vector<std::string> NamesOf(std::span<const Entry> entries) {
   return names;
 }
 
-// Of values in ascending order; sums too are made in this order, so that they do not depend on the one in which the jobs were read.
-double MedianOf(const std::vector<double>& ascending) {
-  const size_t middle = ascending.size() / 2;
-  return ascending.size() % 2 == 1 ? ascending[middle] : (ascending[middle - 1] + ascending[middle]) / 2;
-}
-
-double MeanOf(const std::vector<double>& ascending) {
-  return std::accumulate(ascending.begin(), ascending.end(), 0.0) / static_cast<double>(ascending.size());
-}
-
-double AggregateOf(const std::vector<double>& ascending, std::string_view aggregate) {
-  if (aggregate == "min") return ascending.front();
-  if (aggregate == "mean") return MeanOf(ascending);
-  if (aggregate == "median") return MedianOf(ascending);
-  return ascending.back();
-}
-
-// Of a sample; nothing for fewer than two values.
-std::optional<double> DeviationOf(const std::vector<double>& ascending) {
-  if (ascending.size() < 2) return std::nullopt;
-  const double mean = MeanOf(ascending);
-  double squares = 0;
-  for (const double value : ascending) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(ascending.size() - 1));
-}
-
 bool IsOpen(store::State state) {
   return state == store::State::kWaiting || state == store::State::kQueued || state == store::State::kLeased;
-}
-
-// "1 job is", "3 jobs are".
-std::string Count(int64_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-// "a, b, c and 4 more".
-std::string Named(const std::vector<std::string>& cells) {
-  const std::vector<std::string> first(cells.begin(), cells.begin() + std::min(cells.size(), kCellsNamed));
-  const std::string text = Join(first, ", ");
-  return cells.size() > kCellsNamed ? fmt::format("{} and {} more", text, cells.size() - kCellsNamed) : text;
 }
 
 }  // namespace
@@ -102,8 +62,8 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
     return absl::InvalidArgumentError(fmt::format(
         "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(catalog::TableAxes(), ", ")));
   }
-  if (!IsKnown(kAggregates, full.aggregate())) {
-    return RefuseWord("table.aggregate", "aggregate", full.aggregate(), kAggregates);
+  if (!IsKnown(catalog::Aggregates(), full.aggregate())) {
+    return RefuseWord("table.aggregate", "aggregate", full.aggregate(), catalog::Aggregates());
   }
   if (table.metric_ == nullptr) {
     return RefuseWord("table.metric", "metric", full.metric(), NamesOf(catalog::Metrics()));
@@ -181,14 +141,18 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
   if (data != job.data) data.clear();
   jobs += job.more ? 0 : 1;
   if (job.state == store::State::kFailed) ++failed;
+  const auto take = [&] {
+    values.push_back(*job.value * factor);
+    measured_jobs += job.more ? 0 : 1;
+  };
   // Losses of training are there before the job is done.
-  if (IsOpen(job.state) && job.value.has_value()) values.push_back(*job.value * factor);
+  if (IsOpen(job.state) && job.value.has_value()) take();
   if (job.state != store::State::kSucceeded) return;
   succeeded += job.more ? 0 : 1;
   if (job.diverged) {
     ++diverged;
   } else if (job.value.has_value()) {
-    values.push_back(*job.value * factor);
+    take();
     if (builds.empty() || last_build != job.build) builds.insert(last_build = job.build);
   } else {
     ++unmeasured;
@@ -280,12 +244,13 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
   out.set_diverged(cell.diverged);
   out.set_failed(cell.failed);
   out.set_builds(static_cast<int>(cell.builds.size()));
+  out.set_measured_jobs(cell.measured_jobs);
   if (cell.values.empty()) return out;
   std::vector<double> values = cell.values;
   std::ranges::sort(values);
-  out.set_measured(AggregateOf(values, spec_.aggregate()));
-  out.set_median(MedianOf(values));
-  if (const std::optional<double> deviation = DeviationOf(values)) out.set_deviation(*deviation);
+  out.set_measured(catalog::AggregateOf(values, spec_.aggregate()));
+  out.set_median(catalog::MedianOf(values));
+  if (const std::optional<double> deviation = catalog::DeviationOf(values)) out.set_deviation(*deviation);
   return out;
 }
 
@@ -346,108 +311,15 @@ void ResultsTable::AddGain(v1::Table& table) const {
     }
   }
   if (pairs == 0) return;
-  if (spec_.has_published_gain()) table.set_published_gain_stated(spec_.published_gain());
+  // It is of the whole published table, and says nothing of a part.
+  if (spec_.has_published_gain() && published_pairs > 0 && published_pairs == published_.RandomizedPairs()) table.set_published_gain_stated(spec_.published_gain());
   if (!measured.empty()) {
     std::ranges::sort(measured);
-    table.set_gain(MeanOf(measured));
+    table.set_gain(catalog::MeanOf(measured));
     table.set_gain_pairs(static_cast<int>(measured.size()));
-    if (const std::optional<double> deviation = DeviationOf(measured)) table.set_gain_error(*deviation / std::sqrt(static_cast<double>(measured.size())));
+    if (const std::optional<double> deviation = catalog::DeviationOf(measured)) table.set_gain_error(*deviation / std::sqrt(static_cast<double>(measured.size())));
   }
   if (published_pairs > 0) table.set_published_gain_of_cells(published / published_pairs);
-}
-
-int ResultsTable::FirstOfTheSameJobs(const v1::Table& table, int row, int column) const {
-  // Extra columns have jobs of their own.
-  const bool extra = column >= static_cast<int>(columns_.size());
-  const int first_row = IsOfValues(spec_.rows()) ? 0 : row;
-  return first_row * table.columns_size() + (IsOfValues(spec_.columns()) && !extra ? 0 : column);
-}
-
-void ResultsTable::AddNotes(v1::Table& table) const {
-  for (const TableFilter& filter : filters_) table.add_notes(fmt::format("only {}{}", filter.IsOfSlices() ? "" : "jobs with ", filter.Text()));
-  const int columns = table.columns_size();
-  std::vector<std::string> mixed;
-  int diverged = 0;
-  int failed = 0;
-  std::map<int, int> unmeasured_of;  // By the first cell of the same jobs.
-  bool any_published = false;
-  std::vector<std::string> as_printed;
-  for (int i = 0; i < table.cells_size(); ++i) {
-    const v1::TableCell& cell = table.cells(i);
-    any_published |= cell.has_published();
-    const v1::TableAxisEntry& row = table.rows(i / columns);
-    const v1::TableAxisEntry& column = table.columns(i % columns);
-    if (const catalog::PublishedValue* published = PublishedAt(table, i / columns, i % columns);
-        published != nullptr && (published->text.starts_with('>') || published->text.ends_with('?'))) {
-      as_printed.push_back(fmt::format("{} / {} ({})", row.label(), column.label(), published->text));
-    }
-    if (cell.builds() > 1) {
-      mixed.push_back(fmt::format("{} / {} ({} builds)", row.label(), column.label(), cell.builds()));
-    }
-    const int first = FirstOfTheSameJobs(table, i / columns, i % columns);
-    if (const Cell* found = Find(table, i / columns, i % columns)) unmeasured_of[first] = std::max(unmeasured_of[first], found->unmeasured);
-    if (first != i) continue;
-    diverged += cell.diverged();
-    failed += cell.failed();
-  }
-  int unmeasured = 0;
-  for (const auto& [cell, jobs] : unmeasured_of) unmeasured += jobs;
-  const int64_t open = waiting_ + queued_ + leased_;
-  if (open > 0) {
-    std::vector<std::string> states;
-    if (waiting_ > 0) states.push_back(fmt::format("{} waiting", waiting_));
-    if (queued_ > 0) states.push_back(fmt::format("{} queued", queued_));
-    if (leased_ > 0) states.push_back(fmt::format("{} leased", leased_));
-    table.add_notes(fmt::format("{} not finished ({}): the table will change", Count(open, "job is", "jobs are"),
-                                Join(states, ", ")));
-  }
-  if (failed > 0) {
-    table.add_notes(Count(failed, "job failed and counts in no cell", "jobs failed and count in no cell"));
-  }
-  if (cancelled_ > 0) {
-    table.add_notes(Count(cancelled_, "job was cancelled and counts in no cell", "jobs were cancelled and count in no cell"));
-  }
-  if (diverged > 0) {
-    table.add_notes(fmt::format("{} (the loss was not finite)", Count(diverged, "job diverged and counts in no cell",
-                                                                     "jobs diverged and count in no cell")));
-  }
-  if (unmeasured > 0) {
-    std::vector<std::string> some = slice_axes_;
-    if (ByLength()) some.insert(some.begin(), "length");
-    const std::string at = !some.empty() ? fmt::format("at some {}", Join(some, " and "))
-                           : spec_.length() == 0 ? "over all lengths"
-                                                 : fmt::format("at length {}", spec_.length());
-    table.add_notes(fmt::format("{} without a value of {} {}{}",
-                                Count(unmeasured, "job succeeded", "jobs succeeded"), spec_.metric(), at,
-                                spec_.slice().empty() ? "" : fmt::format(" in slice '{}'", spec_.slice())));
-  }
-  if (!mixed.empty()) {
-    table.add_notes(fmt::format("{} made by more than one build: {}",
-                                Count(static_cast<int>(mixed.size()), "cell was", "cells were"), Named(mixed)));
-  }
-  for (int i = 0; i < spec_.extra_columns_size(); ++i) {
-    const v1::ExtraColumn& extra = spec_.extra_columns(i);
-    const std::string& label = extra.label().empty() ? extra.key() : extra.label();
-    const std::string of = extra.sweep().empty() ? fmt::format("behind the input '{}'", extra.input()) : fmt::format("of the sweep '{}'", extra.sweep());
-    if (extras_[i].missing) {
-      table.add_notes(fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, extra.sweep()));
-    }
-    if (extras_[i].open > 0) table.add_notes(fmt::format("{}: {} {} not finished yet", label, Count(extras_[i].open, "job", "jobs"), of));
-    if (extras_[i].cancelled > 0) {
-      table.add_notes(fmt::format("{}: {} {} cancelled and in no cell", label, Count(extras_[i].cancelled, "job", "jobs"), of));
-    }
-    if (!extras_[i].differences.empty()) {
-      table.add_notes(fmt::format("{}: of other settings: the sweep '{}' differs from this one in {}", label, extra.sweep(),
-                                  Named(extras_[i].differences)));
-    }
-  }
-  if (!as_printed.empty()) {
-    table.add_notes(fmt::format("{} no plain number ('>': more than that, '?': uncertain, as the text that it is from is garbled): {}",
-                                Count(static_cast<int>(as_printed.size()), "published value is", "published values are"), Named(as_printed)));
-  }
-  if (!spec_.published().empty() && !any_published) {
-    table.add_notes(fmt::format("no value of the published table '{}' belongs to a cell of this one", spec_.published()));
-  }
 }
 
 v1::Table ResultsTable::Build() const {

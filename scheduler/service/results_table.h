@@ -74,6 +74,7 @@ class ResultsTable {
     int succeeded = 0;
     int diverged = 0;
     int failed = 0;
+    int measured_jobs = 0;
     int unmeasured = 0;  // Succeeded, not diverged, without this measurement.
     std::string last_build = {};
     std::string data = {};      // Of all its jobs; empty where they differ.
@@ -94,8 +95,8 @@ class ResultsTable {
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 
-  // The first cell of those that have the same jobs, at another length.
-  int FirstOfTheSameJobs(const v1::Table& table, int row, int column) const;
+  // With room for the extra columns.
+  bool IsTooLarge() const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
   const Cell* Find(const v1::Table& table, int row, int column) const;
   // nullptr: nothing was published for this cell.
@@ -103,7 +104,23 @@ class ResultsTable {
   v1::TableCell CellOf(const v1::Table& table, int row, int column) const;
   void MarkBest(v1::Table& table) const;
   void AddGain(v1::Table& table) const;
+
+  // Jobs that are in no cell, of some columns.
+  struct LeftOut {
+    int failed = 0;
+    int diverged = 0;
+    int unmeasured = 0;
+  };
+  // The first cell of those that have the same jobs, at another length.
+  int FirstOfTheSameJobs(const v1::Table& table, int row, int column) const;
+  LeftOut LeftOutOf(const v1::Table& table, int first_column, int columns) const;
   void AddNotes(v1::Table& table) const;
+  void AddNotesOnJobs(v1::Table& table) const;
+  void AddNotesOnBuilds(v1::Table& table) const;
+  void AddNotesOnExtra(v1::Table& table, int index) const;
+  void AddNotesOnPublished(v1::Table& table) const;
+  // "without a value of accuracy at length 40".
+  std::string WithoutValue() const;
 
   v1::TableSpec spec_;
   const catalog::Metric* metric_ = nullptr;
@@ -111,8 +128,6 @@ class ResultsTable {
   std::vector<std::string> slice_axes_;
   std::set<std::string> rows_;
   std::set<std::string> columns_;
-  // With room for the extra columns.
-  bool IsTooLarge() const;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.
   bool too_large_ = false;
   Last last_;

@@ -24,13 +24,21 @@ absl::StatusOr<SweepState> StateAfter(v1::SteerSweepRequest::Action action, Swee
 
 void Engine::SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
                             bool bulk) {
+  SubmitBeside(
+      [this, apply = std::move(apply)](sql::Transaction& tx, Effects& effects) {
+        RETURN_IF_ERROR(apply(tx, effects));
+        leasing_.Forget();  // Jobs may have become ready, or others more urgent.
+        return absl::OkStatus();
+      },
+      std::move(done), bulk);
+}
+
+void Engine::SubmitBeside(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done, bool bulk) {
   auto effects = std::make_shared<Effects>();
   submit_({.apply =
                [this, effects, apply = std::move(apply)](sql::Transaction& tx) {
                  if (forget_leasing_.exchange(false)) leasing_.Forget();
-                 RETURN_IF_ERROR(apply(tx, *effects));
-                 leasing_.Forget();  // Jobs may have become ready, or others more urgent.
-                 return absl::OkStatus();
+                 return apply(tx, *effects);
                },
            .done =
                [this, effects, done = std::move(done)](const absl::Status& status) {

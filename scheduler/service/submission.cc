@@ -188,7 +188,8 @@ class Engine::Submission {
   store::SweepRow after_;
 };
 
-absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store) {
+absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store,
+                                                            const std::function<bool()>& given_up) {
   ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec(), options_.revisions));
   v1::SubmitSweepResponse response;
   std::optional<store::SweepRow> known;
@@ -198,7 +199,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
     if (known && known->to_come == 0) {
       ASSIGN_OR_RETURN(*response.mutable_plan(), PlanOfSweep(snapshot, *known, board_.Read()));
     } else if (request.dry_run()) {
-      ASSIGN_OR_RETURN(*response.mutable_plan(), MakePlan(snapshot, sweep, board_.Read()));
+      ASSIGN_OR_RETURN(*response.mutable_plan(), MakePlan(snapshot, sweep, board_.Read(), given_up));
     }
   }
   if (request.dry_run()) return response;

@@ -38,7 +38,8 @@ absl::StatusOr<std::vector<store::AttemptMember>> MembersOfUpload(sql::Connectio
 void Engine::RecordUpload(v1::UploadHeader header, store::Pin pin, Answer<WallTime> answer) {
   const WallTime now = clock_.Wall();
   const auto held = std::make_shared<store::Pin>(std::move(pin));
-  SubmitSteering(
+  // Of leased jobs alone: what may be leased next stays what it is.
+  SubmitBeside(
       [now, held, header = std::move(header)](sql::Transaction& tx, Effects&) -> absl::Status {
         ASSIGN_OR_RETURN(const std::vector<store::AttemptMember> members, MembersOfUpload(tx, header));
         store::ArtifactRow row;
@@ -63,11 +64,11 @@ void Engine::RecordUpload(v1::UploadHeader header, store::Pin pin, Answer<WallTi
           return answer(now);
         }
         if (!held->is_new()) return answer(status);
-        SubmitSteering([held](sql::Transaction& tx, Effects&) { return store::NoteUnnamed(tx, held->sha256()); },
-                       [held, answer, status](const absl::Status& noted) {
-                         if (noted.ok()) held->Settle();
-                         answer(status);
-                       });
+        SubmitBeside([held](sql::Transaction& tx, Effects&) { return store::NoteUnnamed(tx, held->sha256()); },
+                     [held, answer, status](const absl::Status& noted) {
+                       if (noted.ok()) held->Settle();
+                       answer(status);
+                     });
       });
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/base/sha256.h"
 #include "proto/types/time.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/service/limits.h"
@@ -192,7 +193,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   }
   absl::StatusOr<std::string> Read() {
     if (!reader_) {
-      if (!store::ArtifactFiles::IsHash(sha256_)) return absl::NotFoundError(fmt::format("'{}' is no artifact's hash", sha256_));
+      if (!IsSha256(sha256_)) return absl::NotFoundError(fmt::format("'{}' is no artifact's hash", sha256_));
       ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(store_.artifacts(), sha256_));
       reader_.emplace(std::move(reader));
     }
@@ -213,7 +214,7 @@ absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLim
     return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
   }
   const bool not_known_yet = header.sha256().empty() && !header.linked().empty();
-  if (!not_known_yet && !store::ArtifactFiles::IsHash(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
+  if (!not_known_yet && !IsSha256(header.sha256())) return absl::InvalidArgumentError("sha256: not 64 lower-case hexadecimal digits");
   if (!(header.bytes() >= 0) || header.bytes() != std::floor(header.bytes())) return absl::InvalidArgumentError("bytes: not a size");
   if (header.bytes() > limits.file_bytes) {
     return absl::InvalidArgumentError(fmt::format("a file of {:.0f} bytes; at most {:.0f}", header.bytes(), limits.file_bytes));

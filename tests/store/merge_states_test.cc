@@ -111,7 +111,8 @@ TEST_F(MergeTest, AStoreThatIsHeldForeignNewerOrAbsentIsRefused) {
   EXPECT_EQ(MergeSource::Open(folder_ / "none.db").status().code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
   WriteFile(folder_ / "text", "this is not a database, but it is long enough to look like one could be here\n");
-  EXPECT_EQ(MergeSource::Open(folder_ / "text").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(MergeSource::Open(folder_ / "text").status().code(), absl::StatusCode::kFailedPrecondition) << "as the call's description has it";
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "text.lock")) << "nothing is put beside what is no store";
   EXPECT_OK(sql::Connection::Open(folder_ / "foreign.db", sql::Mode::kReadWriteCreate)->Execute("CREATE TABLE t(x)"));
   EXPECT_EQ(MergeSource::Open(folder_ / "foreign.db").status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_OK(theirs_->db().Execute("PRAGMA user_version = 999"));

@@ -123,6 +123,27 @@ TEST_F(SweepsTest, CancelFreesTheCheckpointsOfWhatNobodyWants) {
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 
+// A job that is only tested has its checkpoints at step 0; and what was to be a result may be there before its attempt is lost.
+TEST_F(SweepsTest, CancelFreesCheckpointsOfStep0AndWhatLostAttemptsHandedIn) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
+  const int64_t attempt = test_.Start("w1", jobs);
+  test_.AddFile(jobs[0], "checkpoint", 0, attempt, "tested half");
+  test_.AddFile(jobs[1], "weights", 100, attempt, "of no result");
+  test_.AddFile(jobs[1], "series", 100, attempt, "nor these");
+  test_.AddFile(jobs[1], "log", 100, attempt, "what it said");
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    for (const int64_t job : jobs) RETURN_IF_ERROR(RequeueJob(tx, job, attempt, {}));
+    return EndAttempt(tx, attempt, Outcome::kLost, "", "", At(30));
+  }));
+
+  Cancel(1);
+
+  EXPECT_EQ(ArtifactsOf(test_.db(), jobs[0])->size(), 0u);
+  EXPECT_EQ(ArtifactsOf(test_.db(), jobs[1])->size(), 1u) << "the log";
+  EXPECT_EQ(*RemoveUnusedFiles(test_.db(), test_.store->artifacts(), 100), 3);
+  EXPECT_THAT(test_.Violations(), IsEmpty());
+}
+
 TEST_F(SweepsTest, CancellingAgainFreesWhatAnOlderVersionLeft) {
   const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(1));
   Cancel(1);

@@ -44,7 +44,9 @@ TEST_F(WorkersTest, StateFailuresAndSeenTimeAreSetOneByOneAndOnlyForAKnownWorker
   EXPECT_EQ(worker.reason, "drained");
   EXPECT_EQ(worker.recent_failures, "9");
   EXPECT_EQ(worker.seen_at, At(50));
-  EXPECT_FALSE(test_.Write([](sql::Transaction& tx) { return SetWorkerSeen(tx, "w2", At(50)); }).ok());
+  EXPECT_OK(test_.Write([](sql::Transaction& tx) { return SetWorkerSeen(tx, "w2", At(50)); }));
+  EXPECT_EQ(*FindWorker(test_.db(), "w2"), std::nullopt) << "nor is it made";
+  EXPECT_FALSE(test_.Write([](sql::Transaction& tx) { return SetWorkerState(tx, "w2", WorkerState::kActive, ""); }).ok());
 }
 
 TEST_F(WorkersTest, AWorkerIsFoundByIdItsBeginningOrName) {

@@ -50,6 +50,32 @@ TEST_F(EngineBrokenCallsTest, AnIdleWorkerGetsTheWorkAfterASecond) {
   EXPECT_EQ(Job(lost.jobs(0).id()).losses, 1);
 }
 
+// It would be trained anew from its checkpoint on, once the very worker that it was taken from is back.
+TEST_F(EngineBrokenCallsTest, AnIdleWorkerThatCannotDoTheWorkTakesNoneAway) {
+  Submit(Sweep("s", 1));
+  TestWorker broken = Worker("broken");
+  const v1::Lease lease = TakeAndWait(broken);
+  TestWorker other = Worker("other");
+  other.next().mutable_abilities()->clear_experiments();
+  other.next().mutable_abilities()->add_experiments("language");
+  EXPECT_FALSE(other.Call().has_value());
+
+  BreakOff(broken);
+  Advance(seconds(5));
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+  // Nor when it asks again,
+  other.Call();
+  RunDeadlines();
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+  // but one that can do it gets it at once.
+  TestWorker able = Worker("able");
+  EXPECT_FALSE(able.Call().has_value());
+  RunDeadlines();
+  EXPECT_EQ(Attempt(lease.attempt()).outcome, Outcome::kLost);
+  ASSERT_TRUE(able.late().has_value() && able.late()->ok());
+  EXPECT_EQ((*able.late())->leases_size(), 1);
+}
+
 TEST_F(EngineBrokenCallsTest, OneThatComesBackWithinTheSecondKeepsItsLease) {
   Submit(Sweep("s", 1));
   TestWorker worker = Worker("a");

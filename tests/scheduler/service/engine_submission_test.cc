@@ -57,6 +57,20 @@ TEST_F(EngineSubmissionTest, TheFirstJobsAreLeasedWhileOthersAreToCome) {
   EXPECT_EQ(ToCome("s"), 0);
 }
 
+// Of millions of jobs it takes half a minute, in which others would wait for its thread.
+TEST_F(EngineSubmissionTest, APlanThatNobodyWaitsForEnds) {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = Sweep("s", 2500);
+  request.set_dry_run(true);
+  int looks = 0;
+  EXPECT_EQ(engine_->SubmitSweep(request, *store_, [&] { return ++looks > 1; }).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(looks, 2) << "in the middle";
+  const absl::StatusOr<v1::SubmitSweepResponse> planned = engine_->SubmitSweep(request, *store_, [&] { return ++looks, false; });
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->plan().jobs(), 2500);
+  EXPECT_EQ(looks, 5);
+}
+
 TEST_F(EngineSubmissionTest, ATableSaysThatJobsAreToCome) {
   EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
   v1::GetTableRequest request;

@@ -71,6 +71,13 @@ TEST_F(QuerySweepsTest, ASweepGoesByItsIdItsBeginningItsNameAndLast) {
   // Submitted again: it is the last now.
   Write([&](sql::Transaction& tx) { return store::SetSweepAsked(tx, first.num, now_ + std::chrono::seconds(9)); });
   EXPECT_EQ(Get("last")->id(), first.id);
+  // By which came later, not by a clock that may have been put back.
+  Write([&](sql::Transaction& tx) { return store::SetSweepAsked(tx, second.num, now_ - std::chrono::hours(24)); });
+  EXPECT_EQ(Get("last")->id(), second.id);
+  now_ -= std::chrono::hours(48);
+  EXPECT_EQ(Get("last")->id(), second.id);
+  const Made third = AddSweep(SmallSweep("third"));
+  EXPECT_EQ(Get("last")->id(), third.id);
 }
 
 TEST_F(QuerySweepsTest, ASweepThatIsAskedForComesWithItsSpecification) {
@@ -99,6 +106,30 @@ TEST_F(QuerySweepsTest, ANameThatTwoSweepsHaveIsRefusedWithTheirIds) {
 
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr(second.id.substr(0, 8) + ", " + first.id.substr(0, 8)));
+}
+
+TEST_F(QuerySweepsTest, StepsOfSystemsThatDifferInThemAreAddedUp) {
+  v1::SweepSpec spec = SmallSweep("s");
+  for (const auto& [name, steps] : {std::pair("long", 1000), std::pair("short", 10)}) {
+    v1::System& system = *spec.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_training()->set_steps(steps);
+  }
+  const Made sweep = AddSweep(spec);
+  ASSERT_EQ(sweep.jobs.size(), 32u);
+  AddWorker("w1", "box");
+  const std::span<const int64_t> jobs(sweep.jobs);  // By the systems' names.
+  Succeed(Lease("w1", jobs.first(4)), jobs.first(4), std::vector{0.5, 0.5, 0.5, 0.5});
+  Succeed(Lease("w1", jobs.last(2)), jobs.last(2), std::vector{0.5, 0.5});
+  const int64_t running = Lease("w1", jobs.subspan(4, 2));
+  board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2,
+                       .step = 500, .steps = 1000, .phase = "training", .steps_per_second = 5});
+
+  const v1::SweepUpdate update = Update("s");
+
+  EXPECT_EQ(update.job_steps_total(), 16 * 1000 + 16 * 10);
+  EXPECT_EQ(update.job_steps_done(), 4 * 1000 + 2 * 10 + 2 * 500);
+  EXPECT_EQ(update.seconds_left(), (12 * 1000 + 14 * 10 - 2 * 500) / 10.0);
 }
 
 TEST_F(QuerySweepsTest, AnUpdateCountsTheStepsOfEachJobByWhatIsKnownOfIt) {

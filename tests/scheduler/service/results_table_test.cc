@@ -36,6 +36,7 @@ TEST(ResultsTableTest, AggregatesOverWhatIsNeitherRowNorColumn) {
     EXPECT_NEAR(cell.deviation(), 20.816659994661, 1e-9);
     EXPECT_EQ(cell.jobs(), 4);
     EXPECT_EQ(cell.succeeded(), 4);
+    EXPECT_EQ(cell.measured_jobs(), 4);
     EXPECT_EQ(cell.builds(), 1);
     EXPECT_EQ(built.unit(), "%");
     EXPECT_THAT(built.notes(), IsEmpty());
@@ -111,6 +112,7 @@ TEST(ResultsTableTest, DivergedFailedAndOpenJobsAreCountedAndNamedButNeverAverag
   EXPECT_DOUBLE_EQ(cell.measured(), 60);
   EXPECT_EQ(cell.jobs(), 7);
   EXPECT_EQ(cell.succeeded(), 3);
+  EXPECT_EQ(cell.measured_jobs(), 1);
   EXPECT_EQ(cell.diverged(), 1);
   EXPECT_EQ(cell.failed(), 1);
   EXPECT_THAT(built.notes(),
@@ -314,7 +316,51 @@ TEST(ResultsTableTest, TheGainIsTheMeanOverPairsThatBothHaveAValue) {
   EXPECT_EQ(built.gain_pairs(), 2);
   EXPECT_DOUBLE_EQ(built.gain_error(), 20) << "of 30 and -10";
   EXPECT_NEAR(built.published_gain_of_cells(), -10.7, 1e-9);
+  EXPECT_FALSE(built.has_published_gain_stated()) << "it is of all tasks and encodings";
+}
+
+TEST(ResultsTableTest, TheGainThatAuthorsStateStandsBesideTheirWholeTable) {
+  v1::TableSpec spec;
+  spec.set_gain(true);
+  spec.set_published_gain(7.4);
+  spec.set_published("table_b1");
+  ResultsTable table = Make(spec);
+  for (const catalog::Task& task : catalog::Tasks()) {
+    for (const char* encoding : {"power_kerple", "log_kerple"}) {
+      for (const char* positions : {"", ":randomized"}) table.Add(Done(std::string(task.name), std::string(encoding) + positions, 1e-4, 0, 0.5));
+    }
+  }
+  EXPECT_FALSE(table.Build().has_published_gain_stated()) << "the third encoding is no column";
+  for (const catalog::Task& task : catalog::Tasks()) {
+    for (const char* encoding : {"sandwich", "sandwich:randomized"}) table.Add(Done(std::string(task.name), encoding, 1e-4, 0, 0.5));
+  }
+
+  const v1::Table built = table.Build();
+
+  EXPECT_EQ(built.gain_pairs(), 45);
   EXPECT_DOUBLE_EQ(built.published_gain_stated(), 7.4);
+}
+
+TEST(ResultsTableTest, JobsOfAnExtraColumnThatAreInNoCellAreNotThoseOfTheSweep) {
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best");
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  TableJob job = Done("even_pairs", "alibi", 1e-4, 0, 0.5);
+  job.value.reset();
+  table.AddExtra(0, job);
+  job.diverged = true;
+  table.AddExtra(0, job);
+  table.AddExtra(0, job);
+  job.state = State::kFailed;
+  table.AddExtra(0, job);
+
+  EXPECT_THAT(table.Build().notes(), ElementsAre("Best of [1]: 1 job of the sweep 'ruoss-2023' failed and in no cell",
+                                                 "Best of [1]: 2 jobs of the sweep 'ruoss-2023' diverged and in no cell (the loss was not finite)",
+                                                 "Best of [1]: 1 job of the sweep 'ruoss-2023' without a value of accuracy over all lengths"));
 }
 
 TEST(ResultsTableTest, TheGainIsTheSameWhenEncodingsAreRowsAndAbsentWithoutPairs) {
@@ -356,7 +402,7 @@ TEST(ResultsTableTest, RefusesWhatItDoesNotKnowAndSaysWhatIsMeant) {
       {[](v1::TableSpec& s) { s.set_rows("taks"); }, "table.rows: unknown column 'taks'\n  did you mean 'task'?"},
       {[](v1::TableSpec& s) { s.set_columns("encodings"); }, "did you mean 'encoding'?"},
       {[](v1::TableSpec& s) { s.set_metric("acuracy"); }, "table.metric: unknown metric 'acuracy'\n  did you mean 'accuracy'?"},
-      {[](v1::TableSpec& s) { s.set_aggregate("maximum"); }, "known are max, mean, median, min"},
+      {[](v1::TableSpec& s) { s.set_aggregate("maximum"); }, "known are max, min, mean, median"},
       {[](v1::TableSpec& s) { s.set_published("table_bb1"); }, "did you mean 'table_b1'?"},
       {[](v1::TableSpec& s) { s.set_length(-1); }, "-1 is negative"},
       {[](v1::TableSpec& s) { s.set_rows("seed"), s.set_columns("seed"); }, "both 'seed'"},

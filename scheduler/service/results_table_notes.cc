@@ -1,0 +1,149 @@
+// What a reader must know beside the numbers of a table: jobs that are in no cell, cells of several builds, what was published otherwise.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proto/base/text.h"
+#include "scheduler/service/results_table.h"
+
+namespace longreach::service {
+namespace {
+
+// Notes name at most this many cells.
+constexpr size_t kCellsNamed = 5;
+
+// "1 job is", "3 jobs are".
+std::string Count(int64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// "a, b, c and 4 more".
+std::string Named(const std::vector<std::string>& cells) {
+  const std::vector<std::string> first(cells.begin(), cells.begin() + std::min(cells.size(), kCellsNamed));
+  const std::string text = Join(first, ", ");
+  return cells.size() > kCellsNamed ? fmt::format("{} and {} more", text, cells.size() - kCellsNamed) : text;
+}
+
+std::string CellName(const v1::Table& table, int cell) {
+  return fmt::format("{} / {}", table.rows(cell / table.columns_size()).label(), table.columns(cell % table.columns_size()).label());
+}
+
+}  // namespace
+
+void ResultsTable::AddNotes(v1::Table& table) const {
+  for (const TableFilter& filter : filters_) table.add_notes(fmt::format("only {}{}", filter.IsOfSlices() ? "" : "jobs with ", filter.Text()));
+  AddNotesOnJobs(table);
+  AddNotesOnBuilds(table);
+  for (int i = 0; i < spec_.extra_columns_size(); ++i) AddNotesOnExtra(table, i);
+  AddNotesOnPublished(table);
+}
+
+int ResultsTable::FirstOfTheSameJobs(const v1::Table& table, int row, int column) const {
+  // Extra columns have jobs of their own.
+  const bool extra = column >= static_cast<int>(columns_.size());
+  const int first_row = IsOfValues(spec_.rows()) ? 0 : row;
+  return first_row * table.columns_size() + (IsOfValues(spec_.columns()) && !extra ? 0 : column);
+}
+
+ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_column, int columns) const {
+  LeftOut left_out;
+  std::map<int, int> unmeasured_of;  // By the first cell of the same jobs.
+  for (int row = 0; row < table.rows_size(); ++row) {
+    for (int column = first_column; column < first_column + columns; ++column) {
+      const Cell* found = Find(table, row, column);
+      if (found == nullptr) continue;
+      const int first = FirstOfTheSameJobs(table, row, column);
+      unmeasured_of[first] = std::max(unmeasured_of[first], found->unmeasured);
+      if (first != row * table.columns_size() + column) continue;
+      left_out.failed += found->failed;
+      left_out.diverged += found->diverged;
+    }
+  }
+  for (const auto& [cell, jobs] : unmeasured_of) left_out.unmeasured += jobs;
+  return left_out;
+}
+
+std::string ResultsTable::WithoutValue() const {
+  std::vector<std::string> some = slice_axes_;
+  if (ByLength()) some.insert(some.begin(), "length");
+  const std::string at = !some.empty() ? fmt::format("at some {}", Join(some, " and "))
+                         : spec_.length() == 0 ? "over all lengths"
+                                               : fmt::format("at length {}", spec_.length());
+  return fmt::format("without a value of {} {}{}", spec_.metric(), at, spec_.slice().empty() ? "" : fmt::format(" in slice '{}'", spec_.slice()));
+}
+
+void ResultsTable::AddNotesOnJobs(v1::Table& table) const {
+  const LeftOut left_out = LeftOutOf(table, 0, static_cast<int>(columns_.size()));
+  const int64_t open = waiting_ + queued_ + leased_;
+  if (open > 0) {
+    std::vector<std::string> states;
+    if (waiting_ > 0) states.push_back(fmt::format("{} waiting", waiting_));
+    if (queued_ > 0) states.push_back(fmt::format("{} queued", queued_));
+    if (leased_ > 0) states.push_back(fmt::format("{} leased", leased_));
+    table.add_notes(fmt::format("{} not finished ({}): the table will change", Count(open, "job is", "jobs are"), Join(states, ", ")));
+  }
+  if (left_out.failed > 0) {
+    table.add_notes(Count(left_out.failed, "job failed and counts in no cell", "jobs failed and count in no cell"));
+  }
+  if (cancelled_ > 0) {
+    table.add_notes(Count(cancelled_, "job was cancelled and counts in no cell", "jobs were cancelled and count in no cell"));
+  }
+  if (left_out.diverged > 0) {
+    table.add_notes(fmt::format("{} (the loss was not finite)", Count(left_out.diverged, "job diverged and counts in no cell",
+                                                                     "jobs diverged and count in no cell")));
+  }
+  if (left_out.unmeasured > 0) {
+    table.add_notes(fmt::format("{} {}", Count(left_out.unmeasured, "job succeeded", "jobs succeeded"), WithoutValue()));
+  }
+}
+
+void ResultsTable::AddNotesOnBuilds(v1::Table& table) const {
+  std::vector<std::string> mixed;
+  for (int i = 0; i < table.cells_size(); ++i) {
+    if (const int builds = table.cells(i).builds(); builds > 1) mixed.push_back(fmt::format("{} ({} builds)", CellName(table, i), builds));
+  }
+  if (mixed.empty()) return;
+  table.add_notes(fmt::format("{} made by more than one build: {}",
+                              Count(static_cast<int>(mixed.size()), "cell was", "cells were"), Named(mixed)));
+}
+
+void ResultsTable::AddNotesOnExtra(v1::Table& table, int index) const {
+  const v1::ExtraColumn& column = spec_.extra_columns(index);
+  const Extra& extra = extras_[index];
+  const std::string& label = column.label().empty() ? column.key() : column.label();
+  const std::string of = column.sweep().empty() ? fmt::format("behind the input '{}'", column.input()) : fmt::format("of the sweep '{}'", column.sweep());
+  const auto note = [&](int64_t jobs, std::string_view what) {
+    if (jobs > 0) table.add_notes(fmt::format("{}: {} {} {}", label, Count(jobs, "job", "jobs"), of, what));
+  };
+  if (extra.missing) table.add_notes(fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, column.sweep()));
+  note(extra.open, "not finished yet");
+  note(extra.cancelled, "cancelled and in no cell");
+  const LeftOut left_out = LeftOutOf(table, static_cast<int>(columns_.size()) + index, 1);
+  note(left_out.failed, "failed and in no cell");
+  note(left_out.diverged, "diverged and in no cell (the loss was not finite)");
+  note(left_out.unmeasured, WithoutValue());
+  if (!extra.differences.empty()) {
+    table.add_notes(fmt::format("{}: of other settings: the sweep '{}' differs from this one in {}", label, column.sweep(), Named(extra.differences)));
+  }
+}
+
+void ResultsTable::AddNotesOnPublished(v1::Table& table) const {
+  bool any_published = false;
+  std::vector<std::string> as_printed;
+  for (int i = 0; i < table.cells_size(); ++i) {
+    any_published |= table.cells(i).has_published();
+    if (const catalog::PublishedValue* published = PublishedAt(table, i / table.columns_size(), i % table.columns_size());
+        published != nullptr && (published->text.starts_with('>') || published->text.ends_with('?'))) {
+      as_printed.push_back(fmt::format("{} ({})", CellName(table, i), published->text));
+    }
+  }
+  if (!as_printed.empty()) {
+    table.add_notes(fmt::format("{} no plain number ('>': more than that, '?': uncertain, as the text that it is from is garbled): {}",
+                                Count(static_cast<int>(as_printed.size()), "published value is", "published values are"), Named(as_printed)));
+  }
+  if (!spec_.published().empty() && !any_published) {
+    table.add_notes(fmt::format("no value of the published table '{}' belongs to a cell of this one", spec_.published()));
+  }
+}
+
+}  // namespace longreach::service
