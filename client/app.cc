@@ -46,6 +46,14 @@ std::string PathOf(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + " " + app.get_name();
 }
 
+// Hydra's way to override a field; here it is an option.
+std::string SetHint(const CLI::App& app, const CLI::ParseError& error, const std::string& message) {
+  if (error.get_name() != "ExtrasError" || app.get_option_no_throw("--set") == nullptr) return "";
+  const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
+  const std::string_view first = words.substr(0, words.find(' '));
+  return first.find('=') == std::string_view::npos ? "" : fmt::format("'--set {}' replaces a field", first);
+}
+
 std::string HelpHint(const CLI::App& app) {
   return fmt::format("'{} --help' shows how it is used", PathOf(app));
 }
@@ -238,7 +246,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     if (message == "A subcommand is required") {
       message = fmt::format("'{}' needs one of: {}", PathOf(*app), Join(CommandNames(*app), ", "));
     }
-    return Report(UsageError(message, HelpHint(*app)), json, environment);
+    return Report(UsageError(message, JoinHints(SetHint(*app, e, message), HelpHint(*app))), json, environment);
   }
   const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
   environment.out->flush();

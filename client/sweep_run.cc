@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
-#include "client/commands/common.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
 #include "proto/base/resources.h"
@@ -54,7 +56,10 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
       ->check(catalog::CheckPackLimit);
   app.add_option("--checkpoint-every-s", options.checkpoint_every_s, "Seconds between checkpoints [60]")
       ->type_name("S")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& word) {
+        const std::optional<double> seconds = ParseDouble(word);
+        return seconds.has_value() && *seconds > 0 && *seconds <= 1e9 ? "" : fmt::format("'{}' is not a number of seconds above 0", Printable(word));
+      });
 }
 
 absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) {

@@ -3,8 +3,11 @@
 #include <filesystem>
 #include <optional>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
 #include "client/commands/outcome.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_of_job.h"
 #include "client/figure/attention_figure.h"
 #include "client/figure/attention_series.h"
 #include "client/figure/png.h"

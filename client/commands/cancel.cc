@@ -1,4 +1,6 @@
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/sweep_calls.h"
 
 namespace longreach::client {
 namespace {

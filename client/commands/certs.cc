@@ -8,8 +8,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
 #include "client/new_file.h"
+#include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/access/certificates.h"

@@ -7,9 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
 #include "client/commands/paired_values.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/shared_draw.h"
+#include "client/commands/sweep_calls.h"
+#include "client/commands/tables.h"
+#include "client/commands/title_words.h"
 #include "client/errors.h"
+#include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "client/spec/spec_differences.h"
@@ -47,7 +54,7 @@ class Compare final : public Command {
         ->type_name("AXIS,...")
         ->delimiter(',');
     app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the main one of the first sweep's experiment kind]")->type_name("METRIC");
-    app.add_option("--length", length_, "Test length; 0: over all lengths [0]")->type_name("N")->check(CLI::NonNegativeNumber);
+    app.add_option("--length", length_, "Test length; 0: over all lengths [0]")->type_name("N")->check(CheckCount);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
     AddOnlyOption(app, only_);
   }
@@ -70,9 +77,9 @@ class Compare final : public Command {
     usual.set_metric(metric_);
     RETURN_IF_ERROR(CompleteTable(*connection, first, usual));
     metric_ = usual.metric();
-    PairedValues values;
-    RETURN_IF_ERROR(Read(*connection, first, PairedValues::kFirst, values));
-    RETURN_IF_ERROR(Read(*connection, second, PairedValues::kSecond, values));
+    ASSIGN_OR_RETURN(const SweepValues first_values, Read(*connection, first));
+    ASSIGN_OR_RETURN(const SweepValues second_values, Read(*connection, second));
+    const PairedValues values(first_values, second_values);
     const std::vector<std::string_view> axes = Axes(values);
     std::vector<PairedGroup> groups = values.Groups(axes);
     const bool several = groups.size() > 1;
@@ -80,14 +87,25 @@ class Compare final : public Command {
       groups.push_back(values.Groups({}).front());
       groups.back().values.assign(axes.size(), "");
     }
-    Print(session, first, second, values, axes, groups);
+    Notes notes;
+    AddNotes(first, first_values, values, notes);
+    AddNotes(second, second_values, values, notes);
+    if (length_ > 0) {
+      std::string note = NoteOfSharedDraw(first.spec(), only_);
+      if (note.empty()) note = NoteOfSharedDraw(second.spec(), only_);
+      if (!note.empty()) notes.push_back(std::move(note));
+    }
+    Print(session, first, second, values, axes, groups, notes);
     return kDone;
   }
 
  private:
+  using Notes = std::vector<std::string>;
+
   static std::vector<std::string> AxisNames() { return {kPairAxes.begin(), kPairAxes.end()}; }
 
-  absl::Status Read(Connection& connection, const v1::Sweep& sweep, PairedValues::Side side, PairedValues& values) const {
+  absl::StatusOr<SweepValues> Read(Connection& connection, const v1::Sweep& sweep) const {
+    SweepValues values;
     v1::ListMeasurementsRequest question;
     question.set_sweep(sweep.id());
     question.set_metric(metric_);
@@ -101,12 +119,12 @@ class Compare final : public Command {
         return Error(page.status().code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
       }
       for (const v1::JobMeasurements& of_job : page->jobs()) {
-        if (of_job.job().diverged()) values.Add(side, of_job.job(), std::nullopt);
-        else if (!of_job.measurements().empty()) values.Add(side, of_job.job(), of_job.measurements(0).value());
+        if (of_job.job().diverged()) values.Add(of_job.job(), std::nullopt);
+        else if (!of_job.measurements().empty()) values.Add(of_job.job(), of_job.measurements(0).value());
       }
       question.set_page_token(page->next_page_token());
     } while (!question.page_token().empty());
-    return absl::OkStatus();
+    return values;
   }
 
   // As --by says; else tasks and encodings, and systems, of which there are several. In the order that is asked for.
@@ -124,25 +142,20 @@ class Compare final : public Command {
     return {fields.begin(), fields.end()};
   }
 
-  std::vector<std::string> Notes(const v1::Sweep& first, const v1::Sweep& second, const PairedValues& values) const {
-    std::vector<std::string> notes;
-    const auto note = [&](const v1::Sweep& sweep, int64_t count, std::string_view what) {
+  // Of the jobs that are in no pair: why.
+  void AddNotes(const v1::Sweep& sweep, const SweepValues& of_sweep, const PairedValues& values, Notes& notes) const {
+    const auto note = [&](int64_t count, std::string_view what) {
       if (count > 0) notes.push_back(fmt::format("{} of {} {}", Count(count, "job"), Printable(sweep.name()), what));
     };
-    const auto note_all = [&](const v1::Sweep& sweep, PairedValues::Side side) {
-      note(sweep, values.Diverged(side), "diverged");
-      note(sweep, values.Alone(side), "without a partner");
-      note(sweep, sweep.jobs() - sweep.counts().succeeded(), "not done");
-    };
-    note_all(first, PairedValues::kFirst);
-    note_all(second, PairedValues::kSecond);
-    return notes;
+    note(of_sweep.diverged(), "diverged");
+    note(static_cast<int64_t>(of_sweep.values().size() - values.pairs()), "without a partner");
+    note(sweep.jobs() - sweep.counts().succeeded(), only_.empty() ? "not done" : "not done, --only aside");
   }
 
   void Print(Session& session, const v1::Sweep& first, const v1::Sweep& second, const PairedValues& values, const std::vector<std::string_view>& axes,
-             const std::vector<PairedGroup>& groups) const {
+             const std::vector<PairedGroup>& groups, const Notes& notes) const {
     const Format format = session.settings().format;
-    const std::vector<std::string> settings = Settings(first, second), notes = Notes(first, second, values);
+    const std::vector<std::string> settings = Settings(first, second);
     const Grid grid = GridOf(axes, groups);
     if (session.json()) {
       const auto list = [](const std::vector<std::string>& texts) {
@@ -161,14 +174,11 @@ class Compare final : public Command {
       return;
     }
     if (format == Format::kTable || format == Format::kMarkdown) {
-      const catalog::Metric* metric = catalog::FindMetric(metric_);
-      const std::string unit = metric == nullptr || metric->unit.empty() ? "" : fmt::format(" ({})", metric->unit);
       std::vector<std::string> differing(settings);
-      for (const std::string_view axis : values.Differing()) {
+      for (const std::string_view axis : values.differing()) {
         if (std::ranges::find(differing, axis) == differing.end()) differing.emplace_back(axis);
       }
-      const std::string lengths = length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_);
-      for (const std::string& line : {fmt::format("{} and {}: {}{} {}{}, by pairs of jobs", first.name(), second.name(), metric_, unit, lengths, slice_.empty() ? "" : ", " + slice_),
+      for (const std::string& line : {fmt::format("{} and {}: {} {}{}, by pairs of jobs", first.name(), second.name(), WithUnit(metric_), AtLength(length_), slice_.empty() ? "" : ", " + slice_),
                                       fmt::format("they differ in {}", differing.empty() ? "nothing that a sweep says" : Join(differing, ", "))}) {
         session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : Printable(line)) << "\n";
       }

@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "client/app.h"
-#include "client/commands/common.h"
+#include "client/commands/command.h"
 #include "client/spec/field_notes.h"
 #include "client/spec/field_parser.h"
+#include "client/spec/spec_reader.h"
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/job.h"
 
 namespace longreach::client {
 namespace {
@@ -109,19 +112,17 @@ class Completer {
     if (what == "AXIS") {
       for (const std::string& axis : catalog::TableAxes()) Add(axis);
     }
-    if (what == "HOW") OfferAll({"max", "min", "mean", "median"});
+    if (what == "HOW") OfferAll(catalog::Aggregates());
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});
-    if (what == "STATE") {
-      OfferAll({"waiting", "queued", "leased", "succeeded", "failed", "cancelled", "diverged"});
-    }
+    if (what == "STATE") OfferAll(JobFilterWords());
     if (what == "METRIC") {
       for (const catalog::Metric& metric : catalog::Metrics()) Add(metric.name, metric.label);
     }
     if (what.starts_with("PATH=VALUE")) OfferOverrides();
   }
 
-  void OfferAll(std::initializer_list<std::string_view> words) {
-    for (const std::string_view word : words) Add(word);
+  void OfferAll(const std::vector<std::string>& words) {
+    for (const std::string& word : words) Add(word);
   }
 
   void OfferSpecs() {

@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
 #include "client/output/json.h"
 
 namespace longreach::client {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
 

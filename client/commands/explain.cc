@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/listings.h"
+#include "client/commands/suggestions.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"

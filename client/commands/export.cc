@@ -2,7 +2,9 @@
 
 #include <filesystem>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/suggestions.h"
 #include "client/download.h"
 #include "client/interrupt.h"
 #include "client/new_file.h"

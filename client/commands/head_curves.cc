@@ -6,15 +6,15 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "client/commands/common.h"
+#include "client/commands/tables.h"
 #include "client/figure/entropy_series.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::client {
@@ -110,28 +110,17 @@ absl::StatusOr<Series> SeriesOf(Connection& connection, const v1::Job& job) {
   return nullptr;
 }
 
-double AggregateOf(const std::vector<double>& ascending, const std::string& aggregate) {
-  const size_t middle = ascending.size() / 2;
-  if (aggregate == "min") return ascending.front();
-  if (aggregate == "max") return ascending.back();
-  if (aggregate == "median") return ascending.size() % 2 == 1 ? ascending[middle] : (ascending[middle - 1] + ascending[middle]) / 2;
-  return std::accumulate(ascending.begin(), ascending.end(), 0.0) / static_cast<double>(ascending.size());
-}
-
 v1::TableCell CellOf(std::vector<double> values, const std::string& aggregate) {
   v1::TableCell cell;
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   if (values.empty()) return cell;
   std::ranges::sort(values);
   const int count = static_cast<int>(values.size());
-  cell.set_measured(AggregateOf(values, aggregate));
+  cell.set_measured(catalog::AggregateOf(values, aggregate));
   cell.set_jobs(count);
   cell.set_succeeded(count);
-  if (count == 1) return cell;
-  const double mean = AggregateOf(values, "mean");
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  cell.set_deviation(std::sqrt(squares / (count - 1)));  // Of a sample, as tables have it.
+  cell.set_measured_jobs(count);
+  if (const std::optional<double> deviation = catalog::DeviationOf(values)) cell.set_deviation(*deviation);
   return cell;
 }
 

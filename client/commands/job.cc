@@ -2,10 +2,15 @@
 
 #include <set>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/listings.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_of_job.h"
 #include "client/download.h"
 #include "client/interrupt.h"
 #include "client/new_file.h"
+#include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/sparkline.h"
 #include "client/output/text.h"

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/listings.h"
+#include "client/commands/sweep_calls.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/types/job.h"
 
 namespace longreach::client {
 namespace {
@@ -24,18 +28,15 @@ class Jobs final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_, {.required = false});
-    app.add_option("--state", state_, "Only jobs in this state: " + Join(kStates, ", "))->type_name("STATE");
+    app.add_option("--state", state_, "Only jobs in this state: " + Join(JobFilterWords(), ", "))->type_name("STATE");
     app.add_option("--limit", limit_, "At most this many; 0: all [0]")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CheckCount);
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    if (!state_.empty() && std::find(kStates.begin(), kStates.end(), state_) == kStates.end()) {
-      return UsageError(
-          fmt::format("--state: unknown state '{}'", Printable(state_)),
-          JoinHints(DidYouMean(state_, kStates), fmt::format("there are: {}", Join(kStates, ", "))));
-    }
+    if (state_ == "running") return UsageError("--state: unknown state 'running'", "the state of jobs that run is 'leased'");
+    RETURN_IF_ERROR(CheckChoice("--state", state_, JobFilterWords()));
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     // JSON is written page by page: ten million jobs do not fit into memory. The first page comes before
     // the first byte, so that a refusal leaves stdout empty.
@@ -79,9 +80,6 @@ class Jobs final : public Command {
   }
 
  private:
-  inline static const std::vector<std::string> kStates = {"waiting", "queued",    "leased",  "succeeded",
-                                                          "failed",  "cancelled", "diverged"};
-
   std::string sweep_ = "last";
   std::string state_;
   int limit_ = 0;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
+#include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "client/spec/field_notes.h"
+#include "client/spec/spec_reader.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 

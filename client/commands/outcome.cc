@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
+#include "client/commands/suggestions.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
 #include "proto/base/text.h"

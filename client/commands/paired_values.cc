@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "client/commands/common.h"
+#include "client/commands/listings.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -38,53 +38,47 @@ double HalfWidth(const std::vector<double>& differences, double mean) {
   return boost::math::quantile(boost::math::complement(distribution, 0.025)) * std::sqrt(squares / (count - 1) / count);
 }
 
-}  // namespace
-
-void PairedValues::Add(Side side, const v1::Job& job, std::optional<double> value) {
-  if (!value.has_value()) {
-    ++diverged_[side];
-    return;
-  }
-  values_[side].emplace(PairKey{SystemsText(job), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), std::to_string(job.seed())}, *value);
-}
-
-std::vector<std::string_view> PairedValues::Differing() const {
+std::vector<std::string_view> DifferingAxes(const SweepValues& first, const SweepValues& second) {
   std::vector<std::string_view> differing;
   for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
-    std::set<std::string> of_side[2];
-    for (const Side side : {kFirst, kSecond}) {
-      for (const auto& [key, value] : values_[side]) of_side[side].insert(key[axis]);
-    }
-    if (of_side[kFirst].size() == 1 && of_side[kSecond].size() == 1 && of_side[kFirst] != of_side[kSecond]) differing.push_back(kPairAxes[axis]);
+    const auto of = [axis](const SweepValues& side) {
+      std::set<std::string> found;
+      for (const auto& [key, value] : side.values()) found.insert(key[axis]);
+      return found;
+    };
+    const std::set<std::string> of_first = of(first), of_second = of(second);
+    if (of_first.size() == 1 && of_second.size() == 1 && of_first != of_second) differing.push_back(kPairAxes[axis]);
   }
   return differing;
 }
 
-std::vector<PairedValues::Pair> PairedValues::Pairs() const {
-  const std::vector<std::string_view> differing = Differing();
-  const auto shared = [&](PairKey key) {
-    for (const std::string_view axis : differing) key[Place(axis)].clear();
-    return key;
-  };
-  std::map<PairKey, double> second;
-  for (const auto& [key, value] : values_[kSecond]) second.emplace(shared(key), value);
-  std::vector<Pair> pairs;
-  for (const auto& [key, value] : values_[kFirst]) {
-    const PairKey common = shared(key);
-    if (const auto partner = second.find(common); partner != second.end()) pairs.push_back({common, value, partner->second});
+}  // namespace
+
+void SweepValues::Add(const v1::Job& job, std::optional<double> value) {
+  if (!value.has_value()) {
+    ++diverged_;
+    return;
   }
-  return pairs;
+  values_.emplace(PairKey{SystemsText(job), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), std::to_string(job.seed())}, *value);
 }
 
-int PairedValues::Alone(Side side) const {
-  return static_cast<int>(values_[side].size() - Pairs().size());
+PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) : differing_(DifferingAxes(first, second)) {
+  const auto shared = [&](PairKey key) {
+    for (const std::string_view axis : differing_) key[Place(axis)].clear();
+    return key;
+  };
+  std::map<PairKey, double> partners;
+  for (const auto& [key, value] : second.values()) partners.emplace(shared(key), value);
+  for (const auto& [key, value] : first.values()) {
+    const PairKey common = shared(key);
+    if (const auto partner = partners.find(common); partner != partners.end()) pairs_.push_back({common, value, partner->second});
+  }
 }
 
 std::vector<std::string_view> PairedValues::Varying() const {
-  const std::vector<Pair> pairs = Pairs();
   std::vector<std::string_view> varying;
   for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
-    if (std::ranges::any_of(pairs, [&](const Pair& pair) { return pair.key[axis] != pairs.front().key[axis]; })) varying.push_back(kPairAxes[axis]);
+    if (std::ranges::any_of(pairs_, [&](const Pair& pair) { return pair.key[axis] != pairs_.front().key[axis]; })) varying.push_back(kPairAxes[axis]);
   }
   return varying;
 }
@@ -94,7 +88,7 @@ std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view
     return std::ranges::lexicographical_compare(a, b, IsBefore);
   };
   std::map<std::vector<std::string>, std::vector<Pair>, decltype(before)> by_values(before);
-  for (const Pair& pair : Pairs()) {
+  for (const Pair& pair : pairs_) {
     std::vector<std::string> values;
     for (const std::string_view axis : axes) values.push_back(pair.key[Place(axis)]);
     by_values[values].push_back(pair);

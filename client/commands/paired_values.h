@@ -28,33 +28,40 @@ struct PairedGroup {
   std::optional<double> half_width;
 };
 
+// One sweep's side of a comparison.
+class SweepValues {
+ public:
+  // A job's value; the first of those with the same key counts. One that diverged has none.
+  void Add(const v1::Job& job, std::optional<double> value);
+
+  const std::map<PairKey, double>& values() const { return values_; }
+  int diverged() const { return diverged_; }
+
+ private:
+  std::map<PairKey, double> values_;
+  int diverged_ = 0;
+};
+
 class PairedValues {
  public:
-  enum Side { kFirst, kSecond };
-
-  // A job's value; the first of those with the same key counts. One that diverged has none.
-  void Add(Side side, const v1::Job& job, std::optional<double> value);
+  PairedValues(const SweepValues& first, const SweepValues& second);
 
   // Axes of which each side has one value, and not the same one: they are what differs, so pairs need not have them in common.
-  std::vector<std::string_view> Differing() const;
+  const std::vector<std::string_view>& differing() const { return differing_; }
+  size_t pairs() const { return pairs_.size(); }
   // Axes of which there is more than one value among the pairs, in the order of kPairAxes.
   std::vector<std::string_view> Varying() const;
   // Groups by these axes, ascending; numbers by their size. No axes: one group of all pairs.
   std::vector<PairedGroup> Groups(const std::vector<std::string_view>& axes) const;
-
-  int Diverged(Side side) const { return diverged_[side]; }
-  // Jobs with a value that have no partner with one.
-  int Alone(Side side) const;
 
  private:
   struct Pair {
     PairKey key;
     double first, second;
   };
-  std::vector<Pair> Pairs() const;
 
-  std::map<PairKey, double> values_[2];
-  int diverged_[2] = {0, 0};
+  std::vector<std::string_view> differing_;
+  std::vector<Pair> pairs_;
 };
 
 }  // namespace longreach::client

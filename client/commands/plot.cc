@@ -5,8 +5,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
 #include "client/commands/head_curves.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
+#include "client/commands/tables.h"
+#include "client/commands/title_words.h"
 #include "client/figure/heat_map.h"
 #include "client/figure/line_plot.h"
 #include "client/figure/scatter_plot.h"
@@ -15,6 +20,7 @@
 #include "client/output/bits.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/spec/presets.h"
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
@@ -64,16 +70,16 @@ class Plot final : public Command {
     app.add_option("--x", x_, "Axis to the right: length, learning_rate, seed or one of slices; or another metric [length; of training_loss step]")->type_name("AXIS");
     app.add_option("--y", y_, "Axis upwards, with the metric as colour: a heat map")->type_name("AXIS");
     app.add_option("--points", points_, "With a metric as --x: the axis whose values are the points")->type_name("AXIS");
-    app.add_option("--x-length", x_length_, "With a metric as --x: its test length; 0: over all lengths")->type_name("N")->check(CLI::NonNegativeNumber);
+    app.add_option("--x-length", x_length_, "With a metric as --x: its test length; 0: over all lengths")->type_name("N")->check(CheckCount);
     app.add_option("--lines", lines_, "Axis of the lines [system where there are some, else encoding]")->type_name("AXIS");
     app.add_option("--panels", panels_, "Axis of the panels, or none [task where there are several]")->type_name("AXIS");
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")->type_name("HOW")->capture_default_str();
-    app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CLI::NonNegativeNumber);
+    app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CheckCount);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
     AddOnlyOption(app, only_);
     app.add_option("--step-bins", step_bins_, "Losses of training as means over so many equal ranges of steps; 0: every point")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CheckCount)
         ->capture_default_str();
     app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
     app.add_flag("--log", log_, "A logarithmic axis (or colours) for the metric");
@@ -271,18 +277,18 @@ class Plot final : public Command {
     }
     bool any_bits = bits_ && TurnIntoBits(panels);
     const v1::Table& first = panels.front().table;
-    Drawing drawing{.specification = "", .metric = first.metric(), .value = TitleOf(first.metric(), first.unit()), .panels = panels.size()};
+    Drawing drawing{.specification = "", .metric = first.metric(), .value = WithUnit(NameOf(first.metric()), first.unit()), .panels = panels.size()};
     for (const std::string& note : notes) {
       if (note.starts_with("no job has a value")) drawing.empty.push_back(note);
     }
     PlotTitle title = Describe(sweep, panels);
     // Their tables have none, as a note is of all of them.
-    if (IsHeadCurves()) title.notes.insert(title.notes.end(), notes.begin(), notes.begin() + std::min<std::ptrdiff_t>(std::ssize(notes), kMostNotes));
+    if (IsHeadCurves()) AddNotes(notes, title);
     if (IsScatter()) {
       ScatterPlot plot{.title = title, .x_title = "", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .points_title = Words(points_)};
       ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, sweep.id(), {.columns = points_, .metric = x_, .length = x_length_}));
       if (bits_) any_bits |= TurnIntoBits(plot.x);
-      plot.x_title = TitleOf(x_, plot.x.front().table.unit());
+      plot.x_title = WithUnit(NameOf(x_), plot.x.front().table.unit());
       plot.y = std::move(panels);
       drawing.points = PointsOf(plot);
       drawing.correlations = CorrelationsOf(plot);
@@ -359,8 +365,34 @@ class Plot final : public Command {
     const catalog::Metric* found = catalog::FindMetric(metric);
     return found == nullptr ? metric : std::string(found->label);
   }
-  static std::string TitleOf(const std::string& metric, const std::string& unit) {
-    return unit.empty() ? NameOf(metric) : fmt::format("{} ({})", NameOf(metric), unit);
+
+  // What panels have in common is said once.
+  std::vector<std::string> NotesOf(const std::vector<PlotPanel>& panels) const {
+    std::vector<std::pair<std::string, std::vector<std::string>>> titles_of;  // By the note, in the order of the panels.
+    for (const PlotPanel& panel : panels) {
+      for (const std::string& note : panel.table.notes()) {
+        // What lines and panels there are is to be seen.
+        const auto names = [&note](const std::string& axis) {
+          return note.starts_with(fmt::format("only jobs with {} ", axis)) || note.starts_with(fmt::format("only {} ", axis));
+        };
+        if (names(panels_) || names(lines_)) continue;
+        auto found = std::ranges::find(titles_of, note, [](const auto& entry) { return entry.first; });
+        if (found == titles_of.end()) found = titles_of.insert(found, {note, {}});
+        found->second.push_back(panel.title);
+      }
+    }
+    std::vector<std::string> notes;
+    for (const auto& [note, titles] : titles_of) {
+      if (panels.size() == 1) notes.push_back(note);
+      else notes.push_back(titles.size() == 1 ? fmt::format("{}: {}", titles.front(), note) : fmt::format("{} panels, each: {}", titles.size(), note));
+    }
+    return notes;
+  }
+
+  static void AddNotes(const std::vector<std::string>& notes, PlotTitle& title) {
+    const size_t shown = notes.size() > kMostNotes ? kMostNotes - 1 : notes.size();
+    title.notes.insert(title.notes.end(), notes.begin(), notes.begin() + static_cast<std::ptrdiff_t>(shown));
+    if (shown < notes.size()) title.notes.push_back(fmt::format("and {} more notes: 'longreach results' prints them", notes.size() - shown));
   }
 
   PlotTitle Describe(const v1::Sweep& sweep, const std::vector<PlotPanel>& panels) const {
@@ -369,37 +401,20 @@ class Plot final : public Command {
     const PlotPanel& alone = panels.front();
     if (title_.empty() && panels.size() == 1 && !alone.title.empty()) title.text += ", " + alone.title;
     if (const std::string summary = Summary(sweep.spec()); !summary.empty()) title.notes.push_back(summary);
-    for (const PlotPanel& panel : panels) {
-      for (const std::string& note : panel.table.notes()) {
-        // What lines and panels there are is to be seen.
-        const auto names = [&note](const std::string& axis) {
-          return note.starts_with(fmt::format("only jobs with {} ", axis)) || note.starts_with(fmt::format("only {} ", axis));
-        };
-        const bool seen = names(panels_) || names(lines_);
-        const std::string text = panel.title.empty() ? note : fmt::format("{}: {}", panel.title, note);
-        if (!seen && title.notes.size() < kMostNotes) title.notes.push_back(text);
-      }
-    }
+    AddNotes(NotesOf(panels), title);
     return title;
   }
 
   bool HasBands() const { return !IsScatter() && y_.empty() && aggregate_ == "mean"; }
 
-  // "mean over learning rate and seed; bands: standard deviation": of the axes that have several values.
+  // "mean over seeds; bands: standard deviation; at length 100".
   std::string Summary(const v1::SweepSpec& spec) const {
-    std::vector<std::string> rest;
-    const auto add = [&](const std::string& axis, int values) {
-      if (values > 1 && x_ != axis && lines_ != axis && points_ != axis && panels_ != axis) rest.push_back(Words(axis));
-    };
-    add("task", spec.axes().task_size());
-    add("encoding", IsHeadCurves() && spec.systems().empty() ? 1 : spec.axes().encoding_size());
-    add("learning_rate", spec.axes().learning_rate_size());
-    add("seed", spec.axes().seed_size());
-    const bool one_system = std::ranges::any_of(only_, [](const std::string& only) { return only.starts_with("system=") && only.find(',') == std::string::npos; });
-    add("system", one_system || IsHeadCurves() ? 1 : spec.systems_size());
+    Aggregation how{.aggregate = aggregate_, .shown = {x_, lines_, points_, panels_}, .only = only_};
+    // Curves of heads are of one system each, by whatever axis that is.
+    if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", spec.systems().empty() ? "encoding" : "system"});
     std::vector<std::string> parts;
-    if (!rest.empty()) parts.push_back(fmt::format("{} over {}{}", aggregate_, Join(rest, " and "), HasBands() ? "; bands: standard deviation" : ""));
-    if (x_ != "length" && lines_ != "length" && points_ != "length" && metric_ != kTrainingLoss) parts.push_back(length_ == 0 ? "over all test lengths" : fmt::format("at length {}", length_));
+    if (const std::string over = AggregatedOver(spec, how); !over.empty()) parts.push_back(over + (HasBands() ? "; bands: standard deviation" : ""));
+    if (x_ != "length" && lines_ != "length" && points_ != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_));
     if (!slice_.empty()) parts.push_back(slice_);
     if (x_ == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");

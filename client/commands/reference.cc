@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "client/app.h"
-#include "client/commands/common.h"
+#include "client/commands/command.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {

@@ -1,14 +1,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/parts_output.h"
 #include "client/commands/published_settings.h"
+#include "client/commands/shared_draw.h"
+#include "client/commands/sweep_calls.h"
+#include "client/commands/tables.h"
 #include "client/commands/value_rows.h"
 #include "client/output/bits.h"
 #include "client/output/results_table.h"
 #include "client/output/text.h"
+#include "client/spec/presets.h"
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
 #include "proto/types/words.h"
@@ -60,7 +67,7 @@ class Results final : public Command {
     AddOnlyOption(app, only_);
     app.add_option("--step-bins", step_bins_, "Where steps are an axis: means over so many equal ranges of them [every step]")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, std::numeric_limits<int>::max()));
     app.add_flag("--bits", bits_, "Entropies and losses in bits, not nats");
     app.add_option("--table", table_of_, "Print as the 'table:' of this sweep file or preset says")
         ->type_name("SPEC");
@@ -123,6 +130,10 @@ class Results final : public Command {
     }
     ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
     NoteOtherSettings(sweep.spec(), table, measured);
+    if (IsAtSingleLengths(table)) {
+      const std::string note = NoteOfSharedDraw(sweep.spec(), {table.only().begin(), table.only().end()});
+      if (!note.empty()) measured.add_notes(note);
+    }
     if (bits_ && !TurnIntoBits(measured)) return NoBits(measured.metric());
     if (session.json()) {
       output.Add(sweep.name(), "table", measured);
@@ -133,6 +144,10 @@ class Results final : public Command {
                                       .header = output.TakeFirst()});
     }
     return absl::OkStatus();
+  }
+
+  static bool IsAtSingleLengths(const v1::TableSpec& table) {
+    return table.metric() != kTrainingLoss && (table.length() > 0 || table.rows() == "length" || table.columns() == "length");
   }
 
   absl::Status CheckChoices() const {

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
 #include "client/commands/outcome.h"
+#include "client/commands/parts_output.h"
 #include "client/commands/published_settings.h"
+#include "client/commands/spec_arguments.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
+#include "client/commands/tables.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/results_table.h"
 #include "client/output/text.h"
+#include "client/spec/presets.h"
 #include "client/sweep_run.h"
 #include "client/watcher.h"
 

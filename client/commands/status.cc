@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
 #include "client/output/json.h"
 #include "client/output/progress.h"
 #include "client/output/text.h"

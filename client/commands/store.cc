@@ -2,7 +2,8 @@
 
 #include <filesystem>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 

@@ -2,7 +2,11 @@
 
 #include <optional>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
+#include "client/commands/parts_output.h"
+#include "client/commands/spec_arguments.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 

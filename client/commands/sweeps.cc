@@ -1,4 +1,5 @@
-#include "client/commands/common.h"
+#include "client/commands/command.h"
+#include "client/commands/listings.h"
 #include "client/output/json.h"
 
 namespace longreach::client {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/commands/listings.h"
+#include "client/commands/suggestions.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"

@@ -1,7 +1,7 @@
 // The values of a sweep's jobs in long form, a row each: what pandas and R take.
 #pragma once
 
-#include "client/commands/common.h"
+#include "client/commands/parts_output.h"
 #include "client/connection.h"
 #include "client/session.h"
 #include "longreach/v1/api.pb.h"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/build_info.h"

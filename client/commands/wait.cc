@@ -3,8 +3,10 @@
 #include <limits>
 #include <utility>
 
-#include "client/commands/common.h"
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
 #include "client/commands/outcome.h"
+#include "client/commands/suggestions.h"
 #include "client/interrupt.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -70,16 +72,17 @@ class Wait final : public Command {
           return ReportOutcome(session, *connection, last.sweep());
         }
         case SweepWatcher::Event::Kind::kTick:
-          if (left <= 0) return TimedOut(session, last);
+          // Even without any time it is asked once.
+          if (left <= 0 && (!last.sweep().id().empty() || gone.count() > kLookEvery)) return TimedOut(session, last, gone.count());
       }
     }
   }
 
  private:
-  absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last) {
+  static absl::StatusOr<int> TimedOut(Session& session, const v1::SweepUpdate& last, double seconds) {
     if (session.json()) session.out() << JsonDocument(last);
-    session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(),
-                            Count(last.sweep().jobs(), "job"), timeout_));
+    if (last.sweep().id().empty()) session.Say("the time was up before the scheduler answered");
+    else session.Say(fmt::format("the time was up: {} of {} done after {}", last.sweep().counts().succeeded(), Count(last.sweep().jobs(), "job"), HumanDuration(seconds)));
     return kWaitTimedOut;
   }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include "client/commands/common.h"
+#include "client/commands/command.h"
+#include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 

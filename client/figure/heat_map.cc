@@ -42,7 +42,7 @@ std::string VegaLiteOf(const HeatMap& map) {
                       {"x", Printable(column.key())},
                       {"y", Printable(row.key())},
                       {"value", cell.measured()},
-                      {"jobs", cell.succeeded()}});
+                      {"jobs", cell.measured_jobs()}});
   });
   const bool percent = std::ranges::all_of(map.panels, [](const PlotPanel& panel) { return panel.table.unit() == "%"; });
   VegaJson scale = {{"scheme", "viridis"}, {"type", map.log ? "log" : "linear"}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "client/output/text.h"
 #include "proto/base/text.h"
@@ -49,6 +50,16 @@ Json Ordered(const LinePlot& plot, const Name& name) {
   return names;
 }
 
+// What values of a unit can be: a band that goes beyond it would stretch the axis to where nothing is.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+};
+Range RangeOf(const v1::Table& table) {
+  if (table.unit() == "%") return {.low = 0, .high = 100};
+  if (table.unit() == "nats" || table.unit() == "bits") return {.low = 0};
+  return {};
+}
+
 Json ValuesOf(const LinePlot& plot, bool dashed) {
   Json values = Json::array();
   ForEachPoint(plot, [&](const PlotPanel& panel, const v1::TableAxisEntry& row, double x, const v1::TableCell& cell) {
@@ -59,11 +70,12 @@ Json ValuesOf(const LinePlot& plot, bool dashed) {
     }
     value["x"] = x;
     value["y"] = cell.measured();
-    value["jobs"] = cell.succeeded();
+    value["jobs"] = cell.measured_jobs();
     if (plot.bands && cell.has_deviation()) {
-      const double low = cell.measured() - cell.deviation();
+      const Range range = RangeOf(panel.table);
+      const double low = std::max(cell.measured() - cell.deviation(), range.low);
       value["low"] = plot.y_log && low <= 0 ? cell.measured() : low;
-      value["high"] = cell.measured() + cell.deviation();
+      value["high"] = std::min(cell.measured() + cell.deviation(), range.high);
     }
     values.push_back(std::move(value));
   });
@@ -76,7 +88,9 @@ Json ValuesOf(const LinePlot& plot, bool dashed) {
 }
 
 Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
-  const Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
+  Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
+  // Lengths, seeds, layers: between two of them there is none.
+  if (std::ranges::all_of(values, [](const Json& value) { return value["x"] == std::floor(value["x"].get<double>()); })) x["axis"] = {{"tickMinStep", 1}};
   const Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);
@@ -106,7 +120,15 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
                               {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}};
   if (!plot.curves.empty()) line["transform"] = Json::array({Json::object({{"filter", "isValid(datum.y)"}})});
   if (dashed) {
-    line["encoding"]["strokeDash"] = {{"field", "positions"}, {"type", "nominal"}, {"title", "positions"}, {"sort", {"plain", "randomized"}}};
+    Json positions = {{"field", "positions"}, {"type", "nominal"}, {"title", "positions"}, {"sort", {"plain", "randomized"}}};
+    Json shape = positions;
+    // Where dots are drawn the legend would else be of them, and both would look alike.
+    positions["legend"] = {{"symbolType", "stroke"}, {"symbolSize", 400}};
+    line["encoding"]["strokeDash"] = std::move(positions);
+    // A point alone has no line to be told by.
+    shape["legend"] = nullptr;
+    shape["scale"] = {{"domain", {"plain", "randomized"}}, {"range", {"circle", "diamond"}}};
+    line["encoding"]["shape"] = std::move(shape);
   }
   layers.push_back(std::move(line));
   if (!plot.curves.empty()) {

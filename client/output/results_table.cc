@@ -110,30 +110,36 @@ std::string SpreadLegend(const Table& table) {
   int least = 0, most = 0;
   for (const TableCell& cell : table.cells()) {
     if (!cell.has_measured() || !cell.has_deviation()) continue;
-    least = least == 0 ? cell.succeeded() : std::min(least, cell.succeeded());
-    most = std::max(most, cell.succeeded());
+    least = least == 0 ? cell.measured_jobs() : std::min(least, cell.measured_jobs());
+    most = std::max(most, cell.measured_jobs());
   }
   if (most == 0) return "no cell has two jobs, so none has a standard deviation";
   return least == most ? fmt::format("± standard deviation of {}", Count(most, "job")) : fmt::format("± standard deviation of {} to {} jobs", least, most);
 }
 
-std::vector<std::string> Legend(const Table& table, const ResultsStyle& style, std::string_view best,
-                                std::string_view dagger) {
+// How a format marks cells and rows.
+struct Marks {
+  std::string_view best = "*";
+  std::string_view invariant = "†";
+  std::string_view missing = "-";
+};
+
+std::vector<std::string> Legend(const Table& table, const ResultsStyle& style, const Marks& marks) {
   const bool published = style.published;
   std::vector<std::string> legend;
   const auto any_cell = [&table](auto&& test) {
     return std::any_of(table.cells().begin(), table.cells().end(), test);
   };
   if (any_cell([&](const TableCell& cell) { return cell.best() || (published && cell.published_best()); })) {
-    legend.push_back(fmt::format("{} best of its row", best));
+    legend.push_back(fmt::format("{} best of its row", marks.best));
   }
   if (std::any_of(table.rows().begin(), table.rows().end(), IsMarked)) {
-    legend.push_back(fmt::format("{} permutation-invariant", dagger));
+    legend.push_back(fmt::format("{} permutation-invariant", marks.invariant));
   }
   if (style.spread) legend.push_back(SpreadLegend(table));
   if (published) legend.push_back("in parentheses: published");
   if (any_cell([](const TableCell& cell) { return !cell.has_measured(); }) || table.cells().empty()) {
-    legend.push_back("- not measured");
+    legend.push_back(fmt::format("{} not measured", marks.missing));
   }
   return legend;
 }
@@ -241,7 +247,7 @@ std::string AsTable(const Table& table, const PublishedTexts& texts, const Resul
     add_line(line, out);
   }
   out += "\n";
-  if (const std::vector<std::string> legend = Legend(table, style, "*", "†"); !legend.empty()) {
+  if (const std::vector<std::string> legend = Legend(table, style, {}); !legend.empty()) {
     out += Join(legend, "; ") + "\n";
   }
   if (const std::string gain = GainLine(table); !gain.empty()) out += gain + "\n";
@@ -279,7 +285,7 @@ std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const Re
     }
     out += "\n";
   }
-  if (const std::vector<std::string> legend = Legend(table, style, "bold:", "†"); !legend.empty()) {
+  if (const std::vector<std::string> legend = Legend(table, style, {.best = "bold:"}); !legend.empty()) {
     out += fmt::format("\n{}\n", Join(legend, "; "));
   }
   if (const std::string gain = GainLine(table); !gain.empty()) {
@@ -316,6 +322,7 @@ std::string AsLatex(const Table& table, const PublishedTexts& texts, const Resul
     out += " \\\\\n";
   }
   out += "\\bottomrule\n\\end{tabular}\n";
+  if (const std::vector<std::string> legend = Legend(table, style, {.best = "bold:", .invariant = "dagger:", .missing = "--:"}); !legend.empty()) out += fmt::format("% {}\n", Join(legend, "; "));
   if (const std::string gain = GainLine(table); !gain.empty()) out += fmt::format("% {}\n", gain);
   for (const std::string& note : table.notes()) out += fmt::format("% note: {}\n", Printable(note));
   return out;
@@ -331,7 +338,7 @@ std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::Tab
   Grid grid;
   if (several) grid.columns = {{.key = "sweep"}, {.key = "rows"}, {.key = "row"}, {.key = "columns"}, {.key = "column"}, {.key = "metric"}, {.key = "value"}};
   else grid.columns = {{.key = spec.rows()}, {.key = spec.columns()}, {.key = table.metric()}};
-  for (const char* key : {"unit", "published", "best", "jobs", "succeeded", "diverged", "failed", "median", "deviation", "published_text"}) {
+  for (const char* key : {"unit", "published", "best", "jobs", "succeeded", "diverged", "failed", "measured_jobs", "median", "deviation", "published_text"}) {
     grid.columns.push_back({.key = key});
   }
   for (int r = 0; r < table.rows_size(); ++r) {
@@ -351,6 +358,7 @@ std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::Tab
                                             NumberCell(cell.succeeded()),
                                             NumberCell(cell.diverged()),
                                             NumberCell(cell.failed()),
+                                            NumberCell(cell.measured_jobs()),
                                             number_or_missing(cell.has_median(), cell.median()),
                                             number_or_missing(cell.has_deviation(), cell.deviation()),
                                             text.empty() ? MissingCell() : TextCell(text)};

@@ -9,6 +9,7 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/field_parser.h"
+#include "proto/base/names.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -17,8 +18,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::RepeatedPtrField;
 
-// Of a system, as the scheduler admits it.
-constexpr size_t kMaxNameBytes = 64;
 // Of all systems: more cannot be sent to the scheduler.
 constexpr double kMaxBytes = 15 << 20;
 
@@ -99,9 +98,8 @@ std::string_view ShortestPath(const GridField& field, const FieldGrid& grid) {
 std::string AsWord(std::string_view value) {
   std::string word;
   for (const char c : value) {
-    const bool admitted = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
-    if (admitted) word += c;
-    if (!admitted && c != '+') word += '_';
+    if (IsNameCharacter(c)) word += c;
+    else if (c != '+') word += '_';
   }
   return word;
 }

@@ -14,6 +14,7 @@
 #include "client/output/text.h"
 #include "client/spec/field_parser.h"
 #include "client/spec/parts.h"
+#include "proto/base/names.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 
@@ -202,13 +203,11 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   return text;
 }
 
-// A name that the scheduler admits, made of the file's: letters, digits, '-', '_' and '.', at most 64.
+// A name that the scheduler admits, made of the file's.
 std::string NameFromPath(const std::string& path) {
-  std::string name = std::filesystem::path(path).stem().string().substr(0, 64);
+  std::string name = std::filesystem::path(path).stem().string().substr(0, kMaxNameBytes);
   for (char& c : name) {
-    const bool admitted = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          c == '-' || c == '_' || c == '.';
-    if (!admitted) c = '_';
+    if (!IsNameCharacter(c)) c = '_';
   }
   return name;
 }

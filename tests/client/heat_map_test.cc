@@ -20,7 +20,8 @@ v1::Table Passkeys() {
   for (const double value : {100.0, 40.0, 90.0, 0.0}) {
     v1::TableCell& cell = *table.add_cells();
     cell.set_measured(value);
-    cell.set_succeeded(2);
+    cell.set_succeeded(3);  // One diverged.
+    cell.set_measured_jobs(2);
   }
   return table;
 }

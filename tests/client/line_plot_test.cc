@@ -24,7 +24,8 @@ v1::Table TwoLines() {
   for (const double value : {90.0, 60.0, 95.0, 85.0}) {
     v1::TableCell& cell = *table.add_cells();
     cell.set_measured(value);
-    cell.set_succeeded(3);
+    cell.set_succeeded(4);  // One diverged.
+    cell.set_measured_jobs(3);
     cell.set_deviation(2);
   }
   return table;
@@ -64,6 +65,30 @@ TEST(LinePlotTest, AnEncodingAndItsRandomizedFormShareAColour) {
   EXPECT_EQ(encoding["color"]["field"], "encoding");
   EXPECT_THAT(encoding["color"]["sort"].get<std::vector<std::string>>(), ElementsAre("RoPE"));
   EXPECT_EQ(encoding["strokeDash"]["field"], "positions");
+  // Of dashes, not of the dots, which would look alike in it.
+  EXPECT_EQ(encoding["strokeDash"]["legend"]["symbolType"], "stroke");
+  EXPECT_EQ(encoding["shape"]["field"], "positions");
+  EXPECT_TRUE(encoding["shape"]["legend"].is_null());
+}
+
+TEST(LinePlotTest, BandsEndWhereValuesDo) {
+  v1::Table table = TwoLines();
+  table.set_unit("%");
+  for (v1::TableCell& cell : *table.mutable_cells()) cell.set_deviation(70);
+  EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["low"], 0);
+  EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["high"], 100);
+  table.set_unit("nats");
+  EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["low"], 0);
+  EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["high"], 130);
+  table.set_unit("");
+  EXPECT_EQ(Of(Plot(table))["data"]["values"][1]["low"], -10);
+}
+
+TEST(LinePlotTest, AnAxisOfWholeNumbersHasNoTicksBetweenThem) {
+  v1::Table table = TwoLines();
+  EXPECT_EQ(Of(Plot(table))["layer"][1]["encoding"]["x"]["axis"]["tickMinStep"], 1);
+  table.mutable_columns(0)->set_key("0.0001");
+  EXPECT_FALSE(Of(Plot(table))["layer"][1]["encoding"]["x"].contains("axis"));
 }
 
 TEST(LinePlotTest, LinesKeepTheOrderOfTheTable) {

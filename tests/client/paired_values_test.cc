@@ -31,17 +31,19 @@ v1::Job JobAt(const Place& place) {
 class PairedValuesTest : public ::testing::Test {
  protected:
   void Add(const Place& place, double first, double second) {
-    values_.Add(PairedValues::kFirst, JobAt(place), first);
-    values_.Add(PairedValues::kSecond, JobAt(place), second);
+    first_.Add(JobAt(place), first);
+    second_.Add(JobAt(place), second);
   }
+  PairedValues Values() const { return PairedValues(first_, second_); }
 
-  PairedValues values_;
+  SweepValues first_;
+  SweepValues second_;
 };
 
 TEST_F(PairedValuesTest, DifferencesAreOfPairs) {
   for (int seed = 0; seed < 3; ++seed) Add({.seed = seed}, 10.0 * seed, 10.0 * seed + seed + 1);
 
-  const std::vector<PairedGroup> groups = values_.Groups({});
+  const std::vector<PairedGroup> groups = Values().Groups({});
 
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups[0].pairs, 3);
@@ -55,13 +57,13 @@ TEST_F(PairedValuesTest, DifferencesAreOfPairs) {
 
 TEST_F(PairedValuesTest, OnePairHasNoInterval) {
   Add({}, 0.5, 0.75);
-  EXPECT_FALSE(values_.Groups({})[0].half_width.has_value());
-  EXPECT_EQ(values_.Groups({})[0].difference, 0.25);
+  EXPECT_FALSE(Values().Groups({})[0].half_width.has_value());
+  EXPECT_EQ(Values().Groups({})[0].difference, 0.25);
 }
 
 TEST_F(PairedValuesTest, PairsThatDifferAlikeHaveAnIntervalOfNoWidth) {
   for (int seed = 0; seed < 3; ++seed) Add({.seed = seed}, seed, seed + 0.5);
-  EXPECT_EQ(values_.Groups({})[0].half_width, 0);
+  EXPECT_EQ(Values().Groups({})[0].half_width, 0);
 }
 
 TEST_F(PairedValuesTest, GroupsAreInTheOrderOfTheirNumbers) {
@@ -70,7 +72,7 @@ TEST_F(PairedValuesTest, GroupsAreInTheOrderOfTheirNumbers) {
   }
 
   std::vector<std::vector<std::string>> values;
-  for (const PairedGroup& group : values_.Groups({"learning_rate", "task"})) {
+  for (const PairedGroup& group : Values().Groups({"learning_rate", "task"})) {
     values.push_back(group.values);
     EXPECT_EQ(group.pairs, 1);
   }
@@ -85,47 +87,47 @@ TEST_F(PairedValuesTest, GroupsAreInTheOrderOfTheirNumbers) {
 
 TEST_F(PairedValuesTest, WhatHasNoPartnerIsCountedAndLeftOut) {
   Add({.seed = 0}, 1, 2);
-  values_.Add(PairedValues::kFirst, JobAt({.seed = 1}), 100);
-  values_.Add(PairedValues::kSecond, JobAt({.seed = 2}), 100);
-  values_.Add(PairedValues::kSecond, JobAt({.seed = 3}), 100);
-  values_.Add(PairedValues::kSecond, JobAt({.seed = 1}), std::nullopt);  // It diverged: so the other's is alone.
+  first_.Add(JobAt({.seed = 1}), 100);
+  second_.Add(JobAt({.seed = 2}), 100);
+  second_.Add(JobAt({.seed = 3}), 100);
+  second_.Add(JobAt({.seed = 1}), std::nullopt);  // It diverged: so the other's is alone.
 
-  EXPECT_EQ(values_.Groups({})[0].pairs, 1);
-  EXPECT_EQ(values_.Groups({})[0].difference, 1);
-  EXPECT_EQ(values_.Alone(PairedValues::kFirst), 1);
-  EXPECT_EQ(values_.Alone(PairedValues::kSecond), 2);
-  EXPECT_EQ(values_.Diverged(PairedValues::kFirst), 0);
-  EXPECT_EQ(values_.Diverged(PairedValues::kSecond), 1);
-  EXPECT_TRUE(values_.Differing().empty());
+  EXPECT_EQ(Values().Groups({})[0].pairs, 1);
+  EXPECT_EQ(Values().Groups({})[0].difference, 1);
+  EXPECT_EQ(first_.values().size() - Values().pairs(), 1u);
+  EXPECT_EQ(second_.values().size() - Values().pairs(), 2u);
+  EXPECT_EQ(first_.diverged(), 0);
+  EXPECT_EQ(second_.diverged(), 1);
+  EXPECT_TRUE(Values().differing().empty());
 }
 
 TEST_F(PairedValuesTest, AnAxisOfOneValueEachIsWhatIsCompared) {
   for (int seed = 0; seed < 2; ++seed) {
-    values_.Add(PairedValues::kFirst, JobAt({.encoding = "rope", .seed = seed, .system = "small"}), 1);
-    values_.Add(PairedValues::kSecond, JobAt({.encoding = "rope:randomized", .seed = seed, .system = "large"}), 3);
+    first_.Add(JobAt({.encoding = "rope", .seed = seed, .system = "small"}), 1);
+    second_.Add(JobAt({.encoding = "rope:randomized", .seed = seed, .system = "large"}), 3);
   }
 
-  EXPECT_EQ(values_.Differing(), (std::vector<std::string_view>{"system", "encoding"}));
-  EXPECT_EQ(values_.Varying(), std::vector<std::string_view>{"seed"});
-  ASSERT_EQ(values_.Groups({"encoding"}).size(), 1u);
-  EXPECT_EQ(values_.Groups({"encoding"})[0].pairs, 2);
-  EXPECT_EQ(values_.Groups({"encoding"})[0].difference, 2);
+  EXPECT_EQ(Values().differing(), (std::vector<std::string_view>{"system", "encoding"}));
+  EXPECT_EQ(Values().Varying(), std::vector<std::string_view>{"seed"});
+  ASSERT_EQ(Values().Groups({"encoding"}).size(), 1u);
+  EXPECT_EQ(Values().Groups({"encoding"})[0].pairs, 2);
+  EXPECT_EQ(Values().Groups({"encoding"})[0].difference, 2);
 }
 
 TEST_F(PairedValuesTest, AnAxisOfSeveralValuesMustAgree) {
-  values_.Add(PairedValues::kFirst, JobAt({.encoding = "rope"}), 1);
-  values_.Add(PairedValues::kFirst, JobAt({.encoding = "none"}), 1);
-  values_.Add(PairedValues::kSecond, JobAt({.encoding = "alibi"}), 3);
+  first_.Add(JobAt({.encoding = "rope"}), 1);
+  first_.Add(JobAt({.encoding = "none"}), 1);
+  second_.Add(JobAt({.encoding = "alibi"}), 3);
 
-  EXPECT_TRUE(values_.Differing().empty());
-  EXPECT_TRUE(values_.Groups({}).empty());
+  EXPECT_TRUE(Values().differing().empty());
+  EXPECT_TRUE(Values().Groups({}).empty());
 }
 
 TEST_F(PairedValuesTest, WithoutJobsThereIsNothing) {
-  EXPECT_TRUE(values_.Groups({}).empty());
-  EXPECT_TRUE(values_.Groups({"task"}).empty());
-  EXPECT_TRUE(values_.Varying().empty());
-  EXPECT_EQ(values_.Alone(PairedValues::kFirst), 0);
+  EXPECT_TRUE(Values().Groups({}).empty());
+  EXPECT_TRUE(Values().Groups({"task"}).empty());
+  EXPECT_TRUE(Values().Varying().empty());
+  EXPECT_EQ(first_.values().size() - Values().pairs(), 0u);
 }
 
 }  // namespace

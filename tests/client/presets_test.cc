@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "client/commands/common.h"
+#include "client/spec/presets.h"
 #include "client/spec/spec_reader.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/longbench.h"

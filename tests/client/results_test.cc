@@ -70,17 +70,25 @@ TEST_F(ResultsTest, ResultsAsksForTheTableOfTheSweepsPreset) {
   EXPECT_EQ(scheduler_.table_request.table().rows(), "task");
   EXPECT_EQ(scheduler_.table_request.table().published(), "");
   EXPECT_EQ(scheduler_.table_request.table().title(),
-            "mine: accuracy (%) over all test lengths, max over learning_rate and seed");
+            "mine: accuracy (%) over all test lengths");
+  for (const int seed : {0, 1}) axes.add_seed(seed);
+  for (const double rate : {1e-4, 1e-3}) axes.add_learning_rate(rate);
+  Run({"results", "last"});
+  EXPECT_EQ(scheduler_.table_request.table().title(),
+            "mine: accuracy (%) over all test lengths, maximum over seeds and learning rates");
+  Run({"results", "last", "--rows", "seed", "--columns", "encoding", "--only", "seed=1,0"});
+  EXPECT_EQ(scheduler_.table_request.table().title(), "mine: accuracy (%) over all test lengths, maximum over learning rates");
 }
 
 TEST_F(ResultsTest, ResultsShowTheBestOfAMetricWhicheverWayIsBetter) {
   scheduler_.sweep.set_name("mine");
+  for (const int seed : {0, 1}) scheduler_.sweep.mutable_spec()->mutable_axes()->add_seed(seed);
   // Of the sweep's main metric, as the scheduler says.
   scheduler_.table.set_metric("cross_entropy");
   Run({"results", "last"});
   EXPECT_EQ(scheduler_.table_request.table().metric(), "cross_entropy");
   EXPECT_EQ(scheduler_.table_request.table().aggregate(), "min");
-  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr(", min over learning_rate and seed"));
+  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr(", minimum over seeds"));
   Run({"results", "last", "--metric", "accuracy"});
   EXPECT_EQ(scheduler_.table_request.table().aggregate(), "max");
 
@@ -101,7 +109,7 @@ TEST_F(ResultsTest, SystemsAreNeverOneCellUnasked) {
   EXPECT_EQ(scheduler_.table_request.table().rows(), "system");
   EXPECT_EQ(scheduler_.table_request.table().columns(), "task");
   Run({"results", "last", "--rows", "task", "--columns", "encoding"});
-  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("max over learning_rate and seed and system"));
+  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr("maximum over systems"));
 }
 
 TEST_F(ResultsTest, TheBestOfAnotherSweepIsOfTheTablesOwnAggregate) {
@@ -124,9 +132,10 @@ TEST_F(ResultsTest, AMetricOfWhichNeitherEndIsBetterHasItsMean) {
 }
 
 TEST_F(ResultsTest, RowsByStepAreOfLossesOfTraining) {
+  for (const int seed : {0, 1}) scheduler_.sweep.mutable_spec()->mutable_axes()->add_seed(seed);
   EXPECT_EQ(Run({"results", "last", "--rows", "step", "--columns", "encoding", "--aggregate", "mean"}).code, kDone);
   EXPECT_EQ(scheduler_.table_request.table().metric(), "training_loss") << "not the accuracy of the preset's table";
-  EXPECT_EQ(scheduler_.table_request.table().title(), "table-b1: training_loss (nats) by step, mean over task and learning_rate and seed");
+  EXPECT_EQ(scheduler_.table_request.table().title(), "table-b1: training_loss (nats) by step, mean over seeds");
   EXPECT_EQ(scheduler_.table_request.table().published(), "");
   EXPECT_EQ(scheduler_.table_request.table().step_bins(), 0);
   Run({"results", "last", "--rows", "step", "--columns", "encoding", "--step-bins", "20"});

@@ -1,0 +1,104 @@
+#include "client/commands/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "client/spec/presets.h"
+#include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
+#include "proto/catalog/catalog.h"
+
+namespace longreach::client {
+
+std::string WhyNoText(const std::string& word) {
+  for (std::string_view rest = word; !rest.empty();) {
+    if (TakeCodePoint(rest) < 0) return fmt::format("'{}' is not UTF-8", Printable(word));
+  }
+  return "";
+}
+
+std::string CheckCount(const std::string& word) {
+  const std::optional<int64_t> number = ParseInteger(word);
+  if (number.has_value() && *number >= 0 && *number <= std::numeric_limits<int32_t>::max()) return "";
+  return fmt::format("'{}' is not a whole number from 0 to {}", Printable(word), std::numeric_limits<int32_t>::max());
+}
+
+namespace {
+
+// Why this names no single sweep; empty: it may.
+std::string WhyNotOneSweep(const std::string& word) {
+  std::vector<std::string> names;
+  for (const LoadedSweep& part : PartsOfPreset(word)) names.push_back(part.file.spec.name());
+  return names.empty() ? "" : fmt::format("'{}' stands for several sweeps; name one of {}", Printable(word), Join(names, ", "));
+}
+
+}  // namespace
+
+CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how) {
+  CLI::Option* const option = app.add_option(how.name, sweep, how.required ? how.description : how.description + " [last]")->required(how.required)->check(WhyNoText);
+  return how.parts ? option : option->check(WhyNotOneSweep);
+}
+
+CLI::Option* AddJobArgument(CLI::App& app, std::string& job) {
+  return app.add_option("JOB", job, "The job's id, or its beginning (at least 4 digits)")->required()->check(WhyNoText);
+}
+
+absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known) {
+  if (value.empty() || std::ranges::find(known, value) != known.end()) return absl::OkStatus();
+  return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
+                    JoinHints(DidYouMean(value, known), fmt::format("there are: {}", Join(known, ", "))));
+}
+
+absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {
+  RETURN_IF_ERROR(CheckChoice("--aggregate", aggregate, catalog::Aggregates()));
+  std::vector<std::string> metrics;
+  for (const catalog::Metric& one : catalog::Metrics()) metrics.emplace_back(one.name);
+  return CheckChoice("--metric", metric, metrics);
+}
+
+void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) {
+  app.add_option("--only", only, "Only jobs with these values of an axis; may be repeated for other axes")
+      ->type_name("AXIS=VALUE[,VALUE...]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->check(WhyNoText);
+}
+
+absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option) {
+  double unit = 1;
+  std::string_view number = text;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 's': number.remove_suffix(1); break;
+      case 'm':
+        unit = 60;
+        number.remove_suffix(1);
+        break;
+      case 'h':
+        unit = 3600;
+        number.remove_suffix(1);
+        break;
+      case 'd':
+        unit = 86400;
+        number.remove_suffix(1);
+        break;
+      default: break;
+    }
+  }
+  const std::optional<double> value = ParseDouble(number);
+  // The upper bound keeps sums with clock times in range.
+  if (!value.has_value() || !(*value >= 0 && *value * unit <= 1e9)) {
+    return UsageError(fmt::format("{}: '{}' is not a duration", option, Printable(text)),
+                      "write seconds, or a number with s, m, h or d behind it: 90, 15m, 2h");
+  }
+  return *value * unit;
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,43 @@
+// Arguments that several commands take, and what is checked of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+// Of words that go to the scheduler, whose texts are UTF-8: why this is none; empty when it is one. For Option::check().
+std::string WhyNoText(const std::string& word);
+
+// Of a whole number from 0 on, as WhyNoText().
+std::string CheckCount(const std::string& word);
+
+struct SweepArgument {
+  bool required = true;
+  bool parts = false;  // A preset of parts may stand for its sweeps.
+  std::string name = "SWEEP";
+  std::string description = "The sweep";
+};
+CLI::Option* AddSweepArgument(CLI::App& app, std::string& sweep, const SweepArgument& how = {});
+CLI::Option* AddJobArgument(CLI::App& app, std::string& job);
+
+inline constexpr std::string_view kSweepDetails =
+    "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.";
+
+// That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest.
+absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known);
+// --metric and --aggregate of commands that show a table's values.
+absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate);
+
+// --only AXIS=VALUE[,VALUE...], as TableSpec::only.
+void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
+
+// "90", "90s", "15m", "2h", "1d" in seconds.
+absl::StatusOr<double> ParseDuration(std::string_view text, std::string_view option);
+
+}  // namespace longreach::client

@@ -1,0 +1,91 @@
+#include "client/commands/listings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+
+Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
+  Grid grid;
+  grid.columns = {{"id", "ID"},
+                  {"name", "NAME"},
+                  {"state", "STATE"},
+                  {"priority", "PRIORITY", true},
+                  {"jobs", "JOBS", true},
+                  {"succeeded", "DONE", true},
+                  {"leased", "RUNNING", true},
+                  {"queued", "QUEUED", true},
+                  {"waiting", "WAITING", true},
+                  {"failed", "FAILED", true},
+                  {"cancelled", "CANCELLED", true},
+                  {"submitted_at", "SUBMITTED"}};
+  for (const v1::Sweep& sweep : sweeps) {
+    const v1::JobCounts& counts = sweep.counts();
+    grid.rows.push_back({{.value = sweep.id(), .shown = ShortId(sweep.id())},
+                         TextCell(sweep.name()),
+                         TextCell(sweep.state()),
+                         NumberCell(sweep.priority()),
+                         NumberCell(sweep.jobs()),
+                         NumberCell(counts.succeeded()),
+                         NumberCell(counts.leased()),
+                         NumberCell(counts.queued()),
+                         NumberCell(counts.waiting()),
+                         NumberCell(counts.failed()),
+                         NumberCell(counts.cancelled()),
+                         TextCell(HumanTime(sweep.submitted_at()))});
+  }
+  return grid;
+}
+
+std::string SystemsText(const v1::Job& job) { return Join({job.systems().begin(), job.systems().end()}, ", "); }
+
+Grid JobsGrid(const std::vector<v1::Job>& jobs) {
+  Grid grid;
+  grid.columns = {{"id", "ID"},
+                  {"task", "TASK"},
+                  {"encoding", "ENCODING"},
+                  {"learning_rate", "LEARNING RATE", true},
+                  {"seed", "SEED", true},
+                  {"state", "STATE"},
+                  {"step", "STEP", true},
+                  {"steps", "OF", true},
+                  {"score", "SCORE", true},
+                  {"failures", "FAILURES", true},
+                  {"failure", "REASON"}};
+  // Only where there are some: what other sweeps print stays as it is.
+  const bool systems = std::ranges::any_of(jobs, [](const v1::Job& job) { return !job.systems().empty(); });
+  if (systems) grid.columns.insert(grid.columns.begin() + 1, GridColumn{"system", "SYSTEM"});
+  for (const v1::Job& job : jobs) {
+    grid.rows.push_back(
+        {{.value = job.id(), .shown = ShortId(job.id())},
+         TextCell(job.task()),
+         TextCell(job.encoding()),
+         NumberCell(job.learning_rate()),
+         NumberCell(job.seed()),
+         TextCell(job.diverged() ? job.state() + " (diverged)" : job.state()),
+         NumberCell(job.step()),
+         NumberCell(job.steps()),
+         job.has_score() ? NumberCell(job.score(), fmt::format("{:.4f}", job.score())) : MissingCell(),
+         NumberCell(job.failures()),
+         TextCell(job.failure())});
+    if (systems) grid.rows.back().insert(grid.rows.back().begin() + 1, TextCell(SystemsText(job)));
+  }
+  return grid;
+}
+
+void PrintSweep(Session& session, const v1::Sweep& sweep) {
+  if (session.json()) {
+    session.out() << JsonDocument(sweep);
+  } else if (session.settings().quiet) {
+    session.out() << sweep.id() << "\n";
+  } else {
+    session.Print(SweepsGrid({sweep}), "sweeps");
+  }
+}
+
+}  // namespace longreach::client

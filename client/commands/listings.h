@@ -1,0 +1,21 @@
+// Sweeps and jobs in rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/output/grid.h"
+#include "client/session.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps);
+Grid JobsGrid(const std::vector<v1::Job>& jobs);
+// Its systems, as a list; "" if it has none.
+std::string SystemsText(const v1::Job& job);
+
+// One sweep after a change: its line, or JSON, or with --quiet its bare id.
+void PrintSweep(Session& session, const v1::Sweep& sweep);
+
+}  // namespace longreach::client

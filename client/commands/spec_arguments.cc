@@ -1,0 +1,52 @@
+#include "client/commands/spec_arguments.h"
+
+#include <fmt/format.h>
+
+#include "client/errors.h"
+
+namespace longreach::client {
+
+void SpecArguments::AddTo(CLI::App& app) {
+  app.add_option("SPEC", spec, "A preset, or a YAML file")->required();
+  app.add_option("--set", overrides, "Replace an axis or a field of the sweep; may be repeated")
+      ->type_name("PATH=VALUE[,VALUE...]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+namespace {
+
+// What the scheduler would refuse as well, but only if the message reached it: lists of millions make it
+// too large.
+absl::Status CheckSize(const v1::SweepSpec& spec) {
+  constexpr double kMaxJobs = 10'000'000;
+  constexpr size_t kMaxBytes = 15 << 20;
+  const v1::Axes& axes = spec.axes();
+  const double jobs = static_cast<double>(axes.task_size()) * axes.encoding_size() *
+                      axes.learning_rate_size() * axes.seed_size();
+  if (jobs > kMaxJobs) {
+    return Error(
+        absl::StatusCode::kResourceExhausted,
+        fmt::format(
+            "axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {:.0f}",
+            axes.task_size(), axes.encoding_size(), axes.learning_rate_size(), axes.seed_size(), jobs,
+            kMaxJobs),
+        "cut an axis with --set, or split the sweep");
+  }
+  if (spec.ByteSizeLong() > kMaxBytes) {
+    return Error(absl::StatusCode::kResourceExhausted,
+                 "the sweep's lists are too long to be sent to the scheduler", "split the sweep");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LoadedSweep>> SpecArguments::Load() const {
+  ASSIGN_OR_RETURN(std::vector<LoadedSweep> sweeps, LoadSweeps(*this));
+  for (const LoadedSweep& one : sweeps) RETURN_IF_ERROR(CheckSize(one.file.spec));
+  return sweeps;
+}
+
+}  // namespace longreach::client

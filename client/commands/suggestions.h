@@ -1,0 +1,25 @@
+// Commands that are told to the user: each can be pasted into a shell as it is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/session.h"
+#include "client/spec/spec_reader.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// 'text' as one word for a POSIX shell.
+std::string ShellWord(std::string_view text);
+
+// "table-b1 --set training.steps=2", for the shell: what to type to get the same again.
+std::string CommandLine(const SweepSource& source);
+
+// What to type to run a job again, alone and in a store of its own, wherever one likes.
+std::string RepeatCommand(Session& session, const v1::Job& job);
+
+// " --store FILE" or " --scheduler ADDR" where the session was told so: what a suggested command needs.
+std::string WhereFlags(Session& session);
+
+}  // namespace longreach::client

@@ -1,0 +1,66 @@
+#include "client/commands/sweep_calls.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "client/commands/listings.h"
+#include "client/errors.h"
+#include "client/output/text.h"
+
+namespace longreach::client {
+
+absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& sweep) {
+  v1::GetSweepRequest request;
+  request.set_sweep(sweep);
+  return connection.Call(&Connection::Stub::GetSweep, request);
+}
+
+absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1::SweepSpec& spec) {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = spec;
+  request.set_dry_run(true);
+  return connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+}
+
+absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {
+  if (sweeps.size() < 2) return absl::OkStatus();
+  for (const LoadedSweep& one : sweeps) {
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = DryRun(connection, one.file.spec);
+    if (planned.ok()) continue;
+    const auto [message, hint] = SplitError(planned.status());
+    return Error(planned.status().code(), fmt::format("part '{}': {}", Printable(one.file.spec.name()), message), hint);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
+                               v1::SteerSweepRequest::Action action, int priority) {
+  ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+  v1::SteerSweepRequest request;
+  request.set_sweep(sweep);
+  request.set_action(action);
+  request.set_priority(priority);
+  ASSIGN_OR_RETURN(const v1::Sweep after, connection->Call(&Connection::Stub::SteerSweep, request, std::chrono::minutes(10)));
+  PrintSweep(session, after);
+  return kDone;
+}
+
+absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  v1::GetSweepRequest request;
+  request.set_sweep(sweep);
+  const auto reader = connection.stub().WatchSweep(&context, request);
+  v1::SweepUpdate update;
+  if (reader->Read(&update)) {
+    context.TryCancel();
+    reader->Finish();
+    return update;
+  }
+  const grpc::Status status = reader->Finish();
+  if (status.ok()) return absl::InternalError("the scheduler sent no state of the sweep");
+  return connection.Translate(status);
+}
+
+}  // namespace longreach::client

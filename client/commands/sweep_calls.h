@@ -1,0 +1,29 @@
+// What several commands ask the scheduler about a sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/session.h"
+#include "client/spec/spec_reader.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// A sweep with its counts and its specification, by its id, the beginning of one, its name, or 'last'.
+absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& sweep);
+
+// What the scheduler would do with a sweep; nothing is changed.
+absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1::SweepSpec& spec);
+
+// Where a file has several sweeps, that the scheduler takes each of them: none is submitted before all are known to be good.
+absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
+
+// Calls SteerSweep and prints the sweep.
+absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
+                               v1::SteerSweepRequest::Action action, int priority = 0);
+
+// The newest state of a sweep.
+absl::StatusOr<v1::SweepUpdate> SweepState(Connection& connection, const std::string& sweep);
+
+}  // namespace longreach::client

@@ -1,0 +1,81 @@
+#include "client/commands/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+#include "client/commands/title_words.h"
+#include "proto/base/text.h"
+#include "proto/catalog/catalog.h"
+#include "proto/types/words.h"
+
+namespace longreach::client {
+
+void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
+  // Different systems are never one cell.
+  const bool systems = !spec.systems().empty();
+  const bool encodings = !systems || (spec.axes().encoding_size() > 1 && spec.axes().task_size() <= 1);
+  if (table.rows().empty()) table.set_rows(systems ? "system" : "task");
+  if (table.columns().empty()) table.set_columns(encodings ? "encoding" : "task");
+}
+
+namespace {
+
+// What goes into a table's cells.
+std::string CellsAreOver(const v1::SweepSpec& spec, const v1::TableSpec& table) {
+  return AggregatedOver(spec, {.aggregate = table.aggregate(), .shown = {table.rows(), table.columns()}, .only = {table.only().begin(), table.only().end()}});
+}
+
+// "{over}" in a title, by what it stands for; where that is nothing, without the comma before it.
+void FillTitle(const v1::SweepSpec& spec, v1::TableSpec& table) {
+  constexpr std::string_view kOver = "{over}";
+  std::string& title = *table.mutable_title();
+  const size_t at = title.find(kOver);
+  if (at == std::string::npos) return;
+  const std::string over = CellsAreOver(spec, table);
+  const bool comma = over.empty() && at >= 2 && title.compare(at - 2, 2, ", ") == 0;
+  title.replace(comma ? at - 2 : at, kOver.size() + (comma ? 2 : 0), over);
+}
+
+}  // namespace
+
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table) {
+  SetUsualAxes(sweep.spec(), table);
+  if (table.metric().empty()) {
+    // The experiment kind's main one, which the scheduler knows.
+    ASSIGN_OR_RETURN(const v1::Table any, FetchTable(connection, sweep.id(), table));
+    table.set_metric(any.metric());
+  }
+  const catalog::Metric* metric = catalog::FindMetric(table.metric());
+  if (table.aggregate().empty()) table.set_aggregate(std::string(catalog::UsualAggregate(metric)));
+  FillTitle(sweep.spec(), table);
+  if (!table.title().empty()) return absl::OkStatus();
+  std::vector<std::string> slices = {table.slice()};
+  for (const std::string& only : table.only()) {
+    if (catalog::FindSliceAxis(only.substr(0, only.find('='))) != nullptr) slices.push_back(only);
+  }
+  std::erase(slices, "");
+  const bool by_length = table.rows() == "length" || table.columns() == "length";
+  const bool by_step = table.rows() == kStepAxis || table.columns() == kStepAxis;
+  const std::string lengths = table.metric() == kTrainingLoss ? by_step ? "by step" : "at the newest step"
+                              : by_length ? "at each test length"
+                                          : AtLength(table.length());
+  std::vector<std::string> parts = {fmt::format("{}: {} {}", sweep.name(), WithUnit(table.metric()), lengths)};
+  if (!slices.empty()) parts.push_back(Join(slices, " and "));
+  if (const std::string over = CellsAreOver(sweep.spec(), table); !over.empty()) parts.push_back(over);
+  table.set_title(Join(parts, ", "));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
+                                     const v1::TableSpec& table) {
+  v1::GetTableRequest request;
+  request.set_sweep(sweep);
+  *request.mutable_table() = table;
+  return connection.Call(&Connection::Stub::GetTable, request, std::chrono::minutes(10));
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,21 @@
+// What a table of a sweep is asked for with.
+#pragma once
+
+#include <string>
+
+#include "client/session.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// Fills in the axes that a table leaves open: tasks by encodings, or systems where the sweep has some.
+void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table);
+
+// Fills in what a table leaves open: the usual axes, the main metric of the sweep's experiment kind over all lengths, the best value of
+// it, title. `sweep` has its specification.
+absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::TableSpec& table);
+
+absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& sweep,
+                                     const v1::TableSpec& table);
+
+}  // namespace longreach::client

@@ -1,0 +1,28 @@
+// What titles of tables and figures say: what was measured, at which lengths, and of how many jobs a value is made.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// "accuracy (%)"; without a unit the bare name.
+std::string WithUnit(std::string_view name, std::string_view unit);
+// The same with the unit that a metric is stored in.
+std::string WithUnit(std::string_view metric);
+
+// "over all test lengths" for 0, else "at length 100".
+std::string AtLength(int length);
+
+struct Aggregation {
+  std::string aggregate;           // max, min, mean or median.
+  std::vector<std::string> shown;  // Axes whose values have places of their own.
+  std::vector<std::string> only;   // As TableSpec::only.
+};
+// "maximum over seeds and learning rates": of the other axes those that have several values in the sweep. Empty: a value is of one job.
+std::string AggregatedOver(const v1::SweepSpec& spec, const Aggregation& how);
+
+}  // namespace longreach::client
