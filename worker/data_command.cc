@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/base/sha256.h"
 #include "proto/base/status.h"
 #include "proto/base/text.h"
 #include "proto/catalog/longbench.h"
@@ -70,7 +71,7 @@ Json JsonOf(const data::Manifest& manifest) {
                {"contents", Contents(manifest)},
                {"source", manifest.source},
                {"imported_at", manifest.imported_at}};
-  if (manifest.kind != data::Kind::kText && manifest.kind != data::Kind::kModel) json["skipped"] = manifest.skipped;
+  if (manifest.kind != data::Kind::kText) json["skipped"] = manifest.skipped;
   return json;
 }
 
@@ -259,6 +260,7 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportModel() const {
                             .files = checked.files,
                             .description = checked.description,
                             .nope = nope || checked.nope,
+                            .skipped = checked.skipped,
                             .link = link},
                            *progress);
 }
@@ -280,6 +282,7 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
       if (!std::filesystem::exists(file / "tokenizer.model", error)) return longreach::tokenizer::TokenizerOfFolder(file, {}).status();
       file /= "tokenizer.model";
     }
+    ASSIGN_OR_RETURN(wanted.tokenizer_sha256, Sha256OfFile(file));
     ASSIGN_OR_RETURN(pieces, longreach::tokenizer::SentencePieces::Start(file));
   }
   const std::unique_ptr<data::Progress> progress = MakeProgress();

@@ -1,6 +1,7 @@
 """Published models and corpora of tokens as inputs of jobs: imported from the folders and files that they are published as, tested
 and tuned. The model is the golden set's, whose losses transformers computed."""
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -249,11 +250,17 @@ def test_texts_that_cannot_be_read_are_refused(home):
     (folder / "cut.bin").write_bytes((home.path / "test/0.bin").read_bytes()[:-1])
     (folder / "zero.txt").write_bytes(b"text\0text")
     (folder / "empty.txt").write_bytes(b"")
+    (folder / "latin1.txt").write_bytes("Grüße".encode("latin1"))
+    (folder / "nan.jsonl").write_text('{"text": "good"}\n{"text": "a", "score": NaN}\n')
+    os.mkfifo(folder / "pipe.txt")
     (folder / "c4.jsonl.gz").write_bytes(b"\x1f\x8b")
     for arguments, said in [
             ((folder / "lines.jsonl",), "lines.jsonl:2: has no text 'text'"),
             ((folder / "cut.bin",), "cut.bin: is said to hold 100 tokens"),
             ((folder / "zero.txt",), "is no text"),
+            ((folder / "latin1.txt",), "latin1.txt is not UTF-8: the byte 0xfc at offset 2"),
+            ((folder / "nan.jsonl",), "nan.jsonl:2: not a JSON object, of which there must be one in each line: line 1, column "),
+            ((folder / "pipe.txt",), "pipe.txt is not a regular file"),
             ((folder / "empty.txt",), "has no text in it"),
             ((folder / "c4.jsonl.gz",), "is compressed; unpack it"),
             ((folder / "none",), "No such file"),
@@ -292,6 +299,47 @@ def test_models_that_cannot_be_computed_are_refused(home):
     assert "model.safetensors" in changed(cut)
     assert "has no config.json" in changed(lambda folder: (folder / "config.json").unlink())
     assert "another model's tokenizer" in changed(lambda folder: shutil.copy(TOKENIZER, folder))
+
+    def pipe(name):
+        def change(folder):
+            (folder / name).unlink()
+            os.mkfifo(folder / name)
+        return change
+
+    for name in ("config.json", "model.safetensors"):  # Whose reader would wait for a writer.
+        assert f"{name} is not a regular file" in changed(pipe(name))
+
+
+def test_a_name_in_a_file_cannot_steer_the_terminal(home):
+    folder = home.path / "steering"
+    shutil.copytree(GOLDEN / "models/A", folder)
+    weights = (folder / "model.safetensors").read_bytes()
+    size = struct.unpack("<Q", weights[:8])[0]
+    header = json.loads(weights[8:8 + size])
+    header["\x1b[2J"] = header.pop("model.norm.weight")
+    text = json.dumps(header, ensure_ascii=False).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + weights[8 + size:])
+    assert "\x1b" not in refused(home, "model", folder, "--name", "steering")
+
+
+def test_a_tokenizer_that_is_not_read_is_named(home):
+    folder = home.path / "json-alone"
+    shutil.copytree(GOLDEN / "models/A", folder)
+    (folder / "tokenizer.json").write_text("{}")
+    assert imported(home, "model", folder, "--name", "json-alone")["skipped"] == ["tokenizer.json: it is not read; passkeys and LongBench need tokenizer.model"]
+    assert data(home, "list", "-o", "json").code == 0
+
+
+def test_files_that_were_not_imported_are_not_used(home):
+    """What somebody puts into a data set's folder belongs to no identity, and results with it to no data."""
+    folder = home.path / "whole"
+    shutil.copytree(GOLDEN / "models/A", folder)
+    imported(home, "model", folder, "--name", "whole")
+    there = home.path / "share/longreach/data/whole"
+    assert data(home, "check", "whole").code == 0
+    shutil.copy(TOKENIZER, there)
+    told = data(home, "check", "whole")
+    assert told.code == 1 and "tokenizer.model: was not imported with the data set 'whole'" in told.err
 
 
 def test_a_link_takes_no_space_and_has_the_same_identity(home):

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/base/sha256.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {

@@ -49,10 +49,6 @@ bool LinkOrCopy(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-bool IsSha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 absl::Status FileCache::Take(std::string_view sha256, const fs::path& destination) const {
   if (!IsSha256(sha256)) return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256", sha256.substr(0, 80)));
   const fs::path file = folder_ / sha256;

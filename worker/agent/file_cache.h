@@ -36,7 +36,4 @@ class FileCache {
   uintmax_t most_bytes_;
 };
 
-// 64 lower-case hexadecimal digits: what may become a file's name.
-bool IsSha256(std::string_view text);
-
 }  // namespace longreach::agent

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "proto/base/names.h"
 #include "proto/base/sha256.h"
 #include "worker/data/files.h"
 
@@ -26,6 +27,18 @@ absl::Status Damaged(const std::filesystem::path& file, std::string_view what, a
 
 std::string Short(const std::string& sha256) { return sha256.substr(0, 8); }
 
+// What somebody put there later belongs to no identity.
+absl::Status CheckNoOtherFiles(const std::filesystem::path& folder, const Manifest& manifest) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder / manifest.name, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string file = entry->path().filename().string();
+    if (file.front() == '.' || file == kManifest || std::ranges::find(manifest.files, file, &FileEntry::name) != manifest.files.end()) continue;
+    return Damaged(entry->path(), fmt::format("was not imported with the data set '{}', whose files are those of its import alone; move it elsewhere, or import a folder "
+                                              "that has it under another name", manifest.name), absl::StatusCode::kFailedPrecondition);
+  }
+  return error ? SystemError("list", folder / manifest.name, error.value()) : absl::OkStatus();
+}
+
 }  // namespace
 
 std::filesystem::path DefaultDataFolder() {
@@ -36,12 +49,9 @@ std::filesystem::path DefaultDataFolder() {
 }
 
 absl::Status CheckName(const std::string& name) {
-  const bool good = !name.empty() && name.size() <= 64 && name.front() != '.' && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  });
-  if (good) return absl::OkStatus();
+  if (IsOfNameCharacters(name) && name.size() <= kMaxNameBytes && name.front() != '.') return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("'{}' cannot be a data set's name; take letters, digits, '-', '_' and '.', at most 64, and not '.' first", name));
+      fmt::format("'{}' cannot be a data set's name; take letters, digits, '-', '_' and '.', at most {}, and not '.' first", name, kMaxNameBytes));
 }
 
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name) {
@@ -82,6 +92,8 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
     return absl::FailedPreconditionError(fmt::format("the data set '{}' in {} has other bytes: {} instead of {}", name, folder.string(),
                                                      Short(own), Short(sha256)));
   }
+  // Of a model's folder what is there is what is read.
+  if (kind == Kind::kModel) RETURN_IF_ERROR(CheckNoOtherFiles(folder, manifest));
   return manifest;
 }
 
@@ -108,6 +120,7 @@ Listing ListDataSets(const std::filesystem::path& folder) {
 
 absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string& name) {
   ASSIGN_OR_RETURN(const Manifest manifest, ReadDataSet(folder, name));
+  RETURN_IF_ERROR(CheckNoOtherFiles(folder, manifest));
   for (const FileEntry& entry : manifest.files) {
     const std::filesystem::path path = folder / name / entry.name;
     ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));

@@ -19,7 +19,8 @@ absl::Status CheckName(const std::string& name);
 // The manifest of a data set whose files are there with their sizes. Errors as TextCorpus::Open().
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name);
 
-// ReadDataSet(), and refuses one whose identity is not `sha256` (empty: any) or that is of another kind.
+// ReadDataSet(), and refuses one whose identity is not `sha256` (empty: any), that is of another kind, or a model that has files beside those
+// of its import: FAILED_PRECONDITION.
 absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const std::string& name, const std::string& sha256, Kind kind);
 
 // What is in the folder, ascending by name. A folder that is not there has nothing in it.
@@ -30,7 +31,8 @@ struct Listing {
 };
 Listing ListDataSets(const std::filesystem::path& folder);
 
-// Reads all files of a data set and compares their hashes. DATA_LOSS names the first file that is not as it was written.
+// Reads all files of a data set and compares their hashes. DATA_LOSS names the first file that is not as it was written, FAILED_PRECONDITION one
+// that was not imported.
 absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace longreach::data

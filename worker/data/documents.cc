@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "proto/base/json_reason.h"
+#include "proto/base/utf8.h"
 #include "worker/data/files.h"
 #include "worker/data/mapped_file.h"
 
@@ -58,7 +60,9 @@ absl::Status VisitLines(const fs::path& file, std::string_view bytes, const std:
     const std::string where = fmt::format("{}:{}", file.string(), line);
     if (text.find_first_not_of(" \t\r") != std::string_view::npos) {
       const nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-      if (!object.is_object()) return absl::DataLossError(fmt::format("{}: not a JSON object; there must be one in each line", where));
+      if (!object.is_object()) {
+        return absl::DataLossError(fmt::format("{}: not a JSON object, of which there must be one in each line: {}", where, WhyNoJsonObject(text)));
+      }
       const auto found = object.find(field);
       if (found == object.end() || !found->is_string()) {
         return absl::DataLossError(fmt::format("{}: has no text '{}'; --text-field names another field", where, field));
@@ -108,6 +112,11 @@ absl::Status VisitDocuments(const fs::path& file, const std::string& text_field,
   } else {
     if (bytes.substr(0, kHead).find('\0') != std::string_view::npos) {
       return absl::InvalidArgumentError(fmt::format("{} is no text: it has a zero byte; leave it out", file.string()));
+    }
+    // A tokenizer would take each such byte for an unknown character, and nobody would see it.
+    if (const std::optional<size_t> at = FirstNotUtf8(bytes)) {
+      return absl::InvalidArgumentError(fmt::format("{} is not UTF-8: the byte 0x{:02x} at offset {} belongs to no character; convert it (iconv -f LATIN1 -t UTF-8), or "
+                                                    "leave it out", file.string(), static_cast<unsigned char>(bytes[*at]), *at));
     }
     RETURN_IF_ERROR(visitor.on_text(bytes, file.string()));
   }

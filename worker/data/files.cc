@@ -41,7 +41,7 @@ absl::Status SystemError(std::string_view what, const std::filesystem::path& pat
 }
 
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file, int64_t max_bytes) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // A pipe without a writer would be waited for.
   if (descriptor < 0) return SystemError("open", file, errno);
   struct Closer {
     int descriptor;
@@ -50,6 +50,7 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file, int64_t 
   struct stat status {};
   if (fstat(descriptor, &status) != 0) return SystemError("look at", file, errno);
   if (S_ISDIR(status.st_mode)) return absl::FailedPreconditionError(fmt::format("{} is a folder, not a file", file.string()));
+  if (!S_ISREG(status.st_mode)) return absl::FailedPreconditionError(fmt::format("{} is not a regular file", file.string()));
   if (status.st_size > max_bytes) {
     return absl::FailedPreconditionError(
         fmt::format("{} has {} bytes, and at most {} are read here", file.string(), static_cast<int64_t>(status.st_size), max_bytes));

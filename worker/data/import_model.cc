@@ -15,6 +15,7 @@ absl::StatusOr<Manifest> ImportModel(const ModelImport& wanted, Progress& progre
   manifest.source = wanted.source.string();
   manifest.description = wanted.description;
   manifest.nope = wanted.nope;
+  manifest.skipped = wanted.skipped;
   std::vector<WholeFile> files;
   for (const std::string& file : wanted.files) {
     std::error_code error;

@@ -18,6 +18,7 @@ struct ModelImport {
   std::vector<std::string> files;  // Those of it that belong to the model; links in it are followed.
   std::string description;
   bool nope = false;
+  std::vector<std::string> skipped = {};  // What of it is left out, with the reason.
   // Hard links in place of copies: no second copy on the disk, but who changes a file in place changes the data set too.
   bool link = false;
 };

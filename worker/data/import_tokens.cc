@@ -222,6 +222,7 @@ absl::StatusOr<Manifest> ImportTokens(const TokenImport& wanted, tokenizer::Toke
   Manifest manifest;
   manifest.kind = Kind::kTokens;
   manifest.source = SourceText(wanted);
+  manifest.tokenizer = wanted.tokenizer_sha256;
   manifest.vocabulary = wanted.vocabulary > 0 || tokenizer == nullptr ? wanted.vocabulary : tokenizer->vocabulary();
   RETURN_IF_ERROR(CheckWanted(wanted, tokenizer, manifest.vocabulary));
   std::vector<fs::path> all = wanted.sources;

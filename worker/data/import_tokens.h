@@ -21,6 +21,8 @@ struct TokenImport {
   // Else: per cent of the tokens for training and test, cut between two documents; they add up to 100.
   std::array<int, 2> split = {90, 10};
   std::string text_field = "text";
+  // SHA-256 of the tokenizer.model that the tokenizer reads; empty where there is none.
+  std::string tokenizer_sha256 = {};
   // Ids of the models that shall read it. 0: those of the tokenizer.
   int64_t vocabulary = 0;
 };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "proto/base/json_reason.h"
+
 namespace longreach::data {
 namespace {
 
@@ -74,7 +76,10 @@ absl::StatusOr<LongBenchSample> LongBenchFile::Sample(int64_t index) const {
   const Line& line = lines_[static_cast<size_t>(index)];
   const std::string where = fmt::format("{}:{}", file_.string(), line.number);
   const Json object = Json::parse(bytes().substr(line.begin, line.end - line.begin), nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return absl::DataLossError(fmt::format("{}: not a JSON object; there must be one in each line", where));
+  if (!object.is_object()) {
+    return absl::DataLossError(fmt::format("{}: not a JSON object, of which there must be one in each line: {}", where,
+                                           WhyNoJsonObject(bytes().substr(line.begin, line.end - line.begin))));
+  }
   Fields fields(object, where);
   LongBenchSample sample;
   sample.input = fields.Text("input");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "proto/base/names.h"
 #include "proto/base/sha256.h"
 #include "worker/data/shard.h"
 #include "worker/data/token_corpus.h"
@@ -22,16 +23,9 @@ constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr size_t kMaxFiles = 1'000'000;
 constexpr int64_t kMaxDocuments = int64_t{1} << 40;
 
-bool IsSha256(std::string_view text) {
-  return text.size() == 64 && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
 // A name in the data set's own folder.
 bool IsFileName(std::string_view name) {
-  return !name.empty() && name.size() <= 200 && name.front() != '.' && name != "manifest.json" &&
-         std::ranges::all_of(name, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-         });
+  return IsOfNameCharacters(name) && name.size() <= 200 && name.front() != '.' && name != "manifest.json";
 }
 
 absl::Status Bad(std::string_view field, std::string_view what) {
@@ -83,6 +77,8 @@ class Fields {
     }
     return value.get<int64_t>();
   }
+
+  bool Has(const char* name) const { return object_.contains(name); }
 
   absl::Status status() const { return status_; }
 
@@ -170,7 +166,9 @@ absl::Status ParseTokens(Fields& fields, Manifest& manifest) {
   manifest.train = fields.Range("train");
   manifest.test = fields.Range("test");
   manifest.skipped = fields.Strings("skipped");
+  if (fields.Has("tokenizer")) manifest.tokenizer = fields.String("tokenizer");
   RETURN_IF_ERROR(fields.status());
+  if (!manifest.tokenizer.empty() && !IsSha256(manifest.tokenizer)) return Bad("tokenizer", "not 64 hexadecimal digits");
   if (manifest.train.begin != 0 || manifest.test.begin != manifest.train.end || manifest.train.end < 0 || manifest.test.end < manifest.test.begin ||
       manifest.test.end < 1 || manifest.test.end > kMaxDocuments) {
     return Bad("train, test", "not consecutive ranges of documents");
@@ -188,6 +186,8 @@ absl::Status ParseModel(Fields& fields, Manifest& manifest) {
   const std::string positions = fields.String("positions");
   RETURN_IF_ERROR(fields.status());
   manifest.nope = positions == "none";
+  if (fields.Has("skipped")) manifest.skipped = fields.Strings("skipped");  // Older builds did not write it.
+  RETURN_IF_ERROR(fields.status());
   if (!manifest.nope && positions != "rope") return Bad("positions", fmt::format("'{}' is neither 'rope' nor 'none'", positions));
   if (std::ranges::find(manifest.files, "config.json", &FileEntry::name) == manifest.files.end()) return Bad("files", "there is no config.json");
   return absl::OkStatus();
@@ -288,12 +288,14 @@ std::string ToJson(const Manifest& manifest) {
   } else if (manifest.kind == Kind::kTokens) {
     json["vocabulary"] = manifest.vocabulary;
     json["tokens"] = manifest.tokens;
+    if (!manifest.tokenizer.empty()) json["tokenizer"] = manifest.tokenizer;
     json["train"] = {manifest.train.begin, manifest.train.end};
     json["test"] = {manifest.test.begin, manifest.test.end};
     json["skipped"] = manifest.skipped;
   } else if (manifest.kind == Kind::kModel) {
     json["description"] = manifest.description;
     json["positions"] = manifest.nope ? "none" : "rope";
+    json["skipped"] = manifest.skipped;
   } else if (manifest.kind == Kind::kLongBench) {
     json["samples"] = manifest.samples;
     json["skipped"] = manifest.skipped;

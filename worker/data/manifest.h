@@ -44,6 +44,9 @@ struct Manifest {
   // Tokens (token_corpus.h says how the files are laid out).
   int64_t vocabulary = 0;
   int64_t tokens = 0;
+  // SHA-256 of the tokenizer.model that made them, empty where that is not known: they were packed, or an older build imported them. Not part
+  // of the identity, which the tokens themselves are.
+  std::string tokenizer;
 
   // A model: how its folder is described, and whether it has no positions, which its config.json may not say.
   std::string description;

@@ -14,7 +14,7 @@
 namespace longreach::data {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // A pipe without a writer would be waited for.
   if (descriptor < 0) return SystemError("open", file, errno);
   struct Closer {
     int descriptor;

@@ -28,6 +28,7 @@ absl::StatusOr<TokenCorpus> TokenCorpus::Open(const std::filesystem::path& folde
   corpus.ends_ = NumbersIn<uint64_t>(corpus.documents_file_);
   corpus.first_test_ = manifest.test.begin;
   corpus.vocabulary_ = manifest.vocabulary;
+  corpus.tokenizer_ = manifest.tokenizer;
   // The files may have been exchanged since their sizes were looked at.
   bool sound = static_cast<int64_t>(corpus.ends_.size()) == manifest.test.end && corpus.ends_.back() == corpus.tokens_.size();
   uint64_t before = 0;

@@ -29,6 +29,8 @@ class TokenCorpus {
 
   // Ids are below it.
   int64_t vocabulary() const { return vocabulary_; }
+  // As Manifest::tokenizer.
+  const std::string& tokenizer() const { return tokenizer_; }
   // All documents to train on, one behind the other.
   std::span<const uint16_t> train() const;
   int64_t test_documents() const { return static_cast<int64_t>(ends_.size()) - first_test_; }
@@ -45,6 +47,7 @@ class TokenCorpus {
   std::span<const uint64_t> ends_;
   int64_t first_test_ = 0;
   int64_t vocabulary_ = 0;
+  std::string tokenizer_;
 };
 
 }  // namespace longreach::data

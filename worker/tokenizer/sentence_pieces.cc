@@ -212,8 +212,10 @@ absl::StatusOr<std::unique_ptr<SentencePieces>> TokenizerOfFolder(const std::fil
   }
   ASSIGN_OR_RETURN(std::unique_ptr<SentencePieces> pieces, SentencePieces::Start(file, program));
   if (pieces->vocabulary() != model.vocabulary) {
-    return absl::InvalidArgumentError(fmt::format("{} has {} ids and the model's vocabulary {}: it is another model's tokenizer", file.string(),
-                                                  pieces->vocabulary(), model.vocabulary));
+    return absl::InvalidArgumentError(fmt::format("{} has {} ids and the model's vocabulary {}: it is another model's tokenizer, or cut off, or the model has ids that "
+                                                  "no text has; a folder without tokenizer.model can be imported for tests of tokens (data import tokens --vocabulary {}), which "
+                                                  "are all but passkeys and LongBench",
+                                                  file.string(), pieces->vocabulary(), model.vocabulary, model.vocabulary));
   }
   if (model.bos.has_value() && pieces->bos() != model.bos) {
     return absl::InvalidArgumentError(fmt::format("{} has {} as BOS and the model's config.json {}: it is another model's tokenizer, or bos_token_id is wrong",

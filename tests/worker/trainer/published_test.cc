@@ -5,7 +5,9 @@
 #include <fstream>
 #include <functional>
 
+#include "proto/base/sha256.h"
 #include "tests/worker/trainer/published_fixture.h"
+#include "worker/data/data_folder.h"
 #include "worker/data/manifest.h"
 #include "worker/data/token_corpus.h"
 #include "worker/trainer/checkpoint/safetensors.h"
@@ -135,9 +137,42 @@ TEST_F(PublishedTest, WhatTheFolderIsNotIsRefused) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     return std::string(status.message());
   };
+  std::ofstream(Folder("data") / "plain" / "tokenizer.model") << "another model's";
+  EXPECT_THAT(not_that([](PackRequest&) {}), HasSubstr("tokenizer.model: was not imported with the data set 'plain'"));
+  std::filesystem::remove(Folder("data") / "plain" / "tokenizer.model");
   EXPECT_THAT(not_that([](PackRequest& r) { r.data.model_sha256 = std::string(64, '0'); }), HasSubstr("has other bytes"));
   EXPECT_THAT(not_that([](PackRequest& r) { r.settings.data = "plain"; }), HasSubstr("'plain' is of the kind 'model', and 'tokens' is needed"));
   EXPECT_THAT(not_that([](PackRequest& r) { r.settings.model.folder = "letters"; }), HasSubstr("'letters' is of the kind 'tokens', and 'model' is needed"));
+}
+
+// Vocabularies of one size are many, and the ids of one are other words in another.
+TEST_F(PublishedTest, TokensOfAnotherTokenizerAreRefused) {
+  std::filesystem::copy(Folder("published") / "plain", Folder("published") / "spoken");
+  std::ofstream(Folder("published") / "spoken" / "tokenizer.model") << "pieces";
+  std::vector<std::string> files = CheckModelFolder(Folder("published") / "plain")->files;
+  files.emplace_back("tokenizer.model");
+  data::NoProgress quiet;
+  ASSERT_TRUE(data::ImportModel({.folder = Folder("data"), .name = "spoken", .source = Folder("published") / "spoken", .files = files, .description = "small"}, quiet).ok());
+  Letters letters;
+  for (const auto& [name, text] : {std::pair("same", "pieces"), std::pair("other", "other pieces")}) {
+    const auto made = data::ImportTokens(
+        {.folder = Folder("data"), .name = name, .sources = {Folder("texts")}, .split = {50, 50}, .tokenizer_sha256 = Sha256Of(text)}, &letters, quiet);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->tokenizer, Sha256Of(text));
+    EXPECT_EQ(made->Identity(), data::ReadDataSet(Folder("data"), "letters")->Identity()) << "which is of the tokens alone";
+  }
+  PackRequest request = RequestOf("spoken", "spoken");
+  request.settings.data = "other";
+  EXPECT_THAT(Refusal(request), HasSubstr("data: the tokens of 'other' were made with the tokenizer.model " + Sha256Of("other pieces").substr(0, 8)));
+  request.settings.training = {.steps = 3, .batch_size = 1, .lengths = {12}, .warmup_steps = 1, .mixture = {"same", "other"}, .mixture_weights = {0.5, 0.5}};
+  request.settings.data = "same";
+  EXPECT_THAT(Refusal(request), HasSubstr("training.mixture: the tokens of 'other' were made with the tokenizer.model "));
+  request.settings.training = {};
+  request.settings.training.steps = 0;
+  Run(request);
+  request.settings.data = "letters";  // Of an older build, which did not write it down.
+  request.folder = Folder("letters");
+  Run(request);
 }
 
 TEST_F(PublishedTest, ATestOfTunedHeadScalesStoresThemAlone) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/base/json_reason.h"
 #include "proto/base/text.h"
 #include "worker/trainer/llama/rope.h"
 
@@ -105,14 +106,18 @@ absl::StatusOr<RopeScaling> ParseScaling(const json& scaling, std::string_view k
   return result;
 }
 
+// An absent one is transformers' default, an explicit null is none.
 absl::Status ParseTokens(const json& object, LlamaConfig& config) {
   const auto token = [&](const json& value) { return value.is_number_integer() && value >= 0 && value < config.vocabulary; };
   const std::string expected = Text("a token below ", config.vocabulary);
-  if (const json& bos = ValueOf(object, "bos_token_id"); !bos.is_null()) {
+  const auto value_of = [&](const char* key, int64_t usual) {
+    return !object.contains(key) && token(usual) ? json(usual) : ValueOf(object, key);
+  };
+  if (const json bos = value_of("bos_token_id", 1); !bos.is_null()) {
     if (!token(bos)) return Wrong("bos_token_id", bos, expected);
     config.bos = bos.get<int64_t>();
   }
-  const json& eos = ValueOf(object, "eos_token_id");
+  const json eos = value_of("eos_token_id", 2);
   for (const json& value : eos.is_array() ? eos : eos.is_null() ? json::array() : json::array({eos})) {
     if (!token(value)) return Wrong("eos_token_id", value, expected);
     config.eos.push_back(value.get<int64_t>());
@@ -178,7 +183,7 @@ absl::Status Validate(const LlamaConfig& config) {
 
 absl::StatusOr<LlamaConfig> ParseLlamaConfig(std::string_view text) {
   const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return absl::InvalidArgumentError("it is not a JSON object");
+  if (!object.is_object()) return absl::InvalidArgumentError(Text("it is not a JSON object: ", WhyNoJsonObject(text)));
   RETURN_IF_ERROR(CheckArchitecture(object));
   LlamaConfig config;
   ASSIGN_OR_RETURN(config.hidden_dim, Size(object, "hidden_size", kMaxSize));
@@ -232,9 +237,9 @@ std::string LlamaConfigJson(const LlamaConfig& config, std::string_view dtype) {
                                    {"mlp_bias", false},
                                    {"tie_word_embeddings", config.tied},
                                    {"torch_dtype", dtype}};
-  if (config.bos) object["bos_token_id"] = *config.bos;
-  if (config.eos.size() == 1) object["eos_token_id"] = config.eos[0];
-  if (config.eos.size() > 1) object["eos_token_id"] = config.eos;
+  // A null where there is none: without the key readers take a default.
+  object["bos_token_id"] = config.bos ? nlohmann::ordered_json(*config.bos) : nlohmann::ordered_json();
+  object["eos_token_id"] = config.eos.empty() ? nlohmann::ordered_json() : config.eos.size() == 1 ? nlohmann::ordered_json(config.eos[0]) : nlohmann::ordered_json(config.eos);
   const RopeScaling& scaling = config.rope_scaling;
   nlohmann::ordered_json& stored = object["rope_scaling"];
   if (config.nope) {
@@ -250,12 +255,12 @@ std::string LlamaConfigJson(const LlamaConfig& config, std::string_view dtype) {
     case RopeScaling::Kind::kLinear: stored = {{"rope_type", "linear"}, {"factor", scaling.factor}}; break;
     case RopeScaling::Kind::kDynamic: stored = {{"rope_type", "dynamic"}, {"factor", scaling.factor}}; break;
     case RopeScaling::Kind::kYarn:
-      stored = {{"rope_type", "yarn"},
-                {"factor", scaling.factor},
-                {"original_max_position_embeddings", scaling.original_length > 0 ? scaling.original_length
-                    : config.max_positions},
-                {"beta_fast", scaling.beta_fast},
-                {"beta_slow", scaling.beta_slow}};
+      stored = {{"rope_type", "yarn"}, {"factor", scaling.factor}, {"beta_fast", scaling.beta_fast}, {"beta_slow", scaling.beta_slow}};
+      // Left out where it is max_position_embeddings, which readers take then: some releases of transformers (4.51 to 4.55) replace the factor
+      // by the ratio of the two, which is 1 there, and rotate without any scaling.
+      if (scaling.original_length > 0 && scaling.original_length != config.max_positions) {
+        stored["original_max_position_embeddings"] = scaling.original_length;
+      }
       if (scaling.attention_factor > 0) stored["attention_factor"] = scaling.attention_factor;
       break;
   }

@@ -201,20 +201,35 @@ std::set<at::ScalarType> TypesOf(const ParameterLayout& layout, const StoredTens
   return types;
 }
 
+// Else every number that the model computes would be none, and nothing would say why.
+absl::StatusOr<Tensor> ReadFinite(const std::filesystem::path& folder, const StoredTensors& tensors, const std::string& name) {
+  Tensor read = tensors.Read(name);
+  const Tensor finite = at::isfinite(read).flatten();
+  if (finite.all().item<bool>()) return read;
+  const int64_t place = at::argmin(finite.to(at::kByte)).item<int64_t>();
+  return absl::DataLossError(Text(folder.string(), ": tensor '", name, "' has at place ", place, " of ", read.numel(), " the number ",
+                                  read.flatten()[place].item<double>(), ", which is not finite; import the model from a sound copy"));
+}
+
 // Of tensors that were checked. `to` may have more behind the decoder's own.
-void Copy(const ParameterLayout& layout, const StoredTensors& tensors, const ParameterSet& to) {
+absl::Status Copy(const std::filesystem::path& folder, const ParameterLayout& layout, const StoredTensors& tensors, const ParameterSet& to) {
   for (size_t i = 0; i < layout.parameters().size(); ++i) {
     const StoredName stored = StoredNameOf(layout.parameters()[i]);
-    const Tensor read = tensors.Read(stored.name);
+    ASSIGN_OR_RETURN(const Tensor read, ReadFinite(folder, tensors, stored.name));
     Tensor target = to[i];
     target.copy_(stored.transposed ? read.t() : read);
   }
+  return absl::OkStatus();
 }
 
-Tensor HeadFactorsOf(const LlamaConfig& config, const StoredTensors& tensors) {
-  if (tensors.Find(ScaleName(0)) == nullptr) return {};
+// An undefined one: the folder has none.
+absl::StatusOr<Tensor> HeadFactorsOf(const std::filesystem::path& folder, const LlamaConfig& config, const StoredTensors& tensors) {
+  if (tensors.Find(ScaleName(0)) == nullptr) return Tensor();
   std::vector<Tensor> factors;
-  for (int64_t layer = 0; layer < config.layers; ++layer) factors.push_back(tensors.Read(ScaleName(layer)).to(at::kFloat));
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    ASSIGN_OR_RETURN(const Tensor read, ReadFinite(folder, tensors, ScaleName(layer)));
+    factors.push_back(read.to(at::kFloat));
+  }
   return at::stack(factors);
 }
 
@@ -253,8 +268,8 @@ absl::StatusOr<LlamaModel> LoadLlama(const std::filesystem::path& folder, const 
                                              " bytes of parameters", type == at::kFloat ? "; as bfloat16 they take half of it"
                                                  : ""));
   }
-  Copy(layout, tensors, ViewParameters(layout, model.parameters));
-  model.head_factors = HeadFactorsOf(model.config, tensors);
+  RETURN_IF_ERROR(Copy(folder, layout, tensors, ViewParameters(layout, model.parameters)));
+  ASSIGN_OR_RETURN(model.head_factors, HeadFactorsOf(folder, model.config, tensors));
   return model;
 }
 
@@ -262,8 +277,8 @@ absl::StatusOr<Tensor> LoadLlamaInto(const std::filesystem::path& folder, const 
   ASSIGN_OR_RETURN(const StoredTensors tensors, StoredTensors::Open(folder));
   const LlamaDecoder decoder(config);
   RETURN_IF_ERROR(CheckFolder(folder, decoder, tensors));
-  Copy(decoder.layout(), tensors, parameters);
-  return HeadFactorsOf(config, tensors);
+  RETURN_IF_ERROR(Copy(folder, decoder.layout(), tensors, parameters));
+  return HeadFactorsOf(folder, config, tensors);
 }
 
 absl::StatusOr<StoredLlama> InspectLlama(const std::filesystem::path& folder) {

@@ -1,9 +1,11 @@
 #include "worker/trainer/llama/published.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
+#include "proto/base/json_reason.h"
 #include "proto/base/text.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
@@ -32,7 +34,7 @@ absl::Status CheckSpecialTokens(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(file, error)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string text, data::ReadFile(file, kMost));
   const nlohmann::json said = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!said.is_object()) return absl::InvalidArgumentError(Text(file.string(), ": it is not a JSON object"));
+  if (!said.is_object()) return absl::InvalidArgumentError(Text(file.string(), ": it is not a JSON object: ", WhyNoJsonObject(text)));
   for (const auto& [name, usual] : {std::pair("add_bos_token", true), std::pair("add_eos_token", false)}) {
     const auto found = said.find(name);
     if (found == said.end() || *found == usual) continue;
@@ -74,6 +76,8 @@ absl::Status ReadPublished(PackRequest& request) {
   ASSIGN_OR_RETURN(LlamaConfig config, ReadLlamaConfig(place));
   RETURN_IF_ERROR(CheckVocabulary(config));
   config.nope = manifest.nope;
+  const auto tokenizer = std::ranges::find(manifest.files, kTokenizer, &data::FileEntry::name);
+  if (tokenizer != manifest.files.end()) model.tokenizer_sha256 = tokenizer->sha256;
   RETURN_IF_ERROR(CheckPositions(request.settings, config));
   for (const auto& [field, given, stored] :
        {std::tuple("model.layers", &model.layers, config.layers), std::tuple("model.embedding_dim", &model.embedding_dim, config.hidden_dim),
@@ -95,6 +99,11 @@ absl::Status ReadPublished(PackRequest& request) {
 absl::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> PublishedTokenizer(const PackRequest& request) {
   const PackSettings::Model& model = request.settings.model;
   if (!model.config) return nullptr;
+  std::error_code error;
+  if (!std::filesystem::exists(DataSetPlace(request, model.folder) / kTokenizer, error)) {
+    return absl::FailedPreconditionError(Text("the model '", model.folder, "' was imported without ", kTokenizer,
+                                              ", and passkeys and LongBench need it; import it under another name from a folder that has it"));
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<tokenizer::Tokenizer> tokenizer,
                    tokenizer::TokenizerOfFolder(DataSetPlace(request, model.folder), {.vocabulary = model.config->vocabulary, .bos = model.config->bos}));
   return tokenizer;
@@ -127,7 +136,12 @@ absl::StatusOr<ModelFolder> CheckModelFolder(const std::filesystem::path& folder
     model.description = Text(stored.config.layers, " layers of width ", stored.config.hidden_dim, ", ", stored.parameters, " parameters (",
                              Join(stored.types, ", "), "), ", stored.config.vocabulary, " tokens");
     std::error_code error;
-    if (!std::filesystem::exists(folder / kTokenizer, error)) return model;
+    if (!std::filesystem::exists(folder / kTokenizer, error)) {
+      if (std::filesystem::exists(folder / "tokenizer.json", error)) {
+        model.skipped.push_back(Text("tokenizer.json: it is not read; passkeys and LongBench need ", kTokenizer));
+      }
+      return model;
+    }
     RETURN_IF_ERROR(CheckSpecialTokens(folder));
     RETURN_IF_ERROR(tokenizer::TokenizerOfFolder(folder, {.vocabulary = stored.config.vocabulary, .bos = stored.config.bos}).status());
     model.files.emplace_back(kTokenizer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/text.h"
+#include "worker/trainer/problems/tokens_of_model.h"
 
 namespace longreach::trainer {
 
@@ -16,10 +17,7 @@ bool WantsWholeWindows(const PackSettings::Evaluation& tests) {
 absl::Status CheckTokens(const PackSettings& settings, const data::TokenCorpus& corpus) {
   const std::string& name = settings.data;
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
-  if (corpus.vocabulary() != settings.model.vocabulary) {
-    return refuse("data: the tokens of '", name, "' are of a vocabulary of ", corpus.vocabulary(), ", and the model of '", settings.model.folder, "' has ",
-                  settings.model.vocabulary, ": they are another tokenizer's");
-  }
+  RETURN_IF_ERROR(CheckTokensOfModel(settings, corpus, "data", name));
   const int64_t training = static_cast<int64_t>(corpus.train().size());
   if (settings.training.steps > 0) {
     for (const int length : settings.training.lengths) {

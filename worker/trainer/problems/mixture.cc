@@ -7,6 +7,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/limits.h"
+#include "worker/trainer/problems/tokens_of_model.h"
 #include "worker/trainer/random/random_stream.h"
 
 namespace longreach::trainer {
@@ -37,10 +38,7 @@ absl::StatusOr<Corpus> OpenSource(const PackSettings& settings, const DataSource
   const char* ids = "bytes";
   if constexpr (std::is_same_v<Corpus, data::TokenCorpus>) {
     ids = "tokens";
-    if (corpus->vocabulary() != settings.model.vocabulary) {
-      return refuse("training.mixture: the tokens of '", name, "' are of a vocabulary of ", corpus->vocabulary(), ", and the model of '",
-                    settings.model.folder, "' has ", settings.model.vocabulary, ": they are another tokenizer's");
-    }
+    RETURN_IF_ERROR(CheckTokensOfModel(settings, *corpus, "training.mixture", name));
   }
   const int64_t there = static_cast<int64_t>(corpus->train().size());
   for (const int length : settings.training.lengths) {

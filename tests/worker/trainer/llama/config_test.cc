@@ -49,6 +49,41 @@ TEST(LlamaConfigTest, ReadsTinyLlamas) {
   EXPECT_FALSE(config->nope);
 }
 
+TEST(LlamaConfigTest, TokensThatAreNotNamedAreTheUsualOnesAndANullIsNone) {
+  std::string text = kTinyLlama;
+  for (const std::string key : {"\"bos_token_id\": 1,", "\"eos_token_id\": 2,"}) text.erase(text.find(key), key.size());
+  const absl::StatusOr<LlamaConfig> usual = ParseLlamaConfig(text);
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  EXPECT_EQ(usual->bos, 1);
+  EXPECT_THAT(usual->eos, ElementsAre(2));
+
+  LlamaConfig none = *ParseLlamaConfig(With("bos_token_id", "null"));
+  EXPECT_EQ(none.bos, std::nullopt);
+  none.eos.clear();
+  const absl::StatusOr<LlamaConfig> again = ParseLlamaConfig(LlamaConfigJson(none, "float32"));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->bos, std::nullopt);
+  EXPECT_TRUE(again->eos.empty());
+
+  none.vocabulary = 2;  // Too few for one of them.
+  std::string small = LlamaConfigJson(none, "float32");
+  for (const std::string key : {"\"bos_token_id\"", "\"eos_token_id\""}) small.replace(small.find(key), key.size(), "\"unknown" + key.substr(1, 3) + "\"");
+  ASSERT_TRUE(ParseLlamaConfig(small).ok()) << ParseLlamaConfig(small).status();
+  EXPECT_EQ(ParseLlamaConfig(small)->bos, 1);
+  EXPECT_TRUE(ParseLlamaConfig(small)->eos.empty());
+}
+
+// Some releases of transformers take the ratio of the two lengths for the factor.
+TEST(LlamaConfigTest, YarnsOriginalLengthIsWrittenOnlyWhereItIsAnotherOne) {
+  LlamaConfig config = *ParseLlamaConfig(kTinyLlama);
+  config.rope_scaling = {.kind = RopeScaling::Kind::kYarn, .factor = 4, .original_length = 2048};
+  EXPECT_THAT(LlamaConfigJson(config, "float32"), testing::Not(HasSubstr("original_max_position_embeddings")));
+  EXPECT_EQ(MakeRopeTable(*ParseLlamaConfig(LlamaConfigJson(config, "float32")), 1).frequencies, MakeRopeTable(config, 1).frequencies);
+
+  config.rope_scaling.original_length = 512;
+  EXPECT_THAT(LlamaConfigJson(config, "float32"), HasSubstr("\"original_max_position_embeddings\": 512"));
+}
+
 TEST(LlamaConfigTest, ReadsTheScalingInOldAndNewSpelling) {
   const std::string old_spelling = With("rope_scaling", R"({"type": "linear", "factor": 4})");
   const std::string fifth = With("rope_parameters", R"({"rope_type": "dynamic", "factor": 2.0, "rope_theta": 50000.0})");

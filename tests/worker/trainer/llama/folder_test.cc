@@ -1,8 +1,10 @@
 // Folders of models: read, written, refused.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +16,7 @@
 namespace longreach::trainer {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class LlamaFolderTest : public testing::Test {
@@ -170,6 +173,23 @@ TEST_F(LlamaFolderTest, RefusesFoldersWithoutAModel) {
   WriteText("config.json", LlamaConfigJson(TinyConfig(), "float32"));
   WriteText("pytorch_model.bin", "");
   EXPECT_THAT(Refusal(absl::StatusCode::kNotFound), HasSubstr("only pytorch_model.bin: save it with safe_serialization=True"));
+}
+
+TEST_F(LlamaFolderTest, RefusesNumbersThatAreNone) {
+  LlamaModel model = TinyModel();
+  model.parameters[5] = std::numeric_limits<float>::infinity();
+  Write(model);
+  const absl::Status refused = LoadLlama(folder_, {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("tensor 'model.embed_tokens.weight' has at place 5 of "), HasSubstr("the number inf, which is not finite")));
+}
+
+TEST_F(LlamaFolderTest, RefusesHeadScalesThatAreNoNumbers) {
+  LlamaModel model = TinyModel();
+  model.head_factors = at::ones({2, 4});
+  model.head_factors[1][2] = std::nan("");
+  Write(model);
+  EXPECT_THAT(std::string(LoadLlama(folder_, {}).status().message()), HasSubstr("self_attn.scale_param' has at place 2 of 4 the number nan"));
 }
 
 TEST_F(LlamaFolderTest, RefusesTensorsThatAreMissingLeftOverOrOfAnotherShapeOrType) {
