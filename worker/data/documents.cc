@@ -84,6 +84,7 @@ absl::StatusOr<std::vector<fs::path>> DocumentFiles(const std::vector<fs::path>&
     const fs::file_status status = fs::status(source, error);
     if (!fs::exists(status)) return SystemError("open", source, error ? error.value() : ENOENT);
     if (!fs::is_directory(status)) {
+      if (!fs::is_regular_file(status)) return absl::FailedPreconditionError(fmt::format("{} is not a regular file", source.string()));
       files.push_back(source);
       continue;
     }

@@ -14,7 +14,7 @@
 namespace longreach::data {
 
 // Files, and those below folders (ascending by path, hidden ones left out).
-// NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT: no file there, one twice, or one that is packed in a way that is not read here.
+// NOT_FOUND, PERMISSION_DENIED; FAILED_PRECONDITION: a pipe or the like; INVALID_ARGUMENT: no file there, one twice, or one that is packed in a way that is not read here.
 absl::StatusOr<std::vector<std::filesystem::path>> DocumentFiles(const std::vector<std::filesystem::path>& sources);
 
 struct DocumentVisitor {
