@@ -108,7 +108,7 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   }
   int most = 0;
   for (const PlotPanel& panel : plot.panels) most = std::max(most, panel.table.columns_size());
-  Json line = {{"mark", {{"type", "line"}, {"point", most <= kMostDots}}},
+  Json line = {{"mark", {{"type", "line"}}},
                {"encoding",
                 {{"x", x},
                  {"y", y},
@@ -119,18 +119,20 @@ Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
                               {{"field", "y"}, {"type", "quantitative"}, {"title", plot.y_title}},
                               {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}};
   if (!plot.curves.empty()) line["transform"] = Json::array({Json::object({{"filter", "isValid(datum.y)"}})});
+  // A layer of their own: the legend of lines with dots is of the dots, which have no dashes.
+  Json dots = line;
+  dots["mark"] = {{"type", "point"}, {"filled", true}, {"opacity", 1}};
   if (dashed) {
-    Json positions = {{"field", "positions"}, {"type", "nominal"}, {"title", "positions"}, {"sort", {"plain", "randomized"}}};
-    Json shape = positions;
-    // Where dots are drawn the legend would else be of them, and both would look alike.
-    positions["legend"] = {{"symbolType", "stroke"}, {"symbolSize", 400}};
-    line["encoding"]["strokeDash"] = std::move(positions);
-    // A point alone has no line to be told by.
+    const Json positions = {{"field", "positions"}, {"type", "nominal"}, {"title", "positions"}, {"sort", {"plain", "randomized"}}};
+    Json& dash = line["encoding"]["strokeDash"] = positions;
+    dash["legend"] = {{"symbolType", "stroke"}, {"symbolSize", 400}};
+    // A dot alone has no line to be told by.
+    Json& shape = dots["encoding"]["shape"] = positions;
     shape["legend"] = nullptr;
     shape["scale"] = {{"domain", {"plain", "randomized"}}, {"range", {"circle", "diamond"}}};
-    line["encoding"]["shape"] = std::move(shape);
   }
   layers.push_back(std::move(line));
+  if (most <= kMostDots) layers.push_back(std::move(dots));
   if (!plot.curves.empty()) {
     Json fit = y;
     fit["field"] = "fit";

@@ -24,6 +24,7 @@ namespace longreach::service {
 namespace {
 
 constexpr size_t kThreads = 4;
+constexpr size_t kThreadsOfTransfers = 4;
 // For calls that may take minutes (a large sweep, the whole store): what workers hand in goes by others.
 constexpr size_t kThreadsOfLongCalls = 2;
 constexpr size_t kThreadsOfSubmissions = 8;
@@ -96,6 +97,7 @@ struct Server::Parts {
   std::unique_ptr<store::Writer> writer;     // Its thread asks the engine.
   std::stop_source ends;                     // For what may take minutes.
   std::unique_ptr<Workforce> workforce;
+  std::unique_ptr<Workforce> transfers;    // Of artifacts, which are hashed and synced: gigabytes, for which no reading call should wait.
   std::unique_ptr<Workforce> long_calls;   // Of users who wait for a table or a plan,
   std::unique_ptr<Workforce> submissions;  // or for their sweep.
   std::unique_ptr<Workforce> maintenance;  // Hours, of a large store.
@@ -154,6 +156,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   };
   p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
   p->workforce = std::make_unique<Workforce>(kThreads);
+  p->transfers = std::make_unique<Workforce>(kThreadsOfTransfers);
   p->long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
   p->submissions = std::make_unique<Workforce>(kThreadsOfSubmissions);
   p->maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
@@ -162,7 +165,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                                        .stop = p->ends.get_token()},
                                                options.between_looks);
   p->worker = std::make_unique<WorkerHandlers>(*p->engine, p->store->artifacts().inbox().string());
-  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->workforce, options.artifact_limits, clock);
+  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->transfers, options.artifact_limits, clock);
 
   grpc::EnableDefaultHealthCheckService(true);
   // Names the description, so that the linker keeps it for reflection.
@@ -211,6 +214,7 @@ Server::~Server() {
   parts_->grpc->Shutdown(std::chrono::system_clock::now() + kPatience);
   parts_->grpc->Wait();
   parts_->workforce.reset();
+  parts_->transfers.reset();
   parts_->long_calls.reset();
   parts_->submissions.reset();
   parts_->maintenance.reset();

@@ -52,7 +52,7 @@ TEST(LinePlotTest, HasAPointForEachMeasuredCellAndABandOfOneDeviation) {
   EXPECT_EQ(values[1]["low"], 58);
   EXPECT_EQ(values[1]["high"], 62);
   EXPECT_EQ(values[1]["jobs"], 3);
-  EXPECT_EQ(spec["layer"].size(), 2);  // Bands, lines.
+  EXPECT_EQ(spec["layer"].size(), 3);  // Bands, lines, dots.
 }
 
 TEST(LinePlotTest, AnEncodingAndItsRandomizedFormShareAColour) {
@@ -67,8 +67,11 @@ TEST(LinePlotTest, AnEncodingAndItsRandomizedFormShareAColour) {
   EXPECT_EQ(encoding["strokeDash"]["field"], "positions");
   // Of dashes, not of the dots, which would look alike in it.
   EXPECT_EQ(encoding["strokeDash"]["legend"]["symbolType"], "stroke");
-  EXPECT_EQ(encoding["shape"]["field"], "positions");
-  EXPECT_TRUE(encoding["shape"]["legend"].is_null());
+  const nlohmann::json& dots = spec["layer"][2];
+  EXPECT_EQ(dots["mark"]["type"], "point");
+  EXPECT_FALSE(dots["encoding"].contains("strokeDash"));
+  EXPECT_EQ(dots["encoding"]["shape"]["field"], "positions");
+  EXPECT_TRUE(dots["encoding"]["shape"]["legend"].is_null());
 }
 
 TEST(LinePlotTest, BandsEndWhereValuesDo) {

@@ -35,6 +35,20 @@ double Seconds(std::chrono::steady_clock::duration duration) {
 // Breaks off an evaluation batch or a series.
 struct Stopped {};
 
+// Parameters, and gradients and two moments of those that are trained (from `first_trained` on), are there whatever else is computed. What an
+// allocator says where they do not fit names neither the model nor what to change.
+absl::Status CheckStateFits(const PackRequest& request, const ParameterLayout& layout, int64_t first_trained) {
+  const size_t members = request.members.size();
+  const double numbers = static_cast<double>(layout.stride()) + 3 * static_cast<double>(layout.stride() - first_trained);
+  const double bytes = static_cast<double>(sizeof(float)) * numbers * static_cast<double>(members);
+  ASSIGN_OR_RETURN(const Capabilities machine, DescribeMachine(request.cuda));
+  if (bytes <= machine.memory_bytes) return absl::OkStatus();
+  constexpr double kGib = 1 << 30;
+  return absl::ResourceExhaustedError(Text("the model has ", layout.stride(), " parameters: ", members, members == 1 ? " job of it takes " : " jobs of it at a time take ",
+                                           static_cast<int64_t>(std::ceil(bytes / kGib)), " GiB for parameters, gradients and moments, and ", request.cuda ? "the GPU" : "this machine", " has ", static_cast<int64_t>(machine.memory_bytes / kGib),
+                                           "; take a smaller one (model.layers, model.embedding_dim, model.mlp_dim)"));
+}
+
 }  // namespace
 
 Session::Session(const PackRequest& request, Observer& observer)
@@ -85,6 +99,7 @@ absl::Status Session::Prepare() {
   const ParameterLayout& layout = engine_->model().layout();
   const bool published = !request_.settings.model.folder.empty();
   const int64_t first_trained = request_.settings.training.steps > 0 ? engine_->model().Rule().first : layout.stride();
+  RETURN_IF_ERROR(CheckStateFits(request_, layout, first_trained));
   state_ = InitialState(layout, request_.members, /*draw=*/!published, first_trained);
   RETURN_IF_ERROR(LoadPublished(request_, layout, state_));
   RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_, published));

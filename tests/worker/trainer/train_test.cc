@@ -24,6 +24,20 @@ TEST_F(TrainTest, TrainsWithTheEngineThatWasAskedFor) {
   }
 }
 
+TEST_F(TrainTest, AModelThatNoMachineHasMemoryForIsRefusedWithItsSize) {
+  PackSettings settings = SmallSettings("even_pairs", "rope", false);
+  settings.model = {.layers = 500, .embedding_dim = 4096, .heads = 8, .mlp_dim = 65536, .dropout = 0.1};
+  RecordingObserver observer;
+
+  const absl::Status refused = Train(Request(settings, 3, "large"), observer).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  const std::string message(refused.message());
+  EXPECT_NE(message.find("3 jobs of it at a time take "), std::string::npos) << message;
+  EXPECT_NE(message.find(" GiB for parameters, gradients and moments, and this machine has "), std::string::npos) << message;
+  EXPECT_NE(message.find("take a smaller one (model.layers, "), std::string::npos) << message;
+}
+
 TEST_F(TrainTest, MeasuresAccuracyAndLossAtEachLengthAndOverAll) {
   const PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
   RecordingObserver observer;
