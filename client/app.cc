@@ -48,10 +48,10 @@ std::string PathOf(const CLI::App& app) {
 
 // Hydra's way to override a field; here it is an option.
 std::string SetHint(const CLI::App& app, const CLI::ParseError& error, const std::string& message) {
-  if (error.get_name() != "ExtrasError" || app.get_option_no_throw("--set") == nullptr) return "";
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || app.get_option_no_throw("--set") == nullptr) return "";
   const std::string_view words = std::string_view(message).substr(std::min(message.find(": "), message.size() - 2) + 2);
   const std::string_view first = words.substr(0, words.find(' '));
-  return first.find('=') == std::string_view::npos ? "" : fmt::format("'--set {}' replaces a field", first);
+  return first.find('=') == std::string_view::npos ? "" : fmt::format("'--set {}' replaces a field;", first);
 }
 
 std::string HelpHint(const CLI::App& app) {

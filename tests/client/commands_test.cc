@@ -122,6 +122,11 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
   refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, data, fields");
   refused({"status", "a", "b"}, "b");
+  refused({"plan", "quickstart", "training.steps=5"}, "not expected: training.steps=5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
+  refused({"jobs", "last", "--limit", "3x"}, "--limit: '3x' is not a whole number from 0 to 2147483647");
+  refused({"jobs", "last", "--limit", "-1"}, "'-1' is not a whole number from 0");
+  refused({"run", "quickstart", "--checkpoint-every-s", "nan"}, "'nan' is not a number of seconds above 0");
+  refused({"jobs", "last", "--state", "running"}, "the state of jobs that run is 'leased'");
   refused({"priority", "last", "high"}, "high");
   refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
   refused({"status", "-o", "latex"}, "'longreach status' has no output as latex");
