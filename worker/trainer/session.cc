@@ -43,10 +43,11 @@ absl::Status CheckStateFits(const PackRequest& request, const ParameterLayout& l
   const double bytes = static_cast<double>(sizeof(float)) * numbers * static_cast<double>(members);
   ASSIGN_OR_RETURN(const Capabilities machine, DescribeMachine(request.cuda));
   if (bytes <= machine.memory_bytes) return absl::OkStatus();
-  constexpr double kGib = 1 << 30;
-  return absl::ResourceExhaustedError(Text("out of memory: the model has ", layout.stride(), " parameters: ", members, members == 1 ? " job of it takes " : " jobs of it at a time take ",
-                                           static_cast<int64_t>(std::ceil(bytes / kGib)), " GiB for parameters, gradients and moments, and ", request.cuda ? "the GPU" : "this machine", " has ", static_cast<int64_t>(machine.memory_bytes / kGib),
-                                           "; take a smaller one (model.layers, model.embedding_dim, model.mlp_dim)"));
+  const auto gib = [](double of) { return static_cast<int64_t>(std::ceil(of / (1 << 30))); };
+  return absl::ResourceExhaustedError(Text("out of memory: the model has ", layout.stride(), " parameters: ", members,
+                                           members == 1 ? " job of it takes " : " jobs of it at a time take ", gib(bytes),
+                                           " GiB for parameters, gradients and moments, and ", request.cuda ? "the GPU" : "this machine", " has ",
+                                           gib(machine.memory_bytes), "; take a smaller one (model.layers, model.embedding_dim, model.mlp_dim)"));
 }
 
 }  // namespace
