@@ -6,9 +6,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "client/commands/listings.h"
 #include "proto/base/text.h"
+#include "proto/catalog/aggregates.h"
 
 namespace longreach::client {
 namespace {
@@ -30,12 +32,11 @@ size_t Place(std::string_view axis) {
 }
 
 // Of at least two differences.
-double HalfWidth(const std::vector<double>& differences, double mean) {
+double HalfWidth(std::vector<double> differences) {
   const double count = static_cast<double>(differences.size());
-  double squares = 0;
-  for (const double one : differences) squares += (one - mean) * (one - mean);
+  std::ranges::sort(differences);
   const boost::math::students_t distribution(count - 1);
-  return boost::math::quantile(boost::math::complement(distribution, 0.025)) * std::sqrt(squares / (count - 1) / count);
+  return boost::math::quantile(boost::math::complement(distribution, 0.025)) * *catalog::DeviationOf(differences) / std::sqrt(count);
 }
 
 std::vector<std::string_view> DifferingAxes(const SweepValues& first, const SweepValues& second) {
@@ -105,7 +106,7 @@ std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view
       differences.push_back(pair.second - pair.first);
       group.difference += differences.back() / group.pairs;
     }
-    if (group.pairs > 1) group.half_width = HalfWidth(differences, group.difference);
+    if (group.pairs > 1) group.half_width = HalfWidth(std::move(differences));
   }
   return groups;
 }

@@ -9,9 +9,13 @@ namespace longreach {
 std::string_view Word(const JobState& state) { return kJobStateWords[state.index()]; }
 
 absl::StatusOr<JobState> MakeJobState(std::string_view word, Attempt attempt, WorkerId holder, std::string reason) {
-  for (const JobState& state : {JobState(Waiting{}), JobState(Queued{}), JobState(Leased{attempt, std::move(holder)}), JobState(Succeeded{attempt}),
-                                JobState(Failed{std::move(reason)}), JobState(Cancelled{})}) {
-    if (Word(state) == word) return state;
+  switch (std::ranges::find(kJobStateWords, word) - kJobStateWords.begin()) {
+    case 0: return Waiting{};
+    case 1: return Queued{};
+    case 2: return Leased{attempt, std::move(holder)};
+    case 3: return Succeeded{attempt};
+    case 4: return Failed{std::move(reason)};
+    case 5: return Cancelled{};
   }
   return absl::DataLossError(fmt::format("a job has the unknown state '{}'; run 'longreach store check'", word));
 }

@@ -3,9 +3,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
-#include "scheduler/core/packs.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/needs.h"
@@ -26,9 +24,7 @@ absl::StatusOr<bool> AnyIsAble(sql::Connection& db, const std::vector<std::strin
   ASSIGN_OR_RETURN(const core::Needs needs, NeedsOf(db, jobs.front().requirement));
   for (const std::string& id : workers) {
     ASSIGN_OR_RETURN(const std::optional<store::WorkerRow> worker, store::FindWorker(db, id));
-    v1::Abilities abilities;
-    if (!worker || worker->state != store::WorkerState::kActive || !google::protobuf::util::JsonStringToMessage(worker->abilities, &abilities).ok()) continue;
-    if (core::WhyUnable(needs, abilities).empty()) return true;
+    if (worker && worker->state == store::WorkerState::kActive && WhyUnable(needs, *worker).empty()) return true;
   }
   return false;
 }

@@ -4,8 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include <google/protobuf/util/json_util.h>
+
 #include "proto/base/text.h"
-#include "store/workers.h"
 
 namespace longreach::service {
 namespace {
@@ -59,6 +60,12 @@ absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requiremen
     needs.data_sets.push_back({.name = std::move(name), .sha256 = bound ? std::move(bound->sha256) : std::string()});
   }
   return needs;
+}
+
+std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker) {
+  v1::Abilities abilities;
+  if (!google::protobuf::util::JsonStringToMessage(worker.abilities, &abilities).ok()) return "has told abilities that this program cannot read";
+  return core::WhyUnable(needs, abilities);
 }
 
 }  // namespace longreach::service

@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "scheduler/core/packs.h"
 #include "store/jobs.h"
+#include "store/workers.h"
 
 namespace longreach::service {
 
@@ -27,5 +28,8 @@ std::string JoinDataSets(const DataSetNames& names);
 DataSetNames SplitDataSets(std::string_view data);
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement);
+
+// core::WhyUnable() of a worker as it has told; empty: it is able.
+std::string WhyUnable(const core::Needs& needs, const store::WorkerRow& worker);
 
 }  // namespace longreach::service

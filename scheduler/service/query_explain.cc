@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include "proto/types/job.h"
 #include "scheduler/core/explain.h"
@@ -27,15 +26,8 @@ absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, c
   std::vector<core::WorkerFact> facts;
   for (const store::WorkerRow& row : workers) {
     const v1::WorkerInfo info = ToWorkerInfo(row, live);
-    core::WorkerFact fact{.name = info.name(), .state = info.state(), .reason = info.reason(), .why_unable = "",
-                          .running = info.running_size()};
-    v1::Abilities abilities;
-    if (google::protobuf::util::JsonStringToMessage(row.abilities, &abilities).ok()) {
-      fact.why_unable = core::WhyUnable(needs, abilities);
-    } else {
-      fact.why_unable = "has told abilities that this program cannot read";
-    }
-    facts.push_back(std::move(fact));
+    facts.push_back({.name = info.name(), .state = info.state(), .reason = info.reason(), .why_unable = WhyUnable(needs, row),
+                     .running = info.running_size()});
   }
   return facts;
 }

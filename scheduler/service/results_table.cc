@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -16,7 +15,6 @@ namespace {
 
 constexpr size_t kMaxCells = 200'000;
 constexpr int kMaxExtraColumns = 100;
-
 
 bool IsKnown(const std::vector<std::string>& known, const std::string& word) {
   return std::ranges::find(known, word) != known.end();

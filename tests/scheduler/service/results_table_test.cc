@@ -14,6 +14,18 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+// With one job of its own, and none of the column yet.
+ResultsTable WithColumnOfAnotherSweep() {
+  v1::TableSpec spec;
+  v1::ExtraColumn& extra = *spec.add_extra_columns();
+  extra.set_key("best");
+  extra.set_label("Best of [1]");
+  extra.set_sweep("ruoss-2023");
+  ResultsTable table = Make(spec);
+  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  return table;
+}
+
 TEST(ResultsTableTest, AggregatesOverWhatIsNeitherRowNorColumn) {
   // Four jobs of one cell: 50, 70, 80 and 100 percent.
   for (const auto& [aggregate, expected] :
@@ -260,13 +272,7 @@ TEST(ResultsTableTest, AnExtraColumnTakesAllJobsOfARowFromTheOtherSweep) {
 }
 
 TEST(ResultsTableTest, CancelledJobsOfAnExtraColumnAreNoted) {
-  v1::TableSpec spec;
-  v1::ExtraColumn& extra = *spec.add_extra_columns();
-  extra.set_key("best");
-  extra.set_label("Best of [1]");
-  extra.set_sweep("ruoss-2023");
-  ResultsTable table = Make(spec);
-  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  ResultsTable table = WithColumnOfAnotherSweep();
   TableJob cancelled = Done("even_pairs", "alibi", 1e-4, 0, 0);
   cancelled.state = State::kCancelled;
   cancelled.value.reset();
@@ -342,13 +348,7 @@ TEST(ResultsTableTest, TheGainThatAuthorsStateStandsBesideTheirWholeTable) {
 }
 
 TEST(ResultsTableTest, JobsOfAnExtraColumnThatAreInNoCellAreNotThoseOfTheSweep) {
-  v1::TableSpec spec;
-  v1::ExtraColumn& extra = *spec.add_extra_columns();
-  extra.set_key("best");
-  extra.set_label("Best of [1]");
-  extra.set_sweep("ruoss-2023");
-  ResultsTable table = Make(spec);
-  table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+  ResultsTable table = WithColumnOfAnotherSweep();
   TableJob job = Done("even_pairs", "alibi", 1e-4, 0, 0.5);
   job.value.reset();
   table.AddExtra(0, job);
