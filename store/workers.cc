@@ -89,9 +89,17 @@ absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerSta
                     fmt::format("worker {}", id));
 }
 
+absl::Status ClearWorkerFailures(sql::Transaction& tx, std::string_view id) {
+  // Nearly always there are none: then the row stays as it is.
+  return tx
+      .Run("UPDATE workers SET recent_failures = '', reason = iif(state = 'put_aside', '', reason), "
+           "state = iif(state = 'put_aside', 'active', state) WHERE id = ? AND (recent_failures <> '' OR state = 'put_aside')",
+           id)
+      .status();
+}
+
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures) {
-  // Every success clears them, and nearly always there are none: then the row stays as it is.
-  return tx.Run("UPDATE workers SET recent_failures = ? WHERE id = ? AND recent_failures <> ?", recent_failures, id, recent_failures).status();
+  return tx.Run("UPDATE workers SET recent_failures = ? WHERE id = ?", recent_failures, id).status();
 }
 
 absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at) {

@@ -21,9 +21,13 @@ Health AfterFailure(const Health& before, std::span<const int64_t> jobs) {
   return after;
 }
 
-Health AfterSuccess() { return {}; }
-
 bool IsPutAside(const Health& health) { return health.failed.size() >= kFailuresToPutAside; }
+
+Health WithAnotherChance(const Health& health) {
+  Health after = health;
+  while (IsPutAside(after)) after.failed.erase(after.failed.begin());
+  return after;
+}
 
 std::string ToText(const Health& health) {
   std::vector<std::string> attempts;

@@ -12,6 +12,7 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/experiments/registry.h"
+#include "scheduler/service/other_work.h"
 #include "scheduler/service/replies.h"
 #include "store/artifacts.h"
 #include "store/measurements.h"
@@ -114,10 +115,12 @@ absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt,
   RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, core::ToText(health)));
   if (!core::IsPutAside(health) || worker->state != store::WorkerState::kActive) return absl::OkStatus();
   effects.workers.insert(attempt.worker);
+  ASSIGN_OR_RETURN(const OtherWork other, OtherWork::Than(tx, health));
+  const std::string_view by_itself = other.all_of_one_sweep() ? "it goes on when there is work of another sweep; else " : "";
   return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kPutAside,
-                               fmt::format("its last {} attempts, of different jobs, failed; the last: {}; restart it, or tell it to go on "
+                               fmt::format("its last {} attempts, of different jobs, failed; the last: {}; {}restart it, or tell it to go on "
                                            "with 'longreach drain --undo {}'",
-                                           core::kFailuresToPutAside, detail, WorkerInCommand(*worker)));
+                                           core::kFailuresToPutAside, detail, by_itself, WorkerInCommand(*worker)));
 }
 
 }  // namespace
@@ -153,7 +156,7 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
     ASSIGN_OR_RETURN(core::Life after, core::Fail(before, Attempt{attempt.id}, true, refusal));
     RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
   }
-  if (accepted > 0) RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, core::ToText(core::AfterSuccess())));
+  if (accepted > 0) RETURN_IF_ERROR(store::ClearWorkerFailures(tx, attempt.worker));
   // A worker that computes nonsense would else use up the tries of all jobs.
   else if (!jobs.empty()) RETURN_IF_ERROR(NoteFailure(tx, attempt, jobs, refusal, effects));
   const Outcome outcome = accepted > 0 || jobs.empty() ? Outcome::kSucceeded : Outcome::kFailed;

@@ -217,35 +217,69 @@ absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vect
     if (work == sure) {
       heads.erase(heads.begin() + static_cast<std::ptrdiff_t>(*next));
       const std::optional<size_t> then = core::NextInLine(heads);
-      return Turn{.work = work, .before = then ? std::optional(heads[*then]) : std::nullopt};
+      return Turn{.work = work, .group = **work->head, .before = then ? std::optional(heads[*then]) : std::nullopt};
     }
     ASSIGN_OR_RETURN(work->head, store::NextGroup(db, work->row.num));
     sure = work;
   }
 }
 
+absl::StatusOr<Leasing::Turn> Leasing::NextApart(sql::Connection& db, const std::vector<Work*>& works, const Room& room,
+                                                 const store::Apart& apart) {
+  Turn turn;
+  for (Work* work : works) {
+    if ((work->noop ? room.noops : room.packs) == 0) continue;
+    ASSIGN_OR_RETURN(const std::optional<store::LeaseGroup> group, store::NextGroupApart(db, work->row.num, apart));
+    if (!group) continue;
+    if (turn.work == nullptr || core::ComesBefore({group->priority, group->first}, {turn.group.priority, turn.group.first})) {
+      turn = Turn{.work = work, .group = *group, .apart = apart};
+    }
+  }
+  return turn;
+}
+
+absl::StatusOr<Leasing::Turn> Leasing::NextOther(sql::Connection& db, const std::vector<Work*>& works, const Room& room,
+                                                 const OtherWork& other) {
+  for (const core::Offer offer : core::kOffers) {
+    if (offer == core::Offer::kAll) break;
+    ASSIGN_OR_RETURN(Turn turn, NextApart(db, works, room, other.Apart(offer)));
+    if (turn.work != nullptr) return turn;
+  }
+  return Next(db, works, room);
+}
+
+absl::StatusOr<std::vector<store::JobRow>> Leasing::JobsOf(sql::Connection& db, const Turn& turn, const v1::Abilities& abilities, int room) {
+  const Work& work = *turn.work;
+  if (turn.apart) return store::JobsOfGroupApart(db, turn.group, work.noop ? 1 : core::PackLimit(abilities), *turn.apart);
+  if (!work.noop) return store::JobsOfGroup(db, turn.group, core::PackLimit(abilities));
+  ASSIGN_OR_RETURN(std::vector<store::JobRow> ready, store::FirstReady(db, work.row.num, room));
+  if (turn.before) std::erase_if(ready, [&](const store::JobRow& job) { return core::ComesBefore(*turn.before, {job.priority, job.num}); });
+  return ready;
+}
+
+absl::StatusOr<bool> Leasing::HasOtherSweeps(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities, Room room,
+                                             const OtherWork& other) {
+  ASSIGN_OR_RETURN(const std::vector<Work*> works, WorksFor(db, worker, abilities));
+  ASSIGN_OR_RETURN(const Turn turn, NextApart(db, works, room, other.Apart(core::Offer::kOtherSweeps)));
+  return turn.work != nullptr;
+}
+
 absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
                             AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects) {
   if ((room.packs == 0 && room.noops == 0) || answer.full()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Work*> works, WorksFor(tx, worker.id, abilities));
+  ASSIGN_OR_RETURN(const OtherWork other, OtherWork::Than(tx, core::ParseHealth(worker.recent_failures)));
   while (true) {
-    ASSIGN_OR_RETURN(const Turn turn, Next(tx, works, room));
+    ASSIGN_OR_RETURN(const Turn turn, other.any_failed() ? NextOther(tx, works, room, other) : Next(tx, works, room));
     if (turn.work == nullptr) return absl::OkStatus();
-    const store::LeaseGroup group = **turn.work->head;
     turn.work->head.reset();  // It goes now.
-    std::vector<store::JobRow> ready;
-    if (turn.work->noop) {
-      ASSIGN_OR_RETURN(ready, store::FirstReady(tx, turn.work->row.num, room.noops));
-      if (turn.before) std::erase_if(ready, [&](const store::JobRow& job) { return core::ComesBefore(*turn.before, {job.priority, job.num}); });
-    } else {
-      ASSIGN_OR_RETURN(ready, store::JobsOfGroup(tx, group, core::PackLimit(abilities)));
-      if (ready.size() > 1) {
-        const absl::StatusOr<v1::JobSpec> spec = specs_.Read(ready.front());
-        const auto most = static_cast<size_t>(spec.ok() ? core::MembersOfMessage(*spec) : 1);
-        if (ready.size() > most) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(most), ready.end());
-      }
+    ASSIGN_OR_RETURN(std::vector<store::JobRow> ready, JobsOf(tx, turn, abilities, room.noops));
+    if (ready.size() > 1 && !turn.work->noop) {
+      const absl::StatusOr<v1::JobSpec> spec = specs_.Read(ready.front());
+      const auto most = static_cast<size_t>(spec.ok() ? core::MembersOfMessage(*spec) : 1);
+      if (ready.size() > most) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(most), ready.end());
     }
-    if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", group.first));
+    if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", turn.group.first));
     ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), most_bytes_, specs_, effects));
     const size_t count = usable.jobs.size();
     if (count == 0) continue;  // All of them have failed, so the next look finds others.

@@ -10,6 +10,7 @@
 #include "proto/base/status.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/service/effects.h"
+#include "scheduler/service/other_work.h"
 #include "store/attempts.h"
 #include "store/jobs.h"
 #include "store/workers.h"
@@ -62,6 +63,10 @@ class Leasing {
   absl::Status Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
                      AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects);
 
+  // Whether there is work for the worker that has nothing to do with the sweeps that it failed in.
+  absl::StatusOr<bool> HasOtherSweeps(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities, Room room,
+                                      const OtherWork& other);
+
   // Something may have become ready, a worker can do other things, or an event was taken back: nothing that was seen before counts.
   void Forget() {
     works_.reset();
@@ -77,11 +82,17 @@ class Leasing {
     std::optional<std::optional<store::LeaseGroup>> head = {};
   };
   struct Turn {
-    Work* work = nullptr;                   // nullptr: there is nothing to lease.
-    std::optional<core::GroupHead> before;  // Its jobs come before this one, which is another's.
+    Work* work = nullptr;  // nullptr: there is nothing to lease.
+    store::LeaseGroup group = {};
+    std::optional<core::GroupHead> before = {};  // Its jobs come before this one, which is another's.
+    // For a worker that has failed: its jobs are apart from those, and it is only one pack's turn.
+    std::optional<store::Apart> apart = {};
   };
   absl::StatusOr<std::vector<Work*>> WorksFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities);
   static absl::StatusOr<Turn> Next(sql::Connection& db, const std::vector<Work*>& works, const Room& room);
+  static absl::StatusOr<Turn> NextApart(sql::Connection& db, const std::vector<Work*>& works, const Room& room, const store::Apart& apart);
+  static absl::StatusOr<Turn> NextOther(sql::Connection& db, const std::vector<Work*>& works, const Room& room, const OtherWork& other);
+  absl::StatusOr<std::vector<store::JobRow>> JobsOf(sql::Connection& db, const Turn& turn, const v1::Abilities& abilities, int room);
 
   // Of the jobs of a lease: an answer has data sets and directives, too.
   const size_t most_bytes_;

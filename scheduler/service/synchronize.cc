@@ -5,10 +5,12 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "proto/types/time.h"
+#include "scheduler/core/health.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
+#include "scheduler/service/other_work.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -58,6 +60,22 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
     RETURN_IF_ERROR(store::BindDataSet(tx, data_row).status());
   }
   return row;
+}
+
+// A worker that was put aside for one sweep's jobs gets work again once there is some of another.
+absl::Status GiveAnotherChance(sql::Transaction& tx, const v1::SynchronizeRequest& request, Leasing& leasing, store::WorkerRow& worker) {
+  const core::Health health = core::ParseHealth(worker.recent_failures);
+  ASSIGN_OR_RETURN(const OtherWork other, OtherWork::Than(tx, health));
+  if (!other.all_of_one_sweep()) return absl::OkStatus();
+  const Leasing::Room room{.packs = core::NewLeases(request.free_slots(), 0),
+                           .noops = core::NewLeases(request.free_noop_slots(), 0, core::kMaxNoopSlots)};
+  ASSIGN_OR_RETURN(const bool has_work, leasing.HasOtherSweeps(tx, worker.id, request.abilities(), room, other));
+  if (!has_work) return absl::OkStatus();
+  worker.state = store::WorkerState::kActive;
+  worker.reason.clear();
+  worker.recent_failures = core::ToText(core::WithAnotherChance(health));
+  RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, worker.state, ""));
+  return store::SetWorkerFailures(tx, worker.id, worker.recent_failures);
 }
 
 // Reports are acknowledged whether they count or not: a report of an attempt that has ended, is unknown or another's never will.
@@ -172,6 +190,10 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   if (!request.finished().empty()) {  // Its own reports may have put it aside: also one of success, whose results are refused.
     ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));
     if (!worker) return absl::InternalError("a worker's row is gone");
+  }
+  if (worker->state == store::WorkerState::kPutAside && !request.leaving()) {
+    if (effects.work) leasing_.Forget();
+    RETURN_IF_ERROR(GiveAnotherChance(tx, request, leasing_, *worker));
   }
   const bool active = worker->state == store::WorkerState::kActive && !request.leaving();
   const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;

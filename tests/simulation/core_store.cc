@@ -216,7 +216,10 @@ absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worke
     At(job).checkpoint = At(job).checkpoint_before = 0;
     RETURN_IF_ERROR(Assign(job, core::Succeed(before, Attempt{id})));
   }
-  if (accepted > 0) worker.health = core::AfterSuccess();
+  if (accepted > 0) {
+    worker.health = {};
+    if (worker.state == "put_aside") worker.state = "active";
+  }
   else if (!own.empty()) NoteFailure(own, worker);
   AttemptAt(id).outcome = accepted > 0 ? Outcome::kSucceeded : Outcome::kFailed;
   return absl::OkStatus();
@@ -236,32 +239,84 @@ v1::Lease CoreStore::LeaseOf(int64_t attempt) const {
   return lease;
 }
 
-absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::SynchronizeRequest& request, Room& room) {
-  while (true) {
-    std::vector<int> ready;
-    std::vector<core::GroupHead> heads;
-    for (int job = 0; job < static_cast<int>(jobs.size()); ++job) {
-      if (!At(job).there || !std::holds_alternative<Queued>(At(job).life.state)) continue;
-      if ((Spec(job).noop ? room.noops : room.packs) == 0) continue;
-      const core::Demand demand = DemandOf(job);
-      if (!demand.wanted || !core::WhyUnable(NeedsOf(Spec(job)), request.abilities()).empty()) continue;
-      ready.push_back(job);
-      heads.push_back({.priority = demand.priority, .first = At(job).num});
+// The sweeps that have a job, by their bits.
+uint32_t CoreStore::SweepsWith(int job) const {
+  uint32_t known = 0;
+  for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) known |= sweeps[sweep].state ? 1u << sweep : 0;
+  return Spec(job).sweeps & known;
+}
+
+bool CoreStore::IsOffered(core::Offer offer, const core::Health& health, int job) const {
+  for (const std::vector<int64_t>& attempt : health.failed) {
+    for (const int64_t num : attempt) {
+      const int failed = static_cast<int>(num);
+      if (offer == core::Offer::kOtherSweeps && (SweepsWith(job) & SweepsWith(failed)) != 0) return false;
+      if (offer <= core::Offer::kOtherPacks && Spec(job).pack_key == Spec(failed).pack_key) return false;
+      if (offer == core::Offer::kOtherJobs && job == failed) return false;
     }
-    const std::optional<size_t> next = core::NextInLine(heads);
-    if (!next) return std::nullopt;
-    const int head = ready[*next];
+  }
+  return true;
+}
+
+core::Offer CoreStore::OfferFor(const core::Health& health, const std::vector<int>& ready) const {
+  if (health.failed.empty()) return core::Offer::kAll;
+  for (const core::Offer offer : core::kOffers) {
+    if (std::ranges::any_of(ready, [&](int job) { return IsOffered(offer, health, job); })) return offer;
+  }
+  return core::Offer::kAll;
+}
+
+std::vector<int> CoreStore::ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const {
+  std::vector<int> ready;
+  for (int job = 0; job < static_cast<int>(jobs.size()); ++job) {
+    const JobRow& row = jobs[static_cast<size_t>(job)];
+    if (!row.there || !std::holds_alternative<Queued>(row.life.state)) continue;
+    if ((Spec(job).noop ? room.noops : room.packs) == 0 || !DemandOf(job).wanted) continue;
+    if (core::WhyUnable(NeedsOf(Spec(job)), request.abilities()).empty()) ready.push_back(job);
+  }
+  return ready;
+}
+
+void CoreStore::GiveAnotherChance(const v1::SynchronizeRequest& request, WorkerRow& worker) const {
+  uint32_t all = worker.health.failed.empty() ? 0 : ~0u;
+  for (const std::vector<int64_t>& attempt : worker.health.failed) {
+    for (const int64_t job : attempt) all &= SweepsWith(static_cast<int>(job));
+  }
+  if (all == 0) return;
+  const std::vector<int> ready = ReadyFor(request, {.packs = core::NewLeases(request.free_slots(), 0),
+                                                    .noops = core::NewLeases(request.free_noop_slots(), 0, core::kMaxNoopSlots)});
+  if (std::ranges::none_of(ready, [&](int job) { return IsOffered(core::Offer::kOtherSweeps, worker.health, job); })) return;
+  worker.state = "active";
+  worker.health = core::WithAnotherChance(worker.health);
+}
+
+absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::SynchronizeRequest& request, const core::Health& health, Room& room) {
+  while (true) {
+    std::vector<int> ready = ReadyFor(request, room);
+    std::vector<core::GroupHead> heads;
+    for (const int job : ready) heads.push_back({.priority = DemandOf(job).priority, .first = At(job).num});
+    if (ready.empty()) return std::nullopt;
+    const core::Offer offer = OfferFor(health, ready);
+    std::optional<size_t> first;
+    for (size_t i = 0; i < ready.size(); ++i) {
+      if (IsOffered(offer, health, ready[i]) && (!first || core::ComesBefore(heads[i], heads[*first]))) first = i;
+    }
+    const int head = ready[*first];
+    const core::GroupHead place = heads[*first];
     std::vector<int> pack;
     const int most = Spec(head).noop ? 1 : core::PackLimit(request.abilities());
     while (!ready.empty() && static_cast<int>(pack.size()) < most) {
       const std::optional<size_t> at = core::NextInLine(heads);
       const int job = ready[*at];
+      const core::GroupHead its = heads[*at];
       ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(*at));
       heads.erase(heads.begin() + static_cast<std::ptrdiff_t>(*at));
+      if (offer != core::Offer::kAll && (its.priority != place.priority || its.first < place.first)) continue;
       if (Spec(job).pack_key == Spec(head).pack_key && At(job).checkpoint == At(head).checkpoint && At(job).split_group == At(head).split_group) {
         pack.push_back(job);
       }
     }
+    std::erase_if(pack, [&](int job) { return !IsOffered(offer, health, job); });
     for (const int job : pack) RETURN_IF_ERROR(Settle(job));
     std::erase_if(pack, [this](int job) { return !std::holds_alternative<Queued>(At(job).life.state); });
     if (pack.empty()) continue;
@@ -293,6 +348,7 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
     if (!IsRunning(report.attempt()) || attempts[report.attempt() - 1].worker != request.worker()) continue;
     RETURN_IF_ERROR(Report(report, worker));
   }
+  if (worker.state == "put_aside" && !request.leaving()) GiveAnotherChance(request, worker);
   const bool active = worker.state == "active" && !request.leaving();
   if (worker.state != "active") response.set_refused(worker.state);
   int unconfirmed = 0;
@@ -330,7 +386,7 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
             .noops = core::NewLeases(request.free_noop_slots(), unconfirmed_noops, core::kMaxNoopSlots)};
   }
   while (true) {
-    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, LeaseNext(request, room));
+    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, LeaseNext(request, worker.health, room));
     if (!lease) break;
     *response.add_leases() = *std::move(lease);
   }

@@ -90,7 +90,13 @@ class CoreStore {
     int packs = 0;
     int noops = 0;
   };
-  absl::StatusOr<std::optional<v1::Lease>> LeaseNext(const v1::SynchronizeRequest& request, Room& room);
+  uint32_t SweepsWith(int job) const;
+  bool IsOffered(core::Offer offer, const core::Health& health, int job) const;
+  core::Offer OfferFor(const core::Health& health, const std::vector<int>& ready) const;
+  // The jobs that may be leased to who asks.
+  std::vector<int> ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const;
+  void GiveAnotherChance(const v1::SynchronizeRequest& request, WorkerRow& worker) const;
+  absl::StatusOr<std::optional<v1::Lease>> LeaseNext(const v1::SynchronizeRequest& request, const core::Health& health, Room& room);
 
   int64_t last_num_ = 0;
 };

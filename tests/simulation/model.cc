@@ -1,6 +1,7 @@
 #include "tests/simulation/model.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace longreach::simulation {
@@ -315,7 +316,10 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
     At(job).checkpoint_by = At(job).checkpoint_before_by = 0;
     SettleDependants(job);
   }
-  if (accepted > 0) worker.failed.clear();
+  if (accepted > 0) {
+    worker.failed.clear();
+    if (worker.state == "put_aside") worker.state = "active";
+  }
   else if (!own.empty()) NoteFailure(own, worker);
   End(id, accepted > 0 ? "succeeded" : "failed");
 }
@@ -332,26 +336,69 @@ v1::Lease Model::LeaseOf(int64_t id) const {
   return lease;
 }
 
-// Highest priority first, then order of submission; with it go those that can be trained together with the first in line. What computes
-// nothing goes alone.
-std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request, Room& room) {
+// In line: highest priority first, then order of submission.
+std::vector<int> Model::ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const {
+  std::vector<int> ready;
+  for (int job = 0; job < static_cast<int>(jobs_.size()); ++job) {
+    if ((Spec(job).noop ? room.noops : room.packs) <= 0) continue;
+    if (At(job).state == JobState::kQueued && IsWanted(job) && CanDo(request.abilities(), Spec(job))) ready.push_back(job);
+  }
+  std::ranges::sort(ready, [this](int a, int b) {
+    return PriorityOf(a) != PriorityOf(b) ? PriorityOf(a) > PriorityOf(b) : At(a).order < At(b).order;
+  });
+  return ready;
+}
+
+uint32_t Model::SweepsOf(int job) const {
+  uint32_t bits = 0;
+  for (size_t sweep = 0; sweep < sweeps_.size(); ++sweep) bits |= Has(static_cast<int>(sweep), job) ? 1u << sweep : 0;
+  return bits;
+}
+
+int Model::Farness(int job, const Worker& worker) const {
+  int farness = 3;
+  for (const std::set<int>& failed : worker.failed) {
+    for (const int other : failed) {
+      if (job == other) return 0;
+      if (Spec(job).pack_key == Spec(other).pack_key) farness = std::min(farness, 1);
+      if ((SweepsOf(job) & SweepsOf(other)) != 0) farness = std::min(farness, 2);
+    }
+  }
+  return farness;
+}
+
+// One that was put aside for jobs that are all of one sweep.
+void Model::GiveAnotherChance(const v1::SynchronizeRequest& request, Worker& worker) {
+  uint32_t all = worker.failed.empty() ? 0 : ~0u;
+  for (const std::set<int>& failed : worker.failed) {
+    for (const int job : failed) all &= SweepsOf(job);
+  }
+  const std::vector<int> ready = ReadyFor(request, {.packs = request.free_slots(), .noops = request.free_noop_slots()});
+  if (all == 0 || std::ranges::none_of(ready, [&](int job) { return Farness(job, worker) == 3; })) return;
+  ++refusals_.another_chance;
+  worker.state = "active";
+  worker.failed.erase(worker.failed.begin(), worker.failed.end() - (kFailuresToPutAside - 1));
+}
+
+// The first in line of those that are the farthest from what the worker has failed at since its last success; with it go those that can be
+// trained together with it: for one that has not failed all, else those behind it that are as far. What computes nothing goes alone.
+std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request, const Worker& worker, Room& room) {
   while (true) {
-    std::vector<int> ready;
-    for (int job = 0; job < static_cast<int>(jobs_.size()); ++job) {
-      if ((Spec(job).noop ? room.noops : room.packs) <= 0) continue;
-      if (At(job).state == JobState::kQueued && IsWanted(job) && CanDo(request.abilities(), Spec(job))) ready.push_back(job);
-    }
+    const std::vector<int> ready = ReadyFor(request, room);
     if (ready.empty()) return std::nullopt;
-    std::ranges::sort(ready, [this](int a, int b) {
-      return PriorityOf(a) != PriorityOf(b) ? PriorityOf(a) > PriorityOf(b) : At(a).order < At(b).order;
-    });
-    const JobLife& head = At(ready[0]);
-    const int most = Spec(ready[0]).noop ? 1 : request.abilities().pack_limit();
+    const auto farness = [&](int job) { return Farness(job, worker); };
+    const int farthest = std::ranges::max(ready | std::views::transform(farness));
+    const auto first = std::ranges::find(ready, farthest, farness);
+    const JobLife& head = At(*first);
+    const int most = Spec(*first).noop ? 1 : request.abilities().pack_limit();
+    const bool other = !worker.failed.empty() && farthest > 0;
     std::vector<int> pack;
-    for (const int job : ready) {
-      const bool together = Spec(job).pack_key == Spec(ready[0]).pack_key && At(job).checkpoint == head.checkpoint && At(job).apart == head.apart;
-      if (together && static_cast<int>(pack.size()) < most) pack.push_back(job);
+    for (auto job = other ? first : ready.begin(); job != ready.end(); ++job) {
+      if (other && PriorityOf(*job) != PriorityOf(*first)) continue;
+      const bool together = Spec(*job).pack_key == Spec(*first).pack_key && At(*job).checkpoint == head.checkpoint && At(*job).apart == head.apart;
+      if (together && static_cast<int>(pack.size()) < most) pack.push_back(*job);
     }
+    if (other) std::erase_if(pack, [&](int job) { return farness(job) < farthest; });
     // What an input never came for fails now instead of in the hands of every worker in turn.
     for (const int job : pack) Settle(job);
     std::erase_if(pack, [this](int job) { return At(job).state != JobState::kQueued; });
@@ -388,6 +435,7 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
     if (attempt != running_.end() && attempt->second.worker == request.worker()) Report(report, attempt->first, worker);
     else ++refusals_.stale_reports;
   }
+  if (worker.state == "put_aside" && !request.leaving()) GiveAnotherChance(request, worker);
   const bool active = worker.state == "active" && !request.leaving();
   if (worker.state != "active") response.set_refused(worker.state);
 
@@ -423,7 +471,7 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
     directive.set_attempt(attempt.attempt());
     directive.set_action(v1::Directive::ACTION_DROP);
   }
-  while (const std::optional<v1::Lease> lease = LeaseNext(request, room)) *response.add_leases() = *lease;
+  while (const std::optional<v1::Lease> lease = LeaseNext(request, worker, room)) *response.add_leases() = *lease;
   return response;
 }
 

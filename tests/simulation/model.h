@@ -72,6 +72,7 @@ class Model {
     int64_t results = 0;
     int64_t inputs = 0;
     int64_t put_aside = 0;
+    int64_t another_chance = 0;
     bool operator==(const Refusals&) const { return true; }
   };
 
@@ -137,7 +138,13 @@ class Model {
     int packs = 0;
     int noops = 0;
   };
-  std::optional<v1::Lease> LeaseNext(const v1::SynchronizeRequest& request, Room& room);
+  std::vector<int> ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const;
+  // Bit i: sweep i has it.
+  uint32_t SweepsOf(int job) const;
+  // How far a job is from what a worker has failed at: 3 of another sweep, 2 of another pack, 1 another one, 0.
+  int Farness(int job, const Worker& worker) const;
+  void GiveAnotherChance(const v1::SynchronizeRequest& request, Worker& worker);
+  std::optional<v1::Lease> LeaseNext(const v1::SynchronizeRequest& request, const Worker& worker, Room& room);
   v1::Lease LeaseOf(int64_t attempt) const;
 
   const Universe* universe_;

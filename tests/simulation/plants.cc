@@ -41,6 +41,9 @@ const std::vector<Plant>& Plants() {
       {"puts nobody aside",
        "CREATE TRIGGER planted AFTER UPDATE OF state ON workers WHEN NEW.state = 'put_aside' BEGIN UPDATE workers SET state = 'active' "
        "WHERE id = NEW.id; END"},
+      {"forgets what a worker has failed at",
+       "CREATE TRIGGER planted AFTER UPDATE OF recent_failures ON workers WHEN NEW.recent_failures <> '' BEGIN UPDATE workers SET "
+       "recent_failures = '' WHERE id = NEW.id; END"},
       {"fails a job at its second failure",
        "CREATE TRIGGER planted AFTER UPDATE OF failures ON jobs WHEN NEW.failures = 2 AND NEW.state = 'queued' BEGIN UPDATE jobs SET "
        "state = 'failed' WHERE num = NEW.num; END"},

@@ -24,7 +24,11 @@ TEST(HealthTest, TheHalvesOfAFailedPackDoNot) {
   EXPECT_FALSE(IsPutAside(After({{1, 2, 3, 4}, {1, 2}, {3, 4}, {1}, {2}})));
 }
 
-TEST(HealthTest, ASuccessClearsTheRecord) { EXPECT_EQ(AfterSuccess(), Health{}); }
+TEST(HealthTest, AnotherChanceLeavesOneFailureToGo) {
+  const Health chance = WithAnotherChance(After({{1, 2}, {3}, {4}, {5}}));
+  EXPECT_EQ(chance, After({{4}, {5}}));
+  EXPECT_TRUE(IsPutAside(AfterFailure(chance, std::vector<int64_t>{6})));
+}
 
 TEST(HealthTest, SurvivesItsText) {
   const Health health = After({{1, 2, 3}, {7}});

@@ -1,0 +1,115 @@
+// Finding work apart from what a worker has failed at.
+#include "store/apart.h"
+
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ApartTest : public ::testing::Test {
+ protected:
+  // 0: none.
+  int64_t First(const Apart& from, int64_t requirement = 1) {
+    const absl::StatusOr<std::optional<LeaseGroup>> group = NextGroupApart(test_.db(), requirement, from);
+    EXPECT_OK(group);
+    return group.ok() && group->has_value() ? (*group)->first : 0;
+  }
+  // Jobs with RoPE, learning rate `rate`, and seeds from 0 on.
+  static std::vector<NewJob> Jobs(int count, double rate) {
+    std::vector<NewJob> jobs;
+    for (int seed = 0; seed < count; ++seed) jobs.push_back(MakeJob("even_pairs", "rope", false, rate, static_cast<uint32_t>(seed)));
+    return jobs;
+  }
+
+  TestStore test_{":memory:"};
+};
+
+TEST_F(ApartTest, FromNothingItIsTheFirstInLine) {
+  const std::vector<int64_t> nums = test_.AddSweep("one", Jobs(3, 0.1));
+  EXPECT_EQ(First({}), nums[0]);
+  EXPECT_EQ(First({}, 2), 0);
+}
+
+TEST_F(ApartTest, FromASweepItIsAJobThatTheSweepDoesNotHave) {
+  const std::vector<int64_t> one = test_.AddSweep("one", Jobs(3, 0.1));
+  EXPECT_EQ(First({.sweeps = {1}}), 0);
+  std::vector<NewJob> shared = Jobs(3, 0.1);
+  shared.push_back(MakeJob("even_pairs", "rope", false, 0.2, 0));
+  const std::vector<int64_t> two = test_.AddSweep("two", shared);
+  EXPECT_EQ(First({.sweeps = {1}}), two[3]);
+  EXPECT_EQ(First({.sweeps = {2}}), 0) << "it has those of the first sweep, too";
+}
+
+TEST_F(ApartTest, LeapsOverALargeSweep) {
+  test_.AddSweep("large", Jobs(5000, 0.1));
+  EXPECT_EQ(First({.sweeps = {1}}), 0);
+  const std::vector<int64_t> small = test_.AddSweep("small", Jobs(2, 0.2));
+  EXPECT_EQ(First({.sweeps = {1}}), small[0]);
+  EXPECT_EQ(First({.sweeps = {1, 2}}), 0);
+}
+
+TEST_F(ApartTest, LooksAtEveryPriority) {
+  const std::vector<int64_t> low = test_.AddSweep("low", Jobs(2, 0.1), 1);
+  test_.AddSweep("high", Jobs(50, 0.2), 7);
+  const std::vector<int64_t> lower = test_.AddSweep("lower", Jobs(2, 0.3), -3);
+  EXPECT_EQ(First({.sweeps = {2}}), low[0]);
+  EXPECT_EQ(First({.sweeps = {1, 2}}), lower[0]);
+}
+
+TEST_F(ApartTest, FromPackKeysItIsAnotherPackAndFromJobsAnotherJob) {
+  std::vector<NewJob> jobs = Jobs(3, 0.1);
+  jobs.push_back(MakeJob("even_pairs", "rope", true, 0.1, 0));  // The same requirement.
+  const std::vector<int64_t> nums = test_.AddSweep("one", jobs);
+  ASSERT_OK_AND_ASSIGN(const std::set<int64_t> keys, PackKeysOf(test_.db(), {nums[0], nums[2]}));
+  EXPECT_EQ(keys.size(), 1u);
+  EXPECT_EQ(First({.pack_keys = keys}), nums[3]);
+  EXPECT_EQ(First({.jobs = {nums[0]}}), nums[1]);
+  EXPECT_EQ(First({.jobs = {nums[0], nums[1], nums[2], nums[3]}}), 0);
+}
+
+TEST_F(ApartTest, GivesUpAfterAThousandJobsOfOneKey) {
+  std::vector<NewJob> jobs = Jobs(1000, 0.1);
+  jobs.push_back(MakeJob("even_pairs", "rope", true, 0.1, 0));
+  const std::vector<int64_t> nums = test_.AddSweep("one", jobs);
+  ASSERT_OK_AND_ASSIGN(const std::set<int64_t> keys, PackKeysOf(test_.db(), {nums[0]}));
+  EXPECT_EQ(First({.pack_keys = keys}), 0);
+  EXPECT_EQ(First({.jobs = {nums[0]}}), nums[1]);
+}
+
+TEST_F(ApartTest, APackHasOnlyWhatIsApartFromTheFirstOnAndOfItsPriority) {
+  const std::vector<int64_t> one = test_.AddSweep("one", Jobs(2, 0.1));
+  const std::vector<int64_t> two = test_.AddSweep("two", Jobs(2, 0.2));
+  const std::vector<int64_t> three = test_.AddSweep("three", Jobs(2, 0.3));
+  test_.AddSweep("four", Jobs(2, 0.4), 5);
+  const auto pack = [&](int limit, const Apart& from) {
+    std::vector<int64_t> nums;
+    const LeaseGroup group = **NextGroupApart(test_.db(), 1, from);
+    const absl::StatusOr<std::vector<JobRow>> jobs = JobsOfGroupApart(test_.db(), group, limit, from);
+    EXPECT_OK(jobs);
+    for (const JobRow& job : *jobs) nums.push_back(job.num);
+    return nums;
+  };
+  EXPECT_THAT(pack(9, {.sweeps = {1, 4}}), ElementsAre(two[0], two[1], three[0], three[1]));
+  EXPECT_THAT(pack(3, {.sweeps = {1, 4}}), ElementsAre(two[0], two[1], three[0]));
+  EXPECT_THAT(pack(9, {.sweeps = {2, 4}}), ElementsAre(one[0], one[1], three[0], three[1]));
+  EXPECT_THAT(pack(9, {.sweeps = {4}, .jobs = {one[0], two[1]}}), ElementsAre(one[1], two[0], three[0], three[1]));
+}
+
+TEST_F(ApartTest, KnowsTheSweepsOfJobs) {
+  const std::vector<int64_t> one = test_.AddSweep("one", Jobs(2, 0.1));
+  const std::vector<int64_t> two = test_.AddSweep("two", Jobs(3, 0.1));
+  ASSERT_OK_AND_ASSIGN(const SweepsOfJobs shared, SweepsOf(test_.db(), {one[0], one[1]}));
+  EXPECT_THAT(shared.any, ElementsAre(1, 2));
+  EXPECT_THAT(shared.all, ElementsAre(1, 2));
+  ASSERT_OK_AND_ASSIGN(const SweepsOfJobs of_two, SweepsOf(test_.db(), {one[0], two[2]}));
+  EXPECT_THAT(of_two.any, ElementsAre(1, 2));
+  EXPECT_THAT(of_two.all, ElementsAre(2));
+  ASSERT_OK_AND_ASSIGN(const SweepsOfJobs of_none, SweepsOf(test_.db(), {}));
+  EXPECT_THAT(of_none.all, IsEmpty());
+}
+
+}  // namespace
+}  // namespace longreach::store
