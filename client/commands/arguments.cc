@@ -13,6 +13,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
 
@@ -53,6 +54,11 @@ absl::Status CheckChoice(std::string_view option, const std::string& value, cons
   if (value.empty() || std::ranges::find(known, value) != known.end()) return absl::OkStatus();
   return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(value)),
                     JoinHints(DidYouMean(value, known), fmt::format("there are: {}", Join(known, ", "))));
+}
+
+absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known) {
+  if (IsSettingPath(axis)) return absl::OkStatus();
+  return CheckChoice(option, axis, axis.find('.') == std::string::npos ? known : SettingPathsNear(axis));
 }
 
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {

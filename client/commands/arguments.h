@@ -31,6 +31,8 @@ inline constexpr std::string_view kSweepDetails =
 
 // That an option's value is one of those; an empty one was not given. INVALID_ARGUMENT: which there are, and the nearest.
 absl::Status CheckChoice(std::string_view option, const std::string& value, const std::vector<std::string>& known);
+// The same of an axis of a table, which may be the path of a setting as well.
+absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known);
 // --metric and --aggregate of commands that show a table's values.
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate);
 

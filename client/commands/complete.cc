@@ -12,6 +12,7 @@
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/job.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
 namespace {
@@ -110,7 +111,8 @@ class Completer {
     if (what == "FORMAT") OfferAll({"table", "json", "csv", "markdown", "latex"});
     if (what == "WHEN") OfferAll({"auto", "always", "never"});
     if (what == "AXIS") {
-      for (const std::string& axis : catalog::TableAxes()) Add(axis);
+      OfferAll(catalog::TableAxes());
+      OfferAll(SettingPaths());
     }
     if (what == "HOW") OfferAll(catalog::Aggregates());
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});

@@ -8,6 +8,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/head_curves.h"
+#include "client/commands/plot_axes.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/tables.h"
@@ -22,7 +23,6 @@
 #include "client/output/text.h"
 #include "client/spec/presets.h"
 #include "proto/base/text.h"
-#include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
 
@@ -45,7 +45,8 @@ class Plot final : public Command {
                 "Without options: the sweep's main metric against the test length, mean and standard deviation over learning rates\n"
                 "and seeds, a line for each encoding (or system) and a panel for each task. With --y AXIS: a heat map, the metric as\n"
                 "colour. With a metric as --x: a point for each value of --points, a colour for each of --lines. Axes are task,\n"
-                "encoding, system, learning_rate, seed, length, and those of slices: layer, head, depth, attention_scale, step.\n"
+                "encoding, system, learning_rate, seed, length, those of slices: layer, head, depth, attention_scale, step, and\n"
+                "settings by their paths, as model.layers.\n"
                 "--x step: the losses of training, of jobs that still run too, as means over 100 ranges of steps (--step-bins).\n"
                 "--metric attention_entropy --lines head: the curves of all heads, a panel for each layer and system; --panels says\n"
                 "which of the two stand side by side.\n"
@@ -57,6 +58,7 @@ class Plot final : public Command {
                 "longreach plot table-b1 --only task=even_pairs,bucket_sort --file lengths.svg\n"
                 "longreach plot last --x learning_rate --file rates.png\n"
                 "longreach plot last --x step --log --lines learning_rate --file loss.svg\n"
+                "longreach plot last --x model.layers --y training.batch_size --aggregate max --file map.svg\n"
                 "longreach plot nope-small --metric position_loss --only system=rope,nope --file loss.svg\n"
                 "longreach plot last --metric passkey_accuracy --y depth --file passkeys.svg\n"
                 "longreach plot nope-small --metric attention_entropy --length 1024 --x head_scale --points head --lines layer \\\n"
@@ -67,12 +69,12 @@ class Plot final : public Command {
     AddSweepArgument(app, sweep_);
     app.add_option("--file", file_, "What to write: FILE.svg, FILE.png, FILE.pdf or FILE.vl.json")->type_name("FILE")->required()->check(WhyNoText);
     app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the sweep's main one; by step training_loss]")->type_name("METRIC");
-    app.add_option("--x", x_, "Axis to the right: length, learning_rate, seed or one of slices; or another metric [length; of training_loss step]")->type_name("AXIS");
-    app.add_option("--y", y_, "Axis upwards, with the metric as colour: a heat map")->type_name("AXIS");
-    app.add_option("--points", points_, "With a metric as --x: the axis whose values are the points")->type_name("AXIS");
+    app.add_option("--x", axes_.x, "Axis to the right: length, learning_rate, seed or one of slices; or another metric [length; of training_loss step]")->type_name("AXIS");
+    app.add_option("--y", axes_.y, "Axis upwards, with the metric as colour: a heat map")->type_name("AXIS");
+    app.add_option("--points", axes_.points, "With a metric as --x: the axis whose values are the points")->type_name("AXIS");
     app.add_option("--x-length", x_length_, "With a metric as --x: its test length; 0: over all lengths")->type_name("N")->check(CheckCount);
-    app.add_option("--lines", lines_, "Axis of the lines [system where there are some, else encoding]")->type_name("AXIS");
-    app.add_option("--panels", panels_, "Axis of the panels, or none [task where there are several]")->type_name("AXIS");
+    app.add_option("--lines", axes_.lines, "Axis of the lines [system where there are some, else encoding]")->type_name("AXIS");
+    app.add_option("--panels", axes_.panels, "Axis of the panels, or none [task where there are several]")->type_name("AXIS");
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")->type_name("HOW")->capture_default_str();
     app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CheckCount);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
@@ -88,13 +90,14 @@ class Plot final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::string format, CheckFile());
-    const auto has_steps = [](const std::string& axis) { return axis == kStepAxis; };
-    if (metric_.empty() && std::ranges::any_of(std::vector{x_, y_, lines_, points_, panels_}, has_steps)) metric_ = kTrainingLoss;
-    if (x_.empty()) x_ = metric_ == kTrainingLoss ? kStepAxis : "length";
+    if (metric_.empty() && axes_.Has(kStepAxis)) metric_ = kTrainingLoss;
+    if (axes_.x.empty()) axes_.x = metric_ == kTrainingLoss ? kStepAxis : "length";
     RETURN_IF_ERROR(CheckWords());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
-    RETURN_IF_ERROR(Choose(sweep));
+    if (IsHeadCurves() && axes_.panels.empty()) axes_.panels = "layer";
+    RETURN_IF_ERROR(axes_.Complete(sweep.spec(), only_));
+    table_ = TableOfPreset(sweep.name());
     ASSIGN_OR_RETURN(Drawing drawing, Draw(*connection, sweep));
     if (drawing.points == 0) {
       std::vector<std::string> hints = drawing.empty;
@@ -135,64 +138,27 @@ class Plot final : public Command {
   }
 
   absl::Status CheckWords() const {
-    std::vector<std::string> axes = catalog::TableAxes(), panels = axes, right = axes;
-    std::erase(panels, "length");  // No table is of one length of several.
-    panels.emplace_back("none");
-    // Curves are over numbers.
-    if (y_.empty()) std::erase_if(right, [](const std::string& axis) { return axis == "task" || axis == "encoding" || axis == "system" || axis == "longbench_task"; });
-    std::vector<std::string> metrics;
-    for (const catalog::Metric& metric : catalog::Metrics()) metrics.emplace_back(metric.name);
-    if (y_.empty()) right.insert(right.end(), metrics.begin(), metrics.end());
     // It has a value unless somebody takes it away.
     if (aggregate_.empty()) return UsageError("--aggregate: unknown value ''");
-    RETURN_IF_ERROR(CheckChoice("--x", x_, right));
-    RETURN_IF_ERROR(CheckChoice("--y", y_, axes));
-    RETURN_IF_ERROR(CheckChoice("--lines", lines_, axes));
-    RETURN_IF_ERROR(CheckChoice("--points", points_, axes));
-    RETURN_IF_ERROR(CheckChoice("--panels", panels_, panels));
-    if (!y_.empty() && !lines_.empty()) return UsageError("--lines: a heat map has none", "leave out --lines or --y");
-    if (IsScatter() && points_.empty()) {
-      return UsageError(fmt::format("--x {}: one metric against another needs the axis whose values are the points", x_), "--points head draws one for each attention head");
-    }
+    RETURN_IF_ERROR(axes_.Check());
     if (IsHeadCurves()) RETURN_IF_ERROR(CheckHeadCurves());
-    if (!IsScatter() && !points_.empty()) return UsageError("--points: only with a metric as --x", "leave it out, or set --x to a metric");
-    if (length_ > 0 && (x_ == "length" || lines_ == "length" || points_ == "length")) {
+    if (length_ > 0 && (axes_.x == "length" || axes_.lines == "length" || axes_.points == "length")) {
       return UsageError(fmt::format("--length {}: the test lengths are an axis of this figure", length_), "leave it out, or set --x to another axis");
     }
     if (metric_ == kTrainingLoss && length_ > 0) return UsageError(fmt::format("--length {}: losses of training have no test length", length_), "leave it out");
-    if (x_length_ > 0 && !IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
+    if (x_length_ > 0 && !axes_.IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
     return CheckMeasure(metric_, aggregate_);
   }
 
-  bool IsScatter() const { return catalog::FindMetric(x_) != nullptr; }
   // Of these alone the curve of every head is kept.
-  bool IsHeadCurves() const { return metric_ == kEntropyMetric && lines_ == "head" && x_ == "length" && y_.empty(); }
+  bool IsHeadCurves() const { return metric_ == kEntropyMetric && axes_.lines == "head" && axes_.x == "length" && axes_.y.empty(); }
 
   absl::Status CheckHeadCurves() const {
-    if (!panels_.empty() && panels_ != "layer" && panels_ != "system") {
-      return UsageError(fmt::format("--panels {}: curves of heads have a panel for each layer and system", panels_),
+    if (!axes_.panels.empty() && axes_.panels != "layer" && axes_.panels != "system") {
+      return UsageError(fmt::format("--panels {}: curves of heads have a panel for each layer and system", axes_.panels),
                         "leave it out, or set it to layer or system, of which each has its panels side by side");
     }
     if (!slice_.empty()) return UsageError("--slice: curves of heads have none", "--only layer=0,10 and --only head=3 choose some");
-    return absl::OkStatus();
-  }
-
-  // Fills in what was left open.
-  absl::Status Choose(const v1::Sweep& sweep) {
-    const v1::SweepSpec& spec = sweep.spec();
-    const bool systems = !spec.systems().empty();
-    if (!y_.empty()) lines_ = y_;
-    if (lines_.empty()) lines_ = systems && panels_ != "system" ? "system" : panels_ == "encoding" ? "task" : "encoding";
-    if (IsHeadCurves() && panels_.empty()) panels_ = "layer";
-    const bool map_of_systems = !y_.empty() && systems && y_ != "system" && x_ != "system";
-    if (panels_.empty()) panels_ = map_of_systems ? "system" : spec.axes().task_size() > 1 && lines_ != "task" && x_ != "task" ? "task" : "none";
-    const std::vector<std::string> all = {x_, lines_, points_, panels_};
-    for (const std::string& axis : all) {
-      if (axis.empty() || std::ranges::count(all, axis) == 1) continue;
-      return points_.empty() ? UsageError(fmt::format("--x, {} and --panels are {}, {} and {}: they must differ", y_.empty() ? "--lines" : "--y", x_, lines_, panels_))
-                             : UsageError(fmt::format("--lines, --points and --panels are {}, {} and {}: they must differ", lines_, points_, panels_));
-    }
-    table_ = TableOfPreset(sweep.name());
     return absl::OkStatus();
   }
 
@@ -228,46 +194,46 @@ class Plot final : public Command {
     if (source.columns != "length") table.mutable_column_order()->Assign(column_order.begin(), column_order.end());
     for (const std::string& only : only_) {
       // The panel's own value stands for those that were asked for.
-      if (panel.empty() || only.substr(0, only.find('=')) != panels_) table.add_only(only);
+      if (panel.empty() || only.substr(0, only.find('=')) != axes_.panels) table.add_only(only);
     }
-    if (!panel.empty()) table.add_only(fmt::format("{}={}", panels_, panel));
+    if (!panel.empty()) table.add_only(fmt::format("{}={}", axes_.panels, panel));
     return FetchTable(connection, sweep, table);
   }
 
   absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const std::string& sweep, const Source& source) const {
     std::vector<PlotPanel> panels;
-    if (panels_ == "none") {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, lines_, source, ""));
+    if (axes_.panels == "none") {
+      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, ""));
       panels.push_back({.title = "", .key = "", .table = std::move(table)});
       return panels;
     }
     // Slices have panels where all their axes but those of the lines are named; all else is faster without x.
-    const bool of_slices = catalog::FindSliceAxis(lines_) != nullptr || catalog::FindSliceAxis(panels_) != nullptr;
-    const Source by_line{.columns = lines_, .metric = metric_, .length = length_};
-    ASSIGN_OR_RETURN(const v1::Table overview, Fetch(connection, sweep, panels_, of_slices ? source : by_line, ""));
+    const bool of_slices = catalog::FindSliceAxis(axes_.lines) != nullptr || catalog::FindSliceAxis(axes_.panels) != nullptr;
+    const Source by_line{.columns = axes_.lines, .metric = metric_, .length = length_};
+    ASSIGN_OR_RETURN(const v1::Table overview, Fetch(connection, sweep, axes_.panels, of_slices ? source : by_line, ""));
     if (overview.rows_size() > kMostPanels) {
-      return UsageError(fmt::format("--panels {}: {} panels are too many for a figure; at most {}", panels_, overview.rows_size(), kMostPanels),
-                        fmt::format("choose some with --only {}=VALUE,VALUE", panels_));
+      return UsageError(fmt::format("--panels {}: {} panels are too many for a figure; at most {}", axes_.panels, overview.rows_size(), kMostPanels),
+                        fmt::format("choose some with --only {}=VALUE,VALUE", axes_.panels));
     }
     for (const v1::TableAxisEntry& entry : overview.rows()) {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, lines_, source, entry.key()));
+      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, entry.key()));
       // Of many systems few have a metric's slices.
-      if (catalog::FindSliceAxis(lines_) != nullptr && !HasValues(table)) continue;
+      if (catalog::FindSliceAxis(axes_.lines) != nullptr && !HasValues(table)) continue;
       panels.push_back({.title = entry.label().empty() ? entry.key() : entry.label(), .key = entry.key(), .table = std::move(table)});
     }
     if (panels.empty()) {
-      ASSIGN_OR_RETURN(v1::Table none, Fetch(connection, sweep, lines_, source, ""));
+      ASSIGN_OR_RETURN(v1::Table none, Fetch(connection, sweep, axes_.lines, source, ""));
       panels.push_back({.title = "", .key = "", .table = std::move(none)});
     }
     return panels;
   }
 
   absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep) const {
-    const Source source{.columns = IsScatter() ? points_ : x_, .metric = metric_, .length = length_};
+    const Source source{.columns = axes_.IsScatter() ? axes_.points : axes_.x, .metric = metric_, .length = length_};
     std::vector<PlotPanel> panels;
     std::vector<std::string> notes;
     if (IsHeadCurves()) {
-      const HeadCurvesQuestion question{.only = only_, .aggregate = aggregate_, .by_layer = panels_ == "layer", .most_panels = kMostPanels};
+      const HeadCurvesQuestion question{.only = only_, .aggregate = aggregate_, .by_layer = axes_.panels == "layer", .most_panels = kMostPanels};
       ASSIGN_OR_RETURN(HeadCurves curves, FetchHeadCurves(connection, sweep, question));
       panels = std::move(curves.panels);
       notes = std::move(curves.notes);
@@ -284,22 +250,22 @@ class Plot final : public Command {
     PlotTitle title = Describe(sweep, panels);
     // Their tables have none, as a note is of all of them.
     if (IsHeadCurves()) AddNotes(notes, title);
-    if (IsScatter()) {
-      ScatterPlot plot{.title = title, .x_title = "", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .points_title = Words(points_)};
-      ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, sweep.id(), {.columns = points_, .metric = x_, .length = x_length_}));
+    if (axes_.IsScatter()) {
+      ScatterPlot plot{.title = title, .x_title = "", .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .points_title = Words(axes_.points)};
+      ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, sweep.id(), {.columns = axes_.points, .metric = axes_.x, .length = x_length_}));
       if (bits_) any_bits |= TurnIntoBits(plot.x);
-      plot.x_title = WithUnit(NameOf(x_), plot.x.front().table.unit());
+      plot.x_title = WithUnit(NameOf(axes_.x), plot.x.front().table.unit());
       plot.y = std::move(panels);
       drawing.points = PointsOf(plot);
       drawing.correlations = CorrelationsOf(plot);
       drawing.specification = VegaLiteOf(plot);
-    } else if (!y_.empty()) {
-      const HeatMap map{.title = title, .x_title = Words(x_), .y_title = Words(y_), .value_title = drawing.value, .log = log_, .panels = std::move(panels)};
+    } else if (!axes_.y.empty()) {
+      const HeatMap map{.title = title, .x_title = Words(axes_.x), .y_title = Words(axes_.y), .value_title = drawing.value, .log = log_, .panels = std::move(panels)};
       drawing.points = PointsOf(map);
       drawing.specification = VegaLiteOf(map);
     } else {
-      LinePlot plot{.title = title, .x_title = Words(x_), .x_log = x_ == "learning_rate", .y_title = drawing.value, .y_log = log_, .lines_title = Words(lines_), .bands = HasBands(), .panels = std::move(panels)};
-      if (x_ == "length") {
+      LinePlot plot{.title = title, .x_title = Words(axes_.x), .x_log = axes_.x == "learning_rate", .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .bands = HasBands(), .panels = std::move(panels)};
+      if (axes_.x == "length") {
         ASSIGN_OR_RETURN(plot.trained, TrainedLength(connection, sweep));
         if (drawing.metric == kScaleMetric) {
           RETURN_IF_ERROR(AddFits(connection, sweep, plot));
@@ -320,11 +286,11 @@ class Plot final : public Command {
 
   // The growth that was fitted to the best scales, a ln(i/L) + 1 from the training length L on, where the sweep says L.
   absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, LinePlot& plot) const {
-    const std::string columns = lines_ == "task" ? "encoding" : "task";
+    const std::string columns = axes_.lines == "task" ? "encoding" : "task";
     for (const PlotPanel& panel : plot.panels) {
-      const std::string key = panels_ == "none" ? "" : panel.key;
-      ASSIGN_OR_RETURN(const v1::Table growths, Fetch(connection, sweep.id(), lines_, {.columns = columns, .metric = "scale_growth"}, key));
-      ASSIGN_OR_RETURN(const v1::Table qualities, Fetch(connection, sweep.id(), lines_, {.columns = columns, .metric = "scale_growth_r2"}, key));
+      const std::string key = axes_.panels == "none" ? "" : panel.key;
+      ASSIGN_OR_RETURN(const v1::Table growths, Fetch(connection, sweep.id(), axes_.lines, {.columns = columns, .metric = "scale_growth"}, key));
+      ASSIGN_OR_RETURN(const v1::Table qualities, Fetch(connection, sweep.id(), axes_.lines, {.columns = columns, .metric = "scale_growth_r2"}, key));
       double longest = 0;
       for (const v1::TableAxisEntry& column : panel.table.columns()) longest = std::max(longest, ParseDouble(column.key()).value_or(0));
       for (int row = 0; row < growths.rows_size(); ++row) {
@@ -352,7 +318,7 @@ class Plot final : public Command {
   std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const std::string& line) const {
     int length = spec.positions().original_length();
     for (const v1::System& system : spec.systems()) {
-      if (lines_ == "system" && system.name() == line && system.with().positions().has_original_length()) length = system.with().positions().original_length();
+      if (axes_.lines == "system" && system.name() == line && system.with().positions().has_original_length()) length = system.with().positions().original_length();
     }
     return length > 0 ? std::optional<double>(length) : std::nullopt;
   }
@@ -375,7 +341,7 @@ class Plot final : public Command {
         const auto names = [&note](const std::string& axis) {
           return note.starts_with(fmt::format("only jobs with {} ", axis)) || note.starts_with(fmt::format("only {} ", axis));
         };
-        if (names(panels_) || names(lines_)) continue;
+        if (names(axes_.panels) || names(axes_.lines)) continue;
         auto found = std::ranges::find(titles_of, note, [](const auto& entry) { return entry.first; });
         if (found == titles_of.end()) found = titles_of.insert(found, {note, {}});
         found->second.push_back(panel.title);
@@ -405,18 +371,18 @@ class Plot final : public Command {
     return title;
   }
 
-  bool HasBands() const { return !IsScatter() && y_.empty() && aggregate_ == "mean"; }
+  bool HasBands() const { return !axes_.IsScatter() && axes_.y.empty() && aggregate_ == "mean"; }
 
   // "mean over seeds; bands: standard deviation; at length 100".
   std::string Summary(const v1::SweepSpec& spec) const {
-    Aggregation how{.aggregate = aggregate_, .shown = {x_, lines_, points_, panels_}, .only = only_};
+    Aggregation how{.aggregate = aggregate_, .shown = {axes_.x, axes_.lines, axes_.points, axes_.panels}, .only = only_};
     // Curves of heads are of one system each, by whatever axis that is.
     if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", spec.systems().empty() ? "encoding" : "system"});
     std::vector<std::string> parts;
     if (const std::string over = AggregatedOver(spec, how); !over.empty()) parts.push_back(over + (HasBands() ? "; bands: standard deviation" : ""));
-    if (x_ != "length" && lines_ != "length" && points_ != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_));
+    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_));
     if (!slice_.empty()) parts.push_back(slice_);
-    if (x_ == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in {} of steps", Count(step_bins_, "range")));
+    if (axes_.x == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");
   }
 
@@ -468,13 +434,9 @@ class Plot final : public Command {
   std::string sweep_;
   std::string file_;
   std::string metric_;
-  std::string x_;
-  std::string lines_;
-  std::string y_;
-  std::string points_;
+  PlotAxes axes_;
   int x_length_ = 0;
   v1::TableSpec table_;  // The preset's.
-  std::string panels_;
   std::string aggregate_ = "mean";
   int length_ = 0;
   std::string slice_;

@@ -33,8 +33,9 @@ class Results final : public Command {
             "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, its main metric over\n"
             "all test lengths, the best over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
             "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
-            "head, depth, attention_scale, longbench_task (--jobs shows what slices there are). The metric training_loss is by\n"
-            "step, and without that axis the newest of each job; jobs have it before they are done.\n"
+            "head, depth, attention_scale, longbench_task (--jobs shows what slices there are), and settings by their paths, as\n"
+            "model.layers of a grid. The metric training_loss is by step, and without that axis the newest of each job; jobs have\n"
+            "it before they are done.\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
@@ -46,6 +47,7 @@ class Results final : public Command {
             "longreach results last --rows encoding --columns learning_rate --aggregate mean --spread\n"
             "longreach results last --length 100 -o latex\n"
             "longreach results last --only task=even_pairs --rows encoding --columns length\n"
+            "longreach results last --rows model.layers --columns training.batch_size\n"
             "longreach results last --rows step --columns learning_rate --aggregate mean --step-bins 20\n"
             "longreach results table-b1 --jobs --metric accuracy -o csv\n"
             "longreach results nope-small --metric head_scale --only system=nope-heads-512 --rows layer --columns head",
@@ -152,8 +154,8 @@ class Results final : public Command {
 
   absl::Status CheckChoices() const {
     const std::vector<std::string>& axes = catalog::TableAxes();
-    RETURN_IF_ERROR(CheckChoice("--rows", rows_, axes));
-    RETURN_IF_ERROR(CheckChoice("--columns", columns_, axes));
+    RETURN_IF_ERROR(CheckAxis("--rows", rows_, axes));
+    RETURN_IF_ERROR(CheckAxis("--columns", columns_, axes));
     RETURN_IF_ERROR(CheckMeasure(metric_, aggregate_));
     if (!rows_.empty() && rows_ == columns_) {
       return UsageError(fmt::format("--rows and --columns are both '{}'", rows_));

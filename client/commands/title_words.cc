@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "client/commands/varying_settings.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 
@@ -34,10 +35,13 @@ std::string AggregatedOver(const v1::SweepSpec& spec, const Aggregation& how) {
   add("learning_rate", spec.axes().learning_rate_size(), "learning rates");
   add("encoding", spec.axes().encoding_size(), "encodings");
   add("task", spec.axes().task_size(), "tasks");
-  add("system", spec.systems_size(), "systems");
+  const std::vector<std::string> systems = AggregatedSystems(spec, how.shown, how.only);
+  axes.insert(axes.end(), systems.begin(), systems.end());
   if (axes.empty()) return "";
   const std::string aggregate = how.aggregate == "max" ? "maximum" : how.aggregate == "min" ? "minimum" : how.aggregate;
-  return fmt::format("{} over {}", aggregate, Join(axes, " and "));
+  const std::string last = axes.back();
+  axes.pop_back();
+  return axes.empty() ? fmt::format("{} over {}", aggregate, last) : fmt::format("{} over {} and {}", aggregate, Join(axes, ", "), last);
 }
 
 }  // namespace longreach::client

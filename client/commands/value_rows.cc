@@ -2,18 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/commands/listings.h"
 #include "client/commands/suggestions.h"
+#include "client/commands/varying_settings.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "proto/base/text.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
 namespace {
@@ -29,6 +35,34 @@ std::vector<GridCell> CellsOf(const v1::Job& job) {
           NumberCell(job.learning_rate()),
           NumberCell(job.seed()),
           BoolCell(job.diverged())};
+}
+
+// The values of settings by the names of systems.
+using SettingsOfSystems = std::map<std::string, std::vector<GridCell>, std::less<>>;
+
+SettingsOfSystems SettingsBySystem(const v1::SweepSpec& spec, const std::vector<std::string>& paths) {
+  SettingsOfSystems settings;
+  for (const v1::System& system : spec.systems()) {
+    for (const std::string& path : paths) {
+      const std::string value = SettingOfSystem(spec, system, path);
+      const std::optional<double> number = IsNumberSetting(path) ? ParseDouble(value) : std::nullopt;
+      settings[system.name()].push_back(value.empty() ? MissingCell() : number ? NumberCell(*number) : TextCell(value));
+    }
+  }
+  return settings;
+}
+
+// Behind the values those of these settings, for each job by its system.
+void AddSettings(const v1::ListMeasurementsResponse& page, const std::vector<std::string>& paths, const SettingsOfSystems& settings, Grid& grid) {
+  for (const std::string& path : paths) grid.columns.push_back({path, path, IsNumberSetting(path)});
+  auto row = grid.rows.begin();
+  for (const v1::JobMeasurements& of_job : page.jobs()) {
+    const auto found = settings.find(of_job.job().systems().empty() ? "" : of_job.job().systems(0));
+    for (int i = 0; i < std::max(of_job.measurements_size(), 1); ++i, ++row) {
+      if (found != settings.end()) row->insert(row->end(), found->second.begin(), found->second.end());
+      else row->insert(row->end(), paths.size(), MissingCell());
+    }
+  }
 }
 
 // `sweep` is the value of a first column; empty: there is none.
@@ -71,6 +105,10 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
   question.set_sweep(sweep.id());  // What 'last' or a name stands for may change from one page to the next.
   question.clear_page_token();
   const bool is_csv = format == Format::kCsv;
+  // For programs: people read them in the names of systems. Several sweeps have one header.
+  const bool with_settings = (is_csv || session_.json()) && !output_.several();
+  const std::vector<std::string> paths = with_settings ? VaryingSettings(sweep.spec()) : std::vector<std::string>();
+  const SettingsOfSystems settings = SettingsBySystem(sweep.spec(), paths);
   Grid all;
   std::string json;
   int64_t count = 0;
@@ -78,6 +116,7 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
     ASSIGN_OR_RETURN(const v1::ListMeasurementsResponse page,
                      connection_.Call(&Connection::Stub::ListMeasurements, question, std::chrono::minutes(10)));
     Grid grid = GridOf(page, is_csv && output_.several() ? sweep.name() : "");
+    if (!paths.empty()) AddSettings(page, paths, settings, grid);
     count += std::ssize(grid.rows);
     if (is_csv) {
       session_.out() << GridAsCsv(grid, !begun_);

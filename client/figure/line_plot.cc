@@ -15,6 +15,8 @@ using Json = VegaJson;
 constexpr std::string_view kRandomized = "Randomized ";
 // With more the dots would hide the lines.
 constexpr int kMostDots = 24;
+// From the least to the most of whole numbers.
+constexpr double kMostWholeTicks = 10;
 
 bool IsRandomized(const v1::TableAxisEntry& entry) { return entry.key().ends_with(":randomized"); }
 
@@ -87,10 +89,25 @@ Json ValuesOf(const LinePlot& plot, bool dashed) {
   return values;
 }
 
+// Lengths, seeds, layers: between two of them there is none. Empty: not all are whole numbers.
+Json WholeTicks(const Json& values) {
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (const Json& value : values) {
+    const double x = value["x"].get<double>();
+    if (x != std::floor(x)) return {};
+    least = std::min(least, x);
+    most = std::max(most, x);
+  }
+  if (most - least > kMostWholeTicks) return {{"tickMinStep", 1}};
+  // Of a few Vega makes halves all the same.
+  Json each = Json::array();
+  for (double x = least; x <= most; ++x) each.push_back(x);
+  return {{"values", std::move(each)}, {"format", "d"}};
+}
+
 Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
-  // Lengths, seeds, layers: between two of them there is none.
-  if (std::ranges::all_of(values, [](const Json& value) { return value["x"] == std::floor(value["x"].get<double>()); })) x["axis"] = {{"tickMinStep", 1}};
+  if (Json ticks = WholeTicks(values); !ticks.empty()) x["axis"] = std::move(ticks);
   const Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "longreach/v1/spec.pb.h"
 #include "proto/base/status.h"
 #include "proto/types/job.h"
+#include "proto/types/settings.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/experiments/revisions.h"
 
@@ -93,8 +95,14 @@ struct SystemRange {
   int64_t end = 0;
 };
 std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep);
-// The system of the job at a position of the expansion; "" if there is none.
+// The system of the job at a position of the expansion, as an index into `ranges`; nothing if there is none.
+std::optional<size_t> SystemIndexAt(std::span<const SystemRange> ranges, int64_t position);
+// Its name; "" if there is none.
 std::string SystemAt(std::span<const SystemRange> ranges, int64_t position);
+
+// The values of these settings as the jobs of each system have them, in the order of SystemRanges(); of a sweep without systems there is
+// one such set. What neither sweep nor system says is the default of the experiment kind. No paths: nothing.
+std::vector<SettingValues> SettingsOfSystems(const v1::SweepSpec& sweep, std::span<const std::string> paths);
 
 // A job's complete specification from its canonical text, as the store keeps it.
 // INVALID_ARGUMENT: the text is not canonical, or its experiment kind is not known here.

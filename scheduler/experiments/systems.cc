@@ -118,9 +118,32 @@ std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep) {
   return ranges;
 }
 
+std::optional<size_t> SystemIndexAt(std::span<const SystemRange> ranges, int64_t position) {
+  const auto found = std::ranges::upper_bound(ranges, position, {}, &SystemRange::end);
+  if (position < 0 || found == ranges.end()) return std::nullopt;
+  return static_cast<size_t>(found - ranges.begin());
+}
+
 std::string SystemAt(std::span<const SystemRange> ranges, int64_t position) {
-  const auto found = std::ranges::find_if(ranges, [position](const SystemRange& range) { return position < range.end; });
-  return position < 0 || found == ranges.end() ? std::string() : found->name;
+  const std::optional<size_t> index = SystemIndexAt(ranges, position);
+  return index ? ranges[*index].name : std::string();
+}
+
+std::vector<SettingValues> SettingsOfSystems(const v1::SweepSpec& sweep, std::span<const std::string> paths) {
+  const Kind* kind = FindKind(sweep.experiment());
+  std::vector<SettingValues> all;
+  if (paths.empty()) return all;
+  const auto add = [&](const v1::SweepSpec& whole) {
+    SettingValues& values = all.emplace_back();
+    for (const std::string& path : paths) {
+      std::string value = SettingOf(whole, path);
+      if (value.empty() && kind != nullptr) value = SettingOf(kind->Defaults(), path);
+      values.emplace(path, std::move(value));
+    }
+  };
+  for (const v1::System* system : InOrder(sweep)) add(SweepOfSystem(sweep, *system));
+  if (all.empty()) add(sweep);
+  return all;
 }
 
 absl::StatusOr<Expansion> Expansion::OfSystems(const v1::SweepSpec& sweep, const Revisions& revisions) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -89,26 +90,42 @@ absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t fro
   }
 }
 
-TableJob ToTableJob(const v1::Job& job) {
+// Of each system, by its name; of a sweep without systems those of "".
+using SettingsByName = std::map<std::string, SettingValues, std::less<>>;
+
+SettingsByName SettingsOf(const v1::SweepSpec& spec, const std::vector<TableFilter>& filters) {
+  std::vector<std::string> paths;
+  for (const TableFilter& filter : filters) {
+    if (IsSettingPath(filter.axis())) paths.push_back(filter.axis());
+  }
+  const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(spec);
+  std::vector<SettingValues> values = experiments::SettingsOfSystems(spec, paths);
+  SettingsByName by_name;
+  for (size_t i = 0; i < values.size(); ++i) by_name.emplace(systems.empty() ? "" : systems[i].name, std::move(values[i]));
+  return by_name;
+}
+
+TableJob ToTableJob(const v1::Job& job, const SettingsByName& settings) {
   TableJob out;
   out.task = job.task();
   out.encoding = job.encoding();
   out.learning_rate = job.learning_rate();
   out.seed = job.seed();
   if (!job.systems().empty()) out.system = job.systems(0);
+  if (const auto found = settings.find(out.system); found != settings.end()) out.settings = &found->second;
   return out;
 }
 
 // Which jobs, and which of their values, are asked for beside metric, length and slice.
 class Only {
  public:
-  explicit Only(std::vector<TableFilter> filters) : filters_(std::move(filters)) {}
+  Only(const v1::SweepSpec& spec, std::vector<TableFilter> filters) : filters_(std::move(filters)), settings_(SettingsOf(spec, filters_)) {}
 
   // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured.
   absl::Status Check(sql::Connection& db, const Members& members) {
     if (std::ranges::all_of(filters_, &TableFilter::IsOfSlices)) return absl::OkStatus();
     RETURN_IF_ERROR(ForEachJob(db, members, 0, {}, [this](const store::ListedJob&, const v1::Job& job) -> absl::StatusOr<bool> {
-      const TableJob at = ToTableJob(job);
+      const TableJob at = ToTableJob(job, settings_);
       for (TableFilter& filter : filters_) {
         if (!filter.IsOfSlices()) filter.See(at);
       }
@@ -121,7 +138,7 @@ class Only {
   }
 
   bool Takes(const v1::Job& job) const {
-    const TableJob at = ToTableJob(job);
+    const TableJob at = ToTableJob(job, settings_);
     return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return filter.IsOfSlices() || filter.Has(at); });
   }
   bool TakesSlice(std::string_view slice) const {
@@ -133,6 +150,7 @@ class Only {
 
  private:
   std::vector<TableFilter> filters_;
+  SettingsByName settings_;
 };
 
 // An answer that is being filled.
@@ -191,10 +209,10 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   RETURN_IF_ERROR(CheckNumbers(request, limits));
   ASSIGN_OR_RETURN(const Place begin, PlaceOf(request.page_token()));
   ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));
-  Only only(std::move(filters));
   ASSIGN_OR_RETURN(const store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
+  Only only(spec, std::move(filters));
   const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
   // Later pages are of the same question, and need not read all jobs for it again.
   if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));

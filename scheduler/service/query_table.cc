@@ -30,10 +30,18 @@ namespace {
 
 using UseJob = std::function<void(const TableJob&)>;
 
+// The members of a sweep, or the makers of one of their inputs. Which system a job is of, and its settings, only members have.
+struct Jobs {
+  int64_t sweep = 0;
+  std::string input = {};
+  std::span<const experiments::SystemRange> systems = {};
+  std::span<const SettingValues> settings = {};  // Of each system; without systems of all.
+};
+
 // Jobs as a table sees them, from rows of the store: neighbours have most of their texts in common.
 class JobMaker {
  public:
-  explicit JobMaker(std::span<const experiments::SystemRange> systems) : systems_(systems) {}
+  explicit JobMaker(const Jobs& jobs) : jobs_(jobs) {}
 
   TableJob& Of(const store::MeasuredJob& measured) {
     if (job_.task != measured.task) job_.task = measured.task;
@@ -53,22 +61,17 @@ class JobMaker {
       data_ = measured.data;
       job_.data = SplitDataSets(data_).corpus;
     }
-    job_.system = experiments::SystemAt(systems_, measured.position);
+    const std::optional<size_t> system = experiments::SystemIndexAt(jobs_.systems, measured.position);
+    job_.system = system ? jobs_.systems[*system].name : std::string();
+    job_.settings = jobs_.settings.empty() ? nullptr : &jobs_.settings[system.value_or(0)];
     return job_;
   }
 
  private:
-  std::span<const experiments::SystemRange> systems_;
+  const Jobs& jobs_;
   TableJob job_;
   std::string data_;
   std::optional<EncodingName> encoding_;
-};
-
-// The members of a sweep, or the makers of one of their inputs. Which system a job is of only members have.
-struct Jobs {
-  int64_t sweep = 0;
-  std::string input = {};
-  std::span<const experiments::SystemRange> systems = {};
 };
 
 absl::Status ForEach(sql::Connection& db, const Jobs& jobs, const v1::TableSpec& spec, int length,
@@ -79,14 +82,14 @@ absl::Status ForEach(sql::Connection& db, const Jobs& jobs, const v1::TableSpec&
 
 // With the values of one length.
 absl::Status ReadAtOne(sql::Connection& db, const Jobs& jobs, const v1::TableSpec& spec, const UseJob& use) {
-  JobMaker maker(jobs.systems);
+  JobMaker maker(jobs);
   return ForEach(db, jobs, spec, spec.length(), [&](const store::MeasuredJob& measured) { use(maker.Of(measured)); });
 }
 
 // With all lengths of its values for each job that is `wanted`, none for the others.
 absl::Status ReadValues(sql::Connection& db, const Jobs& jobs, const v1::TableSpec& spec, const std::function<bool(const TableJob&)>& wanted,
                         const std::function<void(TableJob&, std::span<const store::LengthValue>)>& use) {
-  JobMaker maker(jobs.systems);
+  JobMaker maker(jobs);
   absl::Status status;
   RETURN_IF_ERROR(ForEach(db, jobs, spec, 0, [&](const store::MeasuredJob& measured) {
     TableJob& job = maker.Of(measured);
@@ -146,7 +149,7 @@ class SliceReader {
 
   // With all values of each job that is wanted, none of the others.
   absl::Status Read(const Jobs& jobs, bool extra, const std::function<void(TableJob&, const std::map<Place, std::vector<double>>&)>& use) {
-    JobMaker maker(jobs.systems);
+    JobMaker maker(jobs);
     absl::Status status;
     RETURN_IF_ERROR(ForEach(db_, jobs, table_.spec(), 0, [&](const store::MeasuredJob& measured) {
       TableJob& job = maker.Of(measured);
@@ -162,7 +165,7 @@ class SliceReader {
   // Puts the steps of loss curves together as the table is asked for, from 1 to the newest of those jobs that are wanted.
   absl::Status BinSteps(const Jobs& jobs) {
     if (table_.spec().step_bins() == 0 || table_.spec().metric() != kTrainingLoss) return absl::OkStatus();
-    JobMaker maker(jobs.systems);
+    JobMaker maker(jobs);
     absl::Status status;
     int64_t last = 0;
     RETURN_IF_ERROR(ForEach(db_, jobs, table_.spec(), 0, [&](const store::MeasuredJob& measured) {
@@ -276,7 +279,8 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(request.table(), main_metric));
   const v1::TableSpec& spec = table.spec();
   const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(sweep_spec);
-  const Jobs members{.sweep = sweep.num, .systems = systems};
+  const std::vector<SettingValues> settings = experiments::SettingsOfSystems(sweep_spec, table.SettingAxes());
+  const Jobs members{.sweep = sweep.num, .systems = systems, .settings = settings};
   const auto is_wanted = [&table](bool extra) { return [&table, extra](const TableJob& job) { return table.IsWanted(job, extra); }; };
   std::vector<int> lengths;
   if (table.ByLength() && table.slice_axes().empty()) {

@@ -54,8 +54,8 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   table.metric_ = catalog::FindMetric(full.metric());
   if (full.aggregate().empty()) full.set_aggregate(std::string(catalog::UsualAggregate(table.metric_)));
 
-  if (!IsKnown(catalog::TableAxes(), full.rows())) return RefuseWord("table.rows", "column", full.rows(), catalog::TableAxes());
-  if (!IsKnown(catalog::TableAxes(), full.columns())) return RefuseWord("table.columns", "column", full.columns(), catalog::TableAxes());
+  RETURN_IF_ERROR(CheckAxis("table.rows", "column", full.rows()));
+  RETURN_IF_ERROR(CheckAxis("table.columns", "column", full.columns()));
   if (full.rows() == full.columns()) {
     return absl::InvalidArgumentError(fmt::format(
         "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(catalog::TableAxes(), ", ")));
@@ -100,11 +100,18 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   return table;
 }
 
+std::vector<std::string> ResultsTable::SettingAxes() const {
+  std::set<std::string> axes = {spec_.rows(), spec_.columns()};
+  for (const TableFilter& filter : filters_) axes.insert(filter.axis());
+  std::erase_if(axes, [](const std::string& axis) { return !IsSettingPath(axis); });
+  return {axes.begin(), axes.end()};
+}
+
 bool ResultsTable::IsWanted(const TableJob& job, bool extra) const {
   return std::ranges::all_of(filters_, [&](const TableFilter& filter) {
     // Extra jobs are of no system of this sweep, and are a column themselves, whatever other columns are asked for. Slices are of values:
     // TakesSlice().
-    return (extra && (filter.axis() == "system" || filter.axis() == spec_.columns())) || filter.IsOfSlices() || filter.Has(job);
+    return (extra && (filter.axis() == "system" || IsSettingPath(filter.axis()) || filter.axis() == spec_.columns())) || filter.IsOfSlices() || filter.Has(job);
   });
 }
 

@@ -35,6 +35,8 @@ class ResultsTable {
   // Rows or columns are lengths: each job is added once for each of its test lengths.
   bool ByLength() const { return spec_.rows() == "length" || spec_.columns() == "length"; }
 
+  // The settings that the table is asked for by: jobs are added with their values.
+  std::vector<std::string> SettingAxes() const;
   // Axes of slices that the table is asked for by: each job is added once for each value of them, as for each length.
   const std::vector<std::string>& slice_axes() const { return slice_axes_; }
   // A measurement with these coordinates has its place on those axes, and spec().only() asks for it.

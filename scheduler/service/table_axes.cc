@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
 
@@ -50,6 +51,12 @@ std::tuple<double, Words, std::string> RankOf(std::string_view axis, const std::
 
 bool IsOfValues(std::string_view axis) { return axis == "length" || catalog::FindSliceAxis(axis) != nullptr; }
 
+absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis) {
+  if (IsSettingPath(axis) || std::ranges::find(catalog::TableAxes(), axis) != catalog::TableAxes().end()) return absl::OkStatus();
+  const bool path = axis.find('.') != std::string::npos;
+  return RefuseWord(field, path ? "setting" : what, axis, path ? SettingPathsNear(axis) : catalog::TableAxes());
+}
+
 std::string KeyOf(const TableJob& job, std::string_view axis) {
   if (axis == "task") return job.task;
   if (axis == "encoding") return job.encoding;
@@ -57,6 +64,11 @@ std::string KeyOf(const TableJob& job, std::string_view axis) {
   if (axis == "learning_rate") return ShortestNumber(job.learning_rate);
   if (axis == "length") return std::to_string(job.length);
   if (axis == "seed") return std::to_string(job.seed);
+  if (IsSettingPath(axis)) {
+    if (job.settings == nullptr) return "";
+    const auto setting = job.settings->find(axis);
+    return setting == job.settings->end() ? std::string() : setting->second;
+  }
   const auto found = job.slice.find(axis);
   return found == job.slice.end() ? std::string(catalog::kWholeSlice) : found->second;
 }
@@ -68,6 +80,7 @@ bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis) {
   if (axis == "learning_rate") return a.learning_rate == b.learning_rate;
   if (axis == "length") return a.length == b.length;
   if (axis == "seed") return a.seed == b.seed;
+  if (a.settings == b.settings && IsSettingPath(axis)) return true;
   return KeyOf(a, axis) == KeyOf(b, axis);
 }
 
@@ -101,6 +114,8 @@ v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
     const std::optional<EncodingName> name = ParseEncodingName(key);
     const catalog::Encoding* encoding = name ? catalog::FindEncoding(name->name) : nullptr;
     if (encoding != nullptr) entry.set_label(fmt::format("{}{}", name->randomized ? "Randomized " : "", encoding->label));
+  } else if (IsSettingPath(axis)) {
+    entry.set_label(fmt::format("{} {}", axis.substr(axis.rfind('.') + 1), key.empty() ? "not set" : key));
   } else if (axis == "seed") {
     entry.set_label("seed " + key);
   } else if (axis == "length") {

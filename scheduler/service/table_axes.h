@@ -12,6 +12,7 @@
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
+#include "proto/types/settings.h"
 #include "store/jobs.h"
 
 namespace longreach::service {
@@ -36,17 +37,22 @@ struct TableJob {
   std::string data = {};    // Its corpus; empty: none.
   // Of the value, by axis: looked at where axes of slices are asked for.
   std::map<std::string, std::string, std::less<>> slice = {};
+  // Of its system, by path: those that are asked for. nullptr: of none.
+  const SettingValues* settings = nullptr;
 };
+
+// INVALID_ARGUMENT unless it is one of catalog::TableAxes() or a setting's path; `what` is what the field holds.
+absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis);
 
 // Of the values of a job rather than of the job: lengths and slices.
 bool IsOfValues(std::string_view axis);
 
-// `axis` is one of catalog::TableAxes().
+// `axis` is as CheckAxis() admits it.
 std::string KeyOf(const TableJob& job, std::string_view axis);
 bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis);
 
 // Keys that `order` lists as it lists them, then the others: tasks by level, encodings plain before randomized, numbers by size,
-// systems by their names and the numbers in them.
+// systems by their names and the numbers in them, settings by size or as words.
 std::vector<std::string> InOrder(std::string_view axis, const std::set<std::string>& keys,
                                  const google::protobuf::RepeatedPtrField<std::string>& order);
 

@@ -32,10 +32,13 @@ absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text, std::string
   TableFilter filter;
   filter.field_ = std::string(field);
   filter.axis_ = text.substr(0, equals);
-  std::vector<std::string> axes = catalog::TableAxes();
-  std::erase(axes, "length");
-  if (std::ranges::find(axes, filter.axis_) == axes.end()) return RefuseWord(field, "axis", filter.axis_, axes);
-  const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed" || filter.IsOfSlices();
+  if (filter.axis_ == "length") {
+    std::vector<std::string> axes = catalog::TableAxes();
+    std::erase(axes, "length");
+    return RefuseWord(field, "axis", filter.axis_, axes);
+  }
+  RETURN_IF_ERROR(CheckAxis(field, "axis", filter.axis_));
+  const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed" || filter.IsOfSlices() || IsNumberSetting(filter.axis_);
   for (const std::string& word : Split(text.substr(equals + 1), ',')) {
     // As the jobs have it: 1e-3 is 0.001.
     const std::optional<double> value = number ? ParseDouble(word) : std::nullopt;

@@ -90,6 +90,9 @@ TEST(LinePlotTest, BandsEndWhereValuesDo) {
 TEST(LinePlotTest, AnAxisOfWholeNumbersHasNoTicksBetweenThem) {
   v1::Table table = TwoLines();
   EXPECT_EQ(Of(Plot(table))["layer"][1]["encoding"]["x"]["axis"]["tickMinStep"], 1);
+  table.mutable_columns(0)->set_key("1");
+  table.mutable_columns(1)->set_key("3");
+  EXPECT_EQ(Of(Plot(table))["layer"][1]["encoding"]["x"]["axis"]["values"], (std::vector{1, 2, 3})) << "of a few there would be halves";
   table.mutable_columns(0)->set_key("0.0001");
   EXPECT_FALSE(Of(Plot(table))["layer"][1]["encoding"]["x"].contains("axis"));
 }

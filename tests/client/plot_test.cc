@@ -84,6 +84,29 @@ TEST_F(PlotTest, SystemsAreLinesAndTasksArePanels) {
   EXPECT_EQ(nlohmann::json::parse(Written("a.vl.json"))["title"]["text"], "table-b1: accuracy, even_pairs");
 }
 
+TEST_F(PlotTest, WhereASettingIsAnAxisSystemsAreNone) {
+  for (const int layers : {1, 2}) {
+    for (const int batch : {8, 16}) {
+      v1::System& system = *scheduler_.sweep.mutable_spec()->add_systems();
+      system.set_name(std::to_string(layers) + "-" + std::to_string(batch));
+      system.mutable_with()->mutable_model()->set_layers(layers);
+      system.mutable_with()->mutable_training()->set_batch_size(batch);
+    }
+  }
+  EXPECT_EQ(Run("a.vl.json", {"--x", "model.layers"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "training.batch_size") << "what else the systems differ in";
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "model.layers");
+  EXPECT_EQ(Run("b.vl.json", {"--x", "model.layers", "--only", "training.batch_size=8"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding");
+  EXPECT_EQ(Run("c.vl.json", {"--x", "model.layers", "--y", "training.batch_size"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "training.batch_size");
+  EXPECT_THAT(scheduler_.table_request.table().only(), testing::IsEmpty()) << "one panel";
+  scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding("rope");
+  scheduler_.sweep.mutable_spec()->mutable_axes()->add_encoding("none");
+  EXPECT_EQ(Run("d.vl.json", {"--x", "model.layers"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding");
+}
+
 // Layers 0 and 1 by three heads, whatever is asked for.
 void SetHeads(v1::Table& table) {
   table.clear_rows();
@@ -338,6 +361,8 @@ TEST_F(PlotTest, RefusesWhatCannotBeDrawn) {
   refused({}, "ends in none of .svg, .png, .pdf and .vl.json", "a.jpg");
   refused({"--x", "task"}, "--x: unknown value 'task'");
   refused({"--x", "longbench_task"}, "--x: unknown value 'longbench_task'");
+  refused({"--x", "model.folder"}, "--x model.folder: its values are no numbers");
+  refused({"--lines", "model.folders"}, "--lines: unknown value 'model.folders'\n  did you mean 'model.folder'?");
   refused({"--x", "head_scale"}, "one metric against another needs the axis whose values are the points");
   refused({"--points", "head"}, "--points: only with a metric as --x");
   refused({"--x", "head_scale", "--points", "head", "--lines", "head"}, "--lines, --points and --panels are head, head and none: they must differ");

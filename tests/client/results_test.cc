@@ -244,6 +244,37 @@ TEST_F(ResultsTest, JobsPrintsEveryValueInARowOfItsOwn) {
   EXPECT_THAT(table, HasSubstr(" 0.3\n"));
 }
 
+TEST_F(ResultsTest, ValuesHaveWhatTheSystemsDifferIn) {
+  Measure();
+  for (const auto& [name, layers] : {std::pair("narrow", 2), std::pair("wide", 3)}) {
+    v1::System& system = *scheduler_.sweep.mutable_spec()->add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_model()->set_layers(layers);
+  }
+  scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_positions()->set_rope_scaling("yarn");
+
+  const std::string csv = Run({"results", "last", "--jobs", "-o", "csv"}).out;
+
+  EXPECT_THAT(csv, StartsWith("job,system,task,encoding,learning_rate,seed,diverged,metric,length,slice,value,model.layers,positions.rope_scaling\n"));
+  EXPECT_THAT(csv, HasSubstr(",accuracy,0,,0.30000000000000004,,\n")) << "of a job that names no system";
+  EXPECT_THAT(csv, HasSubstr(",1,true,,,,,3,\n")) << "of one that diverged, too; no rope_scaling is said of it";
+  const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
+  EXPECT_EQ(rows[2]["model.layers"], 3);
+  EXPECT_TRUE(rows[2]["positions.rope_scaling"].is_null());
+  EXPECT_THAT(Run({"results", "last", "--jobs"}).out, Not(HasSubstr("model.layers"))) << "people read it in the system's name";
+}
+
+TEST_F(ResultsTest, SettingsAreAxesByTheirPaths) {
+  EXPECT_EQ(Run({"results", "last", "--rows", "model.layers", "--columns", "training.batch_size"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "model.layers");
+  EXPECT_EQ(scheduler_.table_request.table().published(), "");
+  const Outcome outcome = Run({"results", "last", "--rows", "model.layer"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--rows: unknown value 'model.layer'\n  did you mean 'model.layers'? there are: model.attention_scale,"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("training.steps")));
+  EXPECT_THAT(Run({"results", "last", "--rows", "sed"}).err, HasSubstr("did you mean 'seed'?"));
+}
+
 TEST_F(ResultsTest, JobsAsksForWhatIsNamedAndForAllElse) {
   Run({"results", "last", "--jobs"});
   EXPECT_EQ(scheduler_.measurements_request.sweep(), std::string(64, 'a'));

@@ -31,6 +31,23 @@ def test_a_grid_is_the_sweep_of_its_systems(home, scheduler):
     assert query(scheduler.store, "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM jobs)") == [(1, 8)]
 
 
+def test_its_fields_are_axes_of_tables_and_columns_of_values(home, tmp_path):
+    store = str(tmp_path / "grid.db")
+    run = run_cli(home, "run", "/dev/stdin", "--store", store, "--set", "training.lengths=1..3", "--set", "evaluation.lengths=4",
+                  "--set", "evaluation.examples=10", stdin=IN_THE_FILE)
+    assert run.code == 0, run
+    table = run_cli(home, "results", "--store", store, "--rows", "model.layers", "--columns", "training.batch_size", "-o", "json").json()
+    assert [row["key"] for row in table["rows"]] == ["1", "2"], table
+    assert [column["key"] for column in table["columns"]] == ["4", "8"], table
+    assert [cell["jobs"] for cell in table["cells"]] == [2] * 4, table
+    assert "maximum over encodings" in table["title"], table
+    values = run_cli(home, "results", "--store", store, "--jobs", "--metric", "accuracy", "--length", "0", "-o", "csv",
+                     "--only", "model.layers=2").out.splitlines()
+    assert values[0].endswith(",value,model.layers,training.batch_size"), values
+    assert sorted(line.split(",", 1)[1].split(",")[0] + "|" + ",".join(line.split(",")[-2:]) for line in values[1:]) == [
+        "layers-2_batch_size-4|2,4"] * 2 + ["layers-2_batch_size-8|2,8"] * 2, values
+
+
 def test_its_systems_are_the_rows_of_the_table(home, scheduler):
     submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=IN_THE_FILE)
     assert submitted.code == 0, submitted

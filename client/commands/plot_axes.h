@@ -1,0 +1,35 @@
+// The axes of a figure, by the names of options: what a user says of them, and what is filled in.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longreach/v1/api.pb.h"
+#include "proto/base/status.h"
+
+namespace longreach::client {
+
+struct PlotAxes {
+  std::string x = {};       // An axis, or another metric.
+  std::string y = {};       // Of a heat map.
+  std::string lines = {};
+  std::string points = {};  // With a metric as x.
+  std::string panels = {};  // "none": one panel.
+
+  // One metric against another.
+  bool IsScatter() const;
+  bool Has(std::string_view axis) const;
+  bool HasSettings() const;
+
+  // INVALID_ARGUMENT, with the option's name: a word is no axis that can be there, or does not go with the others.
+  absl::Status Check() const;
+  // Fills in what was left open for such a sweep. `only` as TableSpec::only. INVALID_ARGUMENT: two of them are the same.
+  absl::Status Complete(const v1::SweepSpec& spec, const std::vector<std::string>& only);
+
+ private:
+  std::vector<std::string> All() const { return {x, y, lines, points, panels}; }
+  std::string UsualLines(const v1::SweepSpec& spec, const std::vector<std::string>& only) const;
+};
+
+}  // namespace longreach::client

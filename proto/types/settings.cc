@@ -1,0 +1,89 @@
+#include "proto/types/settings.h"
+
+#include <algorithm>
+
+#include "longreach/v1/spec.pb.h"
+#include "proto/base/text.h"
+
+namespace longreach {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+bool IsSingle(const FieldDescriptor& field) { return !field.is_repeated() && field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE; }
+
+std::vector<std::string> AllPaths() {
+  std::vector<std::string> paths = {"data"};
+  for (const char* group : {"model", "positions", "training", "evaluation"}) {
+    const FieldDescriptor& field = *v1::JobSpec::descriptor()->FindFieldByName(group);
+    for (int i = 0; i < field.message_type()->field_count(); ++i) {
+      const FieldDescriptor& setting = *field.message_type()->field(i);
+      if (IsSingle(setting)) paths.push_back(field.name() + "." + setting.name());
+    }
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+// nullptr: there is none.
+const FieldDescriptor* FindIn(const Descriptor& type, std::string_view path) {
+  const size_t dot = path.find('.');
+  const FieldDescriptor* field = type.FindFieldByName(std::string(path.substr(0, dot)));
+  if (dot == std::string_view::npos || field == nullptr || field->message_type() == nullptr) return field;
+  return FindIn(*field->message_type(), path.substr(dot + 1));
+}
+
+std::string TextOf(const Message& message, const FieldDescriptor& field) {
+  const google::protobuf::Reflection& at = *message.GetReflection();
+  if (!at.HasField(message, &field)) return "";
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: return std::to_string(at.GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_INT64: return std::to_string(at.GetInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT32: return std::to_string(at.GetUInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT64: return std::to_string(at.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE: return ShortestNumber(at.GetDouble(message, &field));
+    case FieldDescriptor::CPPTYPE_FLOAT: return ShortestNumber(at.GetFloat(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL: return at.GetBool(message, &field) ? "true" : "false";
+    case FieldDescriptor::CPPTYPE_ENUM: return at.GetEnum(message, &field)->name();
+    case FieldDescriptor::CPPTYPE_STRING: return at.GetString(message, &field);
+    case FieldDescriptor::CPPTYPE_MESSAGE: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<std::string>& SettingPaths() {
+  static const std::vector<std::string> paths = AllPaths();
+  return paths;
+}
+
+bool IsSettingPath(std::string_view path) { return std::ranges::binary_search(SettingPaths(), path); }
+
+std::vector<std::string> SettingPathsNear(std::string_view path) {
+  const std::string_view group = path.substr(0, path.find('.') + 1);
+  std::vector<std::string> near;
+  for (const std::string& one : SettingPaths()) {
+    if (!group.empty() && one.starts_with(group)) near.push_back(one);
+  }
+  return near.empty() ? SettingPaths() : near;
+}
+
+bool IsNumberSetting(std::string_view path) {
+  if (!IsSettingPath(path)) return false;
+  const FieldDescriptor::CppType type = FindIn(*v1::JobSpec::descriptor(), path)->cpp_type();
+  return type != FieldDescriptor::CPPTYPE_STRING && type != FieldDescriptor::CPPTYPE_BOOL && type != FieldDescriptor::CPPTYPE_ENUM;
+}
+
+std::string SettingOf(const Message& spec, std::string_view path) {
+  const size_t dot = path.find('.');
+  const FieldDescriptor* field = spec.GetDescriptor()->FindFieldByName(std::string(path.substr(0, dot)));
+  if (field == nullptr) return "";
+  if (dot == std::string_view::npos) return IsSingle(*field) ? TextOf(spec, *field) : "";
+  if (field->is_repeated() || field->message_type() == nullptr) return "";
+  return SettingOf(spec.GetReflection()->GetMessage(spec, field), path.substr(dot + 1));
+}
+
+}  // namespace longreach
