@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <vector>
+#include <utility>
 
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
@@ -36,6 +36,23 @@ std::string FlagsOf(const WorkerOptions& options) {
 }
 
 }  // namespace
+
+std::set<std::string> DataSetsOf(const v1::SweepSpec& spec) {
+  std::set<std::string> names;
+  const auto add = [&](const v1::SweepSpec& with) {
+    const std::string& own = with.data().empty() ? spec.data() : with.data();
+    if (!own.empty()) {
+      names.insert(own);
+      return;
+    }
+    for (const std::string& task : with.axes().task().empty() ? spec.axes().task() : with.axes().task()) {
+      if (catalog::FindDataTask(task) != nullptr) names.insert(task);
+    }
+  };
+  for (const v1::System& system : spec.systems()) add(system.with());
+  if (spec.systems().empty()) add(spec);
+  return names;
+}
 
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
   app.add_option("--device", options.device, "Device of the worker: cpu, or cuda: the first GPU; cuda:0..3: a worker for each of these GPUs [cpu]")
@@ -119,16 +136,7 @@ absl::StatusOr<int> SweepRun::UsualPacks() const {
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
-  std::set<std::string> names;
-  if (!spec_.data().empty()) {
-    names.insert(spec_.data());
-  } else {
-    // The data set of a task that reads one goes by the task's name.
-    for (const std::string& task : spec_.axes().task()) {
-      if (catalog::FindDataTask(task) != nullptr) names.insert(task);
-    }
-  }
-  for (const std::string& name : names) {
+  for (const std::string& name : DataSetsOf(spec_)) {
     std::vector<std::string> arguments = {"data", "ensure", name};
     if (!worker_options_.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", worker_options_.data_folder});
     if (session_.settings().quiet) arguments.emplace_back("--quiet");
@@ -256,15 +264,20 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
   std::string reason;
   for (const v1::WorkerInfo& worker : response->workers()) {
     if (worker.state() == "gone") continue;
-    if (worker.state() == "put_aside") any_put_aside = true;
-    if (worker.state() != "put_aside") any_useful = true;
+    // One that is put aside for another sweep's jobs may well be at work on this one's.
+    const bool idle = worker.state() == "put_aside" && worker.running().empty();
+    any_put_aside |= idle;
+    any_useful |= !idle;
     if (!worker.reason().empty()) reason = worker.reason();
   }
-  if (any_put_aside && !any_useful) {
+  const bool aside = any_put_aside && !any_useful;
+  // Between its report and its next call it has nothing: only the second look counts.
+  if (aside && std::exchange(seen_aside_, true)) {
     return Error(
         absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
         fmt::format("'longreach jobs {}{}' shows the jobs and their failures; the same command tries again", ShortId(sweep_.id()), WhereFlags(session_)));
   }
+  seen_aside_ = aside;
   if (!reason.empty() && reason != told_reason_) {
     view.Say(fmt::format("the worker gets no work: {}", Printable(reason)));
     told_reason_ = reason;

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@
 #include "longreach/v1/api.pb.h"
 
 namespace longreach::client {
+
+// What its jobs read: of each system its own data set, else the sweep's, else those that go by the names of its tasks.
+std::set<std::string> DataSetsOf(const v1::SweepSpec& spec);
 
 // What workers of our own are told.
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
@@ -83,6 +87,7 @@ class SweepRun {
   std::vector<OwnWorker> workers_;
   Clock::time_point workers_asked_;
   std::string told_reason_;
+  bool seen_aside_ = false;  // At the last look all workers were put aside and had nothing to do.
   StuckWatch stuck_;
 };
 

@@ -10,25 +10,50 @@
 namespace longreach::store {
 namespace {
 
-// Jobs that are looked at before a search is given up, and those of a sweep before it leaps to the sweep's end.
+// Jobs that are looked at before a search is given up, and those of a sweep before it passes over the rest of their run.
 constexpr int kMostLookedAt = 1000;
 constexpr int kBeforeLeap = 32;
 
-// One of these sweeps that has the job.
-absl::StatusOr<std::optional<int64_t>> SweepWith(sql::Connection& db, int64_t job, const std::set<int64_t>& sweeps) {
+// Where a sweep has a job.
+struct InSweep {
+  int64_t sweep = 0;
+  std::string role = {};
+  int64_t position = 0;
+};
+
+// In one of these sweeps.
+absl::StatusOr<std::optional<InSweep>> PlaceIn(sql::Connection& db, int64_t job, const std::set<int64_t>& sweeps) {
   if (sweeps.empty()) return std::nullopt;
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sweep FROM sweep_jobs WHERE job = ?", job));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sweep, role, position FROM sweep_jobs WHERE job = ?", job));
   while (rows.Next()) {
-    if (const auto sweep = rows.Get<int64_t>(0); sweeps.contains(sweep)) return sweep;
+    const auto sweep = rows.Get<int64_t>(0);
+    if (sweeps.contains(sweep)) return InSweep{.sweep = sweep, .role = rows.Get<std::string>(1), .position = rows.Get<int64_t>(2)};
   }
   RETURN_IF_ERROR(rows.status());
   return std::nullopt;
 }
 
-absl::StatusOr<int64_t> LastMember(sql::Connection& db, int64_t sweep) {
-  ASSIGN_OR_RETURN(const std::optional<int64_t> last,
-                   db.First<int64_t>("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = 'member' ORDER BY position DESC LIMIT 1", sweep));
-  return last.value_or(0);
+// The last job of the run that `job` is in: jobs of a sweep that follow each other have numbers that do, where they came with it and nothing
+// else came in between.
+absl::StatusOr<int64_t> EndOfRun(sql::Connection& db, int64_t job, const InSweep& place) {
+  const auto in_run = [&](int64_t further) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> there, db.First<int64_t>("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = ? AND position = ?",
+                                                                           place.sweep, place.role, place.position + further));
+    return there == job + further;
+  };
+  int64_t inside = 0, outside = 1;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool is_in, in_run(outside));
+    if (!is_in) break;
+    inside = outside;
+    outside *= 2;
+  }
+  while (outside - inside > 1) {
+    const int64_t middle = inside + (outside - inside) / 2;
+    ASSIGN_OR_RETURN(const bool is_in, in_run(middle));
+    (is_in ? inside : outside) = middle;
+  }
+  return job + inside;
 }
 
 // A search through the line of one requirement.
@@ -76,7 +101,6 @@ class Search {
     ASSIGN_OR_RETURN(sql::Rows rows, db_.Query("SELECT num, pack_key, checkpoint_step, split_group FROM jobs WHERE requirement = ? AND "
                                                "state = 'queued' AND wanted = 1 AND priority = ? AND num >= ? ORDER BY num LIMIT ?",
                                                requirement_, priority, first, left_));
-    int in_sweeps = 0;
     while (rows.Next()) {
       --left_;
       const LeaseGroup group{.first = rows.Get<int64_t>(0),
@@ -84,11 +108,10 @@ class Search {
                              .pack_key = rows.Get<int64_t>(1),
                              .checkpoint_step = rows.Get<int>(2),
                              .split_group = rows.Get<int64_t>(3)};
-      ASSIGN_OR_RETURN(const std::optional<int64_t> sweep, SweepWith(db_, group.first, from_.sweeps));
-      if (!sweep && !from_.pack_keys.contains(group.pack_key) && !from_.jobs.contains(group.first)) return Look{.found = group};
-      if (!sweep || ++in_sweeps < kBeforeLeap) continue;
-      in_sweeps = 0;
-      ASSIGN_OR_RETURN(const int64_t last, LastMember(db_, *sweep));
+      ASSIGN_OR_RETURN(const std::optional<InSweep> place, PlaceIn(db_, group.first, from_.sweeps));
+      if (!place && !from_.pack_keys.contains(group.pack_key) && !from_.jobs.contains(group.first)) return Look{.found = group};
+      if (!place || ++in_sweeps_ < kBeforeLeap) continue;
+      ASSIGN_OR_RETURN(const int64_t last, EndOfRun(db_, group.first, *place));
       if (last > group.first) return Look{.leap_to = last + 1};
     }
     RETURN_IF_ERROR(rows.status());
@@ -99,22 +122,45 @@ class Search {
   const int64_t requirement_;
   const Apart& from_;
   int left_ = kMostLookedAt;
+  int in_sweeps_ = 0;  // Jobs of the sweeps that were looked at.
 };
+
+absl::StatusOr<std::set<int64_t>> SweepsWith(sql::Connection& db, int64_t job) {
+  std::set<int64_t> sweeps;
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sweep FROM sweep_jobs WHERE job = ?", job));
+  while (rows.Next()) sweeps.insert(rows.Get<int64_t>(0));
+  RETURN_IF_ERROR(rows.status());
+  return sweeps;
+}
 
 }  // namespace
 
-absl::StatusOr<SweepsOfJobs> SweepsOf(sql::Connection& db, const std::set<int64_t>& jobs) {
-  SweepsOfJobs sweeps;
-  for (bool first = true; const int64_t job : jobs) {
-    std::set<int64_t> of_job;
-    ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT sweep FROM sweep_jobs WHERE job = ?", job));
-    while (rows.Next()) of_job.insert(rows.Get<int64_t>(0));
-    RETURN_IF_ERROR(rows.status());
-    sweeps.any.insert(of_job.begin(), of_job.end());
-    if (std::exchange(first, false)) sweeps.all = std::move(of_job);
-    else std::erase_if(sweeps.all, [&](int64_t sweep) { return !of_job.contains(sweep); });
+absl::StatusOr<std::set<int64_t>> SweepsWithAny(sql::Connection& db, const std::set<int64_t>& jobs) {
+  std::set<int64_t> sweeps;
+  for (const int64_t job : jobs) {
+    ASSIGN_OR_RETURN(const std::set<int64_t> of_job, SweepsWith(db, job));
+    sweeps.insert(of_job.begin(), of_job.end());
   }
   return sweeps;
+}
+
+absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::set<int64_t>& jobs) {
+  std::set<int64_t> sweeps;
+  for (bool first = true; const int64_t job : jobs) {
+    ASSIGN_OR_RETURN(std::set<int64_t> of_job, SweepsWith(db, job));
+    if (std::exchange(first, false)) sweeps = std::move(of_job);
+    else std::erase_if(sweeps, [&of_job](int64_t sweep) { return !of_job.contains(sweep); });
+  }
+  return sweeps;
+}
+
+absl::StatusOr<std::set<int64_t>> LiveOf(sql::Connection& db, const std::set<int64_t>& sweeps) {
+  std::set<int64_t> live;
+  for (const int64_t sweep : sweeps) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> found, db.First<int64_t>("SELECT num FROM sweeps WHERE num = ? AND state = 'live'", sweep));
+    if (found) live.insert(*found);
+  }
+  return live;
 }
 
 absl::StatusOr<std::set<int64_t>> PackKeysOf(sql::Connection& db, const std::set<int64_t>& jobs) {
@@ -130,6 +176,12 @@ absl::StatusOr<std::optional<LeaseGroup>> NextGroupApart(sql::Connection& db, in
   return Search(db, requirement, from).Run();
 }
 
+absl::StatusOr<bool> IsApart(sql::Connection& db, int64_t job, const Apart& from) {
+  ASSIGN_OR_RETURN(const std::set<int64_t> keys, PackKeysOf(db, {job}));
+  ASSIGN_OR_RETURN(const std::optional<InSweep> place, PlaceIn(db, job, from.sweeps));
+  return !place && !from.jobs.contains(job) && std::ranges::none_of(keys, [&from](int64_t key) { return from.pack_keys.contains(key); });
+}
+
 absl::StatusOr<std::vector<JobRow>> JobsOfGroupApart(sql::Connection& db, const LeaseGroup& group, int limit, const Apart& from) {
   static const std::string kSql =
       SelectJobs("WHERE j.pack_key = ? AND j.checkpoint_step = ? AND j.split_group = ? AND j.priority = ? AND j.num >= ? AND "
@@ -140,8 +192,8 @@ absl::StatusOr<std::vector<JobRow>> JobsOfGroupApart(sql::Connection& db, const 
   std::vector<JobRow> apart;
   const bool other_key = !from.pack_keys.contains(group.pack_key);
   for (JobRow& job : jobs) {
-    ASSIGN_OR_RETURN(const std::optional<int64_t> sweep, SweepWith(db, job.num, from.sweeps));
-    if (other_key && !sweep && !from.jobs.contains(job.num)) apart.push_back(std::move(job));
+    ASSIGN_OR_RETURN(const std::optional<InSweep> place, PlaceIn(db, job.num, from.sweeps));
+    if (other_key && !place && !from.jobs.contains(job.num)) apart.push_back(std::move(job));
   }
   return apart;
 }

@@ -1,10 +1,9 @@
-// Finding work apart from some jobs: for a worker that has failed, and is offered something else.
+// Finding work apart from some jobs: for a worker that has failed, and is given something else.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <span>
 #include <vector>
 
 #include "store/jobs.h"
@@ -16,19 +15,24 @@ struct Apart {
   std::set<int64_t> sweeps{};
   std::set<int64_t> pack_keys{};
   std::set<int64_t> jobs{};
+
+  bool empty() const { return sweeps.empty() && pack_keys.empty() && jobs.empty(); }
+  auto operator<=>(const Apart&) const = default;
 };
 
-// The sweeps that have any of these jobs, and those that have all of them.
-struct SweepsOfJobs {
-  std::set<int64_t> any{};
-  std::set<int64_t> all{};
-};
-absl::StatusOr<SweepsOfJobs> SweepsOf(sql::Connection& db, const std::set<int64_t>& jobs);
+// The sweeps that have any of these jobs, in whatever state they are.
+absl::StatusOr<std::set<int64_t>> SweepsWithAny(sql::Connection& db, const std::set<int64_t>& jobs);
+// Those that have all of them.
+absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::set<int64_t>& jobs);
+// Those of `sweeps` that are live.
+absl::StatusOr<std::set<int64_t>> LiveOf(sql::Connection& db, const std::set<int64_t>& sweeps);
 absl::StatusOr<std::set<int64_t>> PackKeysOf(sql::Connection& db, const std::set<int64_t>& jobs);
 
-// NextGroup() of the jobs apart from those. It looks at 1,000 jobs at most, and leaps over what is left of a sweep after 32 of its jobs:
-// then it may find none where there is one.
+// NextGroup() of the jobs apart from those. It passes over a sweep's jobs by the runs of their numbers, so that the cost does not grow with
+// them; of others it looks at 1,000 and then finds none.
 absl::StatusOr<std::optional<LeaseGroup>> NextGroupApart(sql::Connection& db, int64_t requirement, const Apart& from);
+
+absl::StatusOr<bool> IsApart(sql::Connection& db, int64_t job, const Apart& from);
 
 // Of the wanted queued jobs of a group at most `limit`, in line from its first on and of that one's priority; of those the ones that are
 // apart.

@@ -89,13 +89,15 @@ absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerSta
                     fmt::format("worker {}", id));
 }
 
-absl::Status ClearWorkerFailures(sql::Transaction& tx, std::string_view id) {
-  // Nearly always there are none: then the row stays as it is.
-  return tx
-      .Run("UPDATE workers SET recent_failures = '', reason = iif(state = 'put_aside', '', reason), "
-           "state = iif(state = 'put_aside', 'active', state) WHERE id = ? AND (recent_failures <> '' OR state = 'put_aside')",
-           id)
-      .status();
+absl::StatusOr<WorkerHealth> HealthOfWorker(sql::Connection& db, std::string_view id) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT recent_failures, state FROM workers WHERE id = ?", id));
+  WorkerHealth health;
+  if (rows.Next()) {
+    health.recent_failures = rows.Get<std::string>(0);
+    health.state = WorkerStateOf(rows.Get<std::string>(1)).value_or(WorkerState::kActive);
+  }
+  RETURN_IF_ERROR(rows.status());
+  return health;
 }
 
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures) {

@@ -40,9 +40,13 @@ absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::st
 // attempts name them; where machines come and go, there are many.
 absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chrono::microseconds before_last);
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason);
-// After a success: its failures are forgotten, and one that was put aside gets work again.
-absl::Status ClearWorkerFailures(sql::Transaction& tx, std::string_view id);
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures);
+struct WorkerHealth {
+  std::string recent_failures{};
+  WorkerState state = WorkerState::kActive;
+};
+// Without the rest of the row. Of a worker that is not there: as it begins.
+absl::StatusOr<WorkerHealth> HealthOfWorker(sql::Connection& db, std::string_view id);
 // Of a worker that is not in the store (its first call was refused) nothing is written.
 absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at);
 // A worker by its id, the beginning of one (at least 4 digits), or its name. NOT_FOUND with a suggestion;

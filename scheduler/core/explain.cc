@@ -45,6 +45,8 @@ void ExplainWorkers(const JobFacts& facts, Sentences& out) {
     if (!IsThere(worker)) continue;
     if (!worker.why_unable.empty()) {
       others.push_back(fmt::format("Worker '{}' {}.", worker.name, worker.why_unable));
+    } else if (worker.state == "put_aside") {
+      others.push_back(fmt::format("Worker '{}' does not get it: {}.", worker.name, worker.reason.empty() ? "it is put aside" : worker.reason));
     } else if (worker.state != "active") {
       others.push_back(fmt::format("Worker '{}' gets no work: {}.", worker.name, worker.reason.empty() ? worker.state : worker.reason));
     } else {

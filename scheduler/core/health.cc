@@ -1,6 +1,7 @@
 #include "scheduler/core/health.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,45 +10,102 @@
 #include "proto/base/text.h"
 
 namespace longreach::core {
+namespace {
 
-Health AfterFailure(const Health& before, std::span<const int64_t> jobs) {
-  for (const std::vector<int64_t>& earlier : before.failed) {
-    for (const int64_t job : jobs) {
-      if (std::ranges::find(earlier, job) != earlier.end()) return before;
-    }
-  }
-  Health after = before;
-  after.failed.emplace_back(jobs.begin(), jobs.end());
-  return after;
+bool Has(const std::vector<int64_t>& jobs, int64_t job) { return std::ranges::find(jobs, job) != jobs.end(); }
+
+bool IsPartOf(std::span<const int64_t> jobs, const std::vector<int64_t>& whole) {
+  return std::ranges::all_of(jobs, [&whole](int64_t job) { return Has(whole, job); });
 }
 
-bool IsPutAside(const Health& health) { return health.failed.size() >= kFailuresToPutAside; }
-
-Health WithAnotherChance(const Health& health) {
-  Health after = health;
-  while (IsPutAside(after)) after.failed.erase(after.failed.begin());
-  return after;
-}
-
-std::string ToText(const Health& health) {
+std::string TextOf(const Health& health, bool before_success) {
   std::vector<std::string> attempts;
-  for (const std::vector<int64_t>& jobs : health.failed) attempts.push_back(fmt::format("{}", fmt::join(jobs, ",")));
+  for (const FailedAttempt& attempt : health.failed) {
+    if (attempt.before_success == before_success) attempts.push_back(fmt::format("{}", fmt::join(attempt.jobs, ",")));
+  }
   return Join(attempts, ";");
 }
 
-Health ParseHealth(std::string_view text) {
-  Health health;
-  if (text.empty()) return health;
+// false: it cannot be read.
+bool Read(std::string_view text, bool before_success, Health& health) {
+  if (text.empty()) return true;
   for (const std::string& attempt : Split(text, ';')) {
-    std::vector<int64_t> jobs;
+    FailedAttempt& failed = health.failed.emplace_back(FailedAttempt{.jobs = {}, .before_success = before_success});
     for (const std::string& part : Split(attempt, ',')) {
       const std::optional<int64_t> job = ParseInteger(part);
-      if (!job) return {};
-      jobs.push_back(*job);
+      if (!job) return false;
+      failed.jobs.push_back(*job);
     }
-    health.failed.push_back(std::move(jobs));
   }
-  return health;
+  return true;
+}
+
+}  // namespace
+
+Health AfterFailure(const Health& before, std::span<const int64_t> jobs) {
+  if (jobs.empty()) return before;
+  Health after = before;
+  const auto shared = std::ranges::find_if(after.failed, [jobs](const FailedAttempt& earlier) {
+    return std::ranges::any_of(jobs, [&earlier](int64_t job) { return Has(earlier.jobs, job); });
+  });
+  if (shared != after.failed.end()) {
+    if (!IsPartOf(jobs, shared->jobs)) return before;
+    after.failed.erase(shared);
+  }
+  after.failed.push_back({.jobs = {jobs.begin(), jobs.end()}});
+  if (after.failed.size() > kFailuresKept) after.failed.erase(after.failed.begin());
+  return after;
+}
+
+Health AfterSuccess(const Health& before, const std::set<int64_t>& near) {
+  Health after = before;
+  std::erase_if(after.failed, [&near](const FailedAttempt& failed) {
+    return std::ranges::any_of(failed.jobs, [&near](int64_t job) { return near.contains(job); });
+  });
+  for (FailedAttempt& failed : after.failed) failed.before_success = true;
+  return after;
+}
+
+Verdict VerdictOf(const Health& health, std::span<const std::set<int64_t>> sweeps_of_all) {
+  std::map<int64_t, int> of_sweep, in_a_row;
+  int row = 0;
+  for (size_t i = 0; i < health.failed.size(); ++i) {
+    const bool counts = !health.failed[i].before_success;
+    row += counts ? 1 : 0;
+    for (const int64_t sweep : sweeps_of_all[i]) {
+      ++of_sweep[sweep];
+      in_a_row[sweep] += counts ? 1 : 0;
+    }
+  }
+  const bool of_one = std::ranges::any_of(in_a_row, [row](const auto& count) { return count.second == row; });
+  if (row >= kFailuresToPutAside && !of_one) return {.standing = Standing::kAside};
+  Verdict verdict;
+  for (const auto& [sweep, count] : of_sweep) {
+    if (count >= kFailuresToPutAside) verdict.sweeps.insert(sweep);
+  }
+  if (!verdict.sweeps.empty()) verdict.standing = Standing::kAsideForSweeps;
+  return verdict;
+}
+
+std::set<int64_t> FailedAlone(const Health& health) {
+  std::set<int64_t> alone;
+  for (const FailedAttempt& failed : health.failed) {
+    if (failed.jobs.size() == 1) alone.insert(failed.jobs.front());
+  }
+  return alone;
+}
+
+std::string ToText(const Health& health) {
+  const std::string before = TextOf(health, true);
+  return before.empty() ? TextOf(health, false) : fmt::format("{}|{}", before, TextOf(health, false));
+}
+
+Health ParseHealth(std::string_view text) {
+  const size_t bar = text.find('|');
+  const bool has_bar = bar != std::string_view::npos;
+  Health health;
+  const bool read = Read(has_bar ? text.substr(0, bar) : "", true, health) && Read(has_bar ? text.substr(bar + 1) : text, false, health);
+  return read ? health : Health{};
 }
 
 }  // namespace longreach::core

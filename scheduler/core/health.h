@@ -1,8 +1,8 @@
 // A worker's health: whether it is the machine, rather than the jobs, that fails.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,34 +10,47 @@
 
 namespace longreach::core {
 
-// Failed attempts in a row, of different jobs, after which a worker is put aside.
+// Failed attempts of different jobs after which a worker is put aside.
 inline constexpr int kFailuresToPutAside = 3;
+// Failures that are remembered: the newest.
+inline constexpr size_t kFailuresKept = 16;
 
-// The jobs of the attempts that failed in a row on a worker, no job in two of them. An attempt that shares a job with an
-// earlier one says nothing new about the worker: the job may be to blame.
+// An attempt that failed on a worker.
+struct FailedAttempt {
+  std::vector<int64_t> jobs;
+  bool before_success = false;  // Something else has succeeded there since: it says nothing about the machine any more, but about the jobs.
+  bool operator==(const FailedAttempt&) const = default;
+};
+
+// What failed on a worker, the oldest first; no job is in two of them.
 struct Health {
-  std::vector<std::vector<int64_t>> failed;
+  std::vector<FailedAttempt> failed;
   bool operator==(const Health&) const = default;
 };
 
+// A part of an attempt that is there takes its place: of the halves of a failed pack the one without the culprit succeeds, and if both fail,
+// then these are two. An attempt that shares jobs otherwise says nothing new: they may be to blame.
 Health AfterFailure(const Health& before, std::span<const int64_t> jobs);
-bool IsPutAside(const Health& health);
+// `near`: the jobs in the record that are of a sweep which one of the jobs that succeeded is of. Those are forgotten: their sweep works here.
+Health AfterSuccess(const Health& before, const std::set<int64_t>& near);
 
-// What a worker that has failed since its last success is offered, one after the other until something is ready. The farther it is from
-// what failed, the more another failure says about the machine, and a job that fails everywhere takes fewer workers from the others.
-enum class Offer {
-  kOtherSweeps,  // No sweep that has a failed job has it, and it could not be in a pack with one.
-  kOtherPacks,   // It could not be in a pack with a failed job.
-  kOtherJobs,
-  kAll,
+enum class Standing {
+  kGood,
+  kAsideForSweeps,  // It gets no jobs of some sweeps.
+  kAside,           // It gets none.
 };
-inline constexpr std::array kOffers = {Offer::kOtherSweeps, Offer::kOtherPacks, Offer::kOtherJobs, Offer::kAll};
+struct Verdict {
+  Standing standing = Standing::kGood;
+  std::set<int64_t> sweeps = {};  // Those that it gets no jobs of.
+};
+// `sweeps_of_all`: for each failed attempt the sweeps that have all of its jobs. Three failures of a sweep that nothing of succeeded here in
+// between: none of its jobs. Three in a row that are not of one sweep: it is the machine.
+Verdict VerdictOf(const Health& health, std::span<const std::set<int64_t>> sweeps_of_all);
 
-// The record of one that was put aside, all of whose failed jobs are of one sweep, when another sweep has work for it: it is as far from
-// being put aside as one more failure, and if that is of the other sweep, then it is put aside for good.
-Health WithAnotherChance(const Health& health);
+// Jobs that failed alone: they are given to this worker last, so that it does not use up all of their tries.
+std::set<int64_t> FailedAlone(const Health& health);
 
-// "1,2,3;7": how it is stored. Unreadable text is an empty record.
+// "1,2,3|7;8": how it is stored; before the bar what is before a success. Unreadable text is an empty record.
 std::string ToText(const Health& health);
 Health ParseHealth(std::string_view text);
 

@@ -12,7 +12,7 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/experiments/registry.h"
-#include "scheduler/service/other_work.h"
+#include "scheduler/service/failed_work.h"
 #include "scheduler/service/replies.h"
 #include "store/artifacts.h"
 #include "store/measurements.h"
@@ -105,22 +105,60 @@ absl::Status Accept(sql::Transaction& tx, const store::JobRow& job, int64_t atte
 
 std::string Message(const absl::Status& status) { return std::string(status.message().data(), status.message().size()); }
 
+// Why a worker is put aside, and what brings it back.
+absl::StatusOr<std::string> ReasonOf(sql::Connection& db, const FailedWork& failed, const store::WorkerRow& worker, std::string_view detail) {
+  std::string others;
+  if (failed.standing() == core::Standing::kAsideForSweeps) {
+    ASSIGN_OR_RETURN(const store::SweepRow sweep, store::GetSweep(db, *failed.sweeps().begin()));
+    others = fmt::format("they are of sweep '{}', and it still gets jobs of others; ", sweep.name);
+  }
+  return fmt::format("its last {} attempts, of different jobs, failed; the last: {}; {}restart it, or tell it to go on with 'longreach drain --undo {}'",
+                     core::kFailuresToPutAside, detail, others, WorkerInCommand(worker));
+}
+
 absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt, const std::vector<store::JobRow>& jobs,
                          const std::string& detail, Effects& effects) {
   ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, store::FindWorker(tx, attempt.worker));
   if (!worker) return absl::OkStatus();
   std::vector<int64_t> nums;
   for (const store::JobRow& job : jobs) nums.push_back(job.num);
-  const core::Health health = core::AfterFailure(core::ParseHealth(worker->recent_failures), nums);
-  RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, core::ToText(health)));
-  if (!core::IsPutAside(health) || worker->state != store::WorkerState::kActive) return absl::OkStatus();
+  const std::string record = core::ToText(core::AfterFailure(core::ParseHealth(worker->recent_failures), nums));
+  RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, record));
+  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, record));
+  // One that is aside already may be so for another reason now.
+  if (failed.standing() == core::Standing::kGood || worker->state == store::WorkerState::kDraining) return absl::OkStatus();
   effects.workers.insert(attempt.worker);
-  ASSIGN_OR_RETURN(const OtherWork other, OtherWork::Than(tx, health));
-  const std::string_view by_itself = other.all_of_one_sweep() ? "it goes on when there is work of another sweep; else " : "";
-  return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kPutAside,
-                               fmt::format("its last {} attempts, of different jobs, failed; the last: {}; {}restart it, or tell it to go on "
-                                           "with 'longreach drain --undo {}'",
-                                           core::kFailuresToPutAside, detail, by_itself, WorkerInCommand(*worker)));
+  ASSIGN_OR_RETURN(const std::string reason, ReasonOf(tx, failed, *worker, detail));
+  return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kPutAside, reason);
+}
+
+// Of the jobs that failed on a worker those that are of a sweep which one of `succeeded` is of: a live one, if it is of any.
+absl::StatusOr<std::set<int64_t>> Near(sql::Connection& db, const core::Health& health, const std::set<int64_t>& succeeded) {
+  ASSIGN_OR_RETURN(const std::set<int64_t> all, store::SweepsWithAny(db, succeeded));
+  ASSIGN_OR_RETURN(std::set<int64_t> sweeps, store::LiveOf(db, all));
+  if (sweeps.empty()) sweeps = all;
+  std::set<int64_t> near;
+  for (const core::FailedAttempt& failed : health.failed) {
+    for (const int64_t job : failed.jobs) {
+      ASSIGN_OR_RETURN(const std::set<int64_t> of_job, store::SweepsWithAny(db, {job}));
+      if (std::ranges::any_of(of_job, [&sweeps](int64_t sweep) { return sweeps.contains(sweep); })) near.insert(job);
+    }
+  }
+  return near;
+}
+
+// Nearly always nothing has failed there, and nothing is written.
+absl::Status NoteSuccess(sql::Transaction& tx, const store::AttemptRow& attempt, const std::set<int64_t>& succeeded) {
+  ASSIGN_OR_RETURN(const store::WorkerHealth before, store::HealthOfWorker(tx, attempt.worker));
+  if (before.recent_failures.empty() && before.state != store::WorkerState::kPutAside) return absl::OkStatus();
+  const core::Health health = core::ParseHealth(before.recent_failures);
+  ASSIGN_OR_RETURN(const std::set<int64_t> near, Near(tx, health, succeeded));
+  const std::string record = core::ToText(core::AfterSuccess(health, near));
+  RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, record));
+  if (before.state != store::WorkerState::kPutAside) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, record));
+  if (failed.standing() != core::Standing::kGood) return absl::OkStatus();
+  return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kActive, "");
 }
 
 }  // namespace
@@ -138,7 +176,7 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
   for (const v1::MemberResult& result : report.results()) results.emplace(result.job(), &result);
   ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt.id));
   std::string refusal;
-  int accepted = 0;
+  std::set<int64_t> accepted;
   for (const store::JobRow& job : jobs) {
     ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
     RETURN_IF_ERROR(core::Succeed(before, Attempt{attempt.id}).status());
@@ -146,7 +184,7 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
     const absl::Status status = result == results.end() ? absl::InvalidArgumentError("the report of its attempt has none")
                                                         : Accept(tx, job, attempt.id, *result->second);
     if (status.ok()) {
-      ++accepted;
+      accepted.insert(job.num);
       RETURN_IF_ERROR(SettleDependants(tx, job.num, effects));
       continue;
     }
@@ -156,10 +194,10 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
     ASSIGN_OR_RETURN(core::Life after, core::Fail(before, Attempt{attempt.id}, true, refusal));
     RETURN_IF_ERROR(WriteRelease(tx, job, attempt.id, after, job.split_group, effects));
   }
-  if (accepted > 0) RETURN_IF_ERROR(store::ClearWorkerFailures(tx, attempt.worker));
+  if (!accepted.empty()) RETURN_IF_ERROR(NoteSuccess(tx, attempt, accepted));
   // A worker that computes nonsense would else use up the tries of all jobs.
   else if (!jobs.empty()) RETURN_IF_ERROR(NoteFailure(tx, attempt, jobs, refusal, effects));
-  const Outcome outcome = accepted > 0 || jobs.empty() ? Outcome::kSucceeded : Outcome::kFailed;
+  const Outcome outcome = !accepted.empty() || jobs.empty() ? Outcome::kSucceeded : Outcome::kFailed;
   return End(tx, attempt, outcome, refusal, report.engine(), now, effects);
 }
 

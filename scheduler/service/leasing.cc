@@ -171,7 +171,7 @@ absl::StatusOr<v1::JobSpec> SpecReader::Read(const store::JobRow& job) {
   return spec_;
 }
 
-absl::StatusOr<std::vector<Leasing::Work*>> Leasing::WorksFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities) {
+absl::StatusOr<const std::vector<size_t>*> Leasing::AbleFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities) {
   if (!works_) {
     ASSIGN_OR_RETURN(std::vector<store::RequirementRow> rows, store::Requirements(db));
     works_.emplace();
@@ -189,92 +189,72 @@ absl::StatusOr<std::vector<Leasing::Work*>> Leasing::WorksFor(sql::Connection& d
     }
     able = able_.emplace(worker, std::move(indexes)).first;
   }
-  std::vector<Work*> works;
-  for (const size_t i : able->second) {
-    Work& work = (*works_)[i];
-    if (!work.head || *work.head) works.push_back(&work);  // Else nothing is ready.
-  }
-  return works;
+  return &able->second;
 }
 
-absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vector<Work*>& works, const Room& room) {
-  const Work* sure = nullptr;  // Looked at just now.
+absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vector<size_t>& able, const store::Apart& apart, const Room& room) {
+  Heads& line = lines_[apart];
+  line.resize(works_->size());
+  const auto look = [&](size_t i) {
+    const int64_t requirement = (*works_)[i].row.num;
+    return apart.empty() ? store::NextGroup(db, requirement) : store::NextGroupApart(db, requirement, apart);
+  };
+  std::optional<size_t> sure;  // Looked at just now.
   while (true) {
-    std::vector<Work*> ready;
+    std::vector<size_t> ready;
     std::vector<core::GroupHead> heads;
-    for (Work* work : works) {
-      if ((work->noop ? room.noops : room.packs) == 0) continue;
-      if (!work->head) {
-        ASSIGN_OR_RETURN(work->head, store::NextGroup(db, work->row.num));
+    for (const size_t i : able) {
+      if (((*works_)[i].noop ? room.noops : room.packs) == 0) continue;
+      if (!line[i]) {
+        ASSIGN_OR_RETURN(line[i], look(i));
       }
-      if (!*work->head) continue;
-      ready.push_back(work);
-      heads.push_back({.priority = (*work->head)->priority, .first = (*work->head)->first});
+      if (!*line[i]) continue;
+      ready.push_back(i);
+      heads.push_back({.priority = (*line[i])->priority, .first = (*line[i])->first});
     }
     const std::optional<size_t> next = core::NextInLine(heads);
     if (!next) return Turn{};
-    Work* const work = ready[*next];
+    const size_t work = ready[*next];
     if (work == sure) {
+      Turn turn{.work = work, .group = **line[work], .apart = apart};
+      line[work].reset();  // It goes now.
       heads.erase(heads.begin() + static_cast<std::ptrdiff_t>(*next));
-      const std::optional<size_t> then = core::NextInLine(heads);
-      return Turn{.work = work, .group = **work->head, .before = then ? std::optional(heads[*then]) : std::nullopt};
+      if (const std::optional<size_t> then = core::NextInLine(heads)) turn.before = heads[*then];
+      return turn;
     }
-    ASSIGN_OR_RETURN(work->head, store::NextGroup(db, work->row.num));
+    ASSIGN_OR_RETURN(line[work], look(work));
     sure = work;
   }
 }
 
-absl::StatusOr<Leasing::Turn> Leasing::NextApart(sql::Connection& db, const std::vector<Work*>& works, const Room& room,
-                                                 const store::Apart& apart) {
-  Turn turn;
-  for (Work* work : works) {
-    if ((work->noop ? room.noops : room.packs) == 0) continue;
-    ASSIGN_OR_RETURN(const std::optional<store::LeaseGroup> group, store::NextGroupApart(db, work->row.num, apart));
-    if (!group) continue;
-    if (turn.work == nullptr || core::ComesBefore({group->priority, group->first}, {turn.group.priority, turn.group.first})) {
-      turn = Turn{.work = work, .group = *group, .apart = apart};
-    }
+absl::StatusOr<Leasing::Turn> Leasing::NextOf(sql::Connection& db, const std::vector<size_t>& able, const FailedWork& failed, const Room& room) {
+  for (const store::Apart& apart : failed.Offers()) {
+    ASSIGN_OR_RETURN(Turn turn, Next(db, able, apart, room));
+    if (turn.work) return turn;
   }
-  return turn;
-}
-
-absl::StatusOr<Leasing::Turn> Leasing::NextOther(sql::Connection& db, const std::vector<Work*>& works, const Room& room,
-                                                 const OtherWork& other) {
-  for (const core::Offer offer : core::kOffers) {
-    if (offer == core::Offer::kAll) break;
-    ASSIGN_OR_RETURN(Turn turn, NextApart(db, works, room, other.Apart(offer)));
-    if (turn.work != nullptr) return turn;
-  }
-  return Next(db, works, room);
+  return Turn{};
 }
 
 absl::StatusOr<std::vector<store::JobRow>> Leasing::JobsOf(sql::Connection& db, const Turn& turn, const v1::Abilities& abilities, int room) {
-  const Work& work = *turn.work;
-  if (turn.apart) return store::JobsOfGroupApart(db, turn.group, work.noop ? 1 : core::PackLimit(abilities), *turn.apart);
+  const Work& work = (*works_)[*turn.work];
+  if (!turn.apart.empty()) return store::JobsOfGroupApart(db, turn.group, work.noop ? 1 : core::PackLimit(abilities), turn.apart);
   if (!work.noop) return store::JobsOfGroup(db, turn.group, core::PackLimit(abilities));
   ASSIGN_OR_RETURN(std::vector<store::JobRow> ready, store::FirstReady(db, work.row.num, room));
   if (turn.before) std::erase_if(ready, [&](const store::JobRow& job) { return core::ComesBefore(*turn.before, {job.priority, job.num}); });
   return ready;
 }
 
-absl::StatusOr<bool> Leasing::HasOtherSweeps(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities, Room room,
-                                             const OtherWork& other) {
-  ASSIGN_OR_RETURN(const std::vector<Work*> works, WorksFor(db, worker, abilities));
-  ASSIGN_OR_RETURN(const Turn turn, NextApart(db, works, room, other.Apart(core::Offer::kOtherSweeps)));
-  return turn.work != nullptr;
-}
-
 absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
                             AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects) {
   if ((room.packs == 0 && room.noops == 0) || answer.full()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<Work*> works, WorksFor(tx, worker.id, abilities));
-  ASSIGN_OR_RETURN(const OtherWork other, OtherWork::Than(tx, core::ParseHealth(worker.recent_failures)));
+  ASSIGN_OR_RETURN(const std::vector<size_t>* able, AbleFor(tx, worker.id, abilities));
+  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, worker.recent_failures));
   while (true) {
-    ASSIGN_OR_RETURN(const Turn turn, other.any_failed() ? NextOther(tx, works, room, other) : Next(tx, works, room));
-    if (turn.work == nullptr) return absl::OkStatus();
-    turn.work->head.reset();  // It goes now.
+    ASSIGN_OR_RETURN(const Turn turn, NextOf(tx, *able, failed, room));
+    if (!turn.work) return absl::OkStatus();
+    const bool noop = (*works_)[*turn.work].noop;
     ASSIGN_OR_RETURN(std::vector<store::JobRow> ready, JobsOf(tx, turn, abilities, room.noops));
-    if (ready.size() > 1 && !turn.work->noop) {
+    if (ready.size() > 1 && !noop) {
       const absl::StatusOr<v1::JobSpec> spec = specs_.Read(ready.front());
       const auto most = static_cast<size_t>(spec.ok() ? core::MembersOfMessage(*spec) : 1);
       if (ready.size() > most) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(most), ready.end());
@@ -283,13 +263,13 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
     ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), most_bytes_, specs_, effects));
     const size_t count = usable.jobs.size();
     if (count == 0) continue;  // All of them have failed, so the next look finds others.
-    const size_t pack = turn.work->noop ? 1 : count;
+    const size_t pack = noop ? 1 : count;
     for (size_t at = 0; at < count; at += pack) {
       const auto jobs = std::span(usable.jobs).subspan(at, pack);
       ASSIGN_OR_RETURN(v1::Lease lease, LeaseOf(tx, jobs.front().requirement, std::span(usable.leased).subspan(at, pack)));
       if (!answer.Take(lease)) return absl::OkStatus();
       RETURN_IF_ERROR(LeasePack(tx, worker, jobs, std::move(lease), now, response, effects));
-      --(turn.work->noop ? room.noops : room.packs);
+      --(noop ? room.noops : room.packs);
     }
   }
 }

@@ -10,7 +10,7 @@
 #include "proto/base/status.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/service/effects.h"
-#include "scheduler/service/other_work.h"
+#include "scheduler/service/failed_work.h"
 #include "store/attempts.h"
 #include "store/jobs.h"
 #include "store/workers.h"
@@ -63,13 +63,10 @@ class Leasing {
   absl::Status Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
                      AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects);
 
-  // Whether there is work for the worker that has nothing to do with the sweeps that it failed in.
-  absl::StatusOr<bool> HasOtherSweeps(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities, Room room,
-                                      const OtherWork& other);
-
   // Something may have become ready, a worker can do other things, or an event was taken back: nothing that was seen before counts.
   void Forget() {
     works_.reset();
+    lines_.clear();
     able_.clear();
   }
 
@@ -78,28 +75,28 @@ class Leasing {
   struct Work {
     store::RequirementRow row;
     bool noop = false;
-    // Its first job in line, as it was seen; not seen: nullopt in an optional that is there.
-    std::optional<std::optional<store::LeaseGroup>> head = {};
   };
+  // The first job in line of each kind of work, as it was seen; not seen: nullopt.
+  using Heads = std::vector<std::optional<std::optional<store::LeaseGroup>>>;
   struct Turn {
-    Work* work = nullptr;  // nullptr: there is nothing to lease.
+    std::optional<size_t> work = {};  // Index of its kind; nothing: there is nothing to lease.
     store::LeaseGroup group = {};
     std::optional<core::GroupHead> before = {};  // Its jobs come before this one, which is another's.
-    // For a worker that has failed: its jobs are apart from those, and it is only one pack's turn.
-    std::optional<store::Apart> apart = {};
+    store::Apart apart = {};
   };
-  absl::StatusOr<std::vector<Work*>> WorksFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities);
-  static absl::StatusOr<Turn> Next(sql::Connection& db, const std::vector<Work*>& works, const Room& room);
-  static absl::StatusOr<Turn> NextApart(sql::Connection& db, const std::vector<Work*>& works, const Room& room, const store::Apart& apart);
-  static absl::StatusOr<Turn> NextOther(sql::Connection& db, const std::vector<Work*>& works, const Room& room, const OtherWork& other);
+  absl::StatusOr<const std::vector<size_t>*> AbleFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities);
+  absl::StatusOr<Turn> Next(sql::Connection& db, const std::vector<size_t>& able, const store::Apart& apart, const Room& room);
+  absl::StatusOr<Turn> NextOf(sql::Connection& db, const std::vector<size_t>& able, const FailedWork& failed, const Room& room);
   absl::StatusOr<std::vector<store::JobRow>> JobsOf(sql::Connection& db, const Turn& turn, const v1::Abilities& abilities, int room);
 
   // Of the jobs of a lease: an answer has data sets and directives, too.
   const size_t most_bytes_;
-  // What was seen. A head may have gone since, so it is looked at again before it counts; that an earlier one has come is for
-  // Forget() to say.
+  // What was seen.
   std::optional<std::vector<Work>> works_;
-  // Which of them each worker can do, until its abilities change: then Forget() is called, too.
+  // By what the jobs are apart from; nearly all workers' is empty. A head may have gone since, so it is looked at again before it counts;
+  // that an earlier one has come is for Forget() to say.
+  std::map<store::Apart, Heads> lines_;
+  // Which kinds each worker can do, until its abilities change: then Forget() is called, too.
   std::map<std::string, std::vector<size_t>> able_;
   SpecReader specs_;
 };

@@ -6,11 +6,13 @@
 #include "proto/types/job.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/core/packs.h"
+#include "scheduler/service/failed_work.h"
 #include "scheduler/service/needs.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_workers.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
+#include "store/apart.h"
 #include "store/artifacts.h"
 #include "store/attempts.h"
 #include "store/reading.h"
@@ -20,14 +22,28 @@
 namespace longreach::service {
 namespace {
 
-absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, const core::Needs& needs,
+// Whether a worker that is put aside gets the job all the same.
+absl::StatusOr<bool> StillGets(sql::Connection& db, const store::WorkerRow& worker, int64_t job) {
+  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(db, worker.recent_failures));
+  if (failed.standing() != core::Standing::kAsideForSweeps) return false;
+  for (const store::Apart& apart : failed.Offers()) {
+    ASSIGN_OR_RETURN(const bool is_apart, store::IsApart(db, job, apart));
+    if (is_apart) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, const core::Needs& needs, int64_t job,
                                                           const LiveBoard::State& live) {
   ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, WorkersThere(db, live));
   std::vector<core::WorkerFact> facts;
   for (const store::WorkerRow& row : workers) {
     const v1::WorkerInfo info = ToWorkerInfo(row, live);
-    facts.push_back({.name = info.name(), .state = info.state(), .reason = info.reason(), .why_unable = WhyUnable(needs, row),
-                     .running = info.running_size()});
+    core::WorkerFact& fact = facts.emplace_back(core::WorkerFact{
+        .name = info.name(), .state = info.state(), .reason = info.reason(), .why_unable = WhyUnable(needs, row), .running = info.running_size()});
+    if (info.state() != store::Word(store::WorkerState::kPutAside)) continue;
+    ASSIGN_OR_RETURN(const bool gets, StillGets(db, row, job));
+    if (gets) fact.state = store::Word(store::WorkerState::kActive);
   }
   return facts;
 }
@@ -77,7 +93,7 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   if (job.state == store::State::kQueued) {
     ASSIGN_OR_RETURN(facts.ahead, store::JobsAhead(db, job.priority, job.num));
     ASSIGN_OR_RETURN(core::Needs needs, NeedsOf(db, job.requirement));
-    ASSIGN_OR_RETURN(facts.workers, WorkerFacts(db, needs, live));
+    ASSIGN_OR_RETURN(facts.workers, WorkerFacts(db, needs, job.num, live));
   }
   return facts;
 }

@@ -21,7 +21,8 @@ absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t num, int64_t most,
     ASSIGN_OR_RETURN(const std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
     if (attempt) effects.workers.insert(attempt->worker);
   }
-  if (sweep.state == SweepState::kLive) effects.work = true;
+  // Whatever its state is now: which sweeps a worker gets no jobs of depends on which of them are live.
+  effects.work = true;
   return settled.more;
 }
 

@@ -5,12 +5,11 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "proto/types/time.h"
-#include "scheduler/core/health.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
-#include "scheduler/service/other_work.h"
+#include "scheduler/service/failed_work.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -62,20 +61,11 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
   return row;
 }
 
-// A worker that was put aside for one sweep's jobs gets work again once there is some of another.
-absl::Status GiveAnotherChance(sql::Transaction& tx, const v1::SynchronizeRequest& request, Leasing& leasing, store::WorkerRow& worker) {
-  const core::Health health = core::ParseHealth(worker.recent_failures);
-  ASSIGN_OR_RETURN(const OtherWork other, OtherWork::Than(tx, health));
-  if (!other.all_of_one_sweep()) return absl::OkStatus();
-  const Leasing::Room room{.packs = core::NewLeases(request.free_slots(), 0),
-                           .noops = core::NewLeases(request.free_noop_slots(), 0, core::kMaxNoopSlots)};
-  ASSIGN_OR_RETURN(const bool has_work, leasing.HasOtherSweeps(tx, worker.id, request.abilities(), room, other));
-  if (!has_work) return absl::OkStatus();
-  worker.state = store::WorkerState::kActive;
-  worker.reason.clear();
-  worker.recent_failures = core::ToText(core::WithAnotherChance(health));
-  RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, worker.state, ""));
-  return store::SetWorkerFailures(tx, worker.id, worker.recent_failures);
+// Whether it may be given work: one that was put aside for some sweeps' jobs gets those of others.
+absl::StatusOr<bool> GetsWork(sql::Connection& db, const store::WorkerRow& worker) {
+  if (worker.state != store::WorkerState::kPutAside) return worker.state == store::WorkerState::kActive;
+  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(db, worker.recent_failures));
+  return failed.standing() == core::Standing::kAsideForSweeps;
 }
 
 // Reports are acknowledged whether they count or not: a report of an attempt that has ended, is unknown or another's never will.
@@ -191,13 +181,9 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));
     if (!worker) return absl::InternalError("a worker's row is gone");
   }
-  if (worker->state == store::WorkerState::kPutAside && !request.leaving()) {
-    if (effects.work) leasing_.Forget();
-    RETURN_IF_ERROR(GiveAnotherChance(tx, request, leasing_, *worker));
-  }
-  const bool active = worker->state == store::WorkerState::kActive && !request.leaving();
+  ASSIGN_OR_RETURN(const bool gets_work, GetsWork(tx, *worker));
+  const bool active = gets_work && !request.leaving();
   const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;
-  if (worker->state != store::WorkerState::kActive) response.set_refused(worker->reason);
 
   std::map<int64_t, const v1::HeldAttempt*> held;
   for (const v1::HeldAttempt& attempt : request.held()) held.emplace(static_cast<int64_t>(attempt.attempt()), &attempt);
@@ -234,6 +220,8 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     room.noops = core::NewLeases(request.free_noop_slots(), unconfirmed.noops, core::kMaxNoopSlots);
   }
   RETURN_IF_ERROR(leasing_.Lease(tx, *worker, request.abilities(), room, now, answer, response, effects));
+  const bool at_work = gets_work && (!running.empty() || !response.leases().empty());
+  if (worker->state != store::WorkerState::kActive && !at_work) response.set_refused(worker->reason);
   decision.told = ToldBy(response);
   return absl::OkStatus();
 }

@@ -188,11 +188,11 @@ absl::Status CoreStore::Release(int64_t id, Outcome outcome, const std::string& 
 
 absl::Status CoreStore::Expire(int64_t attempt) { return Release(attempt, Outcome::kLost, "silent"); }
 
-void CoreStore::NoteFailure(const std::vector<int>& own, WorkerRow& worker) {
+void CoreStore::NoteFailure(const std::vector<int>& own, WorkerRow& worker) const {
   const std::vector<int64_t> nums(own.begin(), own.end());
   // Through its text, as it is stored.
   worker.health = core::ParseHealth(core::ToText(core::AfterFailure(worker.health, nums)));
-  if (core::IsPutAside(worker.health) && worker.state == "active") worker.state = "put_aside";
+  if (VerdictOn(worker).standing != core::Standing::kGood && worker.state == "active") worker.state = "put_aside";
 }
 
 absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worker) {
@@ -204,7 +204,7 @@ absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worke
     NoteFailure(own, worker);
     return absl::OkStatus();
   }
-  int accepted = 0;
+  std::set<int> accepted;
   for (const int job : own) {
     const core::Life before = At(job).life;
     const bool there = std::ranges::any_of(report.results(), [&](const v1::MemberResult& result) { return result.job() == Spec(job).id; });
@@ -212,16 +212,13 @@ absl::Status CoreStore::Report(const v1::AttemptReport& report, WorkerRow& worke
       RETURN_IF_ERROR(Assign(job, core::Fail(before, Attempt{id}, true, "its result was refused")));
       continue;
     }
-    ++accepted;
+    accepted.insert(job);
     At(job).checkpoint = At(job).checkpoint_before = 0;
     RETURN_IF_ERROR(Assign(job, core::Succeed(before, Attempt{id})));
   }
-  if (accepted > 0) {
-    worker.health = {};
-    if (worker.state == "put_aside") worker.state = "active";
-  }
+  if (!accepted.empty()) NoteSuccess(accepted, worker);
   else if (!own.empty()) NoteFailure(own, worker);
-  AttemptAt(id).outcome = accepted > 0 ? Outcome::kSucceeded : Outcome::kFailed;
+  AttemptAt(id).outcome = !accepted.empty() ? Outcome::kSucceeded : Outcome::kFailed;
   return absl::OkStatus();
 }
 
@@ -246,24 +243,64 @@ uint32_t CoreStore::SweepsWith(int job) const {
   return Spec(job).sweeps & known;
 }
 
-bool CoreStore::IsOffered(core::Offer offer, const core::Health& health, int job) const {
-  for (const std::vector<int64_t>& attempt : health.failed) {
-    for (const int64_t num : attempt) {
-      const int failed = static_cast<int>(num);
-      if (offer == core::Offer::kOtherSweeps && (SweepsWith(job) & SweepsWith(failed)) != 0) return false;
-      if (offer <= core::Offer::kOtherPacks && Spec(job).pack_key == Spec(failed).pack_key) return false;
-      if (offer == core::Offer::kOtherJobs && job == failed) return false;
-    }
+std::set<int64_t> CoreStore::SweepsOfAll(const std::vector<int64_t>& failed) const {
+  uint32_t all = ~0u;
+  for (const int64_t job : failed) all &= SweepsWith(static_cast<int>(job));
+  std::set<int64_t> of_all;
+  for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) {
+    if ((all >> sweep & 1) != 0) of_all.insert(static_cast<int64_t>(sweep));
   }
-  return true;
+  return of_all;
 }
 
-core::Offer CoreStore::OfferFor(const core::Health& health, const std::vector<int>& ready) const {
-  if (health.failed.empty()) return core::Offer::kAll;
-  for (const core::Offer offer : core::kOffers) {
-    if (std::ranges::any_of(ready, [&](int job) { return IsOffered(offer, health, job); })) return offer;
+core::Verdict CoreStore::VerdictOn(const WorkerRow& worker) const {
+  std::vector<std::set<int64_t>> sweeps_of_all;
+  for (const core::FailedAttempt& failed : worker.health.failed) sweeps_of_all.push_back(SweepsOfAll(failed.jobs));
+  return core::VerdictOf(worker.health, sweeps_of_all);
+}
+
+// The live ones of them, if there are any.
+uint32_t CoreStore::LiveOf(uint32_t some) const {
+  uint32_t live = 0;
+  for (size_t sweep = 0; sweep < sweeps.size(); ++sweep) live |= sweeps[sweep].state == SweepState::kLive ? 1u << sweep : 0;
+  return (some & live) != 0 ? some & live : some;
+}
+
+void CoreStore::NoteSuccess(const std::set<int>& accepted, WorkerRow& worker) const {
+  uint32_t of_accepted = 0;
+  for (const int job : accepted) of_accepted |= SweepsWith(job);
+  of_accepted = LiveOf(of_accepted);
+  std::set<int64_t> near;
+  for (const core::FailedAttempt& failed : worker.health.failed) {
+    for (const int64_t job : failed.jobs) {
+      if ((SweepsWith(static_cast<int>(job)) & of_accepted) != 0) near.insert(job);
+    }
   }
-  return core::Offer::kAll;
+  worker.health = core::ParseHealth(core::ToText(core::AfterSuccess(worker.health, near)));
+  if (VerdictOn(worker).standing == core::Standing::kGood && worker.state == "put_aside") worker.state = "active";
+}
+
+// What a worker is given first, and otherwise.
+std::vector<CoreStore::Apart> CoreStore::OffersFor(const WorkerRow& worker) const {
+  const core::Verdict verdict = VerdictOn(worker);
+  if (verdict.standing == core::Standing::kGood) {
+    const std::set<int64_t> alone = core::FailedAlone(worker.health);
+    return alone.empty() ? std::vector<Apart>{{}} : std::vector<Apart>{{.jobs = alone}, {}};
+  }
+  if (verdict.standing == core::Standing::kAside) return {};
+  uint32_t of_verdict = 0;
+  for (const int64_t sweep : verdict.sweeps) of_verdict |= 1u << sweep;
+  Apart apart{.sweeps = LiveOf(of_verdict)};
+  for (const core::FailedAttempt& failed : worker.health.failed) {
+    const std::set<int64_t> of_all = SweepsOfAll(failed.jobs);
+    if (std::ranges::none_of(of_all, [&](int64_t sweep) { return verdict.sweeps.contains(sweep); })) continue;
+    for (const int64_t job : failed.jobs) apart.pack_keys.insert(Spec(static_cast<int>(job)).pack_key);
+  }
+  return {apart};
+}
+
+bool CoreStore::IsApart(int job, const Apart& from) const {
+  return (SweepsWith(job) & from.sweeps) == 0 && !from.pack_keys.contains(Spec(job).pack_key) && !from.jobs.contains(job);
 }
 
 std::vector<int> CoreStore::ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const {
@@ -277,30 +314,17 @@ std::vector<int> CoreStore::ReadyFor(const v1::SynchronizeRequest& request, cons
   return ready;
 }
 
-void CoreStore::GiveAnotherChance(const v1::SynchronizeRequest& request, WorkerRow& worker) const {
-  uint32_t all = worker.health.failed.empty() ? 0 : ~0u;
-  for (const std::vector<int64_t>& attempt : worker.health.failed) {
-    for (const int64_t job : attempt) all &= SweepsWith(static_cast<int>(job));
-  }
-  if (all == 0) return;
-  const std::vector<int> ready = ReadyFor(request, {.packs = core::NewLeases(request.free_slots(), 0),
-                                                    .noops = core::NewLeases(request.free_noop_slots(), 0, core::kMaxNoopSlots)});
-  if (std::ranges::none_of(ready, [&](int job) { return IsOffered(core::Offer::kOtherSweeps, worker.health, job); })) return;
-  worker.state = "active";
-  worker.health = core::WithAnotherChance(worker.health);
-}
-
-absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::SynchronizeRequest& request, const core::Health& health, Room& room) {
+absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::SynchronizeRequest& request, const Apart& from, Room& room) {
   while (true) {
     std::vector<int> ready = ReadyFor(request, room);
     std::vector<core::GroupHead> heads;
     for (const int job : ready) heads.push_back({.priority = DemandOf(job).priority, .first = At(job).num});
-    if (ready.empty()) return std::nullopt;
-    const core::Offer offer = OfferFor(health, ready);
     std::optional<size_t> first;
     for (size_t i = 0; i < ready.size(); ++i) {
-      if (IsOffered(offer, health, ready[i]) && (!first || core::ComesBefore(heads[i], heads[*first]))) first = i;
+      if (IsApart(ready[i], from) && (!first || core::ComesBefore(heads[i], heads[*first]))) first = i;
     }
+    if (!first) return std::nullopt;
+    const bool apart = from != Apart{};
     const int head = ready[*first];
     const core::GroupHead place = heads[*first];
     std::vector<int> pack;
@@ -311,12 +335,12 @@ absl::StatusOr<std::optional<v1::Lease>> CoreStore::LeaseNext(const v1::Synchron
       const core::GroupHead its = heads[*at];
       ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(*at));
       heads.erase(heads.begin() + static_cast<std::ptrdiff_t>(*at));
-      if (offer != core::Offer::kAll && (its.priority != place.priority || its.first < place.first)) continue;
+      if (apart && (its.priority != place.priority || its.first < place.first)) continue;
       if (Spec(job).pack_key == Spec(head).pack_key && At(job).checkpoint == At(head).checkpoint && At(job).split_group == At(head).split_group) {
         pack.push_back(job);
       }
     }
-    std::erase_if(pack, [&](int job) { return !IsOffered(offer, health, job); });
+    std::erase_if(pack, [&](int job) { return !IsApart(job, from); });
     for (const int job : pack) RETURN_IF_ERROR(Settle(job));
     std::erase_if(pack, [this](int job) { return !std::holds_alternative<Queued>(At(job).life.state); });
     if (pack.empty()) continue;
@@ -348,16 +372,17 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
     if (!IsRunning(report.attempt()) || attempts[report.attempt() - 1].worker != request.worker()) continue;
     RETURN_IF_ERROR(Report(report, worker));
   }
-  if (worker.state == "put_aside" && !request.leaving()) GiveAnotherChance(request, worker);
-  const bool active = worker.state == "active" && !request.leaving();
-  if (worker.state != "active") response.set_refused(worker.state);
+  const bool for_sweeps = worker.state == "put_aside" && VerdictOn(worker).standing == core::Standing::kAsideForSweeps;
+  const bool active = (worker.state == "active" || for_sweeps) && !request.leaving();
   int unconfirmed = 0;
   int unconfirmed_noops = 0;
+  bool holds = false;
   for (int64_t id = 1; id <= static_cast<int64_t>(attempts.size()); ++id) {
     if (AttemptAt(id).worker != request.worker() || AttemptAt(id).outcome) continue;
     const std::vector<int> own = Own(id);
     const bool all_wanted = std::ranges::all_of(own, [this](int job) { return DemandOf(job).wanted; });
     if (std::ranges::any_of(request.held(), [id](const v1::HeldAttempt& held) { return held.attempt() == static_cast<uint64_t>(id); })) {
+      holds = true;
       v1::Directive& directive = *response.add_directives();
       directive.set_attempt(static_cast<uint64_t>(id));
       for (const Member& member : AttemptAt(id).members) {
@@ -385,11 +410,14 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
     room = {.packs = core::NewLeases(request.free_slots(), unconfirmed),
             .noops = core::NewLeases(request.free_noop_slots(), unconfirmed_noops, core::kMaxNoopSlots)};
   }
-  while (true) {
-    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, LeaseNext(request, worker.health, room));
-    if (!lease) break;
-    *response.add_leases() = *std::move(lease);
+  const std::vector<Apart> offers = OffersFor(worker);
+  for (size_t offer = 0; offer < offers.size();) {
+    ASSIGN_OR_RETURN(std::optional<v1::Lease> lease, LeaseNext(request, offers[offer], room));
+    if (lease) *response.add_leases() = *std::move(lease);
+    offer = lease ? 0 : offer + 1;
   }
+  const bool at_work = (worker.state == "active" || for_sweeps) && (holds || !response.leases().empty());
+  if (worker.state != "active" && !at_work) response.set_refused(worker.state);
   return response;
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,7 +83,7 @@ class CoreStore {
   absl::Status SettleDependants(int job);
   std::vector<int> Own(int64_t attempt) const;
   absl::Status Release(int64_t attempt, Outcome outcome, const std::string& reason);
-  static void NoteFailure(const std::vector<int>& own, WorkerRow& worker);
+  void NoteFailure(const std::vector<int>& own, WorkerRow& worker) const;
   absl::Status Report(const v1::AttemptReport& report, WorkerRow& worker);
   v1::Lease LeaseOf(int64_t attempt) const;
   // How many more attempts a worker gets, as in the model.
@@ -91,12 +92,22 @@ class CoreStore {
     int noops = 0;
   };
   uint32_t SweepsWith(int job) const;
-  bool IsOffered(core::Offer offer, const core::Health& health, int job) const;
-  core::Offer OfferFor(const core::Health& health, const std::vector<int>& ready) const;
+  uint32_t LiveOf(uint32_t some) const;
+  std::set<int64_t> SweepsOfAll(const std::vector<int64_t>& failed) const;
+  core::Verdict VerdictOn(const WorkerRow& worker) const;
+  void NoteSuccess(const std::set<int>& accepted, WorkerRow& worker) const;
+  // Jobs to stay away from.
+  struct Apart {
+    uint32_t sweeps = 0;
+    std::set<std::string> pack_keys = {};
+    std::set<int64_t> jobs = {};
+    bool operator==(const Apart&) const = default;
+  };
+  std::vector<Apart> OffersFor(const WorkerRow& worker) const;
+  bool IsApart(int job, const Apart& from) const;
   // The jobs that may be leased to who asks.
   std::vector<int> ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const;
-  void GiveAnotherChance(const v1::SynchronizeRequest& request, WorkerRow& worker) const;
-  absl::StatusOr<std::optional<v1::Lease>> LeaseNext(const v1::SynchronizeRequest& request, const core::Health& health, Room& room);
+  absl::StatusOr<std::optional<v1::Lease>> LeaseNext(const v1::SynchronizeRequest& request, const Apart& from, Room& room);
 
   int64_t last_num_ = 0;
 };

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int kFailuresToFail = 3;
 constexpr int kLossesToFail = 10;
-constexpr size_t kFailuresToPutAside = 3;
 
 bool CanDo(const v1::Abilities& abilities, const Job& job) {
   const auto has = [](const auto& list, const std::string& name) {
@@ -271,17 +270,6 @@ bool Model::AllWanted(const Attempt& attempt) const {
   return std::ranges::all_of(OwnJobs(attempt), [this](int job) { return IsWanted(job); });
 }
 
-void Model::NoteFailure(const std::vector<int>& own, Worker& worker) {
-  const std::set<int> jobs(own.begin(), own.end());
-  const bool shares = std::ranges::any_of(worker.failed, [&](const std::set<int>& earlier) {
-    return std::ranges::any_of(jobs, [&](int job) { return earlier.contains(job); });
-  });
-  if (!shares) worker.failed.push_back(jobs);
-  if (worker.failed.size() < kFailuresToPutAside || worker.state != "active") return;
-  worker.state = "put_aside";
-  ++refusals_.put_aside;
-}
-
 void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) {
   const Attempt attempt = running_[id];
   const std::vector<int> own = OwnJobs(attempt);
@@ -301,7 +289,7 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
     NoteFailure(own, worker);
     return End(id, "failed");
   }
-  int accepted = 0;
+  std::set<int> accepted;
   for (const int job : own) {
     const bool has_result = std::ranges::any_of(report.results(), [&](const v1::MemberResult& r) { return r.job() == Spec(job).id; });
     if (!has_result || Spec(job).fate == Fate::kNonsense) {
@@ -309,19 +297,16 @@ void Model::Report(const v1::AttemptReport& report, int64_t id, Worker& worker) 
       CountFailure(job);
       continue;
     }
-    ++accepted;
+    accepted.insert(job);
     At(job).state = JobState::kSucceeded;
     At(job).attempt = id;
     At(job).checkpoint = At(job).checkpoint_before = 0;
     At(job).checkpoint_by = At(job).checkpoint_before_by = 0;
     SettleDependants(job);
   }
-  if (accepted > 0) {
-    worker.failed.clear();
-    if (worker.state == "put_aside") worker.state = "active";
-  }
+  if (!accepted.empty()) Succeeded(accepted, worker);
   else if (!own.empty()) NoteFailure(own, worker);
-  End(id, accepted > 0 ? "succeeded" : "failed");
+  End(id, !accepted.empty() ? "succeeded" : "failed");
 }
 
 v1::Lease Model::LeaseOf(int64_t id) const {
@@ -355,50 +340,28 @@ uint32_t Model::SweepsOf(int job) const {
   return bits;
 }
 
-int Model::Farness(int job, const Worker& worker) const {
-  int farness = 3;
-  for (const std::set<int>& failed : worker.failed) {
-    for (const int other : failed) {
-      if (job == other) return 0;
-      if (Spec(job).pack_key == Spec(other).pack_key) farness = std::min(farness, 1);
-      if ((SweepsOf(job) & SweepsOf(other)) != 0) farness = std::min(farness, 2);
-    }
-  }
-  return farness;
-}
-
-// One that was put aside for jobs that are all of one sweep.
-void Model::GiveAnotherChance(const v1::SynchronizeRequest& request, Worker& worker) {
-  uint32_t all = worker.failed.empty() ? 0 : ~0u;
-  for (const std::set<int>& failed : worker.failed) {
-    for (const int job : failed) all &= SweepsOf(job);
-  }
-  const std::vector<int> ready = ReadyFor(request, {.packs = request.free_slots(), .noops = request.free_noop_slots()});
-  if (all == 0 || std::ranges::none_of(ready, [&](int job) { return Farness(job, worker) == 3; })) return;
-  ++refusals_.another_chance;
-  worker.state = "active";
-  worker.failed.erase(worker.failed.begin(), worker.failed.end() - (kFailuresToPutAside - 1));
-}
-
-// The first in line of those that are the farthest from what the worker has failed at since its last success; with it go those that can be
-// trained together with it: for one that has not failed all, else those behind it that are as far. What computes nothing goes alone.
+// The first in line of those that the worker may have, without those that failed alone there as long as there are others; with it go those
+// that can be trained together with it: for one on which nothing has failed all, else those behind it that are as good. What computes
+// nothing goes alone.
 std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request, const Worker& worker, Room& room) {
   while (true) {
     const std::vector<int> ready = ReadyFor(request, room);
-    if (ready.empty()) return std::nullopt;
-    const auto farness = [&](int job) { return Farness(job, worker); };
-    const int farthest = std::ranges::max(ready | std::views::transform(farness));
-    const auto first = std::ranges::find(ready, farthest, farness);
+    const auto grade = [&](int job) { return Grade(job, worker); };
+    const auto of = [&](int least) { return std::ranges::find_if(ready, [&](int job) { return grade(job) >= least; }); };
+    const int least = of(2) != ready.end() ? 2 : 1;
+    const auto first = of(least);
+    if (first == ready.end()) return std::nullopt;
     const JobLife& head = At(*first);
     const int most = Spec(*first).noop ? 1 : request.abilities().pack_limit();
-    const bool other = !worker.failed.empty() && farthest > 0;
+    const bool any_alone = std::ranges::any_of(worker.failed, [](const Worker::Failed& failed) { return failed.jobs.size() == 1; });
+    const bool apart = BlamedSweeps(worker) != 0 || (least == 2 && any_alone);
     std::vector<int> pack;
-    for (auto job = other ? first : ready.begin(); job != ready.end(); ++job) {
-      if (other && PriorityOf(*job) != PriorityOf(*first)) continue;
+    for (auto job = apart ? first : ready.begin(); job != ready.end(); ++job) {
+      if (apart && PriorityOf(*job) != PriorityOf(*first)) continue;
       const bool together = Spec(*job).pack_key == Spec(*first).pack_key && At(*job).checkpoint == head.checkpoint && At(*job).apart == head.apart;
       if (together && static_cast<int>(pack.size()) < most) pack.push_back(*job);
     }
-    if (other) std::erase_if(pack, [&](int job) { return farness(job) < farthest; });
+    std::erase_if(pack, [&](int job) { return grade(job) < least; });
     // What an input never came for fails now instead of in the hands of every worker in turn.
     for (const int job : pack) Settle(job);
     std::erase_if(pack, [this](int job) { return At(job).state != JobState::kQueued; });
@@ -435,9 +398,8 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
     if (attempt != running_.end() && attempt->second.worker == request.worker()) Report(report, attempt->first, worker);
     else ++refusals_.stale_reports;
   }
-  if (worker.state == "put_aside" && !request.leaving()) GiveAnotherChance(request, worker);
-  const bool active = worker.state == "active" && !request.leaving();
-  if (worker.state != "active") response.set_refused(worker.state);
+  const bool gets_work = worker.state == "active" || (worker.state == "put_aside" && !IsAside(worker) && BlamedSweeps(worker) != 0);
+  const bool active = gets_work && !request.leaving();
 
   std::set<int64_t> held;
   for (const v1::HeldAttempt& attempt : request.held()) held.insert(static_cast<int64_t>(attempt.attempt()));
@@ -472,6 +434,8 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
     directive.set_action(v1::Directive::ACTION_DROP);
   }
   while (const std::optional<v1::Lease> lease = LeaseNext(request, worker, room)) *response.add_leases() = *lease;
+  const bool at_work = gets_work && (!followed.empty() || !response.leases().empty());
+  if (worker.state != "active" && !at_work) response.set_refused(worker.state);
   return response;
 }
 

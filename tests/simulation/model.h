@@ -62,7 +62,13 @@ class Model {
   struct Worker {
     uint64_t incarnation = 0;
     std::string state = "active";
-    std::vector<std::set<int>> failed = {};  // Attempts that failed in a row, of different jobs.
+    // Attempts that failed, no job in two of them, the oldest first; and whether something else has succeeded since.
+    struct Failed {
+      std::set<int> jobs = {};
+      bool old = false;
+      bool operator==(const Failed&) const = default;
+    };
+    std::vector<Failed> failed = {};
     bool operator==(const Worker&) const = default;
   };
 
@@ -72,7 +78,7 @@ class Model {
     int64_t results = 0;
     int64_t inputs = 0;
     int64_t put_aside = 0;
-    int64_t another_chance = 0;
+    int64_t aside_for_sweeps = 0;
     bool operator==(const Refusals&) const { return true; }
   };
 
@@ -141,9 +147,14 @@ class Model {
   std::vector<int> ReadyFor(const v1::SynchronizeRequest& request, const Room& room) const;
   // Bit i: sweep i has it.
   uint32_t SweepsOf(int job) const;
-  // How far a job is from what a worker has failed at: 3 of another sweep, 2 of another pack, 1 another one, 0.
-  int Farness(int job, const Worker& worker) const;
-  void GiveAnotherChance(const v1::SynchronizeRequest& request, Worker& worker);
+  uint32_t OfAll(const std::set<int>& jobs) const;
+  uint32_t LiveOf(uint32_t some) const;
+  // The machine is to blame; else the sweeps that are.
+  bool IsAside(const Worker& worker) const;
+  uint32_t BlamedSweeps(const Worker& worker) const;
+  void Succeeded(const std::set<int>& jobs, Worker& worker);
+  // 2: it may have the job, 1: if there is no other, 0: it may not.
+  int Grade(int job, const Worker& worker) const;
   std::optional<v1::Lease> LeaseNext(const v1::SynchronizeRequest& request, const Worker& worker, Room& room);
   v1::Lease LeaseOf(int64_t attempt) const;
 

@@ -279,7 +279,7 @@ class Simulation {
     world_.Count("refusal: result that cannot be accepted", model.refusals().results);
     world_.Count("refusal: job failed for an input", model.refusals().inputs);
     world_.Count("refusal: worker put aside", model.refusals().put_aside);
-    world_.Count("another chance for one put aside", model.refusals().another_chance);
+    world_.Count("refusal: worker put aside for sweeps", model.refusals().aside_for_sweeps);
     for (const Model::JobLife& job : model.jobs()) {
       if (job.losses > 0) world_.Count("job with losses");
     }
@@ -329,7 +329,6 @@ Outcome Simulate(const Options& options) {
 
 std::vector<std::string> Listed(Kind kind) {
   std::vector<std::string> listed = {
-      "another chance for one put aside",
       "directive: CONTINUE",
       "directive: DROP",
       "directive: STOP",
@@ -390,6 +389,7 @@ std::vector<std::string> Listed(Kind kind) {
       "refusal: upload of a stale attempt",
       "refusal: worker gets no work",
       "refusal: worker put aside",
+      "refusal: worker put aside for sweeps",
       "upload: checkpoint",
       "upload: weights",
       "user: cancel",

@@ -43,12 +43,43 @@ TEST_F(ApartTest, FromASweepItIsAJobThatTheSweepDoesNotHave) {
   EXPECT_EQ(First({.sweeps = {2}}), 0) << "it has those of the first sweep, too";
 }
 
-TEST_F(ApartTest, LeapsOverALargeSweep) {
+TEST_F(ApartTest, PassesOverALargeSweep) {
   test_.AddSweep("large", Jobs(5000, 0.1));
   EXPECT_EQ(First({.sweeps = {1}}), 0);
   const std::vector<int64_t> small = test_.AddSweep("small", Jobs(2, 0.2));
   EXPECT_EQ(First({.sweeps = {1}}), small[0]);
   EXPECT_EQ(First({.sweeps = {1, 2}}), 0);
+}
+
+TEST_F(ApartTest, PassesOverOneThatBeganWithAnOlderOnesJobsAndEndsWithThem) {
+  const std::vector<NewJob> pilot = Jobs(2, 0.1);
+  const std::vector<int64_t> old = test_.AddSweep("pilot", pilot);
+  std::vector<NewJob> large = Jobs(3000, 0.2);
+  large.insert(large.begin(), pilot[0]);
+  large.push_back(pilot[1]);
+  test_.AddSweep("large", large);
+  const std::vector<int64_t> small = test_.AddSweep("small", Jobs(2, 0.3));
+  EXPECT_EQ(First({.sweeps = {2}}), small[0]);
+  EXPECT_EQ(First({.sweeps = {1}}), old[1] + 1) << "the others of the large one";
+}
+
+TEST_F(ApartTest, FindsWhatCameWhileALargeSweepWasWritten) {
+  // As slices write it: the first 3,000 jobs, then another sweep's, then the rest.
+  const std::vector<NewJob> all = Jobs(6000, 0.1);
+  std::vector<int64_t> nums, small;
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {
+    ASSIGN_OR_RETURN(const InsertedJobs first, InsertJobs(tx, std::span(all).first(3000), {.wanted = true}));
+    nums = first.nums;
+    ASSIGN_OR_RETURN(const InsertedJobs between, InsertJobs(tx, Jobs(2, 0.2), {.wanted = true}));
+    small = between.nums;
+    ASSIGN_OR_RETURN(const InsertedJobs rest, InsertJobs(tx, std::span(all).subspan(3000), {.wanted = true}));
+    nums.insert(nums.end(), rest.nums.begin(), rest.nums.end());
+    ASSIGN_OR_RETURN(const int64_t large, InsertSweep(tx, {.id = Sha256Of("l"), .name = "large", .spec = "l", .submitted_at = At(0), .jobs = 6000}));
+    RETURN_IF_ERROR(AddSweepJobs(tx, large, nums, {}));
+    ASSIGN_OR_RETURN(const int64_t other, InsertSweep(tx, {.id = Sha256Of("s"), .name = "small", .spec = "s", .submitted_at = At(1), .jobs = 2}));
+    return AddSweepJobs(tx, other, small, {});
+  }));
+  EXPECT_EQ(First({.sweeps = {1}}), small[0]);
 }
 
 TEST_F(ApartTest, LooksAtEveryPriority) {
@@ -101,14 +132,25 @@ TEST_F(ApartTest, APackHasOnlyWhatIsApartFromTheFirstOnAndOfItsPriority) {
 TEST_F(ApartTest, KnowsTheSweepsOfJobs) {
   const std::vector<int64_t> one = test_.AddSweep("one", Jobs(2, 0.1));
   const std::vector<int64_t> two = test_.AddSweep("two", Jobs(3, 0.1));
-  ASSERT_OK_AND_ASSIGN(const SweepsOfJobs shared, SweepsOf(test_.db(), {one[0], one[1]}));
-  EXPECT_THAT(shared.any, ElementsAre(1, 2));
-  EXPECT_THAT(shared.all, ElementsAre(1, 2));
-  ASSERT_OK_AND_ASSIGN(const SweepsOfJobs of_two, SweepsOf(test_.db(), {one[0], two[2]}));
-  EXPECT_THAT(of_two.any, ElementsAre(1, 2));
-  EXPECT_THAT(of_two.all, ElementsAre(2));
-  ASSERT_OK_AND_ASSIGN(const SweepsOfJobs of_none, SweepsOf(test_.db(), {}));
-  EXPECT_THAT(of_none.all, IsEmpty());
+  EXPECT_THAT(*SweepsWithAll(test_.db(), {one[0], one[1]}), ElementsAre(1, 2));
+  EXPECT_THAT(*SweepsWithAny(test_.db(), {one[0], two[2]}), ElementsAre(1, 2));
+  EXPECT_THAT(*SweepsWithAll(test_.db(), {one[0], two[2]}), ElementsAre(2));
+  EXPECT_THAT(*SweepsWithAny(test_.db(), {}), IsEmpty());
+  EXPECT_THAT(*SweepsWithAll(test_.db(), {}), IsEmpty());
+  EXPECT_THAT(*LiveOf(test_.db(), {1, 2, 3}), ElementsAre(1, 2));
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 1, SweepState::kCancelled); }));
+  EXPECT_THAT(*LiveOf(test_.db(), {1, 2}), ElementsAre(2));
+}
+
+TEST_F(ApartTest, AJobIsApartFromWhatItHasNoPartIn) {
+  const std::vector<int64_t> one = test_.AddSweep("one", Jobs(2, 0.1));
+  test_.AddSweep("two", {MakeJob("even_pairs", "alibi", false, 0.1, 0)});
+  const std::set<int64_t> keys = *PackKeysOf(test_.db(), {one[0]});
+  EXPECT_TRUE(*IsApart(test_.db(), one[0], {}));
+  EXPECT_TRUE(*IsApart(test_.db(), one[0], {.sweeps = {2}, .jobs = {one[1]}}));
+  EXPECT_FALSE(*IsApart(test_.db(), one[0], {.sweeps = {1}}));
+  EXPECT_FALSE(*IsApart(test_.db(), one[0], {.pack_keys = keys}));
+  EXPECT_FALSE(*IsApart(test_.db(), one[0], {.jobs = {one[0]}}));
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
 #include "scheduler/core/health.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace longreach::core {
 namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Sweeps = std::set<int64_t>;
 
 Health After(std::initializer_list<std::vector<int64_t>> attempts) {
   Health health;
@@ -11,31 +16,93 @@ Health After(std::initializer_list<std::vector<int64_t>> attempts) {
   return health;
 }
 
+// All jobs are of sweep 1, those from 100 on of sweep 2 instead.
+Verdict VerdictOn(const Health& health) {
+  std::vector<Sweeps> sweeps;
+  for (const FailedAttempt& failed : health.failed) sweeps.push_back({failed.jobs.front() < 100 ? 1 : 2});
+  return VerdictOf(health, sweeps);
+}
+
 TEST(HealthTest, ThreeFailuresOfDifferentJobsInARowPutAWorkerAside) {
-  EXPECT_FALSE(IsPutAside(After({{1, 2}, {3}})));
-  EXPECT_TRUE(IsPutAside(After({{1, 2}, {3}, {4}})));
+  EXPECT_EQ(VerdictOn(After({{1, 2}, {3}})).standing, Standing::kGood);
+  EXPECT_EQ(VerdictOn(After({{1, 2}, {3}, {100}})).standing, Standing::kAside);
+  EXPECT_EQ(VerdictOn(After({{1, 2}, {100}, {3}, {4}})).standing, Standing::kAside) << "two of them are of no one sweep";
+}
+
+TEST(HealthTest, IfTheyAreOfOneSweepItMayBeTheSweeps) {
+  const Verdict verdict = VerdictOn(After({{1, 2}, {3}, {4}}));
+  EXPECT_EQ(verdict.standing, Standing::kAsideForSweeps);
+  EXPECT_THAT(verdict.sweeps, ElementsAre(1));
+  EXPECT_EQ(VerdictOn(After({{1, 2}, {3}, {4}, {100}})).standing, Standing::kAside) << "another one fails there as well";
+}
+
+TEST(HealthTest, TwoSweepsThatHaveTheFailedJobsAreBothMeant) {
+  const Health health = After({{1}, {2}, {3}});
+  EXPECT_THAT(VerdictOf(health, std::vector<Sweeps>{{1, 2}, {1, 2}, {1, 2, 3}}).sweeps, ElementsAre(1, 2));
+  EXPECT_THAT(VerdictOf(health, std::vector<Sweeps>{{1, 2}, {2}, {2, 3}}).sweeps, ElementsAre(2));
+  EXPECT_EQ(VerdictOf(health, std::vector<Sweeps>{{1, 2}, {2}, {3}}).standing, Standing::kAside);
 }
 
 TEST(HealthTest, OneJobThatFailsAgainAndAgainDoesNot) {
-  EXPECT_FALSE(IsPutAside(After({{1}, {1}, {1}, {1}})));
+  EXPECT_EQ(After({{1}, {1}, {1}, {1}}), After({{1}}));
 }
 
-TEST(HealthTest, TheHalvesOfAFailedPackDoNot) {
-  EXPECT_FALSE(IsPutAside(After({{1, 2, 3, 4}, {1, 2}, {3, 4}, {1}, {2}})));
+TEST(HealthTest, OfAFailedPackItsPartsTakeThePlace) {
+  EXPECT_EQ(After({{1, 2, 3, 4}, {1, 2}}), After({{1, 2}}));
+  EXPECT_EQ(After({{1, 2, 3, 4}, {1, 2}, {3, 4}}), After({{1, 2}, {3, 4}})) << "both halves: two of them";
+  EXPECT_EQ(After({{1, 2, 3, 4}, {1, 2}, {1}, {2}}), After({{1}, {2}}));
+  EXPECT_EQ(After({{1, 2}, {2, 3}}), After({{1, 2}})) << "no part: the job that they share may be to blame";
+  EXPECT_EQ(After({{1, 2}, {1, 2, 3}}), After({{1, 2}}));
+  EXPECT_EQ(After({{}}), Health{});
 }
 
-TEST(HealthTest, AnotherChanceLeavesOneFailureToGo) {
-  const Health chance = WithAnotherChance(After({{1, 2}, {3}, {4}, {5}}));
-  EXPECT_EQ(chance, After({{4}, {5}}));
-  EXPECT_TRUE(IsPutAside(AfterFailure(chance, std::vector<int64_t>{6})));
+TEST(HealthTest, ASuccessClearsWhatIsOfItsSweepAndTheMachine) {
+  const Health health = After({{1}, {2}, {100}});
+  const Health after = AfterSuccess(health, {1, 2});
+  ASSERT_EQ(after.failed.size(), 1u);
+  EXPECT_THAT(after.failed[0].jobs, ElementsAre(100));
+  EXPECT_TRUE(after.failed[0].before_success);
+  EXPECT_EQ(VerdictOn(AfterFailure(AfterFailure(after, std::vector<int64_t>{3}), std::vector<int64_t>{4})).standing, Standing::kGood) << "two in a row";
+  EXPECT_EQ(AfterSuccess(health, {1, 2, 100}), Health{});
+}
+
+TEST(HealthTest, FailuresOfASweepAddUpAcrossTheSuccessesOfOthers) {
+  Health health;
+  for (const int64_t job : {1, 2, 3}) {
+    EXPECT_EQ(VerdictOn(health).standing, Standing::kGood);
+    health = AfterSuccess(AfterFailure(health, std::vector<int64_t>{job}), {});
+  }
+  EXPECT_EQ(VerdictOn(health).standing, Standing::kAsideForSweeps);
+  for (const int64_t job : {100, 101}) health = AfterFailure(health, std::vector<int64_t>{job});
+  EXPECT_EQ(VerdictOn(health).standing, Standing::kAsideForSweeps) << "not three in a row yet";
+  health = AfterSuccess(health, {100});
+  EXPECT_THAT(VerdictOn(health).sweeps, ElementsAre(1));
+}
+
+TEST(HealthTest, TheOldestAreForgotten) {
+  Health health;
+  for (int64_t job = 0; job < 40; ++job) health = AfterSuccess(AfterFailure(health, std::vector<int64_t>{job * 100}), {});
+  ASSERT_EQ(health.failed.size(), kFailuresKept);
+  EXPECT_THAT(health.failed.back().jobs, ElementsAre(3900));
+}
+
+TEST(HealthTest, KnowsWhatFailedAlone) {
+  EXPECT_THAT(FailedAlone(After({{1, 2}, {7}, {5}})), ElementsAre(5, 7));
+  EXPECT_THAT(FailedAlone({}), IsEmpty());
 }
 
 TEST(HealthTest, SurvivesItsText) {
   const Health health = After({{1, 2, 3}, {7}});
-  EXPECT_EQ(ToText(health), "1,2,3;7");
+  EXPECT_EQ(ToText(health), "1,2,3;7") << "as stores have it from before";
   EXPECT_EQ(ParseHealth("1,2,3;7"), health);
+  const Health later = AfterFailure(AfterSuccess(health, {7}), std::vector<int64_t>{9});
+  EXPECT_EQ(ToText(later), "1,2,3|9");
+  EXPECT_EQ(ParseHealth("1,2,3|9"), later);
+  EXPECT_EQ(ToText(AfterSuccess(health, {7})), "1,2,3|");
+  EXPECT_EQ(ParseHealth("1,2,3|"), AfterSuccess(health, {7}));
   EXPECT_EQ(ParseHealth(""), Health{});
   EXPECT_EQ(ParseHealth("1,x"), Health{});
+  EXPECT_EQ(ParseHealth("1|x"), Health{});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "scheduler/service/query_jobs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "proto/base/sha256.h"
@@ -225,7 +226,22 @@ TEST_F(QueryJobsTest, ExplainsAQueuedJobByTheWorkersAndTheLine) {
   const std::vector<std::string> reasons = Explain(sweep.ids[0]);
   EXPECT_EQ(reasons[0], "It is ready, and first in line.");
   EXPECT_THAT(reasons, Contains("Worker 'old' has no encoding 'rope'."));
-  EXPECT_THAT(reasons, Contains("Worker 'box' gets no work: its last 3 attempts failed."));
+  EXPECT_THAT(reasons, Contains("Worker 'box' does not get it: its last 3 attempts failed."));
+}
+
+TEST_F(QueryJobsTest, AWorkerThatIsPutAsideForOneSweepIsThereForAnother) {
+  const Made large = AddSweep(SmallSweep("large"));
+  v1::SweepSpec spec = SmallSweep("small");
+  spec.mutable_training()->set_steps(7);
+  const Made small = AddSweep(spec);
+  AddWorker("w1", "box", kAble);
+  board_.SetWorker("w1", now_);
+  Write([&](sql::Transaction& tx) -> absl::Status {
+    RETURN_IF_ERROR(store::SetWorkerFailures(tx, "w1", fmt::format("{};{};{}", large.jobs[0], large.jobs[1], large.jobs[2])));
+    return store::SetWorkerState(tx, "w1", store::WorkerState::kPutAside, "its last 3 attempts failed");
+  });
+  EXPECT_THAT(Explain(large.ids[5]), Contains("Worker 'box' does not get it: its last 3 attempts failed."));
+  EXPECT_THAT(Explain(small.ids[0]), Contains("A worker that can take it is idle: it will be leased at that worker's next call."));
 }
 
 TEST_F(QueryJobsTest, TheLineIsByPriorityThenSubmission) {
