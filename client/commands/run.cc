@@ -40,9 +40,9 @@ class RunCommand final : public Command {
             "LONGREACH_SCHEDULER or the config file) the sweep is submitted to it and watched instead.\n"
             "SPEC is a preset ('longreach list presets') or a YAML file whose fields are those of a SweepSpec\n"
             "(docs/reference/sweep-files.md). --set replaces an axis (task, encoding, learning_rate, seed) or a field\n"
-            "(training.steps); lists have ',' between their values, and ranges of whole numbers are a..b. A list for a field\n"
-            "of one value (model.layers=2,4) makes a grid: one system for each value, or for each combination where several\n"
-            "fields have lists.",
+            "(training.steps); lists have ',' between their values, ranges are a..b of whole numbers and a..b:STEP (0.1..0.5:0.1).\n"
+            "A list for a field of one value (model.layers=2,4) makes a grid: one system for each value, or for each combination\n"
+            "where several fields have lists.",
         .examples =
             "longreach run quickstart\n"
             "longreach run table-b1 --store b1.db --set training.steps=1000 --set seed=0\n"

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/spec/numbers.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 
@@ -71,30 +71,6 @@ absl::Status CheckName(const FieldDescriptor& field, std::string_view value) {
   if (field.full_name() == "longreach.v1.Axes.task") return CheckTask(value);
   if (field.full_name() == "longreach.v1.Axes.encoding") return CheckEncoding(value);
   return absl::OkStatus();
-}
-
-absl::StatusOr<double> ParseNumber(std::string_view text) {
-  // from_chars takes no leading '+', people do write it.
-  const std::optional<double> value = ParseDouble(text.starts_with('+') ? text.substr(1) : text);
-  if (!value.has_value()) {
-    return UsageError(fmt::format("'{}' is not a number", Printable(text)),
-                      "numbers look like 0.001 or 1e-3");
-  }
-  if (!std::isfinite(*value)) return UsageError(fmt::format("'{}' is not a finite number", Printable(text)));
-  return *value;
-}
-
-absl::StatusOr<int64_t> ParseWhole(std::string_view text, int64_t least, int64_t most) {
-  const std::optional<int64_t> value = ParseInteger(text);
-  if (!value.has_value()) {
-    return UsageError(fmt::format("'{}' is not a whole number", Printable(text)),
-                      "whole numbers look like 2000000");
-  }
-  if (*value < least || *value > most) {
-    return UsageError(fmt::format("{} is out of range", *value),
-                      fmt::format("admitted are {} to {}", least, most));
-  }
-  return *value;
 }
 
 struct WholeRange {
@@ -182,42 +158,28 @@ absl::Status CheckSize(const FieldDescriptor& field, const Message& message, int
   return UsageError(fmt::format("a list of {} values; at most {} are admitted", size, kMaxListElements));
 }
 
-// Where the ".." of a range is; npos: `text` is none, or the field has no ranges.
-size_t FindDots(std::string_view text, const FieldDescriptor& field) {
-  return IsWhole(field.cpp_type()) ? text.find("..") : std::string_view::npos;
-}
+bool HasRanges(const FieldDescriptor& field) { return IsWhole(field.cpp_type()) || field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE; }
 
-struct Ends {
-  int64_t first;
-  int64_t last;
-};
+bool IsRangeOf(std::string_view text, const FieldDescriptor& field) { return HasRanges(field) && IsRange(text); }
 
-// "a..b" with both ends: at least one value, and at most kMaxListElements.
-absl::StatusOr<Ends> ParseRange(std::string_view text, size_t dots, const FieldDescriptor& field) {
+absl::StatusOr<NumberRange> ParseRange(std::string_view text, const FieldDescriptor& field) {
+  if (!IsWhole(field.cpp_type())) return ParseDecimalRange(text);
   const WholeRange range = RangeOf(field.cpp_type());
-  ASSIGN_OR_RETURN(const int64_t first, ParseWhole(Trim(text.substr(0, dots)), range.least, range.most));
-  ASSIGN_OR_RETURN(const int64_t last, ParseWhole(Trim(text.substr(dots + 2)), range.least, range.most));
-  if (first > last) {
-    return UsageError(fmt::format("the range {}..{} is empty", first, last),
-                      fmt::format("write {}..{}", last, first));
-  }
-  // Not last - first + 1 at once: that may overflow.
-  if (static_cast<uint64_t>(last) - static_cast<uint64_t>(first) >= static_cast<uint64_t>(kMaxListElements)) {
-    return UsageError(fmt::format("the range {}..{} has more than {} values", first, last, kMaxListElements));
-  }
-  return Ends{.first = first, .last = last};
+  return ParseWholeRange(text, range.least, range.most);
 }
 
-// "a..b" with both ends, or one value.
+// A range, or one value.
 absl::Status PutRangeOrOne(std::string_view text, const FieldDescriptor& field, Message& message) {
-  const size_t dots = FindDots(text, field);
-  if (dots == std::string_view::npos) {
+  if (!IsRangeOf(text, field)) {
     RETURN_IF_ERROR(CheckSize(field, message, 1));
     return PutOne(text, field, message);
   }
-  ASSIGN_OR_RETURN(const Ends ends, ParseRange(text, dots, field));
-  RETURN_IF_ERROR(CheckSize(field, message, ends.last - ends.first + 1));
-  for (int64_t value = ends.first; value <= ends.last; ++value) PutWhole(value, field, message);
+  ASSIGN_OR_RETURN(const NumberRange range, ParseRange(text, field));
+  RETURN_IF_ERROR(CheckSize(field, message, range.count));
+  for (int64_t i = 0; i < range.count; ++i) {
+    if (IsWhole(field.cpp_type())) PutWhole(range.WholeAt(i), field, message);
+    else message.GetReflection()->AddDouble(&message, &field, range.At(i));
+  }
   return absl::OkStatus();
 }
 
@@ -241,15 +203,16 @@ std::string TextOf(const FieldDescriptor& field, const Message& message) {
   }
 }
 
-// The values of "a..b", or one.
+// The values of a range, or one.
 absl::StatusOr<std::vector<std::string>> ValuesOf(std::string_view text, const FieldDescriptor& field, const Message& message, size_t most) {
   std::vector<std::string> values;
-  const size_t dots = FindDots(text, field);
-  if (dots != std::string_view::npos) {
-    ASSIGN_OR_RETURN(const Ends ends, ParseRange(text, dots, field));
-    const auto size = static_cast<size_t>(ends.last - ends.first + 1);
+  if (IsRangeOf(text, field)) {
+    ASSIGN_OR_RETURN(const NumberRange range, ParseRange(text, field));
+    const auto size = static_cast<size_t>(range.count);
     if (size > most) return UsageError(fmt::format("{} values; at most {} are admitted", size, most));
-    for (int64_t value = ends.first; value <= ends.last; ++value) values.push_back(std::to_string(value));
+    for (int64_t i = 0; i < range.count; ++i) {
+      values.push_back(IsWhole(field.cpp_type()) ? std::to_string(range.WholeAt(i)) : ShortestNumber(range.At(i)));
+    }
     return values;
   }
   // In 10,000 the ',' parts thousands, and the list would be 10 and 0.
@@ -334,7 +297,7 @@ absl::Status ParseIntoField(std::string_view text, const FieldDescriptor& field,
 }
 
 bool IsList(std::string_view text, const FieldDescriptor& field) {
-  return text.find(',') != std::string_view::npos || FindDots(text, field) != std::string_view::npos;
+  return text.find(',') != std::string_view::npos || IsRangeOf(text, field);
 }
 
 absl::Status ParseValues(std::string_view text, const FieldDescriptor& field, const Message& message, size_t most, std::vector<std::string>& values) {

@@ -2,7 +2,7 @@
 //   text        as it stands                        name, data, task, encoding
 //   numbers     1e-3, 0.001, 128                    finite; whole where the field is
 //   booleans    true, false
-//   lists       a,b,c; whole numbers also a..b, and mixes: 1..10,20,30..40
+//   lists       a,b,c; whole numbers also a..b, all numbers also a..b:step, and mixes: 1..10,20,30..40, 0.8..2:0.1
 // A list for a field of one value stands for several values of it (field_grid.h).
 #pragma once
 
@@ -17,15 +17,12 @@
 
 namespace longreach::client {
 
-// The most elements that one list may have.
-inline constexpr int64_t kMaxListElements = 10'000'000;
-
 // Sets a scalar field, or appends the values of `text` to a repeated scalar field.
 // INVALID_ARGUMENT with value and reason, without naming the field.
 absl::Status ParseIntoField(std::string_view text, const google::protobuf::FieldDescriptor& field,
                             google::protobuf::Message& message);
 
-// Whether `text` for a field of one value says several: "a,b", or "a..b" of whole numbers.
+// Whether `text` for a field of one value says several: "a,b", or a range of numbers.
 bool IsList(std::string_view text, const google::protobuf::FieldDescriptor& field);
 
 // Appends to `values` those of a list for a field of one value, each as the shortest text that reads back as it. `message` has the field,

@@ -29,4 +29,7 @@ inline constexpr double kLeastMixtureShare = 0x1p-32;
 // Measurements of one metric that a job may have: more belong into a series file.
 inline constexpr int kMaxValuesOfMetric = 1000;
 
+// Scales of attention that one job tries: each is an evaluation of its own.
+inline constexpr int kMaxAttentionScales = 1000;
+
 }  // namespace longreach::catalog

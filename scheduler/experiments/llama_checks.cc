@@ -21,10 +21,13 @@ void CheckWord(std::string_view field, const std::string& value, const std::vect
 
 void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
   const auto& scales = evaluation.attention_scales();
-  // The losses with the scales of the model itself are there too.
-  if (int64_t bins = evaluation.position_bins(); !scales.empty() && (int64_t{scales.size()} + 1) * bins > catalog::kMaxValuesOfMetric) {
-    checks.Refuse(fmt::format("evaluation.attention_scales: {} scales and the model's own in {} position_bins are more than {} losses\n  set fewer",
-                              scales.size(), bins, catalog::kMaxValuesOfMetric));
+  if (scales.size() > catalog::kMaxAttentionScales) {
+    checks.Refuse(fmt::format("evaluation.attention_scales: {} scales; at most {} are tried\n  set fewer", scales.size(), catalog::kMaxAttentionScales));
+  }
+  // Over the lengths there is a best one, too.
+  if (!scales.empty() && evaluation.position_bins() >= catalog::kMaxValuesOfMetric) {
+    checks.Refuse(fmt::format("evaluation.position_bins: the best scales of {} bins and that over the lengths are more than {} values\n  set fewer",
+                              evaluation.position_bins(), catalog::kMaxValuesOfMetric));
   }
   if (!scales.empty() && evaluation.position_bins() == 0) {
     checks.Refuse("evaluation.attention_scales: the best one is that of the least loss in a bin of positions\n  set evaluation.position_bins");

@@ -151,6 +151,7 @@ TEST(FieldGridTest, EachValueIsCheckedAndNamed) {
   EXPECT_THAT(Refusal(kPlain, {"model.layers=2,,4"}), HasSubstr("--set model.layers: an empty value in '2,,4'"));
   EXPECT_THAT(Refusal(kPlain, {"model.layers=2,"}), HasSubstr("an empty value in '2,'"));
   EXPECT_THAT(Refusal(kPlain, {"model.layers=4..2"}), HasSubstr("the range 4..2 is empty"));
+  EXPECT_THAT(Refusal(kPlain, {"model.dropout=0..0.3"}), HasSubstr("the range 0..0.3 has no step"));
   EXPECT_THAT(Refusal(kPlain, {"model.layers=1..3,2"}), HasSubstr("--set model.layers: '2' is there twice"));
   EXPECT_THAT(Refusal(kPlain, {"model.dropout=0.1,0.10"}), HasSubstr("'0.1' is there twice"));
   EXPECT_THAT(Refusal(kPlain, {"model.kerple_shared=true,no"}), HasSubstr("'no' is neither true nor false"));

@@ -7,6 +7,7 @@
 
 #include "client/errors.h"
 #include "client/spec/field_parser.h"
+#include "client/spec/numbers.h"
 #include "tests/client/support.h"
 
 namespace longreach::client {
@@ -65,6 +66,19 @@ TEST(SpecReaderTest, ReadsEveryKindOfField) {
   EXPECT_TRUE(file.table.gain());
 }
 
+TEST(SpecReaderTest, RangesWithAStepHaveTheNumbersThatOneWouldWrite) {
+  EXPECT_THAT(Read("evaluation: {lengths: 50..200:50}").spec.evaluation().lengths(), ElementsAre(50, 100, 150, 200));
+  EXPECT_THAT(Read("evaluation: {lengths: '1..3,50..149:50'}").spec.evaluation().lengths(), ElementsAre(1, 2, 3, 50, 100));
+  EXPECT_THAT(Read("evaluation: {attention_scales: 0.9..1.35:0.1}").spec.evaluation().attention_scales(), ElementsAre(0.9, 1.0, 1.1, 1.2, 1.3));
+  EXPECT_THAT(Read("axes: {learning_rate: '1e-5..3e-5:1e-5, 0.5'}").spec.axes().learning_rate(), ElementsAre(1e-5, 2e-5, 3e-5, 0.5));
+  EXPECT_THAT(Read("axes: {learning_rate: -0.1..0.1:0.1}").spec.axes().learning_rate(), ElementsAre(-0.1, 0.0, 0.1));
+  const auto fine = Read("evaluation: {attention_scales: 0.9..2:0.01}").spec.evaluation().attention_scales();
+  ASSERT_EQ(fine.size(), 111);
+  EXPECT_EQ(fine[57], 1.47) << "as it is read from its digits";
+  EXPECT_EQ(fine[110], 2.0);
+  EXPECT_EQ(Read("evaluation: {attention_scales: 1..1:0.5}").spec.evaluation().attention_scales_size(), 1);
+}
+
 TEST(SpecReaderTest, TakesAScalarByTheTypeOfItsFieldNeverByYamlsGuess) {
   // YAML 1.1 would read false, a number in base 60, a float and a number here.
   EXPECT_EQ(Read("name: NO").spec.name(), "NO");
@@ -95,6 +109,16 @@ TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
   EXPECT_THAT(Refusal("axes: {learning_rate: inf}"), HasSubstr("is not a finite number"));
   EXPECT_THAT(Refusal("axes: {learning_rate: 1e999}"), HasSubstr("is not a number"));
   EXPECT_THAT(Refusal("axes: {seed: 5..2}"), HasSubstr("the range 5..2 is empty"));
+  EXPECT_THAT(Refusal("axes: {seed: 0..10:0}"), HasSubstr("0 is out of range"));
+  EXPECT_THAT(Refusal("axes: {seed: 0..10:2.5}"), HasSubstr("'2.5' is not a whole number"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 0.8..2}"), HasSubstr("the range 0.8..2 has no step\n  write 0.8..2:0.1"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 0.8..2:0}"), HasSubstr("the step 0 of a range is not above 0"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 0.8..2:-0.1}"), HasSubstr("the step -0.1 of a range is not above 0"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 0.8..2:x}"), HasSubstr("'x' is not a number"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 2..0.8:0.1}"), HasSubstr("the range 2..0.8 is empty"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 1..2:1e-30}"), HasSubstr("has too many digits"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 1..1e300:0.5}"), HasSubstr("has too many digits"));
+  EXPECT_THAT(Refusal("evaluation: {attention_scales: 1..20000000:1}"), HasSubstr("has more than 10000000 values"));
   EXPECT_THAT(Refusal("axes: {seed: [1, ' ']}"), HasSubstr("a list without a value"));
   EXPECT_THAT(Refusal("axes: {seed: '1,,2'}"), HasSubstr("an empty value in '1,,2'"));
   EXPECT_THAT(Refusal("axes: {seed: []}"), HasSubstr("a list without a value"));

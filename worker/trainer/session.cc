@@ -11,7 +11,7 @@
 #include "worker/trainer/attention_series.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/thread_pool.h"
-#include "worker/trainer/llama/entropy_series.h"
+#include "worker/trainer/llama/position_series.h"
 #include "worker/trainer/llama/head_scales.h"
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/published.h"
@@ -335,7 +335,7 @@ absl::Status Session::Study(PackResult& result) {
     std::vector<Measurement>& all = result.results[m].measurements;
     all.insert(all.end(), studied.measurements.begin(), studied.measurements.end());
     if (!studied.entropy.defined()) continue;
-    RETURN_IF_ERROR(WriteSeries("entropies", m, EntropySeries(request_.settings, studied, request_.members[m].job, state_.step), result));
+    RETURN_IF_ERROR(WriteSeries("positions", m, PositionSeries(request_.settings, studied, request_.members[m].job, state_.step), result));
   }
   return absl::OkStatus();
 }

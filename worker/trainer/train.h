@@ -208,7 +208,7 @@ struct MemberResult {
 };
 
 // What one member measured in more numbers than measurements hold: its attention (attention_series.h), or the
-// entropies of its attention heads by position (llama/entropy_series.h).
+// entropies of its attention heads by position, and losses at scales that were tried (llama/position_series.h).
 struct SeriesFile {
   std::filesystem::path file;
   int member = 0;  // Index into PackRequest::members.

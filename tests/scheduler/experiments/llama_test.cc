@@ -218,17 +218,19 @@ TEST(LlamaKindTest, APlanCountsWhatIsMeasuredAgainstPosition) {
   EXPECT_NEAR((flops() - without) / ten_windows, 1 + 3, 1e-6);
 }
 
-TEST(LlamaKindTest, LossesOfScalesAndThoseOfTheModelItselfAreNoMoreThanAMetricMayHave) {
+TEST(LlamaKindTest, ScalesAreAsFineAsThePapersAndTheBestOnesNoMoreThanAMetricMayHave) {
   v1::SweepSpec sweep = LlamaSweep();
   v1::Evaluation& evaluation = *sweep.mutable_evaluation();
   evaluation.add_lengths(16'000);
   evaluation.set_position_bins(250);
-  for (const double scale : {1.0, 1.2, 1.5}) evaluation.add_attention_scales(scale);
-  EXPECT_EQ(JobOf(sweep).evaluation().attention_scales_size(), 3);
-  evaluation.add_attention_scales(2);
-  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.attention_scales: 4 scales and the model's own in 250 position_bins are more than 1000 losses"));
-  evaluation.clear_attention_scales();
+  for (int i = 0; i < 1000; ++i) evaluation.add_attention_scales(1 + i / 100.0);  // The losses of so many are in a file.
+  EXPECT_EQ(JobOf(sweep).evaluation().attention_scales_size(), 1000);
+  evaluation.add_attention_scales(20);
+  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.attention_scales: 1001 scales; at most 1000 are tried"));
+  evaluation.mutable_attention_scales()->Truncate(1);
   evaluation.set_position_bins(1000);
+  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.position_bins: the best scales of 1000 bins and that over the lengths are more than 1000 values"));
+  evaluation.clear_attention_scales();
   EXPECT_EQ(JobOf(sweep).evaluation().position_bins(), 1000);
 }
 

@@ -170,6 +170,8 @@ TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
   ASSERT_NE(file->Find("attention_entropy"), nullptr);
   EXPECT_EQ(file->Find("attention_entropy")->shape, (std::vector<int64_t>{2, 4, 6}));
   EXPECT_EQ(file->Find("head_scale"), nullptr);  // They are all 1.
+  EXPECT_EQ(file->Find("position_loss")->shape, (std::vector<int64_t>{3, 6}));
+  EXPECT_EQ((*file->Doubles("position_loss"))[2 * 6 + 5], ValueOf(trained, "position_loss", 48, "attention_scale=2"));
   const std::vector<double> entropies = *file->Doubles("attention_entropy");
   for (size_t bin = 0; bin < 6; ++bin) {
     double sum = 0;
@@ -190,6 +192,42 @@ TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
   request.settings.evaluation.attention_scales = {};
   request.folder = Folder("without");
   EXPECT_TRUE(Run(request).series.empty());
+}
+
+TEST_F(LlamaJobTest, LossesOfManyScalesAreInTheFileAlone) {
+  PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  PackRequest request = EvaluationOf(settings, trained, "fine");
+  request.settings.evaluation.position_bins = 48;
+  std::vector<double>& scales = request.settings.evaluation.attention_scales;
+  scales.clear();
+  for (int i = 0; i < 20; ++i) scales.push_back((90 + 5 * i) / 100.0);  // With the model's own 21 x 48 losses.
+  const PackResult fine = Run(request);
+  request.folder = Folder("coarse");
+  scales.pop_back();
+  const PackResult coarse = Run(request);
+
+  const SafetensorsFile file = *SafetensorsFile::Read(fine.series[0].file);
+  ASSERT_NE(file.Find("position_loss"), nullptr);
+  EXPECT_EQ(file.Find("position_loss")->shape, (std::vector<int64_t>{20, 48}));
+  const std::vector<double> losses = *file.Doubles("position_loss"), tried = *file.Doubles("attention_scale");
+  EXPECT_EQ(tried.size(), 20u);
+  EXPECT_EQ(tried[2], 1.0);
+  const auto of_scales = [](const PackResult& result) {
+    return std::ranges::count_if(result.results[0].measurements, [](const Measurement& one) { return one.slice.starts_with("attention_scale="); });
+  };
+  EXPECT_EQ(of_scales(fine), 0);
+  EXPECT_EQ(of_scales(coarse), 19 * 48) << "these are still measurements";
+  for (const int bin : {0, 17, 47}) {
+    EXPECT_EQ(losses[2 * 48 + static_cast<size_t>(bin)], ValueOf(fine, "position_loss", bin + 1)) << "at 1, as the model has it";
+    EXPECT_EQ(losses[7 * 48 + static_cast<size_t>(bin)], ValueOf(coarse, "position_loss", bin + 1, "attention_scale=1.25"));
+    double best = 0, least = 1e9;
+    for (size_t scale = 0; scale < 20; ++scale) {
+      const double loss = losses[scale * 48 + static_cast<size_t>(bin)];
+      if (loss < least) std::tie(least, best) = std::tuple(loss, tried[scale]);
+    }
+    EXPECT_EQ(ValueOf(fine, "best_attention_scale", bin + 1), best);
+  }
 }
 
 TEST_F(LlamaJobTest, LongWindowsAreStudiedByAllThreadsWithASignOfLifeAfterEachBlock) {

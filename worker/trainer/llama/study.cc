@@ -143,20 +143,25 @@ StudyResult LlamaStudy::Measure(const Tensor& member, const std::function<void()
   if (last.numel() + settings_.evaluation.position_bins <= catalog::kMaxValuesOfMetric) {
     each_head("attention_entropy", longest, [&](int64_t layer, int64_t head) { return last.const_data_ptr<double>()[layer * heads + head]; });
   }
-  if (!settings_.evaluation.attention_scales.empty()) SearchScales(parameters, between, all);
+  if (!settings_.evaluation.attention_scales.empty()) SearchScales(parameters, between, result);
   return result;
 }
 
-void LlamaStudy::SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all) {
+void LlamaStudy::SearchScales(const ParameterSet& parameters, const std::function<void()>& between, StudyResult& result) {
+  std::vector<Measurement>& all = result.measurements;
   const std::vector<double>& scales = settings_.evaluation.attention_scales;
   const int longest = settings_.evaluation.lengths.back();
   const size_t bins = static_cast<size_t>(settings_.evaluation.position_bins), width = static_cast<size_t>(longest) / bins;
   const auto end_of = [&](size_t bin) { return static_cast<int>((bin + 1) * width); };
+  // With the losses at the model's own scales. Where these are too many for a metric's values, they are in the series alone.
+  const bool measured = static_cast<int64_t>((scales.size() + 1) * bins) <= catalog::kMaxValuesOfMetric;
+  result.scale_losses = at::empty({static_cast<int64_t>(scales.size()), static_cast<int64_t>(bins)}, at::kDouble);
   std::vector<std::vector<double>> losses;  // By scale and bin.
   for (const double scale : scales) {
     const Tensor factors = at::full({settings_.model.layers, settings_.model.heads}, scale, at::kFloat);
     losses.push_back(Binned(Run(parameters, factors, false, between).loss));
-    for (size_t b = 0; b < bins; ++b) {
+    std::ranges::copy(losses.back(), result.scale_losses.mutable_data_ptr<double>() + (losses.size() - 1) * bins);
+    for (size_t b = 0; measured && b < bins; ++b) {
       all.push_back({.metric = "position_loss",
                      .length = end_of(b),
                      .slice = Text("attention_scale=", ShortestNumber(scale)),

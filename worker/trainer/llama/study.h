@@ -23,6 +23,7 @@ struct StudyResult {
   std::vector<Measurement> measurements;
   Tensor head_factors;  // [L, H] float32, on the CPU.
   Tensor entropy;       // [L, H, bins] float64, nats: of each head, mean over a bin's positions and all windows. Undefined: there are no bins.
+  Tensor scale_losses;  // [scales, bins] float64, nats: with one factor on all heads. Undefined: no scales were tried.
 
   // The heads have factors of their own, not all 1.
   bool OwnScales() const { return !(head_factors == 1).all().item<bool>(); }
@@ -35,9 +36,10 @@ class LlamaStudy {
 
   // Of one member: its parameters, [stride], on the device that computes. `between` is called now and then from the calling thread; it may throw to break off.
   // The bits do not depend on the threads. Measurements, at the length at which a bin of positions ends:
-  //   position_loss      nats, mean over the bin; slice "attention_scale=F": with that factor on all heads instead of their own
+  //   position_loss      nats, mean over the bin; slice "attention_scale=F": with that factor on all heads instead of their own, where a
+  //                      metric may have so many values (catalog::kMaxValuesOfMetric)
   //   attention_entropy  nats, mean over the bin and all heads; slice "layer=L,head=H", of the last bin: of one head, where a metric may
-  //                      have so many values (catalog::kMaxValuesOfMetric)
+  //                      have so many values
   //   best_attention_scale  that of the least loss in the bin; at length 0: over the bins that evaluation.lengths end
   //   scale_growth, scale_growth_r2  at length 0: a of a ln(i/L) + 1 through the best scales at positions i from L on
   //   head_scale         slice "layer=L,head=H", at length 0, where they are not all 1
@@ -60,7 +62,7 @@ class LlamaStudy {
   };
   Window RunWindow(const ParameterSet& parameters, const Batch& batch, int64_t sequence, const LlamaFeed& how, bool entropy) const;
   std::vector<double> Binned(const std::vector<double>& by_position) const;
-  void SearchScales(const ParameterSet& parameters, const std::function<void()>& between, std::vector<Measurement>& all);
+  void SearchScales(const ParameterSet& parameters, const std::function<void()>& between, StudyResult& result);
 
   PackSettings settings_;
   std::unique_ptr<Problem> problem_;  // With whole windows; none without bins.

@@ -214,6 +214,9 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if (!tests.attention_scales.empty() && tests.position_bins == 0) {
     return refuse("evaluation.attention_scales: need evaluation.position_bins, in which the best one is found");
   }
+  if (tests.attention_scales.size() > catalog::kMaxAttentionScales || (!tests.attention_scales.empty() && tests.position_bins >= catalog::kMaxValuesOfMetric)) {
+    return refuse("evaluation.attention_scales: ", tests.attention_scales.size(), " scales in ", tests.position_bins, " bins are more than are tried");
+  }
   RETURN_IF_ERROR(ValidatePasskeys(tests));
   RETURN_IF_ERROR(ValidateLongBench(settings));
   if (!tests.attention_lengths.empty()) return refuse("evaluation.attention_lengths: experiment 'llama' keeps no attention matrices");

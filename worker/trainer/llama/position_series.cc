@@ -1,8 +1,8 @@
-#include "worker/trainer/llama/entropy_series.h"
+#include "worker/trainer/llama/position_series.h"
 
 namespace longreach::trainer {
 
-Series EntropySeries(const PackSettings& settings, const StudyResult& studied, const std::string& job, int step) {
+Series PositionSeries(const PackSettings& settings, const StudyResult& studied, const std::string& job, int step) {
   const int length = settings.evaluation.lengths.back();
   Series series = BeginSeries("attention_entropy", settings, job, step);
   series.header["metric"] = "attention_entropy";
@@ -10,8 +10,11 @@ Series EntropySeries(const PackSettings& settings, const StudyResult& studied, c
   series.header["length"] = std::to_string(length);
   series.header["bin_width"] = std::to_string(length / settings.evaluation.position_bins);
   series.tensors["attention_entropy"] = studied.entropy.contiguous();
-  if (!studied.OwnScales()) return series;
-  series.tensors["head_scale"] = studied.head_factors.contiguous();
+  if (studied.OwnScales()) series.tensors["head_scale"] = studied.head_factors.contiguous();
+  if (studied.scale_losses.defined()) {
+    series.tensors["position_loss"] = studied.scale_losses.contiguous();
+    series.tensors["attention_scale"] = at::tensor(settings.evaluation.attention_scales, at::kDouble);
+  }
   return series;
 }
 

@@ -1,0 +1,122 @@
+#include "client/spec/numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr std::string_view kDots = "..";
+// Up to here both a fraction's digits and a unit's parts are numbers without a rounding, so that their quotient is the nearest number.
+constexpr int kMostDecimals = 15;
+constexpr double kMostDigits = 9007199254740992.0;  // 2^53
+
+struct RangeTexts {
+  std::string_view first;
+  std::string_view last;
+  std::optional<std::string_view> step;
+};
+
+RangeTexts TextsOf(std::string_view text) {
+  const size_t dots = text.find(kDots);
+  const std::string_view rest = text.substr(dots + kDots.size());
+  const size_t colon = rest.find(':');
+  RangeTexts texts{.first = Trim(text.substr(0, dots)), .last = Trim(rest.substr(0, colon)), .step = {}};
+  if (colon != std::string_view::npos) texts.step = Trim(rest.substr(colon + 1));
+  return texts;
+}
+
+absl::Status EmptyRange(const RangeTexts& texts) {
+  return UsageError(fmt::format("the range {}..{} is empty", Printable(texts.first), Printable(texts.last)),
+                    fmt::format("write {}..{}", Printable(texts.last), Printable(texts.first)));
+}
+
+absl::Status TooLong(std::string_view text) {
+  return UsageError(fmt::format("the range {} has more than {} values", Printable(text), kMaxListElements));
+}
+
+// Digits behind the point that a number needs.
+int DecimalsOf(double value) {
+  const std::string text = ShortestNumber(value);  // "0.01", "1.5e-07".
+  const size_t exponent_at = text.find('e');
+  int exponent = 0;
+  if (exponent_at != std::string::npos) {
+    const char* begin = text.data() + exponent_at + 1;
+    if (*begin == '+') ++begin;
+    std::from_chars(begin, text.data() + text.size(), exponent);
+  }
+  const std::string digits = text.substr(0, exponent_at);
+  const size_t point = digits.find('.');
+  const int behind = point == std::string::npos ? 0 : static_cast<int>(digits.size() - point) - 1;
+  return std::max(0, behind - exponent);
+}
+
+}  // namespace
+
+absl::StatusOr<double> ParseNumber(std::string_view text) {
+  // from_chars takes no leading '+', people do write it.
+  const std::optional<double> value = ParseDouble(text.starts_with('+') ? text.substr(1) : text);
+  if (!value.has_value()) return UsageError(fmt::format("'{}' is not a number", Printable(text)), "numbers look like 0.001 or 1e-3");
+  if (!std::isfinite(*value)) return UsageError(fmt::format("'{}' is not a finite number", Printable(text)));
+  return *value;
+}
+
+absl::StatusOr<int64_t> ParseWhole(std::string_view text, int64_t least, int64_t most) {
+  const std::optional<int64_t> value = ParseInteger(text);
+  if (!value.has_value()) return UsageError(fmt::format("'{}' is not a whole number", Printable(text)), "whole numbers look like 2000000");
+  if (*value < least || *value > most) {
+    return UsageError(fmt::format("{} is out of range", *value), fmt::format("admitted are {} to {}", least, most));
+  }
+  return *value;
+}
+
+bool IsRange(std::string_view text) { return text.find(kDots) != std::string_view::npos; }
+
+absl::StatusOr<NumberRange> ParseWholeRange(std::string_view text, int64_t least, int64_t most) {
+  const RangeTexts texts = TextsOf(text);
+  ASSIGN_OR_RETURN(const int64_t first, ParseWhole(texts.first, least, most));
+  ASSIGN_OR_RETURN(const int64_t last, ParseWhole(texts.last, least, most));
+  int64_t step = 1;
+  if (texts.step) {
+    ASSIGN_OR_RETURN(step, ParseWhole(*texts.step, 1, std::numeric_limits<int64_t>::max()));
+  }
+  if (first > last) return EmptyRange(texts);
+  // Not last - first + 1 at once: that may overflow.
+  const uint64_t steps = (static_cast<uint64_t>(last) - static_cast<uint64_t>(first)) / static_cast<uint64_t>(step);
+  if (steps >= static_cast<uint64_t>(kMaxListElements)) return TooLong(text);
+  return NumberRange{.first = first, .step = step, .count = static_cast<int64_t>(steps) + 1};
+}
+
+absl::StatusOr<NumberRange> ParseDecimalRange(std::string_view text) {
+  const RangeTexts texts = TextsOf(text);
+  ASSIGN_OR_RETURN(const double first, ParseNumber(texts.first));
+  ASSIGN_OR_RETURN(const double last, ParseNumber(texts.last));
+  if (!texts.step) {
+    return UsageError(fmt::format("the range {} has no step", Printable(text)), fmt::format("write {}..{}:0.1, or which step it has",
+                                                                                           Printable(texts.first), Printable(texts.last)));
+  }
+  ASSIGN_OR_RETURN(const double step, ParseNumber(*texts.step));
+  if (!(step > 0)) return UsageError(fmt::format("the step {} of a range is not above 0", Printable(*texts.step)));
+  if (first > last) return EmptyRange(texts);
+  const int decimals = std::max({DecimalsOf(first), DecimalsOf(last), DecimalsOf(step)});
+  const double parts = decimals > kMostDecimals ? 0 : std::round(std::pow(10.0, decimals));
+  if (parts == 0 || std::max(std::abs(first), std::abs(last)) * parts >= kMostDigits || step * parts >= kMostDigits) {
+    return UsageError(fmt::format("the range {} has too many digits", Printable(text)), "write its values one by one");
+  }
+  NumberRange range{.first = std::llround(first * parts), .step = std::llround(step * parts), .count = 0, .parts = std::llround(parts)};
+  range.count = (std::llround(last * parts) - range.first) / range.step + 1;
+  if (range.count > kMaxListElements) return TooLong(text);
+  return range;
+}
+
+}  // namespace longreach::client
