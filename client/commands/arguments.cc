@@ -58,7 +58,12 @@ absl::Status CheckChoice(std::string_view option, const std::string& value, cons
 
 absl::Status CheckAxis(std::string_view option, const std::string& axis, const std::vector<std::string>& known) {
   if (IsSettingPath(axis)) return absl::OkStatus();
-  return CheckChoice(option, axis, axis.find('.') == std::string::npos ? known : SettingPathsNear(axis));
+  if (axis.find('.') != std::string::npos) return CheckChoice(option, axis, SettingPathsNear(axis));
+  if (axis.empty() || std::ranges::find(known, axis) != known.end()) return absl::OkStatus();
+  const std::vector<std::string> meant = AxesMeant(axis, known);
+  return UsageError(fmt::format("{}: unknown value '{}'", option, Printable(axis)),
+                    JoinHints(meant.empty() ? "" : fmt::format("did you mean '{}'?", Join(meant, "' or '")),
+                              fmt::format("there are: {}; or a setting by its path, as model.layers", Join(known, ", "))));
 }
 
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate) {

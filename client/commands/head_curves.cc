@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "client/commands/system_settings.h"
 #include "client/commands/tables.h"
 #include "client/figure/entropy_series.h"
 #include "client/output/text.h"
@@ -74,6 +75,21 @@ std::vector<Group> GroupsOf(const v1::SweepSpec& spec) {
 bool IsOf(const v1::Job& job, const Group& group, const v1::SweepSpec& spec) {
   if (!spec.systems().empty()) return std::ranges::find(job.systems(), group.name) != job.systems().end();
   return group.name.empty() || job.encoding() == group.name;
+}
+
+// By the settings that --only names, which jobs come without. nullopt: it names none, or there are no systems to be told by them.
+absl::StatusOr<std::optional<std::set<std::string>>> SystemsLeft(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& only) {
+  v1::TableSpec spec;
+  spec.set_rows("system");
+  spec.set_columns("task");
+  for (const std::string& one : only) {
+    if (IsSettingPath(ParseOnly(one).axis)) spec.add_only(one);
+  }
+  if (spec.only().empty() || sweep.spec().systems().empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(const v1::Table table, FetchTable(connection, sweep.id(), spec));
+  std::set<std::string> systems;
+  for (const v1::TableAxisEntry& row : table.rows()) systems.insert(row.key());
+  return systems;
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobsOf(Connection& connection, const std::string& sweep, const Filter& filter) {
@@ -169,6 +185,7 @@ absl::Status CheckSizes(const Group& group) {
 }  // namespace
 
 absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Sweep& sweep, const HeadCurvesQuestion& question) {
+  ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> systems_left, SystemsLeft(connection, sweep, question.only));
   // What a table says of the same jobs: words without a meaning, and what is not finished.
   v1::TableSpec spec;
   spec.set_rows("layer");
@@ -180,31 +197,30 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}};
 
   const Filter filter(question.only);
-  ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), filter));
+  ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), filter));
+  std::vector<Group> groups = GroupsOf(sweep.spec());
+  if (!sweep.spec().systems().empty()) {
+    std::erase_if(groups, [&](const Group& group) { return !filter.Admits("system", group.name) || (systems_left && !systems_left->contains(group.name)); });
+  }
+  std::erase_if(jobs, [&](const v1::Job& job) { return std::ranges::none_of(groups, [&](const Group& group) { return IsOf(job, group, sweep.spec()); }); });
   if (jobs.size() > kMostJobs) {
     return UsageError(fmt::format("--lines head: the files of {} jobs are too many for a figure; at most {}", jobs.size(), kMostJobs),
                       "choose some with --only system=NAME or --only seed=0");
   }
-  std::vector<Group> groups = GroupsOf(sweep.spec());
-  size_t asked = 0, without = 0;
+  size_t without = 0;
   for (const v1::Job& job : jobs) {
-    const auto has_place = [&](const Group& group) {
-      return IsOf(job, group, sweep.spec()) && (sweep.spec().systems().empty() || filter.Admits("system", group.name));
-    };
-    if (std::ranges::none_of(groups, has_place)) continue;
-    ++asked;
     ASSIGN_OR_RETURN(const Series series, SeriesOf(connection, job));
     if (series == nullptr) {
       ++without;
       continue;
     }
     for (Group& group : groups) {
-      if (has_place(group)) group.series.push_back(series);
+      if (IsOf(job, group, sweep.spec())) group.series.push_back(series);
     }
   }
-  if (asked > 0 && without == asked) {
+  if (!jobs.empty() && without == jobs.size()) {
     return Error(absl::StatusCode::kFailedPrecondition,
-                 fmt::format("none of {} has left the entropies of its attention heads", Count(static_cast<int64_t>(asked), "job")),
+                 fmt::format("none of {} has left the entropies of its attention heads", Count(std::ssize(jobs), "job")),
                  "jobs do with evaluation.position_bins, unless an older version computed them; --length N --x head --y layer draws the last bin");
   }
   if (without > 0) {

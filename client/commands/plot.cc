@@ -11,6 +11,7 @@
 #include "client/commands/plot_axes.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
+#include "client/commands/system_settings.h"
 #include "client/commands/tables.h"
 #include "client/commands/title_words.h"
 #include "client/figure/heat_map.h"
@@ -24,6 +25,7 @@
 #include "client/spec/presets.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/settings.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -69,12 +71,16 @@ class Plot final : public Command {
     AddSweepArgument(app, sweep_);
     app.add_option("--file", file_, "What to write: FILE.svg, FILE.png, FILE.pdf or FILE.vl.json")->type_name("FILE")->required()->check(WhyNoText);
     app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the sweep's main one; by step training_loss]")->type_name("METRIC");
-    app.add_option("--x", axes_.x, "Axis to the right: length, learning_rate, seed or one of slices; or another metric [length; of training_loss step]")->type_name("AXIS");
+    app.add_option("--x", axes_.x,
+                   "Axis to the right: length, learning_rate, seed, one of slices, or a setting of numbers; or another metric [length; of training_loss step]")
+        ->type_name("AXIS");
     app.add_option("--y", axes_.y, "Axis upwards, with the metric as colour: a heat map")->type_name("AXIS");
     app.add_option("--points", axes_.points, "With a metric as --x: the axis whose values are the points")->type_name("AXIS");
     app.add_option("--x-length", x_length_, "With a metric as --x: its test length; 0: over all lengths")->type_name("N")->check(CheckCount);
-    app.add_option("--lines", axes_.lines, "Axis of the lines [system where there are some, else encoding]")->type_name("AXIS");
-    app.add_option("--panels", axes_.panels, "Axis of the panels, or none [task where there are several]")->type_name("AXIS");
+    app.add_option("--lines", axes_.lines,
+                   "Axis of the lines, which may be a setting [system where there are some, else encoding; beside a setting of a grid its next one]")
+        ->type_name("AXIS");
+    app.add_option("--panels", axes_.panels, "Axis of the panels, which may be a setting, or none [task where there are several]")->type_name("AXIS");
     app.add_option("--aggregate", aggregate_, "Over all other axes: max, min, mean or median")->type_name("HOW")->capture_default_str();
     app.add_option("--length", length_, "Test length where it is no axis; 0: over all lengths")->type_name("N")->check(CheckCount);
     app.add_option("--slice", slice_, "What length does not name (depth=3)")->type_name("SLICE")->check(WhyNoText);
@@ -96,9 +102,15 @@ class Plot final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     if (IsHeadCurves() && axes_.panels.empty()) axes_.panels = "layer";
-    RETURN_IF_ERROR(axes_.Complete(sweep.spec(), only_));
+    ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::FetchFor(*connection, sweep, axes_.All(), only_));
+    RETURN_IF_ERROR(axes_.Complete(settings, only_));
     table_ = TableOfPreset(sweep.name());
-    ASSIGN_OR_RETURN(Drawing drawing, Draw(*connection, sweep));
+    ASSIGN_OR_RETURN(Drawing drawing, Draw(*connection, sweep, settings));
+    if (drawing.points == 0 && drawing.without_setting) {
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   fmt::format("nothing to draw: no job of sweep '{}' has the setting {}", Printable(sweep.name()), axes_.x),
+                   fmt::format("its jobs are of the kind '{}'; choose another --x", Printable(sweep.spec().experiment())));
+    }
     if (drawing.points == 0) {
       std::vector<std::string> hints = drawing.empty;
       hints.push_back(fmt::format("'longreach status {}{}' says how far it is, 'longreach results' has the same as a table", ShortId(sweep.id()), WhereFlags(session)));
@@ -123,6 +135,7 @@ class Plot final : public Command {
     std::string value;  // "accuracy (%)".
     size_t panels = 0;
     int points = 0;
+    bool without_setting = false;  // The axis to the right is one that no job has.
     std::vector<Correlation> correlations = {};
     std::vector<std::string> empty = {};  // Where there are no points: what the tables say of it.
   };
@@ -176,7 +189,8 @@ class Plot final : public Command {
     int length = 0;
   };
 
-  absl::StatusOr<v1::Table> Fetch(Connection& connection, const std::string& sweep, const std::string& rows, const Source& source, const std::string& panel) const {
+  absl::StatusOr<v1::Table> Fetch(Connection& connection, const std::string& sweep, const std::string& rows, const Source& source,
+                                 const std::optional<std::string>& panel) const {
     v1::TableSpec table;
     table.set_rows(rows);
     table.set_columns(source.columns);
@@ -194,41 +208,46 @@ class Plot final : public Command {
     if (source.columns != "length") table.mutable_column_order()->Assign(column_order.begin(), column_order.end());
     for (const std::string& only : only_) {
       // The panel's own value stands for those that were asked for.
-      if (panel.empty() || only.substr(0, only.find('=')) != axes_.panels) table.add_only(only);
+      if (!panel || only.substr(0, only.find('=')) != axes_.panels) table.add_only(only);
     }
-    if (!panel.empty()) table.add_only(fmt::format("{}={}", axes_.panels, panel));
+    if (panel) table.add_only(fmt::format("{}={}", axes_.panels, *panel));
     return FetchTable(connection, sweep, table);
+  }
+
+  // What tells the jobs of a panel: nothing where there is one of all jobs. Settings that jobs do not have are panels too, and have no key.
+  std::optional<std::string> PanelOf(const std::string& key) const {
+    return axes_.panels == "none" || (key.empty() && !IsSettingPath(axes_.panels)) ? std::nullopt : std::optional(key);
   }
 
   absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const std::string& sweep, const Source& source) const {
     std::vector<PlotPanel> panels;
     if (axes_.panels == "none") {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, ""));
+      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, std::nullopt));
       panels.push_back({.title = "", .key = "", .table = std::move(table)});
       return panels;
     }
     // Slices have panels where all their axes but those of the lines are named; all else is faster without x.
     const bool of_slices = catalog::FindSliceAxis(axes_.lines) != nullptr || catalog::FindSliceAxis(axes_.panels) != nullptr;
     const Source by_line{.columns = axes_.lines, .metric = metric_, .length = length_};
-    ASSIGN_OR_RETURN(const v1::Table overview, Fetch(connection, sweep, axes_.panels, of_slices ? source : by_line, ""));
+    ASSIGN_OR_RETURN(const v1::Table overview, Fetch(connection, sweep, axes_.panels, of_slices ? source : by_line, std::nullopt));
     if (overview.rows_size() > kMostPanels) {
       return UsageError(fmt::format("--panels {}: {} panels are too many for a figure; at most {}", axes_.panels, overview.rows_size(), kMostPanels),
                         fmt::format("choose some with --only {}=VALUE,VALUE", axes_.panels));
     }
     for (const v1::TableAxisEntry& entry : overview.rows()) {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, entry.key()));
+      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, PanelOf(entry.key())));
       // Of many systems few have a metric's slices.
       if (catalog::FindSliceAxis(axes_.lines) != nullptr && !HasValues(table)) continue;
       panels.push_back({.title = entry.label().empty() ? entry.key() : entry.label(), .key = entry.key(), .table = std::move(table)});
     }
     if (panels.empty()) {
-      ASSIGN_OR_RETURN(v1::Table none, Fetch(connection, sweep, axes_.lines, source, ""));
+      ASSIGN_OR_RETURN(v1::Table none, Fetch(connection, sweep, axes_.lines, source, std::nullopt));
       panels.push_back({.title = "", .key = "", .table = std::move(none)});
     }
     return panels;
   }
 
-  absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep) const {
+  absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep, const SystemSettings& settings) const {
     const Source source{.columns = axes_.IsScatter() ? axes_.points : axes_.x, .metric = metric_, .length = length_};
     std::vector<PlotPanel> panels;
     std::vector<std::string> notes;
@@ -247,7 +266,8 @@ class Plot final : public Command {
     for (const std::string& note : notes) {
       if (note.starts_with("no job has a value")) drawing.empty.push_back(note);
     }
-    PlotTitle title = Describe(sweep, panels);
+    drawing.without_setting = IsSettingPath(axes_.x) && axes_.y.empty() && HaveNone(panels);
+    PlotTitle title = Describe(sweep, settings, panels);
     // Their tables have none, as a note is of all of them.
     if (IsHeadCurves()) AddNotes(notes, title);
     if (axes_.IsScatter()) {
@@ -288,7 +308,8 @@ class Plot final : public Command {
   absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, LinePlot& plot) const {
     const std::string columns = axes_.lines == "task" ? "encoding" : "task";
     for (const PlotPanel& panel : plot.panels) {
-      const std::string key = axes_.panels == "none" ? "" : panel.key;
+      // The one of all jobs has no title.
+      const std::optional<std::string> key = panel.title.empty() ? std::nullopt : PanelOf(panel.key);
       ASSIGN_OR_RETURN(const v1::Table growths, Fetch(connection, sweep.id(), axes_.lines, {.columns = columns, .metric = "scale_growth"}, key));
       ASSIGN_OR_RETURN(const v1::Table qualities, Fetch(connection, sweep.id(), axes_.lines, {.columns = columns, .metric = "scale_growth_r2"}, key));
       double longest = 0;
@@ -321,6 +342,11 @@ class Plot final : public Command {
       if (axes_.lines == "system" && system.name() == line && system.with().positions().has_original_length()) length = system.with().positions().original_length();
     }
     return length > 0 ? std::optional<double>(length) : std::nullopt;
+  }
+
+  // There are jobs, and their one column is that of what is not set.
+  static bool HaveNone(const std::vector<PlotPanel>& panels) {
+    return std::ranges::all_of(panels, [](const PlotPanel& panel) { return panel.table.columns_size() == 1 && panel.table.columns(0).key().empty(); });
   }
 
   static bool HasValues(const v1::Table& table) {
@@ -361,12 +387,12 @@ class Plot final : public Command {
     if (shown < notes.size()) title.notes.push_back(fmt::format("and {} more notes: 'longreach results' prints them", notes.size() - shown));
   }
 
-  PlotTitle Describe(const v1::Sweep& sweep, const std::vector<PlotPanel>& panels) const {
+  PlotTitle Describe(const v1::Sweep& sweep, const SystemSettings& settings, const std::vector<PlotPanel>& panels) const {
     PlotTitle title;
     title.text = title_.empty() ? fmt::format("{}: {}", sweep.name(), NameOf(panels.front().table.metric())) : title_;
     const PlotPanel& alone = panels.front();
     if (title_.empty() && panels.size() == 1 && !alone.title.empty()) title.text += ", " + alone.title;
-    if (const std::string summary = Summary(sweep.spec()); !summary.empty()) title.notes.push_back(summary);
+    if (const std::string summary = Summary(settings); !summary.empty()) title.notes.push_back(summary);
     AddNotes(NotesOf(panels), title);
     return title;
   }
@@ -374,12 +400,12 @@ class Plot final : public Command {
   bool HasBands() const { return !axes_.IsScatter() && axes_.y.empty() && aggregate_ == "mean"; }
 
   // "mean over seeds; bands: standard deviation; at length 100".
-  std::string Summary(const v1::SweepSpec& spec) const {
+  std::string Summary(const SystemSettings& settings) const {
     Aggregation how{.aggregate = aggregate_, .shown = {axes_.x, axes_.lines, axes_.points, axes_.panels}, .only = only_};
     // Curves of heads are of one system each, by whatever axis that is.
-    if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", spec.systems().empty() ? "encoding" : "system"});
+    if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", settings.spec().systems().empty() ? "encoding" : "system"});
     std::vector<std::string> parts;
-    if (const std::string over = AggregatedOver(spec, how); !over.empty()) parts.push_back(over + (HasBands() ? "; bands: standard deviation" : ""));
+    if (const std::string over = AggregatedOver(settings, how); !over.empty()) parts.push_back(over + (HasBands() ? "; bands: standard deviation" : ""));
     if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_));
     if (!slice_.empty()) parts.push_back(slice_);
     if (axes_.x == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in {} of steps", Count(step_bins_, "range")));

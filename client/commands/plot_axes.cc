@@ -54,20 +54,24 @@ absl::Status PlotAxes::Check() const {
   return absl::OkStatus();
 }
 
-// Different systems, of which each has a line; where one setting of theirs is an axis, the next one in which they differ.
-std::string PlotAxes::UsualLines(const v1::SweepSpec& spec, const std::vector<std::string>& only) const {
+// Different systems, of which each has a line. In a grid of which a setting is an axis the next one in which they differ: a line for each
+// system would have a single point.
+std::string PlotAxes::UsualLines(const SystemSettings& settings, const std::vector<std::string>& only) const {
+  const v1::SweepSpec& spec = settings.spec();
   const std::string plain = panels == "encoding" ? "task" : "encoding";
   if (spec.systems().empty() || panels == "system") return plain;
   if (!HasSettings()) return "system";
+  if (!IsGridOfSettings(settings, only)) return Has("system") ? plain : "system";
   if (spec.axes().encoding_size() > 1 && plain == "encoding") return plain;
-  std::vector<std::string> settings = VaryingSettings(spec, only);
-  std::erase_if(settings, [this](const std::string& path) { return Has(path); });
-  return settings.empty() ? plain : settings.front();
+  std::vector<std::string> varying = VaryingSettings(settings, only);
+  std::erase_if(varying, [this](const std::string& path) { return Has(path); });
+  return varying.empty() ? plain : varying.front();
 }
 
-absl::Status PlotAxes::Complete(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
+absl::Status PlotAxes::Complete(const SystemSettings& settings, const std::vector<std::string>& only) {
+  const v1::SweepSpec& spec = settings.spec();
   if (!y.empty()) lines = y;
-  if (lines.empty()) lines = UsualLines(spec, only);
+  if (lines.empty()) lines = UsualLines(settings, only);
   const bool map_of_systems = !y.empty() && !spec.systems().empty() && y != "system" && x != "system" && !HasSettings();
   if (panels.empty()) panels = map_of_systems ? "system" : spec.axes().task_size() > 1 && lines != "task" && x != "task" ? "task" : "none";
   const std::vector<std::string> all = {x, lines, points, panels};

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "longreach/v1/api.pb.h"
+#include "client/commands/system_settings.h"
 #include "proto/base/status.h"
 
 namespace longreach::client {
@@ -25,11 +25,12 @@ struct PlotAxes {
   // INVALID_ARGUMENT, with the option's name: a word is no axis that can be there, or does not go with the others.
   absl::Status Check() const;
   // Fills in what was left open for such a sweep. `only` as TableSpec::only. INVALID_ARGUMENT: two of them are the same.
-  absl::Status Complete(const v1::SweepSpec& spec, const std::vector<std::string>& only);
+  absl::Status Complete(const SystemSettings& settings, const std::vector<std::string>& only);
+  // Those that are there; "" stands for one that is open.
+  std::vector<std::string> All() const { return {x, y, lines, points, panels}; }
 
  private:
-  std::vector<std::string> All() const { return {x, y, lines, points, panels}; }
-  std::string UsualLines(const v1::SweepSpec& spec, const std::vector<std::string>& only) const;
+  std::string UsualLines(const SystemSettings& settings, const std::vector<std::string>& only) const;
 };
 
 }  // namespace longreach::client

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/commands/system_settings.h"
 #include "client/commands/title_words.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
@@ -25,17 +26,18 @@ void SetUsualAxes(const v1::SweepSpec& spec, v1::TableSpec& table) {
 namespace {
 
 // What goes into a table's cells.
-std::string CellsAreOver(const v1::SweepSpec& spec, const v1::TableSpec& table) {
-  return AggregatedOver(spec, {.aggregate = table.aggregate(), .shown = {table.rows(), table.columns()}, .only = {table.only().begin(), table.only().end()}});
+std::string CellsAreOver(const SystemSettings& settings, const v1::TableSpec& table) {
+  return AggregatedOver(settings, {.aggregate = table.aggregate(), .shown = {table.rows(), table.columns()}, .only = {table.only().begin(), table.only().end()}});
 }
 
-// "{over}" in a title, by what it stands for; where that is nothing, without the comma before it.
-void FillTitle(const v1::SweepSpec& spec, v1::TableSpec& table) {
-  constexpr std::string_view kOver = "{over}";
+// In a title: what goes into its cells.
+constexpr std::string_view kOver = "{over}";
+
+// By `over`; where that is empty, without the comma before it.
+void FillTitle(const std::string& over, v1::TableSpec& table) {
   std::string& title = *table.mutable_title();
   const size_t at = title.find(kOver);
   if (at == std::string::npos) return;
-  const std::string over = CellsAreOver(spec, table);
   const bool comma = over.empty() && at >= 2 && title.compare(at - 2, 2, ", ") == 0;
   title.replace(comma ? at - 2 : at, kOver.size() + (comma ? 2 : 0), over);
 }
@@ -51,7 +53,11 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
   }
   const catalog::Metric* metric = catalog::FindMetric(table.metric());
   if (table.aggregate().empty()) table.set_aggregate(std::string(catalog::UsualAggregate(metric)));
-  FillTitle(sweep.spec(), table);
+  if (!table.title().empty() && table.title().find(kOver) == std::string::npos) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const SystemSettings settings,
+                   SystemSettings::FetchFor(connection, sweep, {table.rows(), table.columns()}, {table.only().begin(), table.only().end()}));
+  const std::string over = CellsAreOver(settings, table);
+  FillTitle(over, table);
   if (!table.title().empty()) return absl::OkStatus();
   std::vector<std::string> slices = {table.slice()};
   for (const std::string& only : table.only()) {
@@ -65,7 +71,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
                                           : AtLength(table.length());
   std::vector<std::string> parts = {fmt::format("{}: {} {}", sweep.name(), WithUnit(table.metric()), lengths)};
   if (!slices.empty()) parts.push_back(Join(slices, " and "));
-  if (const std::string over = CellsAreOver(sweep.spec(), table); !over.empty()) parts.push_back(over);
+  if (!over.empty()) parts.push_back(over);
   table.set_title(Join(parts, ", "));
   return absl::OkStatus();
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "client/commands/varying_settings.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
@@ -23,20 +21,8 @@ std::string AtLength(int length) {
   return length == 0 ? "over all test lengths" : fmt::format("at length {}", length);
 }
 
-std::string AggregatedOver(const v1::SweepSpec& spec, const Aggregation& how) {
-  std::vector<std::string> axes;
-  const auto add = [&](std::string_view axis, int64_t values, std::string_view plural) {
-    for (const std::string& only : how.only) {
-      if (only.starts_with(fmt::format("{}=", axis))) values = std::ranges::count(only, ',') + 1;
-    }
-    if (values > 1 && std::ranges::find(how.shown, axis) == how.shown.end()) axes.emplace_back(plural);
-  };
-  add("seed", spec.axes().seed_size(), "seeds");
-  add("learning_rate", spec.axes().learning_rate_size(), "learning rates");
-  add("encoding", spec.axes().encoding_size(), "encodings");
-  add("task", spec.axes().task_size(), "tasks");
-  const std::vector<std::string> systems = AggregatedSystems(spec, how.shown, how.only);
-  axes.insert(axes.end(), systems.begin(), systems.end());
+std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how) {
+  std::vector<std::string> axes = AggregatedAxes(settings, how.shown, how.only);
   if (axes.empty()) return "";
   const std::string aggregate = how.aggregate == "max" ? "maximum" : how.aggregate == "min" ? "minimum" : how.aggregate;
   const std::string last = axes.back();

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "longreach/v1/api.pb.h"
+#include "client/commands/system_settings.h"
 
 namespace longreach::client {
 
@@ -22,7 +22,7 @@ struct Aggregation {
   std::vector<std::string> shown;  // Axes whose values have places of their own.
   std::vector<std::string> only;   // As TableSpec::only.
 };
-// "maximum over seeds and learning rates": of the other axes those that have several values in the sweep. Empty: a value is of one job.
-std::string AggregatedOver(const v1::SweepSpec& spec, const Aggregation& how);
+// "maximum over seeds and learning rates": of the other axes those of which a value has several. Empty: it is of one job.
+std::string AggregatedOver(const SystemSettings& settings, const Aggregation& how);
 
 }  // namespace longreach::client

@@ -14,6 +14,7 @@
 
 #include "client/commands/listings.h"
 #include "client/commands/suggestions.h"
+#include "client/commands/system_settings.h"
 #include "client/commands/varying_settings.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
@@ -40,16 +41,19 @@ std::vector<GridCell> CellsOf(const v1::Job& job) {
 // The values of settings by the names of systems.
 using SettingsOfSystems = std::map<std::string, std::vector<GridCell>, std::less<>>;
 
-SettingsOfSystems SettingsBySystem(const v1::SweepSpec& spec, const std::vector<std::string>& paths) {
-  SettingsOfSystems settings;
-  for (const v1::System& system : spec.systems()) {
-    for (const std::string& path : paths) {
-      const std::string value = SettingOfSystem(spec, system, path);
-      const std::optional<double> number = IsNumberSetting(path) ? ParseDouble(value) : std::nullopt;
-      settings[system.name()].push_back(value.empty() ? MissingCell() : number ? NumberCell(*number) : TextCell(value));
-    }
+GridCell CellOf(const std::string& path, const std::string& value) {
+  if (value.empty()) return MissingCell();
+  if (IsFlagSetting(path)) return BoolCell(value == "true");
+  const std::optional<double> number = IsNumberSetting(path) ? ParseDouble(value) : std::nullopt;
+  return number ? NumberCell(*number) : TextCell(value);
+}
+
+SettingsOfSystems CellsBySystem(const SystemSettings& settings, const std::vector<std::string>& paths) {
+  SettingsOfSystems cells;
+  for (const v1::System& system : settings.spec().systems()) {
+    for (const std::string& path : paths) cells[system.name()].push_back(CellOf(path, settings.Of(system, path)));
   }
-  return settings;
+  return cells;
 }
 
 // Behind the values those of these settings, for each job by its system.
@@ -107,8 +111,12 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
   const bool is_csv = format == Format::kCsv;
   // For programs: people read them in the names of systems. Several sweeps have one header.
   const bool with_settings = (is_csv || session_.json()) && !output_.several();
-  const std::vector<std::string> paths = with_settings ? VaryingSettings(sweep.spec()) : std::vector<std::string>();
-  const SettingsOfSystems settings = SettingsBySystem(sweep.spec(), paths);
+  SystemSettings effective(sweep.spec());
+  if (with_settings) {
+    ASSIGN_OR_RETURN(effective, SystemSettings::Fetch(connection_, sweep, {}));
+  }
+  const std::vector<std::string> paths = with_settings ? VaryingSettings(effective) : std::vector<std::string>();
+  const SettingsOfSystems settings = CellsBySystem(effective, paths);
   Grid all;
   std::string json;
   int64_t count = 0;

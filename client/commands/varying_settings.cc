@@ -1,6 +1,7 @@
 #include "client/commands/varying_settings.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,72 +13,179 @@
 namespace longreach::client {
 namespace {
 
-// What is said nowhere is a default, which the scheduler knows: it may be meant.
-bool MayBe(const std::string& value, const std::string& asked) {
-  const std::optional<double> number = ParseDouble(asked);
-  return value.empty() || value == asked || (number && ParseDouble(value) == number);
+struct JobAxis {
+  std::string_view name;
+  std::string_view plural;
+};
+constexpr std::array<JobAxis, 4> kJobAxes = {{{"seed", "seeds"}, {"learning_rate", "learning rates"}, {"encoding", "encodings"}, {"task", "tasks"}}};
+
+std::vector<std::string> ValuesOf(const v1::Axes& axes, std::string_view axis) {
+  std::vector<std::string> values;
+  if (axis == "task") values.assign(axes.task().begin(), axes.task().end());
+  if (axis == "encoding") values.assign(axes.encoding().begin(), axes.encoding().end());
+  if (axis == "seed") std::ranges::transform(axes.seed(), std::back_inserter(values), [](uint32_t seed) { return std::to_string(seed); });
+  if (axis == "learning_rate") std::ranges::transform(axes.learning_rate(), std::back_inserter(values), ShortestNumber);
+  return values;
 }
 
-std::vector<const v1::System*> SystemsLeft(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
-  std::vector<const v1::System*> left;
-  for (const v1::System& system : spec.systems()) left.push_back(&system);
-  for (const std::string& one : only) {
-    const size_t equals = one.find('=');
-    const std::string axis = one.substr(0, equals);
-    if (equals == std::string::npos || (axis != "system" && !IsSettingPath(axis))) continue;
-    const std::vector<std::string> asked = Split(std::string_view(one).substr(equals + 1), ',');
-    std::erase_if(left, [&](const v1::System* system) {
-      const std::string value = axis == "system" ? system->name() : SettingOfSystem(spec, *system, axis);
-      return std::ranges::none_of(asked, [&value](const std::string& word) { return MayBe(value, word); });
-    });
+// The jobs of a system, or of a sweep that has none.
+struct Part {
+  const v1::System* system = nullptr;
+  std::array<std::vector<std::string>, kJobAxes.size()> values = {};  // Of each of kJobAxes, as far as they are asked for.
+};
+
+// nullopt: `only` leaves none of its jobs.
+std::optional<Part> PartOf(const SystemSettings& settings, const v1::System* system, const std::vector<std::string>& only) {
+  Part part{.system = system};
+  for (size_t i = 0; i < kJobAxes.size(); ++i) {
+    if (system != nullptr) part.values[i] = ValuesOf(system->with().axes(), kJobAxes[i].name);
+    if (part.values[i].empty()) part.values[i] = ValuesOf(settings.spec().axes(), kJobAxes[i].name);
   }
-  return left;
+  for (const std::string& one : only) {
+    const auto [axis, asked] = ParseOnly(one);
+    if (system != nullptr && axis == "system" && std::ranges::find(asked, system->name()) == asked.end()) return std::nullopt;
+    if (system != nullptr && IsSettingPath(axis)) {
+      const auto may_be = [&, &path = axis](const std::string& word) { return settings.MayBe(*system, path, word); };
+      if (std::ranges::none_of(asked, may_be)) return std::nullopt;
+    }
+    for (size_t i = 0; i < kJobAxes.size(); ++i) {
+      if (axis != kJobAxes[i].name || part.values[i].empty()) continue;
+      const bool numbers = axis == "seed" || axis == "learning_rate";
+      std::set<std::string> words;
+      for (const std::string& word : asked) {
+        const std::optional<double> number = numbers ? ParseDouble(word) : std::nullopt;
+        words.insert(number ? ShortestNumber(*number) : word);  // As jobs have it: 1e-3 is 0.001.
+      }
+      std::erase_if(part.values[i], [&words](const std::string& value) { return !words.contains(value); });
+      if (part.values[i].empty()) return std::nullopt;
+    }
+  }
+  return part;
 }
 
-std::vector<std::string> Differing(const v1::SweepSpec& spec, const std::vector<const v1::System*>& systems) {
-  std::vector<std::string> paths;
+std::vector<Part> PartsLeft(const SystemSettings& settings, const std::vector<std::string>& only) {
+  std::vector<const v1::System*> systems;
+  for (const v1::System& system : settings.spec().systems()) systems.push_back(&system);
+  if (systems.empty()) systems.push_back(nullptr);
+  std::vector<Part> parts;
+  for (const v1::System* system : systems) {
+    if (std::optional<Part> part = PartOf(settings, system, only)) parts.push_back(*std::move(part));
+  }
+  return parts;
+}
+
+using Parts = std::vector<const Part*>;
+
+// By path: those in which the systems differ, with how many values there are.
+std::map<std::string, size_t> Differing(const SystemSettings& settings, const Parts& parts) {
+  std::map<std::string, size_t> differing;
   for (const std::string& path : SettingPaths()) {
     std::set<std::string> values;
-    for (const v1::System* system : systems) values.insert(SettingOfSystem(spec, *system, path));
-    if (values.size() > 1) paths.push_back(path);
+    for (const Part* part : parts) {
+      if (part->system != nullptr) values.insert(settings.Of(*part->system, path));
+    }
+    if (values.size() > 1) differing.emplace(path, values.size());
   }
-  return paths;
+  return differing;
+}
+
+size_t Combinations(const std::map<std::string, size_t>& differing) {
+  size_t all = 1;
+  for (const auto& [path, values] : differing) all *= values;
+  return all;
+}
+
+// What a system has of its own beside single settings, and those of its axes that are not `shown`.
+std::string BesideSettings(const Part& part, const std::vector<std::string>& shown) {
+  if (part.system == nullptr) return "";
+  v1::SweepSpec with = part.system->with();
+  ClearSettings(with);
+  with.clear_axes();
+  std::string text = with.SerializeAsString();
+  for (size_t i = 0; i < kJobAxes.size(); ++i) {
+    if (std::ranges::find(shown, kJobAxes[i].name) == shown.end()) text += "\n" + Join(part.values[i], ",");
+  }
+  return text;
+}
+
+bool DifferBesideSettings(const Parts& parts, const std::vector<std::string>& shown) {
+  const std::string first = BesideSettings(*parts.front(), shown);
+  return std::ranges::any_of(parts, [&](const Part* part) { return BesideSettings(*part, shown) != first; });
+}
+
+using Place = std::vector<std::string>;
+
+// Where its jobs have their values: at each combination of its values on the axes that are shown.
+std::vector<Place> PlacesOf(const SystemSettings& settings, const Part& part, const std::vector<std::string>& shown) {
+  std::vector<Place> places = {{}};
+  for (const std::string& axis : shown) {
+    std::vector<std::string> values = {""};
+    if (part.system != nullptr && axis == "system") values = {part.system->name()};
+    if (part.system != nullptr && IsSettingPath(axis)) values = {settings.Of(*part.system, axis)};
+    for (size_t i = 0; i < kJobAxes.size(); ++i) {
+      if (axis == kJobAxes[i].name && !part.values[i].empty()) values = part.values[i];
+    }
+    std::vector<Place> longer;
+    for (const Place& place : places) {
+      for (const std::string& value : values) longer.emplace_back(place).push_back(value);
+    }
+    places = std::move(longer);
+  }
+  return places;
+}
+
+Parts PointersTo(const std::vector<Part>& parts) {
+  Parts pointers;
+  for (const Part& part : parts) pointers.push_back(&part);
+  return pointers;
 }
 
 }  // namespace
 
-std::string SettingOfSystem(const v1::SweepSpec& spec, const v1::System& system, const std::string& path) {
-  std::string own = SettingOf(system.with(), path);
-  return own.empty() ? SettingOf(spec, path) : own;
+std::vector<std::string> VaryingSettings(const SystemSettings& settings, const std::vector<std::string>& only) {
+  const std::vector<Part> parts = PartsLeft(settings, only);
+  std::vector<std::string> paths;
+  for (const auto& [path, values] : Differing(settings, PointersTo(parts))) paths.push_back(path);
+  return paths;
 }
 
-std::vector<std::string> VaryingSettings(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
-  return Differing(spec, SystemsLeft(spec, only));
+bool IsGridOfSettings(const SystemSettings& settings, const std::vector<std::string>& only) {
+  const std::vector<Part> parts = PartsLeft(settings, only);
+  const Parts all = PointersTo(parts);
+  return !all.empty() && all.size() == Combinations(Differing(settings, all)) && !DifferBesideSettings(all, {});
 }
 
-std::vector<std::string> AggregatedSystems(const v1::SweepSpec& spec, const std::vector<std::string>& shown, const std::vector<std::string>& only) {
-  if (std::ranges::find(shown, "system") != shown.end()) return {};
-  std::map<std::vector<std::string>, std::vector<const v1::System*>> together;
-  for (const v1::System* system : SystemsLeft(spec, only)) {
-    std::vector<std::string> place;
-    for (const std::string& axis : shown) place.push_back(IsSettingPath(axis) ? SettingOfSystem(spec, *system, axis) : "");
-    together[place].push_back(system);
+std::vector<std::string> AggregatedAxes(const SystemSettings& settings, const std::vector<std::string>& shown, const std::vector<std::string>& only) {
+  const std::vector<Part> parts = PartsLeft(settings, only);
+  std::map<Place, Parts> together;
+  for (const Part& part : parts) {
+    for (const Place& place : PlacesOf(settings, part, shown)) together[place].push_back(&part);
   }
-  std::set<std::string> names;
-  for (const auto& [place, systems] : together) {
-    if (systems.size() < 2) continue;
-    const std::vector<std::string> differing = Differing(spec, systems);
-    names.insert(differing.begin(), differing.end());
-    size_t values = 1;
-    for (const std::string& path : differing) {
-      std::set<std::string> of_path;
-      for (const v1::System* system : systems) of_path.insert(SettingOfSystem(spec, *system, path));
-      values *= of_path.size();
+  std::array<bool, kJobAxes.size()> several = {};
+  std::set<std::string> paths;
+  bool other = false;
+  std::set<Parts> seen;  // Places mostly have the systems of others.
+  for (const auto& [place, of_place] : together) {
+    if (!seen.insert(of_place).second) continue;
+    for (size_t i = 0; i < kJobAxes.size(); ++i) {
+      if (std::ranges::find(shown, kJobAxes[i].name) != shown.end()) continue;
+      std::set<std::string> values;
+      for (const Part* part : of_place) values.insert(part->values[i].begin(), part->values[i].end());
+      several[i] = several[i] || values.size() > 1;
     }
-    // More than a grid of them has: they differ in something else as well.
-    if (systems.size() > values || std::ranges::none_of(shown, IsSettingPath)) return {"systems"};
+    if (of_place.size() < 2) continue;
+    const std::map<std::string, size_t> differing = Differing(settings, of_place);
+    for (const auto& [path, values] : differing) paths.insert(path);
+    // More of them than a grid has differ in something else as well. Where no setting is shown, systems are what a reader thinks of.
+    other = other || of_place.size() > Combinations(differing) || std::ranges::none_of(shown, IsSettingPath) || DifferBesideSettings(of_place, shown);
   }
-  return {names.begin(), names.end()};
+  std::vector<std::string> axes;
+  for (size_t i = 0; i < kJobAxes.size(); ++i) {
+    if (several[i]) axes.emplace_back(kJobAxes[i].plural);
+  }
+  if (other) axes.emplace_back("systems");
+  else axes.insert(axes.end(), paths.begin(), paths.end());
+  return axes;
 }
 
 }  // namespace longreach::client

@@ -21,16 +21,19 @@ void ForEachCell(const HeatMap& map, const Use& use) {
   }
 }
 
-// Keys in the order of the tables: the specification would sort them as texts.
+// Its key, as numbers need no words; what is not set has none.
+std::string NameOf(const v1::TableAxisEntry& entry) { return Printable(entry.key().empty() ? entry.label() : entry.key()); }
+
+// Names in the order of the tables: the specification would sort them as texts.
 template <typename Entries>
 VegaJson Ordered(const HeatMap& map, const Entries& entries) {
-  VegaJson keys = VegaJson::array();
+  VegaJson names = VegaJson::array();
   for (const PlotPanel& panel : map.panels) {
     for (const v1::TableAxisEntry& entry : entries(panel.table)) {
-      if (const VegaJson key = Printable(entry.key()); std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+      if (const VegaJson name = NameOf(entry); std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
-  return keys;
+  return names;
 }
 
 }  // namespace
@@ -39,8 +42,8 @@ std::string VegaLiteOf(const HeatMap& map) {
   VegaJson values = VegaJson::array();
   ForEachCell(map, [&](const PlotPanel& panel, const v1::TableAxisEntry& row, const v1::TableAxisEntry& column, const v1::TableCell& cell) {
     values.push_back({{"panel", Printable(panel.title)},
-                      {"x", Printable(column.key())},
-                      {"y", Printable(row.key())},
+                      {"x", NameOf(column)},
+                      {"y", NameOf(row)},
                       {"value", cell.measured()},
                       {"jobs", cell.measured_jobs()}});
   });

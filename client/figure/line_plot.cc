@@ -17,6 +17,8 @@ constexpr std::string_view kRandomized = "Randomized ";
 constexpr int kMostDots = 24;
 // From the least to the most of whole numbers.
 constexpr double kMostWholeTicks = 10;
+// Beyond it labels are too wide to stand at each, and at last such numbers are not all there.
+constexpr double kMostWholeTick = 1e9;
 
 bool IsRandomized(const v1::TableAxisEntry& entry) { return entry.key().ends_with(":randomized"); }
 
@@ -89,25 +91,27 @@ Json ValuesOf(const LinePlot& plot, bool dashed) {
   return values;
 }
 
-// Lengths, seeds, layers: between two of them there is none. Empty: not all are whole numbers.
-Json WholeTicks(const Json& values) {
-  double least = std::numeric_limits<double>::infinity(), most = -least;
+// Lengths, seeds, layers: between two of them there is none. The line of `trained` stands among them. Empty: not all are whole numbers.
+Json WholeTicks(const Json& values, const std::optional<double>& trained) {
+  if (values.empty()) return {};
+  double least = trained.value_or(std::numeric_limits<double>::infinity()), most = trained.value_or(-least);
   for (const Json& value : values) {
     const double x = value["x"].get<double>();
     if (x != std::floor(x)) return {};
     least = std::min(least, x);
     most = std::max(most, x);
   }
-  if (most - least > kMostWholeTicks) return {{"tickMinStep", 1}};
+  if (most - least > kMostWholeTicks || std::max(std::abs(least), std::abs(most)) > kMostWholeTick) return {{"tickMinStep", 1}};
   // Of a few Vega makes halves all the same.
   Json each = Json::array();
-  for (double x = least; x <= most; ++x) each.push_back(x);
+  const int last = static_cast<int>(most - least);
+  for (int i = 0; i <= last; ++i) each.push_back(least + i);
   return {{"values", std::move(each)}, {"format", "d"}};
 }
 
 Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
-  if (Json ticks = WholeTicks(values); !ticks.empty()) x["axis"] = std::move(ticks);
+  if (Json ticks = WholeTicks(values, plot.trained); !ticks.empty()) x["axis"] = std::move(ticks);
   const Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);

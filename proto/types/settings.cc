@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "longreach/v1/spec.pb.h"
 #include "proto/base/text.h"
 
 namespace longreach {
@@ -12,11 +11,13 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+constexpr const char* kGroups[] = {"model", "positions", "training", "evaluation"};
+
 bool IsSingle(const FieldDescriptor& field) { return !field.is_repeated() && field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE; }
 
 std::vector<std::string> AllPaths() {
   std::vector<std::string> paths = {"data"};
-  for (const char* group : {"model", "positions", "training", "evaluation"}) {
+  for (const char* group : kGroups) {
     const FieldDescriptor& field = *v1::JobSpec::descriptor()->FindFieldByName(group);
     for (int i = 0; i < field.message_type()->field_count(); ++i) {
       const FieldDescriptor& setting = *field.message_type()->field(i);
@@ -34,6 +35,8 @@ const FieldDescriptor* FindIn(const Descriptor& type, std::string_view path) {
   if (dot == std::string_view::npos || field == nullptr || field->message_type() == nullptr) return field;
   return FindIn(*field->message_type(), path.substr(dot + 1));
 }
+
+std::string LastWordOf(std::string_view path) { return std::string(path.substr(path.rfind('.') + 1)); }
 
 std::string TextOf(const Message& message, const FieldDescriptor& field) {
   const google::protobuf::Reflection& at = *message.GetReflection();
@@ -71,6 +74,20 @@ std::vector<std::string> SettingPathsNear(std::string_view path) {
   return near.empty() ? SettingPaths() : near;
 }
 
+std::vector<std::string> AxesMeant(std::string_view word, const std::vector<std::string>& axes) {
+  std::vector<std::string> words = axes;
+  for (const std::string& path : SettingPaths()) words.push_back(LastWordOf(path));
+  const std::string closest = ClosestWord(word, words);
+  if (closest.empty() || std::ranges::find(axes, closest) != axes.end()) return closest.empty() ? std::vector<std::string>() : std::vector{closest};
+  std::vector<std::string> meant = SettingPaths();
+  std::erase_if(meant, [&closest](const std::string& path) { return LastWordOf(path) != closest; });
+  return meant;
+}
+
+bool IsFlagSetting(std::string_view path) {
+  return IsSettingPath(path) && FindIn(*v1::JobSpec::descriptor(), path)->cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
+}
+
 bool IsNumberSetting(std::string_view path) {
   if (!IsSettingPath(path)) return false;
   const FieldDescriptor::CppType type = FindIn(*v1::JobSpec::descriptor(), path)->cpp_type();
@@ -84,6 +101,22 @@ std::string SettingOf(const Message& spec, std::string_view path) {
   if (dot == std::string_view::npos) return IsSingle(*field) ? TextOf(spec, *field) : "";
   if (field->is_repeated() || field->message_type() == nullptr) return "";
   return SettingOf(spec.GetReflection()->GetMessage(spec, field), path.substr(dot + 1));
+}
+
+void ClearSettings(v1::SweepSpec& spec) {
+  spec.clear_data();
+  const google::protobuf::Reflection& at = *spec.GetReflection();
+  for (const char* name : kGroups) {
+    const FieldDescriptor& field = *spec.GetDescriptor()->FindFieldByName(name);
+    if (!at.HasField(spec, &field)) continue;
+    Message& group = *at.MutableMessage(&spec, &field);
+    std::vector<const FieldDescriptor*> settings;
+    group.GetReflection()->ListFields(group, &settings);
+    for (const FieldDescriptor* setting : settings) {
+      if (IsSingle(*setting)) group.GetReflection()->ClearField(&group, setting);
+    }
+    if (group.ByteSizeLong() == 0) at.ClearField(&spec, &field);
+  }
 }
 
 }  // namespace longreach

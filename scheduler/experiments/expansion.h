@@ -101,7 +101,8 @@ std::optional<size_t> SystemIndexAt(std::span<const SystemRange> ranges, int64_t
 std::string SystemAt(std::span<const SystemRange> ranges, int64_t position);
 
 // The values of these settings as the jobs of each system have them, in the order of SystemRanges(); of a sweep without systems there is
-// one such set. What neither sweep nor system says is the default of the experiment kind. No paths: nothing.
+// one such set. Empty: its jobs have no such setting. Where the jobs are several tasks' or encodings', those of the first task's first
+// encoding that has the setting. Of a sweep that is refused here what it says, else the default of its kind. No paths: nothing.
 std::vector<SettingValues> SettingsOfSystems(const v1::SweepSpec& sweep, std::span<const std::string> paths);
 
 // A job's complete specification from its canonical text, as the store keeps it.

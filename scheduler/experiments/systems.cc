@@ -1,6 +1,8 @@
 // Sweeps with systems: each is expanded as a sweep of its own.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -95,24 +97,55 @@ absl::Status CheckDistinct(std::vector<Expansion>& expansions, const std::vector
   return absl::OkStatus();
 }
 
-}  // namespace
+// What its systems have in common. Copied for each of them, a sweep of a thousand systems would be a million.
+v1::SweepSpec WithoutSystems(const v1::SweepSpec& sweep) {
+  v1::SweepSpec plain = sweep;
+  plain.clear_systems();
+  return plain;
+}
 
-v1::SweepSpec SweepOfSystem(const v1::SweepSpec& sweep, const v1::System& system) {
-  v1::SweepSpec whole = sweep;
-  whole.clear_systems();
+// `plain` is the sweep without its systems.
+v1::SweepSpec WithSystem(const v1::SweepSpec& plain, const v1::System& system) {
+  v1::SweepSpec whole = plain;
   Overlay(system.with(), whole);
-  for (v1::Input& input : *whole.mutable_inputs()) FillFrom(sweep, system.with().axes(), *input.mutable_from());
+  for (v1::Input& input : *whole.mutable_inputs()) FillFrom(plain, system.with().axes(), *input.mutable_from());
   return whole;
 }
 
+// As its jobs have them, of its first task: the first value that one of its encodings has, as some settings are only of some encodings.
+// nullopt: this program does not take the sweep, which may be an old one.
+std::optional<SettingValues> SettingsOfJobs(v1::SweepSpec sweep, std::span<const std::string> paths) {
+  if (sweep.name().empty()) sweep.set_name("stored");  // The text in the store has none.
+  absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
+  if (!expansion.ok()) return std::nullopt;
+  const int64_t of_encoding = int64_t{1} * sweep.axes().learning_rate_size() * sweep.axes().seed_size();
+  SettingValues values;
+  for (int i = 0; i < sweep.axes().encoding_size(); ++i) {
+    const v1::JobSpec job = expansion->At(i * of_encoding).spec;
+    bool complete = true;
+    for (const std::string& path : paths) {
+      std::string& value = values[path];
+      if (value.empty()) value = SettingOf(job, path);
+      complete = complete && !value.empty();
+    }
+    if (complete) break;
+  }
+  return values;
+}
+
+}  // namespace
+
+v1::SweepSpec SweepOfSystem(const v1::SweepSpec& sweep, const v1::System& system) { return WithSystem(WithoutSystems(sweep), system); }
+
 std::vector<SystemRange> SystemRanges(const v1::SweepSpec& sweep) {
   std::vector<SystemRange> ranges;
+  const v1::Axes& axes = sweep.axes();
   int64_t end = 0;
   for (const v1::System* system : InOrder(sweep)) {
-    v1::SweepSpec of_system = sweep;
-    Overlay(system->with(), of_system);
-    const v1::Axes& axes = of_system.axes();
-    end += int64_t{1} * axes.task_size() * axes.encoding_size() * axes.learning_rate_size() * axes.seed_size();
+    const v1::Axes& own = system->with().axes();
+    const auto size = [](int of_system, int of_sweep) { return int64_t{of_system > 0 ? of_system : of_sweep}; };
+    end += size(own.task_size(), axes.task_size()) * size(own.encoding_size(), axes.encoding_size()) *
+           size(own.learning_rate_size(), axes.learning_rate_size()) * size(own.seed_size(), axes.seed_size());
     ranges.push_back({.name = system->name(), .end = end});
   }
   return ranges;
@@ -134,6 +167,10 @@ std::vector<SettingValues> SettingsOfSystems(const v1::SweepSpec& sweep, std::sp
   std::vector<SettingValues> all;
   if (paths.empty()) return all;
   const auto add = [&](const v1::SweepSpec& whole) {
+    if (std::optional<SettingValues> of_jobs = SettingsOfJobs(whole, paths)) {
+      all.push_back(*std::move(of_jobs));
+      return;
+    }
     SettingValues& values = all.emplace_back();
     for (const std::string& path : paths) {
       std::string value = SettingOf(whole, path);
@@ -141,8 +178,9 @@ std::vector<SettingValues> SettingsOfSystems(const v1::SweepSpec& sweep, std::sp
       values.emplace(path, std::move(value));
     }
   };
-  for (const v1::System* system : InOrder(sweep)) add(SweepOfSystem(sweep, *system));
-  if (all.empty()) add(sweep);
+  const v1::SweepSpec plain = WithoutSystems(sweep);
+  for (const v1::System* system : InOrder(sweep)) add(WithSystem(plain, *system));
+  if (all.empty()) add(plain);
   return all;
 }
 
@@ -150,11 +188,12 @@ absl::StatusOr<Expansion> Expansion::OfSystems(const v1::SweepSpec& sweep, const
   Expansion expansion(revisions);
   std::string before;
   const std::vector<const v1::System*> systems = InOrder(sweep);
+  const v1::SweepSpec plain = WithoutSystems(sweep);
   for (const v1::System* system : systems) {
     RETURN_IF_ERROR(CheckSystem(*system));
     if (system->name() == before) return absl::InvalidArgumentError(fmt::format("systems.{}: this system is there twice", before));
     before = system->name();
-    absl::StatusOr<Expansion> part = Of(SweepOfSystem(sweep, *system), revisions);
+    absl::StatusOr<Expansion> part = Of(WithSystem(plain, *system), revisions);
     if (!part.ok()) {
       return absl::Status(part.status().code(), fmt::format("systems.{}: {}", system->name(), std::string(part.status().message())));
     }

@@ -54,8 +54,8 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   table.metric_ = catalog::FindMetric(full.metric());
   if (full.aggregate().empty()) full.set_aggregate(std::string(catalog::UsualAggregate(table.metric_)));
 
-  RETURN_IF_ERROR(CheckAxis("table.rows", "column", full.rows()));
-  RETURN_IF_ERROR(CheckAxis("table.columns", "column", full.columns()));
+  RETURN_IF_ERROR(CheckAxis("table.rows", "column", full.rows(), catalog::TableAxes()));
+  RETURN_IF_ERROR(CheckAxis("table.columns", "column", full.columns(), catalog::TableAxes()));
   if (full.rows() == full.columns()) {
     return absl::InvalidArgumentError(fmt::format(
         "table.columns: rows and columns are both '{}'; choose two of {}", full.rows(), Join(catalog::TableAxes(), ", ")));

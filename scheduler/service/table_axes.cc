@@ -47,14 +47,24 @@ std::tuple<double, Words, std::string> RankOf(std::string_view axis, const std::
   return {ParseDouble(key).value_or(0), {}, key};
 }
 
+// The last word of a setting's path; all of it where that is an axis itself, or ends other paths too: "evaluation.seed 5".
+std::string_view ShortNameOf(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('.') + 1);
+  const auto ends_so = [name](const std::string& one) { return one == name || (one.ends_with(name) && one[one.size() - name.size() - 1] == '.'); };
+  const bool axis = std::ranges::any_of(catalog::TableAxes(), ends_so);
+  return axis || std::ranges::count_if(SettingPaths(), ends_so) > 1 ? path : name;
+}
+
 }  // namespace
 
 bool IsOfValues(std::string_view axis) { return axis == "length" || catalog::FindSliceAxis(axis) != nullptr; }
 
-absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis) {
-  if (IsSettingPath(axis) || std::ranges::find(catalog::TableAxes(), axis) != catalog::TableAxes().end()) return absl::OkStatus();
-  const bool path = axis.find('.') != std::string::npos;
-  return RefuseWord(field, path ? "setting" : what, axis, path ? SettingPathsNear(axis) : catalog::TableAxes());
+absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis, const std::vector<std::string>& known) {
+  if (IsSettingPath(axis) || std::ranges::find(known, axis) != known.end()) return absl::OkStatus();
+  if (axis.find('.') != std::string::npos) return RefuseWord(field, "setting", axis, SettingPathsNear(axis));
+  const std::vector<std::string> meant = AxesMeant(axis, known);
+  return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  {}known are {}, or a setting by its path, as model.layers", field, what, axis,
+                                                meant.empty() ? "" : fmt::format("did you mean '{}'? ", Join(meant, "' or '")), Join(known, ", ")));
 }
 
 std::string KeyOf(const TableJob& job, std::string_view axis) {
@@ -99,6 +109,8 @@ std::vector<std::string> InOrder(std::string_view axis, const std::set<std::stri
   return listed;
 }
 
+std::string ShownKey(const std::string& key) { return key.empty() ? "not set" : key; }
+
 v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
   v1::TableAxisEntry entry;
   entry.set_key(key);
@@ -115,7 +127,7 @@ v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
     const catalog::Encoding* encoding = name ? catalog::FindEncoding(name->name) : nullptr;
     if (encoding != nullptr) entry.set_label(fmt::format("{}{}", name->randomized ? "Randomized " : "", encoding->label));
   } else if (IsSettingPath(axis)) {
-    entry.set_label(fmt::format("{} {}", axis.substr(axis.rfind('.') + 1), key.empty() ? "not set" : key));
+    entry.set_label(fmt::format("{} {}", ShortNameOf(axis), ShownKey(key)));
   } else if (axis == "seed") {
     entry.set_label("seed " + key);
   } else if (axis == "length") {

@@ -41,8 +41,8 @@ struct TableJob {
   const SettingValues* settings = nullptr;
 };
 
-// INVALID_ARGUMENT unless it is one of catalog::TableAxes() or a setting's path; `what` is what the field holds.
-absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis);
+// INVALID_ARGUMENT unless it is one of `known`, of catalog::TableAxes(), or a setting's path; `what` is what the field holds.
+absl::Status CheckAxis(std::string_view field, std::string_view what, const std::string& axis, const std::vector<std::string>& known);
 
 // Of the values of a job rather than of the job: lengths and slices.
 bool IsOfValues(std::string_view axis);
@@ -55,6 +55,9 @@ bool SameKey(const TableJob& a, const TableJob& b, std::string_view axis);
 // systems by their names and the numbers in them, settings by size or as words.
 std::vector<std::string> InOrder(std::string_view axis, const std::set<std::string>& keys,
                                  const google::protobuf::RepeatedPtrField<std::string>& order);
+
+// A key of a setting in texts for people: "" is "not set".
+std::string ShownKey(const std::string& key);
 
 // Label, group and mark of a key.
 v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key);

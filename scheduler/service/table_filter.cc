@@ -26,18 +26,16 @@ absl::StatusOr<std::vector<TableFilter>> TableFilter::AllOf(const google::protob
 
 absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text, std::string_view field) {
   const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals + 1 == text.size()) {
+  const bool empty = equals != std::string::npos && equals + 1 == text.size();
+  if (equals == std::string::npos || (empty && !IsSettingPath(text.substr(0, equals)))) {
     return absl::InvalidArgumentError(fmt::format("{}: '{}' is not AXIS=VALUE; write task=even_pairs or seed=0,1", field, text));
   }
   TableFilter filter;
   filter.field_ = std::string(field);
   filter.axis_ = text.substr(0, equals);
-  if (filter.axis_ == "length") {
-    std::vector<std::string> axes = catalog::TableAxes();
-    std::erase(axes, "length");
-    return RefuseWord(field, "axis", filter.axis_, axes);
-  }
-  RETURN_IF_ERROR(CheckAxis(field, "axis", filter.axis_));
+  std::vector<std::string> axes = catalog::TableAxes();
+  std::erase(axes, "length");
+  RETURN_IF_ERROR(CheckAxis(field, "axis", filter.axis_, axes));
   const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed" || filter.IsOfSlices() || IsNumberSetting(filter.axis_);
   for (const std::string& word : Split(text.substr(equals + 1), ',')) {
     // As the jobs have it: 1e-3 is 0.001.
@@ -51,11 +49,29 @@ absl::Status TableFilter::Check() const {
   if (IsOfSlices() && seen_.empty()) return absl::OkStatus();  // Nothing was measured so, or not yet.
   for (const std::string& value : values_) {
     if (IsOfSlices() && value == catalog::kWholeSlice) continue;
-    if (!seen_.contains(value)) return RefuseWord(field_, axis_, value, {seen_.begin(), seen_.end()});
+    if (!seen_.contains(value)) return Refuse(value);
   }
   return absl::OkStatus();
 }
 
-std::string TableFilter::Text() const { return fmt::format("{} {}", axis_, Join({values_.begin(), values_.end()}, " or ")); }
+absl::Status TableFilter::Refuse(const std::string& value) const {
+  if (seen_.empty()) return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job is there yet", field_, axis_, value));
+  if (!IsSettingPath(axis_)) return RefuseWord(field_, axis_, value, {seen_.begin(), seen_.end()});
+  std::vector<std::string> known;
+  for (const std::string& one : seen_) known.push_back(ShownKey(one));
+  if (value.empty()) {
+    return absl::InvalidArgumentError(fmt::format("{}: no job is without the setting {}\n  known are {}", field_, axis_, Join(known, ", ")));
+  }
+  if (seen_.size() == 1 && seen_.contains("")) {
+    return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job has this setting", field_, axis_, value));
+  }
+  return RefuseWord(field_, axis_, value, known);
+}
+
+std::string TableFilter::Text() const {
+  std::vector<std::string> words;
+  for (const std::string& value : values_) words.push_back(IsSettingPath(axis_) ? ShownKey(value) : value);
+  return fmt::format("{} {}", axis_, Join(words, " or "));
+}
 
 }  // namespace longreach::service

@@ -13,8 +13,8 @@ namespace longreach::service {
 
 class TableFilter {
  public:
-  // One for each "AXIS=VALUE[,VALUE...]", as TableSpec::only; `field` is what the caller calls them. INVALID_ARGUMENT: one is none, an
-  // axis is unknown or "length", or there twice.
+  // One for each "AXIS=VALUE[,VALUE...]", as TableSpec::only; `field` is what the caller calls them. The empty value of a setting is that of
+  // jobs which do not have it. INVALID_ARGUMENT: one is none, an axis is unknown or "length", or there twice.
   static absl::StatusOr<std::vector<TableFilter>> AllOf(const google::protobuf::RepeatedPtrField<std::string>& texts, std::string_view field);
 
   const std::string& axis() const { return axis_; }
@@ -32,6 +32,7 @@ class TableFilter {
  private:
   TableFilter() = default;
   static absl::StatusOr<TableFilter> Of(const std::string& text, std::string_view field);
+  absl::Status Refuse(const std::string& value) const;
 
   std::string field_;
   std::string axis_;

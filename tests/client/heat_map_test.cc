@@ -48,6 +48,18 @@ TEST(HeatMapTest, EachMeasuredCellIsARectangleInTheOrderOfTheTable) {
   EXPECT_THAT(encoding["y"]["sort"].get<std::vector<std::string>>(), ElementsAre("0", "0.5"));
 }
 
+TEST(HeatMapTest, WhatIsNotSetGoesByItsLabel) {
+  v1::Table table = Passkeys();
+  table.mutable_columns(0)->clear_key();
+  table.mutable_columns(0)->set_label("layers not set");
+  table.mutable_columns(1)->set_label("layers 1024");
+
+  const nlohmann::json spec = Of(Map(table));
+
+  EXPECT_THAT(spec["layer"][0]["encoding"]["x"]["sort"].get<std::vector<std::string>>(), ElementsAre("layers not set", "1024"));
+  EXPECT_EQ(spec["data"]["values"][0]["x"], "layers not set");
+}
+
 TEST(HeatMapTest, PercentHaveTheSameColoursInAllFigures) {
   EXPECT_EQ(Of(Map(Passkeys()))["layer"][0]["encoding"]["color"]["scale"]["domain"], (nlohmann::json{0, 100}));
   v1::Table nats = Passkeys();

@@ -97,6 +97,26 @@ TEST(LinePlotTest, AnAxisOfWholeNumbersHasNoTicksBetweenThem) {
   EXPECT_FALSE(Of(Plot(table))["layer"][1]["encoding"]["x"].contains("axis"));
 }
 
+TEST(LinePlotTest, NumbersThatAreTooLargeToBeCountedHaveAnAxisToo) {
+  v1::Table table = TwoLines();
+  for (const auto& [first, second] : {std::pair("9007199254740992", "9007199254740994"), std::pair("2000000000", "2000000003")}) {
+    table.mutable_columns(0)->set_key(first);
+    table.mutable_columns(1)->set_key(second);
+    EXPECT_EQ(Of(Plot(table))["layer"][1]["encoding"]["x"]["axis"], (nlohmann::json{{"tickMinStep", 1}})) << first;
+  }
+}
+
+TEST(LinePlotTest, TheTrainingLengthIsAmongTheTicks) {
+  v1::Table table = TwoLines();
+  table.mutable_columns(0)->set_key("3");
+  table.mutable_columns(1)->set_key("4");
+  LinePlot plot = Plot(table);
+  plot.trained = 1;
+  EXPECT_EQ(Of(plot)["layer"][1]["encoding"]["x"]["axis"]["values"], (std::vector{1, 2, 3, 4}));
+  plot.trained = 40;
+  EXPECT_EQ(Of(plot)["layer"][1]["encoding"]["x"]["axis"]["tickMinStep"], 1) << "too many to be listed";
+}
+
 TEST(LinePlotTest, LinesKeepTheOrderOfTheTable) {
   v1::Table table = TwoLines();
   table.mutable_rows(0)->set_key("b");

@@ -107,6 +107,42 @@ TEST_F(PlotTest, WhereASettingIsAnAxisSystemsAreNone) {
   EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding");
 }
 
+TEST_F(PlotTest, WhereSystemsAreNoGridEachHasALine) {
+  for (const int layers : {1, 2, 2}) {
+    v1::System& system = *scheduler_.sweep.mutable_spec()->add_systems();
+    system.set_name("s" + std::to_string(scheduler_.sweep.spec().systems_size()));
+    system.mutable_with()->mutable_model()->set_layers(layers);
+    system.mutable_with()->mutable_training()->set_batch_size(system.name() == "s3" ? 16 : 8);
+  }
+  EXPECT_EQ(Run("a.vl.json", {"--x", "model.layers"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "system");
+  EXPECT_EQ(Run("b.vl.json", {"--x", "model.layers", "--only", "system=s1,s2"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "encoding") << "these two are one";
+  EXPECT_EQ(Run("c.vl.json", {"--x", "model.layers", "--only", "system=s2,s3"}).code, kDone);
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "training.batch_size");
+}
+
+TEST_F(PlotTest, APanelOfWhatIsNotSetHasThoseJobsAlone) {
+  v1::TableAxisEntry& none = *scheduler_.table.mutable_rows(0);
+  none.clear_key();
+  none.set_label("data not set");
+  EXPECT_EQ(Run("a.vl.json", {"--panels", "data", "--only", "seed=0"}).code, kDone);
+  EXPECT_THAT(scheduler_.table_request.table().only(), ElementsAre("seed=0", "data="));
+  EXPECT_THAT(Written("a.vl.json"), HasSubstr("data not set"));
+  // A sweep without systems has one, of no name.
+  EXPECT_EQ(Run("b.vl.json", {"--panels", "system"}).code, kDone);
+  EXPECT_THAT(scheduler_.table_request.table().only(), testing::IsEmpty());
+}
+
+TEST_F(PlotTest, ASettingThatNoJobHasIsNoAxis) {
+  scheduler_.table.mutable_columns(0)->clear_key();
+  scheduler_.table.mutable_columns(0)->set_label("rope_factor not set");
+  const Outcome outcome = Run("a.vl.json", {"--x", "positions.rope_factor"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("nothing to draw: no job of sweep 'table-b1' has the setting positions.rope_factor"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("there yet")));
+}
+
 // Layers 0 and 1 by three heads, whatever is asked for.
 void SetHeads(v1::Table& table) {
   table.clear_rows();
@@ -277,6 +313,21 @@ TEST_F(HeadCurvesTest, OnlyChoosesSystemsLayersAndHeads) {
   EXPECT_EQ(values[4]["line"], "head 2");
   EXPECT_EQ(spec["title"]["text"], "table-b1: attention entropy, layer 1");
   EXPECT_THAT(scheduler_.table_request.table().only(), ElementsAre("system=nope", "layer=1", "head=0,2"));
+}
+
+TEST_F(HeadCurvesTest, OnlyChoosesSystemsByTheirSettings) {
+  for (v1::System& system : *scheduler_.sweep.mutable_spec()->mutable_systems()) {
+    system.mutable_with()->mutable_model()->set_layers(system.name() == "nope" ? 1 : 2);
+  }
+  scheduler_.table.mutable_rows(0)->set_key("nope");  // The systems that are left, as the scheduler says.
+
+  const Outcome outcome = Heads({"--only", "model.layers=1", "--only", "layer=0,1"});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_THAT(Panels("a.vl.json"), ElementsAre("layer 0", "layer 1")) << "of one system";
+  EXPECT_THAT(outcome.out, HasSubstr("24 points in 2 panels"));
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "layer");
+  EXPECT_THAT(scheduler_.table_request.table().only(), ElementsAre("model.layers=1", "layer=0,1"));
 }
 
 TEST_F(HeadCurvesTest, JobsOfASystemAreAggregated) {

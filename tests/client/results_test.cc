@@ -264,6 +264,67 @@ TEST_F(ResultsTest, ValuesHaveWhatTheSystemsDifferIn) {
   EXPECT_THAT(Run({"results", "last", "--jobs"}).out, Not(HasSubstr("model.layers"))) << "people read it in the system's name";
 }
 
+// Jobs of "narrow" and "wide" are in one column each, whatever is asked for: as the scheduler answers for systems by a setting.
+void AnswerBySystem(v1::Table& table, const std::string& narrow, const std::string& wide) {
+  table.clear_rows();
+  table.clear_columns();
+  table.clear_cells();
+  for (const char* system : {"narrow", "wide"}) table.add_rows()->set_key(system);
+  table.add_columns()->set_key(narrow);
+  if (wide == narrow) {
+    for (int i = 0; i < 2; ++i) table.add_cells()->set_jobs(1);
+    return;
+  }
+  table.add_columns()->set_key(wide);
+  for (const int jobs : {1, 0, 0, 1}) table.add_cells()->set_jobs(jobs);
+}
+
+TEST_F(ResultsTest, ValuesHaveWhatJobsHaveWhereASystemLeavesItUnsaid) {
+  Measure();
+  for (const char* name : {"narrow", "wide"}) scheduler_.sweep.mutable_spec()->add_systems()->set_name(name);
+  scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_model()->set_layers(3);
+  AnswerBySystem(scheduler_.table, "3", "5");
+  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, HasSubstr(",1,true,,,,,5\n")) << "the default of the kind";
+  EXPECT_EQ(scheduler_.table_request.table().rows(), "system");
+  EXPECT_EQ(scheduler_.table_request.table().columns(), "model.layers");
+
+  // The first says what is the default.
+  AnswerBySystem(scheduler_.table, "3", "3");
+  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, Not(HasSubstr("model.layers"))) << "they do not differ";
+
+  v1::SweepSpec& with = *scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with();
+  with.Clear();
+  with.mutable_model()->set_kerple_shared(true);
+  AnswerBySystem(scheduler_.table, "true", "false");
+  const nlohmann::json rows = nlohmann::json::parse(Run({"results", "last", "--jobs", "-o", "json"}).out)["measurements"];
+  EXPECT_EQ(rows[2]["model.kerple_shared"], false) << rows[2];
+
+  // More values than a table holds: what systems say themselves.
+  scheduler_.refusals["GetTable"] = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "system by model.kerple_shared is a table of more than 200000 cells");
+  EXPECT_THAT(Run({"results", "last", "--jobs", "-o", "csv"}).out, HasSubstr(",value,model.kerple_shared\n"));
+}
+
+TEST_F(ResultsTest, TitlesSayWhatIsAggregatedOverByWhatJobsHave) {
+  scheduler_.sweep.set_name("mine");
+  for (const char* name : {"narrow", "wide"}) scheduler_.sweep.mutable_spec()->add_systems()->set_name(name);
+  scheduler_.sweep.mutable_spec()->mutable_systems(0)->mutable_with()->mutable_model()->set_layers(5);
+  AnswerBySystem(scheduler_.table, "5", "5");
+  Run({"results", "last", "--rows", "model.layers", "--columns", "task"});
+  EXPECT_THAT(scheduler_.table_request.table().title(), HasSubstr(", maximum over systems")) << "one says the default, one nothing";
+  const auto calls_of = [this](const std::vector<std::string>& command) {
+    const int before = scheduler_.calls;
+    Run(command);
+    return scheduler_.calls - before;
+  };
+  EXPECT_EQ(calls_of({"results", "last", "--rows", "model.layers", "--columns", "task"}), calls_of({"results", "last"}) + 1) << "other tables ask for no settings";
+}
+
+TEST_F(ResultsTest, AWordIsTakenForThePathThatItEnds) {
+  EXPECT_THAT(Run({"results", "last", "--rows", "layers"}).err, HasSubstr("--rows: unknown value 'layers'\n  did you mean 'model.layers'? there are: "));
+  EXPECT_THAT(Run({"results", "last", "--rows", "layers"}).err, HasSubstr("; or a setting by its path, as model.layers"));
+  EXPECT_THAT(Run({"results", "last", "--columns", "dropout"}).err, HasSubstr("did you mean 'evaluation.dropout' or 'model.dropout'?"));
+}
+
 TEST_F(ResultsTest, SettingsAreAxesByTheirPaths) {
   EXPECT_EQ(Run({"results", "last", "--rows", "model.layers", "--columns", "training.batch_size"}).code, kDone);
   EXPECT_EQ(scheduler_.table_request.table().rows(), "model.layers");

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "client/commands/title_words.h"
 
 namespace longreach::client {
@@ -30,23 +32,57 @@ v1::SweepSpec Grid() {
 }
 
 TEST(VaryingSettingsTest, AreThoseOfWhichThereAreSeveralValues) {
-  EXPECT_THAT(VaryingSettings(Grid()), ElementsAre("model.layers", "training.batch_size"));
-  EXPECT_THAT(VaryingSettings(Grid(), {"model.layers=2"}), ElementsAre("training.batch_size"));
-  EXPECT_THAT(VaryingSettings(Grid(), {"model.layers=2.0", "seed=0"}), ElementsAre("training.batch_size")) << "2.0 is 2";
-  EXPECT_THAT(VaryingSettings(Grid(), {"system=layers-1_batch_size-8"}), IsEmpty());
-  EXPECT_THAT(VaryingSettings(v1::SweepSpec()), IsEmpty());
+  EXPECT_THAT(VaryingSettings(SystemSettings(Grid())), ElementsAre("model.layers", "training.batch_size"));
+  EXPECT_THAT(VaryingSettings(SystemSettings(Grid()), {"model.layers=2"}), ElementsAre("training.batch_size"));
+  EXPECT_THAT(VaryingSettings(SystemSettings(Grid()), {"model.layers=2.0", "seed=0"}), ElementsAre("training.batch_size")) << "2.0 is 2";
+  EXPECT_THAT(VaryingSettings(SystemSettings(Grid()), {"system=layers-1_batch_size-8"}), IsEmpty());
+  EXPECT_THAT(VaryingSettings(SystemSettings(v1::SweepSpec())), IsEmpty());
+}
+
+// As the scheduler answers: the jobs of each system are in one column.
+v1::Table OfSystems(const std::vector<std::string>& systems, const std::vector<std::string>& values) {
+  v1::Table table;
+  for (const std::string& system : systems) table.add_rows()->set_key(system);
+  for (const std::string& value : values) {
+    if (std::ranges::find(table.columns(), value, &v1::TableAxisEntry::key) == table.columns().end()) table.add_columns()->set_key(value);
+  }
+  for (const std::string& value : values) {
+    for (const v1::TableAxisEntry& column : table.columns()) table.add_cells()->set_jobs(column.key() == value ? 1 : 0);
+  }
+  return table;
 }
 
 TEST(VaryingSettingsTest, ASystemHasItsOwnValueElseTheSweeps) {
-  v1::SweepSpec spec = Grid();
-  EXPECT_EQ(SettingOfSystem(spec, spec.systems(3), "model.layers"), "2");
-  EXPECT_EQ(SettingOfSystem(spec, spec.systems(3), "model.heads"), "4");
-  EXPECT_EQ(SettingOfSystem(spec, spec.systems(3), "model.dropout"), "");
+  const SystemSettings settings(Grid());
+  const v1::System& last = settings.spec().systems(3);
+  EXPECT_EQ(settings.Of(last, "model.layers"), "2");
+  EXPECT_EQ(settings.Of(last, "model.heads"), "4");
+  EXPECT_EQ(settings.Of(last, "model.dropout"), "");
+  EXPECT_TRUE(settings.MayBe(last, "model.dropout", "0.1")) << "the default, for all that is known here";
+}
+
+TEST(VaryingSettingsTest, WhatASystemLeavesUnsaidIsWhatItsJobsHave) {
+  // The first says a default of the kind, the second nothing.
+  v1::SweepSpec spec;
+  for (const char* name : {"a", "b"}) spec.add_systems()->set_name(name);
+  spec.mutable_systems(0)->mutable_with()->mutable_model()->set_layers(5);
+  for (v1::System& system : *spec.mutable_systems()) system.mutable_with()->mutable_training()->set_batch_size(system.name() == "a" ? 4 : 8);
+  const Aggregation by_layers{.aggregate = "mean", .shown = {"model.layers", "task"}, .only = {}};
+  SystemSettings settings(spec);
+  EXPECT_EQ(AggregatedOver(settings, by_layers), "") << "5 and nothing";
+  settings.Learn("model.layers", OfSystems({"a", "b"}, {"5", "5"}));
+  EXPECT_THAT(VaryingSettings(settings), ElementsAre("training.batch_size"));
+  EXPECT_EQ(settings.Of(settings.spec().systems(1), "model.layers"), "5");
+  EXPECT_EQ(AggregatedOver(settings, by_layers), "mean over training.batch_size");
+  EXPECT_THAT(VaryingSettings(settings, {"model.layers=6"}), IsEmpty()) << "now it is known that none has it";
+  settings.Learn("data", OfSystems({"a", "b"}, {"", "wiki"}));
+  EXPECT_THAT(VaryingSettings(settings), ElementsAre("data", "training.batch_size"));
+  EXPECT_THAT(VaryingSettings(settings, {"data="}), IsEmpty()) << "one system is left";
 }
 
 TEST(VaryingSettingsTest, WhatAValueAggregatesOver) {
   const auto over = [](const std::vector<std::string>& shown, const std::vector<std::string>& only = {}) {
-    return AggregatedOver(Grid(), {.aggregate = "mean", .shown = shown, .only = only});
+    return AggregatedOver(SystemSettings(Grid()), {.aggregate = "mean", .shown = shown, .only = only});
   };
   EXPECT_EQ(over({"system", "task"}), "mean over seeds");
   EXPECT_EQ(over({"encoding", "task"}), "mean over seeds and systems");
@@ -64,7 +100,54 @@ TEST(VaryingSettingsTest, SystemsThatDifferInMoreThanAGridAreCalledSo) {
   other = spec.systems(0);
   other.set_name("longer");
   other.mutable_with()->mutable_training()->add_lengths(7);  // A list is no setting of one value.
-  EXPECT_EQ(AggregatedOver(spec, {.aggregate = "max", .shown = {"model.layers", "training.batch_size"}, .only = {}}), "maximum over seeds and systems");
+  EXPECT_EQ(AggregatedOver(SystemSettings(spec), {.aggregate = "max", .shown = {"model.layers", "training.batch_size"}, .only = {}}), "maximum over seeds and systems");
+}
+
+TEST(VaryingSettingsTest, SystemsThatAlsoHaveEncodingsOrInputsOfTheirOwnAreCalledSo) {
+  const auto over = [](const v1::SweepSpec& spec, const std::vector<std::string>& shown, const std::vector<std::string>& only = {}) {
+    return AggregatedOver(SystemSettings(spec), {.aggregate = "mean", .shown = shown, .only = only});
+  };
+  v1::SweepSpec spec = Grid();
+  spec.mutable_axes()->clear_seed();
+  spec.mutable_systems(1)->mutable_with()->add_inputs()->set_name("weights");
+  EXPECT_EQ(over(spec, {"model.layers", "task"}), "mean over systems");
+  EXPECT_EQ(over(spec, {"model.layers", "task"}, {"model.layers=2"}), "mean over training.batch_size") << "of these neither has inputs";
+
+  spec = Grid();
+  for (v1::System& system : *spec.mutable_systems()) {
+    system.mutable_with()->mutable_axes()->add_encoding(system.with().training().batch_size() == 8 ? "rope" : "none");
+  }
+  EXPECT_EQ(over(spec, {"model.layers", "seed"}), "mean over encodings and systems");
+  EXPECT_EQ(over(spec, {"model.layers", "encoding"}), "mean over seeds") << "each cell is of one system";
+  EXPECT_EQ(over(spec, {"training.batch_size", "encoding"}), "mean over seeds and model.layers");
+}
+
+TEST(VaryingSettingsTest, AnAxisIsCountedInTheSystemsThatAreLeft) {
+  v1::SweepSpec spec = Grid();
+  for (int i = 0; i < 4; ++i) {
+    v1::Axes& axes = *spec.mutable_systems(i)->mutable_with()->mutable_axes();
+    axes.add_learning_rate(1e-3);
+    if (i == 3) axes.add_learning_rate(1e-4);
+    axes.add_seed(0);
+  }
+  const auto over = [&spec](const std::vector<std::string>& only) {
+    return AggregatedOver(SystemSettings(spec), {.aggregate = "max", .shown = {"system", "task"}, .only = only});
+  };
+  EXPECT_EQ(over({}), "maximum over learning rates") << "of the last; each system has one seed, whatever the sweep says";
+  EXPECT_EQ(over({"model.layers=1"}), "");
+  EXPECT_EQ(over({"system=layers-2_batch_size-16", "learning_rate=1e-3,0.0001"}), "maximum over learning rates");
+  EXPECT_EQ(over({"learning_rate=1e-3"}), "");
+}
+
+TEST(VaryingSettingsTest, AGridHasEachCombinationAndNothingElse) {
+  v1::SweepSpec spec = Grid();
+  EXPECT_TRUE(IsGridOfSettings(SystemSettings(spec), {}));
+  v1::SweepSpec part = spec;
+  part.mutable_systems()->RemoveLast();
+  EXPECT_FALSE(IsGridOfSettings(SystemSettings(part), {}));
+  EXPECT_TRUE(IsGridOfSettings(SystemSettings(part), {"model.layers=1"}));
+  spec.mutable_systems(0)->mutable_with()->mutable_axes()->add_encoding("rope");
+  EXPECT_FALSE(IsGridOfSettings(SystemSettings(spec), {})) << "one has an encoding of its own";
 }
 
 }  // namespace

@@ -48,6 +48,31 @@ def test_its_fields_are_axes_of_tables_and_columns_of_values(home, tmp_path):
         "layers-2_batch_size-4|2,4"] * 2 + ["layers-2_batch_size-8|2,8"] * 2, values
 
 
+UNSAID = BASE + """
+training: {steps: 5, batch_size: 4, lengths: [1, 2, 3]}
+evaluation: {lengths: [4], examples: 10}
+systems:
+- {name: said, with: {model: {heads: 8, layers: 1}}}
+- {name: unsaid, with: {model: {layers: 2}}}
+- {name: other, with: {model: {heads: 4, layers: 1}}}
+"""
+
+
+def test_what_a_system_leaves_unsaid_is_the_default_that_others_say(home, tmp_path):
+    store = str(tmp_path / "unsaid.db")
+    run = run_cli(home, "run", "/dev/stdin", "--store", store, stdin=UNSAID)
+    assert run.code == 0, run
+    values = run_cli(home, "results", "--store", store, "--jobs", "--metric", "accuracy", "--length", "0", "-o", "csv").out.splitlines()
+    assert values[0].endswith(",value,model.heads,model.layers"), values
+    assert {line.split(",")[1]: line.split(",")[-2:] for line in values[1:]} == {"said": ["8", "1"], "unsaid": ["8", "2"], "other": ["4", "1"]}, values
+    table = run_cli(home, "results", "--store", store, "--rows", "model.heads", "--columns", "task", "-o", "json").json()
+    assert [row["key"] for row in table["rows"]] == ["4", "8"], table
+    assert [cell["jobs"] for cell in table["cells"]] == [2, 4], table
+    assert table["title"].endswith("maximum over encodings and model.layers"), table
+    refused = run_cli(home, "results", "--store", store, "--rows", "layers")
+    assert "did you mean 'model.layers'?" in refused.err, refused
+
+
 def test_its_systems_are_the_rows_of_the_table(home, scheduler):
     submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=IN_THE_FILE)
     assert submitted.code == 0, submitted

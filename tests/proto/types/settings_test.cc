@@ -10,6 +10,8 @@ namespace longreach {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
 using testing::Not;
 
 TEST(SettingsTest, AreSingleValues) {
@@ -36,6 +38,41 @@ TEST(SettingsTest, AWrongPathIsNearThoseOfItsGroup) {
   EXPECT_THAT(SettingPathsNear("positions.max"), Contains("positions.max_position"));
   EXPECT_THAT(SettingPathsNear("positions.max"), Not(Contains("model.layers")));
   EXPECT_EQ(SettingPathsNear("modle.layers"), SettingPaths());
+}
+
+TEST(SettingsTest, AWordMayMeanAnAxisOrThePathsThatItEnds) {
+  const std::vector<std::string> axes = {"encoding", "layer", "seed"};
+  EXPECT_THAT(AxesMeant("layers", axes), ElementsAre("model.layers")) << "not the axis that is near";
+  EXPECT_THAT(AxesMeant("layrs", axes), ElementsAre("model.layers"));
+  EXPECT_THAT(AxesMeant("dropout", axes), ElementsAre("evaluation.dropout", "model.dropout"));
+  EXPECT_THAT(AxesMeant("sed", axes), ElementsAre("seed")) << "not evaluation.seed";
+  EXPECT_THAT(AxesMeant("encodng", axes), ElementsAre("encoding"));
+  EXPECT_THAT(AxesMeant("", axes), IsEmpty());
+  EXPECT_THAT(AxesMeant("quite something else", axes), IsEmpty());
+}
+
+TEST(SettingsTest, FlagsAreTrueOrFalse) {
+  EXPECT_TRUE(IsFlagSetting("model.kerple_shared"));
+  EXPECT_FALSE(IsFlagSetting("model.layers"));
+  EXPECT_FALSE(IsFlagSetting("kerple_shared"));
+}
+
+TEST(SettingsTest, WithoutThemAxesListsAndInputsAreLeft) {
+  v1::SweepSpec sweep;
+  sweep.mutable_model()->set_layers(5);
+  sweep.set_data("wiki");
+  ClearSettings(sweep);
+  EXPECT_FALSE(sweep.has_model()) << "nothing is left in it";
+  EXPECT_EQ(sweep.ByteSizeLong(), 0u);
+  sweep.mutable_training()->set_batch_size(4);
+  sweep.mutable_training()->add_lengths(7);
+  sweep.mutable_axes()->add_seed(1);
+  sweep.add_inputs()->set_name("weights");
+  ClearSettings(sweep);
+  EXPECT_FALSE(sweep.training().has_batch_size());
+  EXPECT_EQ(sweep.training().lengths_size(), 1);
+  EXPECT_EQ(sweep.axes().seed_size(), 1);
+  EXPECT_EQ(sweep.inputs_size(), 1);
 }
 
 TEST(SettingsTest, AreReadFromSweepsAndJobs) {

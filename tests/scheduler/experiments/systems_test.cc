@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "scheduler/experiments/expansion.h"
 #include "tests/scheduler/experiments/expanded.h"
@@ -79,6 +80,50 @@ TEST(SystemsTest, TheirOrderMakesNoOtherSweepAndTheTextKeepsThem) {
   Expansion again = *Expansion::Of([&] { v1::SweepSpec spec = *read; spec.set_name("nope"); return spec; }());
   EXPECT_EQ(again.id(), one.id());
   for (int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(again.At(i).id, one.At(i).id);
+}
+
+using Values = std::vector<std::string>;
+
+// Of one setting, by system in the order of their names.
+Values ValuesOf(const v1::SweepSpec& sweep, const std::string& path) {
+  Values values;
+  for (const SettingValues& of_system : SettingsOfSystems(sweep, Values{path})) values.push_back(of_system.at(path));
+  return values;
+}
+
+TEST(SystemsTest, SettingsAreThoseThatTheJobsHave) {
+  // a-yarn, heads, plain.
+  EXPECT_EQ(ValuesOf(Systems(), "training.weight_decay"), (Values{"", "0", "0.1"})) << "the first trains nothing";
+  EXPECT_EQ(ValuesOf(Systems(), "positions.rope_factor"), (Values{"2", "", ""}));
+  EXPECT_EQ(ValuesOf(Systems(), "training.warmup_steps"), (Values{"", "7", "7"}));
+  EXPECT_TRUE(SettingsOfSystems(Systems(), Values{}).empty());
+  // As the store has it: a name is not in its text.
+  v1::SweepSpec stored = Systems();
+  stored.clear_name();
+  EXPECT_EQ(ValuesOf(stored, "training.weight_decay"), (Values{"", "0", "0.1"}));
+}
+
+TEST(SystemsTest, SettingsThatFollowFromOthersAreThoseOfTheFirstEncodingThatHasThem) {
+  v1::SweepSpec words;
+  words.set_experiment("language");
+  words.mutable_axes()->add_task("enwik8");
+  for (const char* encoding : {"rope", "rope:randomized"}) words.mutable_axes()->add_encoding(encoding);
+  for (const double rate : {1e-4, 1e-3}) words.mutable_axes()->add_learning_rate(rate);
+  for (const uint32_t seed : {0u, 1u}) words.mutable_axes()->add_seed(seed);
+  EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{"2048"}));
+  words.mutable_training()->add_lengths(2500);
+  EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{"4096"}));
+  EXPECT_EQ(ValuesOf(words, "data"), (Values{"enwik8"})) << "that of the task's name";
+  EXPECT_EQ(ValuesOf(words, "model.layers"), (Values{"8"}));
+  words.mutable_axes()->mutable_encoding()->RemoveLast();
+  EXPECT_EQ(ValuesOf(words, "positions.max_position"), (Values{""})) << "no job draws positions";
+}
+
+TEST(SystemsTest, OfASweepThatIsRefusedTodaySettingsAreWhatItSays) {
+  v1::SweepSpec sweep = Systems();
+  sweep.mutable_systems(0)->mutable_with()->mutable_model()->set_kv_heads(5);  // "plain", which does not divide its heads.
+  EXPECT_EQ(ValuesOf(sweep, "model.kv_heads"), (Values{"1", "1", "5"}));
+  EXPECT_EQ(ValuesOf(sweep, "training.weight_decay"), (Values{"", "0", "0.1"})) << "the others are as ever";
 }
 
 TEST(SystemsTest, RefusesSystemsThatAreNone) {

@@ -116,6 +116,37 @@ TEST_F(SettingAxesTest, OnlySomeValuesAreAskedFor) {
   EXPECT_THAT(rows->jobs(0).job().systems(), ElementsAre("b"));
 }
 
+TEST_F(SettingAxesTest, JobsWithoutASettingAreAskedForByNothing) {
+  Measure();
+  const v1::Table table = *Table("model.layers", "task", {"data=", "training.batch_size=8"});
+  EXPECT_THAT(Percent(table), ElementsAre(10, 30));
+  EXPECT_THAT(table.notes(), testing::Contains("only jobs with data not set"));
+}
+
+TEST_F(SettingAxesTest, AValueThatNoJobHasIsRefusedWithThoseThatThereAre) {
+  Measure();
+  const auto why = [this](const std::string& only) { return std::string(Table("system", "task", {only}).status().message()); };
+  EXPECT_THAT(why("data=words"), HasSubstr("table.only: unknown data 'words'\n  no job has this setting"));
+  EXPECT_THAT(why("model.layers="), HasSubstr("table.only: no job is without the setting model.layers\n  known are 10, 2"));
+  EXPECT_THAT(why("seed="), HasSubstr("'seed=' is not AXIS=VALUE"));
+}
+
+TEST_F(SettingAxesTest, LabelsTellSettingsFromEachOtherAndFromAxes) {
+  Measure();
+  EXPECT_EQ(Table("evaluation.seed", "task")->rows(0).label(), "evaluation.seed 0");
+  EXPECT_EQ(Table("model.dropout", "task")->rows(0).label(), "model.dropout 0.1");
+  EXPECT_EQ(Table("training.data_seed", "task")->rows(0).label(), "data_seed 0");
+}
+
+TEST_F(SettingAxesTest, AWordIsTakenForThePathThatItEnds) {
+  AddSweep(SmallSweep("s"));
+  const auto message = [](const absl::StatusOr<v1::Table>& table) { return std::string(table.status().message()); };
+  EXPECT_THAT(message(Table("layers", "task")), HasSubstr("table.rows: unknown column 'layers'\n  did you mean 'model.layers'? known are "));
+  EXPECT_THAT(message(Table("layers", "task")), HasSubstr(", or a setting by its path, as model.layers"));
+  for (const char* only : {"=1", "layers=1"}) EXPECT_THAT(message(Table("system", "task", {only})), testing::Not(HasSubstr("length"))) << only;
+  EXPECT_THAT(message(Table("system", "task", {"layers=1"})), HasSubstr("did you mean 'model.layers'?"));
+}
+
 TEST_F(SettingAxesTest, ASweepWithoutSystemsHasOneValue) {
   v1::SweepSpec spec = SmallSweep("s");
   spec.mutable_model()->set_layers(3);
