@@ -49,11 +49,12 @@ absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_
                                                      const JobFilter& filter, std::string_view score_metric, int limit) {
   static const std::string kSql =
       SelectListed("sj.position", "sweep_jobs AS sj CROSS JOIN jobs AS j ON j.num = sj.job",
-                   "WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR j.state = ?) "
-                   "AND j.diverged >= ? ORDER BY sj.position LIMIT ?");
-  const std::string_view state = filter.state.has_value() ? Word(*filter.state) : "";
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, sweep, after_position, state, state,
-                                            filter.diverged_only, limit));
+                   "WHERE sj.sweep = ? AND sj.role = 'member' AND sj.position > ? AND (? = '' OR instr(?, ',' || j.state || ',') > 0 "
+                   "OR (? AND j.diverged)) ORDER BY sj.position LIMIT ?");
+  std::string states;  // ",failed,queued,"
+  for (const State state : filter.states) states += fmt::format("{}{}", states.empty() ? "," : "", fmt::format("{},", Word(state)));
+  if (states.empty() && filter.diverged) states = ",";
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, score_metric, sweep, after_position, states, states, filter.diverged, limit));
   std::vector<ListedJob> jobs;
   while (rows.Next()) jobs.push_back(ReadListed(rows));
   RETURN_IF_ERROR(rows.status());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +37,10 @@ struct ListedJob {
   std::optional<double> score{};  // Of the metric that was asked for, over all lengths.
 };
 
+// Jobs in one of these states, and those that diverged if they are asked for; where nothing is asked for, all.
 struct JobFilter {
-  std::optional<State> state{};  // Nothing: all.
-  bool diverged_only = false;
+  std::set<State> states{};
+  bool diverged = false;
 };
 
 // Members of a sweep behind a position (-1: from the start) in order of expansion, at most `limit`.

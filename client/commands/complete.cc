@@ -116,7 +116,7 @@ class Completer {
     }
     if (what == "HOW") OfferAll(catalog::Aggregates());
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});
-    if (what == "STATE") OfferAll(JobFilterWords());
+    if (what.starts_with("STATE")) OfferAll(JobFilterWords());
     if (what == "METRIC") {
       for (const catalog::Metric& metric : catalog::Metrics()) Add(metric.name, metric.label);
     }

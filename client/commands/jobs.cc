@@ -23,20 +23,22 @@ class Jobs final : public Command {
     return {.group = kGroupLook,
             .summary = "List the jobs of a sweep",
             .details = kSweepDetails,
-            .examples = "longreach jobs last --state failed\nlongreach jobs table-b1 -o csv",
+            .examples = "longreach jobs last --state failed,diverged\nlongreach jobs table-b1 -o csv",
             .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_, {.required = false});
-    app.add_option("--state", state_, "Only jobs in this state: " + Join(JobFilterWords(), ", "))->type_name("STATE");
+    app.add_option("--state", state_, "Only jobs in one of these states: " + Join(JobFilterWords(), ", "))->type_name("STATE[,STATE...]");
     app.add_option("--limit", limit_, "At most this many; 0: all [0]")
         ->type_name("N")
         ->check(CheckCount);
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    if (state_ == "running") return UsageError("--state: unknown state 'running'", "the state of jobs that run is 'leased'");
-    RETURN_IF_ERROR(CheckChoice("--state", state_, JobFilterWords()));
+    for (const std::string& state : Split(state_, ',')) {
+      if (state == "running") return UsageError("--state: unknown state 'running'", "the state of jobs that run is 'leased'");
+      RETURN_IF_ERROR(CheckChoice("--state", state, JobFilterWords()));
+    }
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     // JSON is written page by page: ten million jobs do not fit into memory. The first page comes before
     // the first byte, so that a refusal leaves stdout empty.

@@ -21,15 +21,24 @@
 namespace longreach::service {
 namespace {
 
-absl::StatusOr<store::JobFilter> FilterOf(const std::string& word) {
-  if (word.empty()) return store::JobFilter{};
-  if (word == "diverged") return store::JobFilter{.state = std::nullopt, .diverged_only = true};
-  if (const std::optional<store::State> state = store::StateOf(word)) return store::JobFilter{.state = state};
-  const std::vector<std::string> known = JobFilterWords();
-  const std::string closest = ClosestWord(word, known);
-  return absl::InvalidArgumentError(fmt::format("state: unknown state '{}'\n  {}known are {}", word,
-                                                closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
-                                                Join(known, ", ")));
+// "failed", or several with ',' between them.
+absl::StatusOr<store::JobFilter> FilterOf(const std::string& words) {
+  store::JobFilter filter;
+  if (words.empty()) return filter;
+  for (const std::string& word : Split(words, ',')) {
+    if (word == "diverged") {
+      filter.diverged = true;
+    } else if (const std::optional<store::State> state = store::StateOf(word)) {
+      filter.states.insert(*state);
+    } else {
+      const std::vector<std::string> known = JobFilterWords();
+      const std::string closest = ClosestWord(word, known);
+      return absl::InvalidArgumentError(fmt::format("state: unknown state '{}'\n  {}known are {}", word,
+                                                    closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
+                                                    Join(known, ", ")));
+    }
+  }
+  return filter;
 }
 
 v1::AttemptInfo ToAttemptInfo(const store::AttemptRow& row) {

@@ -225,7 +225,7 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   // Losses of training are there before a job is done, and whatever comes of it.
   const bool losses = request.metric() == kTrainingLoss;
   RETURN_IF_ERROR(ForEachJob(
-      db, members, begin.position, losses ? store::JobFilter{} : store::JobFilter{.state = store::State::kSucceeded},
+      db, members, begin.position, losses ? store::JobFilter{} : store::JobFilter{.states = {store::State::kSucceeded}},
       [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
         if (looked_at++ == limits.jobs) {
           page.EndAt({.position = row.position});

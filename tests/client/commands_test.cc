@@ -131,6 +131,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
   refused({"status", "-o", "latex"}, "'longreach status' has no output as latex");
   refused({"jobs", "last", "--state", "leasd"}, "did you mean 'leased'?");
+  refused({"jobs", "last", "--state", "failed,running"}, "the state of jobs that run is 'leased'");
   refused({"wait", "last", "--timeout", "soon"}, "--timeout: 'soon' is not a duration");
   refused({"wait", "last", "--timeout", "-1"}, "is not a duration");
   refused({"results", "last", "--rows", "tsk"}, "--rows: unknown value 'tsk'\n  did you mean 'task'?");

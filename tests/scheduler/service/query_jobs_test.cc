@@ -144,6 +144,12 @@ TEST_F(QueryJobsTest, AJobShowsItsAxesStateStepAndScore) {
   ASSERT_EQ(ListState("diverged")->jobs_size(), 1);
   EXPECT_EQ(ListState("diverged")->jobs(0).id(), sweep.ids[1]);
   EXPECT_EQ(ListState("queued")->jobs_size(), 12);
+
+  EXPECT_EQ(ListState("queued,leased")->jobs_size(), 13);
+  ASSERT_EQ(ListState("failed,diverged")->jobs_size(), 2);
+  EXPECT_EQ(ListState("failed,diverged")->jobs(0).id(), sweep.ids[1]);
+  EXPECT_EQ(ListState("succeeded,diverged")->jobs_size(), 2) << "one that diverged has succeeded";
+  EXPECT_EQ(ListState("waiting,cancelled")->jobs_size(), 0);
 }
 
 TEST_F(QueryJobsTest, UnknownStatesLimitsAndTokensAreRefused) {
@@ -151,6 +157,8 @@ TEST_F(QueryJobsTest, UnknownStatesLimitsAndTokensAreRefused) {
   const absl::Status unknown = ListState("faild").status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("did you mean 'failed'?"));
+  EXPECT_THAT(std::string(ListState("queued,faild").status().message()), HasSubstr("unknown state 'faild'"));
+  EXPECT_EQ(ListState("queued,").status().code(), absl::StatusCode::kInvalidArgument);
   v1::ListJobsRequest request;
   request.set_sweep("s");
   request.set_limit(-1);
