@@ -268,7 +268,7 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
     const bool idle = worker.state() == "put_aside" && worker.running().empty();
     any_put_aside |= idle;
     any_useful |= !idle;
-    if (!worker.reason().empty()) reason = worker.reason();
+    if (!worker.reason().empty() && (idle || worker.state() != "put_aside")) reason = worker.reason();
   }
   const bool aside = any_put_aside && !any_useful;
   // Between its report and its next call it has nothing: only the second look counts.

@@ -61,20 +61,20 @@ class Search {
  public:
   Search(sql::Connection& db, int64_t requirement, const Apart& from) : db_(db), requirement_(requirement), from_(from) {}
 
-  absl::StatusOr<std::optional<LeaseGroup>> Run() {
+  absl::StatusOr<ApartGroup> Run() {
     auto below = int64_t{std::numeric_limits<int>::max()} + 1;
     while (left_ > 0) {
       ASSIGN_OR_RETURN(const std::optional<Place> first, FirstBelow(below));
-      if (!first) return std::nullopt;
+      if (!first) return ApartGroup{};
       below = first->priority;
       std::optional<int64_t> at = first->num;
       while (at && left_ > 0) {
         ASSIGN_OR_RETURN(const Look look, LookFrom(first->priority, *at));
-        if (look.found) return look.found;
+        if (look.found) return ApartGroup{.group = look.found};
         at = look.leap_to;
       }
     }
-    return std::nullopt;
+    return ApartGroup{.gave_up = true};
   }
 
  private:
@@ -172,7 +172,7 @@ absl::StatusOr<std::set<int64_t>> PackKeysOf(sql::Connection& db, const std::set
   return keys;
 }
 
-absl::StatusOr<std::optional<LeaseGroup>> NextGroupApart(sql::Connection& db, int64_t requirement, const Apart& from) {
+absl::StatusOr<ApartGroup> NextGroupApart(sql::Connection& db, int64_t requirement, const Apart& from) {
   return Search(db, requirement, from).Run();
 }
 

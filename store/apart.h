@@ -28,9 +28,14 @@ absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::
 absl::StatusOr<std::set<int64_t>> LiveOf(sql::Connection& db, const std::set<int64_t>& sweeps);
 absl::StatusOr<std::set<int64_t>> PackKeysOf(sql::Connection& db, const std::set<int64_t>& jobs);
 
+struct ApartGroup {
+  std::optional<LeaseGroup> group{};
+  bool gave_up = false;  // There may be one all the same, behind 1,000 jobs that are not apart.
+};
 // NextGroup() of the jobs apart from those. It passes over a sweep's jobs by the runs of their numbers, so that the cost does not grow with
-// them; of others it looks at 1,000 and then finds none.
-absl::StatusOr<std::optional<LeaseGroup>> NextGroupApart(sql::Connection& db, int64_t requirement, const Apart& from);
+// them. (Of another sweep whose jobs came between two slices of that one, and where jobs that both did not bring shift the numbers, it may
+// pass over one as well.)
+absl::StatusOr<ApartGroup> NextGroupApart(sql::Connection& db, int64_t requirement, const Apart& from);
 
 absl::StatusOr<bool> IsApart(sql::Connection& db, int64_t job, const Apart& from);
 

@@ -113,6 +113,9 @@ class Plot final : public Command {
     }
     if (drawing.points == 0) {
       std::vector<std::string> hints = drawing.empty;
+      if (drawing.metric == "position_loss" && axes_.Has("attention_scale")) {
+        hints.emplace_back("where scales and bins have more than 1,000 losses, these are in the job's file alone: 'longreach job JOB --get series --file FILE'");
+      }
       hints.push_back(fmt::format("'longreach status {}{}' says how far it is, 'longreach results' has the same as a table", ShortId(sweep.id()), WhereFlags(session)));
       return Error(absl::StatusCode::kFailedPrecondition,
                    fmt::format("nothing to draw: no job of sweep '{}' has a value of {} {}", Printable(sweep.name()), drawing.value,

@@ -45,9 +45,14 @@ absl::Status TooLong(std::string_view text) {
   return UsageError(fmt::format("the range {} has more than {} values", Printable(text), kMaxListElements));
 }
 
-// Digits behind the point that a number needs.
-int DecimalsOf(double value) {
-  const std::string text = ShortestNumber(value);  // "0.01", "1.5e-07".
+// A number as its digits and how many of them are behind the point; fewer than none: zeros follow.
+struct Decimal {
+  int64_t digits = 0;
+  int behind = 0;
+};
+
+Decimal DecimalOf(double value) {
+  const std::string text = ShortestNumber(value);  // "0.01", "-1.5e-07", "1e+20": at most 17 digits.
   const size_t exponent_at = text.find('e');
   int exponent = 0;
   if (exponent_at != std::string::npos) {
@@ -55,10 +60,21 @@ int DecimalsOf(double value) {
     if (*begin == '+') ++begin;
     std::from_chars(begin, text.data() + text.size(), exponent);
   }
-  const std::string digits = text.substr(0, exponent_at);
+  std::string digits = text.substr(0, exponent_at);
   const size_t point = digits.find('.');
   const int behind = point == std::string::npos ? 0 : static_cast<int>(digits.size() - point) - 1;
-  return std::max(0, behind - exponent);
+  if (point != std::string::npos) digits.erase(point, 1);
+  Decimal decimal{.behind = behind - exponent};
+  std::from_chars(digits.data(), digits.data() + digits.size(), decimal.digits);
+  return decimal;
+}
+
+// In units of so many decimals; nothing: that is no number without a rounding.
+std::optional<int64_t> InUnits(const Decimal& number, int decimals) {
+  double units = static_cast<double>(number.digits);
+  for (int i = number.behind; i < decimals && std::abs(units) < kMostDigits; ++i) units *= 10;
+  if (std::abs(units) >= kMostDigits) return std::nullopt;
+  return static_cast<int64_t>(units);
 }
 
 }  // namespace
@@ -108,13 +124,14 @@ absl::StatusOr<NumberRange> ParseDecimalRange(std::string_view text) {
   ASSIGN_OR_RETURN(const double step, ParseNumber(*texts.step));
   if (!(step > 0)) return UsageError(fmt::format("the step {} of a range is not above 0", Printable(*texts.step)));
   if (first > last) return EmptyRange(texts);
-  const int decimals = std::max({DecimalsOf(first), DecimalsOf(last), DecimalsOf(step)});
-  const double parts = decimals > kMostDecimals ? 0 : std::round(std::pow(10.0, decimals));
-  if (parts == 0 || std::max(std::abs(first), std::abs(last)) * parts >= kMostDigits || step * parts >= kMostDigits) {
+  const Decimal from = DecimalOf(first), to = DecimalOf(last), by = DecimalOf(step);
+  const int decimals = std::max({from.behind, to.behind, by.behind, 0});
+  const std::optional<int64_t> begin = InUnits(from, decimals), end = InUnits(to, decimals), width = InUnits(by, decimals);
+  if (decimals > kMostDecimals || !begin || !end || !width) {
     return UsageError(fmt::format("the range {} has too many digits", Printable(text)), "write its values one by one");
   }
-  NumberRange range{.first = std::llround(first * parts), .step = std::llround(step * parts), .count = 0, .parts = std::llround(parts)};
-  range.count = (std::llround(last * parts) - range.first) / range.step + 1;
+  NumberRange range{.first = *begin, .step = *width, .count = (*end - *begin) / *width + 1};
+  for (int i = 0; i < decimals; ++i) range.parts *= 10;
   if (range.count > kMaxListElements) return TooLong(text);
   return range;
 }

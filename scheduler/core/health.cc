@@ -27,15 +27,20 @@ std::string TextOf(const Health& health, bool before_success) {
 }
 
 // false: it cannot be read.
+bool ReadJobs(std::string_view text, std::vector<int64_t>& jobs) {
+  for (const std::string& part : Split(text, ',')) {
+    const std::optional<int64_t> job = ParseInteger(part);
+    if (!job) return false;
+    jobs.push_back(*job);
+  }
+  return true;
+}
+
 bool Read(std::string_view text, bool before_success, Health& health) {
   if (text.empty()) return true;
   for (const std::string& attempt : Split(text, ';')) {
     FailedAttempt& failed = health.failed.emplace_back(FailedAttempt{.jobs = {}, .before_success = before_success});
-    for (const std::string& part : Split(attempt, ',')) {
-      const std::optional<int64_t> job = ParseInteger(part);
-      if (!job) return false;
-      failed.jobs.push_back(*job);
-    }
+    if (!ReadJobs(attempt, failed.jobs)) return false;
   }
   return true;
 }
@@ -45,11 +50,17 @@ bool Read(std::string_view text, bool before_success, Health& health) {
 Health AfterFailure(const Health& before, std::span<const int64_t> jobs) {
   if (jobs.empty()) return before;
   Health after = before;
+  if (jobs.size() == 1) {
+    const bool again = std::erase(after.alone, jobs.front()) > 0;
+    after.alone.push_back(jobs.front());
+    if (again) return after;
+    if (after.alone.size() > kAloneKept) after.alone.erase(after.alone.begin());
+  }
   const auto shared = std::ranges::find_if(after.failed, [jobs](const FailedAttempt& earlier) {
     return std::ranges::any_of(jobs, [&earlier](int64_t job) { return Has(earlier.jobs, job); });
   });
   if (shared != after.failed.end()) {
-    if (!IsPartOf(jobs, shared->jobs)) return before;
+    if (!IsPartOf(jobs, shared->jobs)) return after;
     after.failed.erase(shared);
   }
   after.failed.push_back({.jobs = {jobs.begin(), jobs.end()}});
@@ -87,23 +98,20 @@ Verdict VerdictOf(const Health& health, std::span<const std::set<int64_t>> sweep
   return verdict;
 }
 
-std::set<int64_t> FailedAlone(const Health& health) {
-  std::set<int64_t> alone;
-  for (const FailedAttempt& failed : health.failed) {
-    if (failed.jobs.size() == 1) alone.insert(failed.jobs.front());
-  }
-  return alone;
-}
-
 std::string ToText(const Health& health) {
-  const std::string before = TextOf(health, true);
-  return before.empty() ? TextOf(health, false) : fmt::format("{}|{}", before, TextOf(health, false));
+  const std::string before = TextOf(health, true), after = TextOf(health, false);
+  const std::string failed = before.empty() ? after : fmt::format("{}|{}", before, after);
+  return health.alone.empty() ? failed : fmt::format("{}/{}", fmt::join(health.alone, ","), failed);
 }
 
 Health ParseHealth(std::string_view text) {
+  Health health;
+  if (const size_t stroke = text.find('/'); stroke != std::string_view::npos) {
+    if (!ReadJobs(text.substr(0, stroke), health.alone)) return {};
+    text.remove_prefix(stroke + 1);
+  }
   const size_t bar = text.find('|');
   const bool has_bar = bar != std::string_view::npos;
-  Health health;
   const bool read = Read(has_bar ? text.substr(0, bar) : "", true, health) && Read(has_bar ? text.substr(bar + 1) : text, false, health);
   return read ? health : Health{};
 }

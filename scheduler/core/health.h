@@ -12,8 +12,9 @@ namespace longreach::core {
 
 // Failed attempts of different jobs after which a worker is put aside.
 inline constexpr int kFailuresToPutAside = 3;
-// Failures that are remembered: the newest.
+// What is remembered: the newest.
 inline constexpr size_t kFailuresKept = 16;
+inline constexpr size_t kAloneKept = 64;
 
 // An attempt that failed on a worker.
 struct FailedAttempt {
@@ -22,14 +23,16 @@ struct FailedAttempt {
   bool operator==(const FailedAttempt&) const = default;
 };
 
-// What failed on a worker, the oldest first; no job is in two of them.
+// What failed on a worker, the oldest first.
 struct Health {
-  std::vector<FailedAttempt> failed;
+  std::vector<FailedAttempt> failed = {};  // No job is in two of them.
+  // Jobs that failed alone, whatever has succeeded since: they are given to this worker last, so that it does not use up all of their tries.
+  std::vector<int64_t> alone = {};
   bool operator==(const Health&) const = default;
 };
 
 // A part of an attempt that is there takes its place: of the halves of a failed pack the one without the culprit succeeds, and if both fail,
-// then these are two. An attempt that shares jobs otherwise says nothing new: they may be to blame.
+// then these are two. An attempt that shares jobs otherwise, and a job that fails alone again, say nothing new: they may be to blame.
 Health AfterFailure(const Health& before, std::span<const int64_t> jobs);
 // `near`: the jobs in the record that are of a sweep which one of the jobs that succeeded is of. Those are forgotten: their sweep works here.
 Health AfterSuccess(const Health& before, const std::set<int64_t>& near);
@@ -47,10 +50,11 @@ struct Verdict {
 // between: none of its jobs. Three in a row that are not of one sweep: it is the machine.
 Verdict VerdictOf(const Health& health, std::span<const std::set<int64_t>> sweeps_of_all);
 
-// Jobs that failed alone: they are given to this worker last, so that it does not use up all of their tries.
-std::set<int64_t> FailedAlone(const Health& health);
+// Of so many kinds of packs jobs of a sweep must have failed before the worker gets none of that sweep: else it gets none of those kinds.
+inline constexpr size_t kKindsToBlame = 3;
 
-// "1,2,3|7;8": how it is stored; before the bar what is before a success. Unreadable text is an empty record.
+// "4,5/1,2,3|7;8": how it is stored; before the stroke what failed alone, before the bar what is before a success. Unreadable text is an
+// empty record.
 std::string ToText(const Health& health);
 Health ParseHealth(std::string_view text);
 

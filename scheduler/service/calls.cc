@@ -282,7 +282,7 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
       worker.refused = !response.refused().empty();
       if (!response.leases().empty()) worker.asks = false;
       if (worker.broken) Shorten(request.worker(), worker, *memory);  // Of what it was given just now, too.
-      if (current && response.leases().empty()) {
+      if (current && response.leases().empty() && !decision.gave_up) {
         worker.quiet = WorkerMemory::Quiet{ShapeOf(request), response};
         worker.quiet->response.clear_acknowledged();
         worker.quiet_epoch = memory->epoch;

@@ -105,17 +105,6 @@ absl::Status Accept(sql::Transaction& tx, const store::JobRow& job, int64_t atte
 
 std::string Message(const absl::Status& status) { return std::string(status.message().data(), status.message().size()); }
 
-// Why a worker is put aside, and what brings it back.
-absl::StatusOr<std::string> ReasonOf(sql::Connection& db, const FailedWork& failed, const store::WorkerRow& worker, std::string_view detail) {
-  std::string others;
-  if (failed.standing() == core::Standing::kAsideForSweeps) {
-    ASSIGN_OR_RETURN(const store::SweepRow sweep, store::GetSweep(db, *failed.sweeps().begin()));
-    others = fmt::format("they are of sweep '{}', and it still gets jobs of others; ", sweep.name);
-  }
-  return fmt::format("its last {} attempts, of different jobs, failed; the last: {}; {}restart it, or tell it to go on with 'longreach drain --undo {}'",
-                     core::kFailuresToPutAside, detail, others, WorkerInCommand(worker));
-}
-
 absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt, const std::vector<store::JobRow>& jobs,
                          const std::string& detail, Effects& effects) {
   ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, store::FindWorker(tx, attempt.worker));
@@ -128,7 +117,7 @@ absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt,
   // One that is aside already may be so for another reason now.
   if (failed.standing() == core::Standing::kGood || worker->state == store::WorkerState::kDraining) return absl::OkStatus();
   effects.workers.insert(attempt.worker);
-  ASSIGN_OR_RETURN(const std::string reason, ReasonOf(tx, failed, *worker, detail));
+  ASSIGN_OR_RETURN(const std::string reason, failed.Reason(tx, *worker, detail, {nums.begin(), nums.end()}));
   return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kPutAside, reason);
 }
 

@@ -180,6 +180,7 @@ class Engine {
     std::string told;
     uint64_t epoch = 0;    // Of the memory when it was decided: a later one may have news.
     uint64_t changes = 0;
+    bool gave_up = false;  // Not all that may be ready was looked at: the same call may be answered otherwise later.
   };
 
   // calls.cc: workers' calls on their way in and out.

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "scheduler/service/replies.h"
+#include "store/sweeps.h"
+
 namespace longreach::service {
 
 absl::StatusOr<FailedWork> FailedWork::Of(sql::Connection& db, std::string_view recent_failures) {
@@ -15,26 +20,50 @@ absl::StatusOr<FailedWork> FailedWork::Of(sql::Connection& db, std::string_view 
   for (const core::FailedAttempt& failed : health.failed) {
     ASSIGN_OR_RETURN(sweeps_of_all.emplace_back(), store::SweepsWithAll(db, {failed.jobs.begin(), failed.jobs.end()}));
   }
+  const auto in_a_row = std::ranges::count(health.failed, false, &core::FailedAttempt::before_success);
+  work.in_a_row_ = in_a_row >= core::kFailuresToPutAside;
   const core::Verdict verdict = core::VerdictOf(health, sweeps_of_all);
   work.standing_ = verdict.standing;
-  if (verdict.standing == core::Standing::kGood) {
-    if (const std::set<int64_t> alone = core::FailedAlone(health); !alone.empty()) work.offers_.push_back({.jobs = alone});
-    work.offers_.emplace_back();
-  }
-  if (verdict.standing != core::Standing::kAsideForSweeps) return work;
+  if (verdict.standing == core::Standing::kAsideForSweeps) RETURN_IF_ERROR(work.Blame(db, health, sweeps_of_all, verdict.sweeps));
+  if (verdict.standing != core::Standing::kGood) return work;
+  if (!health.alone.empty()) work.offers_.push_back({.jobs = {health.alone.begin(), health.alone.end()}});
+  work.offers_.emplace_back();
+  return work;
+}
+
+absl::Status FailedWork::Blame(sql::Connection& db, const core::Health& health, const std::vector<std::set<int64_t>>& sweeps_of_all,
+                               const std::set<int64_t>& sweeps) {
   // Another sweep may have a part of those jobs: one that was cancelled keeps nobody from it.
-  ASSIGN_OR_RETURN(work.sweeps_, store::LiveOf(db, verdict.sweeps));
-  if (work.sweeps_.empty()) work.sweeps_ = verdict.sweeps;
+  ASSIGN_OR_RETURN(sweeps_, store::LiveOf(db, sweeps));
+  if (sweeps_.empty()) sweeps_ = sweeps;
   // More seeds of the same are no other work, whatever their sweep is called.
   std::set<int64_t> jobs;
   for (size_t i = 0; i < health.failed.size(); ++i) {
-    const bool of_these = std::ranges::any_of(sweeps_of_all[i], [&verdict](int64_t sweep) { return verdict.sweeps.contains(sweep); });
+    const bool of_these = std::ranges::any_of(sweeps_of_all[i], [&sweeps](int64_t sweep) { return sweeps.contains(sweep); });
     if (of_these) jobs.insert(health.failed[i].jobs.begin(), health.failed[i].jobs.end());
   }
-  store::Apart apart{.sweeps = work.sweeps_};
-  ASSIGN_OR_RETURN(apart.pack_keys, store::PackKeysOf(db, jobs));
-  work.offers_.push_back(std::move(apart));
-  return work;
+  ASSIGN_OR_RETURN(const std::set<int64_t> keys, store::PackKeysOf(db, jobs));
+  const std::set<int64_t> alone(health.alone.begin(), health.alone.end());
+  others_ = keys.size() < core::kKindsToBlame;
+  if (!alone.empty()) offers_.push_back({.sweeps = sweeps_, .pack_keys = keys, .jobs = alone});
+  offers_.push_back({.sweeps = sweeps_, .pack_keys = keys});
+  if (others_) offers_.push_back({.pack_keys = keys, .jobs = alone});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> FailedWork::Reason(sql::Connection& db, const store::WorkerRow& worker, std::string_view last,
+                                               const std::set<int64_t>& jobs) const {
+  std::string what = fmt::format("its last {} attempts, of different jobs, failed", core::kFailuresToPutAside);
+  std::string others;
+  if (standing_ == core::Standing::kAsideForSweeps) {
+    ASSIGN_OR_RETURN(std::set<int64_t> of_last, store::SweepsWithAny(db, jobs));
+    std::erase_if(of_last, [this](int64_t sweep) { return !sweeps_.contains(sweep); });
+    ASSIGN_OR_RETURN(const store::SweepRow sweep, store::GetSweep(db, of_last.empty() ? *sweeps_.begin() : *of_last.begin()));
+    if (!in_a_row_) what = fmt::format("{} attempts of different jobs failed, with none of their sweep succeeding in between", core::kFailuresToPutAside);
+    others = fmt::format("they are of sweep '{}', and it still gets jobs of {}; ", sweep.name, others_ ? "other settings and of other sweeps" : "other sweeps");
+  }
+  return fmt::format("{}{}; {}restart it, or tell it to go on with 'longreach drain --undo {}'", what,
+                     last.empty() ? std::string() : fmt::format("; the last: {}", last), others, WorkerInCommand(worker));
 }
 
 }  // namespace longreach::service

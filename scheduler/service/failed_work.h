@@ -2,12 +2,14 @@
 #pragma once
 
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "proto/base/status.h"
 #include "scheduler/core/health.h"
 #include "store/apart.h"
+#include "store/workers.h"
 
 namespace longreach::service {
 
@@ -17,15 +19,19 @@ class FailedWork {
   static absl::StatusOr<FailedWork> Of(sql::Connection& db, std::string_view recent_failures);
 
   core::Standing standing() const { return standing_; }
-  // The sweeps that it gets no jobs of: of those that the verdict names the live ones, if there are any.
-  const std::set<int64_t>& sweeps() const { return sweeps_; }
-
   // What jobs stay away from that the worker is given, the best first: the next is for when nothing is ready so.
   const std::vector<store::Apart>& Offers() const { return offers_; }
 
+  // Why it is put aside, and what brings it back. `last`: what was said of the last failure, and of which jobs; empty: nobody says so now.
+  absl::StatusOr<std::string> Reason(sql::Connection& db, const store::WorkerRow& worker, std::string_view last, const std::set<int64_t>& jobs) const;
+
  private:
+  absl::Status Blame(sql::Connection& db, const core::Health& health, const std::vector<std::set<int64_t>>& sweeps_of_all, const std::set<int64_t>& sweeps);
+
   core::Standing standing_ = core::Standing::kGood;
-  std::set<int64_t> sweeps_;
+  bool in_a_row_ = false;     // Nothing has succeeded in between.
+  bool others_ = false;       // Of the sweeps to blame it still gets jobs of other kinds of packs.
+  std::set<int64_t> sweeps_;  // Those to blame: the live ones, if there are any.
   std::vector<store::Apart> offers_;
 };
 

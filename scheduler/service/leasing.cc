@@ -192,23 +192,30 @@ absl::StatusOr<const std::vector<size_t>*> Leasing::AbleFor(sql::Connection& db,
   return &able->second;
 }
 
+absl::Status Leasing::Look(sql::Connection& db, size_t work, const store::Apart& apart, std::optional<std::optional<store::LeaseGroup>>& head) {
+  const int64_t requirement = (*works_)[work].row.num;
+  head.reset();
+  if (apart.empty()) {
+    ASSIGN_OR_RETURN(head, store::NextGroup(db, requirement));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const store::ApartGroup found, store::NextGroupApart(db, requirement, apart));
+  gave_up_ |= found.gave_up;
+  if (!found.gave_up) head = found.group;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vector<size_t>& able, const store::Apart& apart, const Room& room) {
   Heads& line = lines_[apart];
   line.resize(works_->size());
-  const auto look = [&](size_t i) {
-    const int64_t requirement = (*works_)[i].row.num;
-    return apart.empty() ? store::NextGroup(db, requirement) : store::NextGroupApart(db, requirement, apart);
-  };
   std::optional<size_t> sure;  // Looked at just now.
   while (true) {
     std::vector<size_t> ready;
     std::vector<core::GroupHead> heads;
     for (const size_t i : able) {
       if (((*works_)[i].noop ? room.noops : room.packs) == 0) continue;
-      if (!line[i]) {
-        ASSIGN_OR_RETURN(line[i], look(i));
-      }
-      if (!*line[i]) continue;
+      if (!line[i]) RETURN_IF_ERROR(Look(db, i, apart, line[i]));
+      if (!line[i] || !*line[i]) continue;
       ready.push_back(i);
       heads.push_back({.priority = (*line[i])->priority, .first = (*line[i])->first});
     }
@@ -222,7 +229,7 @@ absl::StatusOr<Leasing::Turn> Leasing::Next(sql::Connection& db, const std::vect
       if (const std::optional<size_t> then = core::NextInLine(heads)) turn.before = heads[*then];
       return turn;
     }
-    ASSIGN_OR_RETURN(line[work], look(work));
+    RETURN_IF_ERROR(Look(db, work, apart, line[work]));
     sure = work;
   }
 }
@@ -244,11 +251,11 @@ absl::StatusOr<std::vector<store::JobRow>> Leasing::JobsOf(sql::Connection& db, 
   return ready;
 }
 
-absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
-                            AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects) {
+absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker, const FailedWork& failed, const v1::Abilities& abilities,
+                            Room room, WallTime now, AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects) {
+  gave_up_ = false;
   if ((room.packs == 0 && room.noops == 0) || answer.full()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<size_t>* able, AbleFor(tx, worker.id, abilities));
-  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, worker.recent_failures));
   while (true) {
     ASSIGN_OR_RETURN(const Turn turn, NextOf(tx, *able, failed, room));
     if (!turn.work) return absl::OkStatus();

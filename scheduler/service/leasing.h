@@ -60,8 +60,10 @@ class Leasing {
   };
   // Leases the packs whose turn it is, of those that the worker can train, as far as the answer has room for them: the worker asks for
   // the others with its next call. Jobs whose inputs turn out to be gone for good, and those that no answer has room for, fail on the way.
-  absl::Status Lease(sql::Transaction& tx, const store::WorkerRow& worker, const v1::Abilities& abilities, Room room, WallTime now,
-                     AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects);
+  absl::Status Lease(sql::Transaction& tx, const store::WorkerRow& worker, const FailedWork& failed, const v1::Abilities& abilities, Room room,
+                     WallTime now, AnswerRoom& answer, v1::SynchronizeResponse& response, Effects& effects);
+  // The last Lease() did not look at all that may be ready: who got nothing has to be looked for again, without anything having happened.
+  bool gave_up() const { return gave_up_; }
 
   // Something may have become ready, a worker can do other things, or an event was taken back: nothing that was seen before counts.
   void Forget() {
@@ -85,6 +87,8 @@ class Leasing {
     store::Apart apart = {};
   };
   absl::StatusOr<const std::vector<size_t>*> AbleFor(sql::Connection& db, const std::string& worker, const v1::Abilities& abilities);
+  // Seen, unless it gave up: then it is looked at again each time.
+  absl::Status Look(sql::Connection& db, size_t work, const store::Apart& apart, std::optional<std::optional<store::LeaseGroup>>& head);
   absl::StatusOr<Turn> Next(sql::Connection& db, const std::vector<size_t>& able, const store::Apart& apart, const Room& room);
   absl::StatusOr<Turn> NextOf(sql::Connection& db, const std::vector<size_t>& able, const FailedWork& failed, const Room& room);
   absl::StatusOr<std::vector<store::JobRow>> JobsOf(sql::Connection& db, const Turn& turn, const v1::Abilities& abilities, int room);
@@ -98,6 +102,7 @@ class Leasing {
   std::map<store::Apart, Heads> lines_;
   // Which kinds each worker can do, until its abilities change: then Forget() is called, too.
   std::map<std::string, std::vector<size_t>> able_;
+  bool gave_up_ = false;
   SpecReader specs_;
 };
 

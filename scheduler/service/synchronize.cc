@@ -61,11 +61,22 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
   return row;
 }
 
-// Whether it may be given work: one that was put aside for some sweeps' jobs gets those of others.
-absl::StatusOr<bool> GetsWork(sql::Connection& db, const store::WorkerRow& worker) {
-  if (worker.state != store::WorkerState::kPutAside) return worker.state == store::WorkerState::kActive;
-  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(db, worker.recent_failures));
-  return failed.standing() == core::Standing::kAsideForSweeps;
+// What failed there may weigh otherwise than when it did: sweeps have come that have the same jobs, and the oldest failures are forgotten.
+absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::WorkerRow& worker) {
+  const store::WorkerState state = failed.standing() == core::Standing::kGood ? store::WorkerState::kActive : store::WorkerState::kPutAside;
+  if (worker.state == store::WorkerState::kDraining || worker.state == state) return absl::OkStatus();
+  worker.state = state;
+  worker.reason.clear();
+  if (state == store::WorkerState::kPutAside) {
+    ASSIGN_OR_RETURN(worker.reason, failed.Reason(tx, worker, "", {}));
+  }
+  return store::SetWorkerState(tx, worker.id, worker.state, worker.reason);
+}
+
+// One that was put aside for some sweeps' jobs gets others.
+bool GetsWork(const store::WorkerRow& worker, const FailedWork& failed) {
+  if (worker.state == store::WorkerState::kActive) return true;
+  return worker.state == store::WorkerState::kPutAside && failed.standing() == core::Standing::kAsideForSweeps;
 }
 
 // Reports are acknowledged whether they count or not: a report of an attempt that has ended, is unknown or another's never will.
@@ -181,7 +192,9 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));
     if (!worker) return absl::InternalError("a worker's row is gone");
   }
-  ASSIGN_OR_RETURN(const bool gets_work, GetsWork(tx, *worker));
+  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, worker->recent_failures));
+  RETURN_IF_ERROR(BringInLine(tx, failed, *worker));
+  const bool gets_work = GetsWork(*worker, failed);
   const bool active = gets_work && !request.leaving();
   const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;
 
@@ -219,9 +232,10 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
     room.packs = core::NewLeases(request.free_slots(), unconfirmed.packs);
     room.noops = core::NewLeases(request.free_noop_slots(), unconfirmed.noops, core::kMaxNoopSlots);
   }
-  RETURN_IF_ERROR(leasing_.Lease(tx, *worker, request.abilities(), room, now, answer, response, effects));
+  RETURN_IF_ERROR(leasing_.Lease(tx, *worker, failed, request.abilities(), room, now, answer, response, effects));
   const bool at_work = gets_work && (!running.empty() || !response.leases().empty());
   if (worker->state != store::WorkerState::kActive && !at_work) response.set_refused(worker->reason);
+  decision.gave_up = leasing_.gave_up();
   decision.told = ToldBy(response);
   return absl::OkStatus();
 }

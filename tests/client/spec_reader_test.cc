@@ -76,6 +76,9 @@ TEST(SpecReaderTest, RangesWithAStepHaveTheNumbersThatOneWouldWrite) {
   ASSERT_EQ(fine.size(), 111);
   EXPECT_EQ(fine[57], 1.47) << "as it is read from its digits";
   EXPECT_EQ(fine[110], 2.0);
+  EXPECT_EQ(Read("axes: {learning_rate: 4.314622630572695..4.4:1}").spec.axes().learning_rate(0), 4.314622630572695);
+  EXPECT_THAT(Read("axes: {learning_rate: 1e3..3e3:1e3}").spec.axes().learning_rate(), ElementsAre(1000, 2000, 3000));
+  EXPECT_THAT(Read("axes: {learning_rate: 1.5e-7..2.5e-7:5e-8}").spec.axes().learning_rate(), ElementsAre(1.5e-7, 2e-7, 2.5e-7));
   EXPECT_EQ(Read("evaluation: {attention_scales: 1..1:0.5}").spec.evaluation().attention_scales_size(), 1);
 }
 

@@ -283,20 +283,26 @@ void CoreStore::NoteSuccess(const std::set<int>& accepted, WorkerRow& worker) co
 // What a worker is given first, and otherwise.
 std::vector<CoreStore::Apart> CoreStore::OffersFor(const WorkerRow& worker) const {
   const core::Verdict verdict = VerdictOn(worker);
-  if (verdict.standing == core::Standing::kGood) {
-    const std::set<int64_t> alone = core::FailedAlone(worker.health);
-    return alone.empty() ? std::vector<Apart>{{}} : std::vector<Apart>{{.jobs = alone}, {}};
-  }
+  const std::set<int64_t> alone(worker.health.alone.begin(), worker.health.alone.end());
   if (verdict.standing == core::Standing::kAside) return {};
+  std::vector<Apart> offers;
+  if (verdict.standing == core::Standing::kGood) {
+    if (!alone.empty()) offers.push_back({.jobs = alone});
+    offers.emplace_back();
+    return offers;
+  }
   uint32_t of_verdict = 0;
   for (const int64_t sweep : verdict.sweeps) of_verdict |= 1u << sweep;
-  Apart apart{.sweeps = LiveOf(of_verdict)};
+  std::set<std::string> keys;
   for (const core::FailedAttempt& failed : worker.health.failed) {
     const std::set<int64_t> of_all = SweepsOfAll(failed.jobs);
     if (std::ranges::none_of(of_all, [&](int64_t sweep) { return verdict.sweeps.contains(sweep); })) continue;
-    for (const int64_t job : failed.jobs) apart.pack_keys.insert(Spec(static_cast<int>(job)).pack_key);
+    for (const int64_t job : failed.jobs) keys.insert(Spec(static_cast<int>(job)).pack_key);
   }
-  return {apart};
+  if (!alone.empty()) offers.push_back({.sweeps = LiveOf(of_verdict), .pack_keys = keys, .jobs = alone});
+  offers.push_back({.sweeps = LiveOf(of_verdict), .pack_keys = keys});
+  if (keys.size() < core::kKindsToBlame) offers.push_back({.pack_keys = keys, .jobs = alone});
+  return offers;
 }
 
 bool CoreStore::IsApart(int job, const Apart& from) const {
@@ -372,6 +378,7 @@ absl::StatusOr<v1::SynchronizeResponse> CoreStore::Synchronize(const v1::Synchro
     if (!IsRunning(report.attempt()) || attempts[report.attempt() - 1].worker != request.worker()) continue;
     RETURN_IF_ERROR(Report(report, worker));
   }
+  if (worker.state != "draining") worker.state = VerdictOn(worker).standing == core::Standing::kGood ? "active" : "put_aside";
   const bool for_sweeps = worker.state == "put_aside" && VerdictOn(worker).standing == core::Standing::kAsideForSweeps;
   const bool active = (worker.state == "active" || for_sweeps) && !request.leaving();
   int unconfirmed = 0;

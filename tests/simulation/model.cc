@@ -226,7 +226,10 @@ absl::Status Model::SteerWorker(const std::string& id, bool drain) {
   const auto worker = workers_.find(id);
   if (worker == workers_.end()) return absl::NotFoundError("no such worker");
   worker->second.state = drain ? "draining" : "active";
-  if (!drain) worker->second.failed.clear();
+  if (!drain) {
+    worker->second.failed.clear();
+    worker->second.alone.clear();
+  }
   return absl::OkStatus();
 }
 
@@ -340,28 +343,28 @@ uint32_t Model::SweepsOf(int job) const {
   return bits;
 }
 
-// The first in line of those that the worker may have, without those that failed alone there as long as there are others; with it go those
-// that can be trained together with it: for one on which nothing has failed all, else those behind it that are as good. What computes
-// nothing goes alone.
+// The first in line of those that the worker is given; with it go those that can be trained together with it: where nothing is kept from
+// it all, else those behind it that it is given as well. What computes nothing goes alone.
 std::optional<v1::Lease> Model::LeaseNext(const v1::SynchronizeRequest& request, const Worker& worker, Room& room) {
   while (true) {
     const std::vector<int> ready = ReadyFor(request, room);
-    const auto grade = [&](int job) { return Grade(job, worker); };
-    const auto of = [&](int least) { return std::ranges::find_if(ready, [&](int job) { return grade(job) >= least; }); };
-    const int least = of(2) != ready.end() ? 2 : 1;
-    const auto first = of(least);
+    auto first = ready.end();
+    Offer offer;
+    for (const Offer& one : OffersFor(worker)) {
+      first = std::ranges::find_if(ready, one.has);
+      offer = one;
+      if (first != ready.end()) break;
+    }
     if (first == ready.end()) return std::nullopt;
     const JobLife& head = At(*first);
     const int most = Spec(*first).noop ? 1 : request.abilities().pack_limit();
-    const bool any_alone = std::ranges::any_of(worker.failed, [](const Worker::Failed& failed) { return failed.jobs.size() == 1; });
-    const bool apart = BlamedSweeps(worker) != 0 || (least == 2 && any_alone);
     std::vector<int> pack;
-    for (auto job = apart ? first : ready.begin(); job != ready.end(); ++job) {
-      if (apart && PriorityOf(*job) != PriorityOf(*first)) continue;
+    for (auto job = offer.all ? ready.begin() : first; job != ready.end(); ++job) {
+      if (!offer.all && PriorityOf(*job) != PriorityOf(*first)) continue;
       const bool together = Spec(*job).pack_key == Spec(*first).pack_key && At(*job).checkpoint == head.checkpoint && At(*job).apart == head.apart;
       if (together && static_cast<int>(pack.size()) < most) pack.push_back(*job);
     }
-    std::erase_if(pack, [&](int job) { return grade(job) < least; });
+    std::erase_if(pack, [&offer](int job) { return !offer.has(job); });
     // What an input never came for fails now instead of in the hands of every worker in turn.
     for (const int job : pack) Settle(job);
     std::erase_if(pack, [this](int job) { return At(job).state != JobState::kQueued; });
@@ -387,6 +390,7 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
   Worker& worker = workers_[request.worker()];
   if (known != workers_.end() && worker.incarnation != request.incarnation()) {
     worker.failed.clear();
+    worker.alone.clear();
     if (worker.state == "put_aside") worker.state = "active";
   }
   worker.incarnation = request.incarnation();
@@ -398,6 +402,7 @@ absl::StatusOr<v1::SynchronizeResponse> Model::Synchronize(const v1::Synchronize
     if (attempt != running_.end() && attempt->second.worker == request.worker()) Report(report, attempt->first, worker);
     else ++refusals_.stale_reports;
   }
+  if (worker.state != "draining") worker.state = IsAside(worker) || BlamedSweeps(worker) != 0 ? "put_aside" : "active";
   const bool gets_work = worker.state == "active" || (worker.state == "put_aside" && !IsAside(worker) && BlamedSweeps(worker) != 0);
   const bool active = gets_work && !request.leaving();
 

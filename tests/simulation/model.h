@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,6 +70,7 @@ class Model {
       bool operator==(const Failed&) const = default;
     };
     std::vector<Failed> failed = {};
+    std::vector<int> alone = {};  // Jobs that failed alone, the newest last.
     bool operator==(const Worker&) const = default;
   };
 
@@ -153,8 +155,12 @@ class Model {
   bool IsAside(const Worker& worker) const;
   uint32_t BlamedSweeps(const Worker& worker) const;
   void Succeeded(const std::set<int>& jobs, Worker& worker);
-  // 2: it may have the job, 1: if there is no other, 0: it may not.
-  int Grade(int job, const Worker& worker) const;
+  // Which jobs a worker is given: those of the first kind of which some are ready.
+  struct Offer {
+    std::function<bool(int job)> has;
+    bool all = false;  // Nothing is kept from it.
+  };
+  std::vector<Offer> OffersFor(const Worker& worker) const;
   std::optional<v1::Lease> LeaseNext(const v1::SynchronizeRequest& request, const Worker& worker, Room& room);
   v1::Lease LeaseOf(int64_t attempt) const;
 

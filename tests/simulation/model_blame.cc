@@ -9,12 +9,20 @@ namespace {
 
 constexpr size_t kFailuresToPutAside = 3;
 constexpr size_t kFailuresKept = 16;
+constexpr size_t kAloneKept = 64;
+constexpr size_t kKindsToBlame = 3;
 
 }  // namespace
 
 void Model::NoteFailure(const std::vector<int>& own, Worker& worker) {
   const std::set<int> jobs(own.begin(), own.end());
   if (jobs.empty()) return;
+  if (jobs.size() == 1) {
+    const bool again = std::erase(worker.alone, own.front()) > 0;
+    worker.alone.push_back(own.front());
+    if (again) return;
+    if (worker.alone.size() > kAloneKept) worker.alone.erase(worker.alone.begin());
+  }
   const auto shares = std::ranges::find_if(worker.failed, [&](const Worker::Failed& earlier) {
     return std::ranges::any_of(jobs, [&](int job) { return earlier.jobs.contains(job); });
   });
@@ -74,17 +82,27 @@ void Model::Succeeded(const std::set<int>& jobs, Worker& worker) {
   if (worker.state == "put_aside" && BlamedSweeps(worker) == 0) worker.state = "active";
 }
 
-int Model::Grade(int job, const Worker& worker) const {
-  if (IsAside(worker)) return 0;
+std::vector<Model::Offer> Model::OffersFor(const Worker& worker) const {
+  if (IsAside(worker)) return {};
+  const auto first_time = [&worker](int job) { return std::ranges::find(worker.alone, job) == worker.alone.end(); };
   const uint32_t blamed = BlamedSweeps(worker), kept = LiveOf(blamed);
-  if ((SweepsOf(job) & kept) != 0) return 0;
-  for (const Worker::Failed& failed : worker.failed) {
-    for (const int other : failed.jobs) {
-      if ((OfAll(failed.jobs) & blamed) != 0 && Spec(other).pack_key == Spec(job).pack_key) return 0;
-    }
-    if (blamed == 0 && failed.jobs == std::set<int>{job}) return 1;
+  std::vector<Offer> offers;
+  if (blamed == 0) {
+    if (!worker.alone.empty()) offers.push_back({.has = first_time});
+    offers.push_back({.has = [](int) { return true; }, .all = true});
+    return offers;
   }
-  return 2;
+  std::set<std::string> kinds;
+  for (const Worker::Failed& failed : worker.failed) {
+    if ((OfAll(failed.jobs) & blamed) == 0) continue;
+    for (const int job : failed.jobs) kinds.insert(Spec(job).pack_key);
+  }
+  const auto other_kind = [this, kinds](int job) { return !kinds.contains(Spec(job).pack_key); };
+  const auto other_sweep = [this, kept, other_kind](int job) { return (SweepsOf(job) & kept) == 0 && other_kind(job); };
+  if (!worker.alone.empty()) offers.push_back({.has = [=](int job) { return other_sweep(job) && first_time(job); }});
+  offers.push_back({.has = other_sweep});
+  if (kinds.size() < kKindsToBlame) offers.push_back({.has = [=](int job) { return other_kind(job) && first_time(job); }});
+  return offers;
 }
 
 }  // namespace longreach::simulation

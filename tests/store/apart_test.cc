@@ -13,9 +13,10 @@ class ApartTest : public ::testing::Test {
  protected:
   // 0: none.
   int64_t First(const Apart& from, int64_t requirement = 1) {
-    const absl::StatusOr<std::optional<LeaseGroup>> group = NextGroupApart(test_.db(), requirement, from);
-    EXPECT_OK(group);
-    return group.ok() && group->has_value() ? (*group)->first : 0;
+    const absl::StatusOr<ApartGroup> found = NextGroupApart(test_.db(), requirement, from);
+    EXPECT_OK(found);
+    gave_up_ = found.ok() && found->gave_up;
+    return found.ok() && found->group ? found->group->first : 0;
   }
   // Jobs with RoPE, learning rate `rate`, and seeds from 0 on.
   static std::vector<NewJob> Jobs(int count, double rate) {
@@ -25,6 +26,7 @@ class ApartTest : public ::testing::Test {
   }
 
   TestStore test_{":memory:"};
+  bool gave_up_ = false;  // The last search.
 };
 
 TEST_F(ApartTest, FromNothingItIsTheFirstInLine) {
@@ -107,7 +109,11 @@ TEST_F(ApartTest, GivesUpAfterAThousandJobsOfOneKey) {
   const std::vector<int64_t> nums = test_.AddSweep("one", jobs);
   ASSERT_OK_AND_ASSIGN(const std::set<int64_t> keys, PackKeysOf(test_.db(), {nums[0]}));
   EXPECT_EQ(First({.pack_keys = keys}), 0);
+  EXPECT_TRUE(gave_up_);
   EXPECT_EQ(First({.jobs = {nums[0]}}), nums[1]);
+  EXPECT_FALSE(gave_up_);
+  EXPECT_EQ(First({.sweeps = {1}}), 0);
+  EXPECT_FALSE(gave_up_) << "it has seen all";
 }
 
 TEST_F(ApartTest, APackHasOnlyWhatIsApartFromTheFirstOnAndOfItsPriority) {
@@ -117,7 +123,7 @@ TEST_F(ApartTest, APackHasOnlyWhatIsApartFromTheFirstOnAndOfItsPriority) {
   test_.AddSweep("four", Jobs(2, 0.4), 5);
   const auto pack = [&](int limit, const Apart& from) {
     std::vector<int64_t> nums;
-    const LeaseGroup group = **NextGroupApart(test_.db(), 1, from);
+    const LeaseGroup group = *NextGroupApart(test_.db(), 1, from)->group;
     const absl::StatusOr<std::vector<JobRow>> jobs = JobsOfGroupApart(test_.db(), group, limit, from);
     EXPECT_OK(jobs);
     for (const JobRow& job : *jobs) nums.push_back(job.num);

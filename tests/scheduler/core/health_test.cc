@@ -45,6 +45,10 @@ TEST(HealthTest, TwoSweepsThatHaveTheFailedJobsAreBothMeant) {
 
 TEST(HealthTest, OneJobThatFailsAgainAndAgainDoesNot) {
   EXPECT_EQ(After({{1}, {1}, {1}, {1}}), After({{1}}));
+  Health health = After({{2}, {1}, {2}});
+  EXPECT_EQ(health.failed, After({{2}, {1}}).failed);
+  health = AfterFailure(AfterSuccess(health, {1, 2}), std::vector<int64_t>{2});
+  EXPECT_THAT(health.failed, IsEmpty()) << "its sweep works here: it is the job's own";
 }
 
 TEST(HealthTest, OfAFailedPackItsPartsTakeThePlace) {
@@ -63,7 +67,7 @@ TEST(HealthTest, ASuccessClearsWhatIsOfItsSweepAndTheMachine) {
   EXPECT_THAT(after.failed[0].jobs, ElementsAre(100));
   EXPECT_TRUE(after.failed[0].before_success);
   EXPECT_EQ(VerdictOn(AfterFailure(AfterFailure(after, std::vector<int64_t>{3}), std::vector<int64_t>{4})).standing, Standing::kGood) << "two in a row";
-  EXPECT_EQ(AfterSuccess(health, {1, 2, 100}), Health{});
+  EXPECT_THAT(AfterSuccess(health, {1, 2, 100}).failed, IsEmpty());
 }
 
 TEST(HealthTest, FailuresOfASweepAddUpAcrossTheSuccessesOfOthers) {
@@ -86,23 +90,32 @@ TEST(HealthTest, TheOldestAreForgotten) {
   EXPECT_THAT(health.failed.back().jobs, ElementsAre(3900));
 }
 
-TEST(HealthTest, KnowsWhatFailedAlone) {
-  EXPECT_THAT(FailedAlone(After({{1, 2}, {7}, {5}})), ElementsAre(5, 7));
-  EXPECT_THAT(FailedAlone({}), IsEmpty());
+TEST(HealthTest, KnowsWhatFailedAloneWhateverSucceedsThen) {
+  const Health health = After({{1, 2}, {7}, {5}, {7}});
+  EXPECT_THAT(health.alone, ElementsAre(5, 7));
+  EXPECT_THAT(AfterSuccess(health, {5, 7}).alone, ElementsAre(5, 7));
+  Health many;
+  for (int64_t job = 0; job < 100; ++job) many = AfterFailure(many, std::vector<int64_t>{job});
+  ASSERT_EQ(many.alone.size(), kAloneKept);
+  EXPECT_EQ(many.alone.front(), 36);
 }
 
 TEST(HealthTest, SurvivesItsText) {
-  const Health health = After({{1, 2, 3}, {7}});
-  EXPECT_EQ(ToText(health), "1,2,3;7") << "as stores have it from before";
-  EXPECT_EQ(ParseHealth("1,2,3;7"), health);
+  const Health health = After({{1, 2, 3}, {7, 8}});
+  EXPECT_EQ(ToText(health), "1,2,3;7,8") << "as stores have it from before";
+  EXPECT_EQ(ParseHealth("1,2,3;7,8"), health);
   const Health later = AfterFailure(AfterSuccess(health, {7}), std::vector<int64_t>{9});
-  EXPECT_EQ(ToText(later), "1,2,3|9");
-  EXPECT_EQ(ParseHealth("1,2,3|9"), later);
+  EXPECT_EQ(ToText(later), "9/1,2,3|9");
+  EXPECT_EQ(ParseHealth("9/1,2,3|9"), later);
+  EXPECT_EQ(ToText(AfterSuccess(later, {1, 9})), "9/");
+  EXPECT_EQ(ParseHealth("9/"), AfterSuccess(later, {1, 9}));
   EXPECT_EQ(ToText(AfterSuccess(health, {7})), "1,2,3|");
   EXPECT_EQ(ParseHealth("1,2,3|"), AfterSuccess(health, {7}));
   EXPECT_EQ(ParseHealth(""), Health{});
   EXPECT_EQ(ParseHealth("1,x"), Health{});
   EXPECT_EQ(ParseHealth("1|x"), Health{});
+  EXPECT_EQ(ParseHealth("x/1"), Health{});
+  EXPECT_EQ(ParseHealth("/1"), Health{});
 }
 
 }  // namespace

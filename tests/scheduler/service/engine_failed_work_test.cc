@@ -45,12 +45,12 @@ TEST_F(EngineFailedWorkTest, ABrokenMachineIsSeenByThePartsOfAPack) {
   SubmitPacks("s", {"rope", "alibi", "none"}, 4);
   TestWorker worker = Worker("a");
   std::vector<std::string> tried;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 7; ++i) {
     const v1::Lease lease = worker.Take();
     tried.push_back(Encoding(lease) + std::to_string(lease.jobs_size()));
     FailIt(worker, lease);
   }
-  EXPECT_THAT(tried, ElementsAre("rope4", "rope2", "rope1", "rope1", "rope2"));
+  EXPECT_THAT(tried, ElementsAre("rope4", "rope2", "rope1", "rope1", "rope2", "alibi4", "none4"));
   EXPECT_THAT(worker.Sync().refused(), HasSubstr(kPutAside));
   EXPECT_EQ(Counts("s").queued(), 12) << "none has used up its tries";
 }
@@ -67,7 +67,7 @@ TEST_F(EngineFailedWorkTest, ABrokenMachineUsesUpNoTriesOfAWholePack) {
     report.set_detail("cuda error");
     worker.Report(report);
   }
-  EXPECT_EQ(attempts, 7);  // 9, 5, 3, 2, and three alone.
+  EXPECT_EQ(attempts, 8);  // 9, 5, 3, 2, three alone, and the other pack.
   EXPECT_EQ(Counts("s").queued(), 18);
 }
 
@@ -109,7 +109,7 @@ TEST_F(EngineFailedWorkTest, OneBadJobFailsByItself) {
     seeds.push_back(lease.jobs(0).spec().seed());
     seeds.back() == 0 ? FailIt(worker, lease) : DoIt(worker, lease);
   }
-  EXPECT_THAT(seeds, ElementsAre(0, 1, 0, 2, 0));
+  EXPECT_THAT(seeds, ElementsAre(0, 1, 2, 0, 0));
   EXPECT_EQ(Counts("s").failed(), 1);
 }
 
@@ -128,7 +128,7 @@ TEST_F(EngineFailedWorkTest, ASweepThatFailsEverywhereDoesNotKeepOthersWaiting) 
   EXPECT_EQ(Counts("small").succeeded(), 3);
   EXPECT_EQ(Counts("large").queued(), 4) << "another worker may be able";
   const v1::SynchronizeResponse refused = worker.Sync();
-  EXPECT_THAT(refused.refused(), HasSubstr("they are of sweep 'large', and it still gets jobs of others"));
+  EXPECT_THAT(refused.refused(), HasSubstr("they are of sweep 'large', and it still gets jobs of other sweeps"));
   EXPECT_EQ(refused.leases_size(), 0);
   TestWorker other = Worker("b");
   EXPECT_EQ(Encoding(other.Take()), "rope");
@@ -145,6 +145,65 @@ TEST_F(EngineFailedWorkTest, FailuresOfASweepAddUpAcrossTheSuccessesOfAnother) {
   ASSERT_OK(Steer("large", v1::SteerSweepRequest::ACTION_RESUME));
   FailIt(worker, worker.Take());
   EXPECT_EQ(Encoding(worker.Take()), "sin_cos") << "it has seen enough of the large ones";
+}
+
+TEST_F(EngineFailedWorkTest, OfOneSweepItGetsOtherSettingsUntilThreeOfThemHaveFailed) {
+  SubmitPacks("s", {"rope"}, 4, 9);
+  Submit([] {
+    v1::SweepSpec spec = Sweep("s2", 4);
+    spec.mutable_axes()->clear_encoding();
+    for (const char* encoding : {"rope", "alibi", "none", "relative"}) spec.mutable_axes()->add_encoding(encoding);
+    return spec;
+  }());
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(1);
+  std::vector<std::string> encodings;
+  for (int i = 0; i < 5; ++i) {
+    const v1::Lease lease = worker.Take();
+    encodings.push_back(Encoding(lease));
+    FailIt(worker, lease);
+  }
+  EXPECT_THAT(encodings, ElementsAre("rope", "rope", "rope", "alibi", "none"));
+  EXPECT_EQ(worker.Sync().leases_size(), 0) << "three kinds of s2";
+}
+
+TEST_F(EngineFailedWorkTest, AGridWithOneSizeThatFailsIsDoneButForThat) {
+  v1::SweepSpec spec = Sweep("sizes", 4);
+  for (const auto& [name, layers] : {std::pair("a-large", 9), std::pair("b-small", 2)}) {
+    v1::System& system = *spec.add_systems();
+    system.set_name(name);
+    system.mutable_with()->mutable_model()->set_layers(layers);
+  }
+  Submit(spec);
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(1);
+  for (int i = 0; i < 8; ++i) {
+    const v1::Lease lease = worker.Take();
+    lease.jobs(0).spec().model().layers() == 9 ? FailIt(worker, lease) : DoIt(worker, lease);
+  }
+  EXPECT_EQ(Counts("sizes").succeeded(), 4);
+}
+
+TEST_F(EngineFailedWorkTest, TheOldestFailuresAreForgottenAndWithThemThatItIsAside) {
+  SubmitPacks("large", {"rope", "alibi", "none"}, 1);
+  TestWorker worker = Worker("a");
+  for (int i = 0; i < 3; ++i) FailIt(worker, worker.Take());
+  EXPECT_THAT(worker.Sync().refused(), HasSubstr("they are of sweep 'large'"));
+  // 14 sweeps with a failure each, and a success of another before each.
+  for (int i = 0; i < 14; ++i) {
+    v1::SweepSpec good = Sweep("good" + std::to_string(i), 1);
+    good.mutable_training()->set_steps(2000 + i);
+    Submit(good);
+    DoIt(worker, worker.Take());
+    v1::SweepSpec bad = Sweep("bad" + std::to_string(i), 1);
+    bad.mutable_training()->set_steps(1000 + i);
+    Submit(bad);
+    FailIt(worker, worker.Take());
+  }
+  v1::SweepSpec last = Sweep("final", 1);
+  last.mutable_training()->set_steps(3000);
+  Submit(last, 9);
+  EXPECT_EQ(worker.Take().jobs(0).spec().training().steps(), 3000);
 }
 
 TEST_F(EngineFailedWorkTest, PutAsideForOneSweepItIsCalledForAnother) {
@@ -180,7 +239,7 @@ TEST_F(EngineFailedWorkTest, OneThatFailsInAnotherSweepAsWellGetsNothing) {
   SubmitPacks("third", {"log_kerple"}, 1);
   const v1::SynchronizeResponse refused = worker.Sync();
   EXPECT_THAT(refused.refused(), HasSubstr(kPutAside));
-  EXPECT_THAT(refused.refused(), Not(HasSubstr("jobs of others"))) << "the reason is not the old one";
+  EXPECT_THAT(refused.refused(), Not(HasSubstr("still gets jobs"))) << "the reason is not the old one";
   EXPECT_EQ(refused.leases_size(), 0);
   EXPECT_EQ(Counts("third").queued(), 1);
 }

@@ -248,7 +248,7 @@ TEST_F(QueryJobsTest, AWorkerThatIsPutAsideForOneSweepIsThereForAnother) {
     RETURN_IF_ERROR(store::SetWorkerFailures(tx, "w1", fmt::format("{};{};{}", large.jobs[0], large.jobs[1], large.jobs[2])));
     return store::SetWorkerState(tx, "w1", store::WorkerState::kPutAside, "its last 3 attempts failed");
   });
-  EXPECT_THAT(Explain(large.ids[5]), Contains("Worker 'box' does not get it: its last 3 attempts failed."));
+  EXPECT_THAT(Explain(large.ids[3]), Contains("Worker 'box' does not get it: its last 3 attempts failed."));
   EXPECT_THAT(Explain(small.ids[0]), Contains("A worker that can take it is idle: it will be leased at that worker's next call."));
 }
 
