@@ -56,6 +56,9 @@ absl::StatusOr<int64_t> EndOfRun(sql::Connection& db, int64_t job, const InSweep
   return job + inside;
 }
 
+// A job is one of those to stay away from, whatever sweeps it is in.
+bool IsNamed(const Apart& from, int64_t pack_key, int64_t job) { return from.pack_keys.contains(pack_key) || from.jobs.contains(job); }
+
 // A search through the line of one requirement.
 class Search {
  public:
@@ -109,7 +112,7 @@ class Search {
                              .checkpoint_step = rows.Get<int>(2),
                              .split_group = rows.Get<int64_t>(3)};
       ASSIGN_OR_RETURN(const std::optional<InSweep> place, PlaceIn(db_, group.first, from_.sweeps));
-      if (!place && !from_.pack_keys.contains(group.pack_key) && !from_.jobs.contains(group.first)) return Look{.found = group};
+      if (!place && !IsNamed(from_, group.pack_key, group.first)) return Look{.found = group};
       if (!place || ++in_sweeps_ < kBeforeLeap) continue;
       ASSIGN_OR_RETURN(const int64_t last, EndOfRun(db_, group.first, *place));
       if (last > group.first) return Look{.leap_to = last + 1};
@@ -154,13 +157,13 @@ absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::
   return sweeps;
 }
 
-absl::StatusOr<std::set<int64_t>> LiveOf(sql::Connection& db, const std::set<int64_t>& sweeps) {
+absl::StatusOr<std::set<int64_t>> LiveElseAll(sql::Connection& db, const std::set<int64_t>& sweeps) {
   std::set<int64_t> live;
   for (const int64_t sweep : sweeps) {
     ASSIGN_OR_RETURN(const std::optional<int64_t> found, db.First<int64_t>("SELECT num FROM sweeps WHERE num = ? AND state = 'live'", sweep));
     if (found) live.insert(*found);
   }
-  return live;
+  return live.empty() ? sweeps : live;
 }
 
 absl::StatusOr<std::set<int64_t>> PackKeysOf(sql::Connection& db, const std::set<int64_t>& jobs) {
@@ -177,9 +180,9 @@ absl::StatusOr<ApartGroup> NextGroupApart(sql::Connection& db, int64_t requireme
 }
 
 absl::StatusOr<bool> IsApart(sql::Connection& db, int64_t job, const Apart& from) {
-  ASSIGN_OR_RETURN(const std::set<int64_t> keys, PackKeysOf(db, {job}));
+  ASSIGN_OR_RETURN(const int64_t key, db.One<int64_t>("SELECT pack_key FROM jobs WHERE num = ?", job));
   ASSIGN_OR_RETURN(const std::optional<InSweep> place, PlaceIn(db, job, from.sweeps));
-  return !place && !from.jobs.contains(job) && std::ranges::none_of(keys, [&from](int64_t key) { return from.pack_keys.contains(key); });
+  return !place && !IsNamed(from, key, job);
 }
 
 absl::StatusOr<std::vector<JobRow>> JobsOfGroupApart(sql::Connection& db, const LeaseGroup& group, int limit, const Apart& from) {
@@ -190,10 +193,9 @@ absl::StatusOr<std::vector<JobRow>> JobsOfGroupApart(sql::Connection& db, const 
                    db.Query(kSql, group.pack_key, group.checkpoint_step, group.split_group, group.priority, group.first, limit));
   ASSIGN_OR_RETURN(std::vector<JobRow> jobs, ReadJobs(std::move(rows)));
   std::vector<JobRow> apart;
-  const bool other_key = !from.pack_keys.contains(group.pack_key);
   for (JobRow& job : jobs) {
     ASSIGN_OR_RETURN(const std::optional<InSweep> place, PlaceIn(db, job.num, from.sweeps));
-    if (other_key && !place && !from.jobs.contains(job.num)) apart.push_back(std::move(job));
+    if (!place && !IsNamed(from, group.pack_key, job.num)) apart.push_back(std::move(job));
   }
   return apart;
 }

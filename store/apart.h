@@ -24,8 +24,8 @@ struct Apart {
 absl::StatusOr<std::set<int64_t>> SweepsWithAny(sql::Connection& db, const std::set<int64_t>& jobs);
 // Those that have all of them.
 absl::StatusOr<std::set<int64_t>> SweepsWithAll(sql::Connection& db, const std::set<int64_t>& jobs);
-// Those of `sweeps` that are live.
-absl::StatusOr<std::set<int64_t>> LiveOf(sql::Connection& db, const std::set<int64_t>& sweeps);
+// Those of `sweeps` that are live; if none is, all of them.
+absl::StatusOr<std::set<int64_t>> LiveElseAll(sql::Connection& db, const std::set<int64_t>& sweeps);
 absl::StatusOr<std::set<int64_t>> PackKeysOf(sql::Connection& db, const std::set<int64_t>& jobs);
 
 struct ApartGroup {

@@ -89,15 +89,9 @@ absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerSta
                     fmt::format("worker {}", id));
 }
 
-absl::StatusOr<WorkerHealth> HealthOfWorker(sql::Connection& db, std::string_view id) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT recent_failures, state FROM workers WHERE id = ?", id));
-  WorkerHealth health;
-  if (rows.Next()) {
-    health.recent_failures = rows.Get<std::string>(0);
-    health.state = WorkerStateOf(rows.Get<std::string>(1)).value_or(WorkerState::kActive);
-  }
-  RETURN_IF_ERROR(rows.status());
-  return health;
+absl::StatusOr<std::string> FailuresOfWorker(sql::Connection& db, std::string_view id) {
+  ASSIGN_OR_RETURN(std::optional<std::string> failures, db.First<std::string>("SELECT recent_failures FROM workers WHERE id = ?", id));
+  return std::move(failures).value_or("");
 }
 
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures) {

@@ -41,12 +41,8 @@ absl::StatusOr<std::optional<WorkerRow>> FindWorker(sql::Connection& db, std::st
 absl::StatusOr<std::vector<WorkerRow>> ListWorkers(sql::Connection& db, std::chrono::microseconds before_last);
 absl::Status SetWorkerState(sql::Transaction& tx, std::string_view id, WorkerState state, std::string_view reason);
 absl::Status SetWorkerFailures(sql::Transaction& tx, std::string_view id, std::string_view recent_failures);
-struct WorkerHealth {
-  std::string recent_failures{};
-  WorkerState state = WorkerState::kActive;
-};
-// Without the rest of the row. Of a worker that is not there: as it begins.
-absl::StatusOr<WorkerHealth> HealthOfWorker(sql::Connection& db, std::string_view id);
+// Its recent_failures, without the rest of the row. Empty as well for a worker that is not there.
+absl::StatusOr<std::string> FailuresOfWorker(sql::Connection& db, std::string_view id);
 // Of a worker that is not in the store (its first call was refused) nothing is written.
 absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at);
 // A worker by its id, the beginning of one (at least 4 digits), or its name. NOT_FOUND with a suggestion;

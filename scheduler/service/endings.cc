@@ -124,8 +124,7 @@ absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt,
 // Of the jobs that failed on a worker those that are of a sweep which one of `succeeded` is of: a live one, if it is of any.
 absl::StatusOr<std::set<int64_t>> Near(sql::Connection& db, const core::Health& health, const std::set<int64_t>& succeeded) {
   ASSIGN_OR_RETURN(const std::set<int64_t> all, store::SweepsWithAny(db, succeeded));
-  ASSIGN_OR_RETURN(std::set<int64_t> sweeps, store::LiveOf(db, all));
-  if (sweeps.empty()) sweeps = all;
+  ASSIGN_OR_RETURN(const std::set<int64_t> sweeps, store::LiveElseAll(db, all));
   std::set<int64_t> near;
   for (const core::FailedAttempt& failed : health.failed) {
     for (const int64_t job : failed.jobs) {
@@ -136,18 +135,13 @@ absl::StatusOr<std::set<int64_t>> Near(sql::Connection& db, const core::Health& 
   return near;
 }
 
-// Nearly always nothing has failed there, and nothing is written.
+// Nearly always nothing has failed there, and nothing is written. Whether it is put aside follows when its call is decided.
 absl::Status NoteSuccess(sql::Transaction& tx, const store::AttemptRow& attempt, const std::set<int64_t>& succeeded) {
-  ASSIGN_OR_RETURN(const store::WorkerHealth before, store::HealthOfWorker(tx, attempt.worker));
-  if (before.recent_failures.empty() && before.state != store::WorkerState::kPutAside) return absl::OkStatus();
-  const core::Health health = core::ParseHealth(before.recent_failures);
+  ASSIGN_OR_RETURN(const std::string before, store::FailuresOfWorker(tx, attempt.worker));
+  if (before.empty()) return absl::OkStatus();
+  const core::Health health = core::ParseHealth(before);
   ASSIGN_OR_RETURN(const std::set<int64_t> near, Near(tx, health, succeeded));
-  const std::string record = core::ToText(core::AfterSuccess(health, near));
-  RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, record));
-  if (before.state != store::WorkerState::kPutAside) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, record));
-  if (failed.standing() != core::Standing::kGood) return absl::OkStatus();
-  return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kActive, "");
+  return store::SetWorkerFailures(tx, attempt.worker, core::ToText(core::AfterSuccess(health, near)));
 }
 
 }  // namespace

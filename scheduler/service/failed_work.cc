@@ -34,8 +34,7 @@ absl::StatusOr<FailedWork> FailedWork::Of(sql::Connection& db, std::string_view 
 absl::Status FailedWork::Blame(sql::Connection& db, const core::Health& health, const std::vector<std::set<int64_t>>& sweeps_of_all,
                                const std::set<int64_t>& sweeps) {
   // Another sweep may have a part of those jobs: one that was cancelled keeps nobody from it.
-  ASSIGN_OR_RETURN(sweeps_, store::LiveOf(db, sweeps));
-  if (sweeps_.empty()) sweeps_ = sweeps;
+  ASSIGN_OR_RETURN(sweeps_, store::LiveElseAll(db, sweeps));
   // More seeds of the same are no other work, whatever their sweep is called.
   std::set<int64_t> jobs;
   for (size_t i = 0; i < health.failed.size(); ++i) {

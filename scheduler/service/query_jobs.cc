@@ -12,6 +12,7 @@
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
+#include "scheduler/service/table_axes.h"
 #include "store/artifacts.h"
 #include "store/attempts.h"
 #include "store/measurements.h"
@@ -31,11 +32,7 @@ absl::StatusOr<store::JobFilter> FilterOf(const std::string& words) {
     } else if (const std::optional<store::State> state = store::StateOf(word)) {
       filter.states.insert(*state);
     } else {
-      const std::vector<std::string> known = JobFilterWords();
-      const std::string closest = ClosestWord(word, known);
-      return absl::InvalidArgumentError(fmt::format("state: unknown state '{}'\n  {}known are {}", word,
-                                                    closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest),
-                                                    Join(known, ", ")));
+      return RefuseWord("state", "state", word, JobFilterWords());
     }
   }
   return filter;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,12 +94,11 @@ absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t fro
 // Of each system, by its name; of a sweep without systems those of "".
 using SettingsByName = std::map<std::string, SettingValues, std::less<>>;
 
-SettingsByName SettingsOf(const v1::SweepSpec& spec, const std::vector<TableFilter>& filters) {
+SettingsByName SettingsOf(const v1::SweepSpec& spec, std::span<const experiments::SystemRange> systems, const std::vector<TableFilter>& filters) {
   std::vector<std::string> paths;
   for (const TableFilter& filter : filters) {
     if (IsSettingPath(filter.axis())) paths.push_back(filter.axis());
   }
-  const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(spec);
   std::vector<SettingValues> values = experiments::SettingsOfSystems(spec, paths);
   SettingsByName by_name;
   for (size_t i = 0; i < values.size(); ++i) by_name.emplace(systems.empty() ? "" : systems[i].name, std::move(values[i]));
@@ -119,7 +119,8 @@ TableJob ToTableJob(const v1::Job& job, const SettingsByName& settings) {
 // Which jobs, and which of their values, are asked for beside metric, length and slice.
 class Only {
  public:
-  Only(const v1::SweepSpec& spec, std::vector<TableFilter> filters) : filters_(std::move(filters)), settings_(SettingsOf(spec, filters_)) {}
+  Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableFilter> filters)
+      : filters_(std::move(filters)), settings_(SettingsOf(spec, members.systems, filters_)) {}
 
   // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured.
   absl::Status Check(sql::Connection& db, const Members& members) {
@@ -212,8 +213,8 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   ASSIGN_OR_RETURN(const store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
-  Only only(spec, std::move(filters));
   const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  Only only(spec, members, std::move(filters));
   // Later pages are of the same question, and need not read all jobs for it again.
   if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));
 

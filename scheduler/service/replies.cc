@@ -141,13 +141,16 @@ absl::StatusOr<std::vector<int>> TestLengthsOfSweep(const v1::SweepSpec& spec) {
   const experiments::Kind* kind = experiments::FindKind(spec.experiment());
   if (kind == nullptr) return absl::DataLossError(fmt::format("unknown experiment kind '{}'", spec.experiment()));
   std::set<int> lengths;
-  const auto add = [kind, &lengths](const v1::SweepSpec& sweep) {
-    const auto& own = sweep.evaluation().lengths();
-    const auto& of_sweep = own.empty() ? kind->Defaults().evaluation().lengths() : own;
-    lengths.insert(of_sweep.begin(), of_sweep.end());
+  const auto& said = spec.evaluation().lengths();
+  const auto& of_sweep = said.empty() ? kind->Defaults().evaluation().lengths() : said;
+  // A system's list takes the place of the sweep's.
+  const auto add = [&](const v1::SweepSpec& with) {
+    const auto& own = with.evaluation().lengths();
+    const auto& of_jobs = own.empty() ? of_sweep : own;
+    lengths.insert(of_jobs.begin(), of_jobs.end());
   };
   if (spec.systems().empty()) add(spec);
-  for (const v1::System& system : spec.systems()) add(experiments::SweepOfSystem(spec, system));
+  for (const v1::System& system : spec.systems()) add(system.with());
   return std::vector<int>(lengths.begin(), lengths.end());
 }
 

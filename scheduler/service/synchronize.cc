@@ -73,12 +73,6 @@ absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::
   return store::SetWorkerState(tx, worker.id, worker.state, worker.reason);
 }
 
-// One that was put aside for some sweeps' jobs gets others.
-bool GetsWork(const store::WorkerRow& worker, const FailedWork& failed) {
-  if (worker.state == store::WorkerState::kActive) return true;
-  return worker.state == store::WorkerState::kPutAside && failed.standing() == core::Standing::kAsideForSweeps;
-}
-
 // Reports are acknowledged whether they count or not: a report of an attempt that has ended, is unknown or another's never will.
 absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& request, WallTime now, v1::SynchronizeResponse& response,
                          Effects& effects) {
@@ -194,7 +188,8 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   }
   ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, worker->recent_failures));
   RETURN_IF_ERROR(BringInLine(tx, failed, *worker));
-  const bool gets_work = GetsWork(*worker, failed);
+  // One that was put aside for some sweeps' jobs gets others.
+  const bool gets_work = worker->state != store::WorkerState::kDraining && failed.standing() != core::Standing::kAside;
   const bool active = gets_work && !request.leaving();
   const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;
 

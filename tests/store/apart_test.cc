@@ -143,9 +143,9 @@ TEST_F(ApartTest, KnowsTheSweepsOfJobs) {
   EXPECT_THAT(*SweepsWithAll(test_.db(), {one[0], two[2]}), ElementsAre(2));
   EXPECT_THAT(*SweepsWithAny(test_.db(), {}), IsEmpty());
   EXPECT_THAT(*SweepsWithAll(test_.db(), {}), IsEmpty());
-  EXPECT_THAT(*LiveOf(test_.db(), {1, 2, 3}), ElementsAre(1, 2));
+  EXPECT_THAT(*LiveElseAll(test_.db(), {1, 2, 3}), ElementsAre(1, 2));
   ASSERT_OK(test_.Write([](sql::Transaction& tx) { return SetSweepState(tx, 1, SweepState::kCancelled); }));
-  EXPECT_THAT(*LiveOf(test_.db(), {1, 2}), ElementsAre(2));
+  EXPECT_THAT(*LiveElseAll(test_.db(), {1, 2}), ElementsAre(2));
 }
 
 TEST_F(ApartTest, AJobIsApartFromWhatItHasNoPartIn) {
