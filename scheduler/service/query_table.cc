@@ -299,7 +299,8 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     if (by_slice) return slices.ReadAt(places, jobs, extra, use);
     return table.ByLength() ? ReadAtEach(db, jobs, spec, lengths, is_wanted(extra), use) : ReadAtOne(db, jobs, spec, use);
   };
-  if (by_slice && places.empty()) {
+  const bool nowhere = by_slice ? places.empty() : table.ByLength() && lengths.empty();
+  if (nowhere) {
     RETURN_IF_ERROR(ReadAtOne(db, members, spec, [&table](const TableJob& job) { table.AddWithoutCell(job); }));
   } else {
     RETURN_IF_ERROR(read(members, false, [&table](const TableJob& job) { table.Add(job); }));
@@ -323,7 +324,8 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   RETURN_IF_ERROR(table.CheckSize());
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
-  if (by_slice && places.empty()) {
+  if (nowhere && !by_slice) built.add_notes(fmt::format("no job has a value of {} at a length", spec.metric()));
+  if (nowhere && by_slice) {
     const std::string other = slices.Axes();
     built.add_notes(fmt::format("no job has a value of {} by {}{}{}", spec.metric(), Join(table.slice_axes(), " and "),
                                 table.ByLength() ? " at a length" : spec.length() == 0 ? " over all lengths" : fmt::format(" at length {}", spec.length()),

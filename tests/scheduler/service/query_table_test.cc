@@ -258,6 +258,30 @@ TEST_F(QueryTableTest, RefusesWhatIsNotThere) {
   EXPECT_EQ(GetTable(snapshot.db(), request).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(QueryTableTest, OfJobsWithoutLengthsAreNoneAndTheJobsAreThereStill) {
+  v1::SweepSpec noop = SmallSweep("s");
+  noop.set_experiment("noop");
+  noop.clear_training();
+  noop.clear_evaluation();
+  AddSweep(noop);
+  v1::TableSpec spec;
+  spec.set_rows("encoding");
+  spec.set_columns("length");
+  spec.add_only("task=even_pairs");
+
+  const v1::Table table = Table("s", spec);
+
+  EXPECT_EQ(table.columns_size(), 0);
+  EXPECT_THAT(table.notes(), ElementsAre("only jobs with task even_pairs", "8 jobs are not finished (8 queued): the table will change", "no job has a value of echo at a length"));
+  // A word that no job has is refused as ever.
+  spec.set_only(0, "task=even_pear");
+  store::Snapshot snapshot = Read();
+  v1::GetTableRequest request;
+  request.set_sweep("s");
+  *request.mutable_table() = spec;
+  EXPECT_THAT(GetTable(snapshot.db(), request).status().message(), HasSubstr("unknown task 'even_pear'"));
+}
+
 TEST_F(QueryTableTest, ByLengthIsWhereSomethingWasMeasured) {
   const Made sweep = AddSweep(SmallSweep("s"));
   v1::TableSpec spec;
