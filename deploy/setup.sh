@@ -2,8 +2,8 @@
 # Makes a Debian machine (12 or newer) ready to build Longreach, and says what it does. What is done already is skipped,
 # so it can be run before every build. Works as root, or as a user with sudo.
 #
-#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl; Slurm, where no systemd would
-#                                            start its daemons)
+#   deploy/setup.sh [--tests] [--faults]     --tests: also what the tests need (a Python gRPC client, grpcurl, Chromium; Slurm, where no
+#                                            systemd would start its daemons)
 #                                            --faults: also what the fault tests need (clang's libFuzzer)
 #
 # Settings, from the environment:
@@ -110,6 +110,7 @@ install_grpcurl() {
 
 lists=(deploy/packages.txt)
 [[ $faults == no ]] || lists+=(deploy/fault_packages.txt)
+[[ $tests == no ]] || lists+=(deploy/test_packages.txt)
 # A machine that somebody works with does not get services by running tests; those of Slurm are skipped there.
 [[ $tests == no || -d /run/systemd/system ]] || lists+=(deploy/slurm_packages.txt)
 mapfile -t packages < <(grep -hv '^#' "${lists[@]}")
@@ -135,7 +136,7 @@ fi
 
 if [[ $tests == yes ]]; then
   make_venv
-  install_requirements test "0.1 GB"
+  install_requirements test "0.3 GB"
   # It needs torch as a Python package, which is whole with CUDA's libraries alone.
   if [[ $trainer != OFF ]] && is_installed cuda; then install_requirements transformers "0.2 GB"; fi
   install_grpcurl

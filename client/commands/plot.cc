@@ -32,6 +32,7 @@ namespace longreach::client {
 namespace {
 
 constexpr std::string_view kSpecification = ".vl.json";
+constexpr std::string_view kStdout = "-";
 constexpr int kMostPanels = 60;
 constexpr size_t kMostNotes = 6;
 // Curves have so many pieces.
@@ -52,8 +53,8 @@ class Plot final : public Command {
                 "--x step: the losses of training, of jobs that still run too, as means over 100 ranges of steps (--step-bins).\n"
                 "--metric attention_entropy --lines head: the curves of all heads, a panel for each layer and system; --panels says\n"
                 "which of the two stand side by side.\n"
-                "FILE.vl.json is a Vega-Lite specification with its data in it. FILE.svg, FILE.png and FILE.pdf are drawn from it by\n"
-                "the Python package vl-convert-python (docs/howto/plot.md).\n"
+                "FILE.vl.json is a Vega-Lite specification with its data in it; '-' prints it. FILE.svg, FILE.png and FILE.pdf are drawn\n"
+                "from it by the Python package vl-convert-python (docs/howto/plot.md).\n"
                 "SWEEP is a sweep's id, the beginning of one, its name, or 'last'.",
             .examples =
                 "longreach plot table-b1 --file lengths.vl.json\n"
@@ -69,7 +70,7 @@ class Plot final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
-    app.add_option("--file", file_, "What to write: FILE.svg, FILE.png, FILE.pdf or FILE.vl.json")->type_name("FILE")->required()->check(WhyNoText);
+    app.add_option("--file", file_, "What to write: FILE.svg, FILE.png, FILE.pdf, FILE.vl.json, or - to print that")->type_name("FILE")->required()->check(WhyNoText);
     app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the sweep's main one; by step training_loss]")->type_name("METRIC");
     app.add_option("--x", axes_.x,
                    "Axis to the right: length, learning_rate, seed, one of slices, or a setting of numbers; or another metric [length; of training_loss step]")
@@ -126,6 +127,10 @@ class Plot final : public Command {
     if (!format.empty()) {
       ASSIGN_OR_RETURN(bytes, RenderVegaLite(bytes, format, session.environment()));
     }
+    if (file_ == kStdout) {
+      session.out() << bytes;
+      return kDone;
+    }
     RETURN_IF_ERROR(WriteNewFileForAll(file_, bytes));
     Print(session, sweep, drawing);
     return kDone;
@@ -145,6 +150,7 @@ class Plot final : public Command {
 
   // The format for the renderer; empty: none is needed.
   absl::StatusOr<std::string> CheckFile() const {
+    if (file_ == kStdout) return std::string();
     const std::filesystem::path path(file_);
     RETURN_IF_ERROR(CheckNewFile(path));
     if (file_.ends_with(kSpecification)) return std::string();

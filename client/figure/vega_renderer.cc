@@ -21,7 +21,9 @@ namespace {
 constexpr std::chrono::minutes kAtMost(5);
 constexpr int kNoPackage = 3;
 
-// Arguments: the specification's file, the picture's, the format.
+constexpr std::string_view kScriptFormat = "js";
+
+// Arguments: the specification's file, that of what is made, the format.
 constexpr const char* kScript = R"(
 import sys
 try:
@@ -32,7 +34,7 @@ specification, picture, form = sys.argv[1:]
 with open(specification, encoding="utf-8") as file:
     text = file.read()
 made = {"svg": vl_convert.vegalite_to_svg, "png": lambda spec: vl_convert.vegalite_to_png(spec, scale=2),
-        "pdf": vl_convert.vegalite_to_pdf}[form](text)
+        "pdf": vl_convert.vegalite_to_pdf, "js": lambda spec: vl_convert.javascript_bundle()}[form](text)
 with open(picture, "wb") as file:
     file.write(made.encode() if isinstance(made, str) else made)
 )";
@@ -73,6 +75,10 @@ std::vector<std::filesystem::path> Pythons(const Environment& environment) {
 }
 
 absl::Status NotThere(std::string_view what, std::string_view format) {
+  if (format == kScriptFormat) {
+    return Error(absl::StatusCode::kFailedPrecondition, fmt::format("figures are drawn by what the Python package vl-convert-python carries; {}", what),
+                 "'pip install vl-convert-python' in a virtual environment, and start the dashboard with LONGREACH_PYTHON=VENV/bin/python");
+  }
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("a figure as .{} is drawn by the Python package vl-convert-python; {}", format, what),
                "'pip install vl-convert-python' in a virtual environment, and name its Python: LONGREACH_PYTHON=VENV/bin/python\n"
                "or write FILE.vl.json: https://vega.github.io/editor and notebooks draw it");
@@ -102,10 +108,12 @@ absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::
   const std::string picture(std::istreambuf_iterator<char>(in), {});
   if (process->exit_code() != 0 || picture.empty()) {
     const std::vector<std::string> last = process->LogTail(1);
-    return Error(absl::StatusCode::kInternal, fmt::format("vl-convert-python did not draw the figure (exit code {})", process->exit_code()),
+    return Error(absl::StatusCode::kInternal, fmt::format("vl-convert-python did not {} (exit code {})", format == kScriptFormat ? "write its script" : "draw the figure", process->exit_code()),
                  last.empty() ? "" : Printable(last.front()));
   }
   return picture;
 }
+
+absl::StatusOr<std::string> VegaScript(const Environment& environment) { return RenderVegaLite("", kScriptFormat, environment); }
 
 }  // namespace longreach::client

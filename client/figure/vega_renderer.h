@@ -1,5 +1,5 @@
 // Vega-Lite specifications as pictures, by the Python package vl-convert-python: an engine of its own, without a browser and
-// without a network.
+// without a network; and the script by which a browser draws them.
 #pragma once
 
 #include <filesystem>
@@ -16,5 +16,9 @@ namespace longreach::client {
 // FAILED_PRECONDITION: there is no Python, or it lacks the package; with what to do. INTERNAL: the package refused the specification,
 // with the last line of what it said.
 absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment);
+
+// What draws such specifications in a browser: Vega, Vega-Lite and Vega-Embed, with all that they need, as one script that the package carries
+// (some 900 kB). It makes `vegaEmbed` a name of the page. Errors as above.
+absl::StatusOr<std::string> VegaScript(const Environment& environment);
 
 }  // namespace longreach::client

@@ -2,9 +2,11 @@
 import re
 import shlex
 import subprocess
+import urllib.request
 import zipfile
 
 import harness
+from browser import Dashboard
 from harness import BIN, ROOT, Process, query, until
 from test_operations import free_port
 
@@ -45,6 +47,11 @@ class Newcomer:
             if words[0] == "longreach-scheduler":
                 assert program.next_line().startswith("listening on "), program.log()
                 self.exports.append(f"export LONGREACH_SCHEDULER=localhost:{self.port}")
+        elif words[:2] == ["longreach", "dashboard"]:
+            dashboard = Dashboard(self.home, *words[2:])
+            with urllib.request.urlopen(dashboard.url) as answer:
+                assert answer.status == 200
+            assert dashboard.stop() == 128 + 15
         elif words[0] == "export":
             # The programs are those of this build, wherever it lies.
             self.exports.append("unset LONGREACH_SCHEDULER; " + line if "LONGREACH_STORE" in line else f"export PATH={BIN}:$PATH")
@@ -82,7 +89,7 @@ def test_every_command_works_from_the_first_to_the_last(home):
             if not line.startswith("longreach attention"):
                 newcomer.follow(line)
     assert {"longreach plan", "longreach run", "longreach results", "longreach submit", "longreach watch", "longreach data", "longreach plot",
-            "longreach compare", "longreach explain"} <= set(newcomer.done)
+            "longreach compare", "longreach explain", "longreach dashboard"} <= set(newcomer.done)
     # Alone and by a scheduler with a worker, the same jobs.
     until(lambda: query(home.path / "b1.db", "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)], "all jobs are done")
     assert query(home.path / "b1.db", "SELECT count(*) FROM jobs") == query(home.path / "tiny.db", "SELECT count(*) FROM jobs") == [(9,)]

@@ -22,6 +22,7 @@ LINES_PERCENT = 90
 TARGETS = {
     "calls": ["scheduler/service/calls.cc", "scheduler/service/synchronize.cc"],
     "canonical": ["proto/types/canonical.cc"],
+    "dashboard": ["client/dashboard/admission.cc", "client/dashboard/questions.cc", "client/dashboard/url.cc"],
     "output": ["client/output/grid.cc", "client/output/results_table.cc"],
     "override": ["client/spec/field_parser.cc"],
     "pipe": ["worker/agent/pipe.cc"],

@@ -1,32 +1,171 @@
-"""S7: a dashboard that a web page cannot abuse. There is none yet, and nothing that a browser could talk to."""
+"""S7: a dashboard that no web page, no neighbour and no text in the store can abuse. A real Chromium shows it a store of hostile texts."""
+import http.server
+import re
 import socket
+import threading
 
 import pytest
 
 import harness
-from harness import Scheduler
+import hostile_texts
+from browser import Dashboard, chromium, open_page
+from harness import ROOT, Scheduler
+from hostile_store import fill, hold
 
-REQUESTS = (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /index.html HTTP/1.0\r\n\r\n", b"OPTIONS * HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-            b"POST /longreach.v1.Longreach/GetInfo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+FIELDS = {"content-security-policy", "x-content-type-options", "x-frame-options", "cross-origin-resource-policy", "cross-origin-opener-policy", "referrer-policy"}
+PAGES = sorted(f"/{path.name}" for path in (ROOT / "client/dashboard/page").glob("*.*") if path.name != "index.html")
+QUESTIONS = ["/api/sweeps", "/api/workers", "/api/place", "/api/metrics", "/api/status?sweep=last", "/api/jobs?sweep=last", "/api/results?sweep=last", "/api/plot?sweep=last",
+             "/api/job?job=aaaa", "/api/explain?job=aaaa", "/api/logs?job=aaaa"]
+ON_A_GRPC_PORT = (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /index.html HTTP/1.0\r\n\r\n", b"OPTIONS * HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+                  b"POST /longreach.v1.Longreach/GetInfo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
 
 
-def answer(address, request):
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S) as connection:
+def say(port, request):
+    """What is answered to these bytes, to the end of the connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=harness.PATIENCE_S) as connection:
         connection.sendall(request)
         received = b""
         try:
-            while chunk := connection.recv(4096):
+            while chunk := connection.recv(65536):
                 received += chunk
         except ConnectionError:
             pass
     return received
 
 
+def get(dashboard, target, method="GET", *, host=None, cookie=None, **more):
+    """Status, fields of the header in lower case, and body."""
+    fields = {"Host": host if host is not None else f"127.0.0.1:{dashboard.port}", "Cookie": cookie if cookie is not None else dashboard.cookie, **more, "Connection": "close"}
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items() if value != "")]
+    head, _, body = say(dashboard.port, "\r\n".join([*lines, "", ""]).encode()).partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    return int(first.split()[1]), {name.lower(): value for name, value in (line.split(": ", 1) for line in rest)}, body
+
+
 @pytest.mark.fault("S7", aim="header test over all pages of the dashboard")
-def test_there_is_no_page_yet(home, fault):
+def test_every_answer_has_its_headers_and_strangers_get_none(home, fault):
+    scheduler = Scheduler(home)
+    dashboard = Dashboard(home, "--scheduler", scheduler.address)
+    answers = 0
+    for target in ["/", "/vega.js", "/nothing", "/%", *PAGES, *QUESTIONS, f"/?key={dashboard.key}", "/?key=wrong"]:
+        for cookie in (None, ""):
+            for method in ("GET", "HEAD", "POST"):
+                status, fields, body = get(dashboard, target, method, cookie=cookie)
+                answers += 1
+                assert FIELDS <= set(fields), (target, fields)
+                policy = fields["content-security-policy"]
+                assert "unsafe" not in policy and "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+                assert fields["x-content-type-options"] == "nosniff" and fields["cache-control"] == "no-store"
+                assert "access-control-allow-origin" not in fields
+                if method == "POST":
+                    assert status == 405
+                elif target == "/%":
+                    assert status == 400
+                elif cookie == "" and target != f"/?key={dashboard.key}":
+                    assert status == 403, target
+                elif target in PAGES or target == "/":
+                    assert status == 200, target
+                assert method != "HEAD" or body == b""
+    assert len(PAGES) == 14
+    # No script and no style stands in a page itself, which the policy would refuse.
+    index = get(dashboard, "/")[2].decode()
+    assert not re.search(r"<script(?![^>]*src=)|<style| style=| on\w+=", index)
+
+    refused = 0
+    for target in ["/", *QUESTIONS]:
+        for host in ("", "evil.example", f"evil.example:{dashboard.port}", "127.0.0.1", f"127.0.0.1:{dashboard.port + 1}", f"127.0.0.1:{dashboard.port}.evil.example"):
+            refused += get(dashboard, target, host=host)[0] == 421
+        for site in ("cross-site", "same-site"):
+            refused += get(dashboard, target, **{"Sec-Fetch-Site": site})[0] == 403
+        for cookie in ("", "longreach-1=x", dashboard.cookie + "0", dashboard.cookie[:-1], dashboard.cookie.upper()):
+            refused += get(dashboard, target, cookie=cookie)[0] == 403
+    assert refused == 12 * 13
+    # What is printed to the one who started it goes nowhere else.
+    assert dashboard.key not in dashboard.log() + scheduler.log() and dashboard.key not in index
+    fault.reached(f"{answers} answers: each has its headers; {refused} requests of strangers refused")
+
+
+@pytest.mark.fault("S7", aim="pages of others that use the browser which has the key get nothing")
+def test_another_page_of_the_same_browser_gets_nothing(home, fault):
+    scheduler = Scheduler(home)
+    dashboard = Dashboard(home, "--scheduler", scheduler.address)
+
+    class Evil(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(f"""<!DOCTYPE html><title>evil</title><link rel="icon" href="data:,">
+              <iframe src="{dashboard.origin}/"></iframe><img src="{dashboard.origin}/api/sweeps"><script src="{dashboard.origin}/main.js"></script>
+              <link rel="stylesheet" href="{dashboard.origin}/style.css"><form method="post" action="{dashboard.origin}/api/sweeps"><button>go</button></form>""".encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with chromium() as browser, open_page(dashboard, browser) as own:
+            own.get_by_text("no sweep was submitted yet").wait_for()
+            assert any(cookie["name"] == f"longreach-{dashboard.port}" and cookie["sameSite"] == "Strict" and cookie["httpOnly"] for cookie in own.context.cookies())
+            asked, statuses, read = [], [], []
+            # The same machine under its own name is the same site; under another it is another.
+            for name in ("127.0.0.1", "localhost"):
+                page = own.context.new_page()
+                page.on("request", lambda request: asked.append(request.url) if request.url.startswith(dashboard.origin) else None)
+                page.on("response", lambda response: statuses.append(response.status) if response.url.startswith(dashboard.origin) else None)
+                page.goto(f"http://{name}:{server.server_port}/")
+                read += page.evaluate("""async (origin) => {
+                  const read = [];
+                  for (const path of ["/", "/api/sweeps", "/api/place"]) {
+                    for (const mode of ["no-cors", "cors"]) {
+                      await fetch(origin + path, {mode, credentials: "include"}).then((response) => response.text()).then((text) => read.push(text), () => {});
+                    }
+                  }
+                  return read;
+                }""", dashboard.origin)
+                page.get_by_role("button").click()
+                page.wait_for_url(f"{dashboard.origin}/**")
+                page.close()
+            # The browser itself ends most of them; what came through was refused, and nothing could be read.
+            assert len(asked) >= 2 * 11, asked
+            assert set(statuses) <= {403, 405} and 403 in statuses and 405 in statuses, statuses
+            assert set(read) <= {""}, read
+    finally:
+        server.shutdown()
+        server.server_close()
+    fault.reached(f"{len(asked)} requests of other pages with the key's cookie at hand: {len(statuses)} answered, all by a refusal; nothing read")
+
+
+@pytest.mark.fault("S7", aim="hostile texts stay texts in a browser")
+def test_hostile_texts_stay_texts_in_a_browser(home, fault):
+    every = {"short": 9, "full": 1, "long": 1}[fault.form]
+    texts = hostile_texts.ALL[::every]
+    scheduler = Scheduler(home, "--lease-term-s", "600", "--renew-every-s", "60")
+    jobs = fill(scheduler, texts)
+    hold(scheduler, (hostile_texts.ESCAPES + hostile_texts.MARKUP)[:16:2])
+    dashboard = Dashboard(home, "--scheduler", scheduler.address)
+    sweeps = [sweep.id for sweep in scheduler.api().ListSweeps(harness.messages("api").ListSweepsRequest()).sweeps]
+    looked = 0
+    # A dialog, an error in the console, a request elsewhere: each fails at the end of open_page().
+    with chromium() as browser, open_page(dashboard, browser) as page:
+        for address in ["workers", *(f"sweep/{sweep}" for sweep in sweeps), *(f"job/{job}" for job in jobs)]:
+            page.evaluate("address => { location.hash = '#/' + address; }", address)
+            page.wait_for_function("() => document.querySelectorAll('section').length > 0 && document.querySelector('.wait') === null")
+            main = page.locator("main")
+            assert main.locator("script, img, b, iframe, link, style, object").count() == 0, address
+            assert all(href.startswith("#/") for href in main.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))"))
+            shown = main.inner_text()
+            assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", shown), address
+            if address == "workers":
+                for text in ("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\\x1b[2J\\x1b[H"):
+                    assert text in shown or every > 1, text
+            looked += 1
+    fault.reached(f"{len(texts)} texts on {looked} pages: all inert")
+
+
+def test_the_schedulers_port_speaks_to_no_browser(home):
     scheduler = Scheduler(home, listen="localhost:0")
-    for request in REQUESTS:
-        assert b"HTTP/1" not in answer(scheduler.address, request), request
+    for request in ON_A_GRPC_PORT:
+        assert b"HTTP/1" not in say(int(scheduler.address.rpartition(":")[2]), request), request
     assert scheduler.is_running()
-    fault.reached("not yet: there is none")

@@ -1,0 +1,157 @@
+#include "client/dashboard/http_server.h"
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <fmt/format.h>
+
+#include "client/errors.h"
+
+namespace longreach::client {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+constexpr uint32_t kMaxHeaderBytes = 16 << 10;
+constexpr int kMaxConnections = 64;
+constexpr int kThreads = 4;
+// For a request or an answer to go over the line, and between two requests.
+constexpr std::chrono::seconds kPatience{60};
+
+std::string Text(const beast::string_view& text) { return {text.data(), text.size()}; }
+
+// Nothing but this server's own files and answers is loaded, run, framed or kept.
+void Secure(http::fields& fields) {
+  fields.set("Content-Security-Policy",
+             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+             "frame-ancestors 'none'");
+  fields.set("X-Content-Type-Options", "nosniff");
+  fields.set("X-Frame-Options", "DENY");
+  fields.set("Cross-Origin-Resource-Policy", "same-origin");
+  fields.set("Cross-Origin-Opener-Policy", "same-origin");
+  fields.set("Referrer-Policy", "no-referrer");
+  fields.set(http::field::cache_control, "no-store");
+}
+
+struct Shared {
+  HttpServer::Handler handler;
+  asio::thread_pool pool{kThreads};
+  std::atomic<int> connections = 0;
+};
+
+// One request after the other, until the browser leaves. Lives as long as something is to come for it.
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<Shared> shared) : stream_(std::move(socket)), shared_(std::move(shared)) { ++shared_->connections; }
+  ~HttpConnection() { --shared_->connections; }
+
+  void Read() {
+    parser_.emplace();
+    parser_->header_limit(kMaxHeaderBytes);
+    parser_->body_limit(0);
+    stream_.expires_after(kPatience);
+    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, size_t) {
+      if (!error) self->Ask();
+    });
+  }
+
+ private:
+  void Ask() {
+    const auto& message = parser_->get();
+    HttpRequest request{.method = Text(message.method_string()), .target = Text(message.target()), .host = Text(message[http::field::host]),
+                        .cookie = Text(message[http::field::cookie]), .fetch_site = Text(message["Sec-Fetch-Site"])};
+    asio::post(shared_->pool, [self = shared_from_this(), request = std::move(request)] {
+      HttpResponse answer = self->shared_->handler(request);
+      asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable { self->Write(std::move(answer)); });
+    });
+  }
+
+  void Write(HttpResponse answer) {
+    response_ = {};
+    response_.version(parser_->get().version());
+    response_.result(answer.status);
+    response_.keep_alive(parser_->get().keep_alive());
+    Secure(response_);
+    response_.set(http::field::content_type, answer.content_type);
+    for (const auto& [name, value] : answer.fields) response_.set(name, value);
+    response_.content_length(answer.body.size());
+    if (parser_->get().method() != http::verb::head) response_.body() = std::move(answer.body);
+    stream_.expires_after(kPatience);
+    http::async_write(stream_, response_, [self = shared_from_this()](error_code error, size_t) {
+      if (!error && self->response_.keep_alive()) return self->Read();
+      error_code ignored;
+      self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    });
+  }
+
+  beast::tcp_stream stream_;
+  std::shared_ptr<Shared> shared_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  http::response<http::string_body> response_;
+};
+
+class BeastServer final : public HttpServer {
+ public:
+  absl::Status Bind(int port) {
+    const asio::ip::tcp::endpoint endpoint(asio::ip::address_v4::loopback(), static_cast<uint16_t>(port));
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::ip::tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(kMaxConnections, error);
+    if (!error) return absl::OkStatus();
+    return Error(absl::StatusCode::kFailedPrecondition, fmt::format("cannot listen on 127.0.0.1:{}: {}", port, error.message()),
+                 "another program has that port; '--port 0' takes one that is free");
+  }
+  ~BeastServer() override {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+    shared_->pool.join();
+  }
+
+  int port() const override { return acceptor_.local_endpoint().port(); }
+
+  void Serve(Handler handler) override {
+    shared_->handler = std::move(handler);
+    Accept();
+    thread_ = std::thread([this] { io_.run(); });
+  }
+
+ private:
+  void Accept() {
+    acceptor_.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
+      // Too many at once are closed again: a browser opens six.
+      if (!error && shared_->connections < kMaxConnections) std::make_shared<HttpConnection>(std::move(socket), shared_)->Read();
+      Accept();
+    });
+  }
+
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  asio::io_context io_;
+  asio::ip::tcp::acceptor acceptor_{io_};
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(int port) {
+  auto server = std::make_unique<BeastServer>();
+  RETURN_IF_ERROR(server->Bind(port));
+  return server;
+}
+
+}  // namespace longreach::client

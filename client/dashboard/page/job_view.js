@@ -1,0 +1,55 @@
+// One job: why it is where it is, its attempts, what it measured, its losses, files and log.
+import {chart} from "./chart.js";
+import {element, table} from "./dom.js";
+import {bytes, measured, shortId, time} from "./format.js";
+import {Panel} from "./panel.js";
+
+function drawExplained({job, reasons}) {
+  return element("div", {},
+    element("p", {}, `${job.task}, ${job.encoding}, learning rate ${job.learning_rate}, seed ${job.seed}: ${job.state}${job.diverged ? ", diverged" : ""}`),
+    reasons.map((reason) => element("p", {}, reason)));
+}
+
+const lossesOf = (progress) => ({
+  width: 700, height: 220, data: {values: progress.map(({step, loss}) => ({step, loss}))}, mark: {type: "line", tooltip: true},
+  encoding: {x: {field: "step", type: "quantitative", title: "step"}, y: {field: "loss", type: "quantitative", title: "loss of training", scale: {zero: false}}},
+});
+
+async function losses(progress) {
+  if (progress.length < 2) return null;
+  try {
+    return await chart(lossesOf(progress), "Losses of training by step");
+  } catch (error) {
+    return element("p", {class: "legend"}, `no figure of its losses: ${error.message}`);
+  }
+}
+
+async function drawJob({attempts, measurements, artifacts, progress, canonical, sweeps}) {
+  return element("div", {},
+    element("h3", {}, "Attempts"),
+    attempts.length === 0 ? element("p", {}, "none yet") : table("Attempts", [{value: "Attempt", number: true}, "Worker", "Outcome", "Device", "Engine", {value: "Jobs", number: true}, "Began", "Ended", "Build", "Detail"],
+      attempts.map((one) => [{value: one.attempt, number: true}, one.worker_name, one.outcome, one.device, one.engine, {value: one.members, number: true}, time(one.started_at), time(one.ended_at), one.build, one.detail])),
+    progress.length === 0 ? null : element("h3", {}, "Losses of training"),
+    await losses(progress),
+    element("h3", {}, "Measurements"),
+    measurements.length === 0 ? element("p", {}, "none yet") : table("Measurements", ["Metric", {value: "Length", number: true}, "Slice", {value: "Value", number: true}],
+      measurements.map((one) => [one.metric, {value: one.length === 0 ? "all" : one.length, number: true}, one.slice, {value: measured(one.value, ""), number: true}])),
+    element("h3", {}, "Files"),
+    artifacts.length === 0 ? element("p", {}, "none") : table("Files", ["Kind", {value: "Step", number: true}, {value: "Size", number: true}, "SHA-256", "Made"],
+      artifacts.map((one) => [one.kind, {value: one.step, number: true}, {value: bytes(one.bytes), number: true}, element("code", {}, shortId(one.sha256)), time(one.created_at)])),
+    element("h3", {}, "Specification"),
+    element("pre", {tabindex: "0"}, canonical),
+    element("p", {}, "Sweeps: ", sweeps.map((id, at) => [at > 0 ? ", " : "", element("a", {href: `#/sweep/${id}`}, element("code", {}, shortId(id)))])));
+}
+
+export function jobView(id) {
+  const panel = (title, name, draw) => new Panel({title, question: () => ({name, parameters: {job: id}, words: [name, shortId(id)]}), draw});
+  return {
+    title: `Job ${shortId(id)}`,
+    panels: [
+      panel("Why it is where it is", "explain", drawExplained),
+      panel("What is known of it", "job", drawJob),
+      panel("Log of its last attempt", "logs", ({text}) => element("pre", {tabindex: "0"}, text === "" ? "no log yet" : text)),
+    ],
+  };
+}

@@ -1,0 +1,140 @@
+// One sweep: how far it is, its table, its figure, its jobs.
+import {ask} from "./api.js";
+import {chart} from "./chart.js";
+import {element, table} from "./dom.js";
+import {count, duration, rate, shortId, time} from "./format.js";
+import {jobsBar, jobsText} from "./jobs_bar.js";
+import {Panel} from "./panel.js";
+import {hasPublished, resultsTable} from "./results_table.js";
+import {doing} from "./workers_view.js";
+
+const MOST_JOBS = 200;
+const STATES = ["queued", "leased", "waiting", "succeeded", "failed", "cancelled", "diverged"];
+const AXES = ["task", "encoding", "system", "learning_rate", "seed", "length", "layer", "head", "depth", "step", "attention_scale", "longbench_task"];
+const AGGREGATES = ["max", "min", "mean", "median"];
+
+function drawStatus({sweep, running, job_steps_per_second, seconds_left, job_steps_done, job_steps_total, store_trouble}) {
+  const facts = [jobsText(sweep), `${sweep.state}, priority ${sweep.priority}, submitted ${time(sweep.submitted_at)}`];
+  if (job_steps_total > 0) facts.push(`${Math.floor(100 * job_steps_done / job_steps_total)} % of ${count(job_steps_total, "job-step")}`);
+  if (job_steps_per_second > 0) facts.push(`${rate(job_steps_per_second)} job-steps/s${seconds_left > 0 ? `, about ${duration(seconds_left)} left` : ""}`);
+  return element("div", {},
+    jobsBar(sweep),
+    facts.map((fact) => element("p", {}, fact)),
+    store_trouble === "" ? null : element("p", {class: "refusal"}, store_trouble),
+    running.length === 0 ? null : table("Running packs", ["Worker", "Pack", "Phase", {value: "Steps/s", number: true}],
+      running.map((one) => [one.worker_name, doing(one), one.phase, {value: rate(one.steps_per_second), number: true}])));
+}
+
+function drawJobs({jobs}) {
+  if (jobs.length === 0) return element("p", {}, "none");
+  const systems = jobs.some((job) => job.systems.length > 0);
+  return element("div", {}, table("Jobs", ["Job", ...(systems ? ["System"] : []), "Task", "Encoding", {value: "Learning rate", number: true}, {value: "Seed", number: true}, "State",
+                                           {value: "Step", number: true}, {value: "Score", number: true}, "Failure"],
+    jobs.slice(0, MOST_JOBS).map((job) => [element("a", {href: `#/job/${job.id}`}, element("code", {}, shortId(job.id))), ...(systems ? [job.systems.join(", ")] : []), job.task, job.encoding,
+                                           {value: job.learning_rate, number: true}, {value: job.seed, number: true}, job.diverged ? `${job.state}, diverged` : job.state,
+                                           {value: `${job.step ?? 0}/${job.steps}`, number: true}, {value: job.score === undefined ? "" : job.score.toPrecision(4), number: true}, job.failure])),
+  jobs.length > MOST_JOBS ? element("p", {class: "legend"}, `the first ${MOST_JOBS}`) : null);
+}
+
+// What the controls say, kept in the address so that it can be kept, sent and gone back to.
+class Choices {
+  constructor(id, parameters) {
+    this.id = id;
+    this.values = Object.fromEntries(parameters);
+  }
+  get(name) { return this.values[name] ?? ""; }
+  set(name, value) {
+    if (value === "" || value === false) delete this.values[name];
+    else this.values[name] = String(value);
+    const search = new URLSearchParams(this.values).toString();
+    history.replaceState(null, "", `#/sweep/${this.id}${search === "" ? "" : `?${search}`}`);
+  }
+  isSet(name) { return this.get(name) === "true"; }
+}
+
+// A labelled control; `change` is called when its value is another. `among`: what is offered, or a promise of it.
+function control(choices, name, label, change, {among = null, width = 12, hint = "as usual"} = {}) {
+  const list = among === null ? null : element("datalist", {id: `list-${name}`});
+  Promise.resolve(among).then((values) => list?.append(...values.map((value) => element("option", {value}))), () => {});
+  const input = element("input", {name, size: width, value: choices.get(name), list: list === null ? null : list.id, placeholder: hint, autocomplete: "off",
+                                  onchange: () => { choices.set(name, input.value.trim()); change(); }});
+  return element("label", {}, `${label} `, input, list);
+}
+
+function choice(choices, name, label, change, values) {
+  const select = element("select", {name, onchange: () => { choices.set(name, select.value); change(); }},
+    values.map(([value, text]) => element("option", {value, selected: choices.get(name) === value}, text)));
+  return element("label", {}, `${label} `, select);
+}
+
+function flag(choices, name, label, change) {
+  const box = element("input", {type: "checkbox", name, checked: choices.isSet(name), onchange: () => { choices.set(name, box.checked); change(); }});
+  return element("label", {}, box, ` ${label}`);
+}
+
+const metrics = async () => JSON.parse(await ask("metrics")).metrics.map((metric) => metric.name);
+
+const named = (values) => [["", "as usual"], ...values.map((value) => [value, value])];
+
+function resultsPanel(id, choices) {
+  const options = () => ({rows: choices.get("rows"), columns: choices.get("columns"), metric: choices.get("metric"), aggregate: choices.get("aggregate"),
+                          length: choices.get("length"), only: choices.get("only").split(" ")});
+  const changed = () => panel.refresh();
+  const panel = new Panel({
+    title: "Results",
+    question: () => ({name: "results", parameters: {sweep: id, ...options()}, words: ["results", shortId(id)], options: {...options(), published: panel.published}}),
+    draw: (answer) => {
+      panel.published = hasPublished(answer);
+      return resultsTable(answer, {published: panel.published});
+    },
+    controls: [control(choices, "rows", "Rows", changed, {among: AXES}), control(choices, "columns", "Columns", changed, {among: AXES}),
+               control(choices, "metric", "Metric", changed, {among: metrics()}), choice(choices, "aggregate", "Over the rest", changed, named(AGGREGATES)),
+               control(choices, "length", "Length", changed, {width: 8}), control(choices, "only", "Only", changed, {width: 26, hint: "task=even_pairs seed=0,1"})],
+  });
+  return panel;
+}
+
+function figurePanel(id, choices) {
+  const losses = () => choices.get("figure") === "losses";
+  const options = () => ({...(losses() ? {x: "step"} : {x: choices.get("x"), metric: choices.get("metric")}), lines: choices.get("lines"),
+                          only: choices.get("only").split(" "), log: choices.isSet("log")});
+  const changed = () => panel.refresh();
+  const panel = new Panel({
+    title: "Figure",
+    question: () => ({name: "plot", parameters: {sweep: id, ...options(), log: choices.isSet("log") ? "1" : ""}, words: ["plot", shortId(id)],
+                      options: {...options(), file: "figure.svg"}}),
+    draw: (specification) => chart(specification, losses() ? "Losses of training by step" : "Measurements by test length"),
+    controls: [choice(choices, "figure", "Of", changed, [["", "tests"], ["losses", "losses of training"]]), control(choices, "x", "X", changed, {among: AXES}),
+               control(choices, "lines", "Lines", changed, {among: AXES}), flag(choices, "log", "logarithmic", changed)],
+  });
+  return panel;
+}
+
+function jobsPanel(id, choices) {
+  const options = () => ({state: choices.get("state"), limit: MOST_JOBS + 1});
+  const changed = () => panel.refresh();
+  const panel = new Panel({
+    title: "Jobs",
+    question: () => ({name: "jobs", parameters: {sweep: id, ...options()}, words: ["jobs", shortId(id)], options: {state: choices.get("state")}}),
+    draw: drawJobs,
+    controls: [choice(choices, "state", "State", changed, [["", "all"], ...STATES.map((state) => [state, state])])],
+  });
+  return panel;
+}
+
+export function sweepView(id, parameters) {
+  const choices = new Choices(id, parameters);
+  const view = {title: `Sweep ${shortId(id)}`};
+  const status = new Panel({
+    title: "Status",
+    question: () => ({name: "status", parameters: {sweep: id}, words: ["status", shortId(id)]}),
+    draw: (answer) => {
+      const name = answer.sweep.name === "" ? shortId(id) : answer.sweep.name;
+      document.querySelector("h1").textContent = name;
+      document.title = `${name} - Longreach`;
+      return drawStatus(answer);
+    },
+  });
+  view.panels = [status, resultsPanel(id, choices), figurePanel(id, choices), jobsPanel(id, choices)];
+  return view;
+}

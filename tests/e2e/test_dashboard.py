@@ -1,0 +1,213 @@
+"""The dashboard in a real Chromium: it shows what the commands print, and goes on doing so."""
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+import harness
+from browser import Dashboard, cells, chromium, open_page
+from harness import run_cli, until
+
+pytestmark = harness.needs_worker
+
+SWEEP = """
+name: NAME
+experiment: algorithmic
+axes:
+  task: [even_pairs, bucket_sort]
+  encoding: [rope, "rope:randomized"]
+  learning_rate: 1e-3
+  seed: 0..1
+model: {layers: 1, embedding_dim: 16, heads: 2, mlp_dim: 16}
+training: {steps: 12, batch_size: 4, lengths: 1..5}
+evaluation: {lengths: [6, 9, 12], examples: 8}
+"""
+PATIENCE_MS = 1000 * harness.PATIENCE_S
+
+
+@pytest.fixture(scope="module")
+def home():
+    with harness.Home() as home:
+        for name in ("first", "second"):
+            (home.path / f"{name}.yaml").write_text(SWEEP.replace("NAME", name).replace("1e-3", "1e-3" if name == "first" else "2e-3"))
+        ended = run_cli(home, "run", "./first.yaml", "--store", "it.db")
+        assert ended.code == 0, ended
+        yield home
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def dashboard(home):
+    # The Python of these tests has what draws figures.
+    started = Dashboard(home, "--store", "it.db", environment={"LONGREACH_PYTHON": sys.executable})
+    yield started
+    started.kill()
+
+
+def command_of(page, panel):
+    return page.get_by_role("region", name=panel, exact=True).locator(".command code").inner_text()
+
+
+def answer(home, line):
+    """What a command that the page names prints as JSON."""
+    words = line.split()
+    assert words[0] == "longreach"
+    ended = run_cli(home, *words[1:], "-o", "json")
+    assert ended.code == 0, ended
+    return ended.json()
+
+
+def children(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def open_sweep(page, name):
+    page.get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+
+
+def test_it_shows_what_the_commands_print(home, browser, dashboard):
+    with open_page(dashboard, browser) as page:
+        expect(page).to_have_url(f"{dashboard.origin}/")  # Without the key.
+        open_sweep(page, "first")
+        expect(page.get_by_text("8 of 8 succeeded")).to_be_visible()
+        expect(page.locator(".results tbody tr")).to_have_count(2)
+        line = command_of(page, "Results")
+        assert re.fullmatch(r"longreach results [0-9a-f]{8} --store it.db", line)
+        # The store is opened by one at a time: as people do, the command is asked after somebody has looked.
+        until(lambda: not children(dashboard.pid), "the store is given back")
+        table = answer(home, line)
+        expected = [[row["label"] + ("†" if row["mark"] else ""), *(f"{cell['measured']:.1f}" for cell in table["cells"][2 * at:2 * at + 2])] for at, row in enumerate(table["rows"])]
+        shown = [row[1:] if row[0] in ("", "R", "DCF", "CS") else row for row in cells(page, "Results")]
+        assert shown == expected
+
+        # Another table, kept in the address.
+        page.get_by_role("combobox", name="Rows").fill("seed")
+        page.keyboard.press("Enter")
+        page.get_by_role("combobox", name="Over the rest").select_option("mean")
+        expect(page.locator(".results tbody th").first).to_have_text("seed 0")
+        assert "rows=seed&aggregate=mean" in page.url
+        line = command_of(page, "Results")
+        assert "--rows seed" in line and "--aggregate mean" in line
+        until(lambda: not children(dashboard.pid), "the store is given back")
+        table = answer(home, line)
+        assert cells(page, "Results") == [[row["label"], *(f"{cell['measured']:.1f}" for cell in table["cells"][2 * at:2 * at + 2])] for at, row in enumerate(table["rows"])]
+        page.reload()
+        expect(page.locator(".results tbody th").first).to_have_text("seed 0")
+        expect(page.get_by_role("combobox", name="Rows")).to_have_value("seed")
+
+        # What a command refuses is said in its words.
+        page.get_by_role("combobox", name="Rows").fill("tsak")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("--rows: unknown value 'tsak'")).to_be_visible()
+        expect(page.get_by_text("did you mean 'task'?")).to_be_visible()
+        page.get_by_role("combobox", name="Rows").fill("")
+        page.keyboard.press("Enter")
+        expect(page.locator(".results tbody tr")).to_have_count(2)
+
+
+def test_figures_are_drawn_under_the_pages_own_policy(home, browser, dashboard):
+    with open_page(dashboard, browser) as page:
+        open_sweep(page, "first")
+        figure = page.get_by_role("figure", name="Measurements by test length")
+        expect(figure.get_by_text("Bucket Sort")).to_be_visible(timeout=PATIENCE_MS)
+        expect(figure.get_by_text("accuracy (%)").first).to_be_visible()
+        assert re.fullmatch(r"longreach plot [0-9a-f]{8} --file figure.svg --store it.db", command_of(page, "Figure"))
+        page.get_by_role("combobox", name="Of", exact=True).select_option("losses")
+        losses = page.get_by_role("figure", name="Losses of training by step")
+        expect(losses.get_by_text("step", exact=True).first).to_be_visible(timeout=PATIENCE_MS)
+        assert "--x step" in command_of(page, "Figure")
+
+
+def test_a_job_has_a_page(home, browser, dashboard):
+    with open_page(dashboard, browser) as page:
+        open_sweep(page, "first")
+        page.get_by_role("combobox", name="State", exact=True).select_option("succeeded")
+        jobs = page.get_by_role("region", name="Jobs table")
+        expect(jobs.locator("tbody tr")).to_have_count(8)
+        job = jobs.locator("tbody a").first.inner_text()
+        jobs.locator("tbody a").first.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Job {job}")
+        expect(page.get_by_text("It has its result, from attempt")).to_be_visible()
+        expect(page.get_by_text("longreach-job/1")).to_be_visible()
+        expect(page.get_by_role("figure", name="Losses of training by step")).to_be_visible(timeout=PATIENCE_MS)
+        measured = {(row[0], row[1]): row[3] for row in cells(page, "Measurements")}
+        until(lambda: not children(dashboard.pid), "the store is given back")
+        known = answer(home, f"longreach job {job} --store it.db")
+        assert measured == {(one["metric"], str(one["length"] or "all")): f"{one['value']:.3f}" for one in known["measurements"]}
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_have_text("first")
+        page.get_by_role("link", name="Workers").click()
+        expect(page.get_by_role("region", name="Workers table").locator("tbody tr")).to_have_count(1)
+
+
+def test_a_run_finds_the_store_free_and_the_page_follows_it(home, browser, dashboard):
+    with open_page(dashboard, browser) as page:
+        expect(page.get_by_role("link", name="first", exact=True)).to_be_visible()
+        until(lambda: not children(dashboard.pid), "the store is given back")
+        run = harness.Process(home, "run", [harness.BIN / "longreach", "run", "./second.yaml", "--store", "it.db", "-o", "json"])
+        expect(page.get_by_role("link", name="second", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        assert run.wait() == 0, run.log()
+        # Nobody works there now: the page is brought up to date once more, and the store is free again.
+        row = page.get_by_role("row").filter(has=page.get_by_role("link", name="second", exact=True))
+        expect(row).to_contain_text("8 of 8 succeeded", timeout=PATIENCE_MS)
+        until(lambda: not children(dashboard.pid), "the store is given back")
+        assert run_cli(home, "store", "check", "--store", "it.db").code == 0
+
+
+def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
+    with harness.Home() as home:
+        scheduler = harness.Scheduler(home)
+        assert run_cli(home, "submit", "noop", "--set", "seed=0", scheduler=scheduler).code == 0
+        dashboard = Dashboard(home, "--scheduler", scheduler.address)
+        with open_page(dashboard, browser) as page:
+            expect(page.get_by_role("status")).to_have_text("live")
+            open_sweep(page, "noop")
+            expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible()
+            scheduler.kill()
+            expect(page.get_by_text(f"no scheduler at {scheduler.address}").first).to_be_visible(timeout=PATIENCE_MS)
+            scheduler = scheduler.again()
+            expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+            harness.Worker(home, scheduler)
+            expect(page.get_by_text("4 of 4 succeeded", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+            assert dashboard.stop() == 128 + 15
+            expect(page.get_by_text("the dashboard has ended")).to_be_visible(timeout=PATIENCE_MS)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_people_who_see_or_point_otherwise_can_use_it(home, browser, dashboard, scheme):
+    with open_page(dashboard, browser, color_scheme=scheme, reduced_motion="reduce") as page:
+        for address, ready in (("#/", "table"), ("#/workers", "table"), (None, ".results")):
+            if address is None:
+                page.goto(f"{dashboard.origin}/#/")
+                open_sweep(page, "first")
+            else:
+                page.goto(f"{dashboard.origin}/{address}")
+            page.locator(ready).first.wait_for()
+            found = Axe().run(page, options={"resultTypes": ["violations"]})
+            assert found.violations_count == 0, found.generate_report()
+        # By keyboard alone.
+        page.goto(f"{dashboard.origin}/#/")
+        link = page.get_by_role("link", name="first", exact=True)
+        link.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("first")
+
+
+def test_what_it_says_when_it_cannot_begin(home):
+    refused = run_cli(home, "dashboard", "--store", "nowhere.db", "--port", "0")
+    assert refused.code == 4 and "there is no store 'nowhere.db'" in refused.err, refused
+    printed = harness.Process(home, "dashboard", [harness.BIN / "longreach", "dashboard", "--port", "0", "--store", "it.db", "-o", "json"])
+    document = json.loads(printed.next_line())
+    assert document["schema"] == "longreach/v1" and document["url"].startswith(f"http://127.0.0.1:{document['port']:.0f}/?key=")
+    printed.signal(2)
+    assert printed.wait() == 130
