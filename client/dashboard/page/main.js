@@ -26,11 +26,10 @@ function viewOf({words, parameters}) {
 }
 
 let view = null;
-let shownWords = "";
 
-async function refresh() {
-  const refreshed = view;
-  await Promise.all(refreshed.panels.map((panel) => panel.refresh()));
+// `all`: also what rests.
+async function refresh(all) {
+  await Promise.all(view.panels.map((panel) => all ? panel.refresh() : panel.refreshInTime()));
   standing.textContent = place.changing ? "live" : "";
   standing.className = place.changing ? "live" : "";
 }
@@ -43,9 +42,6 @@ function say(error) {
 
 async function open() {
   const {words, parameters} = address();
-  // What a view writes into the address of its controls.
-  if (view !== null && words.join("/") === shownWords && view.takes?.(parameters)) return;
-  shownWords = words.join("/");
   view = viewOf({words, parameters});
   document.title = `${view.title} - Longreach`;
   main.replaceChildren(element("h1", {}, view.title), ...view.panels.map((panel) => panel.node));
@@ -54,7 +50,7 @@ async function open() {
     else link.removeAttribute("aria-current");
   }
   main.focus({preventScroll: true});
-  await refresh();
+  await refresh(true);
 }
 
 async function look() {
@@ -63,8 +59,8 @@ async function look() {
     Object.assign(place, JSON.parse(await ask("place")));
     document.getElementById("place").textContent = place.flags.trim();
     if (view === null) await open();
-    else if (!document.hidden && (place.changing || place.version !== before)) await refresh();
-    else if (standing.className === "trouble") await refresh();
+    else if (place.version !== before || standing.className === "trouble") await refresh(true);
+    else if (place.changing && !document.hidden) await refresh(false);
   } catch (error) {
     say(error);
   }

@@ -4,6 +4,9 @@ import {element} from "./dom.js";
 import {commandLine} from "./format.js";
 import {place} from "./place.js";
 
+// A question is asked again by itself once so many times as long has gone by as its answer took: a table of very many jobs less often.
+const REST = 10;
+
 function command(line) {
   const copy = element("button", {type: "button", class: "copy", onclick: async () => {
     await navigator.clipboard.writeText(line);
@@ -28,11 +31,32 @@ export class Panel {
       element("h2", {}, title), controls.length === 0 ? null : element("form", {class: "controls", onsubmit: (event) => event.preventDefault()}, controls), this.body, this.foot);
     this.shown = "";
     this.turn = 0;
+    this.rests = 0;
+  }
+
+  // As refresh(), unless the last answer took so long that it is too early.
+  async refreshInTime() {
+    if (performance.now() >= this.rests) await this.refresh();
+  }
+
+  // After a change of a control. That the dashboard has ended is said by who looks at it all the time.
+  change() {
+    this.refresh().catch(() => {});
   }
 
   // Asks, and draws where the answer is another than before.
   async refresh() {
     const turn = ++this.turn;
+    const began = performance.now();
+    this.rests = Infinity;  // Not twice at a time.
+    try {
+      await this.askAndDraw(turn);
+    } finally {
+      if (turn === this.turn) this.rests = performance.now() + REST * (performance.now() - began);
+    }
+  }
+
+  async askAndDraw(turn) {
     const question = this.question();
     const line = commandLine(question.words, question.options ?? {}, place.flags);
     if (line !== this.line) {

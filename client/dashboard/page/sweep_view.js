@@ -79,7 +79,7 @@ const named = (values) => [["", "as usual"], ...values.map((value) => [value, va
 function resultsPanel(id, choices) {
   const options = () => ({rows: choices.get("rows"), columns: choices.get("columns"), metric: choices.get("metric"), aggregate: choices.get("aggregate"),
                           length: choices.get("length"), only: choices.get("only").split(" ")});
-  const changed = () => panel.refresh();
+  const changed = () => panel.change();
   const panel = new Panel({
     title: "Results",
     question: () => ({name: "results", parameters: {sweep: id, ...options()}, words: ["results", shortId(id)], options: {...options(), published: panel.published}}),
@@ -98,7 +98,7 @@ function figurePanel(id, choices) {
   const losses = () => choices.get("figure") === "losses";
   const options = () => ({...(losses() ? {x: "step"} : {x: choices.get("x"), metric: choices.get("metric")}), lines: choices.get("lines"),
                           only: choices.get("only").split(" "), log: choices.isSet("log")});
-  const changed = () => panel.refresh();
+  const changed = () => panel.change();
   const panel = new Panel({
     title: "Figure",
     question: () => ({name: "plot", parameters: {sweep: id, ...options(), log: choices.isSet("log") ? "1" : ""}, words: ["plot", shortId(id)],
@@ -112,7 +112,7 @@ function figurePanel(id, choices) {
 
 function jobsPanel(id, choices) {
   const options = () => ({state: choices.get("state"), limit: MOST_JOBS + 1});
-  const changed = () => panel.refresh();
+  const changed = () => panel.change();
   const panel = new Panel({
     title: "Jobs",
     question: () => ({name: "jobs", parameters: {sweep: id, ...options()}, words: ["jobs", shortId(id)], options: {state: choices.get("state")}}),
