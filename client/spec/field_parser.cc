@@ -11,6 +11,7 @@
 #include "client/spec/numbers.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/field_text.h"
 
 namespace longreach::client {
 namespace {
@@ -188,21 +189,6 @@ absl::Status EmptyValue(std::string_view list) {
                     "write a value, or several with ',' between them");
 }
 
-// The value of a field that is no list, as the shortest text that reads back as it.
-std::string TextOf(const FieldDescriptor& field, const Message& message) {
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: return std::to_string(reflection.GetInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32: return std::to_string(reflection.GetUInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_INT64: return std::to_string(reflection.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT64: return std::to_string(reflection.GetUInt64(message, &field));
-    // -0 and 0 are the same value.
-    case FieldDescriptor::CPPTYPE_DOUBLE: return ShortestNumber(reflection.GetDouble(message, &field) + 0.0);
-    case FieldDescriptor::CPPTYPE_BOOL: return reflection.GetBool(message, &field) ? "true" : "false";
-    default: return reflection.GetString(message, &field);  // PutOne() has refused all other types.
-  }
-}
-
 // The values of a range, or one.
 absl::StatusOr<std::vector<std::string>> ValuesOf(std::string_view text, const FieldDescriptor& field, const Message& message, size_t most) {
   std::vector<std::string> values;
@@ -221,7 +207,7 @@ absl::StatusOr<std::vector<std::string>> ValuesOf(std::string_view text, const F
   }
   const std::unique_ptr<Message> one(message.New());
   RETURN_IF_ERROR(PutOne(text, field, *one));
-  values.push_back(TextOf(field, *one));
+  values.push_back(FieldText(*one, field));
   return values;
 }
 

@@ -13,6 +13,7 @@
 
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
+#include "proto/types/field_text.h"
 
 namespace longreach {
 namespace {
@@ -72,21 +73,8 @@ std::string Unescape(std::string_view text) {
 
 // `separators`: what must be escaped in text; ',' inside of lists.
 std::string Scalar(const Message& message, const FieldDescriptor& field, std::string_view separators) {
-  const Reflection& at = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL: return at.GetBool(message, &field) ? "true" : "false";
-    case FieldDescriptor::CPPTYPE_INT32: return fmt::to_string(at.GetInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32: return fmt::to_string(at.GetUInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_INT64: return fmt::to_string(at.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT64: return fmt::to_string(at.GetUInt64(message, &field));
-    // -0 and 0 compute the same.
-    case FieldDescriptor::CPPTYPE_DOUBLE: return ShortestNumber(at.GetDouble(message, &field) + 0.0);
-    case FieldDescriptor::CPPTYPE_FLOAT: return ShortestNumber(at.GetFloat(message, &field) + 0.0);
-    case FieldDescriptor::CPPTYPE_STRING: return Escape(at.GetString(message, &field), separators);
-    case FieldDescriptor::CPPTYPE_ENUM: return std::string(at.GetEnum(message, &field)->name());
-    case FieldDescriptor::CPPTYPE_MESSAGE: break;
-  }
-  return {};
+  std::string text = FieldText(message, field);
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ? Escape(text, separators) : text;
 }
 
 std::optional<int64_t> IntegerAt(const Message& message, const FieldDescriptor& field, int index) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/text.h"
+#include "proto/types/field_text.h"
 
 namespace longreach {
 namespace {
@@ -37,24 +38,6 @@ const FieldDescriptor* FindIn(const Descriptor& type, std::string_view path) {
 }
 
 std::string LastWordOf(std::string_view path) { return std::string(path.substr(path.rfind('.') + 1)); }
-
-std::string TextOf(const Message& message, const FieldDescriptor& field) {
-  const google::protobuf::Reflection& at = *message.GetReflection();
-  if (!at.HasField(message, &field)) return "";
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: return std::to_string(at.GetInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_INT64: return std::to_string(at.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32: return std::to_string(at.GetUInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT64: return std::to_string(at.GetUInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_DOUBLE: return ShortestNumber(at.GetDouble(message, &field));
-    case FieldDescriptor::CPPTYPE_FLOAT: return ShortestNumber(at.GetFloat(message, &field));
-    case FieldDescriptor::CPPTYPE_BOOL: return at.GetBool(message, &field) ? "true" : "false";
-    case FieldDescriptor::CPPTYPE_ENUM: return at.GetEnum(message, &field)->name();
-    case FieldDescriptor::CPPTYPE_STRING: return at.GetString(message, &field);
-    case FieldDescriptor::CPPTYPE_MESSAGE: break;
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -98,7 +81,7 @@ std::string SettingOf(const Message& spec, std::string_view path) {
   const size_t dot = path.find('.');
   const FieldDescriptor* field = spec.GetDescriptor()->FindFieldByName(std::string(path.substr(0, dot)));
   if (field == nullptr) return "";
-  if (dot == std::string_view::npos) return IsSingle(*field) ? TextOf(spec, *field) : "";
+  if (dot == std::string_view::npos) return IsSingle(*field) && spec.GetReflection()->HasField(spec, field) ? FieldText(spec, *field) : "";
   if (field->is_repeated() || field->message_type() == nullptr) return "";
   return SettingOf(spec.GetReflection()->GetMessage(spec, field), path.substr(dot + 1));
 }

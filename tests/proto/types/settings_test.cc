@@ -25,6 +25,21 @@ TEST(SettingsTest, AreSingleValues) {
   for (const std::string& path : SettingPaths()) EXPECT_TRUE(IsSettingPath(path)) << path;
 }
 
+TEST(SettingsTest, AreTextsThatAreTheSameWhereTheyComputeTheSame) {
+  v1::JobSpec spec;
+  EXPECT_EQ(SettingOf(spec, "model.dropout"), "");
+  spec.mutable_model()->set_dropout(-0.0);
+  EXPECT_EQ(SettingOf(spec, "model.dropout"), "0");
+  spec.mutable_model()->set_dropout(1e-5);
+  EXPECT_EQ(SettingOf(spec, "model.dropout"), "1e-05");
+  spec.mutable_model()->set_layers(0);
+  EXPECT_EQ(SettingOf(spec, "model.layers"), "0");
+  spec.mutable_evaluation()->set_dropout(false);
+  EXPECT_EQ(SettingOf(spec, "evaluation.dropout"), "false");
+  spec.set_data("enwik8");
+  EXPECT_EQ(SettingOf(spec, "data"), "enwik8");
+}
+
 TEST(SettingsTest, NumbersAreNotWordsOrFlags) {
   EXPECT_TRUE(IsNumberSetting("model.layers"));
   EXPECT_TRUE(IsNumberSetting("model.dropout"));
