@@ -1,13 +1,40 @@
 #include "client/session.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "client/output/json.h"
 #include "client/output/text.h"
 
 namespace longreach::client {
+namespace {
+
+// For so long a command that has been killed may still hold its store.
+constexpr std::chrono::seconds kStillHeld{2};
+constexpr std::chrono::milliseconds kBetween{100};
+constexpr std::string_view kUnix = "unix:";
+
+// Whether somebody takes connections at "unix:PATH".
+bool Listens(const std::string& address) {
+  sockaddr_un at{};
+  const std::string path = address.substr(kUnix.size());
+  if (path.size() >= sizeof at.sun_path) return false;
+  at.sun_family = AF_UNIX;
+  std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return false;
+  const bool listens = connect(probe, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+  close(probe);
+  return listens;
+}
+
+}  // namespace
 
 void Session::Say(std::string_view line) {
   if (!settings_.quiet) *environment_.err << line << std::endl;
@@ -16,11 +43,7 @@ void Session::Say(std::string_view line) {
 absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default) {
   if (connection_ != nullptr) return connection_.get();
   if (!settings_.store.empty() || (embed_by_default && !settings_.scheduler_named)) {
-    ASSIGN_OR_RETURN(const std::string address, StartEmbedded(use));
-    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(address, {});
-    // The holder has ended meanwhile, or is not to be reached from here.
-    if (!opened.ok() && !held_.ok()) return held_;
-    ASSIGN_OR_RETURN(connection_, std::move(opened));
+    ASSIGN_OR_RETURN(connection_, ConnectToStore(use));
   } else {
     absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(settings_.scheduler, settings_.credentials);
     if (std::error_code error; absl::IsUnavailable(opened.status()) && !settings_.scheduler_named && std::filesystem::exists(kDefaultStore, error)) {
@@ -31,6 +54,26 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
     ASSIGN_OR_RETURN(connection_, std::move(opened));
   }
   return connection_.get();
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use) {
+  const auto give_up = std::chrono::steady_clock::now() + kStillHeld;
+  while (true) {
+    held_ = absl::OkStatus();
+    held_at_.clear();
+    absl::StatusOr<std::string> address = StartEmbedded(use);
+    // Who holds it ends just now, or is not to be reached from here.
+    bool gone = held_at_.starts_with(kUnix) && !Listens(held_at_);
+    if (!address.ok() && !gone) return address.status();
+    absl::Status refused = address.status();
+    if (!gone) {
+      absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(*address, {});
+      if (opened.ok() || held_.ok()) return opened;
+    }
+    if (!held_.ok()) refused = held_;
+    if (std::chrono::steady_clock::now() > give_up) return refused;
+    std::this_thread::sleep_for(kBetween);
+  }
 }
 
 absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
@@ -45,13 +88,12 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
     }
     if (use == StoreUse::kExistingOrNone) store_ = kMemory;
   }
-  std::string held_at;
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
-      EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at);
+      EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_);
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
-  if (use != StoreUse::kCreate && held_at.starts_with("unix:")) {
+  if (use != StoreUse::kCreate && held_at_.starts_with(kUnix)) {
     held_ = started.status();
-    return held_at;
+    return held_at_;
   }
   ASSIGN_OR_RETURN(embedded_, std::move(started));
   return embedded_->address();

@@ -52,6 +52,7 @@ class Session {
   void Print(const Grid& grid, std::string_view json_key);
 
  private:
+  absl::StatusOr<std::unique_ptr<Connection>> ConnectToStore(StoreUse use);
   // The address of the scheduler that has the store.
   absl::StatusOr<std::string> StartEmbedded(StoreUse use);
 
@@ -59,7 +60,8 @@ class Session {
   Settings settings_;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;
-  absl::Status held_;  // Why there is none, where the store's own scheduler is asked instead.
+  absl::Status held_;    // Why there is none, where the store's own scheduler is asked instead.
+  std::string held_at_;  // Its address, if another has it.
   // After embedded_: closed before it is stopped.
   std::unique_ptr<Connection> connection_;
 };

@@ -124,6 +124,24 @@ TEST_F(EmbeddedTest, WatchDoesNotWaitForAHolderThatHasEnded) {
   }
 }
 
+TEST_F(EmbeddedTest, AHolderThatEndsJustNowIsWaitedFor) {
+  // As of a command that was killed: its scheduler listens no more, and has the store for a moment still.
+  const std::string ended = "if [ ! -e " + Path("ended") + " ]; then touch " + Path("ended") +
+                            "; echo held at unix:/nowhere/s; echo \"error: store 'test.db' is held by another scheduler\" >&2; exit 1; fi\n";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"sweeps"}, {"submit", "quickstart"}}) {
+    std::filesystem::remove(Path("ended"));
+    SetScheduler(ended + Listens());
+    MakeStore();
+    std::vector<std::string> line = command;
+    line.insert(line.end(), {"--store", store()});
+
+    const Outcome outcome = Run(line);
+
+    EXPECT_EQ(outcome.code, kDone) << command[0] << outcome.err;
+    EXPECT_EQ(outcome.err.find("held"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {
   SetScheduler("echo held at unix:/nowhere/s\necho \"error: store 'test.db' is held by another scheduler, at unix:/nowhere/s\" >&2\nexit 1\n");
   MakeStore();

@@ -126,6 +126,11 @@ def test_figures_are_drawn_under_the_pages_own_policy(home, browser, dashboard):
         losses = page.get_by_role("figure", name="Losses of training by step")
         expect(losses.get_by_text("step", exact=True).first).to_be_visible(timeout=PATIENCE_MS)
         assert "--x step" in command_of(page, "Figure")
+        page.get_by_role("combobox", name="Of", exact=True).select_option("")
+        page.get_by_role("combobox", name="Y").fill("seed")
+        page.keyboard.press("Enter")
+        expect(figure.get_by_text("seed", exact=True).first).to_be_visible(timeout=PATIENCE_MS)  # A heat map.
+        expect(page.get_by_text("longreach plot").filter(has_text="--y seed")).to_be_visible()
 
 
 def test_a_job_has_a_page(home, browser, dashboard):
@@ -173,6 +178,7 @@ def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
             expect(page.get_by_role("status")).to_have_text("live")
             open_sweep(page, "noop")
             expect(page.get_by_text("0 of 4 succeeded, 4 queued", exact=True)).to_be_visible()
+            expect(page.get_by_text("nothing runs, for no worker is there")).to_be_visible()
             scheduler.kill()
             expect(page.get_by_text(f"no scheduler at {scheduler.address}").first).to_be_visible(timeout=PATIENCE_MS)
             scheduler = scheduler.again()

@@ -20,10 +20,11 @@ function refusal(error) {
 }
 
 // title: its heading. question(): {name, parameters, words, options}, the name and parameters of ask(), the words and options of the command line.
-// draw(answer): an element, or a promise of one. controls: elements above it.
+// draw(answer): an element, or a promise of one. controls: elements above it. answer(question): a promise of the text that is drawn, where it is more than one question's.
 export class Panel {
-  constructor({title, question, draw, controls = []}) {
+  constructor({title, question, draw, controls = [], answer = ({name, parameters}) => ask(name, parameters)}) {
     this.question = question;
+    this.answer = answer;
     this.draw = draw;
     this.body = element("div", {class: "body"}, element("p", {class: "wait"}, "…"));
     this.foot = element("p", {class: "command"});
@@ -65,7 +66,7 @@ export class Panel {
     }
     let shown, drawn;
     try {
-      shown = await ask(question.name, question.parameters);
+      shown = await this.answer(question);
       if (turn !== this.turn || shown === this.shown) return;
       drawn = await this.draw(JSON.parse(shown));
     } catch (error) {

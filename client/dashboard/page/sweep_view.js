@@ -5,6 +5,7 @@ import {element, table} from "./dom.js";
 import {count, duration, rate, shortId, time} from "./format.js";
 import {jobsBar, jobsText} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
+import {place} from "./place.js";
 import {hasPublished, resultsTable} from "./results_table.js";
 import {doing} from "./workers_view.js";
 
@@ -13,13 +14,31 @@ const STATES = ["queued", "leased", "waiting", "succeeded", "failed", "cancelled
 const AXES = ["task", "encoding", "system", "learning_rate", "seed", "length", "layer", "head", "depth", "step", "attention_scale", "longbench_task"];
 const AGGREGATES = ["max", "min", "mean", "median"];
 
-function drawStatus({sweep, running, job_steps_per_second, seconds_left, job_steps_done, job_steps_total, store_trouble}) {
+// Why none of its jobs runs, though some could: what 'longreach explain' says of one. Empty: one runs or can.
+async function whyNothingRuns({sweep, running, finished}) {
+  if (finished || sweep.state !== "live" || running.length > 0 || sweep.counts.queued === 0) return [];
+  if (!place.changing) return ["nobody works on this store now; 'longreach run' goes on with it"];
+  const {jobs} = JSON.parse(await ask("jobs", {sweep: sweep.id, state: "queued", limit: 1}));
+  if (jobs.length === 0) return [];
+  const {reasons, stuck, no_worker} = JSON.parse(await ask("explain", {job: jobs[0].id}));
+  // Of a store it is the one of 'longreach run', which is on its way.
+  if (no_worker && !place.flags.includes("--store")) return ["nothing runs, for no worker is there: 'longreach-worker run --scheduler ADDR' starts one"];
+  return stuck ? [`job ${shortId(jobs[0].id)} does not begin`, ...reasons.slice(1)] : [];
+}
+
+async function askStatus({name, parameters}) {
+  const update = JSON.parse(await ask(name, parameters));
+  return JSON.stringify({...update, why: await whyNothingRuns(update)});
+}
+
+function drawStatus({sweep, running, why, job_steps_per_second, seconds_left, job_steps_done, job_steps_total, store_trouble}) {
   const facts = [jobsText(sweep), `${sweep.state}, priority ${sweep.priority}, submitted ${time(sweep.submitted_at)}`];
   if (job_steps_total > 0) facts.push(`${Math.floor(100 * job_steps_done / job_steps_total)} % of ${count(job_steps_total, "job-step")}`);
   if (job_steps_per_second > 0) facts.push(`${rate(job_steps_per_second)} job-steps/s${seconds_left > 0 ? `, about ${duration(seconds_left)} left` : ""}`);
   return element("div", {},
     jobsBar(sweep),
     facts.map((fact) => element("p", {}, fact)),
+    why.map((reason) => element("p", {class: "refusal"}, reason)),
     store_trouble === "" ? null : element("p", {class: "refusal"}, store_trouble),
     running.length === 0 ? null : table("Running packs", ["Worker", "Pack", "Phase", {value: "Steps/s", number: true}],
       running.map((one) => [one.worker_name, doing(one), one.phase, {value: rate(one.steps_per_second), number: true}])));
@@ -96,8 +115,8 @@ function resultsPanel(id, choices) {
 
 function figurePanel(id, choices) {
   const losses = () => choices.get("figure") === "losses";
-  const options = () => ({...(losses() ? {x: "step"} : {x: choices.get("x"), metric: choices.get("metric")}), lines: choices.get("lines"),
-                          only: choices.get("only").split(" "), log: choices.isSet("log")});
+  const options = () => ({...(losses() ? {x: "step"} : {x: choices.get("x"), y: choices.get("y"), metric: choices.get("metric")}), lines: choices.get("lines"),
+                          panels: choices.get("panels"), only: choices.get("only").split(" "), log: choices.isSet("log")});
   const changed = () => panel.change();
   const panel = new Panel({
     title: "Figure",
@@ -105,7 +124,8 @@ function figurePanel(id, choices) {
                       options: {...options(), file: "figure.svg"}}),
     draw: (specification) => chart(specification, losses() ? "Losses of training by step" : "Measurements by test length"),
     controls: [choice(choices, "figure", "Of", changed, [["", "tests"], ["losses", "losses of training"]]), control(choices, "x", "X", changed, {among: AXES}),
-               control(choices, "lines", "Lines", changed, {among: AXES}), flag(choices, "log", "logarithmic", changed)],
+               control(choices, "y", "Y", changed, {among: AXES, hint: "the metric"}), control(choices, "lines", "Lines", changed, {among: AXES}),
+               control(choices, "panels", "Panels", changed, {among: [...AXES, "none"]}), flag(choices, "log", "logarithmic", changed)],
   });
   return panel;
 }
@@ -128,6 +148,7 @@ export function sweepView(id, parameters) {
   const status = new Panel({
     title: "Status",
     question: () => ({name: "status", parameters: {sweep: id}, words: ["status", shortId(id)]}),
+    answer: askStatus,
     draw: (answer) => {
       const name = answer.sweep.name === "" ? shortId(id) : answer.sweep.name;
       document.querySelector("h1").textContent = name;
