@@ -45,18 +45,18 @@ std::string LastWords(const Process& process, std::string_view program) {
 }
 
 absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
-    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, std::string* held_at) {
+    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, std::string* held_at, bool for_a_moment) {
   ASSIGN_OR_RETURN(const std::filesystem::path folder, MakePrivateFolder(runtime_folder));
   std::error_code ignored;
-  absl::StatusOr<Process> process = Process::Start(
-      binaries / "longreach-scheduler",
-      {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"});
+  std::vector<std::string> arguments = {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"};
+  if (for_a_moment) arguments.emplace_back("--for-a-moment");
+  absl::StatusOr<Process> process = Process::Start(binaries / "longreach-scheduler", arguments);
   if (!process.ok()) {
     std::filesystem::remove_all(folder, ignored);
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
                  "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
   }
-  constexpr std::string_view kReady = "listening on ", kHeldAt = "held at ";
+  constexpr std::string_view kReady = "listening on ", kHeldAt = "held at ", kHeldForAMoment = "held for a moment";
   const std::optional<std::string> line = process->ReadLine(kStartPatience);
   if (!line.has_value() || !line->starts_with(kReady)) {
     process->CloseInput();
@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
     process->WaitFor(std::chrono::seconds(5));
     std::filesystem::remove_all(folder, ignored);
     if (held_at != nullptr && line.has_value() && line->starts_with(kHeldAt)) *held_at = Trim(line->substr(kHeldAt.size()));
+    if (held_at != nullptr && line.has_value() && *line == kHeldForAMoment) *held_at = kForAMoment;
     return Error(absl::StatusCode::kFailedPrecondition, LastWords(*process, "longreach-scheduler"));
   }
   return std::unique_ptr<EmbeddedScheduler>(

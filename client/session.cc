@@ -15,14 +15,17 @@
 namespace longreach::client {
 namespace {
 
-// For so long a command that has been killed may still hold its store.
+// For so long a command that has been killed may still hold its store, and one that looks into it now and then.
 constexpr std::chrono::seconds kStillHeld{2};
+constexpr std::chrono::seconds kForAMoment{10};
 constexpr std::chrono::milliseconds kBetween{100};
 constexpr std::string_view kUnix = "unix:";
 
-// Whether somebody takes connections at "unix:PATH".
+}  // namespace
+
 bool Listens(const std::string& address) {
   sockaddr_un at{};
+  if (!address.starts_with(kUnix)) return false;
   const std::string path = address.substr(kUnix.size());
   if (path.size() >= sizeof at.sun_path) return false;
   at.sun_family = AF_UNIX;
@@ -33,8 +36,6 @@ bool Listens(const std::string& address) {
   close(probe);
   return listens;
 }
-
-}  // namespace
 
 void Session::Say(std::string_view line) {
   if (!settings_.quiet) *environment_.err << line << std::endl;
@@ -57,13 +58,14 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use) {
-  const auto give_up = std::chrono::steady_clock::now() + kStillHeld;
+  const auto began = std::chrono::steady_clock::now();
   while (true) {
     held_ = absl::OkStatus();
     held_at_.clear();
     absl::StatusOr<std::string> address = StartEmbedded(use);
     // Who holds it ends just now, or is not to be reached from here.
-    bool gone = held_at_.starts_with(kUnix) && !Listens(held_at_);
+    const bool briefly = held_at_ == EmbeddedScheduler::kForAMoment;
+    const bool gone = briefly || (held_at_.starts_with(kUnix) && !Listens(held_at_));
     if (!address.ok() && !gone) return address.status();
     absl::Status refused = address.status();
     if (!gone) {
@@ -71,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Session::ConnectToStore(StoreUse use
       if (opened.ok() || held_.ok()) return opened;
     }
     if (!held_.ok()) refused = held_;
-    if (std::chrono::steady_clock::now() > give_up) return refused;
+    if (std::chrono::steady_clock::now() - began > (briefly ? kForAMoment : kStillHeld)) return refused;
     std::this_thread::sleep_for(kBetween);
   }
 }
@@ -89,7 +91,7 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
     if (use == StoreUse::kExistingOrNone) store_ = kMemory;
   }
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
-      EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_);
+      EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_, for_a_moment_);
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.
   if (use != StoreUse::kCreate && held_at_.starts_with(kUnix)) {
     held_ = started.status();

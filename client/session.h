@@ -23,6 +23,9 @@ enum class StoreUse {
   kExistingOrNone,  // Where it is missing, an empty one in memory stands for it.
 };
 
+// Whether somebody takes connections at "unix:PATH".
+bool Listens(const std::string& address);
+
 class Session {
  public:
   Session(Environment environment, Settings settings)
@@ -41,6 +44,9 @@ class Session {
   // ('longreach run'), its scheduler, unless this command would make the store where it is missing.
   absl::StatusOr<Connection*> Connect(StoreUse use = StoreUse::kExisting, bool embed_by_default = false);
 
+  // A store that is opened here is so for a moment: other commands wait until it is free, and are not sent here. Before Connect().
+  void OpenForAMoment() { for_a_moment_ = true; }
+
   // nullptr when the scheduler is not ours.
   EmbeddedScheduler* embedded() { return embedded_.get(); }
   // For how long a scheduler that went away is waited for. Not that of a command that works on the store itself: it ends with it.
@@ -58,6 +64,7 @@ class Session {
 
   Environment environment_;
   Settings settings_;
+  bool for_a_moment_ = false;
   std::string store_;
   std::unique_ptr<EmbeddedScheduler> embedded_;
   absl::Status held_;    // Why there is none, where the store's own scheduler is asked instead.

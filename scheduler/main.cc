@@ -118,6 +118,7 @@ int Main(int argc, char** argv) {
   app.add_option("--max-artifact-bytes", options.artifact_limits.all_bytes, "Refuse uploads beyond this, for example 500G; 0: as much as the disk has")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
+  app.add_flag("--for-a-moment", options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
   app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
   app.add_option("--lease-term-s", lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
@@ -172,7 +173,10 @@ int Main(int argc, char** argv) {
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(options, clock);
   if (!server.ok()) {
     // For who started this one to look into a store that is in use, and can ask its scheduler instead.
-    if (const auto held_at = server.status().GetPayload(store::kHeldAt); held_at.has_value()) std::cout << "held at " << *held_at << std::endl;
+    if (const auto held_at = server.status().GetPayload(store::kHeldAt); held_at.has_value()) {
+      if (held_at->empty()) std::cout << "held for a moment" << std::endl;
+      else std::cout << "held at " << *held_at << std::endl;
+    }
     return Fail(std::string(server.status().message().data(), server.status().message().size()));
   }
   std::cout << "listening on " << (*server)->address() << std::endl;

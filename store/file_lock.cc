@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
       absl::Status held = absl::FailedPreconditionError(fmt::format(
           "the store '{}' is held by another scheduler{}; stop that one, talk to it with --scheduler{}, or name another file", file.string(),
           address.empty() ? "" : ", at " + address, address.empty() ? "" : " " + address));
-      if (!address.empty()) held.SetPayload(kHeldAt, absl::Cord(address));
+      held.SetPayload(kHeldAt, absl::Cord(address));
       return held;
     }
     struct stat ours{};

@@ -9,7 +9,7 @@
 
 namespace longreach::store {
 
-// Payload of that refusal: where the holder listens, if it said so.
+// Payload of that refusal: where the holder listens; empty: it did not say, as it is starting or has the store for a moment only.
 inline constexpr char kHeldAt[] = "longreach/held-at";
 
 class FileLock {

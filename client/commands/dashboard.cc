@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
 
 #include "client/app.h"
 #include "client/commands/command.h"
@@ -15,7 +20,8 @@ namespace {
 
 constexpr int kDefaultPort = 7071;
 constexpr int kMaxPort = 65535;
-constexpr int kLookEveryMs = 500;
+constexpr std::chrono::milliseconds kBetweenLooks{250};
+constexpr std::chrono::seconds kEndsWithin{2};
 
 class DashboardCommand final : public Command {
  public:
@@ -26,7 +32,7 @@ class DashboardCommand final : public Command {
                 "Serves a page at 127.0.0.1 until Ctrl-C: sweeps with their tables and figures, jobs with their logs, and workers, of a scheduler or\n"
                 "a store, renewed while others work there. It changes nothing, loads nothing from elsewhere, and answers only who has the\n"
                 "printed address. Each panel names the command that prints the same. Figures need the Python package vl-convert-python.\n"
-                "From another machine: ssh -L 7071:localhost:7071 HOST. A store that nobody looks at is free for 'longreach run'.",
+                "From another machine: ssh -L 7071:localhost:7071 HOST. Other commands find a store free that nobody looks at.",
             .examples = "longreach dashboard --store longreach.db\nlongreach dashboard --scheduler gpu-server:7070 --port 0"};
   }
   void AddOptions(CLI::App& app) override {
@@ -48,12 +54,28 @@ class DashboardCommand final : public Command {
       session.out() << admission.Url() << "\n" << std::flush;
       session.Say("open it in a browser on this machine; Ctrl-C ends it");
     }
+    // A store may take long to be opened or closed; Ctrl-C does not wait for it.
+    const std::jthread keeper([&place](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        place.LetGo();
+        std::this_thread::sleep_for(kBetweenLooks);
+      }
+    });
     while (interrupt.count() == 0) {
       pollfd signal{.fd = interrupt.fd(), .events = POLLIN, .revents = 0};
-      poll(&signal, 1, kLookEveryMs);
-      place.LetGo();
+      poll(&signal, 1, -1);
     }
-    server.reset();  // It answers by what is above.
+    // Answers that are being made are waited for, but not for ever: a scheduler may hang. What it started ends by itself then.
+    std::promise<void> ended;
+    std::thread end([&server, &ended] {
+      server.reset();  // It answers by what is above.
+      ended.set_value();
+    });
+    if (ended.get_future().wait_for(kEndsWithin) == std::future_status::timeout) {
+      session.out() << std::flush;
+      _exit(interrupt.exit_code());
+    }
+    end.join();
     return interrupt.exit_code();
   }
 

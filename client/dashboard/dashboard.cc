@@ -15,6 +15,8 @@ namespace longreach::client {
 namespace {
 
 constexpr const char* kJson = "application/json; charset=utf-8";
+// What failed is not tried again before: each try starts a Python or several.
+constexpr std::chrono::seconds kAfterFailure{60};
 
 unsigned HttpStatusOf(int exit_code) {
   switch (exit_code) {
@@ -46,6 +48,7 @@ HttpResponse Dashboard::Answer(const HttpRequest& request) {
     return {.content_type = std::string(file->content_type), .body = std::string(file->bytes)};
   }
   if (url->path == "/vega.js") return AnswerVega();
+  if (std::optional<HttpResponse> instead = admission_.AnswerToSecret(request)) return *std::move(instead);
   if (url->path == "/api/place") return AnswerPlace();
   return AnswerCommand(*url);
 }
@@ -71,6 +74,7 @@ HttpResponse Dashboard::RunOnce(const Place::Door& door, const std::vector<std::
   environment.out = &out;
   environment.err = &err;
   environment.out_is_terminal = environment.err_is_terminal = false;
+  environment.variable = [this](const char* name) { return VariableOf(name); };
   const int code = run_(std::move(line), environment);
   // What failed of a sweep is no failure of the command that shows it.
   if (std::string text = out.str(); !text.empty()) return {.content_type = kJson, .body = std::move(text)};
@@ -86,15 +90,30 @@ HttpResponse Dashboard::AnswerPlace() {
                                 {"version", JsonNumber(standing.version)}})};
 }
 
+// Where to ask is said by the line itself: what else might say so, the environment and a config file in a home, is not seen by it.
+std::string Dashboard::VariableOf(std::string_view name) const {
+  const bool hidden = name == "HOME" || name == "XDG_CONFIG_HOME" || (name.starts_with("LONGREACH_") && name != "LONGREACH_TOKEN");
+  return hidden ? "" : environment_.variable(std::string(name).c_str());
+}
+
 HttpResponse Dashboard::AnswerVega() {
-  // Who comes while it is made waits for it.
-  auto vega = vega_.Lock();
-  if (vega->empty()) {
-    absl::StatusOr<std::string> made = VegaScript(environment_);
-    if (!made.ok()) return ErrorAnswer(made.status());
-    *vega = *std::move(made);
+  constexpr const char* kScript = "text/javascript; charset=utf-8";
+  {
+    auto vega = vega_.Lock();
+    if (!vega->script.empty()) return {.content_type = kScript, .body = vega->script};
+    if (vega->being_made) return ErrorAnswer(Error(absl::StatusCode::kUnavailable, "what draws figures is being made; it is there in a moment"));
+    if (!vega->failure.ok() && std::chrono::steady_clock::now() - vega->failed < kAfterFailure) return ErrorAnswer(vega->failure);
+    vega->being_made = true;
   }
-  return {.content_type = "text/javascript; charset=utf-8", .body = *vega};
+  // Not under the lock: it takes seconds, and others would stand there.
+  absl::StatusOr<std::string> made = VegaScript(environment_);
+  auto vega = vega_.Lock();
+  vega->being_made = false;
+  vega->failure = made.status();
+  vega->failed = std::chrono::steady_clock::now();
+  if (!made.ok()) return ErrorAnswer(made.status());
+  vega->script = *std::move(made);
+  return {.content_type = kScript, .body = vega->script};
 }
 
 }  // namespace longreach::client

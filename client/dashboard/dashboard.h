@@ -1,8 +1,10 @@
 // A page of a store or a scheduler for the browser: each panel of it is one command's JSON, asked anew while it is looked at.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/dashboard/admission.h"
@@ -23,14 +25,15 @@ class Dashboard {
   Dashboard(Admission admission, Place& place, Environment environment, RunLine run)
       : admission_(std::move(admission)), place_(place), environment_(std::move(environment)), run_(std::move(run)) {}
 
-  // /, /style.css, /*.js: the page. /vega.js: what draws its figures. /api/place: where it looks, and whether that changes.
-  // /api/*: the JSON of a command (CommandOf()). What went wrong is {"error":{code,message,hint}} as with every command, with the status 400, 403,
+  // /, /style.css, /*.js: the page. /vega.js: what draws its figures. These have nothing of the store, and need no key. /api/place: where it
+  // looks, and whether that changes. /api/*: the JSON of a command (CommandOf()). What went wrong is {"error":{code,message,hint}} as with every command, with the status 400, 403,
   // 404, 409 or 503.
   HttpResponse Answer(const HttpRequest& request);
 
  private:
   HttpResponse AnswerCommand(const Url& url);
   HttpResponse RunOnce(const Place::Door& door, const std::vector<std::string>& words) const;
+  std::string VariableOf(std::string_view name) const;
   HttpResponse AnswerPlace();
   HttpResponse AnswerVega();
 
@@ -38,7 +41,14 @@ class Dashboard {
   Place& place_;
   const Environment environment_;
   const RunLine run_;
-  Synchronized<std::string> vega_;  // Empty: not made yet.
+
+  struct Vega {
+    std::string script;  // Empty: not made yet.
+    bool being_made = false;
+    absl::Status failure;
+    std::chrono::steady_clock::time_point failed;
+  };
+  Synchronized<Vega> vega_;
 };
 
 }  // namespace longreach::client

@@ -12,7 +12,7 @@ struct HttpRequest {
   std::string target;  // As it was sent: path and parameters.
   // Fields of the header; empty where there is none.
   std::string host;
-  std::string cookie;
+  std::string authorization;
   std::string fetch_site;  // Sec-Fetch-Site: from whose page the browser was sent.
 };
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -28,8 +30,11 @@ using boost::system::error_code;
 constexpr uint32_t kMaxHeaderBytes = 16 << 10;
 constexpr int kMaxConnections = 64;
 constexpr int kThreads = 4;
-// For a request or an answer to go over the line, and between two requests.
+// For an answer to go over the line, and between two requests; for the first one to come.
 constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kFirstPatience{10};
+// Before the next connection is taken where none can be, as when there are no descriptors left.
+constexpr std::chrono::milliseconds kAfterTrouble{100};
 
 std::string Text(const beast::string_view& text) { return {text.data(), text.size()}; }
 
@@ -47,6 +52,14 @@ void Secure(http::fields& fields) {
 }
 
 struct Shared {
+  HttpResponse Answer(const HttpRequest& request) const {
+    try {
+      return handler(request);
+    } catch (const std::exception& error) {  // Such as of a file system, or for want of memory.
+      return {.status = 500, .body = fmt::format("the dashboard could not answer: {}\n", error.what())};
+    }
+  }
+
   HttpServer::Handler handler;
   asio::thread_pool pool{kThreads};
   std::atomic<int> connections = 0;
@@ -62,7 +75,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     parser_.emplace();
     parser_->header_limit(kMaxHeaderBytes);
     parser_->body_limit(0);
-    stream_.expires_after(kPatience);
+    stream_.expires_after(std::exchange(first_, false) ? kFirstPatience : kPatience);
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, size_t) {
       if (!error) self->Ask();
     });
@@ -72,9 +85,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void Ask() {
     const auto& message = parser_->get();
     HttpRequest request{.method = Text(message.method_string()), .target = Text(message.target()), .host = Text(message[http::field::host]),
-                        .cookie = Text(message[http::field::cookie]), .fetch_site = Text(message["Sec-Fetch-Site"])};
+                        .authorization = Text(message[http::field::authorization]), .fetch_site = Text(message["Sec-Fetch-Site"])};
     asio::post(shared_->pool, [self = shared_from_this(), request = std::move(request)] {
-      HttpResponse answer = self->shared_->handler(request);
+      HttpResponse answer = self->shared_->Answer(request);
       asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable { self->Write(std::move(answer)); });
     });
   }
@@ -99,6 +112,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   beast::tcp_stream stream_;
   std::shared_ptr<Shared> shared_;
+  bool first_ = true;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::empty_body>> parser_;
   http::response<http::string_body> response_;
@@ -118,6 +132,7 @@ class BeastServer final : public HttpServer {
                  "another program has that port; '--port 0' takes one that is free");
   }
   ~BeastServer() override {
+    shared_->pool.stop();  // Of those who wait nobody is answered any more.
     io_.stop();
     if (thread_.joinable()) thread_.join();
     shared_->pool.join();
@@ -134,8 +149,12 @@ class BeastServer final : public HttpServer {
  private:
   void Accept() {
     acceptor_.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
+      if (error) {
+        trouble_.expires_after(kAfterTrouble);
+        return trouble_.async_wait([this](error_code) { Accept(); });
+      }
       // Too many at once are closed again: a browser opens six.
-      if (!error && shared_->connections < kMaxConnections) std::make_shared<HttpConnection>(std::move(socket), shared_)->Read();
+      if (shared_->connections < kMaxConnections) std::make_shared<HttpConnection>(std::move(socket), shared_)->Read();
       Accept();
     });
   }
@@ -143,6 +162,7 @@ class BeastServer final : public HttpServer {
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   asio::io_context io_;
   asio::ip::tcp::acceptor acceptor_{io_};
+  asio::steady_timer trouble_{io_};
   std::thread thread_;
 };
 

@@ -17,7 +17,7 @@ class HttpServer {
   // Listens on 127.0.0.1; port 0: on a free one. Nobody is answered before Serve().
   // FAILED_PRECONDITION: another process listens there.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(int port);
-  // Waits for the answers that are being made.
+  // Waits for the answers that are being made, but for none that is not begun.
   virtual ~HttpServer() = default;
 
   virtual int port() const = 0;

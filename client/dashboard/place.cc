@@ -1,6 +1,7 @@
 #include "client/dashboard/place.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -9,7 +10,7 @@
 namespace longreach::client {
 namespace {
 
-constexpr std::chrono::seconds kIdle{3};
+constexpr std::chrono::seconds kIdle{1};
 
 // As flags, so that neither the environment nor a config file says otherwise.
 std::vector<std::string> Words(const Settings& settings, const std::string& address) {
@@ -21,7 +22,7 @@ std::vector<std::string> Words(const Settings& settings, const std::string& addr
   add("--ca", settings.credentials.ca);
   add("--certificate", settings.credentials.certificate);
   add("--key", settings.credentials.key);
-  add("--token-file", settings.credentials.token_file);
+  if (settings.credentials.token.empty()) add("--token-file", settings.credentials.token_file);
   return words;
 }
 
@@ -37,6 +38,7 @@ absl::StatusOr<std::shared_ptr<Place::Door>> Place::Enter() {
   state->used = Clock::now();
   if (state->door != nullptr) return state->door;
   auto door = std::make_shared<Door>(environment_, settings_);
+  door->session.OpenForAMoment();
   ASSIGN_OR_RETURN(Connection * connection, door->session.Connect());
   door->words = Words(settings_, connection->address());
   state->door = door;
@@ -45,7 +47,10 @@ absl::StatusOr<std::shared_ptr<Place::Door>> Place::Enter() {
 
 bool Place::Leave(const std::shared_ptr<Door>& door) {
   auto state = state_.Lock();
-  if (state->door == door) state->door.reset();
+  if (state->door == door) {
+    if (door->session.embedded() == nullptr) ++state->version;  // Whatever it did last.
+    state->door.reset();
+  }
   return !settings_.store.empty();
 }
 
@@ -55,34 +60,51 @@ void Place::LetGo() {
   if (!ours || state->door.use_count() > 1 || Clock::now() - state->used < kIdle) return;
   // Nobody enters meanwhile.
   state->door.reset();
-  state->files = LookOfFiles();
+  state->look = LookOfFile();
 }
 
 Place::Standing Place::Look() {
   auto state = state_.Lock();
   if (settings_.store.empty()) return {.changing = true, .version = 0};
   if (state->door != nullptr) return {.changing = state->door->session.embedded() == nullptr, .version = state->version};
-  if (std::string files = LookOfFiles(); files != state->files) {
-    state->files = std::move(files);
+  if (std::string look = LookOfFile(); look != state->look) {
+    state->look = std::move(look);
     ++state->version;
   }
-  return {.changing = false, .version = state->version};
+  return {.changing = IsHeldByAnother(), .version = state->version};
 }
 
 std::string Place::Flags() const {
-  if (!settings_.store.empty()) return " --store " + ShellWord(settings_.store);
-  return settings_.scheduler_named ? " --scheduler " + ShellWord(settings_.scheduler) : "";
+  std::string flags;
+  const auto add = [&flags](std::string_view name, const std::string& value) {
+    if (!value.empty()) flags += fmt::format(" {} {}", name, ShellWord(value));
+  };
+  std::error_code ignored;
+  if (!settings_.store.empty()) {
+    add("--store", std::filesystem::absolute(settings_.store, ignored).string());
+  } else if (settings_.scheduler_named) {
+    add("--scheduler", settings_.scheduler);
+    add("--ca", settings_.credentials.ca);
+    add("--certificate", settings_.credentials.certificate);
+    add("--key", settings_.credentials.key);
+    if (settings_.credentials.token.empty()) add("--token-file", settings_.credentials.token_file);
+  }
+  return flags;
 }
 
-std::string Place::LookOfFiles() const {
-  std::string look;
-  for (const std::string& file : {settings_.store, settings_.store + "-wal"}) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(file, error);
-    const auto time = std::filesystem::last_write_time(file, error);
-    look += error ? "-;" : fmt::format("{} {};", size, time.time_since_epoch().count());
-  }
-  return look;
+// Of the file itself: whoever opens it and changes nothing leaves it as it was.
+std::string Place::LookOfFile() const {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(settings_.store, error);
+  const auto time = std::filesystem::last_write_time(settings_.store, error);
+  return error ? "" : fmt::format("{} {}", size, time.time_since_epoch().count());
+}
+
+// By what its holder says beside it (store/file_lock.h); who has it for a moment only, as another dashboard, says nothing.
+bool Place::IsHeldByAnother() const {
+  std::ifstream lock(settings_.store + ".lock");
+  std::string address;
+  return std::getline(lock, address) && Listens(address);
 }
 
 }  // namespace longreach::client

@@ -28,7 +28,7 @@ class Place {
   // Who was behind `door` has gone. The next who enters looks anew. True: he may find another there, as a store is free after 'longreach run' has ended.
   bool Leave(const std::shared_ptr<Door>& door);
 
-  // Gives back a store that was opened here and that nobody has asked of for some seconds, so that 'longreach run' finds it free. To be called now and then.
+  // Gives back a store that was opened here and that nobody has asked of for a second; other commands wait for that. To be called now and then.
   void LetGo();
 
   struct Standing {
@@ -40,7 +40,7 @@ class Place {
   // Opens nothing.
   Standing Look();
 
-  // " --store FILE" or " --scheduler ADDR" where the dashboard was told so: what a command in a shell needs.
+  // " --store FILE" or " --scheduler ADDR", with credentials, where the dashboard was told so: what a command in a shell needs.
   std::string Flags() const;
 
  private:
@@ -49,11 +49,12 @@ class Place {
   struct State {
     std::shared_ptr<Door> door;
     Clock::time_point used;
-    std::string files;  // What the store's files looked like when they were given back.
+    std::string look;  // What the store's file looked like when it was given back.
     int version = 0;
   };
 
-  std::string LookOfFiles() const;
+  std::string LookOfFile() const;
+  bool IsHeldByAnother() const;
 
   const Environment environment_;
   const Settings settings_;

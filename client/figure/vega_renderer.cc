@@ -43,7 +43,9 @@ with open(picture, "wb") as file:
 class PrivateFolder {
  public:
   PrivateFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "longreach-figure-XXXXXX").string();
+    std::error_code missing;
+    std::string pattern = (std::filesystem::temp_directory_path(missing) / "longreach-figure-XXXXXX").string();
+    if (missing) pattern = "/tmp/longreach-figure-XXXXXX";
     if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   PrivateFolder(const PrivateFolder&) = delete;
@@ -90,6 +92,9 @@ absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::
   const std::vector<std::filesystem::path> pythons = Pythons(environment);
   if (pythons.empty()) return NotThere("there is no python3 in PATH", format);
   const PrivateFolder folder;
+  if (folder.path().empty()) {
+    return Error(absl::StatusCode::kFailedPrecondition, "no folder for a figure's files could be made in TMPDIR or /tmp", "set TMPDIR to a folder that can be written to");
+  }
   const std::filesystem::path input = folder.path() / "figure.vl.json";
   const std::filesystem::path output = folder.path() / "figure";
   std::ofstream(input, std::ios::binary) << specification;

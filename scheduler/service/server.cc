@@ -201,7 +201,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   p->socket = address.socket;
   p->address = address.socket.empty() ? fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port) : address.text;
   // Whoever finds the store may be in another folder.
-  p->store->ListensAt(address.socket.empty() ? p->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string()));
+  if (!options.for_a_moment) p->store->ListensAt(address.socket.empty() ? p->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string()));
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 

@@ -20,6 +20,7 @@ struct ServerOptions {
   std::string listen = "localhost:7070";
   TlsFiles tls;        // Must be there unless `listen` is within this machine.
   std::string tokens;  // The file of bearer tokens; empty: none are asked for.
+  bool for_a_moment = false;  // Who wants the store is not told to ask here.
   ArtifactLimits artifact_limits;
   EngineOptions engine;
   std::chrono::milliseconds between_looks{500};  // At a sweep that is watched; its end is told at once.

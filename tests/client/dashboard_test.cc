@@ -80,56 +80,45 @@ TEST(QuestionsTest, EachIsACommandLineThatTheClientTakes) {
 
 class AdmissionTest : public testing::Test {
  protected:
-  HttpRequest Own(std::string target = "/") const { return {.method = "GET", .target = std::move(target), .host = "127.0.0.1:7071", .cookie = "a=b; longreach-7071=secret", .fetch_site = "same-origin"}; }
+  HttpRequest Own(std::string target = "/api/sweeps") const {
+    return {.method = "GET", .target = std::move(target), .host = "127.0.0.1:7071", .authorization = "Bearer secret", .fetch_site = "same-origin"};
+  }
   unsigned StatusOf(const HttpRequest& request) const {
-    const std::optional<HttpResponse> instead = admission_.Answer(request);
+    const std::optional<HttpResponse> instead = admission_.AnswerToSecret(request);
     return instead ? instead->status : 200;
   }
 
   const Admission admission_{7071, "secret"};
 };
 
-TEST_F(AdmissionTest, AdmitsTheBrowserThatHasTheKey) {
-  EXPECT_EQ(admission_.Answer(Own()), std::nullopt);
-  for (const char* host : {"localhost:7071", "[::1]:7071"}) {
+TEST_F(AdmissionTest, AdmitsThePageThatHasTheKey) {
+  EXPECT_EQ(admission_.Url(), "http://127.0.0.1:7071/#key=secret");
+  EXPECT_EQ(StatusOf(Own()), 200u);
+  // Also through a tunnel, whose near end has another port, or the one that is not written.
+  for (const char* host : {"localhost:7071", "[::1]:7071", "localhost:8080", "127.0.0.1", "localhost"}) {
     HttpRequest request = Own();
     request.host = host;
-    EXPECT_EQ(StatusOf(request), 200) << host;
+    EXPECT_EQ(StatusOf(request), 200u) << host;
   }
   for (const char* site : {"", "none"}) {
     HttpRequest request = Own();
     request.fetch_site = site;
-    EXPECT_EQ(StatusOf(request), 200) << site;
+    EXPECT_EQ(StatusOf(request), 200u) << site;
   }
-}
-
-TEST_F(AdmissionTest, TheKeyInTheAddressBecomesACookie) {
-  EXPECT_EQ(admission_.Url(), "http://127.0.0.1:7071/?key=secret");
-  HttpRequest request = Own("/?key=secret");
-  request.cookie = "";
-  request.fetch_site = "cross-site";  // As from a link in a notebook.
-  const std::optional<HttpResponse> entry = admission_.Answer(request);
-  ASSERT_TRUE(entry.has_value());
-  EXPECT_EQ(entry->status, 200u);
-  EXPECT_THAT(entry->fields, ElementsAre(Pair("Set-Cookie", "longreach-7071=secret; HttpOnly; SameSite=Strict; Path=/")));
-  EXPECT_THAT(entry->body, AllOf(HasSubstr("0;url=/"), Not(HasSubstr("secret"))));
 }
 
 TEST_F(AdmissionTest, NobodyElse) {
-  for (const char* cookie : {"", "longreach-7071=", "longreach-7071=secreT", "longreach-7071=secret0", "longreach-7072=secret", "x-longreach-7071=secret", "secret"}) {
-    HttpRequest request = Own("/api/sweeps");
-    request.cookie = cookie;
-    EXPECT_EQ(StatusOf(request), 403u) << cookie;
+  for (const char* shown : {"", "secret", "Bearer ", "Bearer secreT", "Bearer secret0", "Bearer secre", "bearer secret", "Basic secret"}) {
+    HttpRequest request = Own();
+    request.authorization = shown;
+    EXPECT_EQ(StatusOf(request), 403u) << shown;
+    EXPECT_EQ(admission_.Answer(request), std::nullopt) << "the page itself has nothing of the store";
   }
-  for (const char* target : {"/?key=", "/?key=other", "/api/sweeps?key=secret", "/?kex=secret"}) {
-    HttpRequest request = Own(target);
-    request.cookie = "";
-    EXPECT_EQ(StatusOf(request), 403u) << target;
-  }
-  for (const char* host : {"", "127.0.0.1", "evil.example:7071", "evil.example", "127.0.0.1:7072", "127.0.0.1:7071.evil.example"}) {
-    HttpRequest request = Own("/?key=secret");
+  for (const char* host : {"", "evil.example:7071", "evil.example", "127.0.0.2:7071", "127.0.0.1:7071.evil.example", "127.0.0.1.evil.example", "localhost:", "localhost:-1", "localhostx"}) {
+    HttpRequest request = Own();
     request.host = host;
     EXPECT_EQ(StatusOf(request), 421u) << host;
+    EXPECT_EQ(admission_.Answer(request)->status, 421u) << host;
   }
   for (const char* site : {"cross-site", "same-site", "?"}) {
     HttpRequest request = Own();
@@ -160,7 +149,7 @@ class DashboardTest : public WithFakeScheduler {
   }
 
   HttpResponse Get(const std::string& target) {
-    return dashboard_.Answer({.method = "GET", .target = target, .host = "127.0.0.1:1", .cookie = "longreach-1=k", .fetch_site = ""});
+    return dashboard_.Answer({.method = "GET", .target = target, .host = "127.0.0.1:1", .authorization = "Bearer k", .fetch_site = ""});
   }
   nlohmann::json Json(const std::string& target) {
     const HttpResponse answer = Get(target);
@@ -255,22 +244,62 @@ TEST_F(DashboardTest, WithoutWhatDrawsFiguresItSaysWhatToDo) {
 std::string Say(int port, const std::string& bytes) {
   boost::asio::io_context io;
   boost::asio::ip::tcp::socket socket(io);
-  socket.connect({boost::asio::ip::address_v4::loopback(), static_cast<uint16_t>(port)});
   boost::system::error_code error;
+  socket.connect({boost::asio::ip::address_v4::loopback(), static_cast<uint16_t>(port)}, error);
+  if (error) return "";
   boost::asio::write(socket, boost::asio::buffer(bytes), error);
   std::string answer;
   boost::asio::read(socket, boost::asio::dynamic_buffer(answer), error);
   return answer;
 }
 
+TEST_F(DashboardTest, NothingButItsOwnCommandLineSaysWhereToLook) {
+  Environment elsewhere = Bare();
+  elsewhere.variable = [](const char* name) { return std::map<std::string, std::string>{{"LONGREACH_STORE", "other.db"}, {"LONGREACH_CA", "/nowhere/ca.crt"}, {"HOME", "/nowhere"}}[name]; };
+  Dashboard dashboard(Admission(1, "k"), place_, elsewhere, &RunClient);
+  const HttpResponse answer = dashboard.Answer({.method = "GET", .target = "/api/sweeps", .host = "127.0.0.1:1", .authorization = "Bearer k", .fetch_site = ""});
+  EXPECT_EQ(answer.status, 200u) << answer.body;
+}
+
+TEST_F(DashboardTest, AnswersManyAtOnce) {
+  const std::unique_ptr<HttpServer> server = *HttpServer::Listen(0);
+  server->Serve([this](const HttpRequest& request) { return dashboard_.Answer(request); });
+  std::atomic<int> answered = 0;
+  {
+    std::vector<std::jthread> browsers;
+    for (int browser = 0; browser < 8; ++browser) {
+      browsers.emplace_back([&server, &answered] {
+        for (const char* target : {"/api/sweeps", "/api/place", "/", "/api/results?sweep=last", "/api/jobs?sweep=last", "/api/nothing"}) {
+          const std::string answer = Say(server->port(), std::string("GET ") + target + " HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer k\r\nConnection: close\r\n\r\n");
+          answered += answer.starts_with(std::string_view(target) == "/api/nothing" ? "HTTP/1.1 404" : "HTTP/1.1 200") ? 1 : 0;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(answered, 8 * 6);
+}
+
+TEST_F(DashboardTest, EndsWhileItIsAsked) {
+  for (int round = 0; round < 5; ++round) {
+    std::unique_ptr<HttpServer> server = *HttpServer::Listen(0);
+    const int port = server->port();
+    server->Serve([this](const HttpRequest& request) { return dashboard_.Answer(request); });
+    std::vector<std::jthread> browsers;
+    for (int browser = 0; browser < 4; ++browser) {
+      browsers.emplace_back([port] { Say(port, "GET /api/sweeps HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer k\r\nConnection: close\r\n\r\n"); });
+    }
+    server.reset();
+  }
+}
+
 TEST(HttpServerTest, AnswersRequestsOfABrowser) {
   const std::unique_ptr<HttpServer> server = *HttpServer::Listen(0);
   server->Serve([](const HttpRequest& request) {
-    HttpResponse answer{.status = 404, .body = request.method + " " + request.target + " " + request.host + " " + request.cookie + " " + request.fetch_site};
+    HttpResponse answer{.status = 404, .body = request.method + " " + request.target + " " + request.host + " " + request.authorization + " " + request.fetch_site};
     answer.fields.emplace_back("Set-Cookie", "a=b");
     return answer;
   });
-  const std::string answer = Say(server->port(), "GET /x?y HTTP/1.1\r\nHost: h\r\nCookie: c\r\nSec-Fetch-Site: none\r\nConnection: close\r\n\r\n");
+  const std::string answer = Say(server->port(), "GET /x?y HTTP/1.1\r\nHost: h\r\nAuthorization: c\r\nSec-Fetch-Site: none\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 404 Not Found\r\n"));
   EXPECT_THAT(answer, testing::EndsWith("\r\n\r\nGET /x?y h c none"));
   for (const char* field : {"Content-Security-Policy: default-src 'none'; script-src 'self'", "X-Content-Type-Options: nosniff", "Cross-Origin-Resource-Policy: same-origin", "Cache-Control: no-store",
@@ -282,6 +311,16 @@ TEST(HttpServerTest, AnswersRequestsOfABrowser) {
   EXPECT_THAT(head, AllOf(HasSubstr("Content-Length: 10"), testing::EndsWith("\r\n\r\n")));
   // Two on one connection.
   EXPECT_THAT(Say(server->port(), "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), AllOf(HasSubstr("GET /1 h"), HasSubstr("GET /2 h")));
+}
+
+TEST(HttpServerTest, AnAnswerThatCannotBeMadeIsOneToo) {
+  const std::unique_ptr<HttpServer> server = *HttpServer::Listen(0);
+  server->Serve([](const HttpRequest& request) -> HttpResponse {
+    if (request.target == "/") throw std::runtime_error("no memory");
+    return {.body = "fine"};
+  });
+  EXPECT_THAT(Say(server->port(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 500 "), HasSubstr("no memory")));
+  EXPECT_THAT(Say(server->port(), "GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), testing::EndsWith("fine"));
 }
 
 TEST(HttpServerTest, LeavesWhatIsNoRequest) {

@@ -142,6 +142,20 @@ TEST_F(EmbeddedTest, AHolderThatEndsJustNowIsWaitedFor) {
   }
 }
 
+TEST_F(EmbeddedTest, AStoreThatIsLookedIntoForAMomentIsWaitedFor) {
+  const std::string looks = "if [ ! -e " + Path("looked") + " ]; then touch " + Path("looked") +
+                            "; echo held for a moment; echo \"error: store 'test.db' is held by another scheduler\" >&2; exit 1; fi\n";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"sweeps"}, {"submit", "quickstart"}}) {
+    std::filesystem::remove(Path("looked"));
+    SetScheduler(looks + Listens());
+    MakeStore();
+    std::vector<std::string> line = command;
+    line.insert(line.end(), {"--store", store()});
+
+    EXPECT_EQ(Run(line).code, kDone) << command[0];
+  }
+}
+
 TEST_F(EmbeddedTest, AHolderThatIsNotToBeReachedIsARefusal) {
   SetScheduler("echo held at unix:/nowhere/s\necho \"error: store 'test.db' is held by another scheduler, at unix:/nowhere/s\" >&2\nexit 1\n");
   MakeStore();

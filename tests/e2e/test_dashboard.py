@@ -1,6 +1,7 @@
 """The dashboard in a real Chromium: it shows what the commands print, and goes on doing so."""
 import json
 import pathlib
+import random
 import re
 import sys
 
@@ -77,12 +78,12 @@ def open_sweep(page, name):
 
 def test_it_shows_what_the_commands_print(home, browser, dashboard):
     with open_page(dashboard, browser) as page:
-        expect(page).to_have_url(f"{dashboard.origin}/")  # Without the key.
+        expect(page).to_have_url(f"{dashboard.origin}/#/")  # Without the key.
         open_sweep(page, "first")
         expect(page.get_by_text("8 of 8 succeeded")).to_be_visible()
         expect(page.locator(".results tbody tr")).to_have_count(2)
         line = command_of(page, "Results")
-        assert re.fullmatch(r"longreach results [0-9a-f]{8} --store it.db", line)
+        assert re.fullmatch(r"longreach results [0-9a-f]{8} --store \S+/it.db", line)
         # The store is opened by one at a time: as people do, the command is asked after somebody has looked.
         until(lambda: not children(dashboard.pid), "the store is given back")
         table = answer(home, line)
@@ -118,12 +119,12 @@ def test_it_shows_what_the_commands_print(home, browser, dashboard):
 def test_figures_are_drawn_under_the_pages_own_policy(home, browser, dashboard):
     with open_page(dashboard, browser) as page:
         open_sweep(page, "first")
-        figure = page.get_by_role("figure", name="Measurements by test length")
+        figure = page.get_by_role("figure", name="Measurements", exact=True)
         expect(figure.get_by_text("Bucket Sort")).to_be_visible(timeout=PATIENCE_MS)
         expect(figure.get_by_text("accuracy (%)").first).to_be_visible()
-        assert re.fullmatch(r"longreach plot [0-9a-f]{8} --file figure.svg --store it.db", command_of(page, "Figure"))
+        assert re.fullmatch(r"longreach plot [0-9a-f]{8} --file figure.svg --store \S+/it.db", command_of(page, "Figure"))
         page.get_by_role("combobox", name="Of", exact=True).select_option("losses")
-        losses = page.get_by_role("figure", name="Losses of training by step")
+        losses = page.get_by_role("figure", name="Losses of training")
         expect(losses.get_by_text("step", exact=True).first).to_be_visible(timeout=PATIENCE_MS)
         assert "--x step" in command_of(page, "Figure")
         page.get_by_role("combobox", name="Of", exact=True).select_option("")
@@ -144,11 +145,11 @@ def test_a_job_has_a_page(home, browser, dashboard):
         expect(page.get_by_role("heading", level=1)).to_have_text(f"Job {job}")
         expect(page.get_by_text("It has its result, from attempt")).to_be_visible()
         expect(page.get_by_text("longreach-job/1")).to_be_visible()
-        expect(page.get_by_role("figure", name="Losses of training by step")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_role("figure", name="Losses of training")).to_be_visible(timeout=PATIENCE_MS)
         measured = {(row[0], row[1]): row[3] for row in cells(page, "Measurements")}
         until(lambda: not children(dashboard.pid), "the store is given back")
         known = answer(home, f"longreach job {job} --store it.db")
-        assert measured == {(one["metric"], str(one["length"] or "all")): f"{one['value']:.3f}" for one in known["measurements"]}
+        assert measured == {(one["metric"], str(one["length"] or "all")): f"{one['value']:.6g}" for one in known["measurements"]}
         page.go_back()
         expect(page.get_by_role("heading", level=1)).to_have_text("first")
         page.get_by_role("link", name="Workers").click()
@@ -161,12 +162,34 @@ def test_a_run_finds_the_store_free_and_the_page_follows_it(home, browser, dashb
         until(lambda: not children(dashboard.pid), "the store is given back")
         run = harness.Process(home, "run", [harness.BIN / "longreach", "run", "./second.yaml", "--store", "it.db", "-o", "json"])
         expect(page.get_by_role("link", name="second", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        open_sweep(page, "second")
         assert run.wait() == 0, run.log()
-        # Nobody works there now: the page is brought up to date once more, and the store is free again.
-        row = page.get_by_role("row").filter(has=page.get_by_role("link", name="second", exact=True))
-        expect(row).to_contain_text("8 of 8 succeeded", timeout=PATIENCE_MS)
+        # Nobody works there now: all of the page is brought up to date once more, and the store is free again.
+        expect(page.get_by_text("8 of 8 succeeded", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text("not measured")).to_have_count(0, timeout=PATIENCE_MS)
+        expect(page.get_by_text("are not finished")).to_have_count(0)
+        expect(page.get_by_role("status")).to_have_text("", timeout=PATIENCE_MS)
         until(lambda: not children(dashboard.pid), "the store is given back")
         assert run_cli(home, "store", "check", "--store", "it.db").code == 0
+
+
+def test_commands_and_other_dashboards_take_turns_with_it(home, browser, dashboard):
+    other = Dashboard(home, "--store", "it.db")
+    with open_page(dashboard, browser) as page, open_page(other, browser) as their_page:
+        for one in (page, their_page):
+            open_sweep(one, "first")
+            expect(one.get_by_text("priority 0")).to_be_visible(timeout=PATIENCE_MS)
+        for priority in range(1, 4):
+            # Also while somebody looks: the page is asked something at the same time.
+            page.reload()
+            changed = run_cli(home, "priority", "first", priority, "--store", "it.db")
+            assert changed.code == 0, changed
+            for one in (page, their_page):
+                expect(one.get_by_text(f"priority {priority}")).to_be_visible(timeout=PATIENCE_MS)
+        until(lambda: not children(dashboard.pid) and not children(other.pid), "both give the store back")
+        for one in (page, their_page):
+            expect(one.get_by_role("status")).to_have_text("")
+    assert other.stop() == 128 + 15
 
 
 def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
@@ -186,7 +209,24 @@ def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
             harness.Worker(home, scheduler)
             expect(page.get_by_text("4 of 4 succeeded", exact=True)).to_be_visible(timeout=PATIENCE_MS)
             assert dashboard.stop() == 128 + 15
-            expect(page.get_by_text("the dashboard has ended")).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_text("the dashboard does not answer")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_numbers_are_written_as_the_commands_write_them(browser, dashboard):
+    random.seed(7)
+    values = [random.uniform(-1, 1) * 10 ** random.randint(-8, 8) for _ in range(500)] + [number / 16 for number in range(2000)] + [0, 1, 1e6, 999999.5, 0.01, 0.0099999, 1e-4, 9.9999e-5, 100000, 1e20]
+    with open_page(dashboard, browser) as page:
+        written = page.evaluate("""async (values) => {
+          const {fixed, general, measured} = await import("/format.js");
+          return values.map((value) => [fixed(value, 1), fixed(value, 3), fixed(value, 4), general(value, 3), general(value, 6), measured(value, "%")]);
+        }""", values)
+        durations = page.evaluate("""async (seconds) => seconds.map((await import("/format.js")).duration)""",
+                                  [0, 45, 90, 99.4, 99.5, 720, 7000, 7170, 7200, 12000, 108000, 172799, 180000])
+        rates = page.evaluate("""async (rates) => rates.map((await import("/format.js")).rate)""", [0, 0.05, 0.354, 9.994, 9.996, 12.34, 99.94, 99.96, 999.7, 1204])
+    for value, texts in zip(values, written):
+        assert texts == [f"{value:.1f}", f"{value:.3f}", f"{value:.4f}", f"{value:.3g}", f"{value:.6g}", f"{value:.1f}"], value
+    assert durations == ["0 s", "45 s", "90 s", "99 s", "2 min", "12 min", "117 min", "2 h 0 min", "2 h 0 min", "3 h 20 min", "30 h 0 min", "2 d 0 h", "2 d 2 h"]
+    assert rates == ["0.00", "0.05", "0.35", "9.99", "10.0", "12.3", "99.9", "100", "1,000", "1,204"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -214,6 +254,6 @@ def test_what_it_says_when_it_cannot_begin(home):
     assert refused.code == 4 and "there is no store 'nowhere.db'" in refused.err, refused
     printed = harness.Process(home, "dashboard", [harness.BIN / "longreach", "dashboard", "--port", "0", "--store", "it.db", "-o", "json"])
     document = json.loads(printed.next_line())
-    assert document["schema"] == "longreach/v1" and document["url"].startswith(f"http://127.0.0.1:{document['port']:.0f}/?key=")
+    assert document["schema"] == "longreach/v1" and document["url"].startswith(f"http://127.0.0.1:{document['port']:.0f}/#key=")
     printed.signal(2)
     assert printed.wait() == 130

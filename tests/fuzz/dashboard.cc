@@ -1,4 +1,4 @@
-// What a browser sends the dashboard: lines METHOD, TARGET, HOST, COOKIE, SEC-FETCH-SITE.
+// What a browser sends the dashboard: lines METHOD, TARGET, HOST, AUTHORIZATION, SEC-FETCH-SITE.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -44,12 +44,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   std::vector<std::string> lines = longreach::Split(text, '\n');
   lines.resize(5);
-  const longreach::client::HttpRequest request{.method = lines[0], .target = lines[1], .host = lines[2], .cookie = lines[3], .fetch_site = lines[4]};
+  const longreach::client::HttpRequest request{.method = lines[0], .target = lines[1], .host = lines[2], .authorization = lines[3], .fetch_site = lines[4]};
   const longreach::client::Admission admission(7071, std::string(kKey));
-  const std::optional<longreach::client::HttpResponse> instead = admission.Answer(request);
-  if (!instead || instead->status == 200) {
-    Must(request.cookie.find(kKey) != std::string::npos || request.target.find(kKey) != std::string::npos || request.target.find('%') != std::string::npos, "nobody gets in without the key", text);
-    Must(request.host.ends_with(":7071") && (request.method == "GET" || request.method == "HEAD"), "nor under another name, nor to change anything", text);
+  if (!admission.AnswerToSecret(request)) {
+    Must(request.authorization == "Bearer " + std::string(kKey), "nobody gets in without the key", text);
+    Must(request.method == "GET" || request.method == "HEAD", "nor to change anything", text);
+    Must(request.host.starts_with("127.0.0.1") || request.host.starts_with("localhost") || request.host.starts_with("[::1]"), "nor under another name", text);
+    Must(!admission.Answer(request), "what the key opens is a request", text);
   }
   if (const std::optional<longreach::client::Url> url = longreach::client::ParseUrl(request.target)) {
     for (const auto& [name, value] : url->parameters) Must(longreach::client::IsPlainText(name) && longreach::client::IsPlainText(value), "parameters are plain text", text);

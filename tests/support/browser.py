@@ -25,10 +25,8 @@ class Dashboard(harness.Process):
         self.url = self.next_line()
         if self.url is None:
             raise AssertionError(f"the dashboard did not start: exit code {self.wait()}\n{self.log()}")
-        self.origin = self.url.partition("/?")[0]
+        self.origin, _, self.key = self.url.partition("/#key=")
         self.port = urllib.parse.urlsplit(self.url).port
-        self.key = urllib.parse.parse_qs(urllib.parse.urlsplit(self.url).query)["key"][0]
-        self.cookie = f"longreach-{self.port}={self.key}"
 
 
 @contextlib.contextmanager
@@ -58,7 +56,7 @@ def open_page(dashboard, browser, **options):
     page.on("request", lambda request: None if request.url.startswith((dashboard.origin + "/", "data:")) else wrong.append(f"asked for {request.url}"))
     try:
         page.goto(dashboard.url)
-        page.wait_for_url(f"{dashboard.origin}/")
+        page.wait_for_url(f"{dashboard.origin}/#/")
         yield page
         if wrong:
             raise AssertionError(f"the page did what it may not: {wrong}")

@@ -9,8 +9,21 @@ export class Refusal extends Error {
   }
 }
 
-// The dashboard itself does not answer any more.
+// The dashboard itself does not answer.
 export class Gone extends Error {}
+
+const PATIENCE_MS = 120000;
+
+// The key that the address was printed with. Storage is of this port alone, and nobody but this page reads it.
+const KEY = "key";
+const key = () => localStorage.getItem(KEY) ?? "";
+
+export function takeKey() {
+  const found = /^#key=(\w+)$/.exec(location.hash);
+  if (found === null) return;
+  localStorage.setItem(KEY, found[1]);
+  history.replaceState(null, "", "#/");
+}
 
 function query(parameters) {
   const words = new URLSearchParams();
@@ -25,9 +38,9 @@ function query(parameters) {
 export async function get(path) {
   let response;
   try {
-    response = await fetch(path);
+    response = await fetch(path, {headers: {Authorization: `Bearer ${key()}`}, signal: AbortSignal.timeout(PATIENCE_MS)});
   } catch {
-    throw new Gone("the dashboard has ended; 'longreach dashboard' starts it again, with another address");
+    throw new Gone("the dashboard does not answer; if it has ended, 'longreach dashboard' starts it again, with another address");
   }
   const text = await response.text();
   if (response.ok) return text;

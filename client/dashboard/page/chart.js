@@ -8,13 +8,18 @@ let loading = null;
 async function load() {
   if (window.vegaEmbed !== undefined) return;
   loading ??= new Promise((resolve, reject) => {
-    document.head.append(element("script", {src: "/vega.js", onload: resolve, onerror: () => reject(new Error("no script"))}));
+    const script = element("script", {src: "/vega.js", onload: resolve, onerror: () => {
+      script.remove();
+      reject(new Error("what draws figures could not be loaded"));
+    }});
+    document.head.append(script);
   });
   try {
     await loading;
-  } catch {
+  } catch (error) {
     loading = null;
     await get("/vega.js");  // Says why.
+    throw error;
   }
 }
 

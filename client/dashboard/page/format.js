@@ -1,38 +1,52 @@
 // Numbers, times and commands as people read them; the same rules as the command line's (client/output/text.h).
 
-export const shortId = (id) => id.slice(0, 8);
+// The first digits of an id; a name stays as it is.
+export const shortId = (id) => /^[0-9a-f]{64}$|^[0-9a-f-]{36}$/.test(id) ? id.slice(0, 8) : id;
 
 export const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 
-// Seconds: "45 s", "12 min", "3 h 20 min", "2 d 4 h".
-export function duration(seconds) {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  const days = Math.floor(hours / 24);
-  return hours % 24 === 0 ? `${days} d` : `${days} d ${hours % 24} h`;
+// As C's "%.Nf": of two that are as near the one whose last digit is even, where toFixed() takes the larger.
+export function fixed(value, digits) {
+  const scaled = Math.abs(value) * 10 ** digits;
+  const tie = scaled % 1 === 0.5 && Number.isInteger(value * 2 ** (digits + 1)) && Math.floor(scaled) % 2 === 0;
+  return tie ? (Math.sign(value) * Math.floor(scaled) / 10 ** digits).toFixed(digits) : value.toFixed(digits);
 }
 
-export const rate = (perSecond) => perSecond >= 1000 ? Math.round(perSecond).toLocaleString("en") : perSecond.toPrecision(3);
+// As C's "%.Ng".
+export function general(value, digits) {
+  const [mantissa, exponent] = value.toExponential(digits - 1).split("e");
+  const power = Number(exponent);
+  const short = (text) => text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  if (power >= -4 && power < digits) return short(fixed(value, digits - 1 - power));
+  const whole = power > 0 ? fixed(value / 10 ** (power - digits + 1), 0) / 10 ** (digits - 1) : Number(mantissa);
+  return `${short(whole.toFixed(digits - 1))}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+}
+
+// Seconds: "45 s", "12 min", "3 h 20 min", "2 d 4 h".
+export function duration(seconds) {
+  if (seconds < 99.5) return `${fixed(seconds, 0)} s`;
+  const minutes = Math.floor(seconds / 60 + 0.5);
+  if (minutes < 120) return `${minutes} min`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${Math.floor(minutes / (24 * 60)).toLocaleString("en")} d ${Math.floor(minutes / 60) % 24} h`;
+}
+
+export function rate(perSecond) {
+  if (perSecond < 9.995) return fixed(perSecond, 2);
+  return perSecond < 99.95 ? fixed(perSecond, 1) : Math.round(perSecond).toLocaleString("en");
+}
 
 // "2026-11-20 17:18:44Z"; "-" for what has no time.
 export const time = (iso) => iso === undefined ? "-" : iso.replace("T", " ").replace(/(\.\d+)?Z$/, "Z");
 
-export function bytes(number) {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let at = 0;
-  for (; number >= 1000 && at + 1 < units.length; ++at) number /= 1000;
-  return `${at === 0 ? number : number.toPrecision(3)} ${units[at]}`;
-}
+export const bytes = (number) => number.toLocaleString("en");
 
 // A value of a table in its unit: percent as the papers print them; others with three decimals, or as many digits where that would hide it.
 export function measured(value, unit) {
   if (typeof value !== "number") return String(value).replace("Infinity", "inf").toLowerCase();
-  if (unit === "%") return value.toFixed(1);
+  if (unit === "%") return fixed(value, 1);
   const size = Math.abs(value);
-  return size !== 0 && (size < 0.01 || size >= 1e6) ? value.toPrecision(3) : value.toFixed(3);
+  return size !== 0 && (size < 0.01 || size >= 1e6) ? general(value, 3) : fixed(value, 3);
 }
 
 // A word for a POSIX shell.

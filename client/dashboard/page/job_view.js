@@ -1,7 +1,7 @@
 // One job: why it is where it is, its attempts, what it measured, its losses, files and log.
 import {chart} from "./chart.js";
 import {element, table} from "./dom.js";
-import {bytes, measured, shortId, time} from "./format.js";
+import {bytes, general, shortId, time} from "./format.js";
 import {Panel} from "./panel.js";
 
 function drawExplained({job, reasons}) {
@@ -28,17 +28,17 @@ async function drawJob({attempts, measurements, artifacts, progress, canonical, 
   return element("div", {},
     element("h3", {}, "Attempts"),
     attempts.length === 0 ? element("p", {}, "none yet") : table("Attempts", [{value: "Attempt", number: true}, "Worker", "Outcome", "Device", "Engine", {value: "Jobs", number: true}, "Began", "Ended", "Build", "Detail"],
-      attempts.map((one) => [{value: one.attempt, number: true}, one.worker_name, one.outcome, one.device, one.engine, {value: one.members, number: true}, time(one.started_at), time(one.ended_at), one.build, one.detail])),
+      attempts.map((one) => [{value: one.attempt, number: true}, one.worker_name, one.outcome === "" ? "running" : one.outcome, one.device, one.engine, {value: one.members, number: true}, time(one.started_at), time(one.ended_at), one.build, one.detail])),
     progress.length === 0 ? null : element("h3", {}, "Losses of training"),
     await losses(progress),
     element("h3", {}, "Measurements"),
     measurements.length === 0 ? element("p", {}, "none yet") : table("Measurements", ["Metric", {value: "Length", number: true}, "Slice", {value: "Value", number: true}],
-      measurements.map((one) => [one.metric, {value: one.length === 0 ? "all" : one.length, number: true}, one.slice, {value: measured(one.value, ""), number: true}])),
+      measurements.map((one) => [one.metric, {value: one.length === 0 ? "all" : one.length, number: true}, one.slice, {value: typeof one.value === "number" ? general(one.value, 6) : one.value, number: true}])),
     element("h3", {}, "Files"),
-    artifacts.length === 0 ? element("p", {}, "none") : table("Files", ["Kind", {value: "Step", number: true}, {value: "Size", number: true}, "SHA-256", "Made"],
+    artifacts.length === 0 ? element("p", {}, "none") : table("Files", ["Kind", {value: "Step", number: true}, {value: "Bytes", number: true}, "SHA-256", "Made"],
       artifacts.map((one) => [one.kind, {value: one.step, number: true}, {value: bytes(one.bytes), number: true}, element("code", {}, shortId(one.sha256)), time(one.created_at)])),
     element("h3", {}, "Specification"),
-    element("pre", {tabindex: "0"}, canonical),
+    element("pre", {tabindex: "0", "aria-label": "Specification"}, canonical),
     element("p", {}, "Sweeps: ", sweeps.map((id, at) => [at > 0 ? ", " : "", element("a", {href: `#/sweep/${id}`}, element("code", {}, shortId(id)))])));
 }
 
@@ -49,7 +49,8 @@ export function jobView(id) {
     panels: [
       panel("Why it is where it is", "explain", drawExplained),
       panel("What is known of it", "job", drawJob),
-      panel("Log of its last attempt", "logs", ({text}) => element("pre", {tabindex: "0"}, text === "" ? "no log yet" : text)),
+      panel("Log", "logs", ({attempt, text}) => element("div", {}, element("p", {class: "legend"}, `of attempt ${attempt}`),
+        element("pre", {tabindex: "0", "aria-label": "Log"}, text === "" ? "no log yet" : text))),
     ],
   };
 }

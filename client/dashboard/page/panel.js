@@ -6,6 +6,9 @@ import {place} from "./place.js";
 
 // A question is asked again by itself once so many times as long has gone by as its answer took: a table of very many jobs less often.
 const REST = 10;
+// What could not be drawn is tried again after this.
+const AFTER_FAILURE_MS = 30000;
+const AWAY = 503;
 
 function command(line) {
   const copy = element("button", {type: "button", class: "copy", onclick: async () => {
@@ -19,8 +22,20 @@ function refusal(error) {
   return element("div", {class: "refusal"}, element("p", {}, error.message), error.hint ? element("p", {class: "hint"}, error.hint) : null);
 }
 
-// title: its heading. question(): {name, parameters, words, options}, the name and parameters of ask(), the words and options of the command line.
-// draw(answer): an element, or a promise of one. controls: elements above it. answer(question): a promise of the text that is drawn, where it is more than one question's.
+// Puts what is new in place of what was, and leaves a reader where he is: scrolled, and with the focus on the same link or region.
+function replace(body, drawn) {
+  const moving = (node) => [...node.querySelectorAll(".scroll, pre, figure")];
+  const scrolled = moving(body).map((node) => [node.scrollTop, node.scrollLeft]);
+  const focused = body.contains(document.activeElement) ? document.activeElement : null;
+  const same = (node) => focused.hasAttribute("href") ? node.getAttribute("href") === focused.getAttribute("href") : node.getAttribute("aria-label") === focused.getAttribute("aria-label");
+  body.replaceChildren(drawn);
+  moving(body).forEach((node, at) => { if (scrolled[at] !== undefined) [node.scrollTop, node.scrollLeft] = scrolled[at]; });
+  if (focused !== null) [...body.querySelectorAll(focused.tagName)].find(same)?.focus({preventScroll: true});
+}
+
+// title: its heading. question(answer): {name, parameters, words, options}, the name and parameters of ask(), the words and options of the command
+// line; `answer` is what was drawn last, if anything was. draw(answer): an element, or a promise of one. controls: elements above it.
+// answer(question): a promise of the text that is drawn, where it is more than one question's.
 export class Panel {
   constructor({title, question, draw, controls = [], answer = ({name, parameters}) => ask(name, parameters)}) {
     this.question = question;
@@ -33,6 +48,9 @@ export class Panel {
     this.shown = "";
     this.turn = 0;
     this.rests = 0;
+    this.failedUntil = 0;
+    // Whether the scheduler was there when it was last asked.
+    this.away = false;
   }
 
   // As refresh(), unless the last answer took so long that it is too early.
@@ -40,9 +58,15 @@ export class Panel {
     if (performance.now() >= this.rests) await this.refresh();
   }
 
-  // After a change of a control. That the dashboard has ended is said by who looks at it all the time.
+  // After a change of a control. That the dashboard does not answer is said by who looks at it all the time.
   change() {
     this.refresh().catch(() => {});
+  }
+
+  // Of a page that is left: what comes late is not drawn.
+  leave() {
+    ++this.turn;
+    this.rests = Infinity;
   }
 
   // Asks, and draws where the answer is another than before.
@@ -59,26 +83,40 @@ export class Panel {
 
   async askAndDraw(turn) {
     const question = this.question();
-    const line = commandLine(question.words, question.options ?? {}, place.flags);
-    if (line !== this.line) {
-      this.line = line;
-      this.foot.replaceChildren(...command(line));
-    }
-    let shown, drawn;
+    const asked = JSON.stringify(question.parameters ?? {});
+    if (asked !== this.asked) this.name(question);
+    this.asked = asked;
+    let text, drawn, failed = false;
     try {
-      shown = await this.answer(question);
-      if (turn !== this.turn || shown === this.shown) return;
-      drawn = await this.draw(JSON.parse(shown));
+      text = await this.answer(question);
+      if (turn !== this.turn) return;
+      this.away = false;
+      if (text === this.shown && performance.now() < this.failedUntil) return;
+      const answer = JSON.parse(text);
+      drawn = await this.draw(answer);
+      if (turn === this.turn) this.name(this.question(answer));
     } catch (error) {
       if (error instanceof Gone) throw error;
       if (!(error instanceof Refusal)) console.error(error);
-      shown = `${error.message}\n${error.hint ?? ""}`;
-      if (turn !== this.turn || shown === this.shown) return;
+      text ??= `${error.message}\n${error.hint ?? ""}`;
+      if (turn !== this.turn) return;
+      this.away = error.status === AWAY;
+      if (text === this.shown) return;
       drawn = refusal(error);
+      failed = true;
     }
     // Another question was asked meanwhile, such as after a change of a control.
     if (turn !== this.turn) return;
-    this.shown = shown;
-    this.body.replaceChildren(drawn);
+    this.shown = text;
+    this.failedUntil = failed ? performance.now() + AFTER_FAILURE_MS : Infinity;
+    replace(this.body, drawn);
+  }
+
+  // The command below.
+  name({words, options = {}}) {
+    const line = commandLine(words, options, place.flags);
+    if (line === this.line) return;
+    this.line = line;
+    this.foot.replaceChildren(...command(line));
   }
 }

@@ -26,14 +26,14 @@ function cellNode(cell, unit, published) {
 }
 
 function gainLine(table) {
-  if (table.gain === undefined) return null;
   const signed = (value) => (value < 0 ? "" : "+") + measured(value, table.unit);
   const error = table.gain_error === undefined ? "" : `, standard error ${measured(table.gain_error, table.unit)}`;
   const published = [];
   if (table.published_gain_of_cells !== undefined) published.push(`${signed(table.published_gain_of_cells)} from its cells`);
   if (table.published_gain_stated !== undefined) published.push(`${signed(table.published_gain_stated)} stated`);
-  return element("p", {}, `randomized minus plain, in the mean: ${signed(table.gain)} ${table.unit === "%" ? "points" : table.unit} ` +
-    `(${count(table.gain_pairs, "pair")}${error})${published.length === 0 ? "" : `; published: ${published.join(", ")}`}`);
+  if (table.gain === undefined && published.length === 0) return null;
+  const ours = table.gain === undefined ? "not measured yet" : `${signed(table.gain)} ${table.unit === "%" ? "points" : table.unit} (${count(table.gain_pairs, "pair")}${error})`;
+  return element("p", {}, `randomized minus plain, in the mean: ${ours}${published.length === 0 ? "" : `; published: ${published.join(", ")}`}`);
 }
 
 export const hasPublished = (table) => table.cells.some((cell) => cell.published !== undefined);
@@ -42,7 +42,7 @@ export function resultsTable(table, {published}) {
   const {rows, columns, cells, unit} = table;
   const groups = rows.some((row) => row.group !== "");
   const legend = [];
-  if (cells.some((cell) => cell.best)) legend.push("bold: best of its row");
+  if (cells.some((cell) => cell.best || (published && cell.published_best))) legend.push("bold: best of its row");
   if (rows.some((row) => row.mark === "permutation_invariant")) legend.push("† permutation-invariant");
   if (published) legend.push("in parentheses: published");
   if (cells.some((cell) => cell.measured === undefined)) legend.push("- not measured");

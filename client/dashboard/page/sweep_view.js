@@ -2,7 +2,7 @@
 import {ask} from "./api.js";
 import {chart} from "./chart.js";
 import {element, table} from "./dom.js";
-import {count, duration, rate, shortId, time} from "./format.js";
+import {count, duration, fixed, rate, shortId, time} from "./format.js";
 import {jobsBar, jobsText} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
 import {place} from "./place.js";
@@ -51,43 +51,46 @@ function drawJobs({jobs}) {
                                            {value: "Step", number: true}, {value: "Score", number: true}, "Failure"],
     jobs.slice(0, MOST_JOBS).map((job) => [element("a", {href: `#/job/${job.id}`}, element("code", {}, shortId(job.id))), ...(systems ? [job.systems.join(", ")] : []), job.task, job.encoding,
                                            {value: job.learning_rate, number: true}, {value: job.seed, number: true}, job.diverged ? `${job.state}, diverged` : job.state,
-                                           {value: `${job.step ?? 0}/${job.steps}`, number: true}, {value: job.score === undefined ? "" : job.score.toPrecision(4), number: true}, job.failure])),
+                                           {value: `${job.step ?? 0}/${job.steps}`, number: true}, {value: job.score === undefined ? "" : fixed(job.score, 4), number: true}, job.failure])),
   jobs.length > MOST_JOBS ? element("p", {class: "legend"}, `the first ${MOST_JOBS}`) : null);
 }
 
 // What the controls say, kept in the address so that it can be kept, sent and gone back to.
 class Choices {
-  constructor(id, parameters) {
+  // `changed()` is called after each.
+  constructor(id, parameters, changed) {
     this.id = id;
     this.values = Object.fromEntries(parameters);
+    this.changed = changed;
   }
   get(name) { return this.values[name] ?? ""; }
   set(name, value) {
     if (value === "" || value === false) delete this.values[name];
     else this.values[name] = String(value);
     const search = new URLSearchParams(this.values).toString();
-    history.replaceState(null, "", `#/sweep/${this.id}${search === "" ? "" : `?${search}`}`);
+    history.replaceState(null, "", `#/sweep/${encodeURIComponent(this.id)}${search === "" ? "" : `?${search}`}`);
+    this.changed();
   }
   isSet(name) { return this.get(name) === "true"; }
 }
 
-// A labelled control; `change` is called when its value is another. `among`: what is offered, or a promise of it.
-function control(choices, name, label, change, {among = null, width = 12, hint = "as usual"} = {}) {
+// A labelled control. `among`: what is offered, or a promise of it.
+function control(choices, name, label, {among = null, width = 12, hint = "as usual"} = {}) {
   const list = among === null ? null : element("datalist", {id: `list-${name}`});
   Promise.resolve(among).then((values) => list?.append(...values.map((value) => element("option", {value}))), () => {});
   const input = element("input", {name, size: width, value: choices.get(name), list: list === null ? null : list.id, placeholder: hint, autocomplete: "off",
-                                  onchange: () => { choices.set(name, input.value.trim()); change(); }});
+                                  onchange: () => choices.set(name, input.value.trim())});
   return element("label", {}, `${label} `, input, list);
 }
 
-function choice(choices, name, label, change, values) {
-  const select = element("select", {name, onchange: () => { choices.set(name, select.value); change(); }},
+function choice(choices, name, label, values) {
+  const select = element("select", {name, onchange: () => choices.set(name, select.value)},
     values.map(([value, text]) => element("option", {value, selected: choices.get(name) === value}, text)));
   return element("label", {}, `${label} `, select);
 }
 
-function flag(choices, name, label, change) {
-  const box = element("input", {type: "checkbox", name, checked: choices.isSet(name), onchange: () => { choices.set(name, box.checked); change(); }});
+function flag(choices, name, label) {
+  const box = element("input", {type: "checkbox", name, checked: choices.isSet(name), onchange: () => choices.set(name, box.checked)});
   return element("label", {}, box, ` ${label}`);
 }
 
@@ -98,61 +101,55 @@ const named = (values) => [["", "as usual"], ...values.map((value) => [value, va
 function resultsPanel(id, choices) {
   const options = () => ({rows: choices.get("rows"), columns: choices.get("columns"), metric: choices.get("metric"), aggregate: choices.get("aggregate"),
                           length: choices.get("length"), only: choices.get("only").split(" ")});
-  const changed = () => panel.change();
-  const panel = new Panel({
+  return new Panel({
     title: "Results",
-    question: () => ({name: "results", parameters: {sweep: id, ...options()}, words: ["results", shortId(id)], options: {...options(), published: panel.published}}),
-    draw: (answer) => {
-      panel.published = hasPublished(answer);
-      return resultsTable(answer, {published: panel.published});
-    },
-    controls: [control(choices, "rows", "Rows", changed, {among: AXES}), control(choices, "columns", "Columns", changed, {among: AXES}),
-               control(choices, "metric", "Metric", changed, {among: metrics()}), choice(choices, "aggregate", "Over the rest", changed, named(AGGREGATES)),
-               control(choices, "length", "Length", changed, {width: 8}), control(choices, "only", "Only", changed, {width: 26, hint: "task=even_pairs seed=0,1"})],
+    question: (answer) => ({name: "results", parameters: {sweep: id, ...options()}, words: ["results", shortId(id)],
+                            options: {...options(), published: answer !== undefined && hasPublished(answer)}}),
+    draw: (answer) => resultsTable(answer, {published: hasPublished(answer)}),
+    controls: [control(choices, "rows", "Rows", {among: AXES}), control(choices, "columns", "Columns", {among: AXES}),
+               control(choices, "metric", "Metric", {among: metrics()}), choice(choices, "aggregate", "Over the rest", named(AGGREGATES)),
+               control(choices, "length", "Length", {width: 8}), control(choices, "only", "Only", {width: 26, hint: "task=even_pairs seed=0,1"})],
   });
-  return panel;
 }
 
 function figurePanel(id, choices) {
   const losses = () => choices.get("figure") === "losses";
   const options = () => ({...(losses() ? {x: "step"} : {x: choices.get("x"), y: choices.get("y"), metric: choices.get("metric")}), lines: choices.get("lines"),
                           panels: choices.get("panels"), only: choices.get("only").split(" "), log: choices.isSet("log")});
-  const changed = () => panel.change();
-  const panel = new Panel({
+  return new Panel({
     title: "Figure",
     question: () => ({name: "plot", parameters: {sweep: id, ...options(), log: choices.isSet("log") ? "1" : ""}, words: ["plot", shortId(id)],
                       options: {...options(), file: "figure.svg"}}),
-    draw: (specification) => chart(specification, losses() ? "Losses of training by step" : "Measurements by test length"),
-    controls: [choice(choices, "figure", "Of", changed, [["", "tests"], ["losses", "losses of training"]]), control(choices, "x", "X", changed, {among: AXES}),
-               control(choices, "y", "Y", changed, {among: AXES, hint: "the metric"}), control(choices, "lines", "Lines", changed, {among: AXES}),
-               control(choices, "panels", "Panels", changed, {among: [...AXES, "none"]}), flag(choices, "log", "logarithmic", changed)],
+    draw: (specification) => chart(specification, losses() ? "Losses of training" : "Measurements"),
+    controls: [choice(choices, "figure", "Of", [["", "tests"], ["losses", "losses of training"]]), control(choices, "x", "X", {among: AXES}),
+               control(choices, "y", "Y", {among: AXES, hint: "the metric"}), control(choices, "lines", "Lines", {among: AXES}),
+               control(choices, "panels", "Panels", {among: [...AXES, "none"]}), flag(choices, "log", "logarithmic")],
   });
-  return panel;
 }
 
 function jobsPanel(id, choices) {
   const options = () => ({state: choices.get("state"), limit: MOST_JOBS + 1});
-  const changed = () => panel.change();
-  const panel = new Panel({
+  return new Panel({
     title: "Jobs",
     question: () => ({name: "jobs", parameters: {sweep: id, ...options()}, words: ["jobs", shortId(id)], options: {state: choices.get("state")}}),
     draw: drawJobs,
-    controls: [choice(choices, "state", "State", changed, [["", "all"], ...STATES.map((state) => [state, state])])],
+    controls: [choice(choices, "state", "State", [["", "all"], ...STATES.map((state) => [state, state])])],
   });
-  return panel;
 }
 
 export function sweepView(id, parameters) {
-  const choices = new Choices(id, parameters);
-  const view = {title: `Sweep ${shortId(id)}`};
+  const view = {title: `Sweep ${shortId(id)}`, heading: element("h1", {}, `Sweep ${shortId(id)}`)};
+  // Most choices are of several panels.
+  const choices = new Choices(id, parameters, () => view.panels.forEach((panel) => panel.change()));
   const status = new Panel({
     title: "Status",
     question: () => ({name: "status", parameters: {sweep: id}, words: ["status", shortId(id)]}),
     answer: askStatus,
     draw: (answer) => {
-      const name = answer.sweep.name === "" ? shortId(id) : answer.sweep.name;
-      document.querySelector("h1").textContent = name;
-      document.title = `${name} - Longreach`;
+      if (answer.sweep.name !== "" && view.heading.isConnected) {
+        view.heading.textContent = answer.sweep.name;
+        document.title = `${answer.sweep.name} - Longreach`;
+      }
       return drawStatus(answer);
     },
   });

@@ -8,8 +8,8 @@ export const sweepLink = (sweep) => element("a", {href: `#/sweep/${sweep.id}`}, 
 
 function draw({sweeps}) {
   if (sweeps.length === 0) return element("p", {}, "no sweep was submitted yet; 'longreach list presets' names some to start with");
-  return table("Sweeps", ["Sweep", "Id", "State", "Jobs", "", "Submitted"],
-    sweeps.map((sweep) => [sweepLink(sweep), element("code", {}, shortId(sweep.id)), sweep.state, jobsBar(sweep), jobsText(sweep), time(sweep.submitted_at)]));
+  return table("Sweeps", ["Sweep", "Id", "State", "Jobs", "Submitted"],
+    sweeps.map((sweep) => [sweepLink(sweep), element("code", {}, shortId(sweep.id)), sweep.state, element("div", {}, jobsBar(sweep), jobsText(sweep)), time(sweep.submitted_at)]));
 }
 
 export function sweepsView() {
