@@ -61,15 +61,15 @@ struct Shared {
   }
 
   HttpServer::Handler handler;
-  asio::thread_pool pool{kThreads};
   std::atomic<int> connections = 0;
 };
 
-// One request after the other, until the browser leaves. Lives as long as something is to come for it.
+// One request after the other, until the browser leaves. Lives as long as something is to come for it, in the sockets' queue or in that of
+// `pool`; both end before what they are given here.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<Shared> shared) : stream_(std::move(socket)), shared_(std::move(shared)) { ++shared_->connections; }
-  ~HttpConnection() { --shared_->connections; }
+  HttpConnection(asio::ip::tcp::socket socket, Shared& shared, asio::thread_pool& pool) : stream_(std::move(socket)), shared_(shared), pool_(pool) { ++shared_.connections; }
+  ~HttpConnection() { --shared_.connections; }
 
   void Read() {
     parser_.emplace();
@@ -86,8 +86,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     const auto& message = parser_->get();
     HttpRequest request{.method = Text(message.method_string()), .target = Text(message.target()), .host = Text(message[http::field::host]),
                         .authorization = Text(message[http::field::authorization]), .fetch_site = Text(message["Sec-Fetch-Site"])};
-    asio::post(shared_->pool, [self = shared_from_this(), request = std::move(request)] {
-      HttpResponse answer = self->shared_->Answer(request);
+    asio::post(pool_, [self = shared_from_this(), request = std::move(request)] {
+      HttpResponse answer = self->shared_.Answer(request);
       asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable { self->Write(std::move(answer)); });
     });
   }
@@ -111,7 +111,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   }
 
   beast::tcp_stream stream_;
-  std::shared_ptr<Shared> shared_;
+  Shared& shared_;
+  asio::thread_pool& pool_;
   bool first_ = true;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::empty_body>> parser_;
@@ -132,16 +133,16 @@ class BeastServer final : public HttpServer {
                  "another program has that port; '--port 0' takes one that is free");
   }
   ~BeastServer() override {
-    shared_->pool.stop();  // Of those who wait nobody is answered any more.
+    pool_.stop();  // Of those who wait nobody is answered any more.
     io_.stop();
     if (thread_.joinable()) thread_.join();
-    shared_->pool.join();
+    pool_.join();
   }
 
   int port() const override { return acceptor_.local_endpoint().port(); }
 
   void Serve(Handler handler) override {
-    shared_->handler = std::move(handler);
+    shared_.handler = std::move(handler);
     Accept();
     thread_ = std::thread([this] { io_.run(); });
   }
@@ -154,15 +155,16 @@ class BeastServer final : public HttpServer {
         return trouble_.async_wait([this](error_code) { Accept(); });
       }
       // Too many at once are closed again: a browser opens six.
-      if (shared_->connections < kMaxConnections) std::make_shared<HttpConnection>(std::move(socket), shared_)->Read();
+      if (shared_.connections < kMaxConnections) std::make_shared<HttpConnection>(std::move(socket), shared_, pool_)->Read();
       Accept();
     });
   }
 
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  Shared shared_;
   asio::io_context io_;
   asio::ip::tcp::acceptor acceptor_{io_};
   asio::steady_timer trouble_{io_};
+  asio::thread_pool pool_{kThreads};  // After the sockets of what it is about.
   std::thread thread_;
 };
 

@@ -8,6 +8,8 @@
 #include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
 
+#include <latch>
+
 #include "client/dashboard/admission.h"
 #include "client/dashboard/dashboard.h"
 #include "client/dashboard/http_server.h"
@@ -265,11 +267,12 @@ TEST_F(DashboardTest, AnswersManyAtOnce) {
   const std::unique_ptr<HttpServer> server = *HttpServer::Listen(0);
   server->Serve([this](const HttpRequest& request) { return dashboard_.Answer(request); });
   std::atomic<int> answered = 0;
+  // Of calls that the scheduler of this test does not remember: it may be asked by one at a time what it remembers.
   {
     std::vector<std::jthread> browsers;
     for (int browser = 0; browser < 8; ++browser) {
       browsers.emplace_back([&server, &answered] {
-        for (const char* target : {"/api/sweeps", "/api/place", "/", "/api/results?sweep=last", "/api/jobs?sweep=last", "/api/nothing"}) {
+        for (const char* target : {"/api/sweeps", "/api/place", "/", "/api/workers", "/api/logs?job=bbbb", "/api/nothing"}) {
           const std::string answer = Say(server->port(), std::string("GET ") + target + " HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer k\r\nConnection: close\r\n\r\n");
           answered += answer.starts_with(std::string_view(target) == "/api/nothing" ? "HTTP/1.1 404" : "HTTP/1.1 200") ? 1 : 0;
         }
@@ -311,6 +314,27 @@ TEST(HttpServerTest, AnswersRequestsOfABrowser) {
   EXPECT_THAT(head, AllOf(HasSubstr("Content-Length: 10"), testing::EndsWith("\r\n\r\n")));
   // Two on one connection.
   EXPECT_THAT(Say(server->port(), "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), AllOf(HasSubstr("GET /1 h"), HasSubstr("GET /2 h")));
+}
+
+TEST(HttpServerTest, WhoStillWaitsAtItsEndIsLetGo) {
+  std::atomic<int> begun = 0;
+  std::latch all_begun(4), end(1);
+  std::unique_ptr<HttpServer> server = *HttpServer::Listen(0);
+  server->Serve([&](const HttpRequest&) {
+    if (++begun <= 4) all_begun.count_down();
+    end.wait();
+    return HttpResponse{.body = "late"};
+  });
+  const int port = server->port();
+  std::vector<std::jthread> browsers;  // More than are answered at a time.
+  for (int browser = 0; browser < 12; ++browser) {
+    browsers.emplace_back([port] { Say(port, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); });
+  }
+  all_begun.wait();
+  std::jthread ending([&server] { server.reset(); });
+  end.count_down();
+  ending.join();
+  for (std::jthread& browser : browsers) browser.join();  // Nobody's connection stays open.
 }
 
 TEST(HttpServerTest, AnAnswerThatCannotBeMadeIsOneToo) {
