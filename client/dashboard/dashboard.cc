@@ -101,7 +101,8 @@ HttpResponse Dashboard::AnswerVega() {
   {
     auto vega = vega_.Lock();
     if (!vega->script.empty()) return {.content_type = kScript, .body = vega->script};
-    if (vega->being_made) return ErrorAnswer(Error(absl::StatusCode::kUnavailable, "what draws figures is being made; it is there in a moment"));
+    // A script that does nothing: the page comes again, and holds no thread meanwhile.
+    if (vega->being_made) return {.status = 202, .content_type = kScript, .body = ""};
     if (!vega->failure.ok() && std::chrono::steady_clock::now() - vega->failed < kAfterFailure) return ErrorAnswer(vega->failure);
     vega->being_made = true;
   }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -240,6 +241,30 @@ TEST_F(DashboardTest, WithoutWhatDrawsFiguresItSaysWhatToDo) {
   EXPECT_EQ(answer.status, 409u);
   EXPECT_THAT(answer.body, HasSubstr("vl-convert-python"));
   EXPECT_THAT(answer.body, HasSubstr("LONGREACH_PYTHON=VENV/bin/python"));
+}
+
+TEST_F(DashboardTest, WhoAsksForWhatIsBeingMadeComesAgain) {
+  TempFolder folder;
+  const std::string pipe = (folder.path() / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  folder.WriteScript("python", "cat < " + pipe + " > /dev/null; printf 'a script' > \"$4\"");
+  Environment environment = Bare();
+  environment.variable = [&folder](const char* name) { return std::string_view(name) == "LONGREACH_PYTHON" ? (folder.path() / "python").string() : std::string(); };
+  Dashboard dashboard(Admission(1, "k"), place_, environment, &RunClient);
+  const HttpRequest request{.method = "GET", .target = "/vega.js", .host = "localhost:1", .authorization = "", .fetch_site = ""};
+  HttpResponse first;
+  std::jthread maker([&] { first = dashboard.Answer(request); });
+  {
+    std::ofstream begun(pipe);  // Open once the script reads it.
+    const HttpResponse second = dashboard.Answer(request);
+    EXPECT_EQ(second.status, 202u);
+    EXPECT_EQ(second.body, "");
+    EXPECT_EQ(second.content_type, "text/javascript; charset=utf-8");
+  }
+  maker.join();
+  EXPECT_EQ(first.status, 200u);
+  EXPECT_EQ(first.body, "a script");
+  EXPECT_EQ(dashboard.Answer(request).body, "a script");
 }
 
 // What a server says to these bytes, until it closes the connection.

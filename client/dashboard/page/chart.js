@@ -2,13 +2,26 @@
 import {get} from "./api.js";
 import {element} from "./dom.js";
 
+const AGAIN_MS = 300;
+
 let loading = null;
 
-// The script is large, so it comes with the first figure. It is no part of the dashboard: what lacks to have it is said by whoever serves it.
+// The script is large, so it comes with the first figure. It is no part of the dashboard: what lacks to have it is said by whoever serves it. While it is
+// being made, for another page, an empty one comes.
 async function load() {
-  if (window.vegaEmbed !== undefined) return;
+  while (window.vegaEmbed === undefined) {
+    await loadOnce();
+    if (window.vegaEmbed === undefined) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}
+
+async function loadOnce() {
   loading ??= new Promise((resolve, reject) => {
-    const script = element("script", {src: "/vega.js", onload: resolve, onerror: () => {
+    const script = element("script", {src: "/vega.js", onload: () => {
+      script.remove();
+      loading = null;
+      resolve();
+    }, onerror: () => {
       script.remove();
       reject(new Error("what draws figures could not be loaded"));
     }});
