@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,17 +13,20 @@ namespace {
 
 constexpr std::chrono::seconds kIdle{1};
 
+// What a scheduler is shown. A token of the environment is found there again, and wins over a file.
+std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Settings& settings) {
+  const access::CredentialFiles& files = settings.credentials;
+  std::vector<std::pair<std::string_view, std::string>> flags = {{"--ca", files.ca}, {"--certificate", files.certificate}, {"--key", files.key}};
+  if (files.token.empty()) flags.emplace_back("--token-file", files.token_file);
+  std::erase_if(flags, [](const auto& flag) { return flag.second.empty(); });
+  return flags;
+}
+
 // As flags, so that neither the environment nor a config file says otherwise.
 std::vector<std::string> Words(const Settings& settings, const std::string& address) {
   std::vector<std::string> words = {"--scheduler=" + address};
   if (!settings.store.empty()) return words;
-  const auto add = [&words](const char* name, const std::string& value) {
-    if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
-  };
-  add("--ca", settings.credentials.ca);
-  add("--certificate", settings.credentials.certificate);
-  add("--key", settings.credentials.key);
-  if (settings.credentials.token.empty()) add("--token-file", settings.credentials.token_file);
+  for (const auto& [name, value] : CredentialFlags(settings)) words.push_back(fmt::format("{}={}", name, value));
   return words;
 }
 
@@ -75,20 +79,11 @@ Place::Standing Place::Look() {
 }
 
 std::string Place::Flags() const {
-  std::string flags;
-  const auto add = [&flags](std::string_view name, const std::string& value) {
-    if (!value.empty()) flags += fmt::format(" {} {}", name, ShellWord(value));
-  };
   std::error_code ignored;
-  if (!settings_.store.empty()) {
-    add("--store", std::filesystem::absolute(settings_.store, ignored).string());
-  } else if (settings_.scheduler_named) {
-    add("--scheduler", settings_.scheduler);
-    add("--ca", settings_.credentials.ca);
-    add("--certificate", settings_.credentials.certificate);
-    add("--key", settings_.credentials.key);
-    if (settings_.credentials.token.empty()) add("--token-file", settings_.credentials.token_file);
-  }
+  if (!settings_.store.empty()) return " --store " + ShellWord(std::filesystem::absolute(settings_.store, ignored).string());
+  if (!settings_.scheduler_named) return "";
+  std::string flags = " --scheduler " + ShellWord(settings_.scheduler);
+  for (const auto& [name, value] : CredentialFlags(settings_)) flags += fmt::format(" {} {}", name, ShellWord(value));
   return flags;
 }
 

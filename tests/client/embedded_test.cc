@@ -124,35 +124,23 @@ TEST_F(EmbeddedTest, WatchDoesNotWaitForAHolderThatHasEnded) {
   }
 }
 
-TEST_F(EmbeddedTest, AHolderThatEndsJustNowIsWaitedFor) {
-  // As of a command that was killed: its scheduler listens no more, and has the store for a moment still.
-  const std::string ended = "if [ ! -e " + Path("ended") + " ]; then touch " + Path("ended") +
-                            "; echo held at unix:/nowhere/s; echo \"error: store 'test.db' is held by another scheduler\" >&2; exit 1; fi\n";
-  for (const std::vector<std::string>& command : {std::vector<std::string>{"sweeps"}, {"submit", "quickstart"}}) {
-    std::filesystem::remove(Path("ended"));
-    SetScheduler(ended + Listens());
-    MakeStore();
-    std::vector<std::string> line = command;
-    line.insert(line.end(), {"--store", store()});
+TEST_F(EmbeddedTest, AStoreThatIsFreeInAMomentIsWaitedFor) {
+  // The scheduler of a command that was killed listens no more, and has the store still; and who looks into one now and then gives it back.
+  for (const char* said : {"held at unix:/nowhere/s", "held for a moment"}) {
+    const std::string once = "if [ ! -e " + Path("held") + " ]; then touch " + Path("held") + "; echo " + said +
+                             "; echo \"error: store 'test.db' is held by another scheduler\" >&2; exit 1; fi\n";
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"sweeps"}, {"submit", "quickstart"}}) {
+      std::filesystem::remove(Path("held"));
+      SetScheduler(once + Listens());
+      MakeStore();
+      std::vector<std::string> line = command;
+      line.insert(line.end(), {"--store", store()});
 
-    const Outcome outcome = Run(line);
+      const Outcome outcome = Run(line);
 
-    EXPECT_EQ(outcome.code, kDone) << command[0] << outcome.err;
-    EXPECT_EQ(outcome.err.find("held"), std::string::npos) << outcome.err;
-  }
-}
-
-TEST_F(EmbeddedTest, AStoreThatIsLookedIntoForAMomentIsWaitedFor) {
-  const std::string looks = "if [ ! -e " + Path("looked") + " ]; then touch " + Path("looked") +
-                            "; echo held for a moment; echo \"error: store 'test.db' is held by another scheduler\" >&2; exit 1; fi\n";
-  for (const std::vector<std::string>& command : {std::vector<std::string>{"sweeps"}, {"submit", "quickstart"}}) {
-    std::filesystem::remove(Path("looked"));
-    SetScheduler(looks + Listens());
-    MakeStore();
-    std::vector<std::string> line = command;
-    line.insert(line.end(), {"--store", store()});
-
-    EXPECT_EQ(Run(line).code, kDone) << command[0];
+      EXPECT_EQ(outcome.code, kDone) << said << command[0] << outcome.err;
+      EXPECT_EQ(outcome.err.find("held"), std::string::npos) << outcome.err;
+    }
   }
 }
 

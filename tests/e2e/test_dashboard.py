@@ -12,21 +12,10 @@ from playwright.sync_api import expect
 import harness
 from browser import Dashboard, cells, chromium, open_page
 from harness import run_cli, until
+from test_plot import SWEEP
 
 pytestmark = harness.needs_worker
 
-SWEEP = """
-name: NAME
-experiment: algorithmic
-axes:
-  task: [even_pairs, bucket_sort]
-  encoding: [rope, "rope:randomized"]
-  learning_rate: 1e-3
-  seed: 0..1
-model: {layers: 1, embedding_dim: 16, heads: 2, mlp_dim: 16}
-training: {steps: 12, batch_size: 4, lengths: 1..5}
-evaluation: {lengths: [6, 9, 12], examples: 8}
-"""
 PATIENCE_MS = 1000 * harness.PATIENCE_S
 
 
@@ -34,7 +23,8 @@ PATIENCE_MS = 1000 * harness.PATIENCE_S
 def home():
     with harness.Home() as home:
         for name in ("first", "second"):
-            (home.path / f"{name}.yaml").write_text(SWEEP.replace("NAME", name).replace("1e-3", "1e-3" if name == "first" else "2e-3"))
+            rate = "1e-3" if name == "first" else "2e-3"
+            (home.path / f"{name}.yaml").write_text(SWEEP.replace("curves", name).replace("1e-3", rate).replace("steps: 2,", "steps: 12,"))
         ended = run_cli(home, "run", "./first.yaml", "--store", "it.db")
         assert ended.code == 0, ended
         yield home

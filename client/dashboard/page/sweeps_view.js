@@ -4,7 +4,7 @@ import {shortId, time} from "./format.js";
 import {Panel} from "./panel.js";
 import {jobsBar, jobsText} from "./jobs_bar.js";
 
-export const sweepLink = (sweep) => element("a", {href: `#/sweep/${sweep.id}`}, sweep.name === "" ? shortId(sweep.id) : sweep.name);
+const sweepLink = (sweep) => element("a", {href: `#/sweep/${sweep.id}`}, sweep.name === "" ? shortId(sweep.id) : sweep.name);
 
 function draw({sweeps}) {
   if (sweeps.length === 0) return element("p", {}, "no sweep was submitted yet; 'longreach list presets' names some to start with");
