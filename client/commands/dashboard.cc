@@ -32,7 +32,7 @@ class DashboardCommand final : public Command {
                 "Serves a page at 127.0.0.1 until Ctrl-C: sweeps with their tables and figures, jobs with their logs, and workers, of a scheduler or\n"
                 "a store, renewed while others work there. It changes nothing, loads nothing from elsewhere, and answers only who has the\n"
                 "printed address. Each panel names the command that prints the same. Figures need the Python package vl-convert-python.\n"
-                "From another machine: ssh -L 7071:localhost:7071 HOST. Other commands find a store free that nobody looks at.",
+                "From another machine: ssh -t -L 7071:localhost:7071 HOST. Other commands find a store free that nobody looks at.",
             .examples = "longreach dashboard --store longreach.db\nlongreach dashboard --scheduler gpu-server:7070 --port 0"};
   }
   void AddOptions(CLI::App& app) override {
