@@ -1,7 +1,6 @@
 #include "client/embedded.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <cstring>
 
@@ -18,13 +17,11 @@ constexpr size_t kMaxSocketPath = 107;
 // Opening a store may migrate it and check its files.
 constexpr std::chrono::minutes kStartPatience{5};
 
-absl::StatusOr<std::filesystem::path> MakePrivateFolder(const std::string& runtime_folder) {
-  for (const std::string& parent :
-       {runtime_folder, std::filesystem::temp_directory_path().string(), std::string("/tmp")}) {
+absl::StatusOr<PrivateFolder> FolderForSocket(const std::string& runtime_folder) {
+  for (const std::string& parent : {runtime_folder, FolderOfTemporaryFiles().string(), std::string("/tmp")}) {
     if (parent.empty()) continue;
-    std::string path = parent + "/longreach-XXXXXX";
-    if (path.size() + std::strlen("/scheduler.sock") > kMaxSocketPath) continue;
-    if (mkdtemp(path.data()) != nullptr) return std::filesystem::path(path);
+    if (parent.size() + std::strlen("/longreach-XXXXXX/scheduler.sock") > kMaxSocketPath) continue;
+    if (absl::StatusOr<PrivateFolder> folder = PrivateFolder::Named(parent + "/longreach"); folder.ok()) return folder;
   }
   return Error(absl::StatusCode::kFailedPrecondition,
                "no folder for a socket could be made in XDG_RUNTIME_DIR, TMPDIR or /tmp",
@@ -46,13 +43,11 @@ std::string LastWords(const Process& process, std::string_view program) {
 
 absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
     const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, std::string* held_at, bool for_a_moment) {
-  ASSIGN_OR_RETURN(const std::filesystem::path folder, MakePrivateFolder(runtime_folder));
-  std::error_code ignored;
+  ASSIGN_OR_RETURN(PrivateFolder folder, FolderForSocket(runtime_folder));
   std::vector<std::string> arguments = {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"};
   if (for_a_moment) arguments.emplace_back("--for-a-moment");
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-scheduler", arguments);
   if (!process.ok()) {
-    std::filesystem::remove_all(folder, ignored);
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),
                  "it lies beside 'longreach'; or name a running scheduler with --scheduler HOST:PORT");
   }
@@ -62,13 +57,12 @@ absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
     process->CloseInput();
     if (!process->WaitFor(std::chrono::seconds(5))) process->Kill();
     process->WaitFor(std::chrono::seconds(5));
-    std::filesystem::remove_all(folder, ignored);
     if (held_at != nullptr && line.has_value() && line->starts_with(kHeldAt)) *held_at = Trim(line->substr(kHeldAt.size()));
     if (held_at != nullptr && line.has_value() && *line == kHeldForAMoment) *held_at = kForAMoment;
     return Error(absl::StatusCode::kFailedPrecondition, LastWords(*process, "longreach-scheduler"));
   }
   return std::unique_ptr<EmbeddedScheduler>(
-      new EmbeddedScheduler(*std::move(process), folder, std::string(Trim(line->substr(kReady.size())))));
+      new EmbeddedScheduler(*std::move(process), std::move(folder), std::string(Trim(line->substr(kReady.size())))));
 }
 
 EmbeddedScheduler::~EmbeddedScheduler() {
@@ -76,12 +70,6 @@ EmbeddedScheduler::~EmbeddedScheduler() {
   if (!process_.WaitFor(std::chrono::seconds(30))) process_.Terminate();
   process_.WaitFor(std::chrono::seconds(10));
   ForgetSocket();
-}
-
-void EmbeddedScheduler::ForgetSocket() {
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  folder_.clear();
 }
 
 std::vector<std::string> WorkerOptions::Arguments() const {

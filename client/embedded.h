@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/private_folder.h"
 #include "client/process.h"
 #include "proto/base/status.h"
 
@@ -32,14 +33,14 @@ class EmbeddedScheduler {
 
   // Removes the socket's name; the connection that stands lives on. For commands that an interrupt may end
   // anywhere.
-  void ForgetSocket();
+  void ForgetSocket() { folder_.Remove(); }
 
  private:
-  EmbeddedScheduler(Process process, std::filesystem::path folder, std::string address)
+  EmbeddedScheduler(Process process, PrivateFolder folder, std::string address)
       : process_(std::move(process)), folder_(std::move(folder)), address_(std::move(address)) {}
 
   Process process_;
-  std::filesystem::path folder_;
+  PrivateFolder folder_;
   std::string address_;
 };
 

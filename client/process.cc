@@ -17,6 +17,7 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/private_folder.h"
 #include "proto/base/text.h"
 
 extern char** environ;
@@ -28,7 +29,7 @@ constexpr size_t kMaxLogBytes = 64 << 10;
 
 // A file without a name: what the child wrote is still there when it has ended, and nothing is left behind.
 int OpenUnnamedFile() {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  const std::filesystem::path folder = FolderOfTemporaryFiles();
   const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
   if (fd >= 0) return fd;
   return memfd_create("log", MFD_CLOEXEC);

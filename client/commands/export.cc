@@ -5,13 +5,14 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/suggestions.h"
-#include "client/download.h"
 #include "client/interrupt.h"
 #include "client/new_file.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/private_folder.h"
 #include "client/process.h"
 #include "proto/base/text.h"
+#include "proto/types/artifact_kind.h"
 
 namespace longreach::client {
 namespace {
@@ -53,7 +54,7 @@ class Export final : public Command {
     }
 
     InterruptScope interrupt;  // What was fetched goes away with us.
-    ASSIGN_OR_RETURN(const Download download, Download::Begin(target));
+    ASSIGN_OR_RETURN(const PrivateFolder download, PrivateFolder::Beside(target));
     session.Say(fmt::format("fetching the {} of update {}, {}", artifact.kind(), artifact.step(), HumanBytes(artifact.bytes())));
     const absl::Status fetched = connection->DownloadTo(download / "parameters", artifact.sha256(), [&interrupt] { return interrupt.count() > 0; });
     if (interrupt.count() > 0) return interrupt.exit_code();
@@ -88,8 +89,8 @@ class Export final : public Command {
     }
     const v1::ArtifactInfo* best = nullptr;
     for (const v1::ArtifactInfo& one : response.artifacts()) {
-      if (one.kind() == "weights") return one;
-      if (one.kind() == "checkpoint" && (best == nullptr || one.step() >= best->step())) best = &one;
+      if (one.kind() == Word(ArtifactKind::kWeights)) return one;
+      if (one.kind() == Word(ArtifactKind::kCheckpoint) && (best == nullptr || one.step() >= best->step())) best = &one;
     }
     if (best != nullptr) return *best;
     return Error(absl::StatusCode::kFailedPrecondition,

@@ -12,6 +12,7 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/private_folder.h"
 #include "client/process.h"
 #include "proto/base/text.h"
 
@@ -38,27 +39,6 @@ made = {"svg": vl_convert.vegalite_to_svg, "png": lambda spec: vl_convert.vegali
 with open(picture, "wb") as file:
     file.write(made.encode() if isinstance(made, str) else made)
 )";
-
-// A folder of its own that goes away with it.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::error_code missing;
-    std::string pattern = (std::filesystem::temp_directory_path(missing) / "longreach-figure-XXXXXX").string();
-    if (missing) pattern = "/tmp/longreach-figure-XXXXXX";
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  ~PrivateFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Where the package may be, in the order in which it is looked for.
 std::vector<std::filesystem::path> Pythons(const Environment& environment) {
@@ -91,12 +71,9 @@ absl::Status NotThere(std::string_view what, std::string_view format) {
 absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment) {
   const std::vector<std::filesystem::path> pythons = Pythons(environment);
   if (pythons.empty()) return NotThere("there is no python3 in PATH", format);
-  const PrivateFolder folder;
-  if (folder.path().empty()) {
-    return Error(absl::StatusCode::kFailedPrecondition, "no folder for a figure's files could be made in TMPDIR or /tmp", "set TMPDIR to a folder that can be written to");
-  }
-  const std::filesystem::path input = folder.path() / "figure.vl.json";
-  const std::filesystem::path output = folder.path() / "figure";
+  ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::Temporary());
+  const std::filesystem::path input = folder / "figure.vl.json";
+  const std::filesystem::path output = folder / "figure";
   std::ofstream(input, std::ios::binary) << specification;
   std::optional<Process> process;
   std::vector<std::string> without;

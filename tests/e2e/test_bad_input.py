@@ -5,7 +5,7 @@ import socket
 import pytest
 
 import harness
-from harness import Scheduler, messages, query, run_cli
+from harness import BIN, Scheduler, messages, query, run, run_cli
 
 # What is asked for, the exit code, and what the message must name.
 REFUSED_SPECIFICATIONS = [
@@ -115,6 +115,11 @@ def test_errors_are_json_where_json_is_asked_for(home, scheduler):
     ended = run_cli(home, "submit", "quickstart", "--set", "encoding=roep", "-o", "json", scheduler=scheduler)
     assert ended.code == 2 and ended.out == "", ended
     assert "roep" in json.loads(ended.err)["error"]["message"]
+
+
+def test_a_folder_for_temporary_files_that_is_not_there_is_not_needed(home):
+    listed = run(home, "env", "TMPDIR=/nonexistent", BIN / "longreach", "plan", "quickstart")
+    assert listed.code == 0, listed
 
 
 def test_unknown_commands_and_options_are_usage_errors(home):
