@@ -12,11 +12,10 @@
 #include "longreach/v1/worker.grpc.pb.h"
 #include "proto/access/channel.h"
 #include "proto/base/sha256.h"
+#include "proto/types/wire_limits.h"
 
 namespace longreach::client {
 namespace {
-
-constexpr int kMaxMessageBytes = 256 << 20;
 
 absl::Status NoScheduler(const std::string& address, bool tls, const std::shared_ptr<grpc::Channel>& channel) {
   if (tls) {

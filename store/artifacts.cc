@@ -14,8 +14,10 @@ std::string SelectArtifacts(std::string_view rest) { return fmt::format("SELECT 
 absl::StatusOr<std::vector<ArtifactRow>> ReadArtifacts(sql::Rows rows) {
   std::vector<ArtifactRow> artifacts;
   while (rows.Next()) {
+    const std::optional<ArtifactKind> kind = ParseArtifactKind(rows.Get<std::string_view>(1));
+    if (!kind) return absl::DataLossError(fmt::format("an artifact has the kind '{}'", rows.Get<std::string_view>(1)));
     artifacts.push_back({.job = rows.Get<int64_t>(0),
-                         .kind = rows.Get<std::string>(1),
+                         .kind = *kind,
                          .step = rows.Get<int>(2),
                          .attempt = rows.Get<int64_t>(3),
                          .member = rows.Get<int>(4),
@@ -53,7 +55,7 @@ absl::Status InsertArtifact(sql::Transaction& tx, const ArtifactRow& row) {
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, kind, step, attempt) DO UPDATE SET "
                 "member = excluded.member, sha256 = excluded.sha256, bytes = excluded.bytes "
                 "WHERE sha256 <> excluded.sha256 OR member <> excluded.member",
-                row.job, row.kind, row.step, row.attempt, row.member, row.sha256, row.bytes, row.created_at)
+                row.job, Word(row.kind), row.step, row.attempt, row.member, row.sha256, row.bytes, row.created_at)
       .status();
 }
 
@@ -69,7 +71,7 @@ absl::Status KeepNewestCheckpoints(sql::Transaction& tx, int64_t job) {
 
 absl::Status AddArtifact(sql::Transaction& tx, const ArtifactRow& row) {
   RETURN_IF_ERROR(InsertArtifact(tx, row));
-  if (row.kind != "checkpoint") return absl::OkStatus();
+  if (row.kind != ArtifactKind::kCheckpoint) return absl::OkStatus();
   // It was given the furthest checkpoint and is not as far: it could not use that. While that stayed, none of its own would be kept.
   RETURN_IF_ERROR(tx.Run("DELETE FROM artifacts WHERE job = ? AND kind = 'checkpoint' AND attempt < ? AND step > ?", row.job, row.attempt, row.step)
                       .status());
@@ -78,7 +80,7 @@ absl::Status AddArtifact(sql::Transaction& tx, const ArtifactRow& row) {
 
 absl::Status CopyArtifact(sql::Transaction& tx, const ArtifactRow& row) {
   RETURN_IF_ERROR(InsertArtifact(tx, row));
-  return row.kind == "checkpoint" ? KeepNewestCheckpoints(tx, row.job) : absl::OkStatus();
+  return row.kind == ArtifactKind::kCheckpoint ? KeepNewestCheckpoints(tx, row.job) : absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int64_t job) {
@@ -87,9 +89,9 @@ absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int6
   return ReadArtifacts(std::move(rows));
 }
 
-absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, std::string_view kind) {
+absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, ArtifactKind kind) {
   static const std::string kSql = SelectArtifacts("WHERE job = ? AND kind = ? ORDER BY attempt DESC, step DESC LIMIT 1");
-  return FirstArtifact(db.Query(kSql, job, kind));
+  return FirstArtifact(db.Query(kSql, job, Word(kind)));
 }
 
 absl::StatusOr<std::optional<ArtifactRow>> ArtifactOfResult(sql::Connection& db, int64_t job, std::string_view kind) {

@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/types/artifact_kind.h"
 #include "store/sql/connection.h"
 
 namespace longreach::store {
 
 struct ArtifactRow {
   int64_t job = 0;
-  std::string kind{};  // "checkpoint", "weights", "log", "series", "figure".
+  ArtifactKind kind = ArtifactKind::kLog;
   int step = 0;
   int64_t attempt = 0;
   int member = 0;  // Position along the file's member axis.
@@ -36,8 +37,8 @@ absl::Status CopyArtifact(sql::Transaction& tx, const ArtifactRow& row);
 // Newest first (step, then attempt).
 absl::StatusOr<std::vector<ArtifactRow>> CheckpointsOf(sql::Connection& db, int64_t job);
 // The newest artifact of a kind (by attempt, then step).
-absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, std::string_view kind);
-// The one that belongs to the job's result: made by the attempt whose result was accepted.
+absl::StatusOr<std::optional<ArtifactRow>> NewestArtifact(sql::Connection& db, int64_t job, ArtifactKind kind);
+// The one that belongs to the job's result: made by the attempt whose result was accepted. `kind` is what an input calls it.
 absl::StatusOr<std::optional<ArtifactRow>> ArtifactOfResult(sql::Connection& db, int64_t job, std::string_view kind);
 // Ascending by kind, step, attempt.
 absl::StatusOr<std::vector<ArtifactRow>> ArtifactsOf(sql::Connection& db, int64_t job);

@@ -293,12 +293,6 @@ absl::StatusOr<std::vector<Dependant>> DependantsOf(sql::Connection& db, int64_t
   return dependants;
 }
 
-absl::StatusOr<int> MissingInputs(sql::Connection& db, int64_t job) {
-  return db.One<int>("SELECT count(*) FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source "
-                     "WHERE i.job = ? AND s.state <> 'succeeded'",
-                     job);
-}
-
 absl::StatusOr<std::vector<JobInputRow>> InputsOf(sql::Connection& db, int64_t job) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT i.name, i.source, s.id, s.state, s.diverged, s.failure, i.artifact, i.metric "
                                             "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = ? "

@@ -129,8 +129,6 @@ absl::StatusOr<std::optional<LeaseGroup>> NextGroup(sql::Connection& db, int64_t
 absl::StatusOr<std::vector<JobRow>> JobsOfGroup(sql::Connection& db, const LeaseGroup& group, int limit);
 // The wanted queued jobs with this requirement in line, whatever their groups; at most `limit`.
 absl::StatusOr<std::vector<JobRow>> FirstReady(sql::Connection& db, int64_t requirement, int limit);
-// Some wanted queued job exists.
-absl::StatusOr<bool> AnyReady(sql::Connection& db);
 
 // ---- The life of a job. `attempt` is the fencing token: a job that does not hold it is INTERNAL here; the caller has
 // decided before whether a late report is refused or ignored.
@@ -180,8 +178,6 @@ struct Dependant {
   std::string metric{};
 };
 absl::StatusOr<std::vector<Dependant>> DependantsOf(sql::Connection& db, int64_t source);
-// Inputs of `job` whose source has not succeeded.
-absl::StatusOr<int> MissingInputs(sql::Connection& db, int64_t job);
 
 struct JobInputRow {
   std::string name{};

@@ -53,8 +53,4 @@ absl::StatusOr<std::vector<JobRow>> FirstReady(sql::Connection& db, int64_t requ
   return ReadJobs(std::move(rows));
 }
 
-absl::StatusOr<bool> AnyReady(sql::Connection& db) {
-  return db.One<bool>("SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued' AND wanted = 1)");
-}
-
 }  // namespace longreach::store

@@ -286,7 +286,7 @@ absl::Status Merge::CopyResult(const JobRow& job, int64_t own) {
 absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoints_only) {
   ASSIGN_OR_RETURN(std::vector<ArtifactRow> artifacts, ArtifactsOf(theirs_, job.num));
   for (ArtifactRow& artifact : artifacts) {
-    if (checkpoints_only && artifact.kind != "checkpoint") continue;
+    if (checkpoints_only && artifact.kind != ArtifactKind::kCheckpoint) continue;
     const auto attempt = attempts_.find(artifact.attempt);
     if (attempt == attempts_.end()) return absl::DataLossError(fmt::format("an artifact of job {} has no attempt", job.id));
     artifact.job = own;

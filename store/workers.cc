@@ -1,7 +1,5 @@
 #include "store/workers.h"
 
-#include <array>
-
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
@@ -10,8 +8,6 @@
 
 namespace longreach::store {
 namespace {
-
-constexpr std::array<std::string_view, 3> kWords = {"active", "draining", "put_aside"};
 
 std::string SelectWorkers(std::string_view rest) {
   return "SELECT id, name, incarnation, abilities, build, device, threads, pack_limit, state, reason, recent_failures, "
@@ -30,7 +26,7 @@ absl::StatusOr<std::vector<WorkerRow>> ReadWorkers(sql::Rows rows) {
                        .device = rows.Get<std::string>(5),
                        .threads = rows.Get<int>(6),
                        .pack_limit = rows.Get<int>(7),
-                       .state = WorkerStateOf(rows.Get<std::string_view>(8)).value_or(WorkerState::kActive),
+                       .state = ParseWorkerState(rows.Get<std::string_view>(8)).value_or(WorkerState::kActive),
                        .reason = rows.Get<std::string>(9),
                        .recent_failures = rows.Get<std::string>(10),
                        .first_seen_at = rows.Get<WallTime>(11),
@@ -48,15 +44,6 @@ DataSetRow ReadDataSet(const sql::Rows& rows) {
 }
 
 }  // namespace
-
-std::string_view Word(WorkerState state) { return kWords[static_cast<size_t>(state)]; }
-
-std::optional<WorkerState> WorkerStateOf(std::string_view word) {
-  for (size_t i = 0; i < kWords.size(); ++i) {
-    if (kWords[i] == word) return static_cast<WorkerState>(i);
-  }
-  return std::nullopt;
-}
 
 absl::Status PutWorker(sql::Transaction& tx, const WorkerRow& worker) {
   return tx

@@ -7,14 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/types/words.h"
 #include "store/sql/connection.h"
 
 namespace longreach::store {
-
-// "active", "draining", "put_aside". (That one is gone follows from its seen-time and what this process knows.)
-enum class WorkerState { kActive, kDraining, kPutAside };
-std::string_view Word(WorkerState state);
-std::optional<WorkerState> WorkerStateOf(std::string_view word);
 
 struct WorkerRow {
   std::string id{};  // A UUID.
@@ -25,7 +21,7 @@ struct WorkerRow {
   std::string device{};
   int threads = 0;
   int pack_limit = 0;
-  WorkerState state = WorkerState::kActive;
+  WorkerState state = WorkerState::kActive;  // Never kGone.
   std::string reason{};  // Why it is not active; empty if it is.
   // What its last attempts in a row failed on, as scheduler/core writes it; empty after a success.
   std::string recent_failures{};

@@ -27,7 +27,7 @@ RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work
   AddTraining();
   command_->add_flag("--until-stdin-closes", until_stdin_closes_, "Leave when standard input comes to its end");
   command_->add_option("--leave-when-idle", options_.leave_when_idle_s,
-                       "Leave after so many seconds without work while the scheduler answers; 0: as soon as it has none (default: stay)")
+                       "Leave after so many seconds without work while the scheduler answers, or up to 5 s later; 0: as soon as it has none (default: stay)")
       ->check(CLI::Range(0.0, 1e9));
 }
 
@@ -53,7 +53,7 @@ void RunCommand::AddTraining() {
       ->check(CLI::Range(0, 4096))->capture_default_str();
   command_->add_option("--packs", options_.packs,
                        "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory")
-      ->check(CLI::Range(1, catalog::kMaxPacks))->capture_default_str();
+      ->check(CLI::Range(1, catalog::kMaxPacksAtATime))->capture_default_str();
   AddDevice(*command_, device_);
   command_->add_option("--engine", options_.engine,
                        "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or own kernels, resident (with bfloat16 operands) and resident-fp16 (with float16, three bits more); empty: the fastest in float32");

@@ -17,6 +17,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/artifact_kind.h"
 
 namespace longreach::client {
 namespace {
@@ -114,7 +115,7 @@ absl::StatusOr<Series> SeriesOf(Connection& connection, const v1::Job& job) {
   request.set_job(job.id());
   ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection.Call(&Connection::Stub::GetJob, request));
   for (const v1::ArtifactInfo& artifact : response.artifacts()) {
-    if (artifact.kind() != "series") continue;
+    if (artifact.kind() != Word(ArtifactKind::kSeries)) continue;
     ASSIGN_OR_RETURN(std::string bytes, connection.Download(artifact.sha256()));
     absl::StatusOr<EntropySeries> series = EntropySeries::Parse(std::move(bytes));
     if (series.status().code() == absl::StatusCode::kNotFound) continue;
@@ -194,7 +195,7 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   spec.set_aggregate(question.aggregate);
   spec.mutable_only()->Assign(question.only.begin(), question.only.end());
   ASSIGN_OR_RETURN(const v1::Table overview, FetchTable(connection, sweep.id(), spec));
-  HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}};
+  HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}, .typed_notes = overview.typed_notes()};
 
   const Filter filter(question.only);
   ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), filter));

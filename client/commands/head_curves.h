@@ -26,6 +26,7 @@ struct HeadCurves {
   // Never empty, though it may have no cells.
   std::vector<PlotPanel> panels;
   std::vector<std::string> notes;  // What a reader must know.
+  google::protobuf::RepeatedPtrField<v1::TableNote> typed_notes;  // Those of them that a table has by kind.
 };
 
 // INVALID_ARGUMENT: too many panels or jobs. FAILED_PRECONDITION: jobs without such files, or of several sizes in a panel. DATA_LOSS: a file

@@ -1,18 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <optional>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/head_curves.h"
 #include "client/commands/plot_axes.h"
+#include "client/commands/plot_fits.h"
+#include "client/commands/plot_panels.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/commands/system_settings.h"
-#include "client/commands/tables.h"
 #include "client/commands/title_words.h"
 #include "client/figure/heat_map.h"
 #include "client/figure/line_plot.h"
@@ -32,12 +31,7 @@ namespace longreach::client {
 namespace {
 
 constexpr std::string_view kSpecification = ".vl.json";
-constexpr std::string_view kStdout = "-";
-constexpr int kMostPanels = 60;
 constexpr size_t kMostNotes = 6;
-// Curves have so many pieces.
-constexpr int kFitPoints = 40;
-constexpr std::string_view kScaleMetric = "best_attention_scale";
 
 class Plot final : public Command {
  public:
@@ -105,7 +99,6 @@ class Plot final : public Command {
     if (IsHeadCurves() && axes_.panels.empty()) axes_.panels = "layer";
     ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::FetchFor(*connection, sweep, axes_.All(), only_));
     RETURN_IF_ERROR(axes_.Complete(settings, only_));
-    table_ = TableOfPreset(sweep.name());
     ASSIGN_OR_RETURN(Drawing drawing, Draw(*connection, sweep, settings));
     if (drawing.points == 0 && drawing.without_setting) {
       return Error(absl::StatusCode::kFailedPrecondition,
@@ -184,104 +177,36 @@ class Plot final : public Command {
     return absl::OkStatus();
   }
 
-  // Rows or columns as the preset's table has them.
-  std::vector<std::string> OrderOf(const std::string& axis) const {
-    if (table_.rows() == axis) return {table_.row_order().begin(), table_.row_order().end()};
-    if (table_.columns() == axis) return {table_.column_order().begin(), table_.column_order().end()};
-    return {};
-  }
-
-  // What one set of panels is made of.
-  struct Source {
-    std::string columns;
-    std::string metric;
-    int length = 0;
-  };
-
-  absl::StatusOr<v1::Table> Fetch(Connection& connection, const std::string& sweep, const std::string& rows, const Source& source,
-                                 const std::optional<std::string>& panel) const {
-    v1::TableSpec table;
-    table.set_rows(rows);
-    table.set_columns(source.columns);
-    table.set_metric(source.metric);
-    table.set_aggregate(aggregate_);
-    table.set_slice(slice_);
-    table.set_length(source.length);
-    if (rows == kStepAxis || source.columns == kStepAxis) table.set_step_bins(step_bins_);
-    const auto without_whole = [](std::vector<std::string> order) {
-      std::erase(order, catalog::kWholeSlice);  // A figure of slices is of each of them.
-      return order;
-    };
-    const std::vector<std::string> row_order = without_whole(OrderOf(rows)), column_order = without_whole(OrderOf(source.columns));
-    table.mutable_row_order()->Assign(row_order.begin(), row_order.end());
-    if (source.columns != "length") table.mutable_column_order()->Assign(column_order.begin(), column_order.end());
-    for (const std::string& only : only_) {
-      // The panel's own value stands for those that were asked for.
-      if (!panel || only.substr(0, only.find('=')) != axes_.panels) table.add_only(only);
-    }
-    if (panel) table.add_only(fmt::format("{}={}", axes_.panels, *panel));
-    return FetchTable(connection, sweep, table);
-  }
-
-  // What tells the jobs of a panel: nothing where there is one of all jobs. Settings that jobs do not have are panels too, and have no key.
-  std::optional<std::string> PanelOf(const std::string& key) const {
-    return axes_.panels == "none" || (key.empty() && !IsSettingPath(axes_.panels)) ? std::nullopt : std::optional(key);
-  }
-
-  absl::StatusOr<std::vector<PlotPanel>> FetchPanels(Connection& connection, const std::string& sweep, const Source& source) const {
-    std::vector<PlotPanel> panels;
-    if (axes_.panels == "none") {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, std::nullopt));
-      panels.push_back({.title = "", .key = "", .table = std::move(table)});
-      return panels;
-    }
-    // Slices have panels where all their axes but those of the lines are named; all else is faster without x.
-    const bool of_slices = catalog::FindSliceAxis(axes_.lines) != nullptr || catalog::FindSliceAxis(axes_.panels) != nullptr;
-    const Source by_line{.columns = axes_.lines, .metric = metric_, .length = length_};
-    ASSIGN_OR_RETURN(const v1::Table overview, Fetch(connection, sweep, axes_.panels, of_slices ? source : by_line, std::nullopt));
-    if (overview.rows_size() > kMostPanels) {
-      return UsageError(fmt::format("--panels {}: {} panels are too many for a figure; at most {}", axes_.panels, overview.rows_size(), kMostPanels),
-                        fmt::format("choose some with --only {}=VALUE,VALUE", axes_.panels));
-    }
-    for (const v1::TableAxisEntry& entry : overview.rows()) {
-      ASSIGN_OR_RETURN(v1::Table table, Fetch(connection, sweep, axes_.lines, source, PanelOf(entry.key())));
-      // Of many systems few have a metric's slices.
-      if (catalog::FindSliceAxis(axes_.lines) != nullptr && !HasValues(table)) continue;
-      panels.push_back({.title = entry.label().empty() ? entry.key() : entry.label(), .key = entry.key(), .table = std::move(table)});
-    }
-    if (panels.empty()) {
-      ASSIGN_OR_RETURN(v1::Table none, Fetch(connection, sweep, axes_.lines, source, std::nullopt));
-      panels.push_back({.title = "", .key = "", .table = std::move(none)});
-    }
-    return panels;
+  PanelsQuestion QuestionOf(const v1::Sweep& sweep) const {
+    return {.sweep = sweep.id(), .axes = axes_, .metric = metric_, .length = length_, .slice = slice_, .aggregate = aggregate_, .only = only_,
+            .step_bins = step_bins_, .preset = TableOfPreset(sweep.name())};
   }
 
   absl::StatusOr<Drawing> Draw(Connection& connection, const v1::Sweep& sweep, const SystemSettings& settings) const {
-    const Source source{.columns = axes_.IsScatter() ? axes_.points : axes_.x, .metric = metric_, .length = length_};
+    const PanelsQuestion question = QuestionOf(sweep);
     std::vector<PlotPanel> panels;
-    std::vector<std::string> notes;
+    HeadCurves curves;
     if (IsHeadCurves()) {
-      const HeadCurvesQuestion question{.only = only_, .aggregate = aggregate_, .by_layer = axes_.panels == "layer", .most_panels = kMostPanels};
-      ASSIGN_OR_RETURN(HeadCurves curves, FetchHeadCurves(connection, sweep, question));
+      const HeadCurvesQuestion of_heads{.only = only_, .aggregate = aggregate_, .by_layer = axes_.panels == "layer", .most_panels = kMostPanels};
+      ASSIGN_OR_RETURN(curves, FetchHeadCurves(connection, sweep, of_heads));
       panels = std::move(curves.panels);
-      notes = std::move(curves.notes);
     } else {
-      ASSIGN_OR_RETURN(panels, FetchPanels(connection, sweep.id(), source));
-      notes.assign(panels.front().table.notes().begin(), panels.front().table.notes().end());
+      const std::string& columns = axes_.IsScatter() ? axes_.points : axes_.x;
+      ASSIGN_OR_RETURN(panels, FetchPanels(connection, question, {.columns = columns, .metric = metric_, .length = length_}));
     }
     bool any_bits = bits_ && TurnIntoBits(panels);
     const v1::Table& first = panels.front().table;
     Drawing drawing{.specification = "", .metric = first.metric(), .value = WithUnit(NameOf(first.metric()), first.unit()), .panels = panels.size()};
-    for (const std::string& note : notes) {
-      if (note.starts_with("no job has a value")) drawing.empty.push_back(note);
+    for (const v1::TableNote& note : IsHeadCurves() ? curves.typed_notes : first.typed_notes()) {
+      if (note.kind() == v1::TableNote::KIND_NO_VALUE) drawing.empty.push_back(note.text());
     }
     drawing.without_setting = IsSettingPath(axes_.x) && axes_.y.empty() && HaveNone(panels);
     PlotTitle title = Describe(sweep, settings, panels);
     // Their tables have none, as a note is of all of them.
-    if (IsHeadCurves()) AddNotes(notes, title);
+    if (IsHeadCurves()) AddNotes(curves.notes, title);
     if (axes_.IsScatter()) {
       ScatterPlot plot{.title = title, .x_title = "", .y_title = drawing.value, .y_log = log_, .lines_title = Words(axes_.lines), .points_title = Words(axes_.points)};
-      ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, sweep.id(), {.columns = axes_.points, .metric = axes_.x, .length = x_length_}));
+      ASSIGN_OR_RETURN(plot.x, FetchPanels(connection, question, {.columns = axes_.points, .metric = axes_.x, .length = x_length_}));
       if (bits_) any_bits |= TurnIntoBits(plot.x);
       plot.x_title = WithUnit(NameOf(axes_.x), plot.x.front().table.unit());
       plot.y = std::move(panels);
@@ -297,7 +222,7 @@ class Plot final : public Command {
       if (axes_.x == "length") {
         ASSIGN_OR_RETURN(plot.trained, TrainedLength(connection, sweep));
         if (drawing.metric == kScaleMetric) {
-          RETURN_IF_ERROR(AddFits(connection, sweep, plot));
+          RETURN_IF_ERROR(AddFits(connection, sweep, question, plot));
         }
       }
       drawing.points = PointsOf(plot);
@@ -313,81 +238,14 @@ class Plot final : public Command {
     return any;
   }
 
-  // The growth that was fitted to the best scales, a ln(i/L) + 1 from the training length L on, where the sweep says L.
-  absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, LinePlot& plot) const {
-    const std::string columns = axes_.lines == "task" ? "encoding" : "task";
-    for (const PlotPanel& panel : plot.panels) {
-      // The one of all jobs has no title.
-      const std::optional<std::string> key = panel.title.empty() ? std::nullopt : PanelOf(panel.key);
-      ASSIGN_OR_RETURN(const v1::Table growths, Fetch(connection, sweep.id(), axes_.lines, {.columns = columns, .metric = "scale_growth"}, key));
-      ASSIGN_OR_RETURN(const v1::Table qualities, Fetch(connection, sweep.id(), axes_.lines, {.columns = columns, .metric = "scale_growth_r2"}, key));
-      double longest = 0;
-      for (const v1::TableAxisEntry& column : panel.table.columns()) longest = std::max(longest, ParseDouble(column.key()).value_or(0));
-      for (int row = 0; row < growths.rows_size(); ++row) {
-        const int cell = row * growths.columns_size();
-        // Without systems and a folder, which have lengths of their own, it is the sweep's.
-        const bool own = sweep.spec().systems().empty() && sweep.spec().model().folder().empty();
-        const double begin = GrowthBegins(sweep.spec(), growths.rows(row).key()).value_or(own ? plot.trained.value_or(0) : 0);
-        if (growths.columns_size() != 1 || !growths.cells(cell).has_measured() || begin <= 0 || begin >= longest) continue;
-        const double a = growths.cells(cell).measured();
-        PlotCurve curve{.panel = panel.title, .line = LabelOf(growths.rows(row)), .points = {}};
-        for (int i = 0; i <= kFitPoints; ++i) {
-          const double x = begin * std::pow(longest / begin, static_cast<double>(i) / kFitPoints);
-          curve.points.emplace_back(x, a * std::log(x / begin) + 1);
-        }
-        const bool has_quality = cell < qualities.cells_size() && qualities.cells(cell).has_measured();
-        plot.title.notes.push_back(fmt::format("dashed: {:.3g} ln(i/{:g}) + 1, {}{}", a, begin, curve.line,
-                                               has_quality ? fmt::format(" (R² {:.3g})", qualities.cells(cell).measured()) : ""));
-        plot.curves.push_back(std::move(curve));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  // positions.original_length, of the system that the line is where lines are systems.
-  std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const std::string& line) const {
-    int length = spec.positions().original_length();
-    for (const v1::System& system : spec.systems()) {
-      if (axes_.lines == "system" && system.name() == line && system.with().positions().has_original_length()) length = system.with().positions().original_length();
-    }
-    return length > 0 ? std::optional<double>(length) : std::nullopt;
-  }
-
   // There are jobs, and their one column is that of what is not set.
   static bool HaveNone(const std::vector<PlotPanel>& panels) {
     return std::ranges::all_of(panels, [](const PlotPanel& panel) { return panel.table.columns_size() == 1 && panel.table.columns(0).key().empty(); });
   }
 
-  static bool HasValues(const v1::Table& table) {
-    return std::ranges::any_of(table.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); });
-  }
-
   static std::string NameOf(const std::string& metric) {
     const catalog::Metric* found = catalog::FindMetric(metric);
     return found == nullptr ? metric : std::string(found->label);
-  }
-
-  // What panels have in common is said once.
-  std::vector<std::string> NotesOf(const std::vector<PlotPanel>& panels) const {
-    std::vector<std::pair<std::string, std::vector<std::string>>> titles_of;  // By the note, in the order of the panels.
-    for (const PlotPanel& panel : panels) {
-      for (const std::string& note : panel.table.notes()) {
-        // What lines and panels there are is to be seen.
-        const auto names = [&note](const std::string& axis) {
-          return note.starts_with(fmt::format("only jobs with {} ", axis)) || note.starts_with(fmt::format("only {} ", axis));
-        };
-        if (names(axes_.panels) || names(axes_.lines)) continue;
-        auto found = std::ranges::find(titles_of, note, [](const auto& entry) { return entry.first; });
-        if (found == titles_of.end()) found = titles_of.insert(found, {note, {}});
-        found->second.push_back(panel.title);
-      }
-    }
-    std::vector<std::string> notes;
-    for (const auto& [note, titles] : titles_of) {
-      if (panels.size() == 1) notes.push_back(note);
-      else notes.push_back(titles.size() == 1 ? fmt::format("{}: {}", titles.front(), note) : fmt::format("{} panels, each: {}", titles.size(), note));
-    }
-    return notes;
   }
 
   static void AddNotes(const std::vector<std::string>& notes, PlotTitle& title) {
@@ -402,7 +260,7 @@ class Plot final : public Command {
     const PlotPanel& alone = panels.front();
     if (title_.empty() && panels.size() == 1 && !alone.title.empty()) title.text += ", " + alone.title;
     if (const std::string summary = Summary(settings); !summary.empty()) title.notes.push_back(summary);
-    AddNotes(NotesOf(panels), title);
+    AddNotes(NotesOf(axes_, panels), title);
     return title;
   }
 
@@ -424,27 +282,6 @@ class Plot final : public Command {
   static std::string Words(std::string_view axis) {
     if (const catalog::SliceAxis* slice = catalog::FindSliceAxis(axis); slice != nullptr && !slice->label.empty()) return std::string(slice->label);
     return axis == "learning_rate" ? "learning rate" : std::string(axis);
-  }
-
-  static std::optional<double> LongestOf(const v1::Training& training) {
-    const auto& lengths = training.lengths();
-    if (lengths.empty()) return std::nullopt;
-    return static_cast<double>(*std::ranges::max_element(lengths));
-  }
-
-  // The sweep's own; a system may have another. In what a sweep leaves out the scheduler knows the default, and its jobs have it.
-  static absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep) {
-    const std::optional<double> own = LongestOf(sweep.spec().training());
-    if (own || !sweep.spec().systems().empty()) return own;
-    v1::ListJobsRequest list;
-    list.set_sweep(sweep.id());
-    list.set_limit(1);
-    ASSIGN_OR_RETURN(const v1::ListJobsResponse jobs, connection.Call(&Connection::Stub::ListJobs, list));
-    if (jobs.jobs().empty()) return std::nullopt;
-    v1::GetJobRequest request;
-    request.set_job(jobs.jobs(0).id());
-    ASSIGN_OR_RETURN(const v1::GetJobResponse job, connection.Call(&Connection::Stub::GetJob, request));
-    return LongestOf(job.spec().training());
   }
 
   void Print(Session& session, const v1::Sweep& sweep, const Drawing& drawing) const {
@@ -471,7 +308,6 @@ class Plot final : public Command {
   std::string metric_;
   PlotAxes axes_;
   int x_length_ = 0;
-  v1::TableSpec table_;  // The preset's.
   std::string aggregate_ = "mean";
   int length_ = 0;
   std::string slice_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "client/errors.h"
+#include "proto/types/wire_limits.h"
 
 namespace longreach::client {
 
@@ -20,21 +21,19 @@ namespace {
 // What the scheduler would refuse as well, but only if the message reached it: lists of millions make it
 // too large.
 absl::Status CheckSize(const v1::SweepSpec& spec) {
-  constexpr double kMaxJobs = 10'000'000;
-  constexpr size_t kMaxBytes = 15 << 20;
   const v1::Axes& axes = spec.axes();
   const double jobs = static_cast<double>(axes.task_size()) * axes.encoding_size() *
                       axes.learning_rate_size() * axes.seed_size();
-  if (jobs > kMaxJobs) {
+  if (jobs > static_cast<double>(kMaxJobsOfSweep)) {
     return Error(
         absl::StatusCode::kResourceExhausted,
         fmt::format(
-            "axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {:.0f}",
+            "axes: {} tasks x {} encodings x {} learning rates x {} seeds = {:.0f} jobs; at most {}",
             axes.task_size(), axes.encoding_size(), axes.learning_rate_size(), axes.seed_size(), jobs,
-            kMaxJobs),
+            kMaxJobsOfSweep),
         "cut an axis with --set, or split the sweep");
   }
-  if (spec.ByteSizeLong() > kMaxBytes) {
+  if (spec.ByteSizeLong() > kMaxContentBytes) {
     return Error(absl::StatusCode::kResourceExhausted,
                  "the sweep's lists are too long to be sent to the scheduler", "split the sweep");
   }

@@ -8,6 +8,7 @@
 #include "client/output/progress.h"
 #include "client/output/text.h"
 #include "client/stuck.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -59,7 +60,7 @@ class StatusCommand final : public Command {
     const absl::StatusOr<v1::ListWorkersResponse> workers = connection.Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest());
     if (!workers.ok()) return any;
     for (const v1::WorkerInfo& worker : workers->workers()) {
-      if (worker.state() != "put_aside") continue;
+      if (worker.state() != Word(WorkerState::kPutAside)) continue;
       session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), Printable(worker.reason()));
       any = true;
     }

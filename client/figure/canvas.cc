@@ -25,7 +25,7 @@ std::vector<Color> Palette() {
     const Color &from = kViridis[part], &to = kViridis[part + 1];
     colors.push_back({Between(from.red, to.red, at - part), Between(from.green, to.green, at - part), Between(from.blue, to.blue, at - part)});
   }
-  colors.insert(colors.end(), {{255, 255, 255}, {0, 0, 0}, {128, 128, 128}});
+  colors.insert(colors.end(), {{255, 255, 255}, {0, 0, 0}});
   return colors;
 }
 

@@ -13,7 +13,7 @@ struct Color {
 
 // Palette: the levels of the colour map first, then the colours of lines and text.
 inline constexpr int kLevels = 250;
-inline constexpr uint8_t kWhite = 250, kBlack = 251, kGray = 252;
+inline constexpr uint8_t kWhite = 250, kBlack = 251;
 // All colours, by index. The levels are Viridis, in which equal steps look equal: https://bids.github.io/colormap.
 std::vector<Color> Palette();
 // The colour of a share of the scale; what lies beyond its ends gets theirs.

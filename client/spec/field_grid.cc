@@ -11,15 +11,13 @@
 #include "client/spec/field_parser.h"
 #include "proto/base/names.h"
 #include "proto/base/text.h"
+#include "proto/types/wire_limits.h"
 
 namespace longreach::client {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::RepeatedPtrField;
-
-// Of all systems: more cannot be sent to the scheduler.
-constexpr double kMaxBytes = 15 << 20;
 
 absl::Status CheckSize(const FieldGrid& grid, const v1::SweepSpec& spec) {
   std::vector<std::string> factors;
@@ -39,7 +37,7 @@ absl::Status CheckSize(const FieldGrid& grid, const v1::SweepSpec& spec) {
     return UsageError(fmt::format("{}: {} = {:.0f} systems; at most {} are admitted", grid.back().where, Join(factors, " x "), systems, kMaxGridSystems),
                       "leave values out, or split the sweep");
   }
-  if (bytes > kMaxBytes) {
+  if (bytes > static_cast<double>(kMaxContentBytes)) {
     return UsageError(fmt::format("{}: the sweep's systems are too long to be sent to the scheduler {:.0f} times", grid.back().where, systems),
                       "split the sweep");
   }

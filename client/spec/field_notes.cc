@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "longreach/v1/options.pb.h"
+#include "longreach/v1/spec.pb.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -41,19 +43,18 @@ std::string TypeOf(const FieldDescriptor& field) {
   }
 }
 
-// A comment that stands by itself says whose all that follows is: 'The rest is of the kind "llama" alone.'
-void FollowKind(const SourceLocation& location, std::string& kind) {
-  constexpr std::string_view kBefore = "of the kind \"";
-  for (const std::string& comment : location.leading_detached_comments) {
-    const size_t at = comment.find(kBefore);
-    if (at == std::string::npos) continue;
-    const size_t begin = at + kBefore.size();
-    kind = comment.substr(begin, comment.find('"', begin) - begin);
-  }
+// The description's own pool knows no extensions.
+std::string KindOf(const FieldDescriptor& field) {
+  const FieldDescriptor* generated = google::protobuf::DescriptorPool::generated_pool()->FindFieldByName(field.full_name());
+  return generated == nullptr ? "" : generated->options().GetExtension(v1::only_kind);
 }
 
-FieldNote NoteOf(const FieldDescriptor& field, const SourceLocation& location, const std::string& path, const std::string& kind) {
-  FieldNote note{.path = path, .type = TypeOf(field), .standard = "", .kind = kind, .text = OneLine(location.leading_comments + "\n" + location.trailing_comments)};
+FieldNote NoteOf(const FieldDescriptor& field, const SourceLocation& location, const std::string& path) {
+  FieldNote note{.path = path,
+                 .type = TypeOf(field),
+                 .standard = "",
+                 .kind = KindOf(field),
+                 .text = OneLine(location.leading_comments + "\n" + location.trailing_comments)};
   const size_t bracket = note.text.rfind('[');
   if (bracket != std::string::npos && note.text.ends_with(']')) {
     note.standard = note.text.substr(bracket + 1, note.text.size() - bracket - 2);
@@ -63,14 +64,12 @@ FieldNote NoteOf(const FieldDescriptor& field, const SourceLocation& location, c
 }
 
 void Collect(const Descriptor& message, const std::string& prefix, std::vector<FieldNote>& notes) {
-  std::string kind;
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     SourceLocation location;
     field.GetSourceLocation(&location);
-    FollowKind(location, kind);
     if (field.message_type() == nullptr || field.is_repeated()) {
-      notes.push_back(NoteOf(field, location, prefix + field.name(), kind));
+      notes.push_back(NoteOf(field, location, prefix + field.name()));
     } else {
       Collect(*field.message_type(), field.name() == "axes" ? "" : prefix + field.name() + ".", notes);
     }
@@ -83,9 +82,10 @@ std::vector<FieldNote> FieldNotes() {
   std::vector<FieldNote> notes;
   google::protobuf::FileDescriptorSet files;
   const std::string_view bytes = SpecDescription();
+  if (!files.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return notes;
   google::protobuf::DescriptorPool pool;
-  if (!files.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || files.file().empty()) return notes;
-  const google::protobuf::FileDescriptor* file = pool.BuildFile(files.file(files.file_size() - 1));
+  const google::protobuf::FileDescriptor* file = nullptr;  // The last one; what it imports comes before it.
+  for (const google::protobuf::FileDescriptorProto& one : files.file()) file = pool.BuildFile(one);
   if (file != nullptr) Collect(*file->FindMessageTypeByName("SweepSpec"), "", notes);
   return notes;
 }

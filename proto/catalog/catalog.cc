@@ -30,7 +30,7 @@ constexpr DataTask kDataTasks[] = {
 };
 
 constexpr Encoding kEncodings[] = {
-#define X(name, label, positions, revision) {#name, label, positions, revision},
+#define X(name, label, positions, traits, revision) {#name, label, positions, traits, revision},
 #include "proto/catalog/encodings.def"
 #undef X
 };

@@ -12,8 +12,8 @@ std::string CheckPackLimit(const std::string& text) {
   int jobs = 0;
   const char* const end = text.data() + text.size();
   const std::from_chars_result read = std::from_chars(text.data(), end, jobs);
-  if (read.ec == std::errc() && read.ptr == end && jobs >= 1 && jobs <= kMaxPack) return "";
-  return "'" + text + "' is neither a number from 1 to " + std::to_string(kMaxPack) + " nor '" + std::string(kMeasured) + "'; a usual one is 16";
+  if (read.ec == std::errc() && read.ptr == end && jobs >= 1 && jobs <= kMaxJobsOfPack) return "";
+  return "'" + text + "' is neither a number from 1 to " + std::to_string(kMaxJobsOfPack) + " nor '" + std::string(kMeasured) + "'; a usual one is 16";
 }
 
 }  // namespace longreach::catalog

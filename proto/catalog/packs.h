@@ -7,9 +7,9 @@
 namespace longreach::catalog {
 
 // Jobs in a pack.
-inline constexpr int kMaxPack = 1024;
+inline constexpr int kMaxJobsOfPack = 1024;
 // Packs that a worker trains at a time: as many leases as the scheduler gives a worker.
-inline constexpr int kMaxPacks = 64;
+inline constexpr int kMaxPacksAtATime = 64;
 
 // Packs at a time that a command's own worker is told to train when the user says nothing: two of small models on two cores or more,
 // because now and then each waits for its last item of work, a file or an answer. Others keep the memory to themselves, and a GPU takes
@@ -19,7 +19,7 @@ int UsualPacks(std::string_view experiment, bool cuda, int threads);
 // What `--pack-limit` says where the worker is to find the number out.
 inline constexpr std::string_view kMeasured = "measured";
 
-// Why `text` is no `--pack-limit`: neither a number from 1 to kMaxPack nor kMeasured. Empty: it is one.
+// Why `text` is no `--pack-limit`: neither a number from 1 to kMaxJobsOfPack nor kMeasured. Empty: it is one.
 std::string CheckPackLimit(const std::string& text);
 
 }  // namespace longreach::catalog

@@ -6,6 +6,8 @@ namespace longreach {
 namespace {
 
 constexpr std::array<std::string_view, 3> kSweepStates = {"live", "paused", "cancelled"};
+constexpr std::array<std::string_view, 4> kWorkerStates = {"active", "draining", "put_aside", "gone"};
+constexpr std::array<std::string_view, 4> kAttemptPhases = {"starting", "training", "evaluating", "uploading"};
 constexpr std::array<std::string_view, 5> kOutcomes = {"succeeded", "failed", "given_back", "lost", "dropped"};
 
 template <typename Enum, size_t N>
@@ -20,6 +22,12 @@ std::optional<Enum> Find(const std::array<std::string_view, N>& words, std::stri
 
 std::string_view Word(SweepState state) { return kSweepStates[static_cast<size_t>(state)]; }
 std::optional<SweepState> ParseSweepState(std::string_view word) { return Find<SweepState>(kSweepStates, word); }
+
+std::string_view Word(WorkerState state) { return kWorkerStates[static_cast<size_t>(state)]; }
+std::optional<WorkerState> ParseWorkerState(std::string_view word) { return Find<WorkerState>(kWorkerStates, word); }
+
+std::string_view Word(AttemptPhase phase) { return kAttemptPhases[static_cast<size_t>(phase)]; }
+std::optional<AttemptPhase> ParseAttemptPhase(std::string_view word) { return Find<AttemptPhase>(kAttemptPhases, word); }
 
 std::string_view Word(Outcome outcome) { return kOutcomes[static_cast<size_t>(outcome)]; }
 std::optional<Outcome> ParseOutcome(std::string_view word) { return Find<Outcome>(kOutcomes, word); }

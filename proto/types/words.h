@@ -1,4 +1,5 @@
-// Words of the contract that are neither job states nor numbers: sweep states, attempt outcomes, encoding names, the metric of loss curves.
+// Words of the contract that are neither job states nor numbers: states of sweeps and workers, outcomes and phases of attempts, encoding
+// names, the metric of loss curves.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,16 @@ namespace longreach {
 enum class SweepState { kLive, kPaused, kCancelled };
 std::string_view Word(SweepState state);  // "live", "paused", "cancelled".
 std::optional<SweepState> ParseSweepState(std::string_view word);
+
+// What a worker is given. The first three are stored; that one is gone follows from when it called last and what the scheduler knows.
+enum class WorkerState { kActive, kDraining, kPutAside, kGone };
+std::string_view Word(WorkerState state);  // "active", "draining", "put_aside", "gone".
+std::optional<WorkerState> ParseWorkerState(std::string_view word);
+
+// What an attempt does while a worker holds it.
+enum class AttemptPhase { kStarting, kTraining, kEvaluating, kUploading };
+std::string_view Word(AttemptPhase phase);  // "starting", "training", "evaluating", "uploading".
+std::optional<AttemptPhase> ParseAttemptPhase(std::string_view word);
 
 // How an attempt ended. Reported ones have the meaning of v1::AttemptReport::Outcome.
 enum class Outcome {

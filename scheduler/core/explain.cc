@@ -26,11 +26,11 @@ void ExplainDemand(const JobFacts& facts, Sentences& out) {
                                   : "No live sweep wants it; submitting its sweep again does.");
 }
 
-bool IsThere(const WorkerFact& worker) { return worker.state != "gone"; }
+bool IsThere(const WorkerFact& worker) { return worker.state != WorkerState::kGone; }
 
 bool IsReady(const JobFacts& facts) { return std::holds_alternative<Queued>(facts.state) && facts.demand.wanted; }
 
-bool IsAble(const WorkerFact& worker) { return worker.state == "active" && worker.why_unable.empty(); }
+bool IsAble(const WorkerFact& worker) { return worker.state == WorkerState::kActive && worker.why_unable.empty(); }
 
 void ExplainWorkers(const JobFacts& facts, Sentences& out) {
   const auto there = std::ranges::count_if(facts.workers, IsThere);
@@ -45,10 +45,10 @@ void ExplainWorkers(const JobFacts& facts, Sentences& out) {
     if (!IsThere(worker)) continue;
     if (!worker.why_unable.empty()) {
       others.push_back(fmt::format("Worker '{}' {}.", worker.name, worker.why_unable));
-    } else if (worker.state == "put_aside") {
+    } else if (worker.state == WorkerState::kPutAside) {
       others.push_back(fmt::format("Worker '{}' does not get it: {}.", worker.name, worker.reason.empty() ? "it is put aside" : worker.reason));
-    } else if (worker.state != "active") {
-      others.push_back(fmt::format("Worker '{}' gets no work: {}.", worker.name, worker.reason.empty() ? worker.state : worker.reason));
+    } else if (worker.state != WorkerState::kActive) {
+      others.push_back(fmt::format("Worker '{}' gets no work: {}.", worker.name, worker.reason.empty() ? Word(worker.state) : worker.reason));
     } else {
       ++able;
       if (worker.running > 0) ++busy;
@@ -95,7 +95,7 @@ std::vector<std::string> Explain(const JobFacts& facts) {
   } else if (const auto* lease = std::get_if<Leased>(&facts.state)) {
     const std::string worker = facts.worker_name.empty() ? std::string(ShortId(lease->holder.value)) : facts.worker_name;
     out.push_back(fmt::format("Worker '{}' has it as attempt {}, in a pack of {}: {}, step {} of {}.", worker, lease->attempt.value,
-                              std::max(facts.members, 1), facts.phase.empty() ? "not started yet" : facts.phase, facts.step, facts.steps));
+                              std::max(facts.members, 1), facts.phase.has_value() ? Word(*facts.phase) : "not started yet", facts.step, facts.steps));
     if (!facts.demand.wanted) {
       out.push_back(facts.demand.held ? "All sweeps that want it are paused: it stops after a checkpoint." : "No sweep wants it any more.");
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/types/job.h"
+#include "proto/types/words.h"
 #include "scheduler/core/sweep_life.h"
 
 namespace longreach::core {
@@ -19,7 +20,7 @@ struct InputFact {
 
 struct WorkerFact {
   std::string name = {};
-  std::string state = {};       // "active", "draining", "put_aside", "gone".
+  WorkerState state = WorkerState::kActive;
   std::string reason = {};      // Why it is not active.
   std::string why_unable = {};  // WhyUnable() for this job; empty: it is able.
   int running = 0;         // Attempts that it holds.
@@ -41,7 +42,7 @@ struct JobFacts {
   int64_t ahead = 0;        // Jobs in line before it.
   // Leased: who trains it, and how far it is.
   std::string worker_name = {};
-  std::string phase = {};
+  std::optional<AttemptPhase> phase = {};  // Nothing: the worker has not told yet.
   int step = 0;
   int members = 0;
 };

@@ -49,6 +49,9 @@ absl::StatusOr<Life> Lose(const Life& before, Attempt attempt, std::string reaso
 // The attempt was stopped on purpose. Counts nothing, and the reason of an earlier failure stays.
 absl::StatusOr<Life> GiveBack(const Life& before, Attempt attempt);
 
+// The rules of the next three as one job sees them. The scheduler has them for sets of jobs, in SQL (store/settling.cc); the simulation
+// (tests/simulation) holds both to one model.
+
 // OK and no change for a cancelled job. A failed job stays failed: it needs no cancelling.
 absl::StatusOr<Life> Cancel(const Life& before);
 // A cancelled job is wanted again. Its counters stay.

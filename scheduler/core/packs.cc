@@ -1,4 +1,5 @@
 #include "scheduler/core/packs.h"
+#include "proto/types/wire_limits.h"
 
 #include <algorithm>
 
@@ -43,20 +44,8 @@ std::string MissingData(const NeededData& needed, const v1::Abilities& abilities
   return fmt::format("has no data set '{}'; 'longreach data import' or 'longreach data ensure' on its machine brings it", name);
 }
 
-// A call has at most 16 MiB, and more in it.
-constexpr double kMessageBytes = 12 << 20;
 // A measurement with its metric, length and slice; the fields of a member beside its specification and measurements.
 constexpr double kMeasurementBytes = 64, kMemberBytes = 1024;
-
-// From above.
-double Measurements(const v1::JobSpec& spec) {
-  const v1::Evaluation& evaluation = spec.evaluation();
-  const double heads = static_cast<double>(spec.model().layers()) * spec.model().heads();
-  const double bins = evaluation.position_bins(), scales = evaluation.attention_scales_size();
-  const double at_length = spec.experiment() == "llama" ? 4 + heads + (2 + scales) * (1 + bins) : 2;
-  const double passkeys = evaluation.passkey_lengths_size() * (1.0 + evaluation.passkey_depths());
-  return heads + (1 + evaluation.lengths_size()) * at_length + passkeys + 2.0 * evaluation.longbench_tasks_size();
-}
 
 }  // namespace
 
@@ -80,9 +69,9 @@ std::optional<size_t> NextInLine(std::span<const GroupHead> groups) {
 
 int PackLimit(const v1::Abilities& abilities) { return std::clamp(abilities.pack_limit(), 1, kMaxPackLimit); }
 
-int MembersOfMessage(const v1::JobSpec& spec) {
-  const double bytes = kMemberBytes + std::max(static_cast<double>(spec.ByteSizeLong()), kMeasurementBytes * Measurements(spec));
-  return std::max(1, static_cast<int>(kMessageBytes / bytes));
+int MembersOfMessage(size_t specification_bytes, double measurements) {
+  const double bytes = kMemberBytes + std::max(static_cast<double>(specification_bytes), kMeasurementBytes * measurements);
+  return std::max(1, static_cast<int>(static_cast<double>(kMaxPackBytes) / bytes));
 }
 
 int NewLeases(int free_slots, int unconfirmed, int most) { return std::max(0, std::clamp(free_slots, 0, most) - unconfirmed); }

@@ -46,8 +46,9 @@ std::optional<size_t> NextInLine(std::span<const GroupHead> groups);
 inline constexpr int kMaxPackLimit = 1024;
 int PackLimit(const v1::Abilities& abilities);
 
-// How many jobs with such a specification may be in a pack, so that its lease and the report of its results fit into a message each.
-int MembersOfMessage(const v1::JobSpec& spec);
+// How many jobs with specifications of this size and at most so many measurements may be in a pack, so that its lease and the report of its
+// results fit into a message each.
+int MembersOfMessage(size_t specification_bytes, double measurements);
 
 // How many more attempts a worker gets now: what it could take, less those it was given and has not confirmed yet.
 inline constexpr int kMaxSlots = 64;

@@ -67,7 +67,7 @@ const v1::JobSpec& DefaultJob() {
 absl::Status CheckTasks(const v1::Axes& axes, std::string_view prefix) {
   for (const std::string& task : axes.task()) {
     if (catalog::FindTask(task) == nullptr) {
-      return UnknownWord(fmt::format("{}axes.task", prefix), "task", task, Names(catalog::Tasks()),
+      return UnknownWord(fmt::format("{}axes.task", prefix), "task of the kind 'algorithmic'", task, Names(catalog::Tasks()),
                          "'longreach list tasks' shows all of them");
     }
   }
@@ -101,8 +101,7 @@ class AlgorithmicKind final : public Kind {
     CheckSettings(settings, checks);
     for (const int length : settings.training.lengths()) checks.Range("training.lengths", length, 1, catalog::kMaxInputLength);
     for (const int length : settings.evaluation.lengths()) checks.Range("evaluation.lengths", length, 1, catalog::kMaxInputLength);
-    CheckNoImages(settings, Name(), checks);
-    CheckNoLlama(settings, Name(), checks);
+    CheckOwnKind(settings, Name(), checks);
     checks.Range("evaluation.examples", settings.evaluation.examples(), 1, kMaxSize);
     RETURN_IF_ERROR(checks.status());
 
@@ -143,6 +142,10 @@ class AlgorithmicKind final : public Kind {
     CheckSame(input, "the input vocabulary", their_task.input_vocabulary, our_task.input_vocabulary, prefix, checks);
     CheckSame(input, "the output vocabulary", their_task.output_vocabulary, our_task.output_vocabulary, prefix, checks);
     return checks.status();
+  }
+
+  double MeasurementsOf(const v1::JobSpec& job) const override {
+    return 2.0 * (1 + job.evaluation().lengths_size());  // Accuracy and loss, at each length and over all.
   }
 
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights&) const override {

@@ -87,6 +87,7 @@ absl::Status DataKind::Validate(const v1::SweepSpec& sweep, std::string_view pre
   CheckSettings(settings, checks);
   checks.Range("evaluation.examples", settings.evaluation.examples(), 0, kMaxSize);
   if (!sweep.data().empty()) CheckDataName("data", sweep.data(), checks);
+  CheckOwnKind(settings, Name(), checks);
   CheckOwn(settings, checks);
   RETURN_IF_ERROR(checks.status());
   std::vector<Tape> tapes;

@@ -19,6 +19,8 @@ class DataKind : public Kind {
   void Complete(v1::JobSpec& job) const override;
   absl::Status ValidateInput(const v1::Input& input, const v1::JobSpec& maker, const v1::JobSpec& job,
                              std::string_view prefix) const override;
+  // Accuracy, and its loss in at most two units, at each length and over all.
+  double MeasurementsOf(const v1::JobSpec& job) const override { return 3.0 * (1 + job.evaluation().lengths_size()); }
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does) const override;
 
  protected:

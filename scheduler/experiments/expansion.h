@@ -18,8 +18,7 @@
 
 namespace longreach::experiments {
 
-inline constexpr int64_t kMaxJobs = 10'000'000;
-// Of a sweep with inputs, whose jobs are written together with those that they need.
+// Jobs of a sweep with inputs, whose jobs are written together with those that they need.
 inline constexpr int64_t kMaxJobsWithInputs = 100'000;
 // Of a sweep with systems, whose jobs are all held against each other.
 inline constexpr int64_t kMaxJobsOfSystems = 100'000;
@@ -38,7 +37,7 @@ struct ExpandedJob {
 // not fit into memory.
 class Expansion {
  public:
-  // INVALID_ARGUMENT: names the field, the value and the next step. RESOURCE_EXHAUSTED: more than kMaxJobs jobs, which
+  // INVALID_ARGUMENT: names the field, the value and the next step. RESOURCE_EXHAUSTED: more than kMaxJobsOfSweep jobs, which
   // is known before the first is made.
   static absl::StatusOr<Expansion> Of(const v1::SweepSpec& sweep);
   // The same with other revisions than the catalog's: those under which a sweep was stored.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/catalog/limits.h"
 #include "scheduler/experiments/data_kind.h"
 
 namespace longreach::experiments {
@@ -58,9 +59,8 @@ class ImagesKind final : public DataKind {
 
  protected:
   void CheckOwn(const Settings& settings, Checks& checks) const override {
-    CheckNoLlama(settings, Name(), checks);
     const v1::Model& model = settings.model;
-    checks.Range("model.decoder_layers", model.decoder_layers(), 1, 1000);
+    checks.Range("model.decoder_layers", model.decoder_layers(), 1, catalog::kMaxLayers);
     checks.Range("model.classes", model.classes(), 1, 65'536);
     if (model.pixel_embedding() != "lookup" && model.pixel_embedding() != "linear") {
       checks.Refuse(fmt::format("model.pixel_embedding: '{}' is neither 'lookup' nor 'linear'", model.pixel_embedding()));

@@ -35,8 +35,6 @@ class LanguageKind final : public DataKind {
 
  protected:
   void CheckOwn(const Settings& settings, Checks& checks) const override {
-    CheckNoImages(settings, Name(), checks);
-    CheckNoLlama(settings, Name(), checks);
     if (settings.model.break_symmetry()) {
       checks.Refuse("model.break_symmetry: true: this model looks back only, there is nothing to tell apart\n  leave it out");
     }

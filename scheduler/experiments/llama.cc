@@ -169,6 +169,16 @@ class LlamaKind final : public DataKind {
     if (training.trainable() != "head_scales" || training.scale_bound() != "clamp") training.clear_scale_lower_bound();
   }
 
+  double MeasurementsOf(const v1::JobSpec& job) const override {
+    const v1::Evaluation& evaluation = job.evaluation();
+    const double heads = static_cast<double>(job.model().layers()) * job.model().heads();
+    const double bins = evaluation.position_bins(), scales = evaluation.attention_scales_size();
+    // Of the whole model, of each head, and of each scale and bin.
+    const double at_length = 4 + heads + (2 + scales) * (1 + bins);
+    const double passkeys = evaluation.passkey_lengths_size() * (1.0 + evaluation.passkey_depths());
+    return heads + (1 + evaluation.lengths_size()) * at_length + passkeys + 2.0 * evaluation.longbench_tasks_size();
+  }
+
   Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does) const override {
     Cost cost = DataKind::CostOf(job, maker_does);
     CountFrozen(job, maker_does, cost);
@@ -215,7 +225,6 @@ class LlamaKind final : public DataKind {
 
  protected:
   void CheckOwn(const Settings& settings, Checks& checks) const override {
-    CheckNoImages(settings, Name(), checks);
     const v1::Model& model = settings.model;
     checks.Range("model.kv_heads", model.kv_heads(), 1, kMaxSize);
     if (model.kv_heads() > 0 && model.heads() % model.kv_heads() != 0) {

@@ -178,7 +178,7 @@ void CheckTests(const v1::Evaluation& evaluation, Checks& checks) {
                               "  set fewer than the shortest of evaluation.lengths", evaluation.stride(), shortest));
   }
   if (evaluation.has_perplexity_protocol()) {
-    CheckWord("evaluation.perplexity_protocol", evaluation.perplexity_protocol(), {"nope", "yarn"}, checks);
+    CheckWord("evaluation.perplexity_protocol", evaluation.perplexity_protocol(), {"nope", "nope_in_order", "yarn"}, checks);
     if (evaluation.stride() == 0) {
       checks.Refuse(fmt::format("evaluation.perplexity_protocol: '{}' is one of sliding windows, and evaluation.stride is 0\n  set evaluation.stride, such as 256",
                                 evaluation.perplexity_protocol()));

@@ -67,6 +67,7 @@ class NoopKind final : public Kind {
     return absl::InvalidArgumentError(fmt::format("{}inputs.{}: a no-op job needs no input\n  leave it out", prefix, input.name()));
   }
 
+  double MeasurementsOf(const v1::JobSpec&) const override { return 1; }
   Cost CostOf(const v1::JobSpec&, const MakerStoresWeights&) const override { return {}; }
 };
 

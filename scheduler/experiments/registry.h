@@ -54,6 +54,9 @@ class Kind {
   // Its jobs need no trainer: a worker's agent answers them itself, each as a pack of its own.
   virtual bool ComputesNothing() const { return false; }
 
+  // At most so many measurements come of a complete job.
+  virtual double MeasurementsOf(const v1::JobSpec& job) const = 0;
+
   // Of a complete job. Where nobody says what its inputs' makers store, it is all weights.
   virtual Cost CostOf(const v1::JobSpec& job, const MakerStoresWeights& maker_does = nullptr) const = 0;
 };

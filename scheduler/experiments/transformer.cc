@@ -8,7 +8,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
+#include "longreach/v1/options.pb.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/limits.h"
@@ -25,13 +28,9 @@ constexpr int kMaxTrainingLengths = 100'000;
 
 // What an encoding makes of the settings.
 bool IsKerple(std::string_view encoding) { return encoding == "log_kerple" || encoding == "power_kerple"; }
-// The signed distance is all it looks at, so randomized positions may be drawn per distance.
-bool IsOfDistance(std::string_view encoding) {
-  return encoding == "alibi" || encoding == "relative" || encoding == "sandwich" || IsKerple(encoding);
-}
-// Half of the embedding holds sines and half cosines.
-bool NeedsEvenEmbedding(std::string_view encoding) {
-  return encoding == "sin_cos" || encoding == "shape" || encoding == "relative";
+bool Has(std::string_view encoding, catalog::EncodingTraits trait) {
+  const catalog::Encoding* known = catalog::FindEncoding(encoding);
+  return known != nullptr && known->Has(trait);
 }
 
 void CheckModel(const v1::Model& model, Checks& checks) {
@@ -113,45 +112,18 @@ void CheckSettings(const Settings& settings, Checks& checks) {
   CheckEvaluation(settings.evaluation, checks);
 }
 
-void CheckNoImages(const Settings& settings, std::string_view kind, Checks& checks) {
-  const v1::Model& model = settings.model;
-  for (const auto& [field, is_set] : {std::pair("decoder_layers", model.has_decoder_layers()), std::pair("classes", model.has_classes()),
-                                      std::pair("row_delimiter", model.has_row_delimiter()),
-                                      std::pair("count_delimiters", model.has_count_delimiters()),
-                                      std::pair("pixel_embedding", model.has_pixel_embedding())}) {
-    if (is_set) checks.Refuse(fmt::format("model.{}: is a setting of the kind 'images', not of '{}'\n  leave it out", field, kind));
-  }
-}
-
-void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& checks) {
-  const auto& [model, positions, training, evaluation] = settings;
-  for (const auto& [field, is_set] :
-       {std::pair("model.kv_heads", model.has_kv_heads()), std::pair("model.rope_theta", model.has_rope_theta()),
-        std::pair("model.attention_scale", model.has_attention_scale()), std::pair("model.folder", model.has_folder()),
-        std::pair("model.attention_scale_from", model.has_attention_scale_from()),
-        std::pair("model.attention_scale_growth", model.has_attention_scale_growth()),
-        std::pair("positions.rope_scaling", positions.has_rope_scaling()),
-        std::pair("positions.rope_factor", positions.has_rope_factor()),
-        std::pair("positions.original_length", positions.has_original_length()),
-        std::pair("training.warmup_steps", training.has_warmup_steps()), std::pair("training.final_rate", training.has_final_rate()),
-        std::pair("training.weight_decay", training.has_weight_decay()), std::pair("training.trainable", training.has_trainable()),
-        std::pair("training.scale_bound", training.has_scale_bound()),
-        std::pair("training.scale_lower_bound", training.has_scale_lower_bound()),
-        std::pair("training.mixture", !training.mixture().empty()),
-        std::pair("training.mixture_weights", !training.mixture_weights().empty()), std::pair("evaluation.stride", evaluation.has_stride()),
-        std::pair("evaluation.perplexity_protocol", evaluation.has_perplexity_protocol()),
-        std::pair("evaluation.position_bins", evaluation.has_position_bins()),
-        std::pair("evaluation.attention_scales", !evaluation.attention_scales().empty()),
-        std::pair("evaluation.passkey_lengths", !evaluation.passkey_lengths().empty()),
-        std::pair("evaluation.passkey_depths", evaluation.has_passkey_depths()),
-        std::pair("evaluation.passkey_tests", evaluation.has_passkey_tests()),
-        std::pair("evaluation.passkey_prompts", evaluation.has_passkey_prompts()),
-        std::pair("evaluation.longbench", evaluation.has_longbench()),
-        std::pair("evaluation.longbench_tasks", !evaluation.longbench_tasks().empty()),
-        std::pair("evaluation.longbench_window", evaluation.has_longbench_window()),
-        std::pair("evaluation.longbench_beams", evaluation.has_longbench_beams()),
-        std::pair("evaluation.longbench_samples", evaluation.has_longbench_samples())}) {
-    if (is_set) checks.Refuse(fmt::format("{}: is a setting of the kind 'llama', not of '{}'\n  leave it out", field, kind));
+void CheckOwnKind(const Settings& settings, std::string_view kind, Checks& checks) {
+  for (const auto& [group, part] : {std::pair<std::string_view, const google::protobuf::Message*>("model", &settings.model),
+                                    {"positions", &settings.positions},
+                                    {"training", &settings.training},
+                                    {"evaluation", &settings.evaluation}}) {
+    std::vector<const google::protobuf::FieldDescriptor*> given;
+    part->GetReflection()->ListFields(*part, &given);
+    for (const google::protobuf::FieldDescriptor* field : given) {
+      const std::string& only = field->options().GetExtension(v1::only_kind);
+      if (only.empty() || only == kind) continue;
+      checks.Refuse(fmt::format("{}.{}: is a setting of the kind '{}', not of '{}'\n  leave it out", group, field->name(), only, kind));
+    }
   }
 }
 
@@ -193,12 +165,12 @@ void CheckEncodingFits(const EncodingName& encoding, const Settings& settings, s
   const v1::Model& model = settings.model;
   const v1::Positions& positions = settings.positions;
   const int64_t max_position = positions.max_position();
-  if (NeedsEvenEmbedding(encoding.name) && model.embedding_dim() % 2 != 0) {
+  if (Has(encoding.name, catalog::kEvenWidth) && model.embedding_dim() % 2 != 0) {
     checks.Refuse(fmt::format("model.embedding_dim: {} is odd, and {} needs an even one", model.embedding_dim(), encoding.name));
   }
-  if (encoding.name == "rope" && (model.embedding_dim() / model.heads()) % 2 != 0) {
-    checks.Refuse(fmt::format("model.heads: {} heads of {} dimensions each, and rope turns pairs of them\n  choose an even number for each head",
-                  model.heads(), model.embedding_dim() / model.heads()));
+  if (Has(encoding.name, catalog::kEvenHeads) && (model.embedding_dim() / model.heads()) % 2 != 0) {
+    checks.Refuse(fmt::format("model.heads: {} heads of {} dimensions each, and {} turns pairs of them\n  choose an even number for each head",
+                  model.heads(), model.embedding_dim() / model.heads(), encoding.name));
   }
   if (encoding.randomized) {
     if (const Tape* tape = longer_than(max_position)) {
@@ -255,7 +227,7 @@ void CompleteSettings(v1::JobSpec& job, Settings whole) {
   if (encoding != "sandwich") whole.model.clear_sandwich_dim();
   if (encoding != "learned") whole.model.clear_learned_rows();
   if (!job.randomized() && encoding != "shape") whole.positions.clear_max_position();
-  if (!job.randomized() || !IsOfDistance(encoding)) whole.positions.clear_randomized_by();
+  if (!job.randomized() || !Has(encoding, catalog::kOfDistance)) whole.positions.clear_randomized_by();
   if (!job.randomized() || encoding != "relative") whole.positions.clear_relative_as_released();
   if (encoding != "shape") whole.positions.clear_shift_max();
   if (encoding != "shape") whole.positions.clear_shift_at_test();

@@ -69,12 +69,10 @@ class Checks {
   absl::Status status_;
 };
 
-// Sizes, positions, training and evaluation, but for evaluation.examples. Of a kind without an encoder-decoder, switches of
-// one are refused by CheckNoImages().
+// Sizes, positions, training and evaluation, but for evaluation.examples.
 void CheckSettings(const Settings& settings, Checks& checks);
-void CheckNoImages(const Settings& settings, std::string_view kind, Checks& checks);
-// The same of settings that the kind "llama" alone has.
-void CheckNoLlama(const Settings& settings, std::string_view kind, Checks& checks);
+// Refuses what another kind alone has (only_kind in proto/longreach/v1/spec.proto).
+void CheckOwnKind(const Settings& settings, std::string_view kind, Checks& checks);
 absl::Status CheckEncodings(const v1::Axes& axes, std::string_view prefix);
 
 // Lengths of tests and, where there are steps to train, of training; ascending.

@@ -6,6 +6,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/sha256.h"
+#include "proto/types/wire_limits.h"
 #include "proto/types/words.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
@@ -14,7 +15,6 @@
 namespace longreach::service {
 namespace {
 
-constexpr int kMaxAttempts = 1000;        // Held and finished ones in a call.
 constexpr size_t kMaxWord = 256;          // Bytes in a name.
 constexpr size_t kPointsOfMember = 2000;  // Gathered between two writes: of a curve that is told twice, at its end again.
 
@@ -44,8 +44,8 @@ absl::Status CheckRequest(const v1::SynchronizeRequest& request) {
   }
   if (!IsWorkerId(request.worker())) return absl::InvalidArgumentError("worker: not an id of at most 64 letters, digits, '-' and '_'");
   RETURN_IF_ERROR(CheckAbilities(request.abilities()));
-  if (request.held_size() + request.finished_size() > kMaxAttempts) {
-    return absl::ResourceExhaustedError(fmt::format("{} attempts in one call; at most {}", request.held_size() + request.finished_size(), kMaxAttempts));
+  if (request.held_size() + request.finished_size() > kMaxAttemptsOfCall) {
+    return absl::ResourceExhaustedError(fmt::format("{} attempts in one call; at most {}", request.held_size() + request.finished_size(), kMaxAttemptsOfCall));
   }
   std::set<uint64_t> attempts;
   for (const v1::HeldAttempt& held : request.held()) {
@@ -72,21 +72,18 @@ std::string ShapeOf(const v1::SynchronizeRequest& request) {
   return shape;
 }
 
-bool IsPhase(std::string_view phase) {
-  return phase == "starting" || phase == "training" || phase == "evaluating" || phase == "uploading";
-}
-
 bool HasPoints(const v1::SynchronizeRequest& request) {
   return std::ranges::any_of(request.held(), [](const v1::HeldAttempt& held) { return !held.points().empty(); });
-}
-
-bool CouldTakeWork(const v1::SynchronizeRequest& request) {
-  return (request.free_slots() > 0 || request.free_noop_slots() > 0) && !request.leaving();
 }
 
 absl::Status Overtaken() { return absl::AbortedError("a newer call of this worker was seen"); }
 
 }  // namespace
+
+Engine::Room Engine::RoomOf(const v1::SynchronizeRequest& request) {
+  if (request.leaving()) return {};
+  return {.packs = request.free_slots(), .noops = request.free_noop_slots()};
+}
 
 Engine::Engine(const Clock& clock, const EngineOptions& options, std::function<void(store::Event)> submit, std::function<void()> wake)
     : clock_(clock), options_(options), submit_(std::move(submit)), wake_(std::move(wake)) {}
@@ -133,11 +130,13 @@ absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overta
   worker.called_at = now;
   worker.broken = false;
   memory.broken.erase(request.worker());
-  worker.asks = CouldTakeWork(request);
-  if (worker.asks) {
+  worker.room = RoomOf(request);
+  if (!worker.room.IsNone()) {
     for (const auto& [id, free_at] : memory.broken) {
       if (free_at > now) continue;
-      for (const int64_t attempt : memory.workers[id].attempts) memory.leases.Set(attempt, now);
+      for (const int64_t attempt : memory.workers[id].attempts) {
+        if (worker.room.Of(memory.attempts[attempt].live.noop) > 0) memory.leases.Set(attempt, now);
+      }
     }
   }
   memory.silences.Set(request.worker(), now + options_.lease_term);
@@ -159,7 +158,7 @@ void Engine::NoteProgress(const v1::SynchronizeRequest& request, Memory& memory)
     AttemptMemory& attempt = found->second;
     attempt.live.step = std::max(attempt.live.step, std::clamp(held.step(), 0, std::max(attempt.live.steps, 0)));
     attempt.live.steps_per_second = std::isfinite(held.steps_per_second()) ? std::max(0.0, held.steps_per_second()) : 0;
-    if (IsPhase(held.phase())) attempt.live.phase = held.phase();
+    if (const std::optional<AttemptPhase> phase = ParseAttemptPhase(held.phase())) attempt.live.phase = phase;
     attempt.unwritten = true;
     board_.Set(found->first, attempt.live);
   }
@@ -252,7 +251,7 @@ Engine::WorkerMemory& Engine::CallerOf(const v1::SynchronizeRequest& request, Me
   worker.sequence = request.sequence();
   worker.seen_at = clock_.Wall();
   worker.called_at = clock_.Steady();
-  worker.asks = CouldTakeWork(request);
+  worker.room = RoomOf(request);
   memory.silences.Set(request.worker(), worker.called_at + options_.lease_term);
   board_.SetWorker(request.worker(), worker.seen_at);
   return worker;
@@ -280,7 +279,7 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
       const bool news = !response.leases().empty() || !response.acknowledged().empty() || decision.told != worker.told;
       worker.told = decision.told;
       worker.refused = !response.refused().empty();
-      if (!response.leases().empty()) worker.asks = false;
+      if (!response.leases().empty()) worker.room = {};
       if (worker.broken) Shorten(request.worker(), worker, *memory);  // Of what it was given just now, too.
       if (current && response.leases().empty() && !decision.gave_up) {
         worker.quiet = WorkerMemory::Quiet{ShapeOf(request), response};
@@ -359,7 +358,7 @@ std::vector<Engine::CallPtr> Engine::CarryLocked(const Effects& effects, Memory&
     ++memory.epoch;
     forget_leasing_ = true;
     for (auto& [id, worker] : memory.workers) {
-      if (!worker.held || !CouldTakeWork(worker.held->request)) continue;
+      if (!worker.held || RoomOf(worker.held->request).IsNone()) continue;
       woken.push_back(Release(id, worker, memory));
     }
   }

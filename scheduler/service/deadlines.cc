@@ -17,16 +17,10 @@ constexpr std::chrono::seconds kTryAgainAfter{1};
 // Workers whose newest call is written down in one event.
 constexpr size_t kSeenAtOnce = 100;
 
-// Whether one of these workers could do what the jobs of an attempt need.
-absl::StatusOr<bool> AnyIsAble(sql::Connection& db, const std::vector<std::string>& workers, int64_t attempt) {
-  ASSIGN_OR_RETURN(const std::vector<store::JobRow> jobs, store::JobsOfAttempt(db, attempt));
-  if (jobs.empty()) return true;
-  ASSIGN_OR_RETURN(const core::Needs needs, NeedsOf(db, jobs.front().requirement));
-  for (const std::string& id : workers) {
-    ASSIGN_OR_RETURN(const std::optional<store::WorkerRow> worker, store::FindWorker(db, id));
-    if (worker && worker->state == store::WorkerState::kActive && WhyUnable(needs, *worker).empty()) return true;
-  }
-  return false;
+// Whether a worker could do what jobs need.
+absl::StatusOr<bool> IsAble(sql::Connection& db, const std::string& id, const core::Needs& needs) {
+  ASSIGN_OR_RETURN(const std::optional<store::WorkerRow> worker, store::FindWorker(db, id));
+  return worker && worker->state == WorkerState::kActive && WhyUnable(needs, *worker).empty();
 }
 
 double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
@@ -112,7 +106,7 @@ Engine::Lost Engine::TakeLost(SteadyTime now, Memory& memory) const {
   const auto asks = [&memory, now](const auto& entry) {
     const auto& [id, worker] = entry;
     const std::optional<SteadyTime> silent_at = memory.silences.Of(id);
-    return worker.asks && !worker.refused && !worker.broken && silent_at && *silent_at > now;
+    return !worker.room.IsNone() && !worker.refused && !worker.broken && silent_at && *silent_at > now;
   };
   const SteadyTime::duration much_too_late = std::min<SteadyTime::duration>(std::chrono::seconds(1), options_.lease_term / 2);
   bool asked = false;
@@ -132,7 +126,7 @@ Engine::Lost Engine::TakeLost(SteadyTime now, Memory& memory) const {
     }
     if (!std::exchange(asked, true)) {
       for (const auto& entry : memory.workers) {
-        if (asks(entry)) lost.asking.push_back(entry.first);
+        if (asks(entry)) lost.asking.emplace(entry.first, entry.second.room);
       }
     }
     if (!lost.asking.empty()) lost.attempts[id] = end;
@@ -141,103 +135,140 @@ Engine::Lost Engine::TakeLost(SteadyTime now, Memory& memory) const {
   return lost;
 }
 
+// What falls due at a time, from the event that writes it to what follows it.
+struct Engine::DueWork {
+  Gathered gathered;
+  Effects effects;
+  std::optional<int64_t> unfinished = {};  // The sweep that got a slice,
+  std::optional<SteadyTime> more_at = {};  // and when it gets the next.
+  std::map<std::string, Room> promised;    // Room of workers that attempts were taken from others for.
+};
+
 store::Event Engine::AtDeadline(SteadyTime now) {
-  struct Work {
-    Gathered gathered;
-    Effects effects;
-    std::optional<int64_t> unfinished = {};  // The sweep that got a slice,
-    std::optional<SteadyTime> more_at = {};  // and when it gets the next.
-  };
-  auto work = std::make_shared<Work>();
-  const auto apply = [this, work, now](sql::Transaction& tx) -> absl::Status {
-    Lost lost;
-    {
-      auto memory = memory_.Lock();
-      lost = TakeLost(now, *memory);
-      if (memory->write_at && *memory->write_at <= now) work->gathered = TakeGathered(now, *memory);
-      if (const std::vector<int64_t> due = memory->unfinished.Due(now); !due.empty()) {
-        // One to its end before another: expanding a large sweep takes longer than a slice of it.
-        const bool same = going_on_ && std::ranges::find(due, going_on_->first) != due.end();
-        work->unfinished = same ? going_on_->first : due[0];
-      }
+  auto work = std::make_shared<DueWork>();
+  return {.apply = [this, work, now](sql::Transaction& tx) { return WriteDue(tx, now, *work); },
+          .done = [this, work, now](const absl::Status& status) { FollowDue(status, now, *work); }};
+}
+
+absl::Status Engine::WriteDue(sql::Transaction& tx, SteadyTime now, DueWork& work) {
+  Lost lost;
+  {
+    auto memory = memory_.Lock();
+    lost = TakeLost(now, *memory);
+    if (memory->write_at && *memory->write_at <= now) work.gathered = TakeGathered(now, *memory);
+    if (const std::vector<int64_t> due = memory->unfinished.Due(now); !due.empty()) {
+      // One to its end before another: expanding a large sweep takes longer than a slice of it.
+      const bool same = going_on_ && std::ranges::find(due, going_on_->first) != due.end();
+      work.unfinished = same ? going_on_->first : due[0];
     }
-    const WallTime wall = clock_.Wall();
-    RETURN_IF_ERROR(WriteGathered(tx, work->gathered, wall));
-    for (const auto& [id, lease_ends] : lost.attempts) {
-      ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
-      if (!attempt || attempt->outcome) {
-        work->effects.ended.push_back(id);
+  }
+  const WallTime wall = clock_.Wall();
+  RETURN_IF_ERROR(WriteGathered(tx, work.gathered, wall));
+  RETURN_IF_ERROR(EndAllLost(tx, std::move(lost), wall, work));
+  if (!work.unfinished) return absl::OkStatus();
+  // Leases end whether or not there is room for this.
+  ASSIGN_OR_RETURN(sql::Savepoint slice, sql::Savepoint::Begin(tx));
+  Effects with_slice = work.effects;
+  const absl::StatusOr<bool> more = GoOn(tx, *work.unfinished, with_slice);
+  if (!more.ok()) {
+    work.more_at = now + kTryAgainAfter;
+    return slice.RollBack();
+  }
+  if (*more) work.more_at = now;
+  work.effects = std::move(with_slice);
+  return slice.Release();
+}
+
+absl::Status Engine::EndAllLost(sql::Transaction& tx, Lost lost, WallTime wall, DueWork& work) {
+  // Somebody who would take an attempt's jobs now. None is taken from its worker for less: it would be trained again from its checkpoint on,
+  // or lie there, while the worker may be back in a moment. Each asks for so many and no more, or a network that fails under all workers
+  // would cost all of them their work as soon as one of them is back.
+  const auto taker_of = [&](int64_t attempt) -> absl::StatusOr<std::optional<std::string>> {
+    ASSIGN_OR_RETURN(const std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt));
+    if (std::ranges::none_of(jobs, &store::JobRow::wanted)) return std::nullopt;
+    ASSIGN_OR_RETURN(const core::Needs needs, NeedsOf(tx, jobs.front().requirement));
+    const bool noop = NeedsNoTrainer(jobs);
+    for (auto& [id, room] : lost.asking) {
+      if (room.Of(noop) <= 0) continue;
+      ASSIGN_OR_RETURN(const bool able, IsAble(tx, id, needs));
+      if (!able) continue;
+      --room.Of(noop);
+      ++work.promised[id].Of(noop);
+      return id;
+    }
+    return std::nullopt;
+  };
+  for (const auto& [id, lease_ends] : lost.attempts) {
+    ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
+    if (!attempt || attempt->outcome) {
+      work.effects.ended.push_back(id);
+      continue;
+    }
+    if (lease_ends) {
+      ASSIGN_OR_RETURN(const std::optional<std::string> taker, taker_of(id));
+      if (!taker) {
+        memory_.Lock()->leases.Set(id, *lease_ends);
         continue;
       }
-      if (lease_ends) {
-        // Else it would be trained again from its checkpoint on, by the very worker that it was taken from.
-        ASSIGN_OR_RETURN(const bool able, AnyIsAble(tx, lost.asking, id));
-        if (!able) {
-          memory_.Lock()->leases.Set(id, *lease_ends);
-          continue;
-        }
-      }
-      const std::string why =
-          lease_ends ? fmt::format("worker '{}' is gone: its call broke off, and no other came within {:g} s", attempt->worker_name,
-                                  Seconds(options_.come_back_within))
-                    : fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, Seconds(options_.lease_term));
-      RETURN_IF_ERROR(EndLost(tx, *attempt, why, wall, work->effects));
     }
-    if (!work->unfinished) return absl::OkStatus();
-    // Leases end whether or not there is room for this.
-    ASSIGN_OR_RETURN(sql::Savepoint slice, sql::Savepoint::Begin(tx));
-    Effects with_slice = work->effects;
-    const absl::StatusOr<bool> more = GoOn(tx, *work->unfinished, with_slice);
-    if (!more.ok()) {
-      work->more_at = now + kTryAgainAfter;
-      return slice.RollBack();
-    }
-    if (*more) work->more_at = now;
-    work->effects = std::move(with_slice);
-    return slice.Release();
-  };
-  const auto done = [this, work, now](const absl::Status& status) {
-    std::vector<std::pair<CallPtr, v1::SynchronizeResponse>> held;
-    std::vector<CallPtr> woken;
-    {
-      auto memory = memory_.Lock();
-      if (status.ok()) {
-        woken = CarryLocked(work->effects, *memory);
-      } else {
-        forget_leasing_ = true;
-        PutBack(std::move(work->gathered), *memory);
-        work->more_at = now + kTryAgainAfter;
+    const std::string why =
+        lease_ends ? fmt::format("worker '{}' is gone: its call broke off, and no other came within {:g} s", attempt->worker_name,
+                                Seconds(options_.come_back_within))
+                  : fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, Seconds(options_.lease_term));
+    RETURN_IF_ERROR(EndLost(tx, *attempt, why, wall, work.effects));
+  }
+  return absl::OkStatus();
+}
+
+void Engine::FollowDue(const absl::Status& status, SteadyTime now, DueWork& work) {
+  std::vector<std::pair<CallPtr, v1::SynchronizeResponse>> held;
+  std::vector<CallPtr> woken;
+  {
+    auto memory = memory_.Lock();
+    if (status.ok()) {
+      // Until they call again.
+      for (auto& [id, promised] : work.promised) {
+        Room& room = memory->workers[id].room;
+        room = {.packs = room.packs - promised.packs, .noops = room.noops - promised.noops};
       }
-      if (work->unfinished && work->more_at) memory->unfinished.Set(*work->unfinished, *work->more_at);
-      else if (work->unfinished) memory->unfinished.Remove(*work->unfinished);
-      // Nobody waits longer than was said. If nothing could be written, then what a call told is not on disk.
-      for (const std::string& id : memory->holds.Due(now)) {
-        WorkerMemory& worker = memory->workers[id];
-        v1::SynchronizeResponse response = worker.held_response;
-        if (CallPtr call = Release(id, worker, *memory)) held.emplace_back(std::move(call), std::move(response));
-      }
-      for (const std::string& id : memory->silences.Due(now)) {
-        memory->silences.Remove(id);
-        board_.RemoveWorker(id);
-        memory->gone.insert(id);
-        if (memory->workers[id].unwritten) AskToWrite(*memory);
-      }
-      // An attempt may outlive its worker's silence; without this, workers that come and go would fill the memory for ever.
-      std::erase_if(memory->gone, [&memory](const std::string& id) {
-        const auto worker = memory->workers.find(id);
-        if (worker == memory->workers.end()) return true;
-        if (!worker->second.attempts.empty() || worker->second.held || worker->second.unwritten) return false;
-        memory->workers.erase(worker);
-        return true;
-      });
+      woken = CarryLocked(work.effects, *memory);
+    } else {
+      forget_leasing_ = true;
+      PutBack(std::move(work.gathered), *memory);
+      work.more_at = now + kTryAgainAfter;
     }
-    for (auto& [call, response] : held) {
-      if (status.ok()) call->answer(std::move(response));
-      else call->answer(status);
+    if (work.unfinished && work.more_at) memory->unfinished.Set(*work.unfinished, *work.more_at);
+    else if (work.unfinished) memory->unfinished.Remove(*work.unfinished);
+    // Nobody waits longer than was said. If nothing could be written, then what a call told is not on disk.
+    for (const std::string& id : memory->holds.Due(now)) {
+      WorkerMemory& worker = memory->workers[id];
+      v1::SynchronizeResponse response = worker.held_response;
+      if (CallPtr call = Release(id, worker, *memory)) held.emplace_back(std::move(call), std::move(response));
     }
-    for (CallPtr& call : woken) Run(std::move(call));
-  };
-  return {.apply = apply, .done = done};
+    ForgetSilent(now, *memory);
+  }
+  for (auto& [call, response] : held) {
+    if (status.ok()) call->answer(std::move(response));
+    else call->answer(status);
+  }
+  for (CallPtr& call : woken) Run(std::move(call));
+}
+
+void Engine::ForgetSilent(SteadyTime now, Memory& memory) {
+  for (const std::string& id : memory.silences.Due(now)) {
+    memory.silences.Remove(id);
+    board_.RemoveWorker(id);
+    memory.gone.insert(id);
+    if (memory.workers[id].unwritten) AskToWrite(memory);
+  }
+  // An attempt may outlive its worker's silence; without this, workers that come and go would fill the memory for ever.
+  std::erase_if(memory.gone, [&memory](const std::string& id) {
+    const auto worker = memory.workers.find(id);
+    if (worker == memory.workers.end()) return true;
+    if (!worker->second.attempts.empty() || worker->second.held || worker->second.unwritten) return false;
+    memory.workers.erase(worker);
+    return true;
+  });
 }
 
 }  // namespace longreach::service

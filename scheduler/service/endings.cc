@@ -115,10 +115,10 @@ absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt,
   RETURN_IF_ERROR(store::SetWorkerFailures(tx, attempt.worker, record));
   ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, record));
   // One that is aside already may be so for another reason now.
-  if (failed.standing() == core::Standing::kGood || worker->state == store::WorkerState::kDraining) return absl::OkStatus();
+  if (failed.standing() == core::Standing::kGood || worker->state == WorkerState::kDraining) return absl::OkStatus();
   effects.workers.insert(attempt.worker);
   ASSIGN_OR_RETURN(const std::string reason, failed.Reason(tx, *worker, detail, {nums.begin(), nums.end()}));
-  return store::SetWorkerState(tx, attempt.worker, store::WorkerState::kPutAside, reason);
+  return store::SetWorkerState(tx, attempt.worker, WorkerState::kPutAside, reason);
 }
 
 // Of the jobs that failed on a worker those that are of a sweep which one of `succeeded` is of: a live one, if it is of any.

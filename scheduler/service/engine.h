@@ -21,6 +21,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
+#include "proto/types/wire_limits.h"
 #include "scheduler/core/deadlines.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/effects.h"
@@ -57,7 +58,7 @@ struct EngineOptions {
   // What jobs that are submitted now are computed by.
   experiments::Revisions revisions = experiments::CatalogRevisions();
   // Leases that do not fit into an answer of this size go with a later one.
-  size_t answer_bytes = kMaxAnswerBytes;
+  size_t answer_bytes = kMaxContentBytes;
 };
 
 // What workers can do, as the store keeps it: a text that is made when it changes, and not with every call.
@@ -129,6 +130,16 @@ class Engine {
   // Within an event: does a part of something large. Whether there is more.
   using NextSlice = std::function<absl::StatusOr<bool>(sql::Transaction&, Effects&)>;
 
+  // Attempts that a worker could take beside those that it has.
+  struct Room {
+    int packs = 0;
+    int noops = 0;
+
+    int& Of(bool noop) { return noop ? noops : packs; }
+    bool IsNone() const { return packs <= 0 && noops <= 0; }
+  };
+  static Room RoomOf(const v1::SynchronizeRequest& request);
+
   // What is remembered of a worker between two calls.
   struct WorkerMemory {
     uint64_t incarnation = 0;
@@ -138,7 +149,7 @@ class Engine {
     bool unwritten = false;  // seen_at is not in the store yet,
     std::optional<SteadyTime> written_at = {};  // but one of this time.
     bool broken = false;     // The newest call broke off.
-    bool asks = false;       // The newest call could take work and has got none.
+    Room room = {};          // What the newest call could take and has not got.
     bool refused = false;    // It would not be given any.
     // The last call that found nothing to do, as it looked; the same again needs no event while nothing has changed.
     struct Quiet {
@@ -198,6 +209,8 @@ class Engine {
   // For a worker whose newest call broke off.
   void Shorten(const std::string& id, WorkerMemory& worker, Memory& memory) const;
   std::vector<CallPtr> CarryLocked(const Effects& effects, Memory& memory);
+
+  // steering.cc: what clients change.
   // Within an event: what a client asks of a sweep; with many jobs, what is left to do in slices.
   absl::StatusOr<NextSlice> Steer(sql::Transaction& tx, const store::SweepRow& sweep, const v1::SteerSweepRequest& request, Effects& effects);
   void SubmitSteering(std::function<absl::Status(sql::Transaction&, Effects&)> apply, std::function<void(const absl::Status&)> done,
@@ -234,12 +247,18 @@ class Engine {
   struct Lost {
     // Attempts whose leases are over; with a time: because their worker's call broke off, and it would have had until then.
     std::map<int64_t, std::optional<SteadyTime>> attempts;
-    std::vector<std::string> asking;  // Workers that ask for work: whether one can do these jobs is still to be seen.
+    std::map<std::string, Room> asking;  // Workers that ask for work: whether they can do these jobs is still to be seen.
   };
   // If nobody asks for work, a worker whose call broke off gets the rest of its term. If this comes late, then the scheduler has stood
   // still (a suspended machine, SIGSTOP) and calls that would have renewed leases wait to be read: as after a start, each gets another
   // term, once.
   Lost TakeLost(SteadyTime now, Memory& memory) const;
+  // Both halves of AtDeadline(): within the event, and after it.
+  struct DueWork;
+  absl::Status EndAllLost(sql::Transaction& tx, Lost lost, WallTime wall, DueWork& work);
+  absl::Status WriteDue(sql::Transaction& tx, SteadyTime now, DueWork& work);
+  void FollowDue(const absl::Status& status, SteadyTime now, DueWork& work);
+  void ForgetSilent(SteadyTime now, Memory& memory);
 
   void AskToWrite(Memory& memory) const;
 

@@ -21,7 +21,7 @@ namespace longreach::service {
 namespace {
 
 // core knows no catalog, and a worker may ask for as much as that says.
-static_assert(core::kMaxPackLimit == catalog::kMaxPack && core::kMaxSlots == catalog::kMaxPacks);
+static_assert(core::kMaxPackLimit == catalog::kMaxJobsOfPack && core::kMaxSlots == catalog::kMaxPacksAtATime);
 
 v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   v1::ArtifactRef ref;
@@ -148,7 +148,7 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
                                       .members = static_cast<int>(jobs.size()),
                                       .step = first.checkpoint_step,
                                       .steps = first.steps,
-                                      .phase = "starting"}});
+                                      .phase = AttemptPhase::kStarting}});
   return absl::OkStatus();
 }
 
@@ -263,7 +263,8 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
     ASSIGN_OR_RETURN(std::vector<store::JobRow> ready, JobsOf(tx, turn, abilities, room.noops));
     if (ready.size() > 1 && !noop) {
       const absl::StatusOr<v1::JobSpec> spec = specs_.Read(ready.front());
-      const auto most = static_cast<size_t>(spec.ok() ? core::MembersOfMessage(*spec) : 1);
+      const experiments::Kind* kind = spec.ok() ? experiments::FindKind(spec->experiment()) : nullptr;
+      const auto most = static_cast<size_t>(kind == nullptr ? 1 : core::MembersOfMessage(spec->ByteSizeLong(), kind->MeasurementsOf(*spec)));
       if (ready.size() > most) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(most), ready.end());
     }
     if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", turn.group.first));
@@ -293,11 +294,17 @@ absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt) {
   return lease;
 }
 
+bool NeedsNoTrainer(const std::vector<store::JobRow>& jobs) {
+  const experiments::Kind* kind = jobs.empty() ? nullptr : experiments::FindKind(jobs[0].requirement.experiment);
+  return kind != nullptr && kind->ComputesNothing();
+}
+
 absl::StatusOr<LiveAttempt> LiveAttemptOf(sql::Connection& db, const store::AttemptRow& attempt) {
   ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(db, attempt.id));
   LiveAttempt live;
   live.worker = attempt.worker;
   live.worker_name = attempt.worker_name;
+  live.noop = NeedsNoTrainer(jobs);
   live.members = static_cast<int>(jobs.size());
   live.step = attempt.step;
   if (!jobs.empty()) {

@@ -109,6 +109,9 @@ class Leasing {
 // The lease of a running attempt as it is sent, and sent again until the worker holds it. NOT_FOUND: an input is gone.
 absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt);
 
+// Their pack is a worker's agent's, without a trainer.
+bool NeedsNoTrainer(const std::vector<store::JobRow>& jobs);
+
 // What the board shows of an attempt.
 absl::StatusOr<LiveAttempt> LiveAttemptOf(sql::Connection& db, const store::AttemptRow& attempt);
 

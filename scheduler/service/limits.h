@@ -8,10 +8,6 @@
 
 namespace longreach::service {
 
-// A message, in both directions: with it, the text of a sweep's specification.
-inline constexpr int kMaxMessageBytes = 16 << 20;
-// A worker's answer with all its leases. gRPC refuses to send a larger message, and the worker would never hear of what it was given.
-inline constexpr size_t kMaxAnswerBytes = kMaxMessageBytes - (1 << 20);
 // Names and values of a call's headers.
 inline constexpr int kMaxHeaderBytes = 16 << 10;
 // Calls at the same time on a connection; a client waits with the next. Each worker has one open that is held.
@@ -36,7 +32,8 @@ struct ArtifactLimits {
   double all_bytes = 0;
 };
 
-// Others lie where they belong: jobs of a sweep in scheduler/experiments, workers (and so held calls) in EngineOptions,
-// tokens in proto/access, attempts of a call in calls.cc.
+// Others lie where they belong: those of messages and sweeps in proto/types/wire_limits.h; jobs of sweeps with inputs or systems in
+// scheduler/experiments/expansion.h; workers (and so held calls), no-op jobs and jobs of a transaction in EngineOptions (engine.h); cells of
+// a table in results_table.cc; values of an answer in query_measurements.h; tokens in proto/access; files that a worker keeps in worker/agent.
 
 }  // namespace longreach::service

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "proto/base/clock.h"
 #include "proto/base/synchronized.h"
+#include "proto/types/words.h"
 #include "scheduler/service/bell.h"
 
 namespace longreach::service {
@@ -20,10 +22,11 @@ struct LiveAttempt {
   // Of the pack's specification; its jobs share them.
   std::string task;
   std::string encoding;     // NAME or NAME:randomized.
+  bool noop = false;        // A worker's agent does it, without a trainer.
   int members = 0;          // Not dropped.
   int step = 0;
   int steps = 0;
-  std::string phase;        // "starting", "training", "evaluating", "uploading".
+  std::optional<AttemptPhase> phase;  // Nothing: its worker has not called since this process began.
   double steps_per_second = 0;  // Of the whole pack: each step is one of every member.
 };
 

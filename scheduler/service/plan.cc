@@ -132,7 +132,7 @@ absl::StatusOr<v1::Plan> Estimated(sql::Connection& db, const PlanCounter& count
   std::vector<double> worker_rates;
   ASSIGN_OR_RETURN(std::vector<store::WorkerRow> workers, WorkersThere(db, live));
   for (const store::WorkerRow& worker : workers) {
-    if (worker.state != store::WorkerState::kActive) continue;
+    if (worker.state != WorkerState::kActive) continue;
     pack_limit = std::max(pack_limit, worker.pack_limit);
     const auto own = rates.of_worker.find(worker.id);
     worker_rates.push_back(own != rates.of_worker.end() ? core::Median(own->second) : 0);

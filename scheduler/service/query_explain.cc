@@ -39,11 +39,14 @@ absl::StatusOr<std::vector<core::WorkerFact>> WorkerFacts(sql::Connection& db, c
   std::vector<core::WorkerFact> facts;
   for (const store::WorkerRow& row : workers) {
     const v1::WorkerInfo info = ToWorkerInfo(row, live);
-    core::WorkerFact& fact = facts.emplace_back(core::WorkerFact{
-        .name = info.name(), .state = info.state(), .reason = info.reason(), .why_unable = WhyUnable(needs, row), .running = info.running_size()});
-    if (info.state() != store::Word(store::WorkerState::kPutAside)) continue;
+    core::WorkerFact& fact = facts.emplace_back(core::WorkerFact{.name = info.name(),
+                                                                 .state = StateOf(row, live),
+                                                                 .reason = info.reason(),
+                                                                 .why_unable = WhyUnable(needs, row),
+                                                                 .running = info.running_size()});
+    if (fact.state != WorkerState::kPutAside) continue;
     ASSIGN_OR_RETURN(const bool gets, StillGets(db, row, job));
-    if (gets) fact.state = store::Word(store::WorkerState::kActive);
+    if (gets) fact.state = WorkerState::kActive;
   }
   return facts;
 }
@@ -114,7 +117,7 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
   for (std::string& reason : core::Explain(facts)) response.add_reasons(std::move(reason));
   response.set_stuck(core::IsStuck(facts));
   response.set_no_worker(core::LacksWorkers(facts));
-  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, "log"));
+  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));
   if (log.has_value()) {
     response.add_reasons(fmt::format("'longreach logs {}' shows what attempt {} wrote.", ShortId(job.id), log->attempt));
   }

@@ -71,7 +71,7 @@ absl::Status AddArtifacts(sql::Connection& db, int64_t job, v1::GetJobResponse& 
   ASSIGN_OR_RETURN(std::vector<store::ArtifactRow> rows, store::ArtifactsOf(db, job));
   for (const store::ArtifactRow& row : rows) {
     v1::ArtifactInfo& artifact = *response.add_artifacts();
-    artifact.set_kind(row.kind);
+    artifact.set_kind(std::string(Word(row.kind)));
     artifact.set_step(row.step);
     artifact.set_member(row.member);
     artifact.set_sha256(row.sha256);
@@ -156,7 +156,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
 absl::StatusOr<v1::GetLogResponse> GetLog(sql::Connection& db, const store::ArtifactFiles& files,
                                           const v1::GetJobRequest& request) {
   ASSIGN_OR_RETURN(int64_t num, ResolveJob(db, request.job()));
-  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, "log"));
+  ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));
   if (!log.has_value()) {
     return absl::NotFoundError(fmt::format(
         "no attempt of job '{0}' has handed in a log yet; 'longreach explain {0}' says where it is", request.job()));

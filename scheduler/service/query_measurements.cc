@@ -119,6 +119,7 @@ TableJob ToTableJob(const v1::Job& job, const SettingsByName& settings) {
 // Which jobs, and which of their values, are asked for beside metric, length and slice.
 class Only {
  public:
+  Only() = default;  // All.
   Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableFilter> filters)
       : filters_(std::move(filters)), settings_(SettingsOf(spec, members.systems, filters_)) {}
 
@@ -203,12 +204,57 @@ class Page {
   v1::ListMeasurementsResponse response_;
 };
 
+// A question, read.
+struct Question {
+  store::MeasurementFilter which;
+  Place begin{};
+  // Losses of training are there before a job is done, and whatever comes of it.
+  bool losses = false;
+};
+
+absl::StatusOr<Question> ReadQuestion(const v1::ListMeasurementsRequest& request, const MeasurementLimits& limits) {
+  RETURN_IF_ERROR(CheckNumbers(request, limits));
+  Question question{.which = {.metric = request.metric()}, .losses = request.metric() == kTrainingLoss};
+  ASSIGN_OR_RETURN(question.begin, PlaceOf(request.page_token()));
+  if (request.has_length()) question.which.length = request.length();
+  if (request.has_slice()) question.which.slice = request.slice();
+  return question;
+}
+
+// A job's share of a page, from a place on if that is in the job. False: the page is full, and told where the next one begins.
+absl::StatusOr<bool> AddShare(sql::Connection& db, const store::ListedJob& row, const v1::Job& job, const Question& question, const Only& only, Page& page) {
+  if (job.diverged() && !question.losses) {
+    const bool has_room = !page.IsFull();
+    has_room ? page.AddDiverged(job) : page.EndAt({.position = row.position});
+    return has_room;
+  }
+  ASSIGN_OR_RETURN(const std::vector<store::Measurement> values, store::MeasurementsOf(db, row.num, question.which));
+  const std::optional<int64_t> end = page.AddValues(job, values, row.position == question.begin.position ? question.begin.values : 0, only);
+  if (end.has_value()) page.EndAt({.position = row.position, .values = *end});
+  return !end.has_value();
+}
+
+absl::Status AddOneJob(sql::Connection& db, const v1::ListMeasurementsRequest& request, const Question& question, Page& page) {
+  if (!request.sweep().empty()) return absl::InvalidArgumentError("sweep and job: one of them at a time");
+  if (!request.only().empty()) return absl::InvalidArgumentError("only: it is of a sweep's jobs; leave it out where one job is asked for");
+  ASSIGN_OR_RETURN(const int64_t num, ResolveJob(db, request.job()));
+  ASSIGN_OR_RETURN(const store::JobRow whole, store::GetJob(db, num));
+  ASSIGN_OR_RETURN(const std::string metric, MainMetricOfJob(whole.spec));
+  ASSIGN_OR_RETURN(const store::ListedJob row, store::GetListedJob(db, num, metric));
+  if (!question.losses && row.state != store::State::kSucceeded) return absl::OkStatus();
+  return AddShare(db, row, ToJob(row, LiveBoard::State()), question, Only(), page).status();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
                                                               const MeasurementLimits& limits) {
-  RETURN_IF_ERROR(CheckNumbers(request, limits));
-  ASSIGN_OR_RETURN(const Place begin, PlaceOf(request.page_token()));
+  ASSIGN_OR_RETURN(const Question question, ReadQuestion(request, limits));
+  Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
+  if (!request.job().empty()) {
+    RETURN_IF_ERROR(AddOneJob(db, request, question, page));
+    return page.Take();
+  }
   ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));
   ASSIGN_OR_RETURN(const store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
@@ -218,30 +264,16 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   // Later pages are of the same question, and need not read all jobs for it again.
   if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));
 
-  store::MeasurementFilter which{.metric = request.metric()};
-  if (request.has_length()) which.length = request.length();
-  if (request.has_slice()) which.slice = request.slice();
-  Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
   int looked_at = 0;
-  // Losses of training are there before a job is done, and whatever comes of it.
-  const bool losses = request.metric() == kTrainingLoss;
   RETURN_IF_ERROR(ForEachJob(
-      db, members, begin.position, losses ? store::JobFilter{} : store::JobFilter{.states = {store::State::kSucceeded}},
+      db, members, question.begin.position, question.losses ? store::JobFilter{} : store::JobFilter{.states = {store::State::kSucceeded}},
       [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
         if (looked_at++ == limits.jobs) {
           page.EndAt({.position = row.position});
           return false;
         }
         if (!only.Takes(job)) return true;
-        if (job.diverged() && !losses) {
-          const bool has_room = !page.IsFull();
-          has_room ? page.AddDiverged(job) : page.EndAt({.position = row.position});
-          return has_room;
-        }
-        ASSIGN_OR_RETURN(const std::vector<store::Measurement> values, store::MeasurementsOf(db, row.num, which));
-        const std::optional<int64_t> end = page.AddValues(job, values, row.position == begin.position ? begin.values : 0, only);
-        if (end.has_value()) page.EndAt({.position = row.position, .values = *end});
-        return !end.has_value();
+        return AddShare(db, row, job, question, only, page);
       }));
   return page.Take();
 }

@@ -1,4 +1,4 @@
-// The values of a sweep's jobs one by one, for whoever makes tables and figures of their own.
+// The values of a sweep's jobs one by one, or of a single job, for whoever makes tables and figures of their own.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct MeasurementLimits {
   int jobs = 10'000;               // That are looked at, asked for or not.
 };
 
-// INVALID_ARGUMENT: an unknown metric, a negative length or limit, a page token that no answer had, or, of the first page, `only` with
-// words that no job of the sweep has. A limit above limits.values is taken for that.
+// INVALID_ARGUMENT: an unknown metric, a negative length or limit, a page token that no answer had, a sweep and a job at once, or, of the
+// first page, `only` with words that no job of the sweep has. A limit above limits.values is taken for that.
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
                                                               const MeasurementLimits& limits = {});
 

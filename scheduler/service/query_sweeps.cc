@@ -11,6 +11,11 @@
 namespace longreach::service {
 namespace {
 
+AttemptPhase PhaseOf(const store::RunningPart& part, const LiveBoard::State& live) {
+  const auto now = live.attempts.find(part.attempt);
+  return now == live.attempts.end() ? AttemptPhase::kStarting : now->second.phase.value_or(AttemptPhase::kStarting);
+}
+
 // A part of a pack as the sweep's owner sees it: the newest that the worker or the store tells.
 v1::RunningAttempt ToRunningAttempt(const store::RunningPart& part, const LiveBoard::State& live) {
   v1::RunningAttempt running;
@@ -21,11 +26,10 @@ v1::RunningAttempt ToRunningAttempt(const store::RunningPart& part, const LiveBo
   running.set_members(part.members);
   running.set_step(part.step);
   running.set_steps(part.steps);
-  running.set_phase("starting");
+  running.set_phase(std::string(Word(PhaseOf(part, live))));
   const auto now = live.attempts.find(part.attempt);
   if (now != live.attempts.end()) {
     running.set_step(std::max(part.step, now->second.step));
-    if (!now->second.phase.empty()) running.set_phase(now->second.phase);
     running.set_steps_per_second(now->second.steps_per_second);
   }
   return running;
@@ -80,7 +84,7 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
     v1::RunningAttempt running = ToRunningAttempt(part, live);
     done_running += static_cast<double>(running.step()) * running.members();
     // In another phase no step is made, whatever the last rate was.
-    if (running.phase() == "training") rate += running.steps_per_second() * running.members();
+    if (PhaseOf(part, live) == AttemptPhase::kTraining) rate += running.steps_per_second() * running.members();
     *update.add_running() = std::move(running);
   }
   const double open_left = steps.open - begun.open - done_running;

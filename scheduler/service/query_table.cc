@@ -324,12 +324,13 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   RETURN_IF_ERROR(table.CheckSize());
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
-  if (nowhere && !by_slice) built.add_notes(fmt::format("no job has a value of {} at a length", spec.metric()));
+  const auto note_no_value = [&built](const std::string& text) { AddTypedNote(built, v1::TableNote::KIND_NO_VALUE, "", text); };
+  if (nowhere && !by_slice) note_no_value(fmt::format("no job has a value of {} at a length", spec.metric()));
   if (nowhere && by_slice) {
     const std::string other = slices.Axes();
-    built.add_notes(fmt::format("no job has a value of {} by {}{}{}", spec.metric(), Join(table.slice_axes(), " and "),
-                                table.ByLength() ? " at a length" : spec.length() == 0 ? " over all lengths" : fmt::format(" at length {}", spec.length()),
-                                other.empty() ? "" : fmt::format("; there are values {}", other)));
+    note_no_value(fmt::format("no job has a value of {} by {}{}{}", spec.metric(), Join(table.slice_axes(), " and "),
+                              table.ByLength() ? " at a length" : spec.length() == 0 ? " over all lengths" : fmt::format(" at length {}", spec.length()),
+                              other.empty() ? "" : fmt::format("; there are values {}", other)));
   }
   if (built.title().empty()) built.set_title(sweep.name);
   return built;

@@ -9,7 +9,6 @@
 #include "proto/types/canonical.h"
 #include "proto/types/job.h"
 #include "proto/types/time.h"
-#include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/experiments/registry.h"
 
@@ -93,7 +92,7 @@ v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
   running.set_members(live.members);
   running.set_step(live.step);
   running.set_steps(live.steps);
-  running.set_phase(live.phase);
+  if (live.phase.has_value()) running.set_phase(std::string(Word(*live.phase)));
   running.set_steps_per_second(live.steps_per_second);
   return running;
 }
@@ -101,6 +100,10 @@ v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
 std::string WorkerInCommand(const store::WorkerRow& row) {
   const bool is_word = IsOfNameCharacters(row.name) && row.name.front() != '-';
   return is_word ? row.name : row.id;
+}
+
+WorkerState StateOf(const store::WorkerRow& row, const LiveBoard::State& live) {
+  return live.workers.contains(row.id) ? row.state : WorkerState::kGone;
 }
 
 v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live) {
@@ -112,13 +115,12 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
   worker.set_threads(row.threads);
   worker.set_pack_limit(row.pack_limit);
   worker.set_reason(row.reason);
+  worker.set_state(std::string(Word(StateOf(row, live))));
   const auto there = live.workers.find(row.id);
   if (there == live.workers.end()) {
-    worker.set_state("gone");
     if (row.reason.empty()) worker.set_reason(fmt::format("last heard of at {}", ToIso8601(row.seen_at)));
     *worker.mutable_seen_at() = ToTimestamp(row.seen_at);
   } else {
-    worker.set_state(std::string(store::Word(row.state)));
     *worker.mutable_seen_at() = ToTimestamp(std::max(row.seen_at, there->second));
   }
   for (const auto& [attempt, running] : live.attempts) {

@@ -6,6 +6,7 @@
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
+#include "proto/types/words.h"
 #include "scheduler/service/live_board.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
@@ -18,6 +19,8 @@ v1::Sweep ToSweep(const store::SweepRow& row);
 // Of a sweep. DATA_LOSS: what is stored cannot be read.
 absl::StatusOr<v1::SweepSpec> SpecOf(const store::SweepRow& row);
 v1::Job ToJob(const store::ListedJob& row, const LiveBoard::State& live);
+// As the store has it, unless the worker is gone.
+WorkerState StateOf(const store::WorkerRow& row, const LiveBoard::State& live);
 v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live);
 // How a command that a message suggests names a worker: by its name if that is a word that no shell and no option parser would
 // take for something else, else by its id.

@@ -21,6 +21,9 @@
 
 namespace longreach::service {
 
+// A note that programs act on: they go by its kind and axis, whatever its words are.
+void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string& axis, const std::string& text);
+
 class ResultsTable {
  public:
   // Fields of `spec` that are empty mean: rows "task", columns "encoding", the metric `main_metric` (losses of training where steps are an axis), aggregate "max".

@@ -30,8 +30,18 @@ std::string CellName(const v1::Table& table, int cell) {
 
 }  // namespace
 
+void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string& axis, const std::string& text) {
+  table.add_notes(text);
+  v1::TableNote& note = *table.add_typed_notes();
+  note.set_kind(kind);
+  note.set_axis(axis);
+  note.set_text(text);
+}
+
 void ResultsTable::AddNotes(v1::Table& table) const {
-  for (const TableFilter& filter : filters_) table.add_notes(fmt::format("only {}{}", filter.IsOfSlices() ? "" : "jobs with ", filter.Text()));
+  for (const TableFilter& filter : filters_) {
+    AddTypedNote(table, v1::TableNote::KIND_ONLY, filter.axis(), fmt::format("only {}{}", filter.IsOfSlices() ? "" : "jobs with ", filter.Text()));
+  }
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
   for (int i = 0; i < spec_.extra_columns_size(); ++i) AddNotesOnExtra(table, i);

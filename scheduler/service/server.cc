@@ -10,6 +10,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include "proto/access/keep_grpc.h"
+#include "proto/types/wire_limits.h"
 #include "scheduler/service/access/gate.h"
 #include "scheduler/service/access/tcp_listener.h"
 #include "scheduler/service/client_handlers.h"
@@ -83,8 +84,14 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(const Li
 
 // In order of construction: each uses those above it, and they go in the opposite order.
 struct Server::Parts {
-  explicit Parts(const Clock& clock) : strangers(clock), cuts(clock) {}
+  explicit Parts(const Clock& its_clock) : clock(its_clock), strangers(clock), cuts(clock) {}
 
+  absl::Status Decide(const ServerOptions& options);
+  store::WriterOptions Writing();
+  void MakeHandlers(const ServerOptions& options);
+  absl::Status Listen(const ListenAddress& at, bool gated, const std::shared_ptr<grpc::ServerCredentials>& credentials);
+
+  const Clock& clock;
   Refusals strangers;
   Refusals cuts;  // Apart, so that a flood of strangers does not hide whose connection was cut.
   std::unique_ptr<TokenFile> tokens;
@@ -111,62 +118,58 @@ struct Server::Parts {
   std::filesystem::path socket;
 };
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, const Clock& clock) {
-  ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(options.listen));
-  RETURN_IF_ERROR(CheckAccess(address, options));
-  const bool tls = !options.tls.certificate.empty();
-  access::KeepGrpc();
-  HearGrpc();
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsFor(address, options));
-  auto parts = std::make_unique<Parts>(clock);
-  Parts* const p = parts.get();
-  if (!options.tokens.empty()) {
-    ASSIGN_OR_RETURN(p->tokens, TokenFile::Open(options.tokens, clock, p->strangers));
-  }
-  const bool gated = tls || p->tokens != nullptr;
-  if (gated) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(p->tokens.get(), p->strangers));
-  ASSIGN_OR_RETURN(p->store, store::Store::Open(options.store, {.artifacts = options.artifacts}));
-  // Only whoever holds the store may take the address over from a predecessor.
-  RETURN_IF_ERROR(MakeFree(address));
+// What decides over the store.
+absl::Status Server::Parts::Decide(const ServerOptions& options) {
+  engine = std::make_unique<Engine>(
+      clock, options.engine, [this](store::Event event) { writer->Submit(std::move(event)); }, [this] { writer->Wake(); });
+  RETURN_IF_ERROR(engine->Restore(store->writer_connection()));
+  RETURN_IF_ERROR(store::RemoveUnsettledFiles(store->writer_connection(), store->artifacts()).status());
+  ASSIGN_OR_RETURN(log_keeper, store::LogKeeper::Start(store->writer_connection()));
+  writer = std::make_unique<store::Writer>(store->writer_connection(), clock, Writing());
+  return absl::OkStatus();
+}
 
-  p->engine = std::make_unique<Engine>(
-      clock, options.engine, [p](store::Event event) { p->writer->Submit(std::move(event)); }, [p] { p->writer->Wake(); });
-  RETURN_IF_ERROR(p->engine->Restore(p->store->writer_connection()));
-  RETURN_IF_ERROR(store::RemoveUnsettledFiles(p->store->writer_connection(), p->store->artifacts()).status());
-  ASSIGN_OR_RETURN(p->log_keeper, store::LogKeeper::Start(p->store->writer_connection()));
+store::WriterOptions Server::Parts::Writing() {
   store::WriterOptions writing;
   // Also to remove further files: a cancelled sweep may leave thousands, and nobody calls.
-  writing.next_deadline = [p, &clock] { return p->files_left ? clock.Steady() : p->engine->NextDeadline(); };
-  writing.at_deadline = [p](SteadyTime now) { return p->engine->AtDeadline(now); };
+  writing.next_deadline = [this] { return files_left ? clock.Steady() : engine->NextDeadline(); };
+  writing.at_deadline = [this](SteadyTime now) { return engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
-  writing.after_group = [p](sql::Connection& db) {
+  writing.after_group = [this](sql::Connection& db) {
     // Of uploads that could not be recorded while nothing could be written.
-    if (std::exchange(p->unrecorded_left, false)) store::RemoveUnsettledFiles(db, p->store->artifacts()).IgnoreError();
-    const absl::StatusOr<int> pruned = store::RemoveUnusedFiles(db, p->store->artifacts(), kFilesInGo, &p->pruned_from);
-    p->files_left = pruned.ok() && *pruned == kFilesInGo;
+    if (std::exchange(unrecorded_left, false)) store::RemoveUnsettledFiles(db, store->artifacts()).IgnoreError();
+    const absl::StatusOr<int> pruned = store::RemoveUnusedFiles(db, store->artifacts(), kFilesInGo, &pruned_from);
+    files_left = pruned.ok() && *pruned == kFilesInGo;
     std::string trouble(pruned.status().message());
-    if (!trouble.empty() && trouble != p->pruning_trouble) fmt::print(stderr, "files that nobody needs stay: {}\n", trouble);
-    if (!trouble.empty()) p->pruning_trouble = std::move(trouble);
-    p->log_keeper->AfterGroup();
+    if (!trouble.empty() && trouble != pruning_trouble) fmt::print(stderr, "files that nobody needs stay: {}\n", trouble);
+    if (!trouble.empty()) pruning_trouble = std::move(trouble);
+    log_keeper->AfterGroup();
   };
-  writing.on_disk = [p](const std::string& trouble) {
-    p->engine->board().SetStoreTrouble(trouble);
-    if (trouble.empty()) p->unrecorded_left = true;
+  writing.on_disk = [this](const std::string& trouble) {
+    engine->board().SetStoreTrouble(trouble);
+    if (trouble.empty()) unrecorded_left = true;
     fmt::print(stderr, "{}\n", trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
   };
-  p->writer = std::make_unique<store::Writer>(p->store->writer_connection(), clock, std::move(writing));
-  p->workforce = std::make_unique<Workforce>(kThreads);
-  p->transfers = std::make_unique<Workforce>(kThreadsOfTransfers);
-  p->long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
-  p->submissions = std::make_unique<Workforce>(kThreadsOfSubmissions);
-  p->maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
-  p->client = std::make_unique<ClientHandlers>(*p->engine, *p->store, *p->writer,
-                                               ClientHandlers::Threads{.calls = *p->workforce, .long_calls = *p->long_calls, .submissions = *p->submissions, .maintenance = *p->maintenance,
-                                                                       .stop = p->ends.get_token()},
-                                               options.between_looks);
-  p->worker = std::make_unique<WorkerHandlers>(*p->engine, p->store->artifacts().inbox().string());
-  p->artifacts = std::make_unique<ArtifactHandlers>(*p->engine, *p->store, *p->transfers, options.artifact_limits, clock);
+  return writing;
+}
 
+// What answers calls, and its threads.
+void Server::Parts::MakeHandlers(const ServerOptions& options) {
+  workforce = std::make_unique<Workforce>(kThreads);
+  transfers = std::make_unique<Workforce>(kThreadsOfTransfers);
+  long_calls = std::make_unique<Workforce>(kThreadsOfLongCalls);
+  submissions = std::make_unique<Workforce>(kThreadsOfSubmissions);
+  maintenance = std::make_unique<Workforce>(kThreadsOfMaintenance);
+  client = std::make_unique<ClientHandlers>(*engine, *store, *writer,
+                                            ClientHandlers::Threads{.calls = *workforce, .long_calls = *long_calls, .submissions = *submissions, .maintenance = *maintenance,
+                                                                    .stop = ends.get_token()},
+                                            options.between_looks);
+  worker = std::make_unique<WorkerHandlers>(*engine, store->artifacts().inbox().string());
+  artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, clock);
+}
+
+// From here on calls are answered.
+absl::Status Server::Parts::Listen(const ListenAddress& at, bool gated, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::EnableDefaultHealthCheckService(true);
   // Names the description, so that the linker keeps it for reflection.
   grpc::health::v1::HealthCheckRequest::descriptor();
@@ -174,34 +177,53 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   grpc::ServerBuilder builder;
   SetUp(builder);
   int port = 0;
-  if (address.socket.empty()) {
-    ASSIGN_OR_RETURN(p->listener, TcpListener::Open(address, {.max_connections = AffordableConnections(kMaxConnections),
-                                                              .strangers = gated ? &p->strangers : nullptr},
-                                                    p->cuts));
-    port = p->listener->port();
-    p->acceptor = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  if (at.socket.empty()) {
+    ASSIGN_OR_RETURN(listener, TcpListener::Open(at, {.max_connections = AffordableConnections(kMaxConnections), .strangers = gated ? &strangers : nullptr}, cuts));
+    port = listener->port();
+    acceptor = builder.experimental().AddExternalConnectionAcceptor(grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> witnesses;
-    witnesses.push_back(p->listener->Witness());
+    witnesses.push_back(listener->Witness());
     builder.experimental().SetInterceptorCreators(std::move(witnesses));
   } else {
-    builder.AddListeningPort(address.text, credentials);
+    builder.AddListeningPort(at.text, credentials);
   }
-  builder.RegisterService(p->client.get());
-  builder.RegisterService(p->worker.get());
-  builder.RegisterService(p->artifacts.get());
-  p->grpc = builder.BuildAndStart();
-  if (p->grpc == nullptr) {
-    return absl::FailedPreconditionError(fmt::format("cannot listen on {}; choose another address with --listen", address.text));
+  builder.RegisterService(client.get());
+  builder.RegisterService(worker.get());
+  builder.RegisterService(artifacts.get());
+  grpc = builder.BuildAndStart();
+  if (grpc == nullptr) {
+    return absl::FailedPreconditionError(fmt::format("cannot listen on {}; choose another address with --listen", at.text));
   }
   for (const char* service : {"longreach.v1.Longreach", "longreach.v1.Worker", "longreach.v1.Artifacts"}) {
-    p->grpc->GetHealthCheckService()->SetServingStatus(service, true);
+    grpc->GetHealthCheckService()->SetServingStatus(service, true);
   }
-  if (p->listener != nullptr) p->listener->Start(*p->acceptor);
-  p->socket = address.socket;
-  p->address = address.socket.empty() ? fmt::format("{}:{}", address.text.substr(0, address.text.rfind(':')), port) : address.text;
+  if (listener != nullptr) listener->Start(*acceptor);
+  socket = at.socket;
+  address = socket.empty() ? fmt::format("{}:{}", at.text.substr(0, at.text.rfind(':')), port) : at.text;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, const Clock& clock) {
+  ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  RETURN_IF_ERROR(CheckAccess(address, options));
+  access::KeepGrpc();
+  HearGrpc();
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsFor(address, options));
+  auto parts = std::make_unique<Parts>(clock);
+  if (!options.tokens.empty()) {
+    ASSIGN_OR_RETURN(parts->tokens, TokenFile::Open(options.tokens, clock, parts->strangers));
+  }
+  const bool gated = !options.tls.certificate.empty() || parts->tokens != nullptr;
+  if (gated) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(parts->tokens.get(), parts->strangers));
+  ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts}));
+  // Only whoever holds the store may take the address over from a predecessor.
+  RETURN_IF_ERROR(MakeFree(address));
+  RETURN_IF_ERROR(parts->Decide(options));
+  parts->MakeHandlers(options);
+  RETURN_IF_ERROR(parts->Listen(address, gated, credentials));
   // Whoever finds the store may be in another folder.
-  if (!options.for_a_moment) p->store->ListensAt(address.socket.empty() ? p->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string()));
+  const std::string found_at = address.socket.empty() ? parts->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string());
+  if (!options.for_a_moment) parts->store->ListensAt(found_at);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 

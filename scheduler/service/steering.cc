@@ -134,10 +134,10 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
       [this, request = std::move(request), reply](sql::Transaction& tx, Effects& effects) -> absl::Status {
         ASSIGN_OR_RETURN(store::WorkerRow worker, ResolveWorker(tx, request.worker()));
         if (request.drain()) {
-          RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, store::WorkerState::kDraining,
+          RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, WorkerState::kDraining,
                                                 fmt::format("it is drained; 'longreach drain --undo {}' gives it work again", WorkerInCommand(worker))));
         } else {
-          RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, store::WorkerState::kActive, ""));
+          RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, WorkerState::kActive, ""));
           RETURN_IF_ERROR(store::SetWorkerFailures(tx, worker.id, core::ToText(core::Health{})));
         }
         effects.workers.insert(worker.id);

@@ -29,8 +29,8 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
   if (!before) row.first_seen_at = now;
   // A restart gives a worker that was put aside another chance; one that is drained stays so until someone says otherwise.
   if (restarted) row.recent_failures.clear();
-  if (restarted && row.state == store::WorkerState::kPutAside) {
-    row.state = store::WorkerState::kActive;
+  if (restarted && row.state == WorkerState::kPutAside) {
+    row.state = WorkerState::kActive;
     row.reason.clear();
   }
   const v1::Abilities& abilities = request.abilities();
@@ -63,11 +63,11 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
 
 // What failed there may weigh otherwise than when it did: sweeps have come that have the same jobs, and the oldest failures are forgotten.
 absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::WorkerRow& worker) {
-  const store::WorkerState state = failed.standing() == core::Standing::kGood ? store::WorkerState::kActive : store::WorkerState::kPutAside;
-  if (worker.state == store::WorkerState::kDraining || worker.state == state) return absl::OkStatus();
+  const WorkerState state = failed.standing() == core::Standing::kGood ? WorkerState::kActive : WorkerState::kPutAside;
+  if (worker.state == WorkerState::kDraining || worker.state == state) return absl::OkStatus();
   worker.state = state;
   worker.reason.clear();
-  if (state == store::WorkerState::kPutAside) {
+  if (state == WorkerState::kPutAside) {
     ASSIGN_OR_RETURN(worker.reason, failed.Reason(tx, worker, "", {}));
   }
   return store::SetWorkerState(tx, worker.id, worker.state, worker.reason);
@@ -92,11 +92,6 @@ absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& req
 
 bool AllWanted(const std::vector<store::JobRow>& jobs) {
   return std::ranges::all_of(jobs, [](const store::JobRow& job) { return job.wanted; });
-}
-
-bool NeedsNoTrainer(const std::vector<store::JobRow>& jobs) {
-  const experiments::Kind* kind = jobs.empty() ? nullptr : experiments::FindKind(jobs[0].requirement.experiment);
-  return kind != nullptr && kind->ComputesNothing();
 }
 
 // What should become of an attempt that the worker holds and that is running.
@@ -189,9 +184,9 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, worker->recent_failures));
   RETURN_IF_ERROR(BringInLine(tx, failed, *worker));
   // One that was put aside for some sweeps' jobs gets others.
-  const bool gets_work = worker->state != store::WorkerState::kDraining && failed.standing() != core::Standing::kAside;
+  const bool gets_work = worker->state != WorkerState::kDraining && failed.standing() != core::Standing::kAside;
   const bool active = gets_work && !request.leaving();
-  const bool stop = request.leaving() || worker->state == store::WorkerState::kDraining;
+  const bool stop = request.leaving() || worker->state == WorkerState::kDraining;
 
   std::map<int64_t, const v1::HeldAttempt*> held;
   for (const v1::HeldAttempt& attempt : request.held()) held.emplace(static_cast<int64_t>(attempt.attempt()), &attempt);
@@ -229,7 +224,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   }
   RETURN_IF_ERROR(leasing_.Lease(tx, *worker, failed, request.abilities(), room, now, answer, response, effects));
   const bool at_work = gets_work && (!running.empty() || !response.leases().empty());
-  if (worker->state != store::WorkerState::kActive && !at_work) response.set_refused(worker->reason);
+  if (worker->state != WorkerState::kActive && !at_work) response.set_refused(worker->reason);
   decision.gave_up = leasing_.gave_up();
   decision.told = ToldBy(response);
   return absl::OkStatus();

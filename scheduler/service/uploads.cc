@@ -43,7 +43,9 @@ void Engine::RecordUpload(v1::UploadHeader header, store::Pin pin, Answer<WallTi
       [now, held, header = std::move(header)](sql::Transaction& tx, Effects&) -> absl::Status {
         ASSIGN_OR_RETURN(const std::vector<store::AttemptMember> members, MembersOfUpload(tx, header));
         store::ArtifactRow row;
-        row.kind = header.kind();
+        const std::optional<ArtifactKind> kind = ParseArtifactKind(header.kind());
+        if (!kind) return absl::InternalError(fmt::format("'{}' is no kind of artifact", header.kind()));  // CheckUploadHeader() refuses it.
+        row.kind = *kind;
         row.step = header.step();
         row.attempt = static_cast<int64_t>(header.attempt());
         row.sha256 = header.sha256();

@@ -1,13 +1,13 @@
 #include "scheduler/service/worker_handlers.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "proto/base/sha256.h"
+#include "proto/types/artifact_kind.h"
+#include "proto/types/wire_limits.h"
 #include "proto/types/time.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/service/limits.h"
@@ -17,8 +17,6 @@
 namespace longreach::service {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKinds = {"checkpoint", "figure", "log", "series", "weights"};
-constexpr size_t kChunk = size_t{1} << 20;
 constexpr int64_t kLinkedBytesAtATime = int64_t{32} << 20;
 
 // So its caller may share a disk with this process.
@@ -140,8 +138,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
                                                       "the most that is kept of a job", job, kept, limits_.job_bytes));
     }
     // What a finished job hands in is taken whatever is there: with it the job's checkpoints, which are larger, go.
-    const bool finishes = header_.kind() == "weights" || header_.kind() == "series";
-    if (limits_.all_bytes <= 0 || finishes) return absl::OkStatus();
+    if (limits_.all_bytes <= 0 || IsOfAResult(ParseArtifactKind(header_.kind()))) return absl::OkStatus();
     return total_.Admit(snapshot, header_.bytes(), limits_.all_bytes, clock_.Steady());
   }
 
@@ -197,7 +194,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
       ASSIGN_OR_RETURN(store::ArtifactReader reader, store::ArtifactReader::Open(store_.artifacts(), sha256_));
       reader_.emplace(std::move(reader));
     }
-    return reader_->Next(kChunk);
+    return reader_->Next(kChunkBytes);
   }
 
   const std::string sha256_;
@@ -210,7 +207,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
 }  // namespace
 
 absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLimits& limits) {
-  if (std::ranges::find(kKinds, header.kind()) == kKinds.end()) {
+  if (!ParseArtifactKind(header.kind())) {
     return absl::InvalidArgumentError(fmt::format("kind: there is no artifact of the kind '{}'", header.kind()));
   }
   const bool not_known_yet = header.sha256().empty() && !header.linked().empty();

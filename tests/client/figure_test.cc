@@ -207,7 +207,7 @@ double Lightness(const Color& color) {
 
 TEST(PaletteTest, EqualStepsLookEqual) {
   const std::vector<Color> palette = Palette();
-  ASSERT_EQ(palette.size(), 253u);
+  ASSERT_EQ(palette.size(), 252u);
   const double first = Lightness(palette[0]), last = Lightness(palette[kLevels - 1]);
   EXPECT_LT(first, 20);
   EXPECT_GT(last, 85);

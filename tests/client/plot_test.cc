@@ -187,18 +187,45 @@ TEST_F(PlotTest, AnAxisUpwardsMakesAHeatMapOfEachSystem) {
   EXPECT_EQ(spec["data"]["values"].size(), 12);
 }
 
+// As the scheduler has one, in words of this test's own.
+void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string& axis, const std::string& text) {
+  table.add_notes(text);
+  v1::TableNote& note = *table.add_typed_notes();
+  note.set_kind(kind);
+  note.set_axis(axis);
+  note.set_text(text);
+}
+
+TEST_F(PlotTest, WhichLinesAndPanelsThereAreIsNotSaidAgain) {
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_ONLY, "encoding", "some encodings");
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_ONLY, "task", "some tasks");
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_ONLY, "seed", "some seeds");
+  scheduler_.table.add_notes("only encoding rope, as a reader may be told of something else");
+
+  EXPECT_EQ(Run("a.vl.json", {"--panels", "task"}).code, kDone);
+
+  const nlohmann::json spec = nlohmann::json::parse(Written("a.vl.json"));
+  const std::string notes = spec["title"]["subtitle"].dump();
+  EXPECT_THAT(notes, Not(HasSubstr("some encodings")));
+  EXPECT_THAT(notes, Not(HasSubstr("some tasks")));
+  EXPECT_THAT(notes, HasSubstr("some seeds"));
+  EXPECT_THAT(notes, HasSubstr("something else")) << "a note's kind decides, not how it begins";
+}
+
 TEST_F(PlotTest, AHeatMapOfWhatHasNoSlicesIsNotDrawn) {
   // As the scheduler answers where depths were drawn.
   scheduler_.sweep.mutable_spec()->add_systems()->set_name("landmark");
   scheduler_.table.clear_columns();
   scheduler_.table.clear_cells();
-  scheduler_.table.add_notes("no job has a value of passkey_accuracy by depth at a length; there are values without slices");
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_NO_VALUE, "", "nothing by depth; there are values without slices");
+  scheduler_.table.add_notes("no job has a value, as a reader may be told of something else");
 
   const Outcome outcome = Run("a.vl.json", {"--metric", "passkey_accuracy", "--y", "depth"});
 
   EXPECT_EQ(outcome.code, kFailed);
   EXPECT_THAT(outcome.err, HasSubstr("nothing to draw"));
-  EXPECT_THAT(outcome.err, HasSubstr("by depth at a length; there are values without slices\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("nothing by depth; there are values without slices\n"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("something else"))) << "a note's kind decides, not how it begins";
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "a.vl.json"));
 }
 
@@ -357,6 +384,8 @@ TEST_F(HeadCurvesTest, SaysWhatIsNotThere) {
   refused(kFailed, {}, "none of 2 jobs has left the entropies of its attention heads");
   scheduler_.jobs.clear_jobs();
   refused(kFailed, {}, "nothing to draw: no job of sweep 'table-b1' has a value of attention entropy (nats) there yet");
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_NO_VALUE, "", "nothing by layer");
+  refused(kFailed, {}, "there yet\n  nothing by layer\n");
 }
 
 TEST_F(PlotTest, PicturesAreDrawnByThePythonThatIsNamed) {

@@ -356,10 +356,10 @@ TEST_F(ArtifactsTest, TheNewestLogIsThatOfTheLastAttempt) {
   test_.AddFile(job, "log", 5, second, "second");
   test_.AddFile(job, "log", 5, second, "second, longer");  // Handed in again with more lines.
 
-  EXPECT_EQ((*NewestArtifact(test_.db(), job, "log"))->sha256, Sha256Of("second, longer"));
+  EXPECT_EQ((*NewestArtifact(test_.db(), job, ArtifactKind::kLog))->sha256, Sha256Of("second, longer"));
   EXPECT_EQ(ArtifactsOf(test_.db(), job)->size(), 2u);
   EXPECT_THAT(*UnusedHashes(test_.db(), 10), ElementsAre(Sha256Of("second")));
-  EXPECT_FALSE(NewestArtifact(test_.db(), job, "weights")->has_value());
+  EXPECT_FALSE(NewestArtifact(test_.db(), job, ArtifactKind::kWeights)->has_value());
 }
 
 TEST_F(ArtifactsTest, OfASucceededJobOnlyTheFilesOfItsResultAndItsLogsStay) {

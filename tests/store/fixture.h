@@ -124,7 +124,7 @@ struct TestStore {
   void AddFile(int64_t job, const std::string& kind, int step, int64_t attempt, const std::string& content) {
     const std::string hash = PutFile(content);
     EXPECT_OK(Write([&](sql::Transaction& tx) {
-      return AddArtifact(tx, {.job = job, .kind = kind, .step = step, .attempt = attempt, .member = 0, .sha256 = hash,
+      return AddArtifact(tx, {.job = job, .kind = ParseArtifactKind(kind).value(), .step = step, .attempt = attempt, .member = 0, .sha256 = hash,
                               .bytes = static_cast<int64_t>(content.size()), .created_at = At(15)});
     }));
     store->artifacts().Settle(hash);

@@ -9,6 +9,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/utf8.h"
+#include "proto/types/wire_limits.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/files.h"
 #include "worker/agent/log.h"
@@ -20,10 +21,6 @@ namespace {
 // Reports in one call; the rest goes with the next.
 constexpr size_t kReportBytesPerCall = 3 << 20;
 constexpr int kReportsPerCall = 500;
-// The largest report; with what else is in its call it has to stay below 16 MiB.
-constexpr size_t kMostReportBytes = 14 << 20;
-// As the scheduler has it.
-constexpr int kAttemptsPerCall = 1000;
 // Attempts that a slot may answer for: one whose files are on their way while the next one trains.
 constexpr int kHeldForEachSlot = 2;
 
@@ -47,15 +44,15 @@ std::string_view NameOf(v1::AttemptReport::Outcome outcome) {
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(boost::asio::io_context& io, AgentOptions options, Ended ended) {
   ASSIGN_OR_RETURN(const access::Credentials credentials, access::ReadCredentials(options.credentials));
-  ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, ConnectTo(options.scheduler, credentials));
-  ASSIGN_OR_RETURN(StateFolder state, StateFolder::Open(options.state, SystemClock().Wall()));
+  ASSIGN_OR_RETURN(Channels channels, Channels::To(options.scheduler, credentials));
+  ASSIGN_OR_RETURN(StateFolder state, StateFolder::Open(options.state, SystemClock().Wall(), options.state_patience));
   ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.outbox()));
   if (options.name.empty()) options.name = HostName();
   return std::unique_ptr<Agent>(
-      new Agent(io, std::move(options), std::move(channel), std::move(state), std::move(outbox), std::move(ended)));
+      new Agent(io, std::move(options), std::move(channels), std::move(state), std::move(outbox), std::move(ended)));
 }
 
-Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<grpc::Channel> channel, StateFolder state,
+Agent::Agent(boost::asio::io_context& io, AgentOptions options, Channels channels, StateFolder state,
              Outbox outbox, Ended ended)
     : io_(io),
       options_(std::move(options)),
@@ -63,8 +60,8 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<
       outbox_(std::move(outbox)),
       ended_(std::move(ended)),
       cache_(state_.cache()),
-      transfers_(channel, state_.worker(), state_.incarnation()),
-      synchronizer_(io, std::move(channel), options_.scheduler,
+      transfers_(std::move(channels.files), state_.worker(), state_.incarnation()),
+      synchronizer_(io, std::move(channels.calls), options_.scheduler,
                     {.make_request = [this] { return MakeRequest(); },
                      .on_response = [this](const v1::SynchronizeRequest& sent,
                                            const v1::SynchronizeResponse& response) { return OnResponse(sent, response); },
@@ -96,7 +93,7 @@ v1::SynchronizeRequest Agent::MakeRequest() const {
     for (v1::DataSet& data : options_.data_sets()) *request.mutable_abilities()->add_data_sets() = std::move(data);
   }
   // A report of many jobs fills a call alone.
-  const bool large = !outbox_.reports().empty() && outbox_.reports().begin()->second.ByteSizeLong() > kMostReportBytes / 2;
+  const bool large = !outbox_.reports().empty() && outbox_.reports().begin()->second.ByteSizeLong() > kMaxReportBytes / 2;
   size_t points = large ? 0 : kPointsOfAllPerCall;
   for (const auto& [number, attempt] : attempts_) {
     *request.add_held() = HeldOf(*attempt, points);
@@ -123,10 +120,10 @@ void Agent::AddReports(v1::SynchronizeRequest& request) const {
     full = full || request.finished_size() == kReportsPerCall || (request.finished_size() > 0 && bytes > kReportBytesPerCall);
     if (!full) {
       *request.add_finished() = report;
-    } else if (request.held_size() + request.finished_size() < kAttemptsPerCall) {
+    } else if (request.held_size() + request.finished_size() < kMaxAttemptsOfCall) {
       v1::HeldAttempt& held = *request.add_held();
       held.set_attempt(number);
-      held.set_phase("uploading");
+      held.set_phase(std::string(Word(AttemptPhase::kUploading)));
     }
   }
 }
@@ -337,11 +334,11 @@ void Agent::GiveBack(const AttemptPtr& attempt, const std::string& why) {
 void Agent::Report(const AttemptPtr& attempt) {
   v1::AttemptReport report = Completed(*attempt);
   report.set_detail(ValidUtf8(report.detail()));
-  if (const size_t bytes = report.ByteSizeLong(); bytes > kMostReportBytes) {
+  if (const size_t bytes = report.ByteSizeLong(); bytes > kMaxReportBytes) {
     report.Clear();
     report.set_attempt(attempt->number());
     report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
-    report.set_detail(fmt::format("its report has {} bytes, and a call carries {}: run the worker with a smaller --pack-limit", bytes, kMostReportBytes));
+    report.set_detail(fmt::format("its report has {} bytes, and a call carries {}: run the worker with a smaller --pack-limit", bytes, kMaxReportBytes));
   }
   absl::Status written = outbox_.Add(report);
   // On a full disk the kept result stays: after a crash it is handed in again, and acknowledged again.

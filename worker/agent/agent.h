@@ -44,7 +44,7 @@ struct AgentOptions {
   std::filesystem::path state;    // The worker's own folder.
   std::string name;               // Empty: the machine's.
   int threads = 0;                // Of all packs together; 0: all cores.
-  int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to catalog::kMaxPacks.
+  int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to catalog::kMaxPacksAtATime.
   bool cuda = false;
   std::string engine{};           // By a name that trainer::CheckEngine() takes; empty: the trainer's choice.
   int pack_limit = 16;            // 0: measured by the first trainer that starts.
@@ -56,6 +56,7 @@ struct AgentOptions {
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
   double patience_s = 20;         // When leaving, or with nothing but results for another store: how long to wait for the right scheduler.
+  std::chrono::milliseconds state_patience{0};  // How long another worker may take to leave the state folder.
   // Leaves by itself after so long without anything to do, in touch with the scheduler. Infinite: never.
   double leave_when_idle_s = std::numeric_limits<double>::infinity();
   double lease_patience_s = 10;   // How long a lease that cannot be begun, or finds no trainer, is waited with before it is given back.
@@ -82,7 +83,7 @@ class Agent {
  private:
   using AttemptPtr = TrainerSlot::AttemptPtr;
 
-  Agent(boost::asio::io_context& io, AgentOptions options, std::shared_ptr<grpc::Channel> channel, StateFolder state, Outbox outbox,
+  Agent(boost::asio::io_context& io, AgentOptions options, Channels channels, StateFolder state, Outbox outbox,
         Ended ended);
 
   // agent.cc: what the scheduler is told and says.
@@ -136,7 +137,7 @@ class Agent {
   void TakeUpFinished();
   void OnHandedIn(const AttemptPtr& attempt, const absl::Status& status);
   void ReportWithFewPoints(const AttemptPtr& attempt);
-  v1::UploadHeader HeaderOf(const Attempt& attempt, const std::string& kind, int step) const;
+  v1::UploadHeader HeaderOf(const Attempt& attempt, ArtifactKind kind, int step) const;
 
   // Runs `work` on a thread of the pool, then `then` with its result on the io_context's thread.
   template <typename Work, typename Then>

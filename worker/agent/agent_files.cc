@@ -18,12 +18,12 @@ constexpr size_t kLogBytes = 64 << 10;
 
 }  // namespace
 
-v1::UploadHeader Agent::HeaderOf(const Attempt& attempt, const std::string& kind, int step) const {
+v1::UploadHeader Agent::HeaderOf(const Attempt& attempt, ArtifactKind kind, int step) const {
   v1::UploadHeader header;
   header.set_attempt(attempt.number());
   header.set_worker(state_.worker());
   header.set_store(state_.store());
-  header.set_kind(kind);
+  header.set_kind(std::string(Word(kind)));
   header.set_step(step);
   header.mutable_jobs()->Assign(attempt.members.begin(), attempt.members.end());
   return header;
@@ -54,7 +54,7 @@ void Agent::BeginCheckpointUpload(const AttemptPtr& attempt) {
   if (checkpoint.file == attempt->handed_in) return;
   attempt->uploading = checkpoint.file;
   InBackground(
-      [this, header = HeaderOf(*attempt, "checkpoint", checkpoint.step), file = checkpoint.file,
+      [this, header = HeaderOf(*attempt, ArtifactKind::kCheckpoint, checkpoint.step), file = checkpoint.file,
        stop = attempt->checkpoint_upload.get_token()]() -> absl::Status {
         ASSIGN_OR_RETURN(const std::string sha256, transfers_.Upload(header, file, stop));
         cache_.Keep(file, sha256);
@@ -88,7 +88,7 @@ void Agent::BeginHandIn(const AttemptPtr& attempt) {
     std::error_code ignored;
     std::filesystem::remove(file, ignored);  // Of an earlier process: the scheduler may have a link to it.
     std::ofstream(file, std::ios::binary | std::ios::trunc) << tail;
-    files.push_back({"log", attempt->step, file});
+    files.push_back({ArtifactKind::kLog, attempt->step, file});
   }
   std::vector<std::pair<v1::UploadHeader, std::filesystem::path>> uploads;
   for (const FileToHandIn& file : files) {
@@ -102,9 +102,10 @@ void Agent::BeginHandIn(const AttemptPtr& attempt) {
         for (const auto& [header, file] : uploads) {
           const absl::StatusOr<std::string> sha256 = transfers_.Upload(header, file, stop);
           const absl::StatusCode code = sha256.status().code();
+          const std::optional<ArtifactKind> kind = ParseArtifactKind(header.kind());
           if (sha256.ok()) {
-            if (header.kind() == "weights" || header.kind() == "checkpoint") cache_.Keep(file, *sha256);
-          } else if (IsOfAResult(header) || code == absl::StatusCode::kAborted || code == absl::StatusCode::kCancelled) {
+            if (HasMemberAxis(kind)) cache_.Keep(file, *sha256);  // A later lease may name it.
+          } else if (IsOfAResult(kind) || code == absl::StatusCode::kAborted || code == absl::StatusCode::kCancelled) {
             return sha256.status();
           } else {
             LogWarning(fmt::format("attempt {}: {} not handed in: {}", header.attempt(), header.kind(),

@@ -193,8 +193,8 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
   } else {
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_SUCCEEDED);
     *attempt->report.mutable_results() = finished.results();
-    if (!finished.weights().empty()) files.push_back({"weights", finished.step(), finished.weights()});
-    for (const v1::SeriesFile& series : finished.series()) files.push_back({"series", finished.step(), series.path(), series.job()});
+    if (!finished.weights().empty()) files.push_back({ArtifactKind::kWeights, finished.step(), finished.weights()});
+    for (const v1::SeriesFile& series : finished.series()) files.push_back({ArtifactKind::kSeries, finished.step(), series.path(), series.job()});
     const absl::Status kept = KeepFinished(*attempt);
     attempt->kept = kept.ok();
     if (!kept.ok()) LogWarning(fmt::format("attempt {}: its results are in memory only: {}", attempt->number(), std::string(kept.message())));
@@ -205,7 +205,7 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
 }
 
 void Agent::HandInNewestCheckpoint(Attempt& attempt) {
-  attempt.files.push_back({"checkpoint", attempt.checkpoints.back().step, attempt.checkpoints.back().file});
+  attempt.files.push_back({ArtifactKind::kCheckpoint, attempt.checkpoints.back().step, attempt.checkpoints.back().file});
 }
 
 void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) {

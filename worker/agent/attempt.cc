@@ -9,7 +9,7 @@ v1::HeldAttempt HeldOf(const Attempt& attempt, size_t most_points) {
   held.set_attempt(attempt.number());
   held.set_step(attempt.step);
   held.set_steps_per_second(attempt.steps_per_second);
-  held.set_phase(attempt.stage == Attempt::Stage::kHandingIn ? "uploading" : attempt.phase);
+  held.set_phase(std::string(Word(attempt.stage == Attempt::Stage::kHandingIn ? AttemptPhase::kUploading : attempt.phase)));
   const size_t count = std::min({attempt.points.size(), most_points, kPointsPerCall});
   for (size_t i = 0; i < count; ++i) *held.add_points() = attempt.points[i];
   return held;

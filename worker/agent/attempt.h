@@ -12,6 +12,8 @@
 
 #include "longreach/v1/trainer_pipe.pb.h"
 #include "longreach/v1/worker.pb.h"
+#include "proto/types/artifact_kind.h"
+#include "proto/types/words.h"
 
 namespace longreach::agent {
 
@@ -21,7 +23,7 @@ struct Checkpoint {
 };
 
 struct FileToHandIn {
-  std::string kind;
+  ArtifactKind kind = ArtifactKind::kLog;
   int step = 0;
   std::filesystem::path file;
   std::string job = "";  // Whose file it is; empty: all members'.
@@ -50,7 +52,7 @@ struct Attempt {
   // What the trainer said last.
   int step = 0;
   double steps_per_second = 0;
-  std::string phase = "starting";
+  AttemptPhase phase = AttemptPhase::kStarting;
   std::deque<v1::ProgressPoint> points;  // Not acknowledged yet.
 
   // Written by this attempt and still on disk, the newest last.

@@ -95,9 +95,9 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
         fmt::format("--encoding: '{}' cannot be randomized\n  use --encoding {}", encoding, encoding));
   }
   settings.encoding = encoding;
-  if (options.pack < 1 || options.pack > catalog::kMaxPack) {
+  if (options.pack < 1 || options.pack > catalog::kMaxJobsOfPack) {
     return absl::InvalidArgumentError(
-        fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, catalog::kMaxPack));
+        fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, catalog::kMaxJobsOfPack));
   }
   if (options.batch && *options.batch < 1) {
     return absl::InvalidArgumentError(fmt::format("--batch: {} is less than 1\n  without it the paper's value is taken", *options.batch));

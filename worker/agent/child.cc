@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "proto/base/utf8.h"
+#include "proto/types/words.h"
 #include "worker/agent/file_cache.h"
 #include "worker/agent/pipe.h"
 #include "worker/agent/spec_to_settings.h"
@@ -73,15 +74,15 @@ class LogTo {
 // On a full disk a line is lost; fmt::print would throw, and the pack with it.
 void LogLine(const std::string& line) { std::fputs(line.c_str(), stderr); }
 
-std::string_view NameOf(trainer::Progress::Phase phase) {
+AttemptPhase PhaseOf(trainer::Progress::Phase phase) {
   switch (phase) {
-    case trainer::Progress::Phase::kStarting: return "starting";
-    case trainer::Progress::Phase::kTraining: return "training";
-    case trainer::Progress::Phase::kEvaluating: return "evaluating";
-    case trainer::Progress::Phase::kWriting: return "uploading";
+    case trainer::Progress::Phase::kStarting: return AttemptPhase::kStarting;
+    case trainer::Progress::Phase::kTraining: return AttemptPhase::kTraining;
+    case trainer::Progress::Phase::kEvaluating: return AttemptPhase::kEvaluating;
+    case trainer::Progress::Phase::kWriting: return AttemptPhase::kUploading;
     case trainer::Progress::Phase::kCount: break;
   }
-  return "starting";
+  return AttemptPhase::kStarting;
 }
 
 // Sends what the trainer tells, and what the agent says back to the trainer.
@@ -97,7 +98,7 @@ class PipeObserver final : public trainer::Observer {
     called_at_ = now;
     phase_ = progress.phase;
     pending_.set_attempt(start_.attempt());
-    pending_.set_phase(std::string(NameOf(progress.phase)));
+    pending_.set_phase(std::string(Word(PhaseOf(progress.phase))));
     pending_.set_step(progress.step);
     pending_.set_steps_per_second(progress.steps_per_second);
     pending_.set_usual_s(Usual());

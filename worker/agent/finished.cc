@@ -24,7 +24,7 @@ absl::Status KeepFinished(const Attempt& attempt) {
   kept.set_step(attempt.step);
   for (const FileToHandIn& file : attempt.files) {
     v1::FinishedAttempt::File& to = *kept.add_files();
-    to.set_kind(file.kind);
+    to.set_kind(std::string(Word(file.kind)));
     to.set_step(file.step);
     to.set_name(file.file.filename().string());
     to.set_job(file.job);
@@ -49,7 +49,9 @@ absl::StatusOr<std::shared_ptr<Attempt>> ReadFinished(const std::filesystem::pat
   attempt->dropped.insert(kept.dropped().begin(), kept.dropped().end());
   attempt->step = kept.step();
   for (const v1::FinishedAttempt::File& file : kept.files()) {
-    attempt->files.push_back({.kind = file.kind(), .step = file.step(), .file = folder / file.name(), .job = file.job()});
+    const std::optional<ArtifactKind> kind = ParseArtifactKind(file.kind());
+    if (!kind) continue;  // Of a later version: the results are worth more than what only that one knows.
+    attempt->files.push_back({.kind = *kind, .step = file.step(), .file = folder / file.name(), .job = file.job()});
   }
   return attempt;
 }

@@ -82,7 +82,11 @@ int RunWorker(AgentOptions options, bool until_stdin_closes) {
   // Such a worker's scheduler belongs to the same parent: one that does not answer ended with it, and whoever starts the
   // run again waits for this worker's folder.
   constexpr double kPatienceWithParentS = 5;
-  if (until_stdin_closes) options.patience_s = std::min(options.patience_s, kPatienceWithParentS);
+  constexpr std::chrono::seconds kPatienceWithPredecessor{15};
+  if (until_stdin_closes) {
+    options.patience_s = std::min(options.patience_s, kPatienceWithParentS);
+    options.state_patience = kPatienceWithPredecessor;
+  }
   boost::asio::io_context io;
   std::unique_ptr<Signals> signals;
   std::unique_ptr<StdinWatch> stdin_watch;

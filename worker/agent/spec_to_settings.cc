@@ -160,8 +160,8 @@ absl::StatusOr<PackSettings::Evaluation> EvaluationOf(const v1::Evaluation& from
   LONGREACH_TAKE(to, from, longbench_samples);
   if (from.has_perplexity_protocol()) {
     using Protocol = PackSettings::Evaluation::PerplexityProtocol;
-    RETURN_IF_ERROR(TakeWord<Protocol>("evaluation.perplexity_protocol", from.perplexity_protocol(), {{"nope", Protocol::kNope}, {"yarn", Protocol::kYarn}},
-                                       to.perplexity_protocol));
+    RETURN_IF_ERROR(TakeWord<Protocol>("evaluation.perplexity_protocol", from.perplexity_protocol(),
+                                       {{"nope", Protocol::kNope}, {"nope_in_order", Protocol::kNopeInOrder}, {"yarn", Protocol::kYarn}}, to.perplexity_protocol));
   }
   return to;
 }

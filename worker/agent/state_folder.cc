@@ -13,6 +13,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "proto/base/text.h"
@@ -50,9 +51,19 @@ absl::StatusOr<uint64_t> NextIncarnation(const std::filesystem::path& file, Wall
   return static_cast<uint64_t>(incarnation);
 }
 
+bool LockWithin(int file, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kBetweenTries(50);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+  return true;
+}
+
 }  // namespace
 
-absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folder, WallTime now) {
+absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience) {
   StateFolder state;
   state.folder_ = folder;
   RETURN_IF_ERROR(MakeFolder(folder));
@@ -61,7 +72,7 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
   if (state.lock_ < 0) {
     return absl::InternalError(fmt::format("cannot write {}: {}", lock.string(), std::strerror(errno)));
   }
-  if (flock(state.lock_, LOCK_EX | LOCK_NB) != 0) {
+  if (!LockWithin(state.lock_, patience)) {
     return absl::FailedPreconditionError(fmt::format(
         "the state folder {} is in use by another worker; give each worker its own with --state", folder.string()));
   }

@@ -10,6 +10,7 @@
 //   STATE/trainer.log  what the trainer prints between attempts, of its last start; of further ones: trainer-2.log, ...
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -24,8 +25,8 @@ class StateFolder {
   // Makes the folder when it is not there, takes its lock, and draws the incarnation: the time in microseconds, but always
   // above the last one, because clocks are set back. Removes what earlier
   // attempts left, but for those that are finished (finished.h).
-  // FAILED_PRECONDITION: another worker holds it. DATA_LOSS: the id in it is no UUID. INTERNAL: cannot be written.
-  static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now);
+  // FAILED_PRECONDITION: another worker holds it, and goes on to for so long. DATA_LOSS: the id in it is no UUID. INTERNAL: cannot be written.
+  static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience = {});
 
   StateFolder(StateFolder&& other) noexcept;
   StateFolder& operator=(StateFolder&&) = delete;

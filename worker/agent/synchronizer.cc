@@ -103,6 +103,10 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
   if (stopped_) return;
   if (call->status.ok()) return OnAnswer(*call);
   if (call->cancelled) return CallAfter(std::chrono::duration<double>(0));
+  // Of a call that a proxy sent twice, the second has been overtaken by the first. The next call has a higher number: only another
+  // incarnation can have overtaken that.
+  const bool overtaken = call->status.error_code() == grpc::StatusCode::ABORTED;
+  if (overtaken && !std::exchange(overtaken_, true)) return CallAfter(std::chrono::duration<double>(0));
   switch (call->status.error_code()) {
     case grpc::StatusCode::ABORTED:
     case grpc::StatusCode::FAILED_PRECONDITION:
@@ -125,6 +129,7 @@ void Synchronizer::OnAnswer(const Call& call) {
   const auto now = std::chrono::steady_clock::now();
   answered_at_ = now;
   backoff_.Reset();
+  overtaken_ = false;
   if (std::exchange(lost_, false)) {
     in_touch_since_ = now;
     LogInfo(fmt::format("the scheduler at {} answers again", address_));

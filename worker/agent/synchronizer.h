@@ -64,6 +64,7 @@ class Synchronizer {
   bool news_ = false;
   bool away_ = false;    // Waiting after a failed call.
   bool lost_ = false;    // Logged as lost.
+  bool overtaken_ = false;  // The last call was answered so.
   bool stopped_ = false;
   std::chrono::duration<double> renew_every_{5};
   std::chrono::steady_clock::time_point answered_at_ = std::chrono::steady_clock::now();

@@ -141,7 +141,7 @@ void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
   hang_.Alive(progress.usual_s());
   attempt_->step = progress.step();
   attempt_->steps_per_second = progress.steps_per_second();
-  attempt_->phase = progress.phase();
+  attempt_->phase = ParseAttemptPhase(progress.phase()).value_or(attempt_->phase);
   attempt_->points.insert(attempt_->points.end(), progress.points().begin(), progress.points().end());
 }
 
@@ -207,7 +207,7 @@ void TrainerSlot::OnHung(const AttemptPtr& attempt) {
   const std::string how = fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while ", hang_.silent_s(), hang_.limit_s());
   if (attempt == nullptr) return OnUnusable(how + (state_ == State::kMeasuring ? "measuring" : "starting"));
   Restart();
-  handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, attempt->phase, attempt->step));
+  handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, Word(attempt->phase), attempt->step));
 }
 
 }  // namespace longreach::agent

@@ -18,13 +18,14 @@
 #include "proto/access/channel.h"
 #include "proto/base/sha256.h"
 #include "proto/base/text.h"
+#include "proto/types/artifact_kind.h"
+#include "proto/types/wire_limits.h"
 #include "worker/agent/backoff.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
 namespace {
 
-constexpr size_t kChunkBytes = 1 << 20;
 // Tries after answers that say neither "later" nor "never". What was computed is not thrown away for a scheduler that is out of order
 // for some minutes; what comes down can be asked for again by another worker.
 constexpr int kTriesAfterOddErrors = 10, kUploadTriesAfterOddErrors = 400;
@@ -85,6 +86,33 @@ absl::Status Retrying(const std::string& what, std::stop_token stop, int odd_tri
   }
 }
 
+enum class Carries { kCalls, kFiles };
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& address, const access::Credentials& credentials, Carries what) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  if (what == Carries::kCalls) {
+    // A link that died without a word is noticed within 15 s.
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  } else {
+    // Else gRPC would give channels to one address one connection.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    // Only while there is something to carry: the scheduler has a limit on connections.
+    arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, 60'000);
+    // On a full line the answer to a ping may take its time.
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 60'000);
+  }
+  // We wait between calls ourselves, longer and longer; the channel need not do so as well.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  // In spite of its name: how long one attempt to connect may take. With TLS that is some five round trips.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 8'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return access::OpenChannel(address, credentials, arguments);
+}
+
 }  // namespace
 
 absl::Status CheckAddress(const std::string& address) {
@@ -107,19 +135,11 @@ absl::Status CheckAddress(const std::string& address) {
       fmt::format("'{}' is no scheduler's address: write host:port, for example localhost:7070, or unix:PATH", address));
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& address, const access::Credentials& credentials) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(64 << 20);
-  // A link that died without a word is noticed within 15 s.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  // We wait between calls ourselves, longer and longer; the channel need not do so as well.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  // In spite of its name: how long one attempt to connect may take. With TLS that is some five round trips.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 8'000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return access::OpenChannel(address, credentials, arguments);
+absl::StatusOr<Channels> Channels::To(const std::string& address, const access::Credentials& credentials) {
+  Channels channels;
+  ASSIGN_OR_RETURN(channels.calls, ConnectTo(address, credentials, Carries::kCalls));
+  ASSIGN_OR_RETURN(channels.files, ConnectTo(address, credentials, Carries::kFiles));
+  return channels;
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -135,7 +155,8 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
   header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
   bool damaged_before = false;
   int64_t furthest = 0;
-  int tries_without_space = header.kind() == "checkpoint" ? kCheckpointTriesWithoutSpace : 1;
+  const std::optional<ArtifactKind> kind = ParseArtifactKind(header.kind());
+  int tries_without_space = kind == ArtifactKind::kCheckpoint ? kCheckpointTriesWithoutSpace : 1;
   RETURN_IF_ERROR(Retrying(fmt::format("upload of {}", file.string()), stop, kUploadTriesAfterOddErrors, [&] {
     absl::Status status = absl::FailedPreconditionError("no link");
     if (const std::optional<InboxLink> link = inbox_.Link(file)) status = LinkOnce(header, *link, stop);
@@ -143,7 +164,7 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
     // The scheduler's folder is away.
     if (status.code() == absl::StatusCode::kNotFound) return absl::InternalError(status.message());
     // What is no result is not waited with until there is room.
-    if (status.code() == absl::StatusCode::kResourceExhausted && !IsOfAResult(header) && --tries_without_space == 0) {
+    if (status.code() == absl::StatusCode::kResourceExhausted && !IsOfAResult(kind) && --tries_without_space == 0) {
       return absl::FailedPreconditionError(status.message());
     }
     if (status.code() == absl::StatusCode::kDataLoss && !std::exchange(damaged_before, true)) {

@@ -21,8 +21,15 @@ namespace longreach::agent {
 // INVALID_ARGUMENT with the next step: neither "host:port" nor "unix:PATH".
 absl::Status CheckAddress(const std::string& address);
 
-// Makes no connection yet; that happens with the first call. FAILED_PRECONDITION: another machine, and no authority to know it by.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& address, const access::Credentials& credentials);
+// To a scheduler, for its calls and for files: on a slow line a file on its way would hold a call of the same connection up for longer than
+// a lease is good for.
+struct Channels {
+  // Makes no connection yet; that happens with the first call. FAILED_PRECONDITION: another machine, and no authority to know it by.
+  static absl::StatusOr<Channels> To(const std::string& address, const access::Credentials& credentials);
+
+  std::shared_ptr<grpc::Channel> calls;
+  std::shared_ptr<grpc::Channel> files;
+};
 
 absl::Status FromGrpc(const grpc::Status& status);
 
@@ -61,9 +68,6 @@ class Transfers {
   Inbox inbox_;
   std::atomic<int64_t> uploaded_ = 0;
 };
-
-// Without its file a result is not handed in. Without a checkpoint some steps are made again, without a log nothing is wrong.
-inline bool IsOfAResult(const v1::UploadHeader& header) { return header.kind() == "weights" || header.kind() == "series"; }
 
 inline bool IsOfThisDisk(const absl::Status& download) { return download.code() == absl::StatusCode::kFailedPrecondition; }
 

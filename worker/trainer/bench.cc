@@ -179,8 +179,8 @@ absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   if (request.settings.training.lengths.empty()) {
     return absl::InvalidArgumentError("lengths: there are none to train on");
   }
-  if (request.pack < 1 || request.pack > catalog::kMaxPack) {
-    return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", catalog::kMaxPack));
+  if (request.pack < 1 || request.pack > catalog::kMaxJobsOfPack) {
+    return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", catalog::kMaxJobsOfPack));
   }
   if (!(request.seconds > 0)) return absl::InvalidArgumentError("seconds: must be positive");
   // The kernels for a GPU lane by lane, which nobody trains with: to see that their figures are taken.

@@ -16,6 +16,7 @@
 #include "worker/trainer/llama/memory.h"
 #include "worker/trainer/llama/published.h"
 #include "worker/trainer/llama/study.h"
+#include "worker/trainer/problems/kinds.h"
 
 namespace longreach::trainer {
 
@@ -151,7 +152,7 @@ std::vector<double> Session::LearningRates() const {
   const PackSettings::Training& training = request_.settings.training;
   std::vector<double> rates;
   for (const Member& member : request_.members) {
-    if (request_.settings.experiment != "llama") {
+    if (!SchedulesLearningRate(request_.settings)) {
       rates.push_back(member.learning_rate);
       continue;
     }

@@ -91,7 +91,7 @@ struct PackSettings {
     uint32_t seed = 0;
     std::vector<int> attention_lengths = {};  // Ascending, all of them among lengths.
     int stride = 0;
-    enum class PerplexityProtocol { kNope, kYarn } perplexity_protocol = PerplexityProtocol::kNope;
+    enum class PerplexityProtocol { kNope, kNopeInOrder, kYarn } perplexity_protocol = PerplexityProtocol::kNope;
     int position_bins = 0;
     std::vector<double> attention_scales = {};  // Ascending.
     std::vector<int> passkey_lengths = {};      // Ascending.
@@ -137,7 +137,7 @@ struct Member {
 
 struct PackRequest {
   PackSettings settings;
-  std::vector<Member> members;        // 1 to catalog::kMaxPack.
+  std::vector<Member> members;        // 1 to catalog::kMaxJobsOfPack.
   std::filesystem::path folder;       // Exists; checkpoints and weights are written into it.
   DataSource data;                    // Of settings.data, model.folder, evaluation.longbench and training.mixture.
   int threads = 0;                    // 0: all cores.

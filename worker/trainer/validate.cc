@@ -55,7 +55,7 @@ absl::Status ValidateLengths(std::string_view field, const std::vector<int>& len
   return absl::OkStatus();
 }
 
-absl::Status ValidateModel(const PackSettings& settings) {
+absl::Status ValidateModel(const PackSettings& settings, const catalog::Encoding& encoding) {
   const PackSettings::Model& model = settings.model;
   if (!model.folder.empty()) return absl::OkStatus();  // What its config.json says is checked when that is read.
   RETURN_IF_ERROR(InRange("model.layers", model.layers, 1, catalog::kMaxLayers));
@@ -72,14 +72,12 @@ absl::Status ValidateModel(const PackSettings& settings) {
     return Refuse("model.dropout", ShortestNumber(model.dropout), "is not in [0, 1)");
   }
   if (model.sandwich_dim % 2 != 0) return Refuse("model.sandwich_dim", model.sandwich_dim, "is not even");
-  const bool sin_cos_rows =
-      settings.encoding == "sin_cos" || settings.encoding == "shape" || settings.encoding == "relative";
-  if (sin_cos_rows && model.embedding_dim % 2 != 0) {
+  if (encoding.Has(catalog::kEvenWidth) && model.embedding_dim % 2 != 0) {
     return Refuse("model.embedding_dim", model.embedding_dim,
                   Text("is not even, which '", settings.encoding, "' needs"));
   }
-  if (settings.encoding == "rope" && model.embedding_dim / model.heads % 2 != 0) {
-    return Refuse("model.heads", model.heads, "gives heads of an odd size, which 'rope' cannot rotate");
+  if (encoding.Has(catalog::kEvenHeads) && model.embedding_dim / model.heads % 2 != 0) {
+    return Refuse("model.heads", model.heads, Text("gives heads of an odd size, which '", settings.encoding, "' cannot rotate"));
   }
   return absl::OkStatus();
 }
@@ -151,7 +149,7 @@ absl::Status Validate(const PackSettings& settings) {
   }
   const catalog::Encoding* encoding = catalog::FindEncoding(settings.encoding);
   if (encoding == nullptr) return Unknown("encoding", settings.encoding, Names(catalog::Encodings()));
-  RETURN_IF_ERROR(ValidateModel(settings));
+  RETURN_IF_ERROR(ValidateModel(settings, *encoding));
 
   const PackSettings::Training& training = settings.training;
   RETURN_IF_ERROR(InRange("training.steps", training.steps, 0, std::numeric_limits<int>::max()));
@@ -177,8 +175,8 @@ absl::Status Validate(const PackSettings& settings) {
 
 absl::Status ValidateRequest(const PackRequest& request) {
   RETURN_IF_ERROR(Validate(request.settings));
-  RETURN_IF_ERROR(InRange("members", static_cast<int>(std::min<size_t>(request.members.size(), catalog::kMaxPack + 1)),
-                          1, catalog::kMaxPack));
+  RETURN_IF_ERROR(InRange("members", static_cast<int>(std::min<size_t>(request.members.size(), catalog::kMaxJobsOfPack + 1)),
+                          1, catalog::kMaxJobsOfPack));
   if (request.threads < 0) return Refuse("threads", request.threads, "is negative");
   RETURN_IF_ERROR(CheckEngine(request.engine, request.cuda));
   if (!(request.checkpoint_every_s >= 0)) {

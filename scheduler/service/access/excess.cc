@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/types/wire_limits.h"
 #include "scheduler/service/limits.h"
 
 namespace longreach::service {

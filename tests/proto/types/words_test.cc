@@ -36,6 +36,22 @@ TEST(SweepStateTest, WordsReadBack) {
   EXPECT_FALSE(ParseSweepState("gone").has_value());
 }
 
+TEST(WorkerStateTest, WordsReadBack) {
+  for (const WorkerState state : {WorkerState::kActive, WorkerState::kDraining, WorkerState::kPutAside, WorkerState::kGone}) {
+    EXPECT_EQ(ParseWorkerState(Word(state)), state);
+  }
+  EXPECT_EQ(Word(WorkerState::kPutAside), "put_aside");
+  EXPECT_FALSE(ParseWorkerState("put aside").has_value());
+}
+
+TEST(AttemptPhaseTest, WordsReadBack) {
+  for (const AttemptPhase phase : {AttemptPhase::kStarting, AttemptPhase::kTraining, AttemptPhase::kEvaluating, AttemptPhase::kUploading}) {
+    EXPECT_EQ(ParseAttemptPhase(Word(phase)), phase);
+  }
+  EXPECT_EQ(Word(AttemptPhase::kUploading), "uploading");
+  EXPECT_FALSE(ParseAttemptPhase("").has_value());
+}
+
 TEST(OutcomeTest, WordsReadBackAndUnknownNumbersAreNone) {
   EXPECT_EQ(ParseOutcome("given_back"), Outcome::kGivenBack);
   EXPECT_EQ(Word(Outcome::kDropped), "dropped");

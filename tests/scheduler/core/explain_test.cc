@@ -20,18 +20,18 @@ TEST(ExplainTest, AQueuedJobWithoutWorkersSaysSo) {
 TEST(ExplainTest, AQueuedJobNamesWhyEachWorkerCannotTakeIt) {
   const std::vector<std::string> reasons = Explain({.state = Queued{},
                                                     .demand = kWanted,
-                                                    .workers = {{.name = "a", .state = "active", .why_unable = "has no task 'x'"},
-                                                                {.name = "b", .state = "draining", .reason = "drained"},
-                                                                {.name = "c", .state = "gone"}}});
+                                                    .workers = {{.name = "a", .state = WorkerState::kActive, .why_unable = "has no task 'x'"},
+                                                                {.name = "b", .state = WorkerState::kDraining, .reason = "drained"},
+                                                                {.name = "c", .state = WorkerState::kGone}}});
   EXPECT_THAT(reasons, ElementsAre("It is ready, and first in line.", "None of the 2 workers that are there can take it.",
                                    "Worker 'a' has no task 'x'.", "Worker 'b' gets no work: drained."));
 }
 
 TEST(ExplainTest, AReadyJobIsStuckWhenNoneOfTheWorkersThatAreThereCanTakeIt) {
-  const WorkerFact unable{.name = "a", .state = "active", .why_unable = "has no task 'x'"};
-  const WorkerFact drained{.name = "b", .state = "draining"};
-  const WorkerFact busy{.name = "c", .state = "active", .running = 1};
-  const WorkerFact gone{.name = "d", .state = "gone"};
+  const WorkerFact unable{.name = "a", .state = WorkerState::kActive, .why_unable = "has no task 'x'"};
+  const WorkerFact drained{.name = "b", .state = WorkerState::kDraining};
+  const WorkerFact busy{.name = "c", .state = WorkerState::kActive, .running = 1};
+  const WorkerFact gone{.name = "d", .state = WorkerState::kGone};
   EXPECT_TRUE(IsStuck({.state = Queued{}, .demand = kWanted, .workers = {unable, drained, gone}}));
   EXPECT_FALSE(IsStuck({.state = Queued{}, .demand = kWanted, .workers = {unable, busy}}));
   EXPECT_FALSE(IsStuck({.state = Queued{}, .demand = kWanted, .workers = {gone}}));
@@ -40,8 +40,8 @@ TEST(ExplainTest, AReadyJobIsStuckWhenNoneOfTheWorkersThatAreThereCanTakeIt) {
 }
 
 TEST(ExplainTest, AReadyJobLacksWorkersWhenNoneIsThere) {
-  const WorkerFact unable{.name = "a", .state = "active", .why_unable = "has no task 'x'"};
-  const WorkerFact gone{.name = "d", .state = "gone"};
+  const WorkerFact unable{.name = "a", .state = WorkerState::kActive, .why_unable = "has no task 'x'"};
+  const WorkerFact gone{.name = "d", .state = WorkerState::kGone};
   EXPECT_TRUE(LacksWorkers({.state = Queued{}, .demand = kWanted}));
   EXPECT_TRUE(LacksWorkers({.state = Queued{}, .demand = kWanted, .workers = {gone}}));
   EXPECT_FALSE(LacksWorkers({.state = Queued{}, .demand = kWanted, .workers = {unable, gone}}));
@@ -50,9 +50,10 @@ TEST(ExplainTest, AReadyJobLacksWorkersWhenNoneIsThere) {
 }
 
 TEST(ExplainTest, BusyAndIdleWorkersDiffer) {
-  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = "active", .running = 1}}}),
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = WorkerState::kActive, .running = 1}}}),
               Contains("The worker that can take it is busy."));
-  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = "active"}}}), Contains(HasSubstr("is idle")));
+  EXPECT_THAT(Explain({.state = Queued{}, .demand = kWanted, .workers = {{.name = "a", .state = WorkerState::kActive}}}),
+              Contains(HasSubstr("is idle")));
 }
 
 TEST(ExplainTest, AHeldJobNamesTheCommandThatHelps) {
@@ -73,7 +74,7 @@ TEST(ExplainTest, ALeasedJobNamesWorkerAttemptAndStep) {
                        .demand = kWanted,
                        .steps = 100,
                        .worker_name = "gpu-a",
-                       .phase = "training",
+                       .phase = AttemptPhase::kTraining,
                        .step = 10,
                        .members = 9}),
               ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 9: training, step 10 of 100.", "Its worker was lost 1 of at most 10 times."));

@@ -5,6 +5,7 @@
 
 #include "proto/catalog/catalog.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/experiments/transformer.h"
 
 namespace longreach::experiments {
 namespace {
@@ -39,7 +40,7 @@ TEST(AlgorithmicTest, NamesFieldValueAndSuggestionOfATypo) {
             "axes.encoding: unknown encoding 'roep'\n  did you mean 'rope'? 'longreach list encodings' shows all of them");
   v1::SweepSpec sweep = Sweep();
   sweep.mutable_axes()->set_task(0, "even_pair");
-  EXPECT_EQ(Refusal(sweep), "axes.task: unknown task 'even_pair'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");
+  EXPECT_EQ(Refusal(sweep), "axes.task: unknown task of the kind 'algorithmic' 'even_pair'\n  did you mean 'even_pairs'? 'longreach list tasks' shows all of them");
 }
 
 TEST(AlgorithmicTest, RefusesRandomizedWhereItIsNotAdmitted) {
@@ -223,6 +224,23 @@ TEST(AlgorithmicTest, EveryTaskAndEncodingOfTheCatalogExpands) {
   ASSERT_TRUE(expansion.ok()) << expansion.status();
   EXPECT_EQ(expansion->size(), 15 * encodings);
   EXPECT_EQ(encodings, 18);
+}
+
+// Of an encoding that is trained and counted without parameters, weights of another one would be taken for its own; of one that looks at
+// distances alone, jobs that differ in how these are drawn would be one job.
+TEST(AlgorithmicTest, WhatTheCatalogSaysOfAnEncodingIsInItsJobs) {
+  for (const catalog::Encoding& encoding : catalog::Encodings()) {
+    v1::SweepSpec sweep = Sweep();
+    sweep.mutable_axes()->clear_encoding();
+    const bool randomized = (encoding.positions & catalog::kRandomized) != 0;
+    sweep.mutable_axes()->add_encoding(std::string(encoding.name) + (randomized ? ":randomized" : ""));
+    sweep.mutable_positions()->set_randomized_by("position");
+    absl::StatusOr<Expansion> expansion = Expansion::Of(sweep);
+    ASSERT_TRUE(expansion.ok()) << expansion.status();
+    const v1::JobSpec job = expansion->At(0).spec;
+    EXPECT_EQ(EncodingParameters(job) > 0, encoding.Has(catalog::kTrained)) << encoding.name;
+    EXPECT_EQ(job.positions().has_randomized_by(), randomized && encoding.Has(catalog::kOfDistance)) << encoding.name;
+  }
 }
 
 }  // namespace

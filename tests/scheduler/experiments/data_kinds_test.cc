@@ -174,7 +174,7 @@ TEST(DataKindsTest, RefusesWhatItCannotCompute) {
   EXPECT_THAT(Refused(pixels), HasSubstr("neither 'lookup' nor 'linear'"));
   v1::SweepSpec algorithmic = Language();
   algorithmic.set_experiment("algorithmic");
-  EXPECT_THAT(Refused(algorithmic), HasSubstr("unknown task 'enwik8'"));
+  EXPECT_THAT(Refused(algorithmic), HasSubstr("unknown task of the kind 'algorithmic' 'enwik8'"));
 }
 
 // By hand: a block has 4 d^2 + 2 d m numbers in its matrices, m + d biases and 4 d of its norms, here 788,736; with a table of 257

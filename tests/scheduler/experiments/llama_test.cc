@@ -245,6 +245,8 @@ TEST(LlamaKindTest, YarnsProtocolIsAnotherJobAndTheAuthorsIsNot) {
   EXPECT_NE(IdOf(sweep), authors);
   EXPECT_EQ(JobOf(sweep).evaluation().perplexity_protocol(), "yarn");
 
+  sweep.mutable_evaluation()->set_perplexity_protocol("nope_in_order");
+  EXPECT_EQ(JobOf(sweep).evaluation().perplexity_protocol(), "nope_in_order");
   sweep.mutable_evaluation()->set_perplexity_protocol("yam");
   EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.perplexity_protocol: unknown word 'yam'"));
   sweep.mutable_evaluation()->set_perplexity_protocol("yarn");

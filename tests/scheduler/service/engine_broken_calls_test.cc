@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/scheduler/service/engine_fixture.h"
 
 namespace longreach::service {
@@ -145,6 +148,64 @@ TEST_F(EngineBrokenCallsTest, WorkersThatWouldGetNoWorkDoNotAsk) {
   BreakOff(worker);
   Advance(seconds(1));
   Advance(seconds(2));
+
+  EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+}
+
+// A real worker has always room for no-op jobs, also while it trains.
+TEST_F(EngineBrokenCallsTest, ABusyWorkerThatIsBackFirstTakesNothingFromTheOthers) {
+  v1::SweepSpec spec = Sweep("s", 1);
+  for (const char* task : {"bucket_sort", "parity_check"}) spec.mutable_axes()->add_task(task);
+  Submit(spec);
+  std::vector<TestWorker> workers;
+  workers.reserve(3);
+  std::vector<v1::Lease> leases;
+  for (const char* id : {"a", "b", "c"}) {
+    TestWorker& worker = workers.emplace_back(Worker(id));
+    worker.next().mutable_abilities()->add_experiments("noop");
+    worker.next().set_free_noop_slots(256);
+    leases.push_back(TakeAndWait(worker));
+  }
+
+  for (const TestWorker& worker : workers) BreakOff(worker);
+  Advance(seconds(2));
+  EXPECT_FALSE(workers[0].Call().has_value());
+  RunDeadlines();
+  Advance(seconds(1));
+
+  for (const v1::Lease& lease : leases) EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
+}
+
+TEST_F(EngineBrokenCallsTest, AnIdleWorkerTakesNoMoreThanItAsksFor) {
+  v1::SweepSpec spec = Sweep("s", 1);
+  for (const char* task : {"bucket_sort", "parity_check"}) spec.mutable_axes()->add_task(task);
+  Submit(spec);
+  std::vector<TestWorker> workers;
+  workers.reserve(3);
+  std::vector<v1::Lease> leases;
+  for (const char* id : {"a", "b", "c"}) leases.push_back(TakeAndWait(workers.emplace_back(Worker(id))));
+  TestWorker idle = Worker("idle");
+  EXPECT_FALSE(idle.Call().has_value());
+
+  for (const TestWorker& worker : workers) BreakOff(worker);
+  Advance(seconds(1));
+
+  ASSERT_TRUE(idle.late().has_value() && idle.late()->ok());
+  EXPECT_EQ((*idle.late())->leases_size(), 1);
+  EXPECT_EQ(std::ranges::count_if(leases, [this](const v1::Lease& lease) { return Attempt(lease.attempt()).outcome.has_value(); }), 1);
+}
+
+TEST_F(EngineBrokenCallsTest, WhatNobodyWantsNowIsTakenFromNobody) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = TakeAndWait(worker);
+  ASSERT_TRUE(Steer("s", v1::SteerSweepRequest::ACTION_PAUSE).ok());  // It is to stop after a checkpoint.
+  EXPECT_FALSE(worker.Call().has_value());
+  TestWorker idle = Worker("idle");
+  EXPECT_FALSE(idle.Call().has_value());
+
+  BreakOff(worker);
+  Advance(seconds(3));
 
   EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
 }

@@ -79,7 +79,7 @@ QueryFixture::Made QueryFixture::AddSweep(const v1::SweepSpec& spec, int priorit
 void QueryFixture::AddWorker(const std::string& id, const std::string& name, const std::string& abilities) {
   Write([&](sql::Transaction& tx) {
     return store::PutWorker(tx, {.id = id, .name = name, .incarnation = 1, .abilities = abilities, .build = "1.0",
-                                 .device = "cpu", .threads = 2, .pack_limit = 16, .state = store::WorkerState::kActive,
+                                 .device = "cpu", .threads = 2, .pack_limit = 16, .state = WorkerState::kActive,
                                  .reason = "", .recent_failures = "", .first_seen_at = now_, .seen_at = now_});
   });
 }
@@ -134,7 +134,7 @@ void QueryFixture::End(int64_t attempt, Outcome outcome, const std::string& deta
 
 void QueryFixture::Checkpoint(int64_t attempt, int64_t job, int step) {
   Write([&](sql::Transaction& tx) {
-    return store::AddArtifact(tx, {.job = job, .kind = "checkpoint", .step = step, .attempt = attempt, .member = 0,
+    return store::AddArtifact(tx, {.job = job, .kind = ArtifactKind::kCheckpoint, .step = step, .attempt = attempt, .member = 0,
                                    .sha256 = Sha256Of(std::to_string(step)), .bytes = 5, .created_at = now_});
   });
 }

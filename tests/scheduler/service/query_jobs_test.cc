@@ -67,7 +67,7 @@ class QueryJobsTest : public QueryFixture {
     const absl::StatusOr<store::Pin> pin = writer->Commit();
     ASSERT_TRUE(pin.ok()) << pin.status();
     Write([&](sql::Transaction& tx) {
-      return store::AddArtifact(tx, {.job = job, .kind = "log", .step = 0, .attempt = attempt, .member = 0, .sha256 = sha256,
+      return store::AddArtifact(tx, {.job = job, .kind = ArtifactKind::kLog, .step = 0, .attempt = attempt, .member = 0, .sha256 = sha256,
                                      .bytes = static_cast<int64_t>(text.size()), .created_at = now_});
     });
   }
@@ -108,7 +108,7 @@ TEST_F(QueryJobsTest, AJobShowsItsAxesStateStepAndScore) {
   const int64_t running = Lease("w1", jobs.subspan(4, 1));
   Checkpoint(running, jobs[4], 30);
   board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope:randomized", .members = 1,
-                       .step = 44, .steps = 100, .phase = "training", .steps_per_second = 1});
+                       .step = 44, .steps = 100, .phase = AttemptPhase::kTraining, .steps_per_second = 1});
 
   const absl::StatusOr<v1::ListJobsResponse> all = ListState("");
 
@@ -229,7 +229,7 @@ TEST_F(QueryJobsTest, ExplainsAQueuedJobByTheWorkersAndTheLine) {
   board_.SetWorker("w1", now_);
   board_.SetWorker("w2", now_);
   Write([&](sql::Transaction& tx) {
-    return store::SetWorkerState(tx, "w2", store::WorkerState::kPutAside, "its last 3 attempts failed");
+    return store::SetWorkerState(tx, "w2", WorkerState::kPutAside, "its last 3 attempts failed");
   });
   const std::vector<std::string> reasons = Explain(sweep.ids[0]);
   EXPECT_EQ(reasons[0], "It is ready, and first in line.");
@@ -246,7 +246,7 @@ TEST_F(QueryJobsTest, AWorkerThatIsPutAsideForOneSweepIsThereForAnother) {
   board_.SetWorker("w1", now_);
   Write([&](sql::Transaction& tx) -> absl::Status {
     RETURN_IF_ERROR(store::SetWorkerFailures(tx, "w1", fmt::format("{};{};{}", large.jobs[0], large.jobs[1], large.jobs[2])));
-    return store::SetWorkerState(tx, "w1", store::WorkerState::kPutAside, "its last 3 attempts failed");
+    return store::SetWorkerState(tx, "w1", WorkerState::kPutAside, "its last 3 attempts failed");
   });
   EXPECT_THAT(Explain(large.ids[3]), Contains("Worker 'box' does not get it: its last 3 attempts failed."));
   EXPECT_THAT(Explain(small.ids[0]), Contains("A worker that can take it is idle: it will be leased at that worker's next call."));
@@ -267,7 +267,7 @@ TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
   AddWorker("w1", "box", kAble);
   const int64_t attempt = Lease("w1", std::span(sweep.jobs).first(2));
   board_.Set(attempt, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope", .members = 2,
-                       .step = 12, .steps = 100, .phase = "training", .steps_per_second = 1});
+                       .step = 12, .steps = 100, .phase = AttemptPhase::kTraining, .steps_per_second = 1});
   EXPECT_EQ(Explain(sweep.ids[0])[0], "Worker 'box' has it as attempt " + std::to_string(attempt) +
                                           ", in a pack of 2: training, step 12 of 100.");
 

@@ -193,6 +193,43 @@ TEST_F(QueryMeasurementsTest, ASweepOfWhichNothingIsDoneHasOneEmptyPage) {
   EXPECT_THAT(Rows(Only({"task=parity_check"})), IsEmpty()) << "there are such jobs";
 }
 
+TEST_F(QueryMeasurementsTest, OneJobHasItsValuesWhateverSweepItIsIn) {
+  const Made sweep = FourJobs();
+  v1::ListMeasurementsRequest request;
+  request.set_job(sweep.ids[1].substr(0, 12));
+  EXPECT_EQ(Rows(request), std::vector(kRows.begin() + 3, kRows.begin() + 6));
+  request.set_limit(2);
+  EXPECT_EQ(Rows(request), std::vector(kRows.begin() + 3, kRows.begin() + 6));
+  EXPECT_THAT(sizes_, ElementsAre(2, 1)) << "a page ends within the job";
+  request.set_metric("accuracy");
+  request.set_length(50);
+  EXPECT_THAT(Rows(request), ElementsAre(kRows[4]));
+}
+
+TEST_F(QueryMeasurementsTest, OneJobThatDivergedOrIsNotDoneHasNoValues) {
+  const Made sweep = FourJobs();
+  v1::ListMeasurementsRequest request;
+  request.set_job(sweep.ids[2]);
+  EXPECT_THAT(Rows(request), ElementsAre(kRows[6]));
+  for (const std::string& id : {sweep.ids[3], sweep.ids[4]}) {  // Failed; queued.
+    request.set_job(id);
+    EXPECT_THAT(Rows(request), IsEmpty());
+  }
+}
+
+TEST_F(QueryMeasurementsTest, OneJobIsAskedForByItself) {
+  const Made sweep = FourJobs();
+  v1::ListMeasurementsRequest request = Of("s");
+  request.set_job(sweep.ids[0]);
+  EXPECT_THAT(Refused(request).message(), HasSubstr("sweep and job: one of them at a time"));
+  request.clear_sweep();
+  request.add_only("seed=0");
+  EXPECT_THAT(Refused(request).message(), HasSubstr("only: it is of a sweep's jobs"));
+  request.clear_only();
+  request.set_job(std::string(64, '0'));
+  EXPECT_EQ(Refused(request).code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(QueryMeasurementsTest, UnknownWordsNumbersAndTokensAreRefused) {
   FourJobs();
   v1::ListMeasurementsRequest request = Of("s");

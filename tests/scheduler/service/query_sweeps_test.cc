@@ -123,7 +123,7 @@ TEST_F(QuerySweepsTest, StepsOfSystemsThatDifferInThemAreAddedUp) {
   Succeed(Lease("w1", jobs.last(2)), jobs.last(2), std::vector{0.5, 0.5});
   const int64_t running = Lease("w1", jobs.subspan(4, 2));
   board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2,
-                       .step = 500, .steps = 1000, .phase = "training", .steps_per_second = 5});
+                       .step = 500, .steps = 1000, .phase = AttemptPhase::kTraining, .steps_per_second = 5});
 
   const v1::SweepUpdate update = Update("s");
 
@@ -153,7 +153,7 @@ TEST_F(QuerySweepsTest, AnUpdateCountsTheStepsOfEachJobByWhatIsKnownOfIt) {
   End(failed, Outcome::kFailed);
   const int64_t running = Lease("w1", jobs.subspan(8, 2));
   board_.Set(running, {.worker = "w1", .worker_name = "box", .task = "parity_check", .encoding = "rope", .members = 2,
-                       .step = 50, .steps = 100, .phase = "training", .steps_per_second = 5});
+                       .step = 50, .steps = 100, .phase = AttemptPhase::kTraining, .steps_per_second = 5});
 
   const v1::SweepUpdate update = Update("s");
 
@@ -199,7 +199,7 @@ TEST_F(QuerySweepsTest, AnUpdateShowsOnlyTheSweepsOwnPartOfAPack) {
   AddWorker("w1", "box");
   const int64_t attempt = Lease("w1", std::span(whole.jobs).first(4));  // Two learning rates, two seeds.
   board_.Set(attempt, {.worker = "w1", .worker_name = "box", .task = "even_pairs", .encoding = "rope", .members = 4,
-                       .step = 10, .steps = 100, .phase = "evaluating", .steps_per_second = 3});
+                       .step = 10, .steps = 100, .phase = AttemptPhase::kEvaluating, .steps_per_second = 3});
 
   EXPECT_EQ(Update("both").running(0).members(), 4);
   EXPECT_EQ(Update("half").running(0).members(), 2);

@@ -273,6 +273,14 @@ TEST_F(QueryTableTest, OfJobsWithoutLengthsAreNoneAndTheJobsAreThereStill) {
 
   EXPECT_EQ(table.columns_size(), 0);
   EXPECT_THAT(table.notes(), ElementsAre("only jobs with task even_pairs", "8 jobs are not finished (8 queued): the table will change", "no job has a value of echo at a length"));
+  // Programs are told the kind of those that they act on.
+  ASSERT_EQ(table.typed_notes_size(), 2);
+  EXPECT_EQ(table.typed_notes(0).kind(), v1::TableNote::KIND_ONLY);
+  EXPECT_EQ(table.typed_notes(0).axis(), "task");
+  EXPECT_EQ(table.typed_notes(0).text(), table.notes(0));
+  EXPECT_EQ(table.typed_notes(1).kind(), v1::TableNote::KIND_NO_VALUE);
+  EXPECT_EQ(table.typed_notes(1).axis(), "");
+  EXPECT_EQ(table.typed_notes(1).text(), table.notes(2));
   // A word that no job has is refused as ever.
   spec.set_only(0, "task=even_pear");
   store::Snapshot snapshot = Read();

@@ -21,9 +21,9 @@ TEST_F(QueryWorkersTest, AWorkerIsGoneUnlessItCallsAndShowsWhatItRuns) {
   board_.SetWorker("22222222-bbbb", now_ + std::chrono::seconds(30));
   board_.SetWorker("33333333-cccc", now_);
   board_.Set(7, {.worker = "22222222-bbbb", .worker_name = "beta", .task = "even_pairs", .encoding = "rope:randomized",
-                 .members = 9, .step = 3, .steps = 10, .phase = "training", .steps_per_second = 2.5});
+                 .members = 9, .step = 3, .steps = 10, .phase = AttemptPhase::kTraining, .steps_per_second = 2.5});
   Write([&](sql::Transaction& tx) {
-    return store::SetWorkerState(tx, "33333333-cccc", store::WorkerState::kDraining, "drained");
+    return store::SetWorkerState(tx, "33333333-cccc", WorkerState::kDraining, "drained");
   });
 
   store::Snapshot snapshot = Read();

@@ -137,6 +137,13 @@ TEST_F(SliceTableTest, OnlySomeOfASliceAreTaken) {
   EXPECT_THAT(Keys(table.columns()), ElementsAre("0"));
   EXPECT_THAT(Values(table), ElementsAre("1.00", "2.00"));
   EXPECT_THAT(table.notes(), ElementsAre("only head 0", "only jobs with system nope"));
+  ASSERT_EQ(table.typed_notes_size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(table.typed_notes(i).kind(), v1::TableNote::KIND_ONLY);
+    EXPECT_EQ(table.typed_notes(i).text(), table.notes(i));
+  }
+  EXPECT_EQ(table.typed_notes(0).axis(), "head");
+  EXPECT_EQ(table.typed_notes(1).axis(), "system");
   *spec.mutable_only(0) = "head=7";
   EXPECT_THAT(Refused(spec), testing::AllOf(HasSubstr("table.only: unknown head '7'"), HasSubstr("known are 0, 1, 10"), testing::Not(HasSubstr("did you mean"))));
 }
@@ -190,6 +197,9 @@ TEST_F(SliceTableTest, CountsTheJobsWhereNothingIsMeasuredYet) {
   EXPECT_THAT(table.cells(), IsEmpty());
   EXPECT_THAT(table.notes(), ElementsAre("2 jobs are not finished (2 queued): the table will change",
                                          "no job has a value of head_scale by depth and head over all lengths"));
+  ASSERT_EQ(table.typed_notes_size(), 1);
+  EXPECT_EQ(table.typed_notes(0).kind(), v1::TableNote::KIND_NO_VALUE);
+  EXPECT_EQ(table.typed_notes(0).text(), table.notes(1));
 }
 
 TEST_F(SliceTableTest, SaysWhatThereIsWhereNothingWasMeasuredSo) {

@@ -384,6 +384,24 @@ TEST_F(AgentTroubleTest, TellsTheCurvesBeforeTheReportWhenTheyAreLong) {
   EXPECT_EQ(points.size(), static_cast<size_t>(kSteps * kCurves));
 }
 
+// As a proxy does that sends a call twice: the second is overtaken by the first, and its answer is what the worker hears.
+TEST_F(AgentTroubleTest, GoesOnWhenACallWasOvertakenByItself) {
+  scheduler_.RefuseCalls({grpc::StatusCode::ABORTED, "a newer call was seen"}, /*before=*/1, /*times=*/1);
+  AgentUnderTest agent(Options());
+  scheduler_.WaitFor("a call in vain", [](const Seen& seen) { return seen.turned_away > 0; });
+  scheduler_.Offer(LeaseOf(7, 3));
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AgentTroubleTest, EndsWhenAnotherIncarnationTookOver) {
+  scheduler_.RefuseCalls({grpc::StatusCode::ABORTED, "a newer incarnation of this worker took over"});
+
+  AgentUnderTest agent(Options());
+
+  EXPECT_EQ(agent.Join().code(), absl::StatusCode::kAborted);
+}
+
 TEST_F(AgentTroubleTest, EndsWhenTheSchedulerSpeaksAnotherProtocol) {
   scheduler_.RefuseCalls({grpc::StatusCode::FAILED_PRECONDITION, "protocol version 2 is spoken here"});
 

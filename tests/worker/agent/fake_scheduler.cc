@@ -81,10 +81,11 @@ void FakeScheduler::HaveInbox(const std::filesystem::path& folder, bool refuses)
   refuses_links_ = refuses;
 }
 
-void FakeScheduler::RefuseCalls(grpc::Status status, int before) {
+void FakeScheduler::RefuseCalls(grpc::Status status, int before, int times) {
   const std::lock_guard lock(mutex_);
   call_status_ = std::move(status);
   calls_before_refusal_ = before;
+  refusals_left_ = times;
 }
 
 void FakeScheduler::AcknowledgeNothing() {
@@ -171,7 +172,7 @@ bool FakeScheduler::Answer(const v1::SynchronizeRequest& request, v1::Synchroniz
 grpc::Status FakeScheduler::Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
                                         v1::SynchronizeResponse* response) {
   std::unique_lock lock(mutex_);
-  if (!call_status_.ok() && calls_before_refusal_-- <= 0) {
+  if (!call_status_.ok() && calls_before_refusal_-- <= 0 && refusals_left_-- > 0) {
     ++seen_.turned_away;
     changed_.notify_all();
     return call_status_;

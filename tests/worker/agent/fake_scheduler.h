@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,7 +55,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   // Says that files may be linked into this folder, and takes them from there; with `refuses`, takes none.
   void HaveInbox(const std::filesystem::path& folder, bool refuses = false);
   // All but the next `before`.
-  void RefuseCalls(grpc::Status status, int before = 0);
+  void RefuseCalls(grpc::Status status, int before = 0, int times = std::numeric_limits<int>::max());
   void AcknowledgeNothing();
   // What it says of itself; a call or a file for another one counts nothing.
   void BeStore(const std::string& store);
@@ -96,6 +97,7 @@ class FakeScheduler final : public v1::Worker::Service, public v1::Artifacts::Se
   bool refuses_links_ = false;
   grpc::Status call_status_;
   int calls_before_refusal_ = 0;
+  int refusals_left_ = 0;
   bool acknowledges_ = true;
   std::string store_;
   bool counts_slots_ = true;

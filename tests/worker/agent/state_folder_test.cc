@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <future>
 
 #include "tests/support/temporary_folder.h"
 
@@ -43,6 +44,21 @@ TEST(StateFolderTest, RefusesASecondWorker) {
 
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("--state"));
+}
+
+TEST(StateFolderTest, WaitsForOneThatIsAboutToLeave) {
+  testing::TemporaryFolder folder;
+  absl::StatusOr<StateFolder> first = StateFolder::Open(folder.path(), At(1));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::string id = first->worker();
+  std::future<absl::StatusOr<StateFolder>> second =
+      std::async(std::launch::async, [&folder] { return StateFolder::Open(folder.path(), At(2), std::chrono::minutes(1)); });
+
+  { const StateFolder left = *std::move(first); }
+
+  const absl::StatusOr<StateFolder> state = second.get();
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->worker(), id);
 }
 
 TEST(StateFolderTest, RefusesAnIdentityThatIsNone) {

@@ -48,12 +48,12 @@ class Fickle final : public v1::Artifacts::Service {
 
 TEST(TransfersTest, WhatIsSentAgainIsNoProgress) {
   const testing::TemporaryFolder folder;
-  const std::string bytes(5 << 20, 'b');  // Five messages.
+  const std::string bytes(5 << 20, 'b');  // Eighty messages.
   std::ofstream(folder.path() / "file") << bytes;
   const Fickle scheduler(folder.path() / "s");
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = ConnectTo("unix:" + (folder.path() / "s").string(), {});
-  ASSERT_TRUE(channel.ok()) << channel.status();
-  Transfers transfers(*channel, "worker", 1);
+  const absl::StatusOr<Channels> channels = Channels::To("unix:" + (folder.path() / "s").string(), {});
+  ASSERT_TRUE(channels.ok()) << channels.status();
+  Transfers transfers(channels->files, "worker", 1);
   v1::UploadHeader header;
   header.set_kind("weights");
   EXPECT_EQ(transfers.uploaded(), 0);

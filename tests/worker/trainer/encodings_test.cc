@@ -56,6 +56,15 @@ class EncodingContractTest : public testing::TestWithParam<Variant> {
   PackSettings Settings() const { return SmallSettings(GetParam().encoding, GetParam().randomized); }
 };
 
+TEST_P(EncodingContractTest, TheCatalogSaysOfItWhatItDoes) {
+  const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = 1});
+  const Encoding& encoding = engine->model().encoding();
+  const catalog::Encoding& known = *catalog::FindEncoding(GetParam().encoding);
+  EXPECT_EQ(encoding.Trained(), known.Has(catalog::kTrained));
+  EXPECT_EQ(encoding.Use() == PositionUse::kDistances, known.Has(catalog::kOfDistance));
+  EXPECT_EQ(encoding.Use() == PositionUse::kRotation, known.Has(catalog::kEvenHeads));
+}
+
 TEST_P(EncodingContractTest, MembersInOneBatchedProductAgreeWithMembersAlone) {
   // As on a GPU against as on a CPU: other operations, the same numbers but for rounding.
   const std::unique_ptr<StepEngine> units = MakeLibtorchEngine(Settings(), {.threads = 1});

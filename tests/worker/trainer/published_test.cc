@@ -25,8 +25,8 @@ using testing::HasSubstr;
 
 class PublishedTest : public PublishedModelTest {
  protected:
-  // What the decoder itself says of windows of 24 ids over the test documents, each with BOS in front.
-  double Expected(const std::string& name, bool nope = false) {
+  // What the decoder itself says of windows over the test documents, each with BOS in front; of the first so many, or of all.
+  double Expected(const std::string& name, bool nope = false, int64_t length = 24, int64_t most_windows = 0) {
     const LlamaModel model = *LoadLlama(Folder("published") / name, {.type = at::kFloat, .nope = nope});
     const LlamaDecoder decoder(model.config);
     const ParameterSet parameters = ViewParameters(decoder.layout(), model.parameters);
@@ -37,7 +37,7 @@ class PublishedTest : public PublishedModelTest {
       documents.push_back(*letters.EncodeWithBos(texts_[i]));
       lengths.push_back(static_cast<int64_t>(documents.back().size()));
     }
-    const std::vector<Window> windows = NopeWindows(lengths, {.length = 24, .stride = 5});
+    const std::vector<Window> windows = NopeWindows(lengths, {.length = length, .stride = 5, .most_scored = 5 * most_windows});
     double sum = 0;
     for (const Window& window : windows) {
       sum += *WindowLoss({.decoder = &decoder, .parameters = &parameters, .head_factors = model.head_factors},
@@ -54,6 +54,23 @@ TEST_F(PublishedTest, ItsLossIsThatOfTheDecoderWithItsWeights) {
   // With its own head scales, or with one that a sweep sets in place of them.
   EXPECT_NEAR(LossOf(Run(RequestOf("scaled", "scaled")), 24), Expected("scaled"), 1e-5);
   EXPECT_NE(LossOf(Run(RequestOf("scaled", "again")), 24), LossOf(plain, 24));
+}
+
+TEST_F(PublishedTest, InTheAuthorsOrderEachLengthBeginsByItselfAndTheFirstWindowsCount) {
+  PackRequest request = RequestOf("plain", "in_order");
+  request.settings.evaluation.perplexity_protocol = PackSettings::Evaluation::PerplexityProtocol::kNopeInOrder;
+  const PackResult all = Run(request);
+  for (const int length : {12, 24}) EXPECT_NEAR(LossOf(all, length), Expected("plain", false, length), 1e-5) << length;
+  // Windows of 12 ids that end where those of 24 do are fewer.
+  EXPECT_GT(std::abs(LossOf(all, 12) - LossOf(Run(RequestOf("plain", "same_ends")), 12)), 1e-4);
+
+  request.settings.evaluation.examples = 7;
+  request.folder = Folder("first");
+  const PackResult first = Run(request);
+  for (const int length : {12, 24}) EXPECT_NEAR(LossOf(first, length), Expected("plain", false, length, 7), 1e-5) << length;
+  request.settings.evaluation.perplexity_protocol = PackSettings::Evaluation::PerplexityProtocol::kNope;
+  request.folder = Folder("spread");
+  EXPECT_GT(std::abs(LossOf(first, 24) - LossOf(Run(request), 24)), 1e-4);
 }
 
 TEST_F(PublishedTest, AScaleByPositionIsThatOfAFoldersModelToo) {
@@ -255,6 +272,7 @@ TEST_F(PublishedTest, MemoryIsCountedWithItsSizes) {
   EXPECT_EQ(request.settings.model.vocabulary, 50);
   EXPECT_EQ(request.settings.model.layers, 2);
   request.settings.evaluation.lengths = {1 << 20};
+  EXPECT_THAT(std::string(ThreadsThatFit(request.settings, 1, 1, 1e3).status().message()), HasSubstr("bytes of memory at any length"));
   EXPECT_THAT(std::string(ThreadsThatFit(request.settings, 1, 1, 1e6).status().message()), HasSubstr("evaluation.lengths: 1048576 takes at least"));
 }
 

@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"LearningRateNan", [](PackRequest& r) { r.members[0].learning_rate = std::nan(""); },
                 "learning_rate", "nan"},
         Refused{"NoMembers", [](PackRequest& r) { r.members.clear(); }, "members", "0"},
-        Refused{"TooManyMembers", [](PackRequest& r) { r.members.resize(catalog::kMaxPack + 1, r.members[0]); },
+        Refused{"TooManyMembers", [](PackRequest& r) { r.members.resize(catalog::kMaxJobsOfPack + 1, r.members[0]); },
                 "members", "1025"},
         Refused{"NothingToEvaluate", [](PackRequest& r) { r.settings.training.steps = 0; }, "training.steps",
                 "no weights"},

@@ -227,7 +227,13 @@ static std::string PasskeySettings(const PackSettings::Evaluation& evaluation) {
 
 // Left out where it is what it was before there was a choice.
 static std::string ProtocolSettings(const PackSettings::Evaluation& evaluation) {
-  return evaluation.perplexity_protocol == PackSettings::Evaluation::PerplexityProtocol::kYarn ? "perplexity_protocol=yarn\n" : "";
+  using Protocol = PackSettings::Evaluation::PerplexityProtocol;
+  switch (evaluation.perplexity_protocol) {
+    case Protocol::kNope: return "";
+    case Protocol::kNopeInOrder: return "perplexity_protocol=nope_in_order\n";
+    case Protocol::kYarn: return "perplexity_protocol=yarn\n";
+  }
+  return "";
 }
 
 static std::string LongBenchSettings(const PackSettings::Evaluation& evaluation) {

@@ -74,7 +74,7 @@ class Encoding {
 };
 
 // Make_alibi(), Make_learned(), ...: one for each line of the list, each in <name>.cc.
-#define X(name, label, positions, revision) \
+#define X(name, ...) \
   std::unique_ptr<Encoding> Make_##name(const EncodingConfig& config);
 #include "proto/catalog/encodings.def"
 #undef X

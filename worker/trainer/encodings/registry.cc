@@ -3,7 +3,7 @@
 namespace longreach::trainer {
 
 std::unique_ptr<Encoding> MakeEncoding(const std::string& name, const EncodingConfig& config) {
-#define X(id, label, positions, revision) \
+#define X(id, ...) \
   if (name == #id) return Make_##id(config);
 #include "proto/catalog/encodings.def"
 #undef X

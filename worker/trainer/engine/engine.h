@@ -1,5 +1,5 @@
-// A training step behind one door: the LibTorch engine now, fused ones later. All read the flat buffers of
-// PackState.
+// A training step behind one door: LibTorch's engine, which does any model on any device, and the fused ones (lanes on a CPU, resident on
+// a GPU). All read the flat buffers of PackState.
 #pragma once
 
 #include <functional>

@@ -55,7 +55,7 @@ Cut CutOf(const PackSettings& settings, const Batch& batch) {
 }
 
 Cut WholePackCut(const PackSettings& settings, const Batch& batch, int64_t members, double most_floats) {
-  if (settings.experiment != "llama") return {};
+  if (!IsLarge(settings)) return {};
   const int64_t sequences = SequencesAtATime(settings, members, batch.tape, most_floats);
   return {.groups = (batch.size + sequences - 1) / sequences, .units = 1};
 }
@@ -87,7 +87,7 @@ class LibtorchEngine final : public StepEngine {
         pool_(options.threads, options.recorder),
         model_(MakeModel(settings)),
         rule_(model_->Rule()) {
-    if (options.alive && settings.experiment == "llama") {
+    if (options.alive && IsLarge(settings)) {
       *alive_.Lock() = options.alive;
       between_ = [this] { (*alive_.Lock())(); };
     }
@@ -126,7 +126,7 @@ class LibtorchEngine final : public StepEngine {
   }
 
   // On a GPU the host hands over some updates and waits for none of them; but learning rates that change with the step are asked for anew.
-  int UpdatesAtATime() const override { return !device_.is_cpu() && settings_.experiment != "llama" ? handover_.updates() : 1; }
+  int UpdatesAtATime() const override { return !device_.is_cpu() && !SchedulesLearningRate(settings_) ? handover_.updates() : 1; }
 
   void Train(int updates, const MakeBatch& batch, const std::vector<double>& learning_rates, PackState& state, const Updated& updated) override {
     if (!whole_pack_) return StepEngine::Train(updates, batch, learning_rates, state, updated);
@@ -224,16 +224,16 @@ class LibtorchEngine final : public StepEngine {
 
   // All units on the pool, with a sign of life as often as a slow machine needs one.
   void RunTests(int64_t units, int64_t tape, const CountUnit& count, const std::function<void()>& between) {
-    const bool llama = settings_.experiment == "llama";
+    const bool large = IsLarge(settings_);
     // What is predicted last may not be on the tape.
-    if (llama && tape + 1 >= kSharedLength) {
+    if (large && tape + 1 >= kSharedLength) {
       // Its threads write into tensors of this one, which they could not if those were made for inference.
       const c10::InferenceMode no_inference(false);
       const torch::NoGradGuard no_grad;
       for (int64_t unit = 0; unit < units; ++unit) count(unit, &pool_, between);
       return;
     }
-    const int64_t at_a_time = (llama ? 1 : 8) * pool_.threads();
+    const int64_t at_a_time = (large ? 1 : 8) * pool_.threads();
     for (int64_t done = 0; done < units; done += at_a_time) {
       pool_.Run(std::min(at_a_time, units - done), [&](int64_t i) {
         const c10::InferenceMode inference;

@@ -7,6 +7,7 @@
 
 #include "proto/base/json_reason.h"
 #include "proto/base/text.h"
+#include "proto/catalog/limits.h"
 #include "worker/trainer/llama/rope.h"
 
 namespace longreach::trainer {
@@ -17,7 +18,6 @@ using nlohmann::json;
 
 // Far above any model of this type, and small enough that products of sizes stay numbers.
 constexpr int64_t kMaxSize = 1 << 22;
-constexpr int64_t kMaxLayers = 1024;
 constexpr int64_t kMaxPositions = 1 << 24;
 constexpr size_t kShownValue = 60;
 
@@ -149,8 +149,8 @@ absl::Status Validate(const LlamaConfig& config) {
   for (const auto& [name, size] : sizes) {
     if (size < 1 || size > kMaxSize) return refuse("'", name, "' is ", size, ", expected 1 to ", kMaxSize);
   }
-  if (config.layers < 1 || config.layers > kMaxLayers) {
-    return refuse("'num_hidden_layers' is ", config.layers, ", expected 1 to ", kMaxLayers);
+  if (config.layers < 1 || config.layers > catalog::kMaxLayers) {
+    return refuse("'num_hidden_layers' is ", config.layers, ", expected 1 to ", catalog::kMaxLayers);
   }
   if (config.heads % config.kv_heads != 0) {
     return refuse(config.heads, " attention heads cannot share ", config.kv_heads, " key-value heads evenly");
@@ -188,7 +188,7 @@ absl::StatusOr<LlamaConfig> ParseLlamaConfig(std::string_view text) {
   LlamaConfig config;
   ASSIGN_OR_RETURN(config.hidden_dim, Size(object, "hidden_size", kMaxSize));
   ASSIGN_OR_RETURN(config.mlp_dim, Size(object, "intermediate_size", kMaxSize));
-  ASSIGN_OR_RETURN(config.layers, Size(object, "num_hidden_layers", kMaxLayers));
+  ASSIGN_OR_RETURN(config.layers, Size(object, "num_hidden_layers", catalog::kMaxLayers));
   ASSIGN_OR_RETURN(config.heads, Size(object, "num_attention_heads", kMaxSize));
   ASSIGN_OR_RETURN(config.kv_heads, Size(object, "num_key_value_heads", kMaxSize, config.heads));
   if (ValueOf(object, "head_dim").is_null() && config.hidden_dim % config.heads != 0) {

@@ -92,12 +92,12 @@ class Most {
     else if (all) copies = 4 * members + (where == MemoryOf::kGpu ? 0 : kMostUnits - 1);
     fixed_ = parameters * copies;
     if (all && where == MemoryOf::kGpu) fixed_ += kFloatsOfAnUpdate * std::min<double>(kUpdatedAtATime, parameters * members);
-    found_ = {.bytes = kFloat * fixed_, .field = "model.layers", .length = settings.model.layers};
+    found_ = {.model_bytes = kFloat * fixed_, .bytes = kFloat * fixed_, .field = "model.layers", .length = settings.model.layers};
   }
 
   void Add(const std::string& field, int length, double floats) {
     const double bytes = kFloat * (fixed_ + floats);
-    if (bytes > found_.bytes) found_ = {.bytes = bytes, .field = field, .length = length};
+    if (bytes > found_.bytes) found_ = {.model_bytes = kFloat * fixed_, .bytes = bytes, .field = field, .length = length};
   }
   const LlamaMemory& found() const { return found_; }
 
@@ -159,6 +159,11 @@ absl::StatusOr<int> ThreadsThatFit(const PackSettings& settings, int members, in
   }
   const LlamaMemory least = EstimateMemory(settings, members, 1, where);
   if (least.bytes <= there) return 1;
+  if (least.model_bytes > there) {
+    return absl::InvalidArgumentError(Text("model.layers: ", settings.model.layers, " layers of width ", settings.model.embedding_dim, " take ",
+                                           static_cast<int64_t>(least.model_bytes), " bytes of memory at any length, and ", owner, " has ",
+                                           static_cast<int64_t>(there), "; set model.layers, model.embedding_dim or model.mlp_dim to less"));
+  }
   return absl::InvalidArgumentError(Text(least.field, ": ", least.length, " takes at least ", static_cast<int64_t>(least.bytes),
                                          " bytes of memory, with one thread, and ", owner, " has ", static_cast<int64_t>(there),
                                          "; set a smaller one"));

@@ -11,6 +11,7 @@
 namespace longreach::trainer {
 
 struct LlamaMemory {
+  double model_bytes = 0;  // Of its parameters and what their training keeps, whatever the lengths.
   double bytes = 0;
   std::string field;  // The setting that most of it is for, and its value.
   int length = 0;

@@ -241,7 +241,7 @@ absl::Status ValidateImages(const PackSettings& settings) {
   for (const std::vector<int>* lengths : {&settings.training.lengths, &settings.evaluation.lengths}) {
     for (const int length : *lengths) RETURN_IF_ERROR(ImageShapeOf(settings.model, length).status());
   }
-  for (const auto& [field, value, most] : {std::tuple("model.decoder_layers", settings.model.decoder_layers, 1024),
+  for (const auto& [field, value, most] : {std::tuple("model.decoder_layers", settings.model.decoder_layers, catalog::kMaxLayers),
                                            std::tuple("model.classes", settings.model.classes, 1 << 16)}) {
     if (value < 1 || value > most) return absl::InvalidArgumentError(Text(field, ": ", value, " is not in 1..", most));
   }
@@ -258,10 +258,14 @@ double ImagesFlops(const PackSettings& settings, int length) {
 }
 
 constexpr ExperimentKind kKinds[] = {
-    {"algorithmic", false, false, AlgorithmicTape, ValidateAlgorithmic, AlgorithmicFlops},
-    {"images", false, true, ImagesTape, ValidateImages, ImagesFlops},
-    {"language", true, true, LanguageTape, ValidateDataTask, LanguageFlops},
-    {"llama", true, true, LanguageTape, ValidateLlama, LlamaFlops},
+    {.name = "algorithmic", .causal = false, .needs_data = false, .large = false, .schedules_learning_rate = false,
+     .Tape = AlgorithmicTape, .Validate = ValidateAlgorithmic, .ForwardFlops = AlgorithmicFlops},
+    {.name = "images", .causal = false, .needs_data = true, .large = false, .schedules_learning_rate = false,
+     .Tape = ImagesTape, .Validate = ValidateImages, .ForwardFlops = ImagesFlops},
+    {.name = "language", .causal = true, .needs_data = true, .large = false, .schedules_learning_rate = false,
+     .Tape = LanguageTape, .Validate = ValidateDataTask, .ForwardFlops = LanguageFlops},
+    {.name = "llama", .causal = true, .needs_data = true, .large = true, .schedules_learning_rate = true,
+     .Tape = LanguageTape, .Validate = ValidateLlama, .ForwardFlops = LlamaFlops},
 };
 
 }  // namespace
@@ -276,6 +280,16 @@ const ExperimentKind* FindExperimentKind(std::string_view name) {
 bool IsCausal(const PackSettings& settings) {
   const ExperimentKind* kind = FindExperimentKind(settings.experiment);
   return kind != nullptr && kind->causal;
+}
+
+bool IsLarge(const PackSettings& settings) {
+  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
+  return kind != nullptr && kind->large;
+}
+
+bool SchedulesLearningRate(const PackSettings& settings) {
+  const ExperimentKind* kind = FindExperimentKind(settings.experiment);
+  return kind != nullptr && kind->schedules_learning_rate;
 }
 
 int64_t TapeOf(const PackSettings& settings, int length) {

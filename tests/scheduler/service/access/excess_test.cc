@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/types/wire_limits.h"
 #include "scheduler/service/limits.h"
 
 namespace longreach::service {

@@ -1,0 +1,82 @@
+#include "client/commands/plot_fits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "proto/base/text.h"
+
+namespace longreach::client {
+namespace {
+
+// Curves have so many pieces.
+constexpr int kFitPoints = 40;
+
+std::optional<double> LongestOf(const v1::Training& training) {
+  const auto& lengths = training.lengths();
+  if (lengths.empty()) return std::nullopt;
+  return static_cast<double>(*std::ranges::max_element(lengths));
+}
+
+// positions.original_length, of the system that the line is where lines are systems.
+std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const PlotAxes& axes, const std::string& line) {
+  int length = spec.positions().original_length();
+  for (const v1::System& system : spec.systems()) {
+    const v1::Positions& own = system.with().positions();
+    if (axes.lines == "system" && system.name() == line && own.has_original_length()) length = own.original_length();
+  }
+  return length > 0 ? std::optional<double>(length) : std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep) {
+  const std::optional<double> own = LongestOf(sweep.spec().training());
+  if (own || !sweep.spec().systems().empty()) return own;
+  v1::ListJobsRequest list;
+  list.set_sweep(sweep.id());
+  list.set_limit(1);
+  ASSIGN_OR_RETURN(const v1::ListJobsResponse jobs, connection.Call(&Connection::Stub::ListJobs, list));
+  if (jobs.jobs().empty()) return std::nullopt;
+  v1::GetJobRequest request;
+  request.set_job(jobs.jobs(0).id());
+  ASSIGN_OR_RETURN(const v1::GetJobResponse job, connection.Call(&Connection::Stub::GetJob, request));
+  return LongestOf(job.spec().training());
+}
+
+absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, const PanelsQuestion& question, LinePlot& plot) {
+  const PlotAxes& axes = question.axes;
+  const std::string columns = axes.lines == "task" ? "encoding" : "task";
+  for (const PlotPanel& panel : plot.panels) {
+    // The one of all jobs has no title.
+    const std::optional<std::string> key = panel.title.empty() ? std::nullopt : PanelOf(axes, panel.key);
+    const PanelsSource growth{.columns = columns, .metric = "scale_growth"}, quality{.columns = columns, .metric = "scale_growth_r2"};
+    ASSIGN_OR_RETURN(const v1::Table growths, FetchPanelTable(connection, question, axes.lines, growth, key));
+    ASSIGN_OR_RETURN(const v1::Table qualities, FetchPanelTable(connection, question, axes.lines, quality, key));
+    double longest = 0;
+    for (const v1::TableAxisEntry& column : panel.table.columns()) longest = std::max(longest, ParseDouble(column.key()).value_or(0));
+    for (int row = 0; row < growths.rows_size(); ++row) {
+      const int cell = row * growths.columns_size();
+      // Without systems and a folder, which have lengths of their own, it is the sweep's.
+      const bool own = sweep.spec().systems().empty() && sweep.spec().model().folder().empty();
+      const double begin = GrowthBegins(sweep.spec(), axes, growths.rows(row).key()).value_or(own ? plot.trained.value_or(0) : 0);
+      if (growths.columns_size() != 1 || !growths.cells(cell).has_measured() || begin <= 0 || begin >= longest) continue;
+      const double a = growths.cells(cell).measured();
+      PlotCurve curve{.panel = panel.title, .line = LabelOf(growths.rows(row)), .points = {}};
+      for (int i = 0; i <= kFitPoints; ++i) {
+        const double x = begin * std::pow(longest / begin, static_cast<double>(i) / kFitPoints);
+        curve.points.emplace_back(x, a * std::log(x / begin) + 1);
+      }
+      const bool has_quality = cell < qualities.cells_size() && qualities.cells(cell).has_measured();
+      plot.title.notes.push_back(fmt::format("dashed: {:.3g} ln(i/{:g}) + 1, {}{}", a, begin, curve.line,
+                                             has_quality ? fmt::format(" (R² {:.3g})", qualities.cells(cell).measured()) : ""));
+      plot.curves.push_back(std::move(curve));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace longreach::client

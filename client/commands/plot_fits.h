@@ -1,0 +1,24 @@
+// What a figure over lengths has beside its points: the length that was trained, and the fits of the best scales of attention.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "client/commands/plot_panels.h"
+#include "client/connection.h"
+#include "client/figure/line_plot.h"
+#include "longreach/v1/api.pb.h"
+
+namespace longreach::client {
+
+// The metric that has fits.
+inline constexpr std::string_view kScaleMetric = "best_attention_scale";
+
+// The sweep's own; a system may have another. In what a sweep leaves out the scheduler knows the default, and its jobs have it.
+absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep);
+
+// The growth that was fitted to the best scales, a ln(i/L) + 1 from the training length L on, where the sweep says L; each with a note.
+// `plot` has its panels and the trained length.
+absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, const PanelsQuestion& question, LinePlot& plot);
+
+}  // namespace longreach::client
