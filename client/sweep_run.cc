@@ -16,6 +16,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/devices.h"
 #include "proto/catalog/packs.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -34,6 +35,8 @@ std::string FlagsOf(const WorkerOptions& options) {
   for (const std::string& word : options.Arguments()) flags += " " + ShellWord(word);
   return flags;
 }
+
+int64_t OpenJobs(const v1::Sweep& sweep) { return int64_t{sweep.counts().waiting()} + sweep.counts().queued() + sweep.counts().leased(); }
 
 }  // namespace
 
@@ -66,7 +69,7 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
   app.add_option("--threads", options.threads, "Threads of each worker [all cores, divided among workers]")->type_name("N")->check(CLI::Range(1, 4096));
   app.add_option("--packs", options.packs, "Packs that are trained at a time, each in a process of its own [2 of small models on a CPU, else 1]")
       ->type_name("N")
-      ->check(CLI::Range(1, catalog::kMaxPacks));
+      ->check(CLI::Range(1, catalog::kMaxPacksAtATime));
   app.add_option("--pack-limit", options.pack_limit,
                  "The most jobs that are trained together, or 'measured': what is fast enough [16, on a GPU measured]")
       ->type_name("N")
@@ -127,8 +130,7 @@ absl::StatusOr<int> SweepRun::UsualPacks() const {
   // The worker trains what else is open in the store, too.
   ASSIGN_OR_RETURN(const v1::ListSweepsResponse all, connection_.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
   for (const v1::Sweep& sweep : all.sweeps()) {
-    const bool open = sweep.counts().waiting() + sweep.counts().queued() + sweep.counts().leased() > 0;
-    if (sweep.id() == sweep_.id() || sweep.state() != "live" || !open) continue;
+    if (sweep.id() == sweep_.id() || sweep.state() != "live" || OpenJobs(sweep) == 0) continue;
     ASSIGN_OR_RETURN(const v1::Sweep other, FindSweep(connection_, sweep.id()));
     packs = std::min(packs, catalog::UsualPacks(other.spec().experiment(), cuda, threads));
   }
@@ -166,6 +168,20 @@ absl::Status SweepRun::Submit() {
   if (const int64_t failed = sweep_.counts().failed(); retry_failed_ && failed > 0) {
     session_.Say(fmt::format("{} that had failed {} again", Count(failed, "job"), failed == 1 ? "runs" : "run"));
     RETURN_IF_ERROR(Steer(v1::SteerSweepRequest::ACTION_RETRY));
+  }
+  return session_.embedded() != nullptr && !AllSucceeded(sweep_) ? SayWhatComesFirst() : absl::OkStatus();
+}
+
+absl::Status SweepRun::SayWhatComesFirst() const {
+  ASSIGN_OR_RETURN(const v1::ListSweepsResponse all, connection_.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
+  for (const v1::Sweep& sweep : all.sweeps()) {
+    const int64_t open = OpenJobs(sweep);
+    if (sweep.id() == sweep_.id() || sweep.state() != "live" || open == 0 || sweep.priority() < sweep_.priority()) continue;
+    const bool later = sweep.submitted_at().seconds() > sweep_.submitted_at().seconds() ||
+                       (sweep.submitted_at().seconds() == sweep_.submitted_at().seconds() && sweep.submitted_at().nanos() > sweep_.submitted_at().nanos());
+    if (later && sweep.priority() == sweep_.priority()) continue;
+    session_.Say(fmt::format("{} of sweep {} {}, which is in this store too, {} first; 'longreach pause {}{}' holds them", Count(open, "open job"), ShortId(sweep.id()),
+                             Printable(sweep.name()), open == 1 ? "comes" : "come", ShortId(sweep.id()), WhereFlags(session_)));
   }
   return absl::OkStatus();
 }
@@ -263,19 +279,20 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
   bool any_put_aside = false;
   std::string reason;
   for (const v1::WorkerInfo& worker : response->workers()) {
-    if (worker.state() == "gone") continue;
+    if (worker.state() == Word(WorkerState::kGone)) continue;
     // One that is put aside for another sweep's jobs may well be at work on this one's.
-    const bool idle = worker.state() == "put_aside" && worker.running().empty();
+    const bool put_aside = worker.state() == Word(WorkerState::kPutAside);
+    const bool idle = put_aside && worker.running().empty();
     any_put_aside |= idle;
     any_useful |= !idle;
-    if (!worker.reason().empty() && (idle || worker.state() != "put_aside")) reason = worker.reason();
+    if (!worker.reason().empty() && (idle || !put_aside)) reason = worker.reason();
   }
   const bool aside = any_put_aside && !any_useful;
   // Between its report and its next call it has nothing: only the second look counts.
   if (aside && std::exchange(seen_aside_, true)) {
     return Error(
         absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
-        fmt::format("'longreach jobs {}{}' shows the jobs and their failures; the same command tries again", ShortId(sweep_.id()), WhereFlags(session_)));
+        again_.empty() ? "" : fmt::format("'longreach jobs {}{}' shows the jobs and their failures; the same command tries again", ShortId(sweep_.id()), WhereFlags(session_)));
   }
   seen_aside_ = aside;
   if (!reason.empty() && reason != told_reason_) {
@@ -289,8 +306,8 @@ absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& vie
   if (stuck_.Ask(last)) view.Say(stuck_.reason());
   if (workers_.empty() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
   return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()),
-               fmt::format("'longreach version' and 'longreach-worker --version' say which builds these are; everything is kept, and "
-                           "the same command goes on"));
+               fmt::format("'longreach version' and 'longreach-worker --version' say which builds these are{}",
+                           again_.empty() ? "" : "; everything is kept, and the same command goes on"));
 }
 
 void SweepRun::StopWorkers() {
@@ -314,10 +331,14 @@ int SweepRun::Interrupted() {
                             session_.settings().scheduler, ShortId(sweep_.id()), WhereFlags(session_)));
     return interrupt_.exit_code();
   }
+  if (again_.empty()) {  // For whom should they keep anything?
+    for (OwnWorker& worker : workers_) worker.process.Kill();
+    return interrupt_.exit_code();
+  }
   session_.Say("stopping after a checkpoint; Ctrl-C again stops at once");
   StopWorkers();
-  session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}{}", Thousands(sweep_.counts().succeeded()),
-                           Count(sweep_.jobs(), "job"), again_, FlagsOf(worker_options_), WhereFlags(session_)));
+  session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}", Thousands(sweep_.counts().succeeded()),
+                           Count(sweep_.jobs(), "job"), again_, FlagsOf(worker_options_)));
   return interrupt_.exit_code();
 }
 

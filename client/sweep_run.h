@@ -29,8 +29,8 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
 class SweepRun {
  public:
-  // `interrupt` outlives it; `again` is the command that goes on after an interruption, but for where. `retry_failed`: jobs that have failed get
-  // another chance first.
+  // `interrupt` outlives it; `again` is the command that goes on after an interruption, but for options of workers: empty where the store
+  // goes away with the caller. `retry_failed`: jobs that have failed get another chance first.
   SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SweepSpec spec, bool retry_failed, WorkerOptions worker_options,
            std::string again)
       : session_(session),
@@ -56,6 +56,8 @@ class SweepRun {
 
   absl::Status Submit();
   absl::Status Steer(v1::SteerSweepRequest::Action action);
+  // Other sweeps of the store whose jobs the worker is given before: whoever began one with a wrong setting, and starts anew, would wait for it.
+  absl::Status SayWhatComesFirst() const;
   // That our worker trains at a time when nobody says how many: as the largest models among the open sweeps want it.
   absl::StatusOr<int> UsualPacks() const;
   // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.

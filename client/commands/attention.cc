@@ -17,6 +17,7 @@
 #include "client/sweep_run.h"
 #include "client/watcher.h"
 #include "proto/base/text.h"
+#include "proto/types/artifact_kind.h"
 
 namespace longreach::client {
 namespace {
@@ -67,7 +68,7 @@ class Attention final : public Command {
     InterruptScope interrupt;
     const std::string most = most_ ? fmt::format(" --max {}", *most_) : "";
     SweepRun run(session, *connection, interrupt, spec, /*retry_failed=*/true, worker_options_,
-                 fmt::format("longreach attention {} --length {} --file {}{}", ShortId(trained.job().id()), length_, ShellWord(file_), most));
+                 fmt::format("longreach attention {} --length {} --file {}{}{}", ShortId(trained.job().id()), length_, ShellWord(file_), most, WhereFlags(session)));
     ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
     if (ended.has_value()) return *ended;
     if (!AllSucceeded(run.sweep())) return ReportOutcome(session, *connection, run.sweep());
@@ -84,8 +85,8 @@ class Attention final : public Command {
   }
 
  private:
-  static bool Has(const v1::GetJobResponse& response, std::string_view kind) {
-    return std::ranges::any_of(response.artifacts(), [kind](const v1::ArtifactInfo& one) { return one.kind() == kind; });
+  static bool Has(const v1::GetJobResponse& response, ArtifactKind kind) {
+    return std::ranges::any_of(response.artifacts(), [kind](const v1::ArtifactInfo& one) { return one.kind() == Word(kind); });
   }
 
   static absl::Status CheckTrained(Session& session, const v1::GetJobResponse& trained) {
@@ -96,7 +97,7 @@ class Attention final : public Command {
                    fmt::format("job {} is {} at update {} of {}: it has no final weights", id, Printable(job.state()), job.step(), job.steps()),
                    fmt::format("'longreach explain {}{}' says what it waits for", id, WhereFlags(session)));
     }
-    if (!Has(trained, "weights")) {
+    if (!Has(trained, ArtifactKind::kWeights)) {
       return Error(absl::StatusCode::kFailedPrecondition, fmt::format("job {} has no weights any more", id),
                    fmt::format("to train it again, in a store of its own: {}", RepeatCommand(session, job)));
     }
@@ -112,7 +113,7 @@ class Attention final : public Command {
     spec.clear_inputs();
     v1::Input& weights = *spec.add_inputs();
     weights.set_name("weights");
-    weights.set_artifact("weights");
+    weights.set_artifact(std::string(Word(ArtifactKind::kWeights)));
     *weights.mutable_from() = made;
     spec.clear_training();
     spec.mutable_training()->set_steps(0);
@@ -158,7 +159,7 @@ class Attention final : public Command {
 
   static absl::StatusOr<v1::ArtifactInfo> SeriesOf(const v1::GetJobResponse& computed) {
     for (const v1::ArtifactInfo& artifact : computed.artifacts()) {
-      if (artifact.kind() == "series") return artifact;
+      if (artifact.kind() == Word(ArtifactKind::kSeries)) return artifact;
     }
     const std::string id = Printable(ShortId(computed.job().id()));
     const std::string build = computed.attempts().empty() ? "" : computed.attempts().rbegin()->build();

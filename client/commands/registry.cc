@@ -30,6 +30,7 @@
   X(store)                 \
   X(submit)                \
   X(sweeps)                \
+  X(verify)                \
   X(version)               \
   X(wait)                  \
   X(watch)                 \

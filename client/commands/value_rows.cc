@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "client/commands/listings.h"
+#include "client/commands/measurement_pages.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/system_settings.h"
 #include "client/commands/varying_settings.h"
@@ -107,7 +107,6 @@ Grid GridOf(const v1::ListMeasurementsResponse& page, const std::string& sweep) 
 absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsRequest question) {
   const Format format = session_.settings().format;
   question.set_sweep(sweep.id());  // What 'last' or a name stands for may change from one page to the next.
-  question.clear_page_token();
   const bool is_csv = format == Format::kCsv;
   // For programs: people read them in the names of systems. Several sweeps have one header.
   const bool with_settings = (is_csv || session_.json()) && !output_.several();
@@ -120,32 +119,30 @@ absl::Status ValueRows::Print(const v1::Sweep& sweep, v1::ListMeasurementsReques
   Grid all;
   std::string json;
   int64_t count = 0;
-  do {
-    ASSIGN_OR_RETURN(const v1::ListMeasurementsResponse page,
-                     connection_.Call(&Connection::Stub::ListMeasurements, question, std::chrono::minutes(10)));
+  RETURN_IF_ERROR(ForEachMeasurementPage(connection_, std::move(question), [&](const v1::ListMeasurementsResponse& page) -> absl::StatusOr<bool> {
     Grid grid = GridOf(page, is_csv && output_.several() ? sweep.name() : "");
     if (!paths.empty()) AddSettings(page, paths, settings, grid);
     count += std::ssize(grid.rows);
     if (is_csv) {
       session_.out() << GridAsCsv(grid, !begun_);
       begun_ = true;
-      if (!session_.out()) return absl::OkStatus();  // Nobody reads on.
-    } else if (session_.json()) {
+      return static_cast<bool>(session_.out());  // False: nobody reads on.
+    }
+    if (session_.json()) {
       const std::string list = GridAsJson(grid);
       if (!json.empty() && !grid.rows.empty()) json += ',';
       json.append(list, 1, list.size() - 2);  // Without its brackets.
-    } else {
-      all.columns = std::move(grid.columns);
-      all.rows.insert(all.rows.end(), std::make_move_iterator(grid.rows.begin()), std::make_move_iterator(grid.rows.end()));
-      if (all.rows.size() > kMostRowsShown) {
-        return Error(absl::StatusCode::kResourceExhausted,
-                     fmt::format("sweep '{}' has more than {} such values, which are too many to be shown as {}", Printable(sweep.name()),
-                                 Thousands(kMostRowsShown), FormatName(format)),
-                     "-o csv and -o json have all of them; --metric, --length, --slice and --only choose some");
-      }
+      return true;
     }
-    question.set_page_token(page.next_page_token());
-  } while (!question.page_token().empty());
+    all.columns = std::move(grid.columns);
+    all.rows.insert(all.rows.end(), std::make_move_iterator(grid.rows.begin()), std::make_move_iterator(grid.rows.end()));
+    if (all.rows.size() <= kMostRowsShown) return true;
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("sweep '{}' has more than {} such values, which are too many to be shown as {}", Printable(sweep.name()),
+                             Thousands(kMostRowsShown), FormatName(format)),
+                 "-o csv and -o json have all of them; --metric, --length, --slice and --only choose some");
+  }));
+  if (!session_.out()) return absl::OkStatus();
 
   if (session_.json()) {
     PartsOutput::Members members;

@@ -48,7 +48,7 @@ const std::map<std::string, std::vector<std::string>>& CommandLines() {
 }
 
 // Commands that need no scheduler, or have tests of their own because they write a file.
-const std::vector<std::string> kLocal = {"attention", "certs", "complete", "completion", "dashboard", "data", "export", "plot", "reference", "version"};
+const std::vector<std::string> kLocal = {"attention", "certs", "complete", "completion", "dashboard", "data", "export", "plot", "reference", "verify", "version"};
 
 class CommandTest : public WithFakeScheduler {
  protected:
@@ -120,7 +120,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"run", "quickstart", "-z"}, "unknown option '-z'");
   refused({"pause"}, "SWEEP is required");
   refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
-  refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, data, fields");
+  refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, axes, data, fields");
   refused({"status", "a", "b"}, "b");
   refused({"plan", "quickstart", "training.steps=5"}, "not expected: training.steps=5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
   refused({"jobs", "last", "--limit", "3x"}, "--limit: '3x' is not a whole number from 0 to 2147483647");
@@ -200,6 +200,7 @@ TEST_F(CommandTest, EveryCommandPrintsExactlyOneJsonValueThatBeginsWithTheSchema
                                                 {"list", "tasks"},
                                                 {"list", "presets"},
                                                 {"list", "metrics"},
+                                                {"list", "axes"},
                                                 {"list", "fields", "training"},
                                                 {"list", "encodings"},
                                                 {"completion", "bash"}}) {

@@ -11,6 +11,7 @@ namespace longreach::client {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Programs that play scheduler and worker: shell scripts beside the client, which write down how they were
 // called. The scheduler's calls go to a FakeScheduler of this process.
@@ -364,6 +365,32 @@ TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
           "1 of 2 jobs done, and everything is kept. To go on:\n  longreach run table-b1 --set training.steps=2 --store " +
           store()));
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
+}
+
+TEST_F(EmbeddedTest, ARunSaysWhichSweepsOfItsStoreComeFirst) {
+  SetScheduler(Listens());
+  SetWorker("cat >/dev/null\n");
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  fake_.sweep.mutable_submitted_at()->set_seconds(100);
+  const auto add = [this](const std::string& name, int64_t at, int priority, int queued) {
+    v1::Sweep& other = fake_.other_sweeps.emplace_back(fake_.sweep);
+    other.set_id(name + std::string(64 - name.size(), '0'));
+    other.set_name(name);
+    other.set_priority(priority);
+    other.mutable_submitted_at()->set_seconds(at);
+    other.mutable_counts()->set_queued(queued);
+  };
+  add("before", 99, 0, 3);
+  add("later", 101, 0, 3);
+  add("urgent", 101, 1, 1);
+  add("done", 99, 0, 0);
+
+  const std::string said = Run({"run", "table-b1", "--store", store()}).err;
+
+  EXPECT_THAT(said, HasSubstr("3 open jobs of sweep before00 before, which is in this store too, come first; 'longreach pause before00 --store " + store() + "' holds them"));
+  EXPECT_THAT(said, HasSubstr("1 open job of sweep urgent00 urgent, which is in this store too, comes first"));
+  EXPECT_THAT(said, Not(HasSubstr("later")));
+  EXPECT_THAT(said, Not(HasSubstr("done000")));
 }
 
 TEST_F(EmbeddedTest, DataCommandsGoToTheWorkersProgramAsTheyAre) {

@@ -64,8 +64,8 @@ class Newcomer:
             return shlex.join([*words, *tokens(words)])
         if words[1] == "run" and words[2] in PLANNED:
             return shlex.join(["longreach", "plan", words[2]])
-        if words[1] == "explain":
-            return shlex.join(["longreach", "explain", query(self.home.path / "mine.db", "SELECT id FROM jobs ORDER BY num LIMIT 1")[0][0]])
+        if words[1] in ("explain", "verify"):
+            return shlex.join(["longreach", words[1], query(self.home.path / "mine.db", "SELECT id FROM jobs ORDER BY num LIMIT 1")[0][0]])
         return shlex.join(words)
 
     def shell(self, line):
@@ -89,7 +89,7 @@ def test_every_command_works_from_the_first_to_the_last(home):
             if not line.startswith("longreach attention"):
                 newcomer.follow(line)
     assert {"longreach plan", "longreach run", "longreach results", "longreach submit", "longreach watch", "longreach data", "longreach plot",
-            "longreach compare", "longreach explain", "longreach dashboard"} <= set(newcomer.done)
+            "longreach compare", "longreach explain", "longreach verify", "longreach dashboard"} <= set(newcomer.done)
     # Alone and by a scheduler with a worker, the same jobs.
     until(lambda: query(home.path / "b1.db", "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)], "all jobs are done")
     assert query(home.path / "b1.db", "SELECT count(*) FROM jobs") == query(home.path / "tiny.db", "SELECT count(*) FROM jobs") == [(9,)]

@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "client/commands/arguments.h"
+#include "client/commands/command.h"
+#include "client/commands/repeated_job.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_of_job.h"
+#include "client/interrupt.h"
+#include "client/output/grid.h"
+#include "client/output/json.h"
+#include "client/output/text.h"
+#include "client/private_folder.h"
+#include "client/sweep_run.h"
+#include "proto/base/text.h"
+#include "proto/types/words.h"
+
+namespace longreach::client {
+namespace {
+
+// Of values that differ, to people; programs get all.
+constexpr size_t kMostShown = 20;
+
+// A job that is to be trained again.
+struct Asked {
+  JobRecord recorded;
+  v1::SweepSpec spec;  // Of it alone, with the jobs that make its inputs.
+};
+
+// And that was.
+struct Verified {
+  JobRecord recorded;
+  JobRecord again;
+  RepeatedJob values;
+};
+
+// An engine that is asked for by the name that attempts have of it. GPUs' own engines are left to --device and --engine.
+std::string EngineLike(const JobRecord& recorded) {
+  const v1::AttemptInfo* by = recorded.Accepted();
+  if (by == nullptr) return "";
+  return by->engine().starts_with("lanes") || by->engine() == "libtorch" ? by->engine() : "";
+}
+
+std::string WhatItIs(const v1::Job& job) {
+  return fmt::format("job {}: {} {}, learning rate {}, seed {}", ShortId(job.id()), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), job.seed());
+}
+
+class Verify final : public Command {
+ public:
+  CommandInfo Info() const override {
+    return {.group = kGroupLook,
+            .summary = "Train finished jobs again on this machine, and compare what they measured bit by bit",
+            .details =
+                "On one kind of processor and build an engine gives a job one result, whatever pack it is in, with any number of threads and\n"
+                "however often it is stopped: another value means that a file, a machine or a program has changed. Each JOB is trained from its\n"
+                "beginning, and so are the jobs that make its inputs, in a store that goes away, with the engine that had trained it. The\n"
+                "store that is looked into is not changed. Exit code 0: every measurement and loss is the same; 1: some is not.\n"
+                "Where engine, processor or build are others, that is said, and bits may differ. With --quiet only the ids of jobs that differ.",
+            .examples = "longreach verify 1f3a --store b1.db\n"
+                        "longreach jobs last --state succeeded -q | shuf -n 3 | xargs longreach verify\n"
+                        "longreach verify 1f3a 77c0 --scratch again.db",
+            .more_formats = {Format::kCsv, Format::kMarkdown}};
+  }
+  void AddOptions(CLI::App& app) override {
+    app.add_option("JOB", jobs_, "Their ids, or the beginnings of these")->required()->check(WhyNoText);
+    app.add_option("--scratch", scratch_,
+                   "The store to train them in, which is kept: after Ctrl-C the same command goes on, and what has been trained in it is not trained again "
+                   "[one that goes away]")
+        ->type_name("FILE");
+    AddWorkerOptions(app, worker_options_);
+  }
+
+  absl::StatusOr<int> Run(Session& session) override {
+    std::error_code missing;
+    const std::string& store = session.settings().store;
+    if (!scratch_.empty() && (scratch_ == store || std::filesystem::equivalent(scratch_, store, missing))) {
+      return UsageError("--scratch: the jobs are to be trained in another store than the one that has them", "name a file that is not there yet");
+    }
+    ASSIGN_OR_RETURN(const std::vector<Asked> asked, Look(session));
+    ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::Temporary());
+    Settings settings = session.settings();
+    settings.scheduler_named = false;
+    settings.credentials = {};
+    settings.store = scratch_.empty() ? (folder / "again.db").string() : scratch_;
+    Session scratch(session.environment(), std::move(settings));
+    ASSIGN_OR_RETURN(Connection * connection, scratch.Connect(StoreUse::kCreate));
+    InterruptScope interrupt;
+    std::vector<Verified> verified;
+    for (const Asked& one : asked) {
+      if (interrupt.count() > 0) return Interrupted(session, interrupt);
+      ASSIGN_OR_RETURN(const bool is_there, Train(session, scratch, *connection, interrupt, one));
+      if (!is_there) return Interrupted(session, interrupt);
+      ASSIGN_OR_RETURN(JobRecord again, ReadRecord(*connection, one.recorded.job.job().id()));
+      if (again.job.job().state() != "succeeded") {
+        return Error(absl::StatusCode::kAborted,
+                     fmt::format("job {} has succeeded before, and is {} now: {}", ShortId(again.job.job().id()), Printable(again.job.job().state()),
+                                 Printable(again.job.job().failure())),
+                     scratch_.empty() ? "with --scratch FILE its log is kept" : fmt::format("'longreach logs {} --store {}' shows its log", ShortId(again.job.job().id()), ShellWord(scratch_)));
+      }
+      RepeatedJob values = Compare(one.recorded, again);
+      verified.push_back({.recorded = one.recorded, .again = std::move(again), .values = std::move(values)});
+      const bool for_people = !session.json() && session.settings().format == Format::kTable;
+      if (!for_people) continue;
+      if (!session.settings().quiet) PrintJob(session, verified.back());
+      else if (!verified.back().values.Same()) session.out() << one.recorded.job.job().id() << "\n";
+    }
+    if (session.json()) PrintJson(session, verified);
+    else if (session.settings().format != Format::kTable) session.Print(GridOf(verified, /*with_job=*/true), "different");
+    return std::ranges::all_of(verified, [](const Verified& one) { return one.values.Same(); }) ? kDone : kFailed;
+  }
+
+ private:
+  // What is there of the jobs. The store that they are in is free again afterwards.
+  absl::StatusOr<std::vector<Asked>> Look(Session& session) const {
+    Session look(session.environment(), session.settings());
+    look.OpenForAMoment();
+    ASSIGN_OR_RETURN(Connection * connection, look.Connect());
+    std::vector<Asked> asked;
+    for (const std::string& job : jobs_) {
+      ASSIGN_OR_RETURN(JobRecord recorded, ReadRecord(*connection, job));
+      const v1::Job& of_it = recorded.job.job();
+      if (std::ranges::any_of(asked, [&of_it](const Asked& one) { return one.recorded.job.job().id() == of_it.id(); })) continue;
+      if (of_it.state() != "succeeded") {
+        return Error(absl::StatusCode::kFailedPrecondition, fmt::format("job {} is {}: there is no result to verify", ShortId(of_it.id()), Printable(of_it.state())),
+                     fmt::format("'longreach explain {}{}' says what it waits for", ShortId(of_it.id()), WhereFlags(look)));
+      }
+      ASSIGN_OR_RETURN(v1::SweepSpec spec, SweepOfJob(*connection, recorded.job.spec()));
+      spec.set_name(fmt::format("verify-{}", ShortId(of_it.id())));
+      asked.push_back({.recorded = std::move(recorded), .spec = std::move(spec)});
+    }
+    return asked;
+  }
+
+  // False: the user ended it.
+  absl::StatusOr<bool> Train(Session& session, Session& scratch, Connection& connection, InterruptScope& interrupt, const Asked& asked) const {
+    const std::string& id = asked.recorded.job.job().id();
+    // The same specification is to be the same job here.
+    v1::SubmitSweepRequest submit;
+    *submit.mutable_spec() = asked.spec;
+    RETURN_IF_ERROR(connection.Call(&Connection::Stub::SubmitSweep, submit).status());
+    v1::GetJobRequest request;
+    request.set_job(id);
+    const absl::StatusOr<v1::GetJobResponse> job = connection.Call(&Connection::Stub::GetJob, request);
+    if (job.status().code() == absl::StatusCode::kNotFound) {
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   fmt::format("what job {} says of itself is another job here: a revision of its task, encoding or model was raised since, or its specification was changed", ShortId(id)),
+                   fmt::format("the build that trained it can verify it: {}", Printable(ComputedBy(asked.recorded))));
+    }
+    RETURN_IF_ERROR(job.status());
+    if (job->job().state() == "succeeded") session.Say(fmt::format("job {} has been trained in {} before", ShortId(id), Printable(scratch_)));
+    WorkerOptions options = worker_options_;
+    if (options.engine.empty() && options.device.empty()) options.engine = EngineLike(asked.recorded);
+    SweepRun run(scratch, connection, interrupt, asked.spec, /*retry_failed=*/true, options, scratch_.empty() ? "" : CommandAgain(session));
+    ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
+    return !ended.has_value();
+  }
+
+  // But for options of the worker.
+  std::string CommandAgain(Session& session) const {
+    std::string command = "longreach verify";
+    for (const std::string& job : jobs_) command += " " + ShellWord(job);
+    command += " --scratch " + ShellWord(scratch_);
+    return command + (session.settings().store.empty() ? WhereFlags(session) : " --store " + ShellWord(session.settings().store));
+  }
+
+  int Interrupted(Session& session, const InterruptScope& interrupt) const {
+    if (scratch_.empty()) session.Say("nothing is kept of what was trained; with --scratch FILE the same command goes on");
+    return interrupt.exit_code();
+  }
+
+  static void PrintJob(Session& session, const Verified& one) {
+    const RepeatedJob& values = one.values;
+    std::ostream& out = session.out();
+    out << Printable(WhatItIs(one.recorded.job.job())) << "\n";
+    out << fmt::format("  recorded  {}\n  again     {}\n", Printable(ComputedBy(one.recorded)), Printable(ComputedBy(one.again)));
+    const std::string all = fmt::format("{} and {}", Count(values.measurements, "measurement"), values.losses == 1 ? "1 loss" : Thousands(values.losses) + " losses of training");
+    if (values.Same()) {
+      out << fmt::format("  {}: the same bits\n", all);
+      return;
+    }
+    const auto losses = static_cast<size_t>(values.losses_different > 0);
+    out << fmt::format("  of {} {} and {} differ\n", all, values.different.size() - losses, values.losses_different);
+    if (values.diverged_differs) out << fmt::format("  it {} diverged before, and {} now\n", Diverged(one.recorded), Diverged(one.again));
+    if (values.series_differ) out << "  its series differ\n";
+    for (const std::string& why : WhyDifferent(one.recorded, one.again)) out << "  " << Printable(why) << "\n";
+    Grid grid = GridOf({one}, /*with_job=*/false);
+    const size_t rows = grid.rows.size();
+    grid.rows.resize(std::min(rows, kMostShown));
+    if (rows > 0) out << "\n" << GridAsTable(grid, session.settings().color_out);
+    if (rows > kMostShown) out << fmt::format("and {} more; -o csv and -o json have all\n", Thousands(static_cast<int64_t>(rows - kMostShown)));
+    out.flush();
+  }
+
+  static std::string_view Diverged(const JobRecord& record) { return record.job.job().diverged() ? "had" : "had not"; }
+
+  static Grid GridOf(const std::vector<Verified>& verified, bool with_job) {
+    Grid grid;
+    grid.columns = {{"metric", "METRIC"}, {"length", "LENGTH", true}, {"slice", "SLICE"}, {"recorded", "RECORDED", true}, {"again", "AGAIN", true}, {"difference", "DIFFERENCE", true}};
+    if (with_job) grid.columns.insert(grid.columns.begin(), GridColumn{"job", "JOB"});
+    const auto number = [](std::optional<double> value) { return value.has_value() ? NumberCell(*value, fmt::format("{:.9g}", *value)) : MissingCell(); };
+    for (const Verified& one : verified) {
+      for (const DifferentValue& value : one.values.different) {
+        std::vector<GridCell>& row = grid.rows.emplace_back();
+        if (with_job) row.push_back({.value = one.recorded.job.job().id(), .shown = ShortId(one.recorded.job.job().id())});
+        row.push_back(TextCell(value.metric));
+        row.push_back(value.length == 0 ? NumberCell(0, "all") : NumberCell(value.length));
+        row.push_back(TextCell(value.slice));
+        row.push_back(number(value.recorded));
+        row.push_back(number(value.again));
+        const bool both = value.recorded.has_value() && value.again.has_value();
+        row.push_back(both ? NumberCell(*value.again - *value.recorded, fmt::format("{:+.3g}", *value.again - *value.recorded)) : MissingCell());
+      }
+    }
+    return grid;
+  }
+
+  static void PrintJson(Session& session, const std::vector<Verified>& verified) {
+    std::vector<std::string> jobs;
+    for (const Verified& one : verified) {
+      std::vector<std::string> why;
+      for (const std::string& reason : WhyDifferent(one.recorded, one.again)) why.push_back(JsonText(reason));
+      const auto attempt = [](const JobRecord& record) { return record.Accepted() == nullptr ? "null" : JsonOf(*record.Accepted()); };
+      const auto flag = [](bool value) { return value ? "true" : "false"; };
+      jobs.push_back(fmt::format(
+          R"({{"job":{},"same":{},"measurements":{},"losses":{},"losses_different":{},"series_differ":{},"diverged_differs":{},"recorded":{},"again":{},"why":[{}],"different":{}}})",
+          JsonText(one.recorded.job.job().id()), flag(one.values.Same()), one.values.measurements, one.values.losses, one.values.losses_different,
+          flag(one.values.series_differ), flag(one.values.diverged_differs), attempt(one.recorded), attempt(one.again), Join(why, ","), GridAsJson(GridOf({one}, false))));
+    }
+    session.out() << JsonDocument({{"jobs", "[" + Join(jobs, ",") + "]"}});
+  }
+
+  std::vector<std::string> jobs_;
+  std::string scratch_;
+  WorkerOptions worker_options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> Make_verify() { return std::make_unique<Verify>(); }
+
+}  // namespace longreach::client

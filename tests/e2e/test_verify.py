@@ -1,0 +1,154 @@
+"""`longreach verify`: a finished job is trained again, and every bit of what it measured is compared."""
+import csv
+import io
+import json
+import signal
+
+import pytest
+
+import harness
+from harness import BIN, Process, Scheduler, Worker, query, run_cli, until, write
+
+pytestmark = harness.needs_worker
+
+SWEEP = """
+name: small
+experiment: algorithmic
+axes: {task: [even_pairs], encoding: [rope, "alibi:randomized"], learning_rate: [1.0e-3], seed: 0..1}
+model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
+training: {steps: 30, batch_size: 8, lengths: 1..6}
+evaluation: {lengths: [7, 8], examples: 16}
+"""
+TUNED = """
+name: tuned
+experiment: algorithmic
+axes: {task: [even_pairs], encoding: [rope], learning_rate: [1.0e-4], seed: [1]}
+model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
+training: {steps: 5, batch_size: 8}
+evaluation: {lengths: [7], examples: 16}
+inputs:
+- name: weights
+  artifact: weights
+  from: {training: {steps: 20, batch_size: 8}}
+"""
+LONG = """
+name: long
+experiment: algorithmic
+axes: {task: [even_pairs], encoding: [rope], learning_rate: [1.0e-3], seed: [0]}
+model: {layers: 2, embedding_dim: 32, heads: 4, mlp_dim: 64}
+training: {steps: 5000, batch_size: 16, lengths: 1..10}
+evaluation: {lengths: [11], examples: 64}
+"""
+
+
+def trained(home, text):
+    """A store with a sweep that is done, and the ids of its jobs."""
+    store = home.path / "a.db"
+    ran = run_cli(home, "run", "/dev/stdin", "--store", store, "-q", stdin=text)
+    assert ran.code == 0, ran
+    return store, [job for (job,) in query(store, "SELECT id FROM jobs AS j JOIN sweep_jobs ON job = num WHERE role = 'member' ORDER BY position")]
+
+
+def everything(store):
+    return [query(store, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("jobs", "attempts", "measurements", "progress", "sweeps")]
+
+
+def test_a_pack_s_jobs_have_the_same_bits_alone_and_with_other_threads(home):
+    store, jobs = trained(home, SWEEP)
+    before = everything(store)
+    verified = run_cli(home, "verify", *jobs, jobs[0], "--store", store, "--threads", "1")
+    assert verified.code == 0, verified
+    assert verified.out.count("6 measurements and 30 losses of training: the same bits\n") == 4, verified.out
+    for job in jobs:
+        assert f"job {job[:8]}: even_pairs" in verified.out
+    assert everything(store) == before, "the store that is looked into is not changed"
+    assert not list(home.path.glob("tmp/*again*"))
+
+
+@pytest.mark.parametrize("engine", ["libtorch", "lanes"])
+def test_the_engine_that_trained_it_trains_it_again(home, engine):
+    store = home.path / "a.db"
+    ran = run_cli(home, "run", "/dev/stdin", "--store", store, "-q", "--engine", engine, "--set", "seed=0", stdin=SWEEP)
+    assert ran.code == 0, ran
+    [(job, recorded)] = query(store, "SELECT j.id, a.engine FROM jobs AS j JOIN attempt_jobs AS of ON of.job = j.num JOIN attempts AS a ON a.id = of.attempt "
+                                     "WHERE j.encoding = 'rope'")
+    verified = run_cli(home, "verify", job, "--store", store, "-o", "json")
+    assert verified.code == 0, verified
+    [one] = json.loads(verified.out)["jobs"]
+    assert one["recorded"]["engine"] == one["again"]["engine"] == recorded
+    assert (one["job"], one["same"], one["measurements"], one["losses"], one["different"]) == (job, True, 6, 30, [])
+
+
+def test_a_job_with_an_input_is_verified_with_what_made_it(home):
+    store, [job] = trained(home, TUNED)
+    verified = run_cli(home, "verify", job[:8], "--store", store)
+    assert verified.code == 0, verified
+    assert "the same bits" in verified.out
+
+
+def test_a_value_that_was_tampered_with_is_found(home):
+    store, jobs = trained(home, SWEEP)
+    write(store, f"UPDATE measurements SET value = value + 1e-12 WHERE job = (SELECT num FROM jobs WHERE id = '{jobs[1]}') AND metric = 'loss' AND length = 8")
+    write(store, f"UPDATE progress SET loss = loss * 1.5 WHERE job = (SELECT num FROM jobs WHERE id = '{jobs[1]}') AND step >= 17")
+
+    verified = run_cli(home, "verify", jobs[0], jobs[1], "--store", store, "-o", "csv")
+    assert verified.code == 1, verified
+    rows = [(row["job"], row["metric"], row["length"], row["slice"]) for row in csv.DictReader(io.StringIO(verified.out))]
+    assert rows == [(jobs[1], "loss", "8", ""), (jobs[1], "training_loss", "0", "step=17")]
+
+    verified = run_cli(home, "verify", jobs[0], jobs[1], "--store", store)
+    assert verified.code == 1, verified
+    assert f"job {jobs[0][:8]}" in verified.out and ": the same bits" in verified.out
+    assert "of 6 measurements and 30 losses of training 1 and 14 differ" in verified.out, verified.out
+    assert run_cli(home, "verify", jobs[0], jobs[1], "--store", store, "-q").out == jobs[1] + "\n"
+
+
+def test_another_engine_is_said_to_explain_other_bits(home):
+    store, jobs = trained(home, SWEEP)
+    verified = run_cli(home, "verify", jobs[0], "--store", store, "--engine", "libtorch")
+    assert verified.code == 1, verified
+    assert "other engines (lanes" in verified.out
+
+
+def test_what_was_trained_by_a_scheduler_s_workers_is_verified_here(home):
+    scheduler = Scheduler(home)
+    submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=SWEEP)
+    assert submitted.code == 0, submitted
+    job = query(scheduler.store, "SELECT id FROM jobs")[0][0]
+    refused = run_cli(home, "verify", job, scheduler=scheduler)
+    assert refused.code == 1 and f"job {job[:8]} is queued: there is no result to verify" in refused.err, refused
+    Worker(home, scheduler)
+    assert run_cli(home, "wait", "last", scheduler=scheduler).code == 0
+    verified = run_cli(home, "verify", job, scheduler=scheduler)
+    assert verified.code == 0, verified
+    assert query(scheduler.store, "SELECT count(*) FROM jobs") == [(4,)]
+
+
+def test_an_interrupted_verification_goes_on_in_its_scratch_store(home):
+    store, [job] = trained(home, LONG)
+    scratch = home.path / "again.db"
+    command = [BIN / "longreach", "verify", job, "--store", store, "--scratch", scratch, "--checkpoint-every-s", "0.05"]
+    running = Process(home, "verify", command)
+    until(lambda: scratch.exists() and query(scratch, "SELECT 1 FROM jobs WHERE checkpoint_step > 0"), "a checkpoint of the job that is trained again")
+    running.signal(signal.SIGINT)
+    assert running.wait() == 130, running.log()
+    again = next(line for line in running.log().splitlines() if line.startswith("  longreach verify "))
+    assert again.startswith(f"  longreach verify {job} --scratch {scratch} --store {store} ") and again.endswith(" --checkpoint-every-s 0.05"), again
+    verified = run_cli(home, *command[1:])
+    assert verified.code == 0, verified
+    assert "1,000 losses of training: the same bits" in verified.out, verified.out
+    assert query(scratch, "SELECT outcome FROM attempts ORDER BY id") == [("given_back",), ("succeeded",)]
+    again = run_cli(home, *command[1:])
+    assert again.code == 0 and f"job {job[:8]} has been trained in {scratch} before" in again.err, again
+
+
+def test_what_cannot_be_verified_is_refused(home):
+    store, jobs = trained(home, SWEEP)
+    same = run_cli(home, "verify", jobs[0], "--store", store, "--scratch", store)
+    assert same.code == 2 and "in another store than the one that has them" in same.err, same
+    unknown = run_cli(home, "verify", "0000", "--store", store)
+    assert unknown.code == 4, unknown
+    # A specification that is not the one which its id is of.
+    write(store, f"UPDATE jobs SET spec = replace(spec, 'learning_rate=0.001', 'learning_rate=0.002') WHERE id = '{jobs[0]}'")
+    other = run_cli(home, "verify", jobs[0], "--store", store)
+    assert other.code == 1 and f"what job {jobs[0][:8]} says of itself is another job here" in other.err, other
