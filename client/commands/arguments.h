@@ -36,6 +36,9 @@ absl::Status CheckAxis(std::string_view option, const std::string& axis, const s
 // --metric and --aggregate of commands that show a table's values.
 absl::Status CheckMeasure(const std::string& metric, const std::string& aggregate);
 
+// As the file to make: standard output.
+inline constexpr std::string_view kStdout = "-";
+
 // --only AXIS=VALUE[,VALUE...], as TableSpec::only.
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
 

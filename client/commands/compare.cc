@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/measurement_pages.h"
 #include "client/commands/paired_values.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/shared_draw.h"
@@ -95,7 +95,7 @@ class Compare final : public Command {
       if (note.empty()) note = NoteOfSharedDraw(second.spec(), only_);
       if (!note.empty()) notes.push_back(std::move(note));
     }
-    Print(session, first, second, values, axes, groups, notes);
+    Print(session, first, second, Settings(first, second, first_values, second_values), axes, groups, notes);
     return kDone;
   }
 
@@ -105,26 +105,23 @@ class Compare final : public Command {
   static std::vector<std::string> AxisNames() { return {kPairAxes.begin(), kPairAxes.end()}; }
 
   absl::StatusOr<SweepValues> Read(Connection& connection, const v1::Sweep& sweep) const {
-    SweepValues values;
+    SweepValues values(sweep.spec(), only_);
     v1::ListMeasurementsRequest question;
     question.set_sweep(sweep.id());
     question.set_metric(metric_);
     question.set_length(length_);
     question.set_slice(slice_);
     for (const std::string& only : only_) question.add_only(only);
-    do {
-      const absl::StatusOr<v1::ListMeasurementsResponse> page = connection.Call(&Connection::Stub::ListMeasurements, question, std::chrono::minutes(10));
-      if (!page.ok()) {
-        const ErrorText text = SplitError(page.status());
-        return Error(page.status().code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
-      }
-      for (const v1::JobMeasurements& of_job : page->jobs()) {
+    const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&values](const v1::ListMeasurementsResponse& page) {
+      for (const v1::JobMeasurements& of_job : page.jobs()) {
         if (of_job.job().diverged()) values.Add(of_job.job(), std::nullopt);
         else if (!of_job.measurements().empty()) values.Add(of_job.job(), of_job.measurements(0).value());
       }
-      question.set_page_token(page->next_page_token());
-    } while (!question.page_token().empty());
-    return values;
+      return true;
+    });
+    if (read.ok()) return values;
+    const ErrorText text = SplitError(read);
+    return Error(read.code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
   }
 
   // As --by says; else tasks and encodings, and systems, of which there are several. In the order that is asked for.
@@ -135,10 +132,14 @@ class Compare final : public Command {
     return axes;
   }
 
-  // Fields in which the sweeps differ, beside what they have jobs of.
-  static std::vector<std::string> Settings(const v1::Sweep& first, const v1::Sweep& second) {
+  // Fields and axes in which the sweeps differ.
+  static std::vector<std::string> Settings(const v1::Sweep& first, const v1::Sweep& second, const SweepValues& of_first, const SweepValues& of_second) {
     std::set<std::string> fields = FieldsThatDiffer(first.spec(), second.spec());
     fields.merge(FieldsThatDiffer(second.spec(), first.spec()));
+    for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
+      const bool is_said = kPairAxes[axis] == "system";  // By the settings of the systems.
+      if (!is_said && of_first.axes()[axis] != of_second.axes()[axis]) fields.emplace(kPairAxes[axis]);
+    }
     return {fields.begin(), fields.end()};
   }
 
@@ -152,10 +153,9 @@ class Compare final : public Command {
     note(sweep.jobs() - sweep.counts().succeeded(), only_.empty() ? "not done" : "not done, --only aside");
   }
 
-  void Print(Session& session, const v1::Sweep& first, const v1::Sweep& second, const PairedValues& values, const std::vector<std::string_view>& axes,
+  void Print(Session& session, const v1::Sweep& first, const v1::Sweep& second, const std::vector<std::string>& settings, const std::vector<std::string_view>& axes,
              const std::vector<PairedGroup>& groups, const Notes& notes) const {
     const Format format = session.settings().format;
-    const std::vector<std::string> settings = Settings(first, second);
     const Grid grid = GridOf(axes, groups);
     if (session.json()) {
       const auto list = [](const std::vector<std::string>& texts) {
@@ -174,12 +174,8 @@ class Compare final : public Command {
       return;
     }
     if (format == Format::kTable || format == Format::kMarkdown) {
-      std::vector<std::string> differing(settings);
-      for (const std::string_view axis : values.differing()) {
-        if (std::ranges::find(differing, axis) == differing.end()) differing.emplace_back(axis);
-      }
       for (const std::string& line : {fmt::format("{} and {}: {} {}{}, by pairs of jobs", first.name(), second.name(), WithUnit(metric_), AtLength(length_), slice_.empty() ? "" : ", " + slice_),
-                                      fmt::format("they differ in {}", differing.empty() ? "nothing that a sweep says" : Join(differing, ", "))}) {
+                                      fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}) {
         session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : Printable(line)) << "\n";
       }
       session.out() << "\n";

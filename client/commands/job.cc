@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <fstream>
 #include <set>
 
 #include "client/commands/arguments.h"
@@ -7,15 +8,16 @@
 #include "client/commands/listings.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_of_job.h"
-#include "client/download.h"
 #include "client/interrupt.h"
 #include "client/new_file.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/sparkline.h"
 #include "client/output/text.h"
+#include "client/private_folder.h"
 #include "client/spec/sweep_writer.h"
 #include "proto/base/text.h"
+#include "proto/types/artifact_kind.h"
 
 namespace longreach::client {
 namespace {
@@ -118,7 +120,7 @@ class JobCommand final : public Command {
     AddJobArgument(app, job_);
     app.add_flag("--spec", spec_, "Print a sweep file of this one job instead");
     app.add_option("--get", get_, "Fetch its newest file of this kind instead")->type_name("KIND");
-    app.add_option("--file", file_, "The file to make of it, which is not there yet")->type_name("FILE");
+    app.add_option("--file", file_, "The file to make of it, which is not there yet; -: standard output")->type_name("FILE");
   }
 
   absl::StatusOr<int> Run(Session& session) override {
@@ -163,18 +165,23 @@ class JobCommand final : public Command {
       return Error(absl::StatusCode::kNotFound, fmt::format("job {} has no file of the kind '{}'", ShortId(response.job().id()), Printable(get_)),
                    kinds.empty() ? "it has none at all" : fmt::format("it has: {}", Printable(Join({kinds.begin(), kinds.end()}, ", "))));
     }
-    RETURN_IF_ERROR(CheckNewFile(file_));
+    const bool to_stdout = file_ == kStdout;
+    if (!to_stdout) RETURN_IF_ERROR(CheckNewFile(file_));
     InterruptScope interrupt;  // What was fetched goes away with us.
-    ASSIGN_OR_RETURN(const Download download, Download::Begin(file_));
+    ASSIGN_OR_RETURN(const PrivateFolder download, to_stdout ? PrivateFolder::Temporary() : PrivateFolder::Beside(file_));
     const absl::Status got = connection.DownloadTo(download / "file", newest->sha256(), [&interrupt] { return interrupt.count() > 0; });
     if (interrupt.count() > 0) return interrupt.exit_code();
     RETURN_IF_ERROR(got);
+    if (to_stdout) {
+      session.out() << std::ifstream(download / "file", std::ios::binary).rdbuf();
+      session.out().clear(session.out().rdstate() & ~std::ios::failbit);  // Of an empty file.
+      return kDone;
+    }
     RETURN_IF_ERROR(RenameToNewFile(download / "file", file_));
     if (session.json()) {
       session.out() << JsonDocument(*newest);
     } else {
-      // Parameters are those of the whole pack, a row for each member.
-      const bool of_pack = newest->kind() == "weights" || newest->kind() == "checkpoint";
+      const bool of_pack = HasMemberAxis(ParseArtifactKind(newest->kind()));
       session.out() << fmt::format("{}: {} of step {}, {} bytes{}\n", Printable(file_), Printable(newest->kind()), newest->step(),
                                    Thousands(static_cast<int64_t>(newest->bytes())), of_pack ? fmt::format("; row {} is this job's", newest->member()) : "");
     }

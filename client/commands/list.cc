@@ -9,6 +9,7 @@
 #include "client/spec/field_notes.h"
 #include "client/spec/spec_reader.h"
 #include "proto/base/text.h"
+#include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 
 namespace longreach::client {
@@ -67,6 +68,16 @@ Grid MetricsGrid() {
                   {"revision", "REVISION", true}};
   for (const catalog::Metric& one : catalog::Metrics()) {
     grid.rows.push_back({TextCell(one.name), TextCell(one.label), TextCell(one.unit), TextCell(BetterWord(one.better)), NumberCell(one.revision)});
+  }
+  return grid;
+}
+
+Grid AxesGrid() {
+  Grid grid;
+  grid.columns = {{"name", "NAME"}, {"of", "TELLS APART"}};
+  for (const std::string& axis : catalog::TableAxes()) {
+    const bool of_values = axis == "length" || catalog::FindSliceAxis(axis) != nullptr;
+    grid.rows.push_back({TextCell(axis), TextCell(of_values ? "values of a job" : "jobs")});
   }
   return grid;
 }
@@ -141,9 +152,10 @@ class List final : public Command {
   CommandInfo Info() const override {
     return {
         .group = kGroupLook,
-        .summary = "List what there is: tasks, encodings, presets, metrics, fields of a sweep, data",
+        .summary = "List what there is: tasks, encodings, presets, metrics, axes, fields of a sweep, data",
         .details =
-            "Data sets are known to the scheduler; everything else is part of this program and needs none. Defaults of fields\n"
+            "Data sets are known to the scheduler; everything else is part of this program and needs none. Paths of settings\n"
+            "(model.layers) are axes as well. Defaults of fields\n"
             "are those of the experiment kind 'algorithmic', of fields that one kind alone has its own; docs/models.md has more.",
         .examples = "longreach list tasks\nlongreach list presets\nlongreach list encodings -o json\nlongreach list fields training",
         .more_formats = kAllFormats};
@@ -154,6 +166,7 @@ class List final : public Command {
                                         {"encodings", "Positional encodings"},
                                         {"presets", "Sweeps that come with the program"},
                                         {"metrics", "What is measured"},
+                                        {"axes", "What tables and figures go by: --rows, --columns, --x"},
                                         {"data", "Data sets that the scheduler knows"}}) {
       app.add_subcommand(kind, summary)->callback([this, name = std::string(kind)] { kind_ = name; });
     }
@@ -185,6 +198,7 @@ class List final : public Command {
     if (kind_ == "tasks") return TasksGrid();
     if (kind_ == "encodings") return EncodingsGrid();
     if (kind_ == "metrics") return MetricsGrid();
+    if (kind_ == "axes") return AxesGrid();
     if (kind_ == "presets") return PresetsGrid();
     if (kind_ == "fields") {
       ASSIGN_OR_RETURN(const std::vector<FieldNote> notes, FieldsBelow(group_));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "client/commands/command.h"
+#include "client/commands/listings.h"
 #include "client/commands/suggestions.h"
 #include "client/output/text.h"
 #include "client/watcher.h"
@@ -21,7 +22,8 @@ void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sw
   const absl::StatusOr<v1::ListJobsResponse> page = connection.Call(&Connection::Stub::ListJobs, request);
   if (!page.ok() || page->jobs().empty()) return;
   for (const v1::Job& job : page->jobs()) {
-    session.Say(fmt::format("  {}  {} {}, learning rate {}, seed {}: {}", ShortId(job.id()),
+    const std::string system = SystemsText(job);
+    session.Say(fmt::format("  {}  {}{} {}, learning rate {}, seed {}: {}", ShortId(job.id()), system.empty() ? "" : Printable(system) + ": ",
                             Printable(job.task()), Printable(job.encoding()),
                             ShortestNumber(job.learning_rate()), job.seed(), Printable(job.failure())));
   }

@@ -42,25 +42,65 @@ double HalfWidth(std::vector<double> differences) {
 std::vector<std::string_view> DifferingAxes(const SweepValues& first, const SweepValues& second) {
   std::vector<std::string_view> differing;
   for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
-    const auto of = [axis](const SweepValues& side) {
-      std::set<std::string> found;
-      for (const auto& [key, value] : side.values()) found.insert(key[axis]);
-      return found;
-    };
-    const std::set<std::string> of_first = of(first), of_second = of(second);
+    const std::set<std::string>&of_first = first.axes()[axis], &of_second = second.axes()[axis];
     if (of_first.size() == 1 && of_second.size() == 1 && of_first != of_second) differing.push_back(kPairAxes[axis]);
   }
   return differing;
 }
 
+// What `only` admits of an axis; nothing: all.
+std::optional<std::set<std::string>> Admitted(std::string_view axis, const std::vector<std::string>& only) {
+  for (const std::string& one : only) {
+    if (!one.starts_with(axis) || one.size() <= axis.size() || one[axis.size()] != '=') continue;
+    std::set<std::string> values;
+    for (const std::string& word : Split(one.substr(axis.size() + 1), ',')) {
+      const std::optional<double> number = axis == "learning_rate" ? ParseDouble(word) : std::nullopt;
+      values.insert(number ? ShortestNumber(*number) : word);
+    }
+    return values;
+  }
+  return std::nullopt;
+}
+
+void Insert(const v1::Axes& axes, AxisValues& values) {
+  values[Place("task")].insert(axes.task().begin(), axes.task().end());
+  values[Place("encoding")].insert(axes.encoding().begin(), axes.encoding().end());
+  for (const double rate : axes.learning_rate()) values[Place("learning_rate")].insert(ShortestNumber(rate));
+  for (const uint32_t seed : axes.seed()) values[Place("seed")].insert(std::to_string(seed));
+}
+
+// Of one system's jobs.
+v1::Axes AxesOf(const v1::SweepSpec& spec, const v1::System& system) {
+  v1::Axes axes = spec.axes();
+  const v1::Axes& own = system.with().axes();
+  if (!own.task().empty()) axes.clear_task();
+  if (!own.encoding().empty()) axes.clear_encoding();
+  if (!own.learning_rate().empty()) axes.clear_learning_rate();
+  if (!own.seed().empty()) axes.clear_seed();
+  axes.MergeFrom(own);
+  return axes;
+}
+
 }  // namespace
 
-void SweepValues::Add(const v1::Job& job, std::optional<double> value) {
-  if (!value.has_value()) {
-    ++diverged_;
-    return;
+SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
+  const std::optional<std::set<std::string>> systems = Admitted("system", only);
+  if (spec.systems().empty()) Insert(spec.axes(), axes_);
+  for (const v1::System& system : spec.systems()) {
+    if (systems && !systems->contains(system.name())) continue;
+    axes_[Place("system")].insert(system.name());
+    Insert(AxesOf(spec, system), axes_);
   }
-  values_.emplace(PairKey{SystemsText(job), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), std::to_string(job.seed())}, *value);
+  for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
+    if (const auto admitted = Admitted(kPairAxes[axis], only)) std::erase_if(axes_[axis], [&](const std::string& value) { return !admitted->contains(value); });
+  }
+}
+
+void SweepValues::Add(const v1::Job& job, std::optional<double> value) {
+  const PairKey key = {SystemsText(job), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), std::to_string(job.seed())};
+  for (size_t axis = 0; axis < kPairAxes.size(); ++axis) axes_[axis].insert(key[axis]);
+  if (value.has_value()) values_.emplace(key, *value);
+  else ++diverged_;
 }
 
 PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) : differing_(DifferingAxes(first, second)) {

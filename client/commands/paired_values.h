@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,17 +29,28 @@ struct PairedGroup {
   std::optional<double> half_width;
 };
 
+// The values of each axis, by its place.
+using AxisValues = std::array<std::set<std::string>, kPairAxes.size()>;
+
 // One sweep's side of a comparison.
 class SweepValues {
  public:
+  // Without a sweep the axes are those of the jobs that are added.
+  SweepValues() = default;
+  // `only`: as TableSpec.only.
+  SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& only);
+
   // A job's value; the first of those with the same key counts. One that diverged has none.
   void Add(const v1::Job& job, std::optional<double> value);
 
   const std::map<PairKey, double>& values() const { return values_; }
+  // Of all of the sweep's jobs, done or not.
+  const AxisValues& axes() const { return axes_; }
   int diverged() const { return diverged_; }
 
  private:
   std::map<PairKey, double> values_;
+  AxisValues axes_;
   int diverged_ = 0;
 };
 

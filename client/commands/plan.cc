@@ -60,9 +60,10 @@ class PlanCommand final : public Command {
       return kDone;
     }
     if (sweeps.size() > 1) session.Say("each plan counts the jobs that it shares with others; they are done once");
-    session.Say(fmt::format(
-        "nothing was changed; 'longreach run {}{}' runs it here, 'longreach submit' hands it to a scheduler",
-        CommandLine(spec_), session.store() == ":memory:" ? "" : WhereFlags(session)));
+    // A store that is not there yet was planned with an empty one.
+    const std::string& named = session.settings().store;
+    const std::string where = session.store() != ":memory:" ? WhereFlags(session) : named.empty() ? "" : " --store " + ShellWord(named);
+    session.Say(fmt::format("nothing was changed; 'longreach run {}{}' runs it here, 'longreach submit' hands it to a scheduler", CommandLine(spec_), where));
     return kDone;
   }
 

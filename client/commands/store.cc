@@ -97,6 +97,8 @@ class Store final : public Command {
     ASSIGN_OR_RETURN(const v1::GetInfoResponse info, connection.Call(&Stub::GetInfo, v1::GetInfoRequest()));
     if (session.json()) {
       session.out() << JsonDocument(info);
+    } else if (info.store_version_found() == 0) {
+      session.out() << fmt::format("{} was made with version {}\n", Printable(info.store_path()), info.store_version());
     } else if (info.store_version() == info.store_version_found()) {
       session.out() << fmt::format("{} has version {} already\n", Printable(info.store_path()),
                                    info.store_version());

@@ -19,8 +19,14 @@ std::string WhereFlags(Session& session) {
   if (!session.store().empty()) return " --store " + ShellWord(session.store());
   // A scheduler named by the environment or the config file is found again without a flag, but a flag does
   // no harm.
-  if (session.settings().scheduler_named) return " --scheduler " + ShellWord(session.settings().scheduler);
-  return "";
+  if (!session.settings().scheduler_named) return "";
+  std::string flags = " --scheduler " + ShellWord(session.settings().scheduler);
+  const access::CredentialFiles& files = session.settings().credentials;
+  for (const auto& [flag, file] : {std::pair("--ca", &files.ca), std::pair("--certificate", &files.certificate), std::pair("--key", &files.key),
+                                   std::pair("--token-file", &files.token_file)}) {
+    if (!file->empty()) flags += fmt::format(" {} {}", flag, ShellWord(*file));
+  }
+  return flags;
 }
 
 std::string RepeatCommand(Session& session, const v1::Job& job) {

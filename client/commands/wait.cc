@@ -50,7 +50,7 @@ class Wait final : public Command {
     bool told_paused = false;
     while (true) {
       if (stuck.Ask(last)) session.Say(stuck.reason());
-      if (last.sweep().state() == "paused" && !std::exchange(told_paused, true)) {
+      if (last.sweep().state() == "paused" && !last.finished() && !std::exchange(told_paused, true)) {
         session.Say(fmt::format("the sweep is paused; 'longreach resume {}{}' lets it go on", ShortId(last.sweep().id()), WhereFlags(session)));
       }
       const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;

@@ -24,6 +24,7 @@ struct Question {
 
 const std::vector<Question>& Questions() {
   static const std::vector<Question> questions = {
+      {"/api/axes", {"list", "axes"}},
       {"/api/explain", {"explain"}, "job"},
       {"/api/job", {"job"}, "job"},
       {"/api/jobs", {"jobs"}, "sweep", {"state", "limit"}},

@@ -79,6 +79,7 @@ TEST(QuestionsTest, EachIsACommandLineThatTheClientTakes) {
     EXPECT_EQ(RunCommandLine(words).code, kUnreachable) << target << RunCommandLine(words).err;
   }
   EXPECT_EQ(RunCommandLine(*CommandAt("/api/metrics")).code, kDone);
+  EXPECT_EQ(RunCommandLine(*CommandAt("/api/axes")).code, kDone);
 }
 
 class AdmissionTest : public testing::Test {

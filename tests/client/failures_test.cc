@@ -75,6 +75,7 @@ TEST_F(FailuresTest, AFileOfAJobIsFetchedWholeOrNotAtAll) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "the weights");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2) << "that and the one that was there";
   EXPECT_EQ(Run({"job", "bbbb", "--get", "weights", "--file", file}).code, kFailed) << "a file is never replaced";
+  EXPECT_EQ(Run({"job", "bbbb", "--get", "weights", "--file", "-"}).out, "the weights");
   const Outcome none = Run({"job", "bbbb", "--get", "series", "--file", file + "2"});
   EXPECT_EQ(none.code, kNotFound);
   EXPECT_THAT(none.err, HasSubstr("has no file of the kind 'series'\n  it has: weights"));

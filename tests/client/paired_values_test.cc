@@ -130,5 +130,43 @@ TEST_F(PairedValuesTest, WithoutJobsThereIsNothing) {
   EXPECT_EQ(first_.values().size() - Values().pairs(), 0u);
 }
 
+v1::SweepSpec SweepOf(const std::vector<int>& seeds, const std::vector<std::string>& encodings = {"rope"}) {
+  v1::SweepSpec spec;
+  spec.mutable_axes()->add_task("even_pairs");
+  for (const std::string& encoding : encodings) spec.mutable_axes()->add_encoding(encoding);
+  spec.mutable_axes()->add_learning_rate(1e-3);
+  for (const int seed : seeds) spec.mutable_axes()->add_seed(static_cast<uint32_t>(seed));
+  return spec;
+}
+
+// Of two sweeps of the same seeds, one job each is done: they are no pair because both are the only ones.
+TEST(SweepAxesTest, JobsThatAreNotDoneCountToo) {
+  SweepValues first(SweepOf({0, 1, 2}), {}), second(SweepOf({0, 1, 2}), {});
+  first.Add(JobAt({.seed = 0}), 1);
+  second.Add(JobAt({.seed = 1}), 2);
+  EXPECT_TRUE(PairedValues(first, second).differing().empty());
+  EXPECT_EQ(PairedValues(first, second).pairs(), 0u);
+
+  // Where each has one seed alone, that is what is compared.
+  SweepValues of_zero(SweepOf({0}), {}), of_one(SweepOf({1}), {});
+  of_zero.Add(JobAt({.seed = 0}), 1);
+  of_one.Add(JobAt({.seed = 1}), 2);
+  EXPECT_EQ(PairedValues(of_zero, of_one).differing(), std::vector<std::string_view>{"seed"});
+  EXPECT_EQ(PairedValues(of_zero, of_one).pairs(), 1u);
+}
+
+TEST(SweepAxesTest, OnlyWhatIsAskedForCounts) {
+  SweepValues first(SweepOf({0, 1}, {"rope", "alibi"}), {"encoding=rope", "learning_rate=0.001", "seed=0"});
+  EXPECT_EQ(first.axes(), (AxisValues{std::set<std::string>{}, {"even_pairs"}, {"rope"}, {"0.001"}, {"0"}}));
+}
+
+TEST(SweepAxesTest, ASystemHasItsOwnAxes) {
+  v1::SweepSpec spec = SweepOf({0, 1});
+  for (const char* name : {"plain", "long"}) spec.add_systems()->set_name(name);
+  spec.mutable_systems(1)->mutable_with()->mutable_axes()->add_encoding("alibi");
+  EXPECT_EQ(SweepValues(spec, {}).axes(), (AxisValues{std::set<std::string>{"long", "plain"}, {"even_pairs"}, {"alibi", "rope"}, {"0.001"}, {"0", "1"}}));
+  EXPECT_EQ(SweepValues(spec, {"system=long"}).axes(), (AxisValues{std::set<std::string>{"long"}, {"even_pairs"}, {"alibi"}, {"0.001"}, {"0", "1"}}));
+}
+
 }  // namespace
 }  // namespace longreach::client

@@ -91,6 +91,32 @@ def test_connections_are_cut_for_a_while(home, fault):
     fault.reached("cut for " + ", ".join(f"{span} s: back after {s:.1f} s" for span, s in took.items()) + "; results as undisturbed")
 
 
+@pytest.mark.fault("R10", aim="a proxy that fails under all workers for 3 s costs none of them its work")
+def test_a_proxy_in_front_of_busy_workers_is_down_for_a_moment(home, fault):
+    workers = fault.size(short=2, full=4, long=8)
+    scheduler = Scheduler(home, listen="127.0.0.1:0")
+    with Proxy(scheduler.address) as proxy:
+        busy = [Worker(home, proxy, "--pack-limit", "1") for _ in range(workers)]
+        submit(home, scheduler, 3_000_000)
+        until(lambda: query(scheduler.store, "SELECT count(*) FROM attempts") == [(workers,)], "all workers have work")
+        befores = [worker.log().count("answers again") for worker in busy]
+        proxy.cut()
+        for worker in busy:
+            until(lambda: "no answer from the scheduler" in worker.log(), "the worker misses its scheduler")
+        threading.Event().wait(3)
+        proxy.heal()
+        for worker, before in zip(busy, befores):
+            came_back(worker, before)
+        # The lease of what has not come back would be over now, if anybody had taken it.
+        assert query(scheduler.store, "SELECT worker, outcome, detail FROM attempts WHERE outcome IS NOT NULL") == []
+        cancelled = run_cli(home, "cancel", "last", scheduler=scheduler)
+        assert cancelled.code == 0, cancelled
+        assert query(scheduler.store, "SELECT count(*) FROM attempts") == [(workers,)]
+    assert scheduler.stop() == 0
+    check_ledger(home, scheduler.store)
+    fault.reached(f"{workers} busy workers, down for 3 s: 0 attempts lost")
+
+
 @pytest.mark.fault("R10", aim="one-way loss past the lease: work goes on elsewhere, what comes late is refused")
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_one_direction_is_lost(home, fault, direction):

@@ -23,6 +23,17 @@ evaluation: {{lengths: 9..10, examples: 16}}
 """
 
 
+# Its weights take longer on a line of 256 kbit/s than a lease is good for.
+LARGE = """
+name: large
+experiment: algorithmic
+axes: {task: [even_pairs], encoding: [none], learning_rate: [1e-3], seed: [0, 1]}
+model: {layers: 3, embedding_dim: 64, heads: 8, mlp_dim: 256}
+training: {steps: 5, batch_size: 4, lengths: 1..4}
+evaluation: {lengths: [5], examples: 8}
+"""
+
+
 def submit(home, scheduler, fault):
     file = home.path / "slow.yaml"
     file.write_text(SWEEP.format(last=fault.size(short=0, full=2, long=50), steps=fault.size(short=200, full=10_000, long=30_000)))
@@ -99,3 +110,24 @@ def test_a_slow_line(home, fault):
             worker.close()
     assert lost == []
     fault.reached(f"256 kbit/s {what}: 0 leases lost, logs and weights of every job")
+
+
+@pytest.mark.fault("R11", aim="a file of more than a lease's term on its way at 256 kbit/s: 0 leases lost, of it and of what trains beside it")
+def test_a_large_file_on_a_slow_line(home, fault):
+    if network.why_not():
+        pytest.skip(f"no cable: {network.why_not()}")
+    scheduler = Scheduler(home, listen="127.0.0.1:0")
+    with Cable() as cable:
+        cable.limit("256kbit")
+        # No checkpoints: the last one would be in the weights' way, for four times as long.
+        worker = RemoteWorker(home, cable, scheduler, "--pack-limit", "1", "--packs", "2", "--checkpoint-every-s", "0")
+        submitted = run_cli(home, "submit", "/dev/stdin", scheduler=scheduler, stdin=LARGE)
+        assert submitted.code == 0, submitted
+        until(lambda: query(scheduler.store, "SELECT count(*) FROM jobs WHERE state <> 'succeeded'") == [(0,)], "all jobs have succeeded")
+        worker.close()
+    largest, = query(scheduler.store, "SELECT max(bytes) FROM artifacts WHERE kind = 'weights'")[0]
+    assert largest > 32_000 * 15
+    assert query(scheduler.store, "SELECT detail FROM attempts WHERE outcome = 'lost'") == []
+    assert scheduler.stop() == 0
+    check_ledger(home, scheduler.store)
+    fault.reached(f"two files of {largest:,} bytes at once: 0 leases lost")

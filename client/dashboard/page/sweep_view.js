@@ -11,7 +11,6 @@ import {doing} from "./workers_view.js";
 
 const MOST_JOBS = 200;
 const STATES = ["queued", "leased", "waiting", "succeeded", "failed", "cancelled", "diverged"];
-const AXES = ["task", "encoding", "system", "learning_rate", "seed", "length", "layer", "head", "depth", "step", "attention_scale", "longbench_task"];
 const AGGREGATES = ["max", "min", "mean", "median"];
 
 // Why none of its jobs runs, though some could: what 'longreach explain' says of one. Empty: one runs or can.
@@ -95,6 +94,7 @@ function flag(choices, name, label) {
 }
 
 const metrics = async () => JSON.parse(await ask("metrics")).metrics.map((metric) => metric.name);
+const axes = async () => JSON.parse(await ask("axes")).axes.map((axis) => axis.name);
 
 const named = (values) => [["", "as usual"], ...values.map((value) => [value, value])];
 
@@ -106,7 +106,7 @@ function resultsPanel(id, choices) {
     question: (answer) => ({name: "results", parameters: {sweep: id, ...options()}, words: ["results", shortId(id)],
                             options: {...options(), published: answer !== undefined && hasPublished(answer)}}),
     draw: (answer) => resultsTable(answer, {published: hasPublished(answer)}),
-    controls: [control(choices, "rows", "Rows", {among: AXES}), control(choices, "columns", "Columns", {among: AXES}),
+    controls: [control(choices, "rows", "Rows", {among: axes()}), control(choices, "columns", "Columns", {among: axes()}),
                control(choices, "metric", "Metric", {among: metrics()}), choice(choices, "aggregate", "Over the rest", named(AGGREGATES)),
                control(choices, "length", "Length", {width: 8}), control(choices, "only", "Only", {width: 26, hint: "task=even_pairs seed=0,1"})],
   });
@@ -121,9 +121,9 @@ function figurePanel(id, choices) {
     question: () => ({name: "plot", parameters: {sweep: id, ...options(), log: choices.isSet("log") ? "1" : ""}, words: ["plot", shortId(id)],
                       options: {...options(), file: "figure.svg"}}),
     draw: (specification) => chart(specification, losses() ? "Losses of training" : "Measurements"),
-    controls: [choice(choices, "figure", "Of", [["", "tests"], ["losses", "losses of training"]]), control(choices, "x", "X", {among: AXES}),
-               control(choices, "y", "Y", {among: AXES, hint: "the metric"}), control(choices, "lines", "Lines", {among: AXES}),
-               control(choices, "panels", "Panels", {among: [...AXES, "none"]}), flag(choices, "log", "logarithmic")],
+    controls: [choice(choices, "figure", "Of", [["", "tests"], ["losses", "losses of training"]]), control(choices, "x", "X", {among: axes()}),
+               control(choices, "y", "Y", {among: axes(), hint: "the metric"}), control(choices, "lines", "Lines", {among: axes()}),
+               control(choices, "panels", "Panels", {among: axes().then((known) => [...known, "none"])}), flag(choices, "log", "logarithmic")],
   });
 }
 
