@@ -9,6 +9,8 @@ namespace longreach::client {
 #define LONGREACH_PAGE_MODULES \
   X(api)                       \
   X(chart)                     \
+  X(compare_view)              \
+  X(controls)                  \
   X(dom)                       \
   X(format)                    \
   X(job_view)                  \

@@ -52,6 +52,7 @@ TEST(QuestionsTest, AreCommandsThatOnlyLook) {
   EXPECT_THAT(*CommandAt("/api/sweeps"), ElementsAre("sweeps", "-o", "json"));
   EXPECT_THAT(*CommandAt("/api/jobs?sweep=last&state=failed&limit=5"), ElementsAre("jobs", "--state=failed", "--limit=5", "-o", "json", "--", "last"));
   EXPECT_THAT(*CommandAt("/api/results?sweep=a&only=seed=0&only=task=x&rows="), ElementsAre("results", "--only=seed=0", "--only=task=x", "-o", "json", "--", "a"));
+  EXPECT_THAT(*CommandAt("/api/compare?second=b&by=task&first=a"), ElementsAre("compare", "--by=task", "-o", "json", "--", "a", "b"));
   EXPECT_THAT(*CommandAt("/api/plot?log=1&sweep=a"), ElementsAre("plot", "--file=-", "--log", "-o", "json", "--", "a"));
 }
 
@@ -61,7 +62,7 @@ TEST(QuestionsTest, NothingElseCanBeAsked) {
   }
   // Options of the command that are not the page's: where to look, what to write.
   for (const char* target : {"/api/plot?sweep=a&file=/tmp/x", "/api/jobs?sweep=a&store=b.db", "/api/job?job=a&get=weights", "/api/sweeps?scheduler=x", "/api/sweeps?sweep=a", "/api/plot?sweep=a&log=2",
-                             "/api/results?sweep=a&--published=1", "/api/jobs", "/api/jobs?sweep="}) {
+                             "/api/results?sweep=a&--published=1", "/api/jobs", "/api/jobs?sweep=", "/api/compare?first=a"}) {
     EXPECT_EQ(CommandAt(target).status().code(), absl::StatusCode::kInvalidArgument) << target;
   }
   // A word is never an option of another name.
@@ -73,7 +74,8 @@ TEST(QuestionsTest, EachIsACommandLineThatTheClientTakes) {
   for (const char* target : {"/api/explain?job=aaaa", "/api/job?job=aaaa", "/api/jobs?sweep=a&state=failed&limit=3", "/api/logs?job=aaaa", "/api/sweeps", "/api/status?sweep=a", "/api/workers",
                              "/api/plot?sweep=a&metric=accuracy&x=length&lines=encoding&panels=task&aggregate=mean&only=seed=0&step-bins=5&log=1&bits=1&slice=depth%3D3",
                              "/api/plot?sweep=a&x=learning_rate&y=seed&length=50", "/api/plot?sweep=a&x=head_scale&points=head&x-length=3",
-                             "/api/results?sweep=a&rows=task&columns=encoding&metric=accuracy&aggregate=max&length=50&slice=x&only=seed=0&bits=1", "/api/results?sweep=a&rows=step&step-bins=5"}) {
+                             "/api/results?sweep=a&rows=task&columns=encoding&metric=accuracy&aggregate=max&length=50&slice=x&only=seed=0&bits=1", "/api/results?sweep=a&rows=step&step-bins=5",
+                             "/api/compare?second=b&first=a&by=task&metric=accuracy&length=50&slice=x&only=seed=0"}) {
     std::vector<std::string> words = *CommandAt(target);
     words.insert(words.begin(), "--scheduler=unix:/nonexistent");
     EXPECT_EQ(RunCommandLine(words).code, kUnreachable) << target << RunCommandLine(words).err;
@@ -234,7 +236,7 @@ TEST_F(DashboardTest, ThePageIsWholeAndLoadsNothingFromElsewhere) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
-  EXPECT_EQ(names.size(), 13u);
+  EXPECT_EQ(names.size(), 15u);
 }
 
 TEST_F(DashboardTest, WithoutWhatDrawsFiguresItSaysWhatToDo) {

@@ -182,6 +182,38 @@ def test_commands_and_other_dashboards_take_turns_with_it(home, browser, dashboa
     assert other.stop() == 128 + 15
 
 
+def test_two_sweeps_are_compared(home, browser, dashboard):
+    ended = run_cli(home, "run", "./second.yaml", "--store", "it.db")
+    assert ended.code == 0, ended
+    with open_page(dashboard, browser) as page:
+        open_sweep(page, "first")
+        other = page.get_by_role("combobox", name="Compare with")
+        second = other.locator("option", has_text="second")
+        expect(second).to_have_count(1)
+        other.select_option(value=second.get_attribute("value"))
+        expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Compare [0-9a-f]{8} with [0-9a-f]{8}"))
+        expect(page.get_by_text("first and second: accuracy (%) over all test lengths, by pairs of jobs")).to_be_visible()
+        expect(page.get_by_text("they differ in learning_rate")).to_be_visible()
+        page.get_by_role("combobox", name="By").fill("task")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("columnheader", name="Encoding")).to_have_count(0)
+        line = command_of(page, "Differences")
+        assert re.fullmatch(r"longreach compare [0-9a-f]{8} [0-9a-f]{8} --by task --store \S+/it.db", line)
+        until(lambda: not children(dashboard.pid), "the store is given back")
+        printed = run_cli(home, *line.split()[1:])
+        assert printed.code == 0, printed
+        rows = [line.split() for line in printed.out.splitlines()[4:]]
+        assert cells(page, "Differences") == rows and rows[-1][0] == "all"
+
+        # What the command refuses is said in its words.
+        page.get_by_role("textbox", name="Length").fill("77")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("no job of the first has a partner in the second")).to_be_visible()
+        page.get_by_role("combobox", name="Metric").fill("nonsense")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("--metric: unknown value 'nonsense'")).to_be_visible()
+
+
 def test_of_a_scheduler_it_is_live_and_finds_it_again(browser):
     with harness.Home() as home:
         scheduler = harness.Scheduler(home)

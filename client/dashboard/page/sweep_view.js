@@ -1,6 +1,7 @@
 // One sweep: how far it is, its table, its figure, its jobs.
 import {ask} from "./api.js";
 import {chart} from "./chart.js";
+import {Choices, axes, choice, control, flag, metrics} from "./controls.js";
 import {element, table} from "./dom.js";
 import {count, duration, fixed, rate, shortId, time} from "./format.js";
 import {jobsBar, jobsText} from "./jobs_bar.js";
@@ -12,6 +13,7 @@ import {doing} from "./workers_view.js";
 const MOST_JOBS = 200;
 const STATES = ["queued", "leased", "waiting", "succeeded", "failed", "cancelled", "diverged"];
 const AGGREGATES = ["max", "min", "mean", "median"];
+const named = (values) => [["", "as usual"], ...values.map((value) => [value, value])];
 
 // Why none of its jobs runs, though some could: what 'longreach explain' says of one. Empty: one runs or can.
 async function whyNothingRuns({sweep, running, finished}) {
@@ -54,50 +56,6 @@ function drawJobs({jobs}) {
   jobs.length > MOST_JOBS ? element("p", {class: "legend"}, `the first ${MOST_JOBS}`) : null);
 }
 
-// What the controls say, kept in the address so that it can be kept, sent and gone back to.
-class Choices {
-  // `changed()` is called after each.
-  constructor(id, parameters, changed) {
-    this.id = id;
-    this.values = Object.fromEntries(parameters);
-    this.changed = changed;
-  }
-  get(name) { return this.values[name] ?? ""; }
-  set(name, value) {
-    if (value === "" || value === false) delete this.values[name];
-    else this.values[name] = String(value);
-    const search = new URLSearchParams(this.values).toString();
-    history.replaceState(null, "", `#/sweep/${encodeURIComponent(this.id)}${search === "" ? "" : `?${search}`}`);
-    this.changed();
-  }
-  isSet(name) { return this.get(name) === "true"; }
-}
-
-// A labelled control. `among`: what is offered, or a promise of it.
-function control(choices, name, label, {among = null, width = 12, hint = "as usual"} = {}) {
-  const list = among === null ? null : element("datalist", {id: `list-${name}`});
-  Promise.resolve(among).then((values) => list?.append(...values.map((value) => element("option", {value}))), () => {});
-  const input = element("input", {name, size: width, value: choices.get(name), list: list === null ? null : list.id, placeholder: hint, autocomplete: "off",
-                                  onchange: () => choices.set(name, input.value.trim())});
-  return element("label", {}, `${label} `, input, list);
-}
-
-function choice(choices, name, label, values) {
-  const select = element("select", {name, onchange: () => choices.set(name, select.value)},
-    values.map(([value, text]) => element("option", {value, selected: choices.get(name) === value}, text)));
-  return element("label", {}, `${label} `, select);
-}
-
-function flag(choices, name, label) {
-  const box = element("input", {type: "checkbox", name, checked: choices.isSet(name), onchange: () => choices.set(name, box.checked)});
-  return element("label", {}, box, ` ${label}`);
-}
-
-const metrics = async () => JSON.parse(await ask("metrics")).metrics.map((metric) => metric.name);
-const axes = async () => JSON.parse(await ask("axes")).axes.map((axis) => axis.name);
-
-const named = (values) => [["", "as usual"], ...values.map((value) => [value, value])];
-
 function resultsPanel(id, choices) {
   const options = () => ({rows: choices.get("rows"), columns: choices.get("columns"), metric: choices.get("metric"), aggregate: choices.get("aggregate"),
                           length: choices.get("length"), only: choices.get("only").split(" ")});
@@ -137,10 +95,20 @@ function jobsPanel(id, choices) {
   });
 }
 
+// Where to compare it with another one.
+function comparison(id) {
+  const others = element("select", {onchange: () => { location.hash = `#/compare/${encodeURIComponent(id)}/${others.value}`; }}, element("option", {value: ""}, "another sweep"));
+  ask("sweeps").then((answer) => {
+    const {sweeps} = JSON.parse(answer);
+    others.append(...sweeps.filter((sweep) => sweep.id !== id).map((sweep) => element("option", {value: sweep.id}, `${sweep.name} ${shortId(sweep.id)}`)));
+  }, () => {});
+  return element("label", {}, "Compare with ", others);
+}
+
 export function sweepView(id, parameters) {
   const view = {title: `Sweep ${shortId(id)}`, heading: element("h1", {}, `Sweep ${shortId(id)}`)};
   // Most choices are of several panels.
-  const choices = new Choices(id, parameters, () => view.panels.forEach((panel) => panel.change()));
+  const choices = new Choices(`#/sweep/${encodeURIComponent(id)}`, parameters, () => view.panels.forEach((panel) => panel.change()));
   const status = new Panel({
     title: "Status",
     question: () => ({name: "status", parameters: {sweep: id}, words: ["status", shortId(id)]}),
@@ -152,6 +120,7 @@ export function sweepView(id, parameters) {
       }
       return drawStatus(answer);
     },
+    controls: [comparison(id)],
   });
   view.panels = [status, resultsPanel(id, choices), figurePanel(id, choices), jobsPanel(id, choices)];
   return view;

@@ -1,0 +1,54 @@
+// Two sweeps, job by job: by how much they differ, and how sure that is.
+import {Choices, control, metrics} from "./controls.js";
+import {ask} from "./api.js";
+import {element, table} from "./dom.js";
+import {fixed, general, shortId} from "./format.js";
+import {Panel} from "./panel.js";
+
+const AXES = {system: "System", task: "Task", encoding: "Encoding", learning_rate: "Learning rate", seed: "Seed"};
+
+// As the command writes them.
+function written(value, percent, withSign) {
+  if (typeof value !== "number") return "";
+  const shown = percent ? 100 * value : value;
+  return (withSign && shown >= 0 ? "+" : "") + (percent ? fixed(shown, 1) : general(shown, 4));
+}
+
+function draw({first, second, metric, length, settings, rows, notes, unit}) {
+  const percent = unit === "%";
+  const axes = Object.keys(AXES).filter((axis) => rows.length > 0 && axis in rows[0]);
+  const number = (value) => ({value, number: true});
+  const drawn = rows.map((row) => [
+    ...axes.map((axis, at) => row[axis] ?? (at === 0 ? "all" : "\u00a0")), number(row.pairs), number(written(row.first, percent)), number(written(row.second, percent)),
+    number(written(row.difference, percent, true)), number(written(row.low, percent, true)), number(written(row.high, percent, true))]);
+  return element("div", {},
+    element("p", {}, `${first} and ${second}: ${metric}${unit === "" ? "" : ` (${unit})`} ${length === 0 ? "over all test lengths" : `at length ${length}`}, by pairs of jobs`),
+    element("p", {}, `they differ in ${settings.length === 0 ? "nothing that a sweep says" : settings.join(", ")}`),
+    rows.length === 0 ? element("p", {class: "refusal"}, "no job of the first has a partner in the second") :
+      table("Differences", [...axes.map((axis) => AXES[axis]), number("Pairs"), number("First"), number("Second"), number("Difference"), number("95 % from"), number("to")], drawn),
+    notes.map((note) => element("p", {class: "legend"}, `note: ${note}`)));
+}
+
+// With the metric's unit, which another command knows.
+async function answer({name, parameters}) {
+  const compared = JSON.parse(await ask(name, parameters));
+  const known = JSON.parse(await ask("metrics")).metrics.find((metric) => metric.name === compared.metric);
+  return JSON.stringify({...compared, unit: known?.unit ?? ""});
+}
+
+export function compareView(first, second, parameters) {
+  const view = {title: "Compare two sweeps"};
+  const choices = new Choices(`#/compare/${encodeURIComponent(first)}/${encodeURIComponent(second)}`, parameters, () => view.panels.forEach((panel) => panel.change()));
+  const options = () => ({by: choices.get("by"), metric: choices.get("metric"), length: choices.get("length"), slice: choices.get("slice"), only: choices.get("only").split(" ")});
+  view.heading = element("h1", {}, "Compare ", element("a", {href: `#/sweep/${encodeURIComponent(first)}`}, shortId(first)), " with ",
+                         element("a", {href: `#/sweep/${encodeURIComponent(second)}`}, shortId(second)));
+  view.panels = [new Panel({
+    title: "Differences",
+    question: () => ({name: "compare", parameters: {first, second, ...options()}, words: ["compare", shortId(first), shortId(second)], options: options()}),
+    answer,
+    draw,
+    controls: [control(choices, "by", "By", {among: Object.keys(AXES)}), control(choices, "metric", "Metric", {among: metrics()}), control(choices, "length", "Length", {width: 8}),
+               control(choices, "slice", "Slice"), control(choices, "only", "Only", {width: 26, hint: "task=even_pairs seed=0,1"})],
+  })];
+  return view;
+}
