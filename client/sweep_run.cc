@@ -106,7 +106,7 @@ absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
 }
 
 absl::Status SweepRun::StartWorkers() {
-  WorkerOptions options = worker_options_;
+  WorkerOptions options = options_.worker;
   if (options.packs == 0) {
     ASSIGN_OR_RETURN(options.packs, UsualPacks());
   }
@@ -122,9 +122,9 @@ absl::Status SweepRun::StartWorkers() {
 }
 
 absl::StatusOr<int> SweepRun::UsualPacks() const {
-  const std::vector<catalog::Device> devices = catalog::ParseDevices(worker_options_.device);
+  const std::vector<catalog::Device> devices = catalog::ParseDevices(options_.worker.device);
   const bool cuda = !devices.empty() && devices.front().cuda;
-  const int threads = worker_options_.threads > 0 ? worker_options_.threads : AvailableThreads();
+  const int threads = options_.worker.threads > 0 ? options_.worker.threads : AvailableThreads();
   int packs = catalog::UsualPacks(spec_.experiment(), cuda, threads);
   if (packs == 1) return packs;
   // The worker trains what else is open in the store, too.
@@ -140,7 +140,7 @@ absl::StatusOr<int> SweepRun::UsualPacks() const {
 absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
   for (const std::string& name : DataSetsOf(spec_)) {
     std::vector<std::string> arguments = {"data", "ensure", name};
-    if (!worker_options_.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", worker_options_.data_folder});
+    if (!options_.worker.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options_.worker.data_folder});
     if (session_.settings().quiet) arguments.emplace_back("--quiet");
     session_.out().flush();
     ASSIGN_OR_RETURN(const int code, RunAttached(session_.environment().binaries / "longreach-worker", arguments));
@@ -153,6 +153,7 @@ absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
 absl::Status SweepRun::Submit() {
   v1::SubmitSweepRequest request;
   *request.mutable_spec() = spec_;
+  request.set_aside(options_.aside);
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
                    connection_.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
   sweep_ = response.sweep();
@@ -165,7 +166,7 @@ absl::Status SweepRun::Submit() {
     session_.Say("it was paused and goes on now");
     RETURN_IF_ERROR(Steer(v1::SteerSweepRequest::ACTION_RESUME));
   }
-  if (const int64_t failed = sweep_.counts().failed(); retry_failed_ && failed > 0) {
+  if (const int64_t failed = sweep_.counts().failed(); options_.retry_failed && failed > 0) {
     session_.Say(fmt::format("{} that had failed {} again", Count(failed, "job"), failed == 1 ? "runs" : "run"));
     RETURN_IF_ERROR(Steer(v1::SteerSweepRequest::ACTION_RETRY));
   }
@@ -292,7 +293,7 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
   if (aside && std::exchange(seen_aside_, true)) {
     return Error(
         absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
-        again_.empty() ? "" : fmt::format("'longreach jobs {}{}' shows the jobs and their failures; the same command tries again", ShortId(sweep_.id()), WhereFlags(session_)));
+        options_.again.empty() ? "" : fmt::format("'longreach jobs {}{}' shows the jobs and their failures; the same command tries again", ShortId(sweep_.id()), WhereFlags(session_)));
   }
   seen_aside_ = aside;
   if (!reason.empty() && reason != told_reason_) {
@@ -307,7 +308,7 @@ absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& vie
   if (workers_.empty() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
   return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()),
                fmt::format("'longreach version' and 'longreach-worker --version' say which builds these are{}",
-                           again_.empty() ? "" : "; everything is kept, and the same command goes on"));
+                           options_.again.empty() ? "" : "; everything is kept, and the same command goes on"));
 }
 
 void SweepRun::StopWorkers() {
@@ -331,14 +332,14 @@ int SweepRun::Interrupted() {
                             session_.settings().scheduler, ShortId(sweep_.id()), WhereFlags(session_)));
     return interrupt_.exit_code();
   }
-  if (again_.empty()) {  // For whom should they keep anything?
+  if (options_.again.empty()) {  // For whom should they keep anything?
     for (OwnWorker& worker : workers_) worker.process.Kill();
     return interrupt_.exit_code();
   }
   session_.Say("stopping after a checkpoint; Ctrl-C again stops at once");
   StopWorkers();
   session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}", Thousands(sweep_.counts().succeeded()),
-                           Count(sweep_.jobs(), "job"), again_, FlagsOf(worker_options_)));
+                           Count(sweep_.jobs(), "job"), options_.again, FlagsOf(options_.worker)));
   return interrupt_.exit_code();
 }
 

@@ -27,19 +27,23 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
 // Refuses them where the sweep goes to a scheduler, whose workers were told their own.
 absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
+struct SweepRunOptions {
+  bool retry_failed = false;  // Jobs that have failed get another chance first.
+  bool aside = false;         // "last" stays the sweep that it was.
+  WorkerOptions worker = {};
+  // The command that goes on after an interruption, but for options of workers: empty where the store goes away with the caller.
+  std::string again = {};
+};
+
 class SweepRun {
  public:
-  // `interrupt` outlives it; `again` is the command that goes on after an interruption, but for options of workers: empty where the store
-  // goes away with the caller. `retry_failed`: jobs that have failed get another chance first.
-  SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SweepSpec spec, bool retry_failed, WorkerOptions worker_options,
-           std::string again)
+  // `interrupt` outlives it.
+  SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SweepSpec spec, SweepRunOptions options)
       : session_(session),
         connection_(connection),
         interrupt_(interrupt),
         spec_(std::move(spec)),
-        retry_failed_(retry_failed),
-        worker_options_(std::move(worker_options)),
-        again_(std::move(again)),
+        options_(std::move(options)),
         stuck_(connection, session.embedded() != nullptr) {}
   // Workers before the scheduler: they still have something to hand in.
   ~SweepRun() { StopWorkers(); }
@@ -75,9 +79,7 @@ class SweepRun {
   Connection& connection_;
   InterruptScope& interrupt_;
   v1::SweepSpec spec_;
-  const bool retry_failed_;
-  WorkerOptions worker_options_;
-  std::string again_;
+  const SweepRunOptions options_;
 
   v1::Sweep sweep_;
   // Of our own: one, or one for each GPU. Empty: the scheduler has others.

@@ -63,9 +63,12 @@ absl::StatusOr<std::vector<int64_t>> Numbers(absl::StatusOr<sql::Rows> query) {
 }  // namespace
 
 absl::StatusOr<int64_t> InsertSweep(sql::Transaction& tx, const NewSweep& sweep) {
-  RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) "
-                         "VALUES (?, ?, ?, max(?, (SELECT ifnull(max(asked_at) + 1, 0) FROM sweeps)), ?, 'live', ?, ?)",
-                         sweep.id, sweep.name, sweep.submitted_at, sweep.submitted_at, sweep.priority, sweep.spec, sweep.jobs)
+  ASSIGN_OR_RETURN(const std::optional<int64_t> newest, tx.connection().First<int64_t>("SELECT asked_at FROM sweeps ORDER BY asked_at DESC LIMIT 1"));
+  const int64_t now = sweep.submitted_at.time_since_epoch().count();
+  int64_t asked_at = now;
+  if (newest) asked_at = sweep.aside ? *newest - 1 : std::max(now, *newest + 1);
+  RETURN_IF_ERROR(tx.Run("INSERT INTO sweeps(id, name, submitted_at, asked_at, priority, state, spec, jobs_to_come) VALUES (?, ?, ?, ?, ?, 'live', ?, ?)",
+                         sweep.id, sweep.name, sweep.submitted_at, asked_at, sweep.priority, sweep.spec, sweep.jobs)
                       .status());
   return tx.connection().LastInsertRow();
 }

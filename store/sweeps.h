@@ -34,6 +34,7 @@ struct NewSweep {
   int priority = 0;
   WallTime submitted_at{};
   int64_t jobs = 0;  // Members that AddSweepJobs will give it.
+  bool aside = false;  // "last" stays the sweep that it was.
 };
 
 struct SweepRow {

@@ -23,12 +23,13 @@ class Jobs final : public Command {
     return {.group = kGroupLook,
             .summary = "List the jobs of a sweep",
             .details = kSweepDetails,
-            .examples = "longreach jobs last --state failed,diverged\nlongreach jobs table-b1 -o csv",
+            .examples = "longreach jobs last --state failed,diverged\nlongreach jobs last --only encoding=rope,alibi --only seed=0\nlongreach jobs table-b1 -o csv",
             .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_, {.required = false});
     app.add_option("--state", state_, "Only jobs in one of these states: " + Join(JobFilterWords(), ", "))->type_name("STATE[,STATE...]");
+    AddOnlyOption(app, only_);
     app.add_option("--limit", limit_, "At most this many; 0: all [0]")
         ->type_name("N")
         ->check(CheckCount);
@@ -49,12 +50,13 @@ class Jobs final : public Command {
     v1::ListJobsRequest request;
     request.set_sweep(sweep.id());
     request.set_state(state_);
+    for (const std::string& only : only_) request.add_only(only);
     const int64_t most = limit_ == 0 ? std::numeric_limits<int64_t>::max() : limit_;
     do {
       request.set_limit(static_cast<int>(std::min<int64_t>(kPage, most - count)));
       ASSIGN_OR_RETURN(const v1::ListJobsResponse page,
                        connection->Call(&Connection::Stub::ListJobs, request));
-      if (session.json() && count == 0) {
+      if (session.json() && request.page_token().empty()) {
         session.out() << fmt::format("{{\"schema\":{},\"jobs\":[", JsonText(kJsonSchema));
       }
       for (const v1::Job& job : page.jobs()) {
@@ -67,7 +69,7 @@ class Jobs final : public Command {
         }
         ++count;
       }
-      if (page.jobs().empty() || !session.out()) break;  // Nobody reads on.
+      if (!session.out()) break;  // Nobody reads on.
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty() && count < most);
     if (session.json()) {
@@ -84,6 +86,7 @@ class Jobs final : public Command {
  private:
   std::string sweep_ = "last";
   std::string state_;
+  std::vector<std::string> only_;
   int limit_ = 0;
 };
 

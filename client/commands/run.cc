@@ -68,7 +68,8 @@ class RunCommand final : public Command {
     for (const LoadedSweep& one : sweeps) {
       // While the table before was printed, or its worker ended.
       if (interrupt.count() > 0) return interrupt.exit_code();
-      SweepRun run(session, *connection, interrupt, one.file.spec, retry_failed_, worker_options_, "longreach run " + CommandLine(spec_) + WhereFlags(session));
+      SweepRun run(session, *connection, interrupt, one.file.spec,
+                   {.retry_failed = retry_failed_, .worker = worker_options_, .again = "longreach run " + CommandLine(spec_) + WhereFlags(session)});
       ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
       if (ended.has_value()) return *ended;
       const v1::Sweep& sweep = run.sweep();

@@ -157,7 +157,8 @@ class Verify final : public Command {
     if (job->job().state() == "succeeded") session.Say(fmt::format("job {} has been trained in {} before", ShortId(id), Printable(scratch_)));
     WorkerOptions options = worker_options_;
     if (options.engine.empty() && options.device.empty()) options.engine = EngineLike(asked.recorded);
-    SweepRun run(scratch, connection, interrupt, asked.spec, /*retry_failed=*/true, options, scratch_.empty() ? "" : CommandAgain(session));
+    SweepRun run(scratch, connection, interrupt, asked.spec,
+                 {.retry_failed = true, .worker = std::move(options), .again = scratch_.empty() ? "" : CommandAgain(session)});
     ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
     return !ended.has_value();
   }

@@ -10,6 +10,7 @@
 #include "proto/types/time.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/service/members.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/table_axes.h"
@@ -112,21 +113,25 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));
+  ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));
+  for (const TableFilter& one : filters) {
+    if (one.IsOfSlices()) return absl::InvalidArgumentError(fmt::format("only: '{}' tells values of a job apart, not jobs", one.axis()));
+  }
+  const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  Only only(spec, members, std::move(filters));
+  // Later pages are of the same question, and need not read all jobs for it again.
+  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));
   const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
-  // One more than asked for says whether there is another page.
-  ASSIGN_OR_RETURN(std::vector<store::ListedJob> rows,
-                   store::ListSweepJobs(db, sweep.num, after, filter, metric, limit + 1));
+  int looked_at = 0;
   v1::ListJobsResponse response;
-  if (rows.size() > static_cast<size_t>(limit)) {
-    rows.resize(static_cast<size_t>(limit));
-    response.set_next_page_token(std::to_string(rows.back().position));
-  }
-  const std::vector<experiments::SystemRange> systems = experiments::SystemRanges(spec);
-  for (const store::ListedJob& row : rows) {
-    v1::Job& job = *response.add_jobs();
-    job = ToJob(row, live);
-    if (const std::string system = experiments::SystemAt(systems, row.position); !system.empty()) job.add_systems(system);
-  }
+  RETURN_IF_ERROR(ForEachJob(db, members, after + 1, filter, live, [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
+    if (response.jobs_size() == limit || looked_at++ == kMaxJobsInPage) {
+      response.set_next_page_token(std::to_string(row.position - 1));
+      return false;
+    }
+    if (only.Takes(job)) *response.add_jobs() = job;
+    return true;
+  }));
   return response;
 }
 

@@ -15,7 +15,7 @@ namespace longreach::service {
 inline constexpr int kJobsInPage = 1000;
 inline constexpr int kMaxJobsInPage = 10'000;
 
-// INVALID_ARGUMENT: an unknown state, a limit below 0, or a page token that no answer had. A limit above kMaxJobsInPage is
+// INVALID_ARGUMENT: an unknown state, a limit below 0, a page token that no answer had, or `only` with what no job of the sweep has. A limit above kMaxJobsInPage is
 // taken for that.
 absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::ListJobsRequest& request,
                                               const LiveBoard::State& live);

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,9 +14,9 @@
 #include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/expansion.h"
+#include "scheduler/service/members.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
-#include "scheduler/service/table_axes.h"
 #include "scheduler/service/table_filter.h"
 #include "store/measurements.h"
 #include "store/reading.h"
@@ -27,9 +24,6 @@
 
 namespace longreach::service {
 namespace {
-
-// Jobs are read so many at a time.
-constexpr int kJobsAtOnce = 250;
 
 // Where a page begins: with a job, behind the first of its values.
 struct Place {
@@ -65,95 +59,6 @@ absl::Status CheckNumbers(const v1::ListMeasurementsRequest& request, const Meas
   }
   return absl::OkStatus();
 }
-
-// A sweep, and how its jobs are read.
-struct Members {
-  int64_t sweep = 0;
-  std::string metric;  // Of their scores.
-  std::vector<experiments::SystemRange> systems;
-};
-
-// Calls `use` for those from a position on, in order of expansion, until it says false.
-absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t from, const store::JobFilter& which,
-                        const std::function<absl::StatusOr<bool>(const store::ListedJob&, const v1::Job&)>& use) {
-  int64_t after = from - 1;
-  while (true) {
-    ASSIGN_OR_RETURN(const std::vector<store::ListedJob> rows,
-                     store::ListSweepJobs(db, members.sweep, after, which, members.metric, kJobsAtOnce));
-    for (const store::ListedJob& row : rows) {
-      v1::Job job = ToJob(row, LiveBoard::State());  // What runs now is of no meaning to jobs that are done.
-      if (const std::string system = experiments::SystemAt(members.systems, row.position); !system.empty()) job.add_systems(system);
-      ASSIGN_OR_RETURN(const bool goes_on, use(row, job));
-      if (!goes_on) return absl::OkStatus();
-    }
-    if (rows.size() < size_t{kJobsAtOnce}) return absl::OkStatus();
-    after = rows.back().position;
-  }
-}
-
-// Of each system, by its name; of a sweep without systems those of "".
-using SettingsByName = std::map<std::string, SettingValues, std::less<>>;
-
-SettingsByName SettingsOf(const v1::SweepSpec& spec, std::span<const experiments::SystemRange> systems, const std::vector<TableFilter>& filters) {
-  std::vector<std::string> paths;
-  for (const TableFilter& filter : filters) {
-    if (IsSettingPath(filter.axis())) paths.push_back(filter.axis());
-  }
-  std::vector<SettingValues> values = experiments::SettingsOfSystems(spec, paths);
-  SettingsByName by_name;
-  for (size_t i = 0; i < values.size(); ++i) by_name.emplace(systems.empty() ? "" : systems[i].name, std::move(values[i]));
-  return by_name;
-}
-
-TableJob ToTableJob(const v1::Job& job, const SettingsByName& settings) {
-  TableJob out;
-  out.task = job.task();
-  out.encoding = job.encoding();
-  out.learning_rate = job.learning_rate();
-  out.seed = job.seed();
-  if (!job.systems().empty()) out.system = job.systems(0);
-  if (const auto found = settings.find(out.system); found != settings.end()) out.settings = &found->second;
-  return out;
-}
-
-// Which jobs, and which of their values, are asked for beside metric, length and slice.
-class Only {
- public:
-  Only() = default;  // All.
-  Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableFilter> filters)
-      : filters_(std::move(filters)), settings_(SettingsOf(spec, members.systems, filters_)) {}
-
-  // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured.
-  absl::Status Check(sql::Connection& db, const Members& members) {
-    if (std::ranges::all_of(filters_, &TableFilter::IsOfSlices)) return absl::OkStatus();
-    RETURN_IF_ERROR(ForEachJob(db, members, 0, {}, [this](const store::ListedJob&, const v1::Job& job) -> absl::StatusOr<bool> {
-      const TableJob at = ToTableJob(job, settings_);
-      for (TableFilter& filter : filters_) {
-        if (!filter.IsOfSlices()) filter.See(at);
-      }
-      return true;
-    }));
-    for (const TableFilter& filter : filters_) {
-      if (!filter.IsOfSlices()) RETURN_IF_ERROR(filter.Check());
-    }
-    return absl::OkStatus();
-  }
-
-  bool Takes(const v1::Job& job) const {
-    const TableJob at = ToTableJob(job, settings_);
-    return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return filter.IsOfSlices() || filter.Has(at); });
-  }
-  bool TakesSlice(std::string_view slice) const {
-    if (std::ranges::none_of(filters_, &TableFilter::IsOfSlices)) return true;
-    TableJob at;
-    at.slice = catalog::SliceKeys(slice);
-    return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return !filter.IsOfSlices() || filter.Has(at); });
-  }
-
- private:
-  std::vector<TableFilter> filters_;
-  SettingsByName settings_;
-};
 
 // An answer that is being filled.
 class Page {
@@ -266,7 +171,7 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
 
   int looked_at = 0;
   RETURN_IF_ERROR(ForEachJob(
-      db, members, question.begin.position, question.losses ? store::JobFilter{} : store::JobFilter{.states = {store::State::kSucceeded}},
+      db, members, question.begin.position, question.losses ? store::JobFilter{} : store::JobFilter{.states = {store::State::kSucceeded}}, LiveBoard::State(),
       [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {
         if (looked_at++ == limits.jobs) {
           page.EndAt({.position = row.position});

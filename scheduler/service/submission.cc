@@ -26,15 +26,21 @@ absl::Status NoteRunning(sql::Connection& db, Effects& effects) {
   return absl::OkStatus();
 }
 
+// What is asked for beside a specification.
+struct How {
+  std::optional<int> priority;
+  bool aside = false;
+};
+
 // What a submission does to a sweep that is there, but for jobs that are to come.
-absl::Status SubmitAgain(sql::Transaction& tx, const store::SweepRow& before, bool has_inputs, std::optional<int> priority, int64_t most,
-                         WallTime now, Effects& effects) {
+absl::Status SubmitAgain(sql::Transaction& tx, const store::SweepRow& before, bool has_inputs, const How& how, int64_t most, WallTime now,
+                         Effects& effects) {
   const SweepState after = core::Submit(before.state);
   RETURN_IF_ERROR(store::SetSweepState(tx, before.num, after));
-  RETURN_IF_ERROR(store::SetSweepAsked(tx, before.num, now));
-  if (priority) RETURN_IF_ERROR(store::SetSweepPriority(tx, before.num, *priority));
+  if (!how.aside) RETURN_IF_ERROR(store::SetSweepAsked(tx, before.num, now));
+  if (how.priority) RETURN_IF_ERROR(store::SetSweepPriority(tx, before.num, *how.priority));
   // Else its jobs are wanted, and none of them is cancelled.
-  if (before.state != SweepState::kLive || priority) RETURN_IF_ERROR(Settle(tx, before, most, now, effects).status());
+  if (before.state != SweepState::kLive || how.priority) RETURN_IF_ERROR(Settle(tx, before, most, now, effects).status());
   if (has_inputs) {
     ASSIGN_OR_RETURN(const std::vector<int64_t> with_inputs, store::SweepJobsWithInputs(tx, before.num));
     for (const int64_t job : with_inputs) RETURN_IF_ERROR(SettleInputs(tx, job, effects));
@@ -67,11 +73,11 @@ std::future<absl::Status> Engine::StartEvent(std::function<absl::Status(sql::Tra
 // One call of SubmitSweep. Events may outlive it when the scheduler ends, so what they read and write is shared with them or theirs alone.
 class Engine::Submission {
  public:
-  Submission(Engine& engine, experiments::Expansion& sweep, std::optional<int> priority)
+  Submission(Engine& engine, experiments::Expansion& sweep, const How& how)
       : engine_(engine),
         sweep_(sweep),
         most_(sweep.has_inputs() ? sweep.size() : engine.options_.jobs_in_slice),
-        begin_(BeginOf(engine, sweep, priority)),
+        begin_(BeginOf(engine, sweep, how)),
         counter_(!sweep.has_inputs()) {}
 
   // Makes the sweep, or asks for the one that is known again, and sees to all that is to follow and to come. What an error leaves, the engine goes on with.
@@ -106,14 +112,14 @@ class Engine::Submission {
   };
   using Begin = std::function<absl::Status(sql::Transaction&, Effects&, Written&)>;
 
-  static Begin BeginOf(Engine& engine, const experiments::Expansion& sweep, std::optional<int> priority) {
-    return [&engine, priority, id = sweep.id().value, name = sweep.name(), spec = sweep.canonical(), size = sweep.size(),
+  static Begin BeginOf(Engine& engine, const experiments::Expansion& sweep, const How& how) {
+    return [&engine, how, id = sweep.id().value, name = sweep.name(), spec = sweep.canonical(), size = sweep.size(),
             has_inputs = sweep.has_inputs()](sql::Transaction& tx, Effects& effects, Written& written) -> absl::Status {
       const WallTime now = engine.clock_.Wall();
       ASSIGN_OR_RETURN(const std::optional<store::SweepRow> before, store::FindSweep(tx, id));
       written.created = !before;
-      if (before) return SubmitAgain(tx, *before, has_inputs, priority, engine.options_.jobs_settled_in_slice, now, effects);
-      return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = priority.value_or(0), .submitted_at = now, .jobs = size})
+      if (before) return SubmitAgain(tx, *before, has_inputs, how, engine.options_.jobs_settled_in_slice, now, effects);
+      return store::InsertSweep(tx, {.id = id, .name = name, .spec = spec, .priority = how.priority.value_or(0), .submitted_at = now, .jobs = size, .aside = how.aside})
           .status();
     };
   }
@@ -204,7 +210,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
   }
   if (request.dry_run()) return response;
 
-  Submission submission(*this, sweep, request.has_priority() ? std::optional(request.priority()) : std::nullopt);
+  Submission submission(*this, sweep, {.priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt, .aside = request.aside()});
   RETURN_IF_ERROR(submission.Run(known));
   response.set_created(submission.created());
   *response.mutable_sweep() = ToSweep(submission.sweep());

@@ -62,6 +62,7 @@ TEST_F(AttentionTest, AsksForAJobThatTrainsNothingWithTheJobsWeights) {
   const Outcome outcome = Run("a.safetensors");
 
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_TRUE(scheduler_.submitted.aside()) << "who draws a figure goes on with the sweep before";
   const v1::SweepSpec& asked = scheduler_.submitted.spec();
   EXPECT_EQ(asked.name(), "attention-bbbbbbbb-7");
   EXPECT_EQ(asked.training().steps(), 0);

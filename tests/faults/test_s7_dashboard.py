@@ -156,7 +156,7 @@ def test_hostile_texts_stay_texts_in_a_browser(home, fault):
     looked = 0
     # A dialog, an error in the console, a request elsewhere: each fails at the end of open_page().
     with chromium() as browser, open_page(dashboard, browser) as page:
-        for address in ["workers", *(f"sweep/{sweep}" for sweep in sweeps), *(f"job/{job}" for job in jobs)]:
+        for address in ["workers", *(f"sweep/{sweep}" for sweep in sweeps), *(f"compare/{sweeps[0]}/{sweep}" for sweep in sweeps[1:]), *(f"job/{job}" for job in jobs)]:
             page.evaluate("address => { location.hash = '#/' + address; }", address)
             page.wait_for_function("() => document.querySelectorAll('section').length > 0 && document.querySelector('.wait') === null")
             main = page.locator("main")

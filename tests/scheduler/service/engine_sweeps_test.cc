@@ -25,6 +25,28 @@ class EngineSweepsTest : public EngineFixture {
   }
 };
 
+TEST_F(EngineSweepsTest, WhatIsSubmittedAsideIsNotTheLast) {
+  const auto last = [this] { return store::ResolveSweep(store_->writer_connection(), "last")->name; };
+  const auto submit_aside = [this](const std::string& name) {
+    v1::SubmitSweepRequest request;
+    *request.mutable_spec() = Sweep(name, 1);
+    request.set_aside(true);
+    EXPECT_TRUE(engine_->SubmitSweep(request, *store_).ok());
+  };
+  submit_aside("only");
+  EXPECT_EQ(last(), "only") << "there is no other";
+  Submit(Sweep("mine", 1));
+  submit_aside("figure");
+  submit_aside("another");
+  EXPECT_EQ(last(), "mine");
+  submit_aside("figure");
+  EXPECT_EQ(last(), "mine") << "submitted again";
+  Submit(Sweep("only", 1));
+  EXPECT_EQ(last(), "only");
+  Submit(Sweep("figure", 1));
+  EXPECT_EQ(last(), "figure") << "somebody works on it now";
+}
+
 TEST_F(EngineSweepsTest, SubmittingTwiceIsTheSameSweep) {
   const v1::SubmitSweepResponse first = Submit(Sweep("s", 3));
   TestWorker worker = Worker("a");

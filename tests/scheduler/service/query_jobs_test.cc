@@ -96,6 +96,40 @@ TEST_F(QueryJobsTest, PagesFollowTheOrderOfExpansionAndEndWithoutAToken) {
   EXPECT_EQ(List(request)->next_page_token(), "");
 }
 
+TEST_F(QueryJobsTest, OnlyJobsWithSomeValuesOfAxesAreListed) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  v1::ListJobsRequest request;
+  request.set_sweep("s");
+  const absl::StatusOr<v1::ListJobsResponse> all = List(request);
+  ASSERT_TRUE(all.ok()) << all.status();
+  std::vector<std::string> expected;
+  for (const v1::Job& job : all->jobs()) {
+    if (job.encoding() == "rope:randomized" && job.seed() == 1) expected.push_back(job.id());
+  }
+  ASSERT_GT(expected.size(), 1u);
+  request.add_only("encoding=rope:randomized");
+  request.add_only("seed=1");
+  for (const int limit : {1, 2, 100}) {
+    request.set_limit(limit);
+    request.clear_page_token();
+    std::vector<std::string> ids;
+    do {
+      const absl::StatusOr<v1::ListJobsResponse> page = List(request);
+      ASSERT_TRUE(page.ok()) << page.status();
+      EXPECT_LE(page->jobs_size(), limit);
+      for (const v1::Job& job : page->jobs()) ids.push_back(job.id());
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
+    EXPECT_EQ(ids, expected) << limit;
+  }
+
+  request.clear_page_token();
+  request.add_only("task=even_pears");
+  EXPECT_THAT(List(request).status().message(), HasSubstr("only: unknown task 'even_pears'"));
+  *request.mutable_only(2) = "depth=0.3";
+  EXPECT_THAT(List(request).status().message(), HasSubstr("only: 'depth' tells values of a job apart, not jobs"));
+}
+
 TEST_F(QueryJobsTest, AJobShowsItsAxesStateStepAndScore) {
   const Made sweep = AddSweep(SmallSweep("s"));
   AddWorker("w1", "box");

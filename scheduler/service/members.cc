@@ -1,0 +1,81 @@
+#include "scheduler/service/members.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proto/catalog/catalog.h"
+#include "scheduler/service/replies.h"
+#include "store/sweeps.h"
+
+namespace longreach::service {
+namespace {
+
+// Jobs are read so many at a time.
+constexpr int kJobsAtOnce = 250;
+
+}  // namespace
+
+absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t from, const store::JobFilter& which, const LiveBoard::State& live,
+                        const std::function<absl::StatusOr<bool>(const store::ListedJob&, const v1::Job&)>& use) {
+  int64_t after = from - 1;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<store::ListedJob> rows, store::ListSweepJobs(db, members.sweep, after, which, members.metric, kJobsAtOnce));
+    for (const store::ListedJob& row : rows) {
+      v1::Job job = ToJob(row, live);
+      if (const std::string system = experiments::SystemAt(members.systems, row.position); !system.empty()) job.add_systems(system);
+      ASSIGN_OR_RETURN(const bool goes_on, use(row, job));
+      if (!goes_on) return absl::OkStatus();
+    }
+    if (rows.size() < size_t{kJobsAtOnce}) return absl::OkStatus();
+    after = rows.back().position;
+  }
+}
+
+Only::Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableFilter> filters) : filters_(std::move(filters)) {
+  std::vector<std::string> paths;
+  for (const TableFilter& filter : filters_) {
+    if (IsSettingPath(filter.axis())) paths.push_back(filter.axis());
+  }
+  std::vector<SettingValues> values = experiments::SettingsOfSystems(spec, paths);
+  for (size_t i = 0; i < values.size(); ++i) settings_.emplace(members.systems.empty() ? "" : members.systems[i].name, std::move(values[i]));
+}
+
+absl::Status Only::Check(sql::Connection& db, const Members& members) {
+  if (std::ranges::all_of(filters_, &TableFilter::IsOfSlices)) return absl::OkStatus();
+  RETURN_IF_ERROR(ForEachJob(db, members, 0, {}, LiveBoard::State(), [this](const store::ListedJob&, const v1::Job& job) -> absl::StatusOr<bool> {
+    const TableJob at = PlaceOf(job);
+    for (TableFilter& filter : filters_) {
+      if (!filter.IsOfSlices()) filter.See(at);
+    }
+    return true;
+  }));
+  for (const TableFilter& filter : filters_) {
+    if (!filter.IsOfSlices()) RETURN_IF_ERROR(filter.Check());
+  }
+  return absl::OkStatus();
+}
+
+bool Only::Takes(const v1::Job& job) const {
+  const TableJob at = PlaceOf(job);
+  return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return filter.IsOfSlices() || filter.Has(at); });
+}
+
+bool Only::TakesSlice(std::string_view slice) const {
+  if (std::ranges::none_of(filters_, &TableFilter::IsOfSlices)) return true;
+  TableJob at;
+  at.slice = catalog::SliceKeys(slice);
+  return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return !filter.IsOfSlices() || filter.Has(at); });
+}
+
+TableJob Only::PlaceOf(const v1::Job& job) const {
+  TableJob out;
+  out.task = job.task();
+  out.encoding = job.encoding();
+  out.learning_rate = job.learning_rate();
+  out.seed = job.seed();
+  if (!job.systems().empty()) out.system = job.systems(0);
+  if (const auto found = settings_.find(out.system); found != settings_.end()) out.settings = &found->second;
+  return out;
+}
+
+}  // namespace longreach::service
