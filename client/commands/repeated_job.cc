@@ -63,6 +63,19 @@ void CompareLosses(const JobRecord& recorded, const JobRecord& again, RepeatedJo
   }
 }
 
+// Of a metric; "": of all but losses of training.
+absl::StatusOr<std::vector<v1::Measurement>> ReadValues(Connection& connection, const std::string& job, std::string_view metric) {
+  v1::ListMeasurementsRequest question;
+  question.set_job(job);
+  question.set_metric(std::string(metric));
+  std::vector<v1::Measurement> values;
+  RETURN_IF_ERROR(ForEachMeasurementPage(connection, std::move(question), [&values](const v1::ListMeasurementsResponse& page) {
+    for (const v1::JobMeasurements& of_job : page.jobs()) values.insert(values.end(), of_job.measurements().begin(), of_job.measurements().end());
+    return true;
+  }));
+  return values;
+}
+
 std::set<std::string> SeriesOf(const JobRecord& record) {
   std::set<std::string> hashes;
   for (const v1::ArtifactInfo& one : record.job.artifacts()) {
@@ -83,15 +96,8 @@ absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& 
   v1::GetJobRequest request;
   request.set_job(job);
   ASSIGN_OR_RETURN(record.job, connection.Call(&Connection::Stub::GetJob, request));
-  for (auto [metric, values] : {std::pair("", &record.measurements), std::pair(kTrainingLoss.data(), &record.losses)}) {
-    v1::ListMeasurementsRequest question;
-    question.set_job(record.job.job().id());
-    question.set_metric(metric);
-    RETURN_IF_ERROR(ForEachMeasurementPage(connection, std::move(question), [values](const v1::ListMeasurementsResponse& page) {
-      for (const v1::JobMeasurements& of_job : page.jobs()) values->insert(values->end(), of_job.measurements().begin(), of_job.measurements().end());
-      return true;
-    }));
-  }
+  ASSIGN_OR_RETURN(record.measurements, ReadValues(connection, record.job.job().id(), ""));
+  ASSIGN_OR_RETURN(record.losses, ReadValues(connection, record.job.job().id(), kTrainingLoss));
   ASSIGN_OR_RETURN(const v1::ListDataSetsResponse sets, connection.Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
   for (const v1::DataSet& one : sets.data_sets()) record.data_sets.emplace(one.name(), one.sha256());
   return record;
