@@ -248,12 +248,14 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
   }
 }
 
+std::string SweepRun::AllIsKept() const { return options_.again.empty() ? "" : "what was finished is kept in the store; the same command goes on"; }
+
 absl::Status SweepRun::CheckChildren(ProgressView& view) {
   if (session_.embedded() != nullptr && !session_.embedded()->process().Running()) {
     return Error(absl::StatusCode::kAborted,
                  fmt::format("the scheduler ended: {}",
                              LastWords(session_.embedded()->process(), "longreach-scheduler")),
-                 "what was finished is kept in the store; the same command goes on");
+                 AllIsKept());
   }
   int running = 0;
   std::vector<OwnWorker*> ended;
@@ -265,7 +267,7 @@ absl::Status SweepRun::CheckChildren(ProgressView& view) {
     worker->told = true;
     const std::string words = LastWords(worker->process, "longreach-worker");
     if (running == 0) {
-      return Error(absl::StatusCode::kAborted, fmt::format("the worker ended: {}", words), "what was finished is kept in the store; the same command goes on");
+      return Error(absl::StatusCode::kAborted, fmt::format("the worker ended: {}", words), AllIsKept());
     }
     view.Say(fmt::format("the worker of {} ended, and {} on without it: {}", worker->device, running == 1 ? "another goes" : "others go", words));
   }

@@ -68,6 +68,7 @@ class SweepRun {
   absl::StatusOr<std::optional<int>> EnsureData();
   absl::StatusOr<std::optional<int>> Follow();
   // Why nothing can go on, if so: a child has died, or the scheduler gives our workers nothing any more.
+  std::string AllIsKept() const;
   absl::Status CheckChildren(ProgressView& view);
   absl::Status CheckWorkers(ProgressView& view);
   absl::Status CheckStuck(const v1::SweepUpdate& last, ProgressView& view);

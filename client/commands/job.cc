@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -173,9 +175,7 @@ class JobCommand final : public Command {
     if (interrupt.count() > 0) return interrupt.exit_code();
     RETURN_IF_ERROR(got);
     if (to_stdout) {
-      session.out() << std::ifstream(download / "file", std::ios::binary).rdbuf();
-      session.out().clear(session.out().rdstate() & ~std::ios::failbit);  // Of an empty file.
-      return kDone;
+      return Print(session, download / "file");
     }
     RETURN_IF_ERROR(RenameToNewFile(download / "file", file_));
     if (session.json()) {
@@ -185,6 +185,16 @@ class JobCommand final : public Command {
       session.out() << fmt::format("{}: {} of step {}, {} bytes{}\n", Printable(file_), Printable(newest->kind()), newest->step(),
                                    Thousands(static_cast<int64_t>(newest->bytes())), of_pack ? fmt::format("; row {} is this job's", newest->member()) : "");
     }
+    return kDone;
+  }
+
+  // What cannot be written whole is no success; main() says so.
+  static absl::StatusOr<int> Print(Session& session, const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::array<char, 1 << 16> part;
+    while (in.read(part.data(), part.size()) || in.gcount() > 0) session.out().write(part.data(), in.gcount());
+    session.out().flush();
+    if (!session.out() || !in.eof()) return Error(absl::StatusCode::kDataLoss, "the file could not be written to standard output as a whole", "is there room where it goes to?");
     return kDone;
   }
 

@@ -84,16 +84,22 @@ v1::Axes AxesOf(const v1::SweepSpec& spec, const v1::System& system) {
 }  // namespace
 
 SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
-  const std::optional<std::set<std::string>> systems = Admitted("system", only);
-  if (spec.systems().empty()) Insert(spec.axes(), axes_);
-  for (const v1::System& system : spec.systems()) {
-    if (systems && !systems->contains(system.name())) continue;
-    axes_[Place("system")].insert(system.name());
-    Insert(AxesOf(spec, system), axes_);
-  }
-  for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
-    if (const auto admitted = Admitted(kPairAxes[axis], only)) std::erase_if(axes_[axis], [&](const std::string& value) { return !admitted->contains(value); });
-  }
+  // Which systems a setting chooses is the scheduler's to say: then the axes are those of the jobs.
+  const auto is_of_pairs = [](const std::string& one) { return std::ranges::find(kPairAxes, one.substr(0, one.find('='))) != kPairAxes.end(); };
+  if (!std::ranges::all_of(only, is_of_pairs)) return;
+  const auto add = [&](const v1::Axes& axes, const std::string& system) {
+    AxisValues own;
+    own[Place("system")].insert(system);
+    Insert(axes, own);
+    for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
+      const auto admitted = Admitted(kPairAxes[axis], only);
+      if (admitted) std::erase_if(own[axis], [&](const std::string& value) { return !admitted->contains(value); });
+      if (admitted && own[axis].empty()) return;  // None of its jobs is asked for.
+    }
+    for (size_t axis = 0; axis < kPairAxes.size(); ++axis) axes_[axis].insert(own[axis].begin(), own[axis].end());
+  };
+  if (spec.systems().empty()) add(spec.axes(), "");
+  for (const v1::System& system : spec.systems()) add(AxesOf(spec, system), system.name());
 }
 
 void SweepValues::Add(const v1::Job& job, std::optional<double> value) {

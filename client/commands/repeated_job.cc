@@ -76,6 +76,16 @@ absl::StatusOr<std::vector<v1::Measurement>> ReadValues(Connection& connection, 
   return values;
 }
 
+// Its own, a model's, those of tests and of a mixture.
+std::set<std::string> DataSetsOf(const v1::JobSpec& spec) {
+  std::set<std::string> names = {spec.data().empty() ? spec.task() : spec.data(), spec.model().folder(), spec.evaluation().longbench()};
+  names.insert(spec.training().mixture().begin(), spec.training().mixture().end());
+  return names;
+}
+
+// Of a processor's name its instruction set follows; a GPU's stands alone (worker/trainer/train.h).
+bool IsGpu(const std::string& device) { return device.find(", ") == device.npos; }
+
 std::set<std::string> SeriesOf(const JobRecord& record) {
   std::set<std::string> hashes;
   for (const v1::ArtifactInfo& one : record.job.artifacts()) {
@@ -99,7 +109,10 @@ absl::StatusOr<JobRecord> ReadRecord(Connection& connection, const std::string& 
   ASSIGN_OR_RETURN(record.measurements, ReadValues(connection, record.job.job().id(), ""));
   ASSIGN_OR_RETURN(record.losses, ReadValues(connection, record.job.job().id(), kTrainingLoss));
   ASSIGN_OR_RETURN(const v1::ListDataSetsResponse sets, connection.Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
-  for (const v1::DataSet& one : sets.data_sets()) record.data_sets.emplace(one.name(), one.sha256());
+  const std::set<std::string> read = DataSetsOf(record.job.spec());
+  for (const v1::DataSet& one : sets.data_sets()) {
+    if (read.contains(one.name())) record.data_sets.emplace(one.name(), one.sha256());
+  }
   return record;
 }
 
@@ -126,7 +139,7 @@ std::vector<std::string> WhyDifferent(const JobRecord& recorded, const JobRecord
   if (first->engine() != second->engine()) reasons.push_back(fmt::format("other engines ({} and {}) add in other orders", first->engine(), second->engine()));
   if (first->device() != second->device()) reasons.push_back(fmt::format("other devices ({} and {}) may round otherwise", first->device(), second->device()));
   if (first->build() != second->build()) reasons.push_back(fmt::format("other builds ({} and {})", first->build(), second->build()));
-  if (reasons.empty() && first->members() != second->members()) {
+  if (reasons.empty() && first->members() != second->members() && IsGpu(first->device()) && IsGpu(second->device())) {
     reasons.push_back(fmt::format("on a GPU a job's bits depend on its pack, and these were trained in packs of {} and {}", first->members(), second->members()));
   }
   std::set<std::string> others;

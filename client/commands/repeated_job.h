@@ -18,7 +18,7 @@ struct JobRecord {
   v1::GetJobResponse job;
   std::vector<v1::Measurement> measurements;
   std::vector<v1::Measurement> losses;             // Of training, by step.
-  std::map<std::string, std::string> data_sets{};  // Name and SHA-256 of those that its store knows.
+  std::map<std::string, std::string> data_sets{};  // Name and SHA-256 of those that it reads.
 
   // The attempt whose result was accepted; nullptr: none was.
   const v1::AttemptInfo* Accepted() const;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -28,10 +31,12 @@ namespace {
 // Of values that differ, to people; programs get all.
 constexpr size_t kMostShown = 20;
 
-// A job that is to be trained again.
-struct Asked {
-  JobRecord recorded;
-  v1::SweepSpec spec;  // Of it alone, with the jobs that make its inputs.
+// A job that is to be trained again: one that was asked for, or that makes an input of one.
+struct Step {
+  JobRecord recorded = {};
+  v1::SweepSpec spec = {};  // Of it alone, with the jobs that make its inputs.
+  bool asked = false;
+  std::set<std::string> makers = {};  // The ids of all of those.
 };
 
 // And that was.
@@ -39,13 +44,32 @@ struct Verified {
   JobRecord recorded;
   JobRecord again;
   RepeatedJob values;
+  std::vector<std::string> why = {};  // It may well have other bits.
 };
 
-// An engine that is asked for by the name that attempts have of it. GPUs' own engines are left to --device and --engine.
+// Whether this processor has what kernels of such a name need.
+bool RunsHere([[maybe_unused]] std::string_view engine) {
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (engine.find("avx512dot") != engine.npos) return avx512 && __builtin_cpu_supports("avx512bf16");
+  if (engine.find("avx512") != engine.npos) return avx512;
+  if (engine.find("avx2") != engine.npos) return avx2;
+#endif
+  return engine.find("portable") != engine.npos;
+}
+
+// The engine that trained a job, or where this processor lacks that the best of its kind. GPUs' own engines are left to --device and --engine.
 std::string EngineLike(const JobRecord& recorded) {
+  constexpr std::string_view kLanes = "lanes-";
   const v1::AttemptInfo* by = recorded.Accepted();
   if (by == nullptr) return "";
-  return by->engine().starts_with("lanes") || by->engine() == "libtorch" ? by->engine() : "";
+  const std::string& engine = by->engine();
+  if (engine == "libtorch") return engine;
+  if (!engine.starts_with(kLanes)) return "";
+  if (RunsHere(engine)) return engine;
+  const size_t operands = engine.find('-', kLanes.size());  // "lanes-avx2-bf16".
+  return "lanes" + (operands == engine.npos ? "" : engine.substr(operands));
 }
 
 std::string WhatItIs(const v1::Job& job) {
@@ -83,20 +107,23 @@ class Verify final : public Command {
     if (!scratch_.empty() && (scratch_ == store || std::filesystem::equivalent(scratch_, store, missing))) {
       return UsageError("--scratch: the jobs are to be trained in another store than the one that has them", "name a file that is not there yet");
     }
-    ASSIGN_OR_RETURN(const std::vector<Asked> asked, Look(session));
+    ASSIGN_OR_RETURN(const std::vector<Step> steps, Look(session));
+    InterruptScope interrupt;  // What is made from here on goes away with us.
     ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::Temporary());
     Settings settings = session.settings();
     settings.scheduler_named = false;
     settings.credentials = {};
     settings.store = scratch_.empty() ? (folder / "again.db").string() : scratch_;
     Session scratch(session.environment(), std::move(settings));
-    ASSIGN_OR_RETURN(Connection * connection, scratch.Connect(StoreUse::kCreate));
-    InterruptScope interrupt;
+    const absl::StatusOr<Connection*> connected = scratch.Connect(StoreUse::kCreate);
+    if (interrupt.count() > 0) return Interrupted(session, interrupt);
+    ASSIGN_OR_RETURN(Connection * connection, connected);
     std::vector<Verified> verified;
-    for (const Asked& one : asked) {
+    std::map<std::string, std::vector<std::string>> of_makers;  // Why what comes of them may well have other bits, by their ids.
+    for (const Step& one : steps) {
+      ASSIGN_OR_RETURN(const std::optional<int> ended, Train(session, scratch, *connection, interrupt, one));
       if (interrupt.count() > 0) return Interrupted(session, interrupt);
-      ASSIGN_OR_RETURN(const bool is_there, Train(session, scratch, *connection, interrupt, one));
-      if (!is_there) return Interrupted(session, interrupt);
+      if (ended.has_value()) return *ended;
       ASSIGN_OR_RETURN(JobRecord again, ReadRecord(*connection, one.recorded.job.job().id()));
       if (again.job.job().state() != "succeeded") {
         return Error(absl::StatusCode::kAborted,
@@ -105,7 +132,20 @@ class Verify final : public Command {
                      scratch_.empty() ? "with --scratch FILE its log is kept" : fmt::format("'longreach logs {} --store {}' shows its log", ShortId(again.job.job().id()), ShellWord(scratch_)));
       }
       RepeatedJob values = Compare(one.recorded, again);
-      verified.push_back({.recorded = one.recorded, .again = std::move(again), .values = std::move(values)});
+      std::vector<std::string> why;
+      if (!values.Same()) why = WhyDifferent(one.recorded, again);
+      if (!one.asked) {
+        if (values.Same()) continue;
+        const std::string id = ShortId(one.recorded.job.job().id());
+        for (std::string& reason : why) reason = fmt::format("of job {}, which makes an input: {}", id, reason);
+        if (why.empty()) why.push_back(fmt::format("job {}, which makes an input, has other values too: 'longreach verify {}' says which", id, id));
+        of_makers.emplace(one.recorded.job.job().id(), std::move(why));
+        continue;
+      }
+      for (const auto& [maker, reasons] : of_makers) {
+        if (!values.Same() && one.makers.contains(maker)) why.insert(why.end(), reasons.begin(), reasons.end());
+      }
+      verified.push_back({.recorded = one.recorded, .again = std::move(again), .values = std::move(values), .why = std::move(why)});
       const bool for_people = !session.json() && session.settings().format == Format::kTable;
       if (!for_people) continue;
       if (!session.settings().quiet) PrintJob(session, verified.back());
@@ -117,50 +157,71 @@ class Verify final : public Command {
   }
 
  private:
-  // What is there of the jobs. The store that they are in is free again afterwards.
-  absl::StatusOr<std::vector<Asked>> Look(Session& session) const {
+  // What is there of the jobs, and of those that make their inputs, which come first. The store that they are in is free again afterwards.
+  absl::StatusOr<std::vector<Step>> Look(Session& session) const {
     Session look(session.environment(), session.settings());
     look.OpenForAMoment();
     ASSIGN_OR_RETURN(Connection * connection, look.Connect());
-    std::vector<Asked> asked;
-    for (const std::string& job : jobs_) {
-      ASSIGN_OR_RETURN(JobRecord recorded, ReadRecord(*connection, job));
-      const v1::Job& of_it = recorded.job.job();
-      if (std::ranges::any_of(asked, [&of_it](const Asked& one) { return one.recorded.job.job().id() == of_it.id(); })) continue;
-      if (of_it.state() != "succeeded") {
-        return Error(absl::StatusCode::kFailedPrecondition, fmt::format("job {} is {}: there is no result to verify", ShortId(of_it.id()), Printable(of_it.state())),
-                     fmt::format("'longreach explain {}{}' says what it waits for", ShortId(of_it.id()), WhereFlags(look)));
-      }
-      ASSIGN_OR_RETURN(v1::SweepSpec spec, SweepOfJob(*connection, recorded.job.spec()));
-      spec.set_name(fmt::format("verify-{}", ShortId(of_it.id())));
-      asked.push_back({.recorded = std::move(recorded), .spec = std::move(spec)});
-    }
-    return asked;
+    std::vector<Step> steps;
+    for (const std::string& job : jobs_) RETURN_IF_ERROR(AddStep(look, *connection, job, /*asked=*/true, steps).status());
+    return steps;
   }
 
-  // False: the user ended it.
-  absl::StatusOr<bool> Train(Session& session, Session& scratch, Connection& connection, InterruptScope& interrupt, const Asked& asked) const {
-    const std::string& id = asked.recorded.job.job().id();
+  // With its makers in front of it; the ids of all of them and its own.
+  static absl::StatusOr<std::set<std::string>> AddStep(Session& look, Connection& connection, const std::string& job, bool asked, std::vector<Step>& steps) {
+    ASSIGN_OR_RETURN(JobRecord recorded, ReadRecord(connection, job));
+    const v1::Job& of_it = recorded.job.job();
+    if (asked && of_it.state() != "succeeded") {
+      return Error(absl::StatusCode::kFailedPrecondition, fmt::format("job {} is {}: there is no result to verify", ShortId(of_it.id()), Printable(of_it.state())),
+                   fmt::format("'longreach explain {}{}' says what it waits for", ShortId(of_it.id()), WhereFlags(look)));
+    }
+    std::set<std::string> ids = {of_it.id()};
+    const auto there = std::ranges::find_if(steps, [&of_it](const Step& one) { return one.recorded.job.job().id() == of_it.id(); });
+    if (there != steps.end()) {
+      there->asked |= asked;
+      ids.insert(there->makers.begin(), there->makers.end());
+      return ids;
+    }
+    Step step{.asked = asked};
+    for (const v1::JobInput& input : recorded.job.spec().inputs()) {
+      ASSIGN_OR_RETURN(const std::set<std::string> makers, AddStep(look, connection, input.job(), /*asked=*/false, steps));
+      step.makers.insert(makers.begin(), makers.end());
+    }
+    ASSIGN_OR_RETURN(step.spec, SweepOfJob(connection, recorded.job.spec()));
+    step.spec.set_name(fmt::format("verify-{}", ShortId(of_it.id())));
+    ids.insert(step.makers.begin(), step.makers.end());
+    step.recorded = std::move(recorded);
+    steps.push_back(std::move(step));
+    return ids;
+  }
+
+  // An exit code: it is not there yet.
+  absl::StatusOr<std::optional<int>> Train(Session& session, Session& scratch, Connection& connection, InterruptScope& interrupt, const Step& step) const {
+    const std::string& id = step.recorded.job.job().id();
     // The same specification is to be the same job here.
     v1::SubmitSweepRequest submit;
-    *submit.mutable_spec() = asked.spec;
-    RETURN_IF_ERROR(connection.Call(&Connection::Stub::SubmitSweep, submit).status());
+    *submit.mutable_spec() = step.spec;
+    ASSIGN_OR_RETURN(const v1::SubmitSweepResponse submitted, connection.Call(&Connection::Stub::SubmitSweep, submit));
     v1::GetJobRequest request;
     request.set_job(id);
     const absl::StatusOr<v1::GetJobResponse> job = connection.Call(&Connection::Stub::GetJob, request);
     if (job.status().code() == absl::StatusCode::kNotFound) {
+      // Or the next command on that store would train it.
+      v1::SteerSweepRequest cancel;
+      cancel.set_sweep(submitted.sweep().id());
+      cancel.set_action(v1::SteerSweepRequest::ACTION_CANCEL);
+      RETURN_IF_ERROR(connection.Call(&Connection::Stub::SteerSweep, cancel).status());
       return Error(absl::StatusCode::kFailedPrecondition,
                    fmt::format("what job {} says of itself is another job here: a revision of its task, encoding or model was raised since, or its specification was changed", ShortId(id)),
-                   fmt::format("the build that trained it can verify it: {}", Printable(ComputedBy(asked.recorded))));
+                   fmt::format("the build that trained it can verify it: {}", Printable(ComputedBy(step.recorded))));
     }
     RETURN_IF_ERROR(job.status());
-    if (job->job().state() == "succeeded") session.Say(fmt::format("job {} has been trained in {} before", ShortId(id), Printable(scratch_)));
+    if (step.asked && job->job().state() == "succeeded") session.Say(fmt::format("job {} has been trained in {} before", ShortId(id), Printable(scratch_)));
     WorkerOptions options = worker_options_;
-    if (options.engine.empty() && options.device.empty()) options.engine = EngineLike(asked.recorded);
-    SweepRun run(scratch, connection, interrupt, asked.spec,
+    if (options.engine.empty() && options.device.empty()) options.engine = EngineLike(step.recorded);
+    SweepRun run(scratch, connection, interrupt, step.spec,
                  {.retry_failed = true, .worker = std::move(options), .again = scratch_.empty() ? "" : CommandAgain(session)});
-    ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
-    return !ended.has_value();
+    return run.ToItsEnd();
   }
 
   // But for options of the worker.
@@ -190,7 +251,7 @@ class Verify final : public Command {
     out << fmt::format("  of {} {} and {} differ\n", all, values.different.size() - losses, values.losses_different);
     if (values.diverged_differs) out << fmt::format("  it {} diverged before, and {} now\n", Diverged(one.recorded), Diverged(one.again));
     if (values.series_differ) out << "  its series differ\n";
-    for (const std::string& why : WhyDifferent(one.recorded, one.again)) out << "  " << Printable(why) << "\n";
+    for (const std::string& why : one.why) out << "  " << Printable(why) << "\n";
     Grid grid = GridOf({one}, /*with_job=*/false);
     const size_t rows = grid.rows.size();
     grid.rows.resize(std::min(rows, kMostShown));
@@ -226,7 +287,7 @@ class Verify final : public Command {
     std::vector<std::string> jobs;
     for (const Verified& one : verified) {
       std::vector<std::string> why;
-      for (const std::string& reason : WhyDifferent(one.recorded, one.again)) why.push_back(JsonText(reason));
+      for (const std::string& reason : one.why) why.push_back(JsonText(reason));
       const auto attempt = [](const JobRecord& record) { return record.Accepted() == nullptr ? "null" : JsonOf(*record.Accepted()); };
       const auto flag = [](bool value) { return value ? "true" : "false"; };
       jobs.push_back(fmt::format(

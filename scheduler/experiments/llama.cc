@@ -106,7 +106,8 @@ class LlamaKind final : public DataKind {
                                 "  set it to 0, as the paper has it, or to what is meant",
                                 ShortestNumber(Defaults().training().weight_decay())));
     }
-    if (HasInput(sweep, "attention_scale") && sweep.model().has_attention_scale()) {
+    // 1 is to keep what the input says: so a job's own specification has it.
+    if (HasInput(sweep, "attention_scale") && sweep.model().has_attention_scale() && sweep.model().attention_scale() != 1) {
       checks.Refuse("model.attention_scale: is given, and the input 'attention_scale' measures it\n  leave one of the two out");
     }
     if (sweep.evaluation().passkey_prompts() == kLandmarkPrompts && sweep.evaluation().has_passkey_depths()) {

@@ -145,6 +145,7 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
                                       .worker_name = worker.name,
                                       .task = first.requirement.task,
                                       .encoding = ToText({first.requirement.encoding, first.randomized}),
+                                      .noop = experiments::FindKind(first.requirement.experiment)->ComputesNothing(),
                                       .members = static_cast<int>(jobs.size()),
                                       .step = first.checkpoint_step,
                                       .steps = first.steps,

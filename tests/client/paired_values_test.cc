@@ -157,7 +157,7 @@ TEST(SweepAxesTest, JobsThatAreNotDoneCountToo) {
 
 TEST(SweepAxesTest, OnlyWhatIsAskedForCounts) {
   SweepValues first(SweepOf({0, 1}, {"rope", "alibi"}), {"encoding=rope", "learning_rate=0.001", "seed=0"});
-  EXPECT_EQ(first.axes(), (AxisValues{std::set<std::string>{}, {"even_pairs"}, {"rope"}, {"0.001"}, {"0"}}));
+  EXPECT_EQ(first.axes(), (AxisValues{std::set<std::string>{""}, {"even_pairs"}, {"rope"}, {"0.001"}, {"0"}}));
 }
 
 TEST(SweepAxesTest, ASystemHasItsOwnAxes) {
@@ -165,6 +165,10 @@ TEST(SweepAxesTest, ASystemHasItsOwnAxes) {
   for (const char* name : {"plain", "long"}) spec.add_systems()->set_name(name);
   spec.mutable_systems(1)->mutable_with()->mutable_axes()->add_encoding("alibi");
   EXPECT_EQ(SweepValues(spec, {}).axes(), (AxisValues{std::set<std::string>{"long", "plain"}, {"even_pairs"}, {"alibi", "rope"}, {"0.001"}, {"0", "1"}}));
+  // One whose jobs are all left out is none.
+  EXPECT_EQ(SweepValues(spec, {"encoding=alibi"}).axes(), (AxisValues{std::set<std::string>{"long"}, {"even_pairs"}, {"alibi"}, {"0.001"}, {"0", "1"}}));
+  // Of settings the scheduler knows.
+  EXPECT_EQ(SweepValues(spec, {"model.layers=2"}).axes(), AxisValues());
   EXPECT_EQ(SweepValues(spec, {"system=long"}).axes(), (AxisValues{std::set<std::string>{"long"}, {"even_pairs"}, {"alibi"}, {"0.001"}, {"0", "1"}}));
 }
 

@@ -86,6 +86,36 @@ def test_a_job_with_an_input_is_verified_with_what_made_it(home):
     assert "the same bits" in verified.out
 
 
+def test_each_job_is_trained_by_its_own_engine(home):
+    store = home.path / "a.db"
+    made = run_cli(home, "run", "/dev/stdin", "--store", store, "-q", "--engine", "lanes", stdin=TUNED[:TUNED.index("training:")] + "training: {steps: 20, batch_size: 8}\nevaluation: {lengths: [7], examples: 16}\n")
+    assert made.code == 0, made
+    tuned = run_cli(home, "run", "/dev/stdin", "--store", store, "-q", "--engine", "libtorch", stdin=TUNED)
+    assert tuned.code == 0, tuned
+    by = query(store, "SELECT j.id, a.engine FROM jobs AS j JOIN attempt_jobs AS of ON of.job = j.num JOIN attempts AS a ON a.id = of.attempt ORDER BY j.num")
+    assert [engine.split("-")[0] for _, engine in by] == ["lanes", "libtorch"], by
+    verified = run_cli(home, "verify", by[1][0], "--store", store)
+    assert verified.code == 0 and "the same bits" in verified.out, verified
+    # By another one, the reason is the maker's.
+    other = run_cli(home, "verify", by[1][0], "--store", store, "--engine", "libtorch")
+    assert other.code == 1 and f"of job {by[0][0][:8]}, which makes an input: other engines (lanes" in other.out, other
+
+
+def test_what_cannot_be_trained_here_is_no_interrupt(home):
+    store, jobs = trained(home, SWEEP)
+    (home.path / "text").write_text("In the beginning was the word, and it was long. " * 2000)
+    imported = run_cli(home, "data", "import", "text", "text", "--name", "mine", "--data-folder", home.path / "data")
+    assert imported.code == 0, imported
+    language = SWEEP.replace("algorithmic", "language").replace("[even_pairs]", "[enwik8]").replace("name: small", "name: language\ndata: mine").replace("1..6}", "[16]}").replace("[7, 8]", "[16]")
+    ran = run_cli(home, "run", "/dev/stdin", "--store", store, "-q", "--data-folder", home.path / "data", "--set", "seed=0", "--set", "encoding=rope", stdin=language)
+    assert ran.code == 0, ran
+    job = query(store, "SELECT id FROM jobs WHERE experiment = 'language'")[0][0]
+    verified = run_cli(home, "verify", job, "--store", store, "--data-folder", home.path / "data")
+    assert verified.code == 0, verified
+    nothing = run_cli(home, "verify", job, "--store", store, "--data-folder", home.path / "nodata")
+    assert nothing.code not in (0, 130) and "mine" in nothing.err and "nothing is kept" not in nothing.err, nothing
+
+
 def test_a_value_that_was_tampered_with_is_found(home):
     store, jobs = trained(home, SWEEP)
     write(store, f"UPDATE measurements SET value = value + 1e-12 WHERE job = (SELECT num FROM jobs WHERE id = '{jobs[1]}') AND metric = 'loss' AND length = 8")
@@ -100,6 +130,7 @@ def test_a_value_that_was_tampered_with_is_found(home):
     assert verified.code == 1, verified
     assert f"job {jobs[0][:8]}" in verified.out and ": the same bits" in verified.out
     assert "of 6 measurements and 30 losses of training 1 and 14 differ" in verified.out, verified.out
+    assert "GPU" not in verified.out and "other" not in verified.out, "nothing that is recorded explains it"
     assert run_cli(home, "verify", jobs[0], jobs[1], "--store", store, "-q").out == jobs[1] + "\n"
 
 
@@ -152,3 +183,6 @@ def test_what_cannot_be_verified_is_refused(home):
     write(store, f"UPDATE jobs SET spec = replace(spec, 'learning_rate=0.001', 'learning_rate=0.002') WHERE id = '{jobs[0]}'")
     other = run_cli(home, "verify", jobs[0], "--store", store)
     assert other.code == 1 and f"what job {jobs[0][:8]} says of itself is another job here" in other.err, other
+    scratch = home.path / "again.db"
+    assert run_cli(home, "verify", jobs[0], "--store", store, "--scratch", scratch).code == 1
+    assert query(scratch, "SELECT state FROM sweeps") == [("cancelled",)], "nobody trains what was refused"

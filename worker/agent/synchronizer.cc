@@ -106,7 +106,7 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
   // Of a call that a proxy sent twice, the second has been overtaken by the first. The next call has a higher number: only another
   // incarnation can have overtaken that.
   const bool overtaken = call->status.error_code() == grpc::StatusCode::ABORTED;
-  if (overtaken && !std::exchange(overtaken_, true)) return CallAfter(std::chrono::duration<double>(0));
+  if (!std::exchange(overtaken_, overtaken) && overtaken) return CallAfter(std::chrono::duration<double>(0));
   switch (call->status.error_code()) {
     case grpc::StatusCode::ABORTED:
     case grpc::StatusCode::FAILED_PRECONDITION:

@@ -384,6 +384,11 @@ TEST(LlamaKindTest, AMeasuredScaleComesFromAJobThatTriesScales) {
   other = sweep;
   other.mutable_model()->set_attention_scale(1.2);
   EXPECT_THAT(Refused(other), HasSubstr("leave one of the two out"));
+  // As a job's own specification has it: the same job.
+  other.mutable_model()->set_attention_scale(1);
+  v1::SweepSpec without = other;
+  without.mutable_model()->clear_attention_scale();
+  EXPECT_EQ(IdOf(other), IdOf(without));
 }
 
 TEST(LlamaKindTest, HeadScalesThatWereTunedBelowARectifierAreTestedBelowIt) {

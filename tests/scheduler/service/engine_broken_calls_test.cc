@@ -176,6 +176,37 @@ TEST_F(EngineBrokenCallsTest, ABusyWorkerThatIsBackFirstTakesNothingFromTheOther
   for (const v1::Lease& lease : leases) EXPECT_FALSE(Attempt(lease.attempt()).outcome.has_value());
 }
 
+// No-op jobs go to whoever has room for these, busy or not.
+TEST_F(EngineBrokenCallsTest, NoopJobsOfABrokenWorkerGoToABusyOne) {
+  v1::SweepSpec spec;
+  spec.set_name("s");
+  spec.set_experiment("noop");
+  spec.mutable_axes()->add_task("even_pairs");
+  spec.mutable_axes()->add_encoding("rope");
+  spec.mutable_axes()->add_learning_rate(1e-3);
+  spec.mutable_axes()->add_seed(0);
+  Submit(spec);
+  const auto noop_worker = [this](const std::string& id) {
+    TestWorker worker = Worker(id);
+    worker.next().mutable_abilities()->add_experiments("noop");
+    worker.next().set_free_slots(0);
+    worker.next().set_free_noop_slots(256);
+    return worker;
+  };
+  TestWorker broken = noop_worker("broken");
+  const v1::Lease lease = broken.Take();
+  EXPECT_FALSE(broken.Call().has_value());
+  BreakOff(broken);
+  Advance(seconds(2));
+  TestWorker busy = noop_worker("busy");
+  EXPECT_FALSE(busy.Call().has_value());
+  RunDeadlines();
+
+  EXPECT_EQ(Attempt(lease.attempt()).outcome, Outcome::kLost);
+  ASSERT_TRUE(busy.late().has_value() && busy.late()->ok());
+  EXPECT_EQ((*busy.late())->leases_size(), 1);
+}
+
 TEST_F(EngineBrokenCallsTest, AnIdleWorkerTakesNoMoreThanItAsksFor) {
   v1::SweepSpec spec = Sweep("s", 1);
   for (const char* task : {"bucket_sort", "parity_check"}) spec.mutable_axes()->add_task(task);

@@ -394,6 +394,19 @@ TEST_F(AgentTroubleTest, GoesOnWhenACallWasOvertakenByItself) {
   EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
 }
 
+TEST_F(AgentTroubleTest, GoesOnEachTimeThatACallWasOvertakenByItself) {
+  AgentUnderTest agent(Options());
+  for (int i = 0; i < 3; ++i) {
+    scheduler_.RefuseCalls({grpc::StatusCode::ABORTED, "a newer call was seen"}, 0, /*times=*/1);
+    scheduler_.WaitFor("a call in vain", [i](const Seen& seen) { return seen.turned_away > 2 * i; });
+    scheduler_.RefuseCalls({grpc::StatusCode::UNAVAILABLE, "away"}, 0, /*times=*/1);
+    scheduler_.WaitFor("another one", [i](const Seen& seen) { return seen.turned_away > 2 * i + 1; });
+  }
+  scheduler_.Offer(LeaseOf(7, 3));
+
+  EXPECT_EQ(scheduler_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
 TEST_F(AgentTroubleTest, EndsWhenAnotherIncarnationTookOver) {
   scheduler_.RefuseCalls({grpc::StatusCode::ABORTED, "a newer incarnation of this worker took over"});
 
