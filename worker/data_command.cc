@@ -67,7 +67,7 @@ Json JsonOf(const data::Manifest& manifest) {
   Json json = {{"name", manifest.name},
                {"kind", data::Word(manifest.kind)},
                {"sha256", manifest.Identity()},
-               {"bytes", static_cast<double>(manifest.bytes())},
+               {"bytes", manifest.bytes()},
                {"contents", Contents(manifest)},
                {"source", manifest.source},
                {"imported_at", manifest.imported_at}};
@@ -326,7 +326,7 @@ int DataCommand::Options::List() const {
   size_t width = 0;
   for (const data::Manifest& manifest : listing.data_sets) width = std::max(width, manifest.name.size());
   for (const data::Manifest& manifest : listing.data_sets) {
-    fmt::print("{:<{}}  {:<6}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), Contents(manifest));
+    fmt::print("{:<{}}  {:<9}  {:.8}  {}\n", manifest.name, width, data::Word(manifest.kind), manifest.Identity(), Contents(manifest));
   }
   for (const std::string& damaged : listing.damaged) fmt::print(stderr, "damaged: {}\n", damaged);
   if (listing.data_sets.empty() && listing.damaged.empty() && !quiet) fmt::print(stderr, "there are no data sets in {}\n", folder.string());
@@ -334,21 +334,29 @@ int DataCommand::Options::List() const {
 }
 
 int DataCommand::Options::Check() const {
-  std::vector<std::string> names;
+  std::vector<std::string> names, damaged;
   if (!name.empty()) {
     names.push_back(name);
   } else {
-    const data::Listing listing = data::ListDataSets(folder);
+    data::Listing listing = data::ListDataSets(folder);
     for (const data::Manifest& manifest : listing.data_sets) names.push_back(manifest.name);
-    for (const std::string& damaged : listing.damaged) fmt::print(stderr, "damaged: {}\n", damaged);
-    if (!listing.damaged.empty()) return kFailed;
+    damaged = std::move(listing.damaged);
   }
+  // One that is damaged is no reason to leave others out.
+  std::vector<std::string> checked;
   for (const std::string& one : names) {
-    if (const absl::Status status = data::CheckDataSet(folder, one); !status.ok()) return Refused(status, json());
+    const absl::Status status = data::CheckDataSet(folder, one);
+    if (!status.ok() && names.size() == 1 && damaged.empty()) return Refused(status, json());
+    if (!status.ok()) {
+      damaged.push_back(fmt::format("{}: {}", one, std::string(status.message())));
+      continue;
+    }
+    checked.push_back(one);
     if (!json()) fmt::print("{}: as it was imported\n", one);
   }
-  if (json()) PrintJson({{"checked", names}});
-  return kDone;
+  for (const std::string& one : damaged) fmt::print(stderr, "damaged: {}\n", one);
+  if (json()) PrintJson({{"checked", checked}, {"damaged", damaged}});
+  return damaged.empty() ? kDone : kFailed;
 }
 
 int DataCommand::Options::Show() const {

@@ -71,7 +71,7 @@ class Attention final : public Command {
     SweepRun run(session, *connection, interrupt, spec, {.retry_failed = true, .aside = true, .worker = worker_options_, .again = again});
     ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
     if (ended.has_value()) return *ended;
-    if (!AllSucceeded(run.sweep())) return ReportOutcome(session, *connection, run.sweep());
+    if (!AllSucceeded(run.sweep())) return ReportOutcome(session, *connection, run.sweep(), "the same command tries again");
     ASSIGN_OR_RETURN(const v1::GetJobResponse computed, JobOfSweep(*connection, run.sweep()));
     ASSIGN_OR_RETURN(const v1::ArtifactInfo artifact, SeriesOf(computed));
     ASSIGN_OR_RETURN(std::string bytes, connection->Download(artifact.sha256()));
@@ -92,6 +92,10 @@ class Attention final : public Command {
   static absl::Status CheckTrained(Session& session, const v1::GetJobResponse& trained) {
     const v1::Job& job = trained.job();
     const std::string id = Printable(ShortId(job.id()));
+    if (trained.spec().experiment() == "llama") {
+      return Error(absl::StatusCode::kFailedPrecondition, fmt::format("job {} is of the kind llama, whose jobs keep no attention matrices", id),
+                   "'longreach plot SWEEP --metric attention_entropy' shows how its heads look around");
+    }
     if (job.state() != "succeeded") {
       return Error(absl::StatusCode::kFailedPrecondition,
                    fmt::format("job {} is {} at update {} of {}: it has no final weights", id, Printable(job.state()), job.step(), job.steps()),

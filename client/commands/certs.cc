@@ -7,6 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "client/commands/command.h"
 #include "client/new_file.h"
@@ -109,7 +113,8 @@ class Certs final : public Command {
     return write(CertificateOf(folder_, name), made.certificate);
   }
 
-  absl::Status Make(const access::KeyAndCertificate& authority, const std::string& name, const std::string& role) {
+  // Writes nothing.
+  absl::StatusOr<access::KeyAndCertificate> Made(const access::KeyAndCertificate& authority, const std::string& name, const std::string& role) const {
     access::CertificateWish wish{.name = name, .role = access::ParseRole(role).value_or(v1::ROLE_UNSPECIFIED), .days = days_};
     if (role == kServer) {
       wish.hosts = OwnHosts();
@@ -117,9 +122,9 @@ class Certs final : public Command {
         if (std::ranges::find(wish.hosts, host) == wish.hosts.end()) wish.hosts.push_back(host);
       }
     }
-    const absl::StatusOr<access::KeyAndCertificate> made = access::Issue(authority, wish);
+    absl::StatusOr<access::KeyAndCertificate> made = access::Issue(authority, wish);
     if (!made.ok()) return UsageError(std::string(made.status().message()));
-    return Write(name, *made);
+    return made;
   }
 
   absl::StatusOr<int> Init(Session& session) {
@@ -131,10 +136,15 @@ class Certs final : public Command {
         }
       }
     }
-    RETURN_IF_ERROR(MakeFolder(folder_));
+    // All of them before the first is written: an authority that is left behind would be in the next try's way.
     ASSIGN_OR_RETURN(const access::KeyAndCertificate authority, access::MakeAuthority("Longreach authority", kAuthorityDays));
-    RETURN_IF_ERROR(Write(kAuthority, authority));
-    for (const char* name : {kServer, "client", "reader", "worker"}) RETURN_IF_ERROR(Make(authority, name, name));
+    std::vector<std::pair<std::string, access::KeyAndCertificate>> all = {{kAuthority, authority}};
+    for (const char* name : {kServer, "client", "reader", "worker"}) {
+      ASSIGN_OR_RETURN(access::KeyAndCertificate made, Made(authority, name, name));
+      all.emplace_back(name, std::move(made));
+    }
+    RETURN_IF_ERROR(MakeFolder(folder_));
+    for (const auto& [name, made] : all) RETURN_IF_ERROR(Write(name, made));
     if (session.json()) {
       session.out() << JsonDocument({{"folder", JsonText(folder_)}});
       return kDone;
@@ -163,7 +173,8 @@ class Certs final : public Command {
       return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already", Printable(CertificateOf(folder_, name_).string())),
                    "--renew replaces it; a scheduler that runs takes up its own within 10 s");
     }
-    RETURN_IF_ERROR(Make(authority, name_, role_));
+    ASSIGN_OR_RETURN(const access::KeyAndCertificate made, Made(authority, name_, role_));
+    RETURN_IF_ERROR(Write(name_, made));
     files_ = {CertificateOf(folder_, name_).string()};
     return Show(session);
   }
@@ -202,7 +213,13 @@ class Certs final : public Command {
     }
     // Out of our hands before the scheduler knows it: a token that nobody has is no harm.
     if (!out_.empty()) RETURN_IF_ERROR(WriteNewFile(out_, fmt::format("{}\n", token)));
-    if (!tokens_.empty()) RETURN_IF_ERROR(ReplaceFile(tokens_, list));
+    if (!tokens_.empty()) {
+      if (absl::Status added = ReplaceFile(tokens_, list); !added.ok()) {
+        std::error_code ignored;
+        if (!out_.empty()) std::filesystem::remove(out_, ignored);
+        return added;
+      }
+    }
     if (session.json()) {
       session.out() << JsonDocument({{"token", JsonText(out_.empty() ? token : "")}, {"line", JsonText(line)}});
       return kDone;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kShown = 5;
 
-void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sweep) {
+void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sweep, std::string again) {
   v1::ListJobsRequest request;
   request.set_sweep(sweep.id());
   request.set_state("failed");
@@ -31,14 +31,16 @@ void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sw
     session.Say(fmt::format("  and {} more", sweep.counts().failed() - page->jobs_size()));
   }
   const std::string where = WhereFlags(session);
-  const std::string again = session.embedded() != nullptr ? "the same 'longreach run' with --retry-failed runs the failed ones again"
-                                                          : fmt::format("'longreach retry {}{}' queues the failed ones again", ShortId(sweep.id()), where);
+  if (again.empty()) {
+    again = session.embedded() != nullptr ? "the same 'longreach run' with --retry-failed runs the failed ones again"
+                                          : fmt::format("'longreach retry {}{}' queues the failed ones again", ShortId(sweep.id()), where);
+  }
   session.Say(fmt::format("'longreach logs {}{}' shows its log; {}", ShortId(page->jobs(0).id()), where, again));
 }
 
 }  // namespace
 
-int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep) {
+int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep, const std::string& again) {
   if (AllSucceeded(sweep)) return kDone;
   const v1::JobCounts& counts = sweep.counts();
   if (counts.cancelled() > 0) {
@@ -48,7 +50,7 @@ int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& swe
   if (counts.failed() > 0) {
     session.Say(
         fmt::format("{} of sweep {} failed:", Count(counts.failed(), "job"), Printable(sweep.name())));
-    SayFailedJobs(session, connection, sweep);
+    SayFailedJobs(session, connection, sweep, again);
   }
   return kFailed;
 }

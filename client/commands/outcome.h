@@ -1,14 +1,16 @@
 // How a finished sweep ended, for people and as an exit code.
 #pragma once
 
+#include <string>
+
 #include "client/session.h"
 #include "longreach/v1/api.pb.h"
 
 namespace longreach::client {
 
-// Says on stderr how many jobs failed, the first of them with reason, and the command that tells more.
-// Exit code 0 when every job succeeded, else 1.
-int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep);
+// Says on stderr how many jobs failed, the first of them with reason, and the command that tells more. `again`: what runs them again; empty:
+// 'run', or 'retry' where workers are others'. Exit code 0 when every job succeeded, else 1.
+int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep, const std::string& again = "");
 
 // FAILED_PRECONDITION, for commands that would wait: a store that is opened for this command alone has no worker.
 absl::Status NothingWorks(Session& session, const v1::Sweep& sweep);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/base/text.h"
 
@@ -21,6 +23,33 @@ std::optional<double> LongestOf(const v1::Training& training) {
   return static_cast<double>(*std::ranges::max_element(lengths));
 }
 
+std::optional<double> Longer(std::optional<double> one, std::optional<double> other) { return one && other ? std::max(*one, *other) : one ? one : other; }
+
+// With what made the weights that it begins with.
+std::optional<double> LongestOf(const v1::SweepSpec& spec) {
+  std::optional<double> longest = LongestOf(spec.training());
+  for (const v1::Input& input : spec.inputs()) longest = Longer(longest, LongestOf(input.from()));
+  return longest;
+}
+
+// Of the systems that are shown, where they agree.
+std::optional<double> LongestOfSystems(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
+  constexpr std::string_view kOnly = "system=";
+  std::vector<std::string> shown;
+  for (const std::string& one : only) {
+    if (one.starts_with(kOnly)) shown = Split(std::string_view(one).substr(kOnly.size()), ',');
+  }
+  std::set<std::optional<double>> longest;
+  for (const v1::System& system : spec.systems()) {
+    if (!shown.empty() && std::ranges::find(shown, system.name()) == shown.end()) continue;
+    v1::SweepSpec own;
+    *own.mutable_training() = system.with().training().lengths().empty() ? spec.training() : system.with().training();
+    *own.mutable_inputs() = system.with().inputs().empty() ? spec.inputs() : system.with().inputs();
+    longest.insert(LongestOf(own));
+  }
+  return longest.size() == 1 ? *longest.begin() : std::nullopt;
+}
+
 // positions.original_length, of the system that the line is where lines are systems.
 std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const PlotAxes& axes, const std::string& line) {
   int length = spec.positions().original_length();
@@ -33,9 +62,9 @@ std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const PlotAxes& ax
 
 }  // namespace
 
-absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep) {
-  const std::optional<double> own = LongestOf(sweep.spec().training());
-  if (own || !sweep.spec().systems().empty()) return own;
+absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& only) {
+  if (!sweep.spec().systems().empty()) return LongestOfSystems(sweep.spec(), only);
+  if (const std::optional<double> own = LongestOf(sweep.spec()); own) return own;
   v1::ListJobsRequest list;
   list.set_sweep(sweep.id());
   list.set_limit(1);

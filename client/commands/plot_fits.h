@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/commands/plot_panels.h"
 #include "client/connection.h"
@@ -14,8 +16,9 @@ namespace longreach::client {
 // The metric that has fits.
 inline constexpr std::string_view kScaleMetric = "best_attention_scale";
 
-// The sweep's own; a system may have another. In what a sweep leaves out the scheduler knows the default, and its jobs have it.
-absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep);
+// The longest length of training, of the weights' makers too; of systems that of those which `only` (as TableSpec.only) shows, nothing where
+// they do not agree. In what a sweep without systems leaves out the scheduler knows the default, and its jobs have it.
+absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& only);
 
 // The growth that was fitted to the best scales, a ln(i/L) + 1 from the training length L on, where the sweep says L; each with a note.
 // `plot` has its panels and the trained length.

@@ -70,6 +70,29 @@ TEST_F(PlotTest, LossesOfTrainingAreDrawnByStepWhicheverOfTheTwoIsNamed) {
   EXPECT_THAT(refused.err, HasSubstr("--length 40: losses of training have no test length"));
 }
 
+// A line that no job trains up to would be false.
+TEST_F(PlotTest, TheLengthOfTrainingIsThatOfTheSystemsThatAreShown) {
+  v1::SweepSpec& spec = *scheduler_.sweep.mutable_spec();
+  spec.mutable_training()->add_lengths(3);
+  for (const char* name : {"plain", "long", "tuned"}) spec.add_systems()->set_name(name);
+  spec.mutable_systems(1)->mutable_with()->mutable_training()->add_lengths(15);
+  spec.mutable_systems(2)->mutable_with()->add_inputs()->mutable_from()->mutable_training()->add_lengths(64);
+  int files = 0;
+  const auto line = [&](const std::vector<std::string>& more) {
+    const std::string file = std::to_string(files++) + ".vl.json";
+    const Outcome outcome = Run(file, more);
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    const std::string text = Written(file);
+    const size_t rule = text.find("\"datum\":");
+    return rule == text.npos ? "none" : text.substr(rule + 8, text.find_first_of(",}", rule) - rule - 8);
+  };
+  EXPECT_EQ(line({}), "none") << "they do not agree";
+  EXPECT_THAT(line({"--only", "system=plain"}), HasSubstr("3"));
+  EXPECT_THAT(line({"--only", "system=long"}), HasSubstr("15"));
+  EXPECT_THAT(line({"--only", "system=tuned"}), HasSubstr("64")) << "of what made its weights";
+  EXPECT_EQ(line({"--only", "system=plain,long"}), "none");
+}
+
 TEST_F(PlotTest, SystemsAreLinesAndTasksArePanels) {
   scheduler_.sweep.mutable_spec()->mutable_axes()->add_task("bucket_sort");
   scheduler_.sweep.mutable_spec()->add_systems()->set_name("yarn");

@@ -187,6 +187,17 @@ def test_certs_overwrite_nothing(home):
     assert [(one["name"], one["role"]) for one in shown] == [("client", "client")]
 
 
+def test_certs_that_are_refused_leave_nothing_in_the_next_try_s_way(home):
+    refused = run_cli(home, "certs", "init", "c", "--host", "good.example", "--host", "bad host")
+    assert refused.code == 2 and "'bad host' is no host's name or address" in refused.err, refused
+    made = run_cli(home, "certs", "init", "c", "--host", "good.example")
+    assert made.code == 0, made
+    refused = run_cli(home, "certs", "token", "--role", "worker", "--name", "w", "--add", "nosuch/tokens", "--out", "w.token")
+    assert refused.code == 1, refused
+    made = run_cli(home, "certs", "token", "--role", "worker", "--name", "w", "--add", "tokens", "--out", "w.token")
+    assert made.code == 0, made
+
+
 def test_a_token_is_shown_once_and_kept_as_a_hash(home):
     tokens = home.path / "tokens"
     made = run_cli(home, "certs", "token", "--role", "reader", "--name", "bob", "--add", tokens)

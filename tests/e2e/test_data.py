@@ -91,6 +91,11 @@ def test_errors_have_the_exit_codes_and_forms_of_all_commands(home):
     corpus.write_bytes(b"b" * 1000)
     checked = data(home, "check")
     assert checked.code == 1 and f"{corpus}: its bytes have changed" in checked.err, checked
+    # Others are looked at all the same.
+    assert data(home, "import", "text", "a.txt", "--name", "z").code == 0
+    checked = data(home, "check", "-o", "json")
+    assert checked.code == 1 and json.loads(checked.out)["checked"] == ["z"], checked
+    assert [one.split(":")[0] for one in json.loads(checked.out)["damaged"]] == ["a"]
 
 
 def test_a_killed_import_goes_on_and_comes_to_the_same_bytes(home):
