@@ -262,12 +262,12 @@ def test_what_cannot_be_computed_is_said(home, setting, said):
     assert said in text
 
 
-def test_a_context_beyond_the_memory_is_refused_with_its_bytes(home):
+def test_a_model_beyond_the_memory_is_refused_with_its_bytes(home):
     big = ["model.layers=500", "model.embedding_dim=65536", "model.mlp_dim=65536", "evaluation.position_bins=0"]
     ended = run_cli(home, "run", home.path / "tiny.yaml", "--store", home.path / "big.db", *[part for one in big for part in ("--set", one)])
     assert ended.code == 1, ended
     failures = [failure for (failure,) in query(home.path / "big.db", "SELECT failure FROM jobs WHERE steps = 60")]
-    assert failures and all("bytes of memory, with one thread" in failure and "refused" in failure for failure in failures)
+    assert failures and all("refused: model.layers: 500 layers of width 65536 take " in failure and "bytes of memory at any length" in failure for failure in failures)
 
 
 MIXED = """

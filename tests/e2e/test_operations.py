@@ -94,8 +94,9 @@ def test_options_of_the_page_exist(name):
 
 
 def test_limits_of_the_page_are_those_of_the_program():
-    text = (ROOT / "scheduler/service/limits.h").read_text()
-    for words, value in (("kMaxMessageBytes = 16 << 20", "16 MiB"), ("kMaxHeaderBytes = 16 << 10", "16 KiB"), ("kMaxCallsOfConnection = 2'000", "2,000"),
+    text = "".join((ROOT / file).read_text() for file in ("scheduler/service/limits.h", "proto/types/wire_limits.h"))
+    for words, value in (("kMaxMessageBytes = 16 << 20", "16 MiB"), ("kMaxContentBytes = size_t{15} << 20", "15 MiB"), ("kMaxAttemptsOfCall = 1000", "1,000"),
+                         ("kMaxJobsOfSweep = 10'000'000", "10,000,000"), ("kMaxHeaderBytes = 16 << 10", "16 KiB"), ("kMaxCallsOfConnection = 2'000", "2,000"),
                          ("kMaxConnections = 20'000", "20,000"),
                          ("kMaxCallsOpenOfStranger = 4'000", "4,000"), ("kMaxCallsOpen = 20'000", "4,000, once one was admitted 20,000"),
                          ("size_t{512} << 20", "512 MiB"), ("kHandshakePatience{15}", "15 s"),
