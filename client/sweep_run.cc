@@ -16,6 +16,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/devices.h"
 #include "proto/catalog/packs.h"
+#include "proto/types/time.h"
 #include "proto/types/words.h"
 
 namespace longreach::client {
@@ -178,8 +179,7 @@ absl::Status SweepRun::SayWhatComesFirst() const {
   for (const v1::Sweep& sweep : all.sweeps()) {
     const int64_t open = OpenJobs(sweep);
     if (sweep.id() == sweep_.id() || sweep.state() != "live" || open == 0 || sweep.priority() < sweep_.priority()) continue;
-    const bool later = sweep.submitted_at().seconds() > sweep_.submitted_at().seconds() ||
-                       (sweep.submitted_at().seconds() == sweep_.submitted_at().seconds() && sweep.submitted_at().nanos() > sweep_.submitted_at().nanos());
+    const bool later = FromTimestamp(sweep.submitted_at()) > FromTimestamp(sweep_.submitted_at());
     if (later && sweep.priority() == sweep_.priority()) continue;
     session_.Say(fmt::format("{} of sweep {} {}, which is in this store too, {} first; 'longreach pause {}{}' holds them", Count(open, "open job"), ShortId(sweep.id()),
                              Printable(sweep.name()), open == 1 ? "comes" : "come", ShortId(sweep.id()), WhereFlags(session_)));

@@ -174,9 +174,7 @@ class JobCommand final : public Command {
     const absl::Status got = connection.DownloadTo(download / "file", newest->sha256(), [&interrupt] { return interrupt.count() > 0; });
     if (interrupt.count() > 0) return interrupt.exit_code();
     RETURN_IF_ERROR(got);
-    if (to_stdout) {
-      return Print(session, download / "file");
-    }
+    if (to_stdout) return Print(session, download / "file");
     RETURN_IF_ERROR(RenameToNewFile(download / "file", file_));
     if (session.json()) {
       session.out() << JsonDocument(*newest);
@@ -188,7 +186,7 @@ class JobCommand final : public Command {
     return kDone;
   }
 
-  // What cannot be written whole is no success; main() says so.
+  // What cannot be written whole is no success.
   static absl::StatusOr<int> Print(Session& session, const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
     std::array<char, 1 << 16> part;

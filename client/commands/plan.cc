@@ -60,10 +60,7 @@ class PlanCommand final : public Command {
       return kDone;
     }
     if (sweeps.size() > 1) session.Say("each plan counts the jobs that it shares with others; they are done once");
-    // A store that is not there yet was planned with an empty one.
-    const std::string& named = session.settings().store;
-    const std::string where = session.store() != ":memory:" ? WhereFlags(session) : named.empty() ? "" : " --store " + ShellWord(named);
-    session.Say(fmt::format("nothing was changed; 'longreach run {}{}' runs it here, 'longreach submit' hands it to a scheduler", CommandLine(spec_), where));
+    session.Say(fmt::format("nothing was changed; 'longreach run {}{}' runs it here, 'longreach submit' hands it to a scheduler", CommandLine(spec_), WhereFlags(session)));
     return kDone;
   }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "client/output/text.h"
 
 namespace longreach::client {
@@ -15,18 +17,28 @@ std::string ShellWord(std::string_view text) {
   return quoted + "'";
 }
 
-std::string WhereFlags(Session& session) {
-  if (!session.store().empty()) return " --store " + ShellWord(session.store());
+std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Settings& settings) {
+  const access::CredentialFiles& files = settings.credentials;
+  std::vector<std::pair<std::string_view, std::string>> flags = {{"--ca", files.ca}, {"--certificate", files.certificate}, {"--key", files.key}};
+  if (files.token.empty()) flags.emplace_back("--token-file", files.token_file);
+  std::erase_if(flags, [](const auto& flag) { return flag.second.empty(); });
+  return flags;
+}
+
+std::string WhereFlags(const Settings& settings) {
+  if (!settings.store.empty()) return " --store " + ShellWord(settings.store);
   // A scheduler named by the environment or the config file is found again without a flag, but a flag does
   // no harm.
-  if (!session.settings().scheduler_named) return "";
-  std::string flags = " --scheduler " + ShellWord(session.settings().scheduler);
-  const access::CredentialFiles& files = session.settings().credentials;
-  for (const auto& [flag, file] : {std::pair("--ca", &files.ca), std::pair("--certificate", &files.certificate), std::pair("--key", &files.key),
-                                   std::pair("--token-file", &files.token_file)}) {
-    if (!file->empty()) flags += fmt::format(" {} {}", flag, ShellWord(*file));
-  }
+  if (!settings.scheduler_named) return "";
+  std::string flags = " --scheduler " + ShellWord(settings.scheduler);
+  for (const auto& [name, value] : CredentialFlags(settings)) flags += fmt::format(" {} {}", name, ShellWord(value));
   return flags;
+}
+
+std::string WhereFlags(Session& session) {
+  // One that is not there yet was looked into as an empty one in memory.
+  const bool on_disk = !session.store().empty() && session.store() != ":memory:";
+  return on_disk ? " --store " + ShellWord(session.store()) : WhereFlags(session.settings());
 }
 
 std::string RepeatCommand(Session& session, const v1::Job& job) {

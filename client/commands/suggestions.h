@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "client/session.h"
 #include "client/spec/spec_reader.h"
@@ -19,7 +21,12 @@ std::string CommandLine(const SweepSource& source);
 // What to type to run a job again, alone and in a store of its own, wherever one likes.
 std::string RepeatCommand(Session& session, const v1::Job& job);
 
-// " --store FILE" or " --scheduler ADDR" where the session was told so: what a suggested command needs.
+// What a scheduler is shown, as options. A token of the environment is found there again, and wins over a file.
+std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Settings& settings);
+
+// " --store FILE" or " --scheduler ADDR" with credentials, where the settings name one: what a suggested command needs.
+std::string WhereFlags(const Settings& settings);
+// The same of a session, which may have found a store that nobody named.
 std::string WhereFlags(Session& session);
 
 }  // namespace longreach::client

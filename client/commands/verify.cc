@@ -229,7 +229,7 @@ class Verify final : public Command {
     std::string command = "longreach verify";
     for (const std::string& job : jobs_) command += " " + ShellWord(job);
     command += " --scratch " + ShellWord(scratch_);
-    return command + (session.settings().store.empty() ? WhereFlags(session) : " --store " + ShellWord(session.settings().store));
+    return command + WhereFlags(session);
   }
 
   int Interrupted(Session& session, const InterruptScope& interrupt) const {

@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::chrono::seconds kIdle{1};
 
-// What a scheduler is shown. A token of the environment is found there again, and wins over a file.
-std::vector<std::pair<std::string_view, std::string>> CredentialFlags(const Settings& settings) {
-  const access::CredentialFiles& files = settings.credentials;
-  std::vector<std::pair<std::string_view, std::string>> flags = {{"--ca", files.ca}, {"--certificate", files.certificate}, {"--key", files.key}};
-  if (files.token.empty()) flags.emplace_back("--token-file", files.token_file);
-  std::erase_if(flags, [](const auto& flag) { return flag.second.empty(); });
-  return flags;
-}
-
 // As flags, so that neither the environment nor a config file says otherwise.
 std::vector<std::string> Words(const Settings& settings, const std::string& address) {
   std::vector<std::string> words = {"--scheduler=" + address};
@@ -79,12 +70,10 @@ Place::Standing Place::Look() {
 }
 
 std::string Place::Flags() const {
+  Settings settings = settings_;
   std::error_code ignored;
-  if (!settings_.store.empty()) return " --store " + ShellWord(std::filesystem::absolute(settings_.store, ignored).string());
-  if (!settings_.scheduler_named) return "";
-  std::string flags = " --scheduler " + ShellWord(settings_.scheduler);
-  for (const auto& [name, value] : CredentialFlags(settings_)) flags += fmt::format(" {} {}", name, ShellWord(value));
-  return flags;
+  if (!settings.store.empty()) settings.store = std::filesystem::absolute(settings.store, ignored).string();
+  return WhereFlags(settings);
 }
 
 // Of the file itself: whoever opens it and changes nothing leaves it as it was.

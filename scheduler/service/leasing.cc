@@ -145,7 +145,7 @@ absl::Status LeasePack(sql::Transaction& tx, const store::WorkerRow& worker, std
                                       .worker_name = worker.name,
                                       .task = first.requirement.task,
                                       .encoding = ToText({first.requirement.encoding, first.randomized}),
-                                      .noop = experiments::FindKind(first.requirement.experiment)->ComputesNothing(),
+                                      .noop = NeedsNoTrainer(jobs),
                                       .members = static_cast<int>(jobs.size()),
                                       .step = first.checkpoint_step,
                                       .steps = first.steps,
@@ -295,7 +295,7 @@ absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt) {
   return lease;
 }
 
-bool NeedsNoTrainer(const std::vector<store::JobRow>& jobs) {
+bool NeedsNoTrainer(std::span<const store::JobRow> jobs) {
   const experiments::Kind* kind = jobs.empty() ? nullptr : experiments::FindKind(jobs[0].requirement.experiment);
   return kind != nullptr && kind->ComputesNothing();
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -110,7 +111,7 @@ class Leasing {
 absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt);
 
 // Their pack is a worker's agent's, without a trainer.
-bool NeedsNoTrainer(const std::vector<store::JobRow>& jobs);
+bool NeedsNoTrainer(std::span<const store::JobRow> jobs);
 
 // What the board shows of an attempt.
 absl::StatusOr<LiveAttempt> LiveAttemptOf(sql::Connection& db, const store::AttemptRow& attempt);

@@ -1,6 +1,7 @@
 #include "scheduler/service/members.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "proto/catalog/catalog.h"
@@ -8,25 +9,18 @@
 #include "store/sweeps.h"
 
 namespace longreach::service {
-namespace {
-
-// Jobs are read so many at a time.
-constexpr int kJobsAtOnce = 250;
-
-}  // namespace
-
 absl::Status ForEachJob(sql::Connection& db, const Members& members, int64_t from, const store::JobFilter& which, const LiveBoard::State& live,
                         const std::function<absl::StatusOr<bool>(const store::ListedJob&, const v1::Job&)>& use) {
   int64_t after = from - 1;
   while (true) {
-    ASSIGN_OR_RETURN(const std::vector<store::ListedJob> rows, store::ListSweepJobs(db, members.sweep, after, which, members.metric, kJobsAtOnce));
+    ASSIGN_OR_RETURN(const std::vector<store::ListedJob> rows, store::ListSweepJobs(db, members.sweep, after, which, members.metric, members.at_once));
     for (const store::ListedJob& row : rows) {
       v1::Job job = ToJob(row, live);
       if (const std::string system = experiments::SystemAt(members.systems, row.position); !system.empty()) job.add_systems(system);
       ASSIGN_OR_RETURN(const bool goes_on, use(row, job));
       if (!goes_on) return absl::OkStatus();
     }
-    if (rows.size() < size_t{kJobsAtOnce}) return absl::OkStatus();
+    if (std::ssize(rows) < members.at_once) return absl::OkStatus();
     after = rows.back().position;
   }
 }

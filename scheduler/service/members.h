@@ -23,6 +23,7 @@ struct Members {
   int64_t sweep = 0;
   std::string metric;  // Of their scores.
   std::vector<experiments::SystemRange> systems;
+  int at_once = 250;  // That are read in one go.
 };
 
 // Calls `use` for those from a position on, in order of expansion, until it says false. `live` has what runs now; of no meaning to jobs that

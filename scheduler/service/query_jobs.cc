@@ -117,11 +117,13 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   for (const TableFilter& one : filters) {
     if (one.IsOfSlices()) return absl::InvalidArgumentError(fmt::format("only: '{}' tells values of a job apart, not jobs", one.axis()));
   }
-  const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
+  Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
+  // One more than asked for says whether there is another page.
+  if (filters.empty()) members.at_once = limit + 1;
   Only only(spec, members, std::move(filters));
   // Later pages are of the same question, and need not read all jobs for it again.
   if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));
-  const int limit = std::min(request.limit() == 0 ? kJobsInPage : request.limit(), kMaxJobsInPage);
   int looked_at = 0;
   v1::ListJobsResponse response;
   RETURN_IF_ERROR(ForEachJob(db, members, after + 1, filter, live, [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {

@@ -1,5 +1,5 @@
 // Two sweeps, job by job: by how much they differ, and how sure that is.
-import {Choices, control, metrics} from "./controls.js";
+import {Choices, allMetrics, control, metrics} from "./controls.js";
 import {ask} from "./api.js";
 import {element, table} from "./dom.js";
 import {fixed, general, shortId} from "./format.js";
@@ -32,7 +32,7 @@ function draw({first, second, metric, length, settings, rows, notes, unit}) {
 // With the metric's unit, which another command knows.
 async function answer({name, parameters}) {
   const compared = JSON.parse(await ask(name, parameters));
-  const known = JSON.parse(await ask("metrics")).metrics.find((metric) => metric.name === compared.metric);
+  const known = (await allMetrics()).find((metric) => metric.name === compared.metric);
   return JSON.stringify({...compared, unit: known?.unit ?? ""});
 }
 

@@ -41,5 +41,16 @@ export function flag(choices, name, label) {
   return element("label", {}, box, ` ${label}`);
 }
 
-export const metrics = async () => JSON.parse(await ask("metrics")).metrics.map((metric) => metric.name);
-export const axes = async () => JSON.parse(await ask("axes")).axes.map((axis) => axis.name);
+// What the program knows by name is the same as long as it runs: it is asked for once.
+function once(question) {
+  let answer = null;
+  return () => answer ??= ask(question).then((text) => JSON.parse(text)[question], (error) => {
+    answer = null;
+    throw error;
+  });
+}
+export const allMetrics = once("metrics");
+const allAxes = once("axes");
+const names = (entries) => entries.map((entry) => entry.name);
+export const metrics = () => allMetrics().then(names);
+export const axes = () => allAxes().then(names);
