@@ -39,13 +39,14 @@ WORDS_KEPT = 2000  # Of what a test that fails says, for each: to see why needs 
 UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one: of ours and of the reference.
 
 FORMS = {
-    "cuda": dict(engines={"resident": "resident", "resident-fp16": "resident-fp16", "libtorch": "libtorch", "libtorch-tf32": "libtorch-tf32"}, packs=[1, 9, 36, 126], counts=[1, 4, 8, 14],
+    "cuda": dict(engines={name: name for name in ("spread", "spread-fp16", "resident", "resident-fp16", "libtorch", "libtorch-tf32")},
+                 packs=[1, 9, 36, 126], counts=[1, 4, 8, 14],
                  batch=128, lengths=[*range(1, 41)], seconds=5.0, seconds_together=10.0,
                  reference_lengths=[10, 20, 40], reference_seconds=2.0, members=[1, 9, 36],
                  # All but one task whose tapes are another's: 14 packs of 9 fill 126 of an H200's 132 multiprocessors.
                  mix=[task for task in gpu_tables.TASKS if task != "parity_check"]),
-    "cpu": dict(engines={"resident": "lanes", "resident-fp16": "lanes", "libtorch": "libtorch", "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], batch=2,
-                lengths=[1, 2], seconds=0.1, seconds_together=0.1,
+    "cpu": dict(engines={"spread": "lanes", "spread-fp16": "lanes", "resident": "lanes", "resident-fp16": "lanes", "libtorch": "libtorch",
+                         "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], batch=2, lengths=[1, 2], seconds=0.1, seconds_together=0.1,
                 reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2]),
 }
 
@@ -58,7 +59,9 @@ def stages(form):
     """[what, seconds that it may take, cells]: by value for each minute, since what comes last is cut off first."""
     many = max(form["packs"])
     small = min(form["packs"])
-    first = [f"train/resident/{task}/{pack}" for pack in dict.fromkeys([many, PACK if PACK in form["packs"] else small]) for task in TASKS]
+    usual = PACK if PACK in form["packs"] else small
+    first = [f"train/{engine}/{task}/{pack}" for engine, pack in dict.fromkeys([("spread", usual), ("resident", many), ("resident", usual)])
+             for task in TASKS]
     single = [f"train/{engine}/{task}/{small}" for engine in ("libtorch", "libtorch-tf32") for task in TASKS]
     train = [f"train/{engine}/{task}/{pack}" for engine in form["engines"] for pack in form["packs"] for task in TASKS]
     references = {members: [f"reference/{task}/{members}" for task in TASKS] for members in form["members"]}
@@ -66,7 +69,7 @@ def stages(form):
     alone, *mapped = references.values()
     return [
         ("tests", 300, ["tests"]),
-        ("resident, one pack", 120, first),
+        ("one pack, by our own kernels", 150, first),
         ("resident, packs of different tasks", 120, ["mix/mps", "mix/plain"]),
         ("one model at a time", 240, single + alone),
         ("the reference under vmap", 240, mapped[0]),
@@ -284,8 +287,9 @@ def refuse_doubtful(run, part, rest):
     """Figures of an engine whose tests fail would be of wrong results."""
     engine = rest[0] if part == "train" else "resident" if part in ("mix", "packs") else None
     doubtful = gpu_tables.engines_in_doubt(run.everything["cells"].get("tests", {}).get("failed", []))
-    if engine is not None and engine.split("-")[0] in doubtful:
-        raise Missing(f"tests of the engine {engine.split('-')[0]} failed")
+    family = engine and gpu_tables.FAMILY_OF.get(engine.split("-")[0], engine.split("-")[0])
+    if family in doubtful:
+        raise Missing(f"tests of the engine {family} failed")
 
 
 def measure_train(run, engine, task, pack):

@@ -191,7 +191,7 @@ def phases_tables(cells):
     if not cells:
         return []
     phases = [one["phase"] for one in cells[0][1]["phases"]]
-    return table("**Where an update's time goes** in the resident engine, by the clock of each member's block, in updates of their own; and the bytes that "
+    return table("**Where an update's time goes** in our own kernels, by the clocks of their blocks, in updates of their own; and the bytes that "
                  "updates move, counted from the buffers, beside the largest rate of a copy.",
                  ["phase", *(cell for cell, _ in cells)],
                  [*([phase, *(f"{100 * figures['phases'][i]['share']:.1f} %" for _, figures in cells)] for i, phase in enumerate(phases)),
@@ -234,6 +234,7 @@ def device_line(facts):
 
 
 OWN_ENGINES = ["resident", "libtorch"]
+FAMILY_OF = {"spread": "resident"}  # Whose kernels another engine has.
 # Suites whose tests are of one of them alone.
 SUITES_OF = {"resident": {"ResidentGpuTest"},
              "libtorch": {"LibtorchGpuTest", "Tf32GpuTest", "AlgorithmicGpuTest", "DataGpuTest", "LlamaGpuTest", "LongBenchGpuTest"}}

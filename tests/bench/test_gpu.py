@@ -229,7 +229,7 @@ def test_an_engine_whose_tests_fail_is_not_timed_and_the_other_is(place, suite, 
 
     assert done.returncode == 1 and f"nothing was measured of {doubtful}" in done.stderr
     cells = set(place.figures()["cells"]) - {"tests"}
-    assert {name.split("/")[1].split("-")[0] for name in cells} == ({"resident", "plain"} if measured == "resident" else {"libtorch"})
+    assert {name.split("/")[1].split("-")[0] for name in cells} == ({"resident", "spread", "plain"} if measured == "resident" else {"libtorch"})
     assert f"Nothing of {doubtful} was measured." in place.page.read_text()
 
 
@@ -246,7 +246,7 @@ def test_tests_that_did_not_run_are_not_counted_as_passed(place, outcome, why):
 def test_another_engine_in_the_place_of_the_one_asked_for_is_not_measured(place):
     place.run("--only", "train/*/even_pairs/9,mix/mps", REFUSED="resident")
 
-    assert set(place.figures()["cells"]) == {f"train/{engine}/even_pairs/9" for engine in ("libtorch", "libtorch-tf32", "resident-fp16")}
+    assert set(place.figures()["cells"]) == {f"train/{engine}/even_pairs/9" for engine in ("libtorch", "libtorch-tf32", "resident-fp16", "spread", "spread-fp16")}
     why = "libtorch computed in the place of resident: resident: shared memory is too small"
     assert place.figures()["left_out"] == {"train/resident/even_pairs/9": why, "mix/mps": why}
 
@@ -254,7 +254,7 @@ def test_another_engine_in_the_place_of_the_one_asked_for_is_not_measured(place)
 def test_a_run_that_is_killed_says_what_it_did_not_come_to(place):
     process = subprocess.Popen(place.command("--only", "tests,train/resident/even_pairs/9"), cwd=ROOT, start_new_session=True,
                                stderr=subprocess.PIPE, env=place.environment(SLOW="resident"))
-    assert any(b"resident, one pack: 1 cells" in line for line in process.stderr)
+    assert any(b"one pack, by our own kernels: 1 cells" in line for line in process.stderr)
     process.kill()
     process.communicate()
 
@@ -300,7 +300,7 @@ def test_a_run_is_gone_on_with_on_the_same_device_only(place):
 
     done = place.run("--resume", "--only", "train/resident/*")
     assert done.returncode == 0, done.stderr
-    assert len(place.figures()["cells"]) == 12 and "resident, one pack: 3 cells" in done.stderr  # Of six.
+    assert len(place.figures()["cells"]) == 12 and "one pack, by our own kernels: 3 cells" in done.stderr  # Of six.
     assert all(place.figures()["cells"][name] == figures for name, figures in before.items())
 
 

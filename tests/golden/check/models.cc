@@ -398,9 +398,9 @@ void CheckModel(const Stored& stored, bool on_gpu, FileCheck& check) {
     arrangements.push_back({engine + " in a pack of 3", 3, 1, false, engine});
   }
   // What a GPU would run, lane by lane.
-  for (const char* engine : {"emulated-bf16", "emulated-fp16"}) arrangements.push_back({Text(engine, " in a pack of 2"), 2, 1, false, engine});
+  for (const char* engine : {"emulated-bf16", "emulated-fp16", "emulated-spread-fp16"}) arrangements.push_back({Text(engine, " in a pack of 2"), 2, 1, false, engine});
   if (on_gpu) {
-    for (const char* engine : {"libtorch", "libtorch-tf32", "resident-bf16", "resident-fp16"}) {
+    for (const char* engine : {"libtorch", "libtorch-tf32", "resident-bf16", "resident-fp16", "spread-bf16", "spread-fp16"}) {
       arrangements.push_back({Text(engine, " on the GPU in a pack of 3"), 3, 1, false, engine, true});
     }
   }

@@ -1,4 +1,6 @@
 // Which engine trains what.
+#include <optional>
+
 #include "proto/base/text.h"
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/kernels/resident_launcher.h"
@@ -14,11 +16,17 @@ using lanes::Operands;
 
 constexpr char kLibtorch[] = "libtorch";
 constexpr char kLibtorchTf32[] = "libtorch-tf32";  // On a GPU.
-// By blocks of a GPU's threads, and the same kernels lane by lane on the CPU: the latter only for tests, which is why no list has it.
-constexpr char kResident[] = "resident";
-constexpr char kEmulated[] = "emulated";
+// By blocks of a GPU's threads, and the same kernels lane by lane on the CPU: the latter only for tests, which is why no list has them. A
+// resident member has one multiprocessor to itself: the most updates where there are as many members as those. A member that is spread has 14:
+// nine members, which is what the papers' packs have, then fill the 132 of an H100 or H200. The number is part of what the engine's name means,
+// since gradients are added up by it.
+struct Family {
+  const char *on_gpu, *emulated;
+  int slices;
+};
+constexpr Family kFamilies[] = {{"resident", "emulated", 1}, {"spread", "emulated-spread", 14}};
 struct Kind {
-  const char* name;  // Behind one of these two.
+  const char* name;  // Behind a family's.
   resident::Operands operands;
 };
 constexpr Kind kKinds[] = {{"", resident::Operands::kBfloat16}, {"-bf16", resident::Operands::kBfloat16}, {"-fp16", resident::Operands::kFloat16}};
@@ -35,12 +43,25 @@ constexpr Best kBests[] = {kLanes, {"lanes-tf32", Operands::kTf32}, {"lanes-bf16
 // LibTorch.
 std::string Default() { return RunnableKernels(Operands::kFloat32).front() == lanes::PortableKernels() ? kLibtorch : kLanes.name; }
 
-// Of `name` what follows `family`; null: it is not of that family.
-const Kind* FindKind(const std::string& name, std::string_view family) {
-  for (const Kind& kind : kKinds) {
-    if (name == std::string(family) + kind.name) return &kind;
+// What an engine's name says of the resident kernels.
+struct OwnKernels {
+  bool on_gpu;
+  resident::Operands operands;
+  int slices;
+
+  resident::Launcher MakeLauncher() const {
+    return on_gpu ? CudaResidentLauncher(operands, slices) : resident::EmulatedLauncher(operands, slices);
   }
-  return nullptr;
+};
+std::optional<OwnKernels> FindOwnKernels(const std::string& name) {
+  for (const Family& family : kFamilies) {
+    for (const Kind& kind : kKinds) {
+      for (const bool on_gpu : {true, false}) {
+        if (name == Text(on_gpu ? family.on_gpu : family.emulated, kind.name)) return OwnKernels{on_gpu, kind.operands, family.slices};
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 // By a full name or one that stands for the best; null: there is none of that name.
@@ -56,24 +77,23 @@ const lanes::Kernels* FindKernels(const std::string& name) {
 std::string Unknown(const std::string& name) {
   std::vector<std::string> names = EngineNames();
   names.emplace_back(kLibtorchTf32);
-  for (const Kind& kind : kKinds) names.push_back(std::string(kResident) + kind.name);
+  for (const Family& family : kFamilies) {
+    for (const Kind& kind : kKinds) names.push_back(Text(family.on_gpu, kind.name));
+  }
   for (const Best& best : kBests) names.emplace_back(best.name);
   const std::vector<std::string> rounded = RoundedEngineNames();
   names.insert(names.end(), rounded.begin(), rounded.end());
   return Text("engine: unknown name '", name, "'; there are ", Join(names, ", "));
 }
 
-// The resident engine, or LibTorch's where that does not know the settings.
-std::unique_ptr<StepEngine> MakeResidentOrLibtorch(const std::string& name, const PackSettings& settings, const EngineOptions& options,
-                                                   const std::function<void(const std::string&)>& log) {
-  const Kind* kind = FindKind(name, kResident);
-  const bool on_gpu = kind != nullptr;
-  if (!on_gpu) kind = FindKind(name, kEmulated);
-  TORCH_CHECK(on_gpu == options.cuda, Text("engine ", name, on_gpu ? " needs a GPU: --device cuda" : " is for a CPU"));
+// The engine of our own kernels, or LibTorch's where they do not know the settings.
+std::unique_ptr<StepEngine> MakeResidentOrLibtorch(const std::string& name, const OwnKernels& own, const PackSettings& settings,
+                                                   const EngineOptions& options, const std::function<void(const std::string&)>& log) {
+  TORCH_CHECK(own.on_gpu == options.cuda, Text("engine ", name, own.on_gpu ? " needs a GPU: --device cuda" : " is for a CPU"));
   std::string why_not = WhyNotResident(settings);
   if (!why_not.empty()) why_not = "which does not know " + why_not;
-  if (why_not.empty() && on_gpu) why_not = WhyNoResidentLauncher();
-  if (why_not.empty()) return MakeResidentEngine(settings, options, on_gpu ? CudaResidentLauncher(kind->operands) : resident::EmulatedLauncher(kind->operands));
+  if (why_not.empty() && own.on_gpu) why_not = WhyNoResidentLauncher();
+  if (why_not.empty()) return MakeResidentEngine(settings, options, own.MakeLauncher());
   log(Text("engine libtorch instead of ", name, ", ", why_not));
   return MakeLibtorchEngine(settings, options);
 }
@@ -95,7 +115,8 @@ std::vector<std::string> RoundedEngineNames() {
 }
 
 absl::Status CheckEngine(const std::string& name, bool cuda) {
-  const bool for_gpu = FindKind(name, kResident) != nullptr || name == kLibtorchTf32;
+  const std::optional<OwnKernels> own = FindOwnKernels(name);
+  const bool for_gpu = (own && own->on_gpu) || name == kLibtorchTf32;
   if (for_gpu && !cuda) return absl::InvalidArgumentError(Text("engine: ", name, " needs a GPU; add --device cuda"));
   if (name.empty() || name == kLibtorch || for_gpu || FindKernels(name) != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(Unknown(name));
@@ -110,7 +131,7 @@ std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const Engin
     TORCH_CHECK(options.cuda, Text("engine ", wanted, " needs a GPU: --device cuda"));
     return MakeLibtorchEngine(settings, options, CudaProducts::kTf32);
   }
-  if (FindKind(wanted, kResident) != nullptr || FindKind(wanted, kEmulated) != nullptr) return MakeResidentOrLibtorch(wanted, settings, options, log);
+  if (const std::optional<OwnKernels> own = FindOwnKernels(wanted)) return MakeResidentOrLibtorch(wanted, *own, settings, options, log);
   const lanes::Kernels* kernels = FindKernels(wanted);
   TORCH_CHECK(kernels != nullptr, Unknown(wanted));
   const std::string why_not = WhyNotLanes(settings, options);

@@ -9,7 +9,7 @@
 #include "worker/trainer/resident/step_arguments.h"
 
 // Raised at every change of the table. The loader refuses a plugin of another version: it comes from another build.
-#define LONGREACH_CUDA_PLUGIN_VERSION 6
+#define LONGREACH_CUDA_PLUGIN_VERSION 7
 #define LONGREACH_CUDA_PLUGIN_SYMBOL "longreach_cuda_plugin"
 
 extern "C" {

@@ -12,11 +12,12 @@ std::string WhyNoResidentLauncher() {
   return plugin->check_resident(error, sizeof(error)) == 0 ? "" : error;
 }
 
-resident::Launcher CudaResidentLauncher(resident::Operands operands) {
+resident::Launcher CudaResidentLauncher(resident::Operands operands, int slices) {
   const LongreachCudaPlugin* plugin = LoadedCudaPlugin();
-  return {.name = operands == resident::Operands::kFloat16 ? "resident-fp16" : "resident-bf16",
+  return {.name = std::string(slices == 1 ? "resident" : "spread") + (operands == resident::Operands::kFloat16 ? "-fp16" : "-bf16"),
           .cuda = true,
           .operands = operands,
+          .slices = slices,
           .sample = Calling(plugin->sample),
           .fill_keep = Calling(plugin->fill_keep),
           .train = Calling(plugin->train_step)};

@@ -8,7 +8,7 @@
 
 namespace longreach::trainer::resident {
 
-// One block for each member, in the default stream. kPositional: PositionalOf(arguments).
+// The parts of an update (step.h), with a block for each slice of each member, in the default stream. kPositional: PositionalOf(arguments).
 template <Operands kOperands, Positional kPositional>
 cudaError_t LaunchTrainMembers(const StepArguments& arguments);
 

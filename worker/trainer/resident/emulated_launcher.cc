@@ -1,4 +1,5 @@
 #include <functional>
+#include <string>
 
 #include "worker/trainer/resident/emulated_training.h"
 #include "worker/trainer/resident/keep_bits.h"
@@ -9,13 +10,15 @@
 
 namespace longreach::trainer::resident {
 
-size_t WorkBytes(int layers, int tokens) { return MemberWork(nullptr, layers, tokens).bytes; }
+size_t WorkBytes(int layers) { return MemberWork(nullptr, layers).bytes; }
+size_t SliceBytes(int layers, int tokens) { return SliceWork(nullptr, layers, tokens).bytes; }
 
-Launcher EmulatedLauncher(Operands operands) {
+Launcher EmulatedLauncher(Operands operands, int slices) {
   const bool float16 = operands == Operands::kFloat16;
-  return {.name = float16 ? "emulated-fp16" : "emulated-bf16",
+  return {.name = std::string(slices == 1 ? "emulated" : "emulated-spread") + (float16 ? "-fp16" : "-bf16"),
           .cuda = false,
           .operands = operands,
+          .slices = slices,
           .sample =
               [](const SampleArguments& sample) {
                 const tasks::Task& task = tasks::Tasks()[static_cast<size_t>(sample.task)];

@@ -15,9 +15,17 @@ struct alignas(128) Shared {
 
 template <Positional kPositional>
 void Train(const StepArguments& step, Shared& shared) {
-  for (int member = 0; member < step.members; ++member) {
-    RunBlock([&] { TrainMember<kPositional>(step, member, shared.bytes); });
+  const auto run = [&](const auto& part) {
+    for (int block = 0; block < step.members * step.slices; ++block) {
+      RunBlock([&] { part(block); });
+    }
+  };
+  if (step.make_gradients) {
+    run([&](int block) { PrepareMember(step, block); });
+    run([&](int block) { TrainSlice<kPositional>(step, block, shared.bytes); });
   }
+  run([&](int block) { AddSlices(step, block, shared.bytes); });
+  if (step.update) run([&](int block) { UpdateMember(step, block); });
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct HeadArguments {
   const float* b;           // [classes].
   const uint8_t* targets;   // [R].
   int rows, classes;        // R, C.
+  int loss_rows;            // Of the whole batch, R or more: the loss is the mean over them, of which this is a part.
   float* dh;                // [R, D]: written. Not h.
   float* dw;                // [D, classes]: written.
   float* db;                // [classes]: written.
@@ -132,7 +133,7 @@ LONGREACH_DEVICE float RowForward(const HeadArguments& a, int first, int count, 
         }
       }
     }
-    const float weight = 1.0f / static_cast<float>(a.rows);
+    const float weight = 1.0f / static_cast<float>(a.loss_rows);
     loss = CrossEntropy(logit, a.classes, a.targets[first + Thread()], weight);
   } else {
     LONGREACH_DEVICE_UNROLL
@@ -245,11 +246,11 @@ LONGREACH_DEVICE double HeadOf(const HeadArguments& a, HeadShared<kClasses>& s) 
     SyncBlock();
   }
   gradient.Write(a, s);
-  return SumOfBlock(loss, s.sums) / rows;
+  return SumOfBlock(loss, s.sums) / a.loss_rows;
 }
 
-// Logits, cross-entropy and all gradients of the head. Returns the mean loss over the rows, the same for every thread: not finite where a logit
-// is not. 1 <= rows, 1 <= classes <= kMaxClasses. h, dh and `shared`, which has HeadSharedBytes(), begin at multiples of 16 bytes.
+// Logits, cross-entropy and all gradients of the head. Returns the rows' part of the loss, the same for every thread: not finite where a
+// logit is not. 0 <= rows, 1 <= classes <= kMaxClasses. h, dh and `shared`, which has HeadSharedBytes(), begin at multiples of 16 bytes.
 LONGREACH_DEVICE double Head(const HeadArguments& a, char* shared) {
   constexpr int kFew = 8;  // No task of the catalog has more.
   if (a.classes <= kFew) return HeadOf(a, *reinterpret_cast<HeadShared<kFew>*>(shared));

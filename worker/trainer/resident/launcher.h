@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "worker/trainer/resident/step_arguments.h"
 
@@ -9,9 +10,10 @@ namespace longreach::trainer::resident {
 
 // Work is done in the order in which it is asked for; a call may return before.
 struct Launcher {
-  const char* name;  // Of the engine: "resident-bf16".
+  std::string name;  // Of the engine: "resident-bf16".
   bool cuda = false;
-  Operands operands = Operands::kBfloat16;  // For StepArguments.
+  Operands operands = Operands::kBfloat16;  // For StepArguments, as the next one.
+  int slices = 1;
   // Throw std::runtime_error with the device's words when it refuses.
   std::function<void(const SampleArguments&)> sample;
   std::function<void(const KeepArguments&)> fill_keep;
@@ -19,9 +21,10 @@ struct Launcher {
 };
 
 // Every thread of a GPU's block is a fiber of the calling thread: for tests, thousands of times slower than anything else.
-Launcher EmulatedLauncher(Operands operands);
+Launcher EmulatedLauncher(Operands operands, int slices = 1);
 
-// Bytes of memory that a member of so many layers and tokens (N) works in.
-size_t WorkBytes(int layers, int tokens);
+// Bytes of memory that a member of so many layers works in, and each of its slices of so many tokens.
+size_t WorkBytes(int layers);
+size_t SliceBytes(int layers, int tokens);
 
 }  // namespace longreach::trainer::resident

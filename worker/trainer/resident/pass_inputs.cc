@@ -122,6 +122,8 @@ void PassInputs::Describe(const char* base, const uint64_t* keep, resident::Step
   arguments.tokens = reinterpret_cast<const uint8_t*>(base + tokens_at_);
   arguments.targets = reinterpret_cast<const uint8_t*>(base + targets_at_);
   arguments.keep = keep_places_ == 0 ? nullptr : keep;
+  arguments.keep_stride = static_cast<int>(tokens_);
+  arguments.loss_rows = shape_.batch * shape_.outputs;
   arguments.keep_embedding = shape_.keep_embedding;
   arguments.keep_scale = shape_.keep_scale;
   arguments.addition = floats(addition_at_);

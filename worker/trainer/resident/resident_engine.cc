@@ -120,8 +120,8 @@ class ResidentEngine final : public StepEngine {
     const uint64_t* clocks = static_cast<const uint64_t*>(host.data_ptr());
     std::vector<double> sums(resident::kPhases, 0);
     double all = 0;
-    const int64_t members = host.numel() / static_cast<int64_t>(resident::kPhaseClocks * sizeof(uint64_t));
-    for (int64_t m = 0; m < members; ++m, clocks += resident::kPhaseClocks) {
+    const int64_t blocks = host.numel() / static_cast<int64_t>(resident::kPhaseClocks * sizeof(uint64_t));
+    for (int64_t block = 0; block < blocks; ++block, clocks += resident::kPhaseClocks) {
       for (size_t phase = 0; phase < sums.size(); ++phase) {
         sums[phase] += static_cast<double>(clocks[phase]);
         all += static_cast<double>(clocks[phase]);
@@ -154,8 +154,11 @@ class ResidentEngine final : public StepEngine {
 
   // What arguments say of the members, with room for the outcomes of so many updates, all zero.
   StepArguments Members(const PackState& state, int updates) {
+    const int64_t blocks = state.size() * launcher_.slices;
     if (!gradients_.defined() || gradients_.size(0) != state.size()) {
       gradients_ = at::zeros_like(state.parameters);  // What lies between parameters stays so.
+      parts_ = launcher_.slices == 1 ? Tensor() : at::zeros({blocks, state.parameters.size(1)}, state.parameters.options());
+      sums_ = at::zeros({blocks * static_cast<int64_t>(sizeof(resident::SliceSums))}, at::TensorOptions(at::kByte).device(device_));
     }
     std::vector<int> live;
     for (const MemberState& member : state.members) live.push_back(member.live ? 1 : 0);
@@ -168,12 +171,15 @@ class ResidentEngine final : public StepEngine {
     arguments.moment1 = state.moment1.data_ptr<float>();
     arguments.moment2 = state.moment2.data_ptr<float>();
     arguments.gradients = gradients_.data_ptr<float>();
+    arguments.slices = launcher_.slices;
+    arguments.parts = parts_.defined() ? parts_.data_ptr<float>() : nullptr;
+    arguments.sums = static_cast<resident::SliceSums*>(sums_.data_ptr());
     arguments.live = static_cast<int*>(live_.data_ptr());
     arguments.outcomes = static_cast<MemberOutcome*>(outcomes_.data_ptr());
     arguments.clip_norm = static_cast<float>(settings_.training.clip_norm);
     arguments.operands = launcher_.operands;
     if (records_phases_) {
-      const int64_t bytes = state.size() * static_cast<int64_t>(resident::kPhaseClocks * sizeof(uint64_t));
+      const int64_t bytes = blocks * static_cast<int64_t>(resident::kPhaseClocks * sizeof(uint64_t));
       if (!clocks_.defined() || clocks_.numel() != bytes) clocks_ = at::zeros({bytes}, at::TensorOptions(at::kByte).device(device_));
       arguments.clocks = static_cast<uint64_t*>(clocks_.data_ptr());
     }
@@ -204,11 +210,12 @@ class ResidentEngine final : public StepEngine {
     const double again = asked < tokens ? asked * (kRow + kHalfRow) : 0;
     const double before = settings_.model.layers - 1;
     const double ends = (2 * tokens + asked) * kRow;  // The first h, and dh at both ends.
-    // By parameter: read to be rounded, the 2 rounded bytes written and read three times, the gradient written and read twice, and
-    // Adam's three read and written.
-    constexpr double kParameter = 4 + 4 * 2 + 3 * 4 + (3 + 3) * 4;
+    // By parameter: read to be rounded, the 2 rounded bytes written and read three times by each slice, the gradient written and read twice, and
+    // Adam's three read and written. Several slices' gradients are written and read before.
+    const double slices = launcher_.slices;
+    const double of_parameter = 4 + 2 + slices * 3 * 2 + 3 * 4 + (3 + 3) * 4 + (slices > 1 ? slices * (4 + 4) : 0);
     return before * tokens * (kOfToken + kOfMade) + tokens * kOfToken + asked * kOfMade + again + ends +
-           static_cast<double>(model().layout().stride()) * kParameter;
+           static_cast<double>(model().layout().stride()) * of_parameter;
   }
 
   // One update of all members. Copies and kernels follow each other in one stream, so one buffer serves all updates.
@@ -216,9 +223,13 @@ class ResidentEngine final : public StepEngine {
     const PassInputs inputs(settings_, encoder_, batch, true);
     AtLeast(inputs_, inputs.size(), device_);
     AtLeast(keep_, static_cast<size_t>(inputs.KeepWords()) * sizeof(uint64_t), device_);
-    arguments.work_bytes = resident::WorkBytes(settings_.model.layers, static_cast<int>(batch.size * batch.tape));
+    const int64_t slices = launcher_.slices, sequences = (batch.size + slices - 1) / slices;  // Of the largest slice.
+    arguments.work_bytes = resident::WorkBytes(settings_.model.layers);
+    arguments.slice_bytes = resident::SliceBytes(settings_.model.layers, static_cast<int>(sequences * batch.tape));
     AtLeast(work_, arguments.work_bytes * static_cast<size_t>(arguments.members), device_);
+    AtLeast(slice_work_, arguments.slice_bytes * static_cast<size_t>(arguments.members * slices), device_);
     arguments.work = static_cast<char*>(work_.data_ptr());
+    arguments.slice_work = static_cast<char*>(slice_work_.data_ptr());
     const std::span<const char> made = inputs.made();
     const Tensor host = at::empty({static_cast<int64_t>(made.size())}, at::TensorOptions(at::kByte).pinned_memory(launcher_.cuda));
     std::ranges::copy(made, static_cast<char*>(host.data_ptr()));
@@ -263,14 +274,17 @@ class ResidentEngine final : public StepEngine {
   // Where the kernels run.
   Tensor places_;     // ModelPlaces.
   Tensor gradients_;  // [E, stride].
+  Tensor parts_;      // [E K, stride]; undefined where there is one slice.
+  Tensor sums_;       // SliceSums [E, K].
   Tensor live_;       // int [E].
   Tensor outcomes_;   // MemberOutcome [updates, E].
   bool records_phases_ = false;
-  Tensor clocks_;     // uint64 [E, kPhaseClocks].
+  Tensor clocks_;     // uint64 [E, K, kPhaseClocks].
   double bytes_ = 0;
   Tensor inputs_;
   Tensor keep_;
   Tensor work_;
+  Tensor slice_work_;
   std::vector<double> rates_;
   Tensor rates_on_device_;
 };

@@ -1,4 +1,4 @@
-// A member's whole update, by one block: from the embedding to the loss, back to the embedding, and Adam.
+// A member's whole update, by a block for each slice of its batch: from the embedding to the loss, back to the embedding, and Adam.
 #pragma once
 
 #include "worker/trainer/resident/attention_backward.h"
@@ -16,7 +16,7 @@ namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 constexpr size_t Largest(size_t a, size_t b) { return a > b ? a : b; }
 
-// Shared memory of TrainMember(): its phases have it one after the other.
+// Shared memory of TrainSlice(): its phases have it one after the other.
 inline constexpr size_t kSharedBytes =
     Largest(Largest(Largest(LayerForwardSharedBytes(), MlpBackwardSharedBytes()), Largest(AttentionBackwardSharedBytes(), HeadSharedBytes())),
             Largest(Largest(EmbedBackwardSharedBytes(), SquaredNormSharedBytes()), GradientScaleSharedBytes()));
@@ -51,101 +51,104 @@ LONGREACH_DEVICE void RunForTape(const Arguments& arguments, char* shared) {
   }
 }
 
-// One member of an update that is under way.
-template <Positional kPositional>
-class MemberStep {
+// A block's clocks by phase, where they are asked for. Kept in memory: registers are what the phases lack.
+class PhaseClock {
  public:
-  LONGREACH_DEVICE MemberStep(const StepArguments& step, int member, char* shared)
-      : step_(step),
-        places_(*step.places),
-        member_(member),
-        parameters_(step.parameters + First()),
-        gradients_(step.gradients + First()),
-        work_(step.work + static_cast<size_t>(member) * step.work_bytes, places_.layers, Tokens()),
-        shared_(shared) {
-    AssumeGlobal(parameters_, gradients_, step.work);
+  // The first phase begins.
+  LONGREACH_DEVICE PhaseClock(const StepArguments& step, int block)
+      : clocks_(step.clocks == nullptr || Thread() != 0 ? nullptr : step.clocks + int64_t{block} * kPhaseClocks) {
+    if (clocks_ != nullptr) clocks_[kPhases] = Clock();
+  }
+  // One has ended, and the next begins.
+  LONGREACH_DEVICE void End(Phase phase) const {
+    if (clocks_ == nullptr) return;
+    const uint64_t now = Clock();
+    clocks_[static_cast<int>(phase)] += now - clocks_[kPhases];
+    clocks_[kPhases] = now;
   }
 
-  // The loss, and all of the gradient.
+ private:
+  uint64_t* const clocks_;
+};
+
+// Which block of an update this is.
+struct Place {
+  int block, member, slice;
+
+  LONGREACH_DEVICE Place(const StepArguments& step, int block_of_all) : block(block_of_all), member(block / step.slices), slice(block % step.slices) {}
+};
+
+// What an update is to a slice: its sequences, as if they were the batch.
+LONGREACH_DEVICE StepArguments SliceOf(const StepArguments& step, int slice) {
+  StepArguments mine = step;
+  const int first = slice * step.batch / step.slices;
+  mine.batch = (slice + 1) * step.batch / step.slices - first;
+  mine.tokens += first * step.tape;
+  mine.targets += first * step.outputs;
+  if (step.keep != nullptr) mine.keep += first * step.tape;
+  if (step.addition != nullptr) mine.addition += int64_t{first} * step.addition_stride;
+  return mine;
+}
+
+// One slice of a member, of an update that is under way.
+template <Positional kPositional>
+class SliceStep {
+ public:
+  // `step` is the slice's.
+  LONGREACH_DEVICE SliceStep(const StepArguments& step, const Place& place, char* shared)
+      : step_(step),
+        places_(*step.places),
+        clock_(step, place.block),
+        parameters_(step.parameters + int64_t{place.member} * places_.stride),
+        gradients_((step.slices == 1 ? step.gradients : step.parts) + int64_t{place.block} * places_.stride),
+        member_work_(step.work + static_cast<size_t>(place.member) * step.work_bytes, places_.layers),
+        work_(step.slice_work + static_cast<size_t>(place.block) * step.slice_bytes, places_.layers, Tokens()),
+        shared_(shared) {
+    AssumeGlobal(parameters_, gradients_, step.work, step.slice_work);
+  }
+
+  // Its part of the loss, and of all of the gradient.
   LONGREACH_DEVICE double Gradients() {
-    ClampKerple(places_, step_.bias, parameters_);
     ClearSlopeGradients(places_, step_.bias, gradients_);
-    for (int layer = 0; layer < places_.layers; ++layer) Prepare(layer);
-    End(Phase::kPrepare);
     Embed(step_, parameters_ + places_.embed, work_.h[0]);
-    End(Phase::kEmbed);
+    clock_.End(Phase::kEmbed);
     for (int layer = 0; layer < places_.layers; ++layer) Forward(layer);
-    End(Phase::kForward);
+    clock_.End(Phase::kForward);
     const double loss = Head({.h = work_.h[places_.layers],
                               .w = parameters_ + places_.out_w,
                               .b = parameters_ + places_.out_b,
                               .targets = step_.targets,
                               .rows = step_.batch * step_.outputs,
                               .classes = places_.classes,
+                              .loss_rows = step_.loss_rows,
                               .dh = work_.dh,
                               .dw = gradients_ + places_.out_w,
                               .db = gradients_ + places_.out_b},
                              shared_);
     GradientScale scale;
     if constexpr (kScalesGradients) scale = ScaleGradient(work_.dh, step_.batch * step_.outputs, shared_);
-    End(Phase::kHead);
+    clock_.End(Phase::kHead);
     for (int layer = places_.layers - 1; layer >= 0; --layer) Backward(layer);
     EmbedBackward(step_, work_.dh, gradients_ + places_.embed, shared_);
     if constexpr (kScalesGradients) UnscaleGradients(places_, scale, gradients_);
-    End(Phase::kEmbedBackward);
+    clock_.End(Phase::kEmbedBackward);
     return loss;
   }
 
-  // Of the gradient that is there. Takes the step if norm and loss are finite.
-  LONGREACH_DEVICE double Update(double loss) {
-    const double norm = sqrt(SquaredNorm(gradients_, places_.stride, shared_));
-    if (IsFinite(loss) && IsFinite(norm)) {
-      ClipAndAdam(step_, member_, norm);
-    } else if (Thread() == 0) {
-      step_.live[member_] = 0;
-    }
-    End(Phase::kUpdate);
-    return norm;
-  }
-
-  // The first phase begins.
-  LONGREACH_DEVICE void Begin() const {
-    if (step_.clocks != nullptr && Thread() == 0) Clocks()[kPhases] = Clock();
-  }
-
  private:
-  LONGREACH_DEVICE static bool IsFinite(double x) { return x - x == 0; }
-  LONGREACH_DEVICE int64_t First() const { return int64_t{member_} * places_.stride; }
-  LONGREACH_DEVICE uint64_t* Clocks() const { return step_.clocks + int64_t{member_} * kPhaseClocks; }
-  // A phase has ended, and the next begins. Kept in memory: registers are what the phases lack.
-  LONGREACH_DEVICE void End(Phase phase) const {
-    if (step_.clocks == nullptr || Thread() != 0) return;
-    uint64_t* const clocks = Clocks();
-    const uint64_t now = Clock();
-    clocks[static_cast<int>(phase)] += now - clocks[kPhases];
-    clocks[kPhases] = now;
-  }
   LONGREACH_DEVICE int Tokens() const { return step_.batch * step_.tape; }
   // Positions of a sequence that a layer is asked for: those after it need all of them.
   LONGREACH_DEVICE int Outputs(int layer) const { return layer == places_.layers - 1 ? step_.outputs : step_.tape; }
   LONGREACH_DEVICE const uint64_t* Keep(int place) const {
-    return step_.keep == nullptr ? nullptr : step_.keep + int64_t{place} * Tokens();
+    return step_.keep == nullptr ? nullptr : step_.keep + int64_t{place} * step_.keep_stride;
   }
   LONGREACH_DEVICE const float* Rotation(int layer) const {
     return step_.rotation == nullptr ? nullptr : step_.rotation + int64_t{layer} * step_.tape * kHeadDim;
   }
-  LONGREACH_DEVICE Half* Matrices(int layer) const { return work_.matrices + int64_t{layer} * kLayerMatrices; }
+  LONGREACH_DEVICE const Half* Matrices(int layer) const { return member_work_.matrices + int64_t{layer} * kLayerMatrices; }
   LONGREACH_DEVICE int64_t TableAt(int layer) const { return int64_t{layer} * kHeads * kTable; }
   LONGREACH_DEVICE const float* Table(int layer) const {
-    return (step_.bias == BiasKind::kFixed ? step_.tables : work_.tables) + TableAt(layer);
-  }
-
-  LONGREACH_DEVICE void Prepare(int layer) {
-    const LayerPlaces& at = places_.layer[layer];
-    RoundWeights(at, parameters_, Matrices(layer));
-    if (!IsKerple(step_.bias)) return;
-    FillTables(step_.bias, parameters_ + at.kerple_a, parameters_ + at.kerple_p, step_.distances + layer * kTable,
-               work_.tables + TableAt(layer), work_.slopes + TableAt(layer));
+    return (step_.bias == BiasKind::kFixed ? step_.tables : member_work_.tables) + TableAt(layer);
   }
 
   LONGREACH_DEVICE void Forward(int layer) {
@@ -198,7 +201,7 @@ class MemberStep {
                  .tape = step_.tape,
                  .outputs = Outputs(layer)},
                 shared_);
-    End(Phase::kMlpBackward);
+    clock_.End(Phase::kMlpBackward);
     const AttentionBackward arguments = {.matrices = Matrices(layer),
                                          .norm1_scale = parameters_ + at.norm1_scale,
                                          .h = work_.h[layer],
@@ -208,7 +211,7 @@ class MemberStep {
                                          .keep_attention = Keep(1 + 2 * layer),
                                          .keep_scale = step_.keep_scale,
                                          .table = Table(layer),
-                                         .slopes = work_.slopes + TableAt(layer),
+                                         .slopes = member_work_.slopes + TableAt(layer),
                                          .rotation = Rotation(layer),
                                          .du = work_.du,
                                          .dh = work_.dh,
@@ -224,30 +227,94 @@ class MemberStep {
                                          .outputs = Outputs(layer)};
     RunForTape<Backwards, kPositional>(arguments, shared_);
     if constexpr (kPositional == Positional::kTrainedBias) AddSlopeGradients(step_.bias, at, parameters_, work_.slope_sums, gradients_);
-    End(Phase::kAttentionBackward);
+    clock_.End(Phase::kAttentionBackward);
   }
 
   const StepArguments& step_;
   const ModelPlaces& places_;
-  const int member_;
+  const PhaseClock clock_;
   float* const parameters_;
   float* const gradients_;
-  const MemberWork work_;
+  const MemberWork member_work_;
+  const SliceWork work_;
   char* const shared_;
 };
 
-// Run by one block for each member: `member` is the block's number, `shared` has kSharedBytes. kPositional: PositionalOf(step).
+// The parts of an update, in their order: each is run by one block for each slice of each member, `block` of all, and begins when the one before
+// has ended for all of them.
+
+// What the slices of a member have in common: rounded weights and tables of biases. The blocks divide the layers.
+LONGREACH_DEVICE void PrepareMember(const StepArguments& step, int block) {
+  const Place place(step, block);
+  if (step.live[place.member] == 0) return;
+  const PhaseClock clock(step, block);
+  const ModelPlaces& places = *step.places;
+  float* const parameters = step.parameters + int64_t{place.member} * places.stride;
+  const MemberWork work(step.work + static_cast<size_t>(place.member) * step.work_bytes, places.layers);
+  AssumeGlobal(parameters, step.work);
+  for (int layer = place.slice; layer < places.layers; layer += step.slices) {
+    RoundWeights(places.layer[layer], parameters, work.matrices + int64_t{layer} * kLayerMatrices);
+  }
+  if (place.slice == step.slices - 1 && IsKerple(step.bias)) {
+    ClampKerple(places, step.bias, parameters);
+    for (int layer = 0; layer < places.layers; ++layer) {
+      const LayerPlaces& at = places.layer[layer];
+      const int64_t table = int64_t{layer} * kHeads * kTable;
+      FillTables(step.bias, parameters + at.kerple_a, parameters + at.kerple_p, step.distances + layer * kTable, work.tables + table,
+                 work.slopes + table);
+    }
+  }
+  clock.End(Phase::kPrepare);
+}
+
+// The slices' gradients and parts of the loss. `shared` has kSharedBytes. kPositional: PositionalOf(step).
 template <Positional kPositional>
-LONGREACH_DEVICE void TrainMember(const StepArguments& step, int member, char* shared) {
-  if (step.live[member] == 0) return;
-  MemberStep<kPositional> mine(step, member, shared);
-  MemberOutcome& outcome = step.outcomes[member];
-  mine.Begin();
-  const double loss = step.make_gradients ? mine.Gradients() : outcome.loss;
-  if (step.make_gradients && Thread() == 0) outcome.loss = loss;
-  if (!step.update) return;
-  const double norm = mine.Update(loss);
-  if (Thread() == 0) outcome.norm = norm;
+LONGREACH_DEVICE void TrainSlice(const StepArguments& step, int block, char* shared) {
+  const Place place(step, block);
+  if (step.live[place.member] == 0) return;
+  const StepArguments mine = SliceOf(step, place.slice);
+  const double loss = SliceStep<kPositional>(mine, place, shared).Gradients();
+  if (Thread() == 0) step.sums[block].loss = loss;
+}
+
+// The members' gradients and losses; the squares of the former by piece. `shared` has SquaredNormSharedBytes().
+LONGREACH_DEVICE void AddSlices(const StepArguments& step, int block, char* shared) {
+  const Place place(step, block);
+  if (step.live[place.member] == 0) return;
+  const PhaseClock clock(step, block);
+  const Piece piece = PieceOf(step, place.slice);
+  AssumeGlobal(step.parts, step.gradients);
+  if (step.make_gradients && step.slices > 1) AddParts(step, place.member, piece);
+  const float* const gradient = step.gradients + int64_t{place.member} * step.places->stride;
+  const double squares = SquaredNorm(gradient + piece.begin, piece.end - piece.begin, shared);
+  if (Thread() == 0) step.sums[block].squares = squares;
+  if (step.make_gradients && Thread() == 0 && place.slice == 0) {
+    double loss = 0;
+    for (int slice = 0; slice < step.slices; ++slice) loss += step.sums[block + slice].loss;
+    step.outcomes[place.member].loss = loss;
+  }
+  clock.End(Phase::kUpdate);
+}
+
+LONGREACH_DEVICE bool IsFinite(double x) { return x - x == 0; }
+
+// Takes the step of members whose norm and loss are finite; the others are live no more.
+LONGREACH_DEVICE void UpdateMember(const StepArguments& step, int block) {
+  const Place place(step, block);
+  if (step.live[place.member] == 0) return;
+  const PhaseClock clock(step, block);
+  MemberOutcome& outcome = step.outcomes[place.member];
+  double squares = 0;
+  for (int slice = 0; slice < step.slices; ++slice) squares += step.sums[place.member * step.slices + slice].squares;
+  const double norm = sqrt(squares);
+  // A block that finds its member live no more would have found the same as the one that has just said so.
+  if (IsFinite(outcome.loss) && IsFinite(norm)) {
+    ClipAndAdam(step, place.member, norm, PieceOf(step, place.slice));
+  } else if (Thread() == 0 && place.slice == 0) {
+    step.live[place.member] = 0;
+  }
+  if (Thread() == 0 && place.slice == 0) outcome.norm = norm;
+  clock.End(Phase::kUpdate);
 }
 
 }  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -1,8 +1,8 @@
 // What the resident kernels read and write: plain data, without torch and without CUDA. All pointers lie where the kernels run.
 //
-// One block of kThreads threads trains one member: it walks through the whole update, from the embedding to Adam, and no other
-// block has a part in it. So a member's bits depend neither on its pack nor on the number of multiprocessors, and there is
-// nothing to add up across blocks.
+// A member has K slices of the batch, each with a block of kThreads threads: it walks from the embedding to the loss and back, through whole
+// sequences of its own, and no other block has a part in that. What slices make of the gradient is added up in their order. K is the engine's, so a
+// member's bits depend neither on its pack nor on the number of multiprocessors.
 //
 // Shapes: B sequence, T position on the tape, N = B T tokens, one after the other by sequence; D = 64 features, H = 8 heads of
 // 8 features, F = 256 hidden features, V tokens, C classes. Matrices are [in, out].
@@ -72,8 +72,13 @@ inline constexpr int kPhases = static_cast<int>(Phase::kCount);
 inline constexpr const char* kPhaseNames[] = {"rounded weights and tables of biases", "embedding", "layers forward", "head and loss",
                                               "MLPs backward", "attention backward", "embedding backward", "norm and Adam"};
 static_assert(sizeof(kPhaseNames) / sizeof(kPhaseNames[0]) == kPhases);
-// Of a member: the clocks of each phase, added up, and when the last one ended.
+// Of a block: the clocks of each phase, added up, and when the last one ended.
 inline constexpr int kPhaseClocks = kPhases + 1;
+
+// What a slice adds to its member's numbers, and the squares of the part of the gradient that its block adds up.
+struct SliceSums {
+  double loss, squares;
+};
 
 // One member's numbers of one update.
 struct MemberOutcome {
@@ -111,6 +116,8 @@ struct StepArguments {
   // Dropout: bit f of keep[place][token] says whether feature f is kept. Places: 0 the embedding, 1 + 2 layer after attention,
   // 2 + 2 layer after the MLP. Null: nothing is dropped.
   const uint64_t* keep;      // [1 + 2 layers, N].
+  int keep_stride;           // N, of the whole batch.
+  int loss_rows;             // B outputs, of the whole batch: the loss is their mean.
   bool keep_embedding;       // Place 0 is used: only where something is added to the embedding.
   float keep_scale;          // What kept features are multiplied by.
   const float* addition;     // Added to the scaled embedding: [T, D], or [B, T, D]; null: nothing.
@@ -130,6 +137,13 @@ struct StepArguments {
   char* work;                // [E, work_bytes].
   size_t work_bytes;         // As WorkBytes() says, or more.
 
+  // Its slices.
+  int slices;                // K.
+  char* slice_work;          // [E, K, slice_bytes].
+  size_t slice_bytes;        // As SliceBytes() says of the largest, or more.
+  float* parts;              // [E, K, stride]: the slices' gradients, written, all of them. Where K is 1: `gradients`.
+  SliceSums* sums;           // [E, K].
+
   Operands operands;
 
   // What is wanted: to fill `gradients` and the losses of `outcomes`; and to take a step with them, which makes the norms.
@@ -139,7 +153,7 @@ struct StepArguments {
   float clip_norm;
   float correction1, correction2;  // 1 / (1 - beta^t).
   MemberOutcome* outcomes;   // [E]: of live members.
-  uint64_t* clocks;          // [E, kPhaseClocks]: added to; null: nobody asks.
+  uint64_t* clocks;          // [E, K, kPhaseClocks]: added to; null: nobody asks.
 };
 
 // How the order of tokens enters attention.

@@ -187,7 +187,7 @@ struct HeadSetting {
     db.assign(b.size(), kNan);
     Shared shared(HeadSharedBytes());
     const HeadArguments arguments = {.h = h.data(), .w = w.data(), .b = b.data(), .targets = targets.data(),
-                                     .rows = shape.rows, .classes = shape.classes, .dh = dh.data(), .dw = dw.data(), .db = db.data()};
+                                     .rows = shape.rows, .classes = shape.classes, .loss_rows = shape.rows, .dh = dh.data(), .dw = dw.data(), .db = db.data()};
     loss = ReturnedByAll([&] { return Head(arguments, shared.data()); }, shared, order);
   }
 

@@ -30,7 +30,10 @@ struct Kind {
   const char* name;
   double share;  // Of these errors.
 };
-constexpr Kind kKinds[] = {{"emulated", "emulated-bf16", 1}, {"emulated-fp16", "emulated-fp16", 0.5}};
+constexpr Kind kKinds[] = {{"emulated", "emulated-bf16", 1}, {"emulated-fp16", "emulated-fp16", 0.5}, {"emulated-spread", "emulated-spread-bf16", 1},
+                           {"emulated-spread-fp16", "emulated-spread-fp16", 0.5}};
+// One block to a member, and several.
+constexpr const Kind* kWays[] = {&kKinds[0], &kKinds[2]};
 
 struct Case {
   std::string encoding;
@@ -144,10 +147,16 @@ TEST(ResidentEngineTest, KeepsGradientsThatAreBelowTheNumbersOfFloat16) {
 }
 
 // From the same gradients the steps are the same to the last digits.
-TEST(ResidentEngineTest, TakesTheStepsOfLibtorch) {
+class ResidentWaysTest : public testing::TestWithParam<const Kind*> {};
+
+INSTANTIATE_TEST_SUITE_P(Ways, ResidentWaysTest, testing::ValuesIn(kWays), [](const auto& each) {
+  return std::string(each.param == kWays[0] ? "Alone" : "Spread");
+});
+
+TEST_P(ResidentWaysTest, TakesTheStepsOfLibtorch) {
   PackSettings settings = Settings({"power_kerple"}, "reverse_string", 9, 5);
   settings.training.clip_norm = 0.5;
-  const std::unique_ptr<StepEngine> oracle = Libtorch(settings), engine = Emulated(settings);
+  const std::unique_ptr<StepEngine> oracle = Libtorch(settings), engine = Emulated(settings, *GetParam());
   PackState expected = ScatteredState(oracle->model(), 2), state = ScatteredState(oracle->model(), 2);
   const std::vector<double> rates = {1e-3, 3e-4};
   for (uint64_t step = 0; step < 3; ++step) {
@@ -174,8 +183,9 @@ struct Trained {
   std::vector<std::vector<StepResult>> results;
 };
 
-Trained Train(const PackSettings& settings, PackState state, const std::vector<double>& rates, const std::vector<int>& updates) {
-  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+Trained Train(const PackSettings& settings, PackState state, const std::vector<double>& rates, const std::vector<int>& updates,
+              const Kind& kind = kKinds[0]) {
+  const std::unique_ptr<StepEngine> engine = Emulated(settings, kind);
   Trained trained{.state = std::move(state), .results = {}};
   for (const int some : updates) {
     engine->Train(
@@ -205,15 +215,15 @@ TEST(ResidentEngineTest, TrainsOnSequencesThatItDrawsItself) {
   }
 }
 
-TEST(ResidentEngineTest, TrainsWithTheSameBitsAloneAndInAPackAndInAnyPortions) {
+TEST_P(ResidentWaysTest, TrainsWithTheSameBitsAloneAndInAPackAndInAnyPortions) {
   const PackSettings settings = Settings({"log_kerple", true}, "reverse_string", 9, 5);
   const std::unique_ptr<StepEngine> engine = Emulated(settings);
-  const Trained pack = Train(settings, ScatteredState(engine->model(), 3), {1e-3, 3e-4, 1e-4}, {3});
-  const Trained portions = Train(settings, ScatteredState(engine->model(), 3), {1e-3, 3e-4, 1e-4}, {1, 2});
+  const Trained pack = Train(settings, ScatteredState(engine->model(), 3), {1e-3, 3e-4, 1e-4}, {3}, *GetParam());
+  const Trained portions = Train(settings, ScatteredState(engine->model(), 3), {1e-3, 3e-4, 1e-4}, {1, 2}, *GetParam());
   PackState second = ScatteredState(engine->model(), 2);
   for (Tensor* buffer : {&second.parameters, &second.moment1, &second.moment2}) *buffer = buffer->narrow(0, 1, 1).clone();
   second.members.resize(1);
-  const Trained alone = Train(settings, std::move(second), {3e-4}, {3});
+  const Trained alone = Train(settings, std::move(second), {3e-4}, {3}, *GetParam());
 
   EXPECT_TRUE(pack.state.parameters.equal(portions.state.parameters));
   EXPECT_TRUE(pack.state.moment2.equal(portions.state.moment2));
@@ -262,15 +272,15 @@ TEST(ResidentEngineTest, TellsWhereTheTimeOfItsUpdatesGoesAndComputesTheSame) {
   EXPECT_TRUE(state.parameters.equal(Train(settings, std::move(expected), {1e-3, 3e-4}, {2}).state.parameters));
 }
 
-TEST(ResidentEngineTest, LeavesAMemberThatDivergesAndThoseThatAreNotLive) {
+TEST_P(ResidentWaysTest, LeavesAMemberThatDivergesAndThoseThatAreNotLive) {
   const PackSettings settings = Settings({"none"}, "reverse_string", 9, 5);
-  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+  const std::unique_ptr<StepEngine> engine = Emulated(settings, *GetParam());
   PackState state = ScatteredState(engine->model(), 3);
   state.members[0].live = false;
   state.parameters[1].narrow(0, engine->model().layout().Find("out.b")->offset, 1).fill_(std::nanf(""));
   const Tensor before = state.parameters.clone();
 
-  const Trained trained = Train(settings, std::move(state), {1e-3, 1e-3, 1e-3}, {2, 1});
+  const Trained trained = Train(settings, std::move(state), {1e-3, 1e-3, 1e-3}, {2, 1}, *GetParam());
 
   EXPECT_FALSE(trained.state.members[0].diverged);
   EXPECT_TRUE(trained.state.members[1].diverged);

@@ -93,6 +93,7 @@ struct AdamSetting {
     places.stride = kStride;
     step.places = &places;
     step.members = 3;
+    step.slices = 1;
     gradients = Random(4).Normal(3 * kStride);
     moment1.assign(3 * kStride, 0);
     moment2.assign(3 * kStride, 0);
@@ -124,7 +125,7 @@ TEST_P(ClipAndAdamTest, DoesWhatTheOtherEnginesDo) {
     const Floats moment1_before = moment1;
     ApplyAdam(adam, {s.gradients.data() + AdamSetting::kStride, AdamSetting::kStride}, moment1, moment2, parameters);
 
-    Run([&] { ClipAndAdam(s.step, 1, norm); }, s.parameters);
+    Run([&] { ClipAndAdam(s.step, 1, norm, PieceOf(s.step, 0)); }, s.parameters);
 
     // Sums of products may be rounded once or twice.
     for (size_t i = 0; i < AdamSetting::kStride; ++i) {
@@ -144,6 +145,49 @@ TEST_P(ClipAndAdamTest, DoesWhatTheOtherEnginesDo) {
   }
 }
 
+// Slices add up and step through pieces of the member's numbers: together all of them, with the same bits.
+TEST_P(ClipAndAdamTest, SeveralBlocksDoTheSameByPieces) {
+  for (const int slices : {2, 3, 14}) {
+    SCOPED_TRACE(slices);
+    AdamSetting whole, pieces;
+    constexpr size_t kStride = AdamSetting::kStride;
+    const Floats parts = Random(6).Normal(3 * static_cast<size_t>(slices) * kStride);
+    for (size_t i = 0; i < kStride; ++i) {
+      float sum = 0;
+      for (int slice = 0; slice < slices; ++slice) sum += parts[(static_cast<size_t>(slices + slice)) * kStride + i];
+      whole.gradients[kStride + i] = sum;
+    }
+    for (AdamSetting* s : {&whole, &pieces}) s->step.correction1 = s->step.correction2 = 2;
+    Run([&] { ClipAndAdam(whole.step, 1, 30, PieceOf(whole.step, 0)); }, whole.parameters);
+
+    pieces.step.slices = slices;
+    Floats parts_of_step = parts;
+    pieces.step.parts = parts_of_step.data();
+    int end = 0;
+    for (int slice = 0; slice < slices; ++slice) {
+      const Piece piece = PieceOf(pieces.step, slice);
+      EXPECT_EQ(piece.begin, end);
+      end = piece.end;
+      Run(
+          [&] {
+            AddParts(pieces.step, 1, piece);
+            SyncBlock();
+            ClipAndAdam(pieces.step, 1, 30, piece);
+          },
+          pieces.parameters);
+    }
+    EXPECT_EQ(end, static_cast<int>(kStride));
+    EXPECT_EQ(pieces.gradients, [&] {
+      Floats expected = whole.gradients;
+      const AdamSetting untouched;
+      std::copy(untouched.gradients.begin(), untouched.gradients.begin() + kStride, expected.begin());
+      return expected;
+    }());
+    EXPECT_EQ(pieces.parameters, whole.parameters);
+    EXPECT_EQ(pieces.moment2, whole.moment2);
+  }
+}
+
 TEST_P(ClipAndAdamTest, LeavesWhatHasNoGradientAndLetsInfinitiesPass) {
   AdamSetting s;
   const Floats before = s.parameters;
@@ -152,7 +196,7 @@ TEST_P(ClipAndAdamTest, LeavesWhatHasNoGradientAndLetsInfinitiesPass) {
   s.gradients[7] = 0;
   s.gradients[8] = kInfinity;
 
-  Run([&] { ClipAndAdam(s.step, 0, static_cast<double>(kInfinity)); }, s.parameters);
+  Run([&] { ClipAndAdam(s.step, 0, static_cast<double>(kInfinity), PieceOf(s.step, 0)); }, s.parameters);
 
   EXPECT_EQ(s.parameters[7], before[7]);
   EXPECT_TRUE(std::isnan(s.parameters[8]));
@@ -190,13 +234,14 @@ struct Bigrams {
     step.gradients = gradients.data();
     step.learning_rates = rates.data();
     step.clip_norm = 1;
+    step.slices = 1;
   }
   Bigrams(const Bigrams&) = delete;
 
   HeadArguments Outputs() {
     const size_t w = kRows * kDim, b = w + kDim * kClasses;
     return {.h = h.data(), .w = parameters.data() + w, .b = parameters.data() + b, .targets = targets.data(), .rows = kBatch * kTape,
-            .classes = kClasses, .dh = dh.data(), .dw = gradients.data() + w, .db = gradients.data() + b};
+            .classes = kClasses, .loss_rows = kBatch * kTape, .dh = dh.data(), .dw = gradients.data() + w, .db = gradients.data() + b};
   }
 
   // Returns the loss before it. Each phase runs in a block of its own, or all of them in one.
@@ -211,7 +256,7 @@ struct Bigrams {
     const auto head = [&] { mine(losses) = Head(outputs, shared.data()); };
     const auto back = [&] { EmbedBackward(step, dh.data(), gradients.data(), shared.data()); };
     const auto norm = [&] { mine(squares) = SquaredNorm(gradients.data(), kStride, shared.data()); };
-    const auto adams = [&] { ClipAndAdam(step, 0, std::sqrt(mine(squares))); };
+    const auto adams = [&] { ClipAndAdam(step, 0, std::sqrt(mine(squares)), PieceOf(step, 0)); };
     if (apart) {
       RunBlock(embed, order);
       RunBlock(head, order);
