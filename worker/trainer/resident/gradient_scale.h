@@ -62,15 +62,9 @@ LONGREACH_DEVICE GradientScale ScaleGradient(float* dh, int rows, char* shared) 
   return scale;
 }
 
-// The gradients of all parameters but the head's, which were made before it was scaled.
-LONGREACH_DEVICE void UnscaleGradients(const ModelPlaces& places, GradientScale scale, float* gradients) {
-  const auto of_head = [&](int i) {
-    return (i >= places.out_w && i < places.out_w + kDim * places.classes) || (i >= places.out_b && i < places.out_b + places.classes);
-  };
-  for (int i = Thread(); i < places.stride; i += kThreads) {
-    if (!of_head(i)) gradients[i] *= scale.down;
-  }
-  SyncBlock();
+// Whether number `i` of a member's is the head's: its gradient was made before that of what goes back was scaled.
+LONGREACH_DEVICE bool IsOfHead(const ModelPlaces& places, int i) {
+  return (i >= places.out_w && i < places.out_w + kDim * places.classes) || (i >= places.out_b && i < places.out_b + places.classes);
 }
 
 }  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

@@ -172,7 +172,7 @@ class ResidentEngine final : public StepEngine {
     arguments.moment2 = state.moment2.data_ptr<float>();
     arguments.gradients = gradients_.data_ptr<float>();
     arguments.slices = launcher_.slices;
-    arguments.parts = parts_.defined() ? parts_.data_ptr<float>() : nullptr;
+    arguments.parts = parts_.defined() ? parts_.data_ptr<float>() : arguments.gradients;
     arguments.sums = static_cast<resident::SliceSums*>(sums_.data_ptr());
     arguments.live = static_cast<int*>(live_.data_ptr());
     arguments.outcomes = static_cast<MemberOutcome*>(outcomes_.data_ptr());

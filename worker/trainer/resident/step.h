@@ -100,7 +100,7 @@ class SliceStep {
         places_(*step.places),
         clock_(step, place.block),
         parameters_(step.parameters + int64_t{place.member} * places_.stride),
-        gradients_((step.slices == 1 ? step.gradients : step.parts) + int64_t{place.block} * places_.stride),
+        gradients_(step.parts + int64_t{place.block} * places_.stride),
         member_work_(step.work + static_cast<size_t>(place.member) * step.work_bytes, places_.layers),
         work_(step.slice_work + static_cast<size_t>(place.block) * step.slice_bytes, places_.layers, Tokens()),
         shared_(shared) {
@@ -108,7 +108,7 @@ class SliceStep {
   }
 
   // Its part of the loss, and of all of the gradient.
-  LONGREACH_DEVICE double Gradients() {
+  LONGREACH_DEVICE SliceSums Gradients() {
     ClearSlopeGradients(places_, step_.bias, gradients_);
     Embed(step_, parameters_ + places_.embed, work_.h[0]);
     clock_.End(Phase::kEmbed);
@@ -130,9 +130,8 @@ class SliceStep {
     clock_.End(Phase::kHead);
     for (int layer = places_.layers - 1; layer >= 0; --layer) Backward(layer);
     EmbedBackward(step_, work_.dh, gradients_ + places_.embed, shared_);
-    if constexpr (kScalesGradients) UnscaleGradients(places_, scale, gradients_);
     clock_.End(Phase::kEmbedBackward);
-    return loss;
+    return {.loss = loss, .squares = 0, .scale = scale.down};
   }
 
  private:
@@ -273,8 +272,8 @@ LONGREACH_DEVICE void TrainSlice(const StepArguments& step, int block, char* sha
   const Place place(step, block);
   if (step.live[place.member] == 0) return;
   const StepArguments mine = SliceOf(step, place.slice);
-  const double loss = SliceStep<kPositional>(mine, place, shared).Gradients();
-  if (Thread() == 0) step.sums[block].loss = loss;
+  const SliceSums sums = SliceStep<kPositional>(mine, place, shared).Gradients();
+  if (Thread() == 0) step.sums[block] = sums;
 }
 
 // The members' gradients and losses; the squares of the former by piece. `shared` has SquaredNormSharedBytes().
@@ -284,7 +283,7 @@ LONGREACH_DEVICE void AddSlices(const StepArguments& step, int block, char* shar
   const PhaseClock clock(step, block);
   const Piece piece = PieceOf(step, place.slice);
   AssumeGlobal(step.parts, step.gradients);
-  if (step.make_gradients && step.slices > 1) AddParts(step, place.member, piece);
+  if (step.make_gradients && HasParts(step)) AddParts(step, place.member, piece);
   const float* const gradient = step.gradients + int64_t{place.member} * step.places->stride;
   const double squares = SquaredNorm(gradient + piece.begin, piece.end - piece.begin, shared);
   if (Thread() == 0) step.sums[block].squares = squares;

@@ -75,9 +75,11 @@ static_assert(sizeof(kPhaseNames) / sizeof(kPhaseNames[0]) == kPhases);
 // Of a block: the clocks of each phase, added up, and when the last one ended.
 inline constexpr int kPhaseClocks = kPhases + 1;
 
-// What a slice adds to its member's numbers, and the squares of the part of the gradient that its block adds up.
+// What a slice adds to its member's loss, what its gradient (but for the head's) is to be multiplied by, and the squares of the piece of the
+// member's gradient that its block adds up.
 struct SliceSums {
   double loss, squares;
+  float scale;
 };
 
 // One member's numbers of one update.

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "worker/trainer/engine/optimizer.h"
-#include "worker/trainer/resident/block.h"
+#include "worker/trainer/resident/add_parts.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
@@ -75,33 +75,6 @@ LONGREACH_DEVICE double SquaredNorm(const float* values, int size, char* shared)
 
 // As ClipFactor() of engine/optimizer.h.
 LONGREACH_DEVICE float ClipBy(double norm, double most) { return norm >= most ? static_cast<float>(most / norm) : 1.0f; }
-
-// A piece of a member's numbers: multiples of 4.
-struct Piece {
-  int begin, end;
-};
-// Block `slice` has it, of the member's.
-LONGREACH_DEVICE Piece PieceOf(const StepArguments& step, int slice) {
-  const int64_t fours = step.places->stride / 4;
-  return {static_cast<int>(fours * slice / step.slices) * 4, static_cast<int>(fours * (slice + 1) / step.slices) * 4};
-}
-
-// The slices' gradients of a piece become the member's, added in their order. A thread writes what it will read in SquaredNorm() of the piece.
-LONGREACH_DEVICE void AddParts(const StepArguments& step, int member, const Piece& piece) {
-  const int64_t stride = step.places->stride;
-  const float* const first = step.parts + member * step.slices * stride;
-  float* const gradient = step.gradients + member * stride;
-  for (int i = piece.begin + 4 * Thread(); i < piece.end; i += 4 * kThreads) {
-    Float4 sum = LoadFour(first + i);
-    LONGREACH_DEVICE_UNROLL_BY_4
-    for (int slice = 1; slice < step.slices; ++slice) {
-      const Float4 part = LoadFour(first + slice * stride + i);
-      LONGREACH_DEVICE_UNROLL
-      for (int k = 0; k < 4; ++k) sum.x[k] += part.x[k];
-    }
-    StoreFour(gradient + i, sum);
-  }
-}
 
 // One step of Adam by a gradient of this norm, for a piece of a member's numbers: those between parameters, too, stay 0 where
 // their gradient is. The formula is ApplyAdam()'s of

@@ -1,5 +1,5 @@
 // The scale that gradients take on their way back through products of float16: a power of two, so that only what is out of range is rounded.
-#include "worker/trainer/resident/gradient_scale.h"
+#include "worker/trainer/resident/add_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -72,20 +72,36 @@ TEST_P(GradientScaleTest, StaysWithinFloat32) {
   }
 }
 
+// A member with slices that were scaled differently, each of which fills its gradient.
 TEST_P(GradientScaleTest, IsTakenBackForAllParametersButTheHead) {
   ModelPlaces places;
   places.classes = 5;
   places.stride = 1024;
   places.out_w = 300;
   places.out_b = 300 + kDim * 5 + 12;
-  const Floats before = Random(2).Normal(1024);
-  Floats after = before;
+  Floats parts = Random(2).Normal(size_t{3} * 1024), gradients(1024);
+  SliceSums sums[3] = {{.loss = 0, .squares = 0, .scale = 1.0f / 4096}, {.loss = 0, .squares = 0, .scale = 2}, {.loss = 0, .squares = 0, .scale = 1}};
+  StepArguments step = {};
+  step.places = &places;
+  step.slices = 3;
+  step.parts = parts.data();
+  step.sums = sums;
+  step.gradients = gradients.data();
 
-  Run([&] { UnscaleGradients(places, {.up = 4096, .down = 1.0f / 4096}, after.data()); }, after);
+  Run(
+      [&] {
+        AddParts(step, 0, {0, places.stride});
+        SyncBlock();  // A thread reads its own alone.
+      },
+      gradients);
 
   for (int i = 0; i < places.stride; ++i) {
-    const bool of_head = (i >= 300 && i < 300 + kDim * 5) || (i >= places.out_b && i < places.out_b + 5);
-    EXPECT_EQ(after[static_cast<size_t>(i)], of_head ? before[static_cast<size_t>(i)] : before[static_cast<size_t>(i)] / 4096) << i;
+    const bool of_head = kScalesGradients && ((i >= 300 && i < 300 + kDim * 5) || (i >= places.out_b && i < places.out_b + 5));
+    float expected = 0;
+    for (int slice = 0; slice < 3; ++slice) {
+      expected += parts[static_cast<size_t>(slice * 1024 + i)] * (of_head || !kScalesGradients ? 1.0f : sums[slice].scale);
+    }
+    EXPECT_EQ(gradients[static_cast<size_t>(i)], expected) << i;
   }
 }
 

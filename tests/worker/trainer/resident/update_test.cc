@@ -163,6 +163,8 @@ TEST_P(ClipAndAdamTest, SeveralBlocksDoTheSameByPieces) {
     pieces.step.slices = slices;
     Floats parts_of_step = parts;
     pieces.step.parts = parts_of_step.data();
+    std::vector<SliceSums> sums(3 * static_cast<size_t>(slices), {.loss = 0, .squares = 0, .scale = 1});
+    pieces.step.sums = sums.data();
     int end = 0;
     for (int slice = 0; slice < slices; ++slice) {
       const Piece piece = PieceOf(pieces.step, slice);
