@@ -52,7 +52,7 @@ void RunCommand::AddTraining() {
   command_->add_option("--threads", options_.threads, "Threads to train with, of all packs together; 0: all cores")
       ->check(CLI::Range(0, 4096))->capture_default_str();
   command_->add_option("--packs", options_.packs,
-                       "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory")
+                       "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory; on a GPU they compute at the same time by NVIDIA's MPS, which is started for them")
       ->check(CLI::Range(1, catalog::kMaxPacksAtATime))->capture_default_str();
   AddDevice(*command_, device_);
   command_->add_option("--engine", options_.engine,

@@ -80,6 +80,7 @@ void Agent::Start() {
   TakeUpFinished();
   // What is kept for the scheduler is held before the trainer is ready, which may take longer than its lease.
   if (!attempts_.empty() || !outbox_.reports().empty()) synchronizer_.News();
+  ShareGpu();
   slots_.front()->Start();
 }
 
@@ -445,6 +446,7 @@ void Agent::End(absl::Status status) {
     attempt->checkpoint_upload.request_stop();
   }
   for (const auto& slot : slots_) slot->Close();
+  sharing_.reset();
   ended_(std::move(status));
 }
 

@@ -3,6 +3,7 @@
 //
 // It has a slot, with a child of its own, for each pack that it trains at a time. Those beyond the first are cold, and cost
 // nothing, until a lease finds no idle child. An attempt belongs to no slot before it is trained: it gets the first idle one.
+// Children that are to compute on one GPU do so at the same time by a daemon that it starts before them (gpu_sharing.h).
 //
 // What it promises: a report is on disk before anything of its attempt is removed, and stays there until acknowledged.
 // Training goes on while the scheduler is away; whether the lease still holds is the scheduler's to say (DROP, ABORTED).
@@ -30,6 +31,7 @@
 #include "proto/base/status.h"
 #include "worker/agent/attempt.h"
 #include "worker/agent/file_cache.h"
+#include "worker/agent/gpu_sharing.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/state_folder.h"
 #include "worker/agent/synchronizer.h"
@@ -46,6 +48,7 @@ struct AgentOptions {
   int threads = 0;                // Of all packs together; 0: all cores.
   int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to catalog::kMaxPacksAtATime.
   bool cuda = false;
+  GpuSharing::Options sharing{};  // Of packs that are trained at a time on a GPU.
   std::string engine{};           // By a name that trainer::CheckEngine() takes; empty: the trainer's choice.
   int pack_limit = 16;            // 0: measured by the first trainer that starts.
   double checkpoint_every_s = 60;
@@ -111,6 +114,7 @@ class Agent {
 
   // agent_trainer.cc: the children.
   void MakeSlots();
+  void ShareGpu();
   void OnTrainerReady(const v1::TrainerReady& ready);
   void Ready();
   void OnPacksMeasured(const v1::PacksMeasured& measured);
@@ -176,6 +180,7 @@ class Agent {
   std::chrono::steady_clock::time_point trainers_for_all_at_;  // When each attempt that waits last had a trainer to expect.
   boost::asio::steady_timer waiting_timer_;
 
+  std::unique_ptr<GpuSharing> sharing_;  // Ours; null: none. Before the slots, whose trainers end first.
   std::vector<std::unique_ptr<TrainerSlot>> slots_;  // As many as options_.packs. The first is never cold once started.
   v1::Abilities abilities_;  // Once a trainer has been ready.
   int pack_limit_ = 0;       // 0: not measured yet.

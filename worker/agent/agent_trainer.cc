@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 constexpr size_t kCheckpointsOnDisk = 2;
 // Between two looks whether all that wait have a trainer to expect.
 constexpr std::chrono::milliseconds kLook{100};
+constexpr std::string_view kTheyTakeTurns =
+    "packs take turns on the GPU, and several are hardly faster than one; see 'Several packs on one worker' in docs/OPERATIONS.md";
 
 }  // namespace
 
@@ -26,7 +29,9 @@ void Agent::MakeSlots() {
                                     .child = {.binary = options_.binary,
                                               .cuda = options_.cuda,
                                               .cuda_plugin = options_.cuda_plugin,
-                                              .log = state_.trainer_log(i)},
+                                              .log = state_.trainer_log(i),
+                                              .environment =
+                                                  [this] { return sharing_ == nullptr ? std::vector<std::string>{} : sharing_->environment(); }},
                                     .hang_floor_s = options_.hang_floor_s};
     TrainerSlot::Handlers handlers = {
         .on_ready = [this](const v1::TrainerReady& ready) { OnTrainerReady(ready); },
@@ -38,6 +43,18 @@ void Agent::MakeSlots() {
         .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); }};
     slots_.push_back(std::make_unique<TrainerSlot>(io_, std::move(options), std::move(handlers)));
   }
+}
+
+// Before the first trainer, so that all of them find it. Without it everything is trained as well, later.
+void Agent::ShareGpu() {
+  if (!options_.cuda || options_.packs == 1) return;
+  if (const std::string there = GpuSharing::AlreadyIn(options_.sharing); !there.empty()) {
+    return LogInfo(fmt::format("packs share the GPU by the MPS daemon of {}, which is not this worker's", there));
+  }
+  absl::StatusOr<std::unique_ptr<GpuSharing>> sharing = GpuSharing::Start(options_.sharing);
+  if (!sharing.ok()) return LogWarning(fmt::format("MPS is not started: {}; {}", std::string(sharing.status().message()), kTheyTakeTurns));
+  sharing_ = *std::move(sharing);
+  LogInfo(fmt::format("packs share the GPU by an MPS daemon that was started for them, process {}", sharing_->daemon()));
 }
 
 void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
@@ -80,6 +97,10 @@ void Agent::OnPacksMeasured(const v1::PacksMeasured& measured) {
 void Agent::OnTrainerUnusable(const std::string& why) {
   if (ever_ready_ || leaving_) return;
   const bool was_ready = !abilities_.name().empty();  // So it was measuring.
+  if (!was_ready && sharing_ != nullptr) {  // A daemon answers also where it cannot serve. The trainer is tried again by itself.
+    sharing_.reset();
+    return LogWarning(fmt::format("MPS is left, as the trainer may not start because of it; {}", kTheyTakeTurns));
+  }
   ends_with_ = absl::FailedPreconditionError(was_ready ? fmt::format("while measuring packs: {}\n  run it with --pack-limit 16, or another number", why) : why);
   if (attempts_.empty() && outbox_.reports().empty()) return End(ends_with_);
   // What an earlier process has finished needs no trainer, and its lease would not wait for one.

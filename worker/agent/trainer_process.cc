@@ -25,6 +25,7 @@
 #include "worker/agent/child.h"
 #include "worker/agent/log.h"
 #include "worker/agent/pipe.h"
+#include "worker/agent/spawning.h"
 
 namespace longreach::agent {
 namespace {
@@ -34,13 +35,10 @@ constexpr std::chrono::milliseconds kLook{1}, kLongestLook{100};
 // Of a worker that ends; of another one, before it says so.
 constexpr std::chrono::milliseconds kPatience{5000};
 
-std::string HowItEnded(int status) {
-  if (!WIFSIGNALED(status)) return fmt::format("ended with exit code {}", WEXITSTATUS(status));
-  const char* name = sigabbrev_np(WTERMSIG(status));
-  const std::string killed = fmt::format("killed by SIG{}", name != nullptr ? name : std::to_string(WTERMSIG(status)));
+std::string HowTheTrainerEnded(int status) {
   // The agent's own kills are not reported here, and people use SIGTERM.
-  if (WTERMSIG(status) == SIGKILL) return killed + ", most likely because the machine ran out of memory";
-  return killed;
+  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  return HowItEnded(status) + (killed ? ", most likely because the machine ran out of memory" : "");
 }
 
 absl::StatusOr<pid_t> Spawn(const TrainerProcess::Options& options, int pipe) {
@@ -64,11 +62,9 @@ absl::StatusOr<pid_t> Spawn(const TrainerProcess::Options& options, int pipe) {
 
   std::vector<std::string> arguments = {"longreach-worker", kChildCommand};
   if (options.cuda) arguments.insert(arguments.end(), {"--cuda-plugin", options.cuda_plugin.string()});
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
+  std::vector<std::string> environment = EnvironmentWith(options.environment ? options.environment() : std::vector<std::string>{});
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, options.binary.c_str(), &actions, &attributes, argv.data(), environ);
+  const int error = posix_spawn(&pid, options.binary.c_str(), &actions, &attributes, Pointers(arguments).data(), Pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
@@ -185,7 +181,7 @@ class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
     const pid_t ended = waitpid(pid_, &status, WNOHANG);
     if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
     pid_ = -1;
-    how_ = HowItEnded(status);
+    how_ = HowTheTrainerEnded(status);
     return true;
   }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "longreach/v1/trainer_pipe.pb.h"
 #include "proto/base/status.h"
@@ -19,6 +20,8 @@ class TrainerProcess {
     bool cuda = false;
     std::filesystem::path cuda_plugin;
     std::filesystem::path log;     // Standard output and error between packs; emptied at the start.
+    // What goes over this process's environment at a start, as EnvironmentWith() takes it. May be left out.
+    std::function<std::vector<std::string>()> environment{};
   };
   // Called on the io_context's thread. Any but on_ending may destroy the TrainerProcess.
   struct Handlers {
