@@ -68,7 +68,10 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
                  "Where the worker's data sets lie [LONGREACH_DATA, else ~/.local/share/longreach/data]")
       ->type_name("DIR");
   app.add_option("--threads", options.threads, "Threads of each worker [all cores, divided among workers]")->type_name("N")->check(CLI::Range(1, 4096));
-  app.add_option("--packs", options.packs, "Packs that are trained at a time, each in a process of its own [2 of small models on a CPU, else 1]")
+  app.add_option("--packs", options.packs,
+                 fmt::format("Packs that are trained at a time, each in a process of its own [of small models {} on a CPU and {} on a GPU, at most one for each "
+                             "thread; else 1]",
+                             catalog::kUsualPacksOnCpu, catalog::kUsualPacksOnGpu))
       ->type_name("N")
       ->check(CLI::Range(1, catalog::kMaxPacksAtATime));
   app.add_option("--pack-limit", options.pack_limit,
@@ -108,12 +111,13 @@ absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
 
 absl::Status SweepRun::StartWorkers() {
   WorkerOptions options = options_.worker;
-  if (options.packs == 0) {
-    ASSIGN_OR_RETURN(options.packs, UsualPacks());
-  }
   const std::vector<catalog::Device> devices = catalog::ParseDevices(options.device);  // None: its own choice.
   const int workers = std::max(1, static_cast<int>(devices.size()));
   if (workers > 1 && options.threads == 0) options.threads = std::max(1, AvailableThreads() / workers);
+  if (options.packs == 0) {
+    const bool cuda = !devices.empty() && devices.front().cuda;
+    ASSIGN_OR_RETURN(options.packs, UsualPacks(cuda, options.threads > 0 ? options.threads : AvailableThreads()));
+  }
   for (int i = 0; i < workers; ++i) {
     if (!devices.empty()) options.device = catalog::ToText(devices[static_cast<size_t>(i)]);
     ASSIGN_OR_RETURN(Process process, StartWorker(session_.environment().binaries, session_.embedded()->address(), session_.store(), options));
@@ -122,10 +126,7 @@ absl::Status SweepRun::StartWorkers() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> SweepRun::UsualPacks() const {
-  const std::vector<catalog::Device> devices = catalog::ParseDevices(options_.worker.device);
-  const bool cuda = !devices.empty() && devices.front().cuda;
-  const int threads = options_.worker.threads > 0 ? options_.worker.threads : AvailableThreads();
+absl::StatusOr<int> SweepRun::UsualPacks(bool cuda, int threads) const {
   int packs = catalog::UsualPacks(spec_.experiment(), cuda, threads);
   if (packs == 1) return packs;
   // The worker trains what else is open in the store, too.

@@ -1,11 +1,15 @@
 #include "proto/catalog/packs.h"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 
 namespace longreach::catalog {
 
-int UsualPacks(std::string_view experiment, bool cuda, int threads) { return experiment == "algorithmic" && !cuda && threads > 1 ? 2 : 1; }
+int UsualPacks(std::string_view experiment, bool cuda, int threads) {
+  if (experiment != "algorithmic") return 1;
+  return std::clamp(threads, 1, cuda ? kUsualPacksOnGpu : kUsualPacksOnCpu);
+}
 
 std::string CheckPackLimit(const std::string& text) {
   if (text == kMeasured) return "";

@@ -11,9 +11,14 @@ inline constexpr int kMaxJobsOfPack = 1024;
 // Packs that a worker trains at a time: as many leases as the scheduler gives a worker.
 inline constexpr int kMaxPacksAtATime = 64;
 
-// Packs at a time that a command's own worker is told to train when the user says nothing: two of small models on two cores or more,
-// because now and then each waits for its last item of work, a file or an answer. Others keep the memory to themselves, and a GPU takes
-// turns.
+// Packs at a time that a command's own worker is told to train when the user says nothing. Of small models two on a CPU, because now and
+// then each waits for its last item of work, a file or an answer. On a GPU more: 'resident' trains a job on one multiprocessor, so a pack of
+// nine fills 9 of an H200's 132, where 8 packs fill 72 and 14 all that there are. Not 14, because a process takes 1.1 GB of the GPU, as
+// measured on one, and some seconds to start; those beyond the first start only when there is work for them.
+inline constexpr int kUsualPacksOnCpu = 2;
+inline constexpr int kUsualPacksOnGpu = 8;
+
+// No more than `threads`, of which each has one. Models that are not small keep the memory to themselves.
 int UsualPacks(std::string_view experiment, bool cuda, int threads);
 
 // What `--pack-limit` says where the worker is to find the number out.

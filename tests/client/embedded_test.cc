@@ -214,13 +214,13 @@ TEST_F(EmbeddedTest, RunStartsAWorkerForEachGpuThatIsNamed) {
 
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
   for (const char* gpu : {"0", "2"}) {
-    EXPECT_THAT(Contents("worker.calls"), HasSubstr(std::string(" --state ") + store() + ".worker-gpu-" + gpu + " --until-stdin-closes --device cuda:" + gpu + " --threads 3 --packs 1\n"));
+    EXPECT_THAT(Contents("worker.calls"), HasSubstr(std::string(" --state ") + store() + ".worker-gpu-" + gpu + " --until-stdin-closes --device cuda:" + gpu + " --threads 3 --packs 3\n"));
   }
   EXPECT_EQ(Contents("ends"), "worker ended\nworker ended\nended\n") << "both before the scheduler";
   EXPECT_THAT(Run({"run", "table-b1", "--store", store(), "--device", "cuda:0,0"}).err, HasSubstr("numbers of GPUs, each once"));
 }
 
-TEST_F(EmbeddedTest, RunTrainsTwoPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
+TEST_F(EmbeddedTest, RunTrainsSeveralPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
   SetScheduler(Listens());
   SetWorker("cat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
@@ -233,9 +233,14 @@ TEST_F(EmbeddedTest, RunTrainsTwoPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
     std::vector<std::string> arguments;
     std::string packs;
   } cases[] = {{{"table-b1", "--threads", "2"}, "2"},
+               {{"table-b1", "--threads", "16"}, "2"},
                {{"table-b1", "--threads", "1"}, "1"},
-               {{"table-b1", "--threads", "2", "--device", "cuda"}, "1"},
+               {{"table-b1", "--threads", "16", "--device", "cuda"}, "8"},
+               {{"table-b1", "--threads", "16", "--device", "cuda:1"}, "8"},
+               {{"table-b1", "--threads", "3", "--device", "cuda"}, "3"},
+               {{"table-b1", "--threads", "16", "--device", "cuda", "--packs", "14"}, "14"},
                {{"table-b1", "--threads", "2", "--packs", "1"}, "1"},
+               {{"quickstart-language", "--threads", "16", "--device", "cuda"}, "1"},
                {{"quickstart-language", "--threads", "2"}, "1"}};
   for (const auto& one : cases) {
     std::vector<std::string> arguments = {"run", "--store", store()};
@@ -244,7 +249,7 @@ TEST_F(EmbeddedTest, RunTrainsTwoPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
     const Outcome outcome = Run(arguments);
 
     EXPECT_EQ(outcome.code, kDone) << outcome.err;
-    EXPECT_THAT(LastLine("worker.calls"), HasSubstr(" --packs " + one.packs)) << one.arguments[0];
+    EXPECT_THAT(LastLine("worker.calls"), HasSubstr(" --packs " + one.packs + "\n")) << one.arguments[0];
   }
 }
 
