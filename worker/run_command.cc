@@ -56,7 +56,7 @@ void RunCommand::AddTraining() {
       ->check(CLI::Range(1, catalog::kMaxPacksAtATime))->capture_default_str();
   AddDevice(*command_, device_);
   command_->add_option("--engine", options_.engine,
-                       "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32) or own kernels, resident (with bfloat16 operands) and resident-fp16 (with float16, three bits more); empty: the fastest in float32");
+                       "What computes the updates: libtorch; on a CPU lanes, or with rounded operands lanes-bf16 (faster where the processor multiplies bfloat16) and lanes-tf32 (to see what rounding does); on a GPU libtorch-tf32 (its products in TF32), or own kernels: spread (14 multiprocessors to a job, bfloat16 operands), resident (one to a job), and spread-fp16 and resident-fp16 (float16 operands, three bits more); empty: the fastest in float32 on a CPU, spread-fp16 on a GPU, and libtorch for what these do not know");
   command_->add_option("--pack-limit", pack_limit_,
                        "The most jobs to train together; 'measured': the least number that is nearly as fast as any, by some seconds of training at the start (default: 16, on a GPU measured)")
       ->check(catalog::CheckPackLimit)->type_name("N");

@@ -40,15 +40,20 @@ UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one
 
 FORMS = {
     "cuda": dict(engines={name: name for name in ("spread", "spread-fp16", "resident", "resident-fp16", "libtorch", "libtorch-tf32")},
-                 packs=[1, 9, 36, 126], counts=[1, 4, 8, 14],
+                 packs=[1, 9, 36, 126], counts=[1, 4, 8, 14], spread_counts=[2, 4],
                  batch=128, lengths=[*range(1, 41)], seconds=5.0, seconds_together=10.0,
                  reference_lengths=[10, 20, 40], reference_seconds=2.0, members=[1, 9, 36],
                  # All but one task whose tapes are another's: 14 packs of 9 fill 126 of an H200's 132 multiprocessors.
                  mix=[task for task in gpu_tables.TASKS if task != "parity_check"]),
     "cpu": dict(engines={"spread": "lanes", "spread-fp16": "lanes", "resident": "lanes", "resident-fp16": "lanes", "libtorch": "libtorch",
-                         "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], batch=2, lengths=[1, 2], seconds=0.1, seconds_together=0.1,
+                         "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], spread_counts=[2], batch=2,
+                lengths=[1, 2], seconds=0.1, seconds_together=0.1,
                 reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2]),
 }
+
+
+# Where a GPU is there for minutes: each cell takes less of them.
+SHORT = dict(seconds=3.0, seconds_together=6.0, reference_lengths=[10, 40], reference_seconds=1.5)
 
 
 class CutOff(Missing):
@@ -60,17 +65,19 @@ def stages(form):
     many = max(form["packs"])
     small = min(form["packs"])
     usual = PACK if PACK in form["packs"] else small
-    first = [f"train/{engine}/{task}/{pack}" for engine, pack in dict.fromkeys([("spread", usual), ("resident", many), ("resident", usual)])
-             for task in TASKS]
+    first = [f"train/{engine}/{task}/{pack}" for engine, pack in
+             dict.fromkeys([("spread", usual), ("spread-fp16", usual), ("resident", many), ("resident", usual)]) for task in TASKS]
     single = [f"train/{engine}/{task}/{small}" for engine in ("libtorch", "libtorch-tf32") for task in TASKS]
     train = [f"train/{engine}/{task}/{pack}" for engine in form["engines"] for pack in form["packs"] for task in TASKS]
     references = {members: [f"reference/{task}/{members}" for task in TASKS] for members in form["members"]}
     packs = [f"packs/{how}/{count}" for count in reversed(form["counts"]) for how in ("mps", "plain")]
+    spread = [f"spread/mps/{count}" for count in form["spread_counts"]]
     alone, *mapped = references.values()
     return [
         ("tests", 300, ["tests"]),
         ("one pack, by our own kernels", 150, first),
         ("resident, packs of different tasks", 120, ["mix/mps", "mix/plain"]),
+        ("spread, packs of one task", 60, spread),
         ("one model at a time", 240, single + alone),
         ("the reference under vmap", 240, mapped[0]),
         ("resident, packs of one task", 180, packs),
@@ -128,7 +135,7 @@ class Run:
 
     def __init__(self, options):
         self.options = options
-        self.form = FORMS[options.device]
+        self.form = {**FORMS[options.device], **(SHORT if options.short else {})}
         self.deadline = time.monotonic() + 60 * options.minutes
         self.source = {"date": f"{datetime.date.today()}", "commit": commit_of_build(options.build)}
         self.everything = {"stand_in": options.device == "cpu", "device": device(options), "cells": {}, "left_out": {}}
@@ -285,7 +292,7 @@ def measure_tests(run):
 
 def refuse_doubtful(run, part, rest):
     """Figures of an engine whose tests fail would be of wrong results."""
-    engine = rest[0] if part == "train" else "resident" if part in ("mix", "packs") else None
+    engine = rest[0] if part == "train" else "resident" if part in ("mix", "packs", "spread") else None
     doubtful = gpu_tables.engines_in_doubt(run.everything["cells"].get("tests", {}).get("failed", []))
     family = engine and gpu_tables.FAMILY_OF.get(engine.split("-")[0], engine.split("-")[0])
     if family in doubtful:
@@ -297,7 +304,7 @@ def measure_train(run, engine, task, pack):
     return {**figures, "lengths": run.form["lengths"]}
 
 
-def together(run, how, tasks):
+def together(run, how, tasks, engine="resident"):
     """A pack of each of these tasks in a process of its own, all at once: their rates, and how far apart they ended."""
     if how == "mps" and run.options.device == "cpu":
         raise Missing("MPS is for GPUs")
@@ -307,7 +314,7 @@ def together(run, how, tasks):
             threads = max(1, os.cpu_count() // len(tasks))
             pack = PACK if PACK in run.form["packs"] else max(run.form["packs"])
             others = threading.Barrier(len(tasks))
-            begun = [pool.submit(bench, run, "resident", task, pack, seconds, threads, shared.environment, others) for task in tasks]
+            begun = [pool.submit(bench, run, engine, task, pack, seconds, threads, shared.environment, others) for task in tasks]
         failures = [future.exception() for future in begun if future.exception() is not None]
         if failures:
             raise next((failure for failure in failures if not isinstance(failure, NotBegun)), failures[0])
@@ -326,6 +333,10 @@ def measure_mix(run, how):
 
 def measure_packs(run, how, count):
     return {**together(run, how, [TASKS[1]] * int(count)), "task": TASKS[1]}
+
+
+def measure_spread(run, how, count):
+    return {**together(run, how, [TASKS[1]] * int(count), "spread"), "task": TASKS[1]}
 
 
 class Reference:
@@ -383,7 +394,7 @@ def measure_reference(run, task, members):
     return figures
 
 
-CELLS = {"tests": measure_tests, "train": measure_train, "mix": measure_mix, "packs": measure_packs, "reference": measure_reference}
+CELLS = {"tests": measure_tests, "train": measure_train, "mix": measure_mix, "packs": measure_packs, "spread": measure_spread, "reference": measure_reference}
 
 
 def say(text):
@@ -395,7 +406,7 @@ def measure(run, name, monitor):
     began = time.monotonic()
     try:
         # What would be cut off in the middle is not begun.
-        if run.limit() < run.form["seconds_together" if part in ("mix", "packs") else "seconds"]:
+        if run.limit() < run.form["seconds_together" if part in ("mix", "packs", "spread") else "seconds"]:
             raise Missing("no time was left")
         refuse_doubtful(run, part, rest)
         figures = CELLS[part](run, *rest)
@@ -417,6 +428,7 @@ def parse():
     parser.add_argument("--build", type=pathlib.Path, help="the build folder, or a bundle (default: build/cuda or build/release, where there is one)")
     parser.add_argument("--json", type=pathlib.Path, help="where the figures go (default: build/bench/gpu.json; on a CPU a temporary folder)")
     parser.add_argument("--page", type=pathlib.Path, help="the page whose tables are written anew (default: docs/benchmarks/gpu.md; on a CPU a copy)")
+    parser.add_argument("--short", action="store_true", help="less of each cell: shorter, and the reference at the lengths 10 and 40 alone")
     parser.add_argument("--only", help="patterns of cells, by commas: 'train/*,mix/mps'; other cells of the JSON file are kept")
     parser.add_argument("--resume", action="store_true", help="keep what the JSON file holds, measure what it lacks")
     parser.add_argument("--tables", action="store_true", help="write the page from the JSON file and end: needs no GPU")

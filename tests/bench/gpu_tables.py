@@ -201,8 +201,8 @@ def phases_tables(cells):
 
 def packs_tables(cells):
     return table("**Several processes at once**, a pack each, all of one task. At least: what all did over the time in which any trained.",
-                 ["packs", "jobs in each", "task", "", "job-steps/s", "at least", "one pack's mean", "SM MHz"],
-                 [[count, str(figures["pack"]), figures["task"], SHARED[how], figure(rate), figure(at_least(figures, rate)),
+                 ["engine", "packs", "jobs in each", "task", "", "job-steps/s", "at least", "one pack's mean", "SM MHz"],
+                 [[figures["engine"], count, str(figures["pack"]), figures["task"], SHARED[how], figure(rate), figure(at_least(figures, rate)),
                    figure(rate / len(figures["rates"])), load_of(figures)]
                   for (how, count), figures in cells.items() for rate in [sum(figures["rates"])]])
 
@@ -261,7 +261,7 @@ def left_out_lines(left_out):
     return ["**Not measured**", ""] + [f"- {', '.join(names)}: {why}" for why, names in by_reason.items()] + [""] if left_out else []
 
 
-TABLES = {"train": train_tables, "packs": packs_tables, "mix": mix_tables, "reference": reference_tables}
+TABLES = {"train": train_tables, "spread": packs_tables, "packs": packs_tables, "mix": mix_tables, "reference": reference_tables}
 
 
 def tables(everything):

@@ -44,7 +44,8 @@ def programs(home):
     return home.path / "bin"
 
 
-@pytest.mark.parametrize("arguments, engine", [([], "libtorch"), (["--engine", "resident", "--pack-limit", "2"], "resident-bf16")])
+@pytest.mark.parametrize("arguments, engine", [(["--engine", "libtorch"], "libtorch"), (["--pack-limit", "2"], "spread-fp16"),
+                                               (["--engine", "resident", "--pack-limit", "2"], "resident-bf16")])
 def test_a_sweep_is_trained_there(home, programs, arguments, engine):
     store = home.path / "store.db"
 
@@ -60,7 +61,8 @@ def test_each_gpu_has_a_worker_that_sees_it_alone(home, programs):
     store = home.path / "store.db"
     env = ["env", "CUDA_VISIBLE_DEVICES=4,GPU-b,6"]
 
-    ended = run(home, *env, programs / "longreach", "run", "/dev/stdin", "--device", "cuda:1..2", "--store", store, "--pack-limit", "2", stdin=SWEEP)
+    ended = run(home, *env, programs / "longreach", "run", "/dev/stdin", "--device", "cuda:1..2", "--store", store, "--pack-limit", "2", "--engine", "libtorch",
+                stdin=SWEEP)
 
     assert ended.code == 0 and "Even Pairs" in ended.out, ended
     by_worker = query(store, "SELECT DISTINCT substr(w.name, -6), a.device FROM attempts AS a JOIN workers AS w ON w.id = a.worker")
@@ -81,7 +83,8 @@ def test_packs_compute_at_the_same_time_there(home, programs):
     (tools / "nvidia-cuda-mps-control").chmod(0o755)
     env = ["env", "-u", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_VISIBLE_DEVICES=4,6", f"PATH={tools}:{os.environ['PATH']}", f"TMPDIR={temporary}"]
 
-    ended = run(home, *env, programs / "longreach", "run", "/dev/stdin", "--device", "cuda:1", "--packs", "2", "--store", store, "--pack-limit", "2", stdin=SWEEP)
+    ended = run(home, *env, programs / "longreach", "run", "/dev/stdin", "--device", "cuda:1", "--packs", "2", "--store", store, "--pack-limit", "2",
+                "--engine", "libtorch", stdin=SWEEP)
 
     assert ended.code == 0 and "Even Pairs" in ended.out, ended
     started, word = (home.path / "calls").read_text().splitlines()

@@ -208,8 +208,8 @@ std::string BenchFormula() {
          "forward pass, with batch B, tape T (input and output tokens), width d, MLP width m, vocabularies Vi and Vo:\n"
          "  3 B [T (2 d (Vi+1) + layers (8 d^2 + 4 d m) + 2 d Vo) + layers 4 d T^2]\n"
          "In language modelling half of the last term; with images those of the decoder beside.\n"
-         "Of the algorithmic tasks at the paper's batch also the hours for all of Table B.1 at this rate. The engine 'resident' also\n"
-         "tells the bytes that its updates move, beside the rate of a copy, and which share of the time goes into which phase.\n"
+         "Of the algorithmic tasks at the paper's batch also the hours for all of Table B.1 at this rate. Own kernels for GPUs also\n"
+         "tell the bytes that their updates move, beside the rate of a copy, and which share of the time goes into which phase.\n"
          "With --simulate-threads one thread trains, the processor time of each item of its work is taken, and the items are\n"
          "dealt in order to so many threads, as training deals them. It is a simulation: memory bandwidth, shared caches, the\n"
          "frequency of a busy processor and the waking of threads are left out, so real threads are slower.";
