@@ -12,11 +12,11 @@ inline constexpr int kMaxJobsOfPack = 1024;
 inline constexpr int kMaxPacksAtATime = 64;
 
 // Packs at a time that a command's own worker is told to train when the user says nothing. Of small models two on a CPU, because now and
-// then each waits for its last item of work, a file or an answer. On a GPU more: 'resident' trains a job on one multiprocessor, so a pack of
-// nine fills 9 of an H200's 132, where 8 packs fill 72 and 14 all that there are. Not 14, because a process takes 1.1 GB of the GPU, as
-// measured on one, and some seconds to start; those beyond the first start only when there is work for them.
+// then each waits for its last item of work, a file or an answer. On a GPU some more, as packs of three fill a third of it. Of nine, which fill
+// an H200, two at a time make an eighth more than one, and four no more than two; a process takes 1.4 GB of the GPU and some seconds to
+// start, those beyond the first when there is work for them.
 inline constexpr int kUsualPacksOnCpu = 2;
-inline constexpr int kUsualPacksOnGpu = 8;
+inline constexpr int kUsualPacksOnGpu = 4;
 
 // No more than `threads`, of which each has one. Models that are not small keep the memory to themselves.
 int UsualPacks(std::string_view experiment, bool cuda, int threads);
