@@ -137,7 +137,7 @@ def test_runs_without_a_gpu_and_says_that_its_figures_mean_nothing(tmp_path):
     assert expected <= set(place.figures()["cells"]), done.stderr
     page = place.page.read_text()
     assert "the figures mean nothing" in page and "Not measured on a GPU" not in page and "| lanes" in page
-    assert "`mix/mps`, `packs/mps/2`: MPS is for GPUs" in page
+    assert "`mix/mps`, `spread/mps/2`, `packs/mps/2`: MPS is for GPUs" in page
     assert "`reference/even_pairs/1`" in page and "neither --reference nor --jax were given" in page
     committed = (ROOT / "docs/benchmarks/gpu.md").read_text()
     assert page.split("## Measured")[0] == committed.split("## Measured")[0] and page.split("## What")[1] == committed.split("## What")[1]

@@ -58,8 +58,9 @@ TEST_F(StandInGpuTest, SequencesAreDrawnThereAsOnTheHost) { ExpectToDrawTheBatch
 
 TEST_F(StandInGpuTest, ResidentKernelsTrainThereWithTheBitsOfTheHost) {
   for (const char* const encoding : {"sin_cos", "rope", "log_kerple"}) {
-    for (const char* const operands : {"bf16", "fp16"}) {
-      SCOPED_TRACE(Text(encoding, " ", operands));
+    for (const auto& [name, here] : {std::pair("resident-bf16", "emulated-bf16"), std::pair("resident-fp16", "emulated-fp16"),
+                                     std::pair("spread-fp16", "emulated-spread-fp16")}) {
+      SCOPED_TRACE(Text(encoding, " ", name));
       PackSettings settings = Settings(encoding, "reverse_string", 3);
       settings.model.layers = 2;
       settings.training.batch_size = 4;
@@ -72,9 +73,9 @@ TEST_F(StandInGpuTest, ResidentKernelsTrainThereWithTheBitsOfTheHost) {
         EXPECT_GT(loss, 0);
         return state.parameters.to(at::kCPU);
       };
-      const std::unique_ptr<StepEngine> there = OnGpu(settings, Text("resident-", operands));
-      ASSERT_EQ(there->Name(), Text("resident-", operands));
-      EXPECT_TRUE(train(*there).equal(train(*MakeNamed(settings, Text("emulated-", operands)))));
+      const std::unique_ptr<StepEngine> there = OnGpu(settings, name);
+      ASSERT_EQ(there->Name(), name);
+      EXPECT_TRUE(train(*there).equal(train(*MakeNamed(settings, here))));
     }
   }
 }
