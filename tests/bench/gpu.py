@@ -75,7 +75,7 @@ def stages(form):
     alone, *mapped = references.values()
     return [
         ("tests", 300, ["tests"]),
-        ("one pack, by our own kernels", 150, first),
+        ("one pack, by our own kernels", 240, first),
         ("resident, packs of different tasks", 120, ["mix/mps", "mix/plain"]),
         ("spread, packs of one task", 60, spread),
         ("one model at a time", 240, single + alone),

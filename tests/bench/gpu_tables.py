@@ -187,12 +187,13 @@ def train_tables(cells):
 
 def phases_tables(cells):
     """Of the engines that tell them."""
-    cells = [(f"{task}, {pack} jobs", figures) for (_, task, pack), figures in cells.items() if figures.get("phases")]
+    cells = [(f"{figures['engine']}, {task}, {pack} jobs", figures) for (_, task, pack), figures in cells.items() if figures.get("phases")]
     if not cells:
         return []
     phases = [one["phase"] for one in cells[0][1]["phases"]]
-    return table("**Where an update's time goes** in our own kernels, by the clocks of their blocks, in updates of their own; and the bytes that "
-                 "updates move, counted from the buffers, beside the largest rate of a copy.",
+    return table("**Where an update's time goes** in our own kernels, by the clocks of their blocks, in updates of their own: without the gaps "
+                 "between them, and without waiting for the slowest slice. And the bytes that updates move, counted from the buffers, beside the "
+                 "largest rate of a copy.",
                  ["phase", *(cell for cell, _ in cells)],
                  [*([phase, *(f"{100 * figures['phases'][i]['share']:.1f} %" for _, figures in cells)] for i, phase in enumerate(phases)),
                   ["GB/s", *(figure(figures["gigabytes_per_second"]) for _, figures in cells)],

@@ -156,7 +156,7 @@ def test_the_phases_of_an_update_are_shown_where_the_engine_tells_them():
 
     text = tables(everything({**named("train/resident/*/9", cells), **named("train/libtorch/*/9", train(9))}))
 
-    assert "| phase | even_pairs, 9 jobs | reverse_string, 9 jobs | duplicate_string, 9 jobs |" in text
+    assert "| phase | resident-bf16, even_pairs, 9 jobs | resident-bf16, reverse_string, 9 jobs | resident-bf16, duplicate_string, 9 jobs |" in text
     assert "| attention backward | 75.0 % | 75.0 % | 75.0 % |" in text
     assert "| GB/s | 1,500 | 1,500 | 1,500 |" in text
     assert "Where an update's time goes" not in tables(everything(named("train/libtorch/*/9", train(9))))

@@ -189,7 +189,8 @@ TEST(LanesRoundedTest, AnUnknownNameIsAnsweredWithThoseThatThereAre) {
     all.insert(all.end(), rounded.begin(), rounded.end());
     for (const std::string& known : all) EXPECT_NE(status.message().find(known), std::string::npos) << status;
   }
-  for (const char* name : {"resident", "resident-bf16", "resident-fp16", "libtorch-tf32"}) {
+  for (const char* name : {"resident", "resident-bf16", "resident-fp16", "spread", "spread-bf16", "spread-fp16", "libtorch-tf32"}) {
+    EXPECT_NE(CheckEngine("none", true).message().find(Text(" ", name)), std::string::npos) << name;
     EXPECT_TRUE(CheckEngine(name, true).ok()) << name;
     EXPECT_NE(CheckEngine(name, false).message().find(Text(name, " needs a GPU; add --device cuda")), std::string::npos) << name;
     EXPECT_ANY_THROW(MakeNamed(SmallSettings("rope", "even_pairs"), name)) << name;

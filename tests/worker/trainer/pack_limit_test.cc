@@ -25,12 +25,13 @@ TEST(WorthwhilePackTest, IsTheSmallestThatIsNearlyAsFastAsTheFastest) {
   EXPECT_EQ(WorthwhilePack({}), 1);
 }
 
-TEST(MeasurePackLimitTest, TriesPacksOfTwiceAsManyUntilTheyAreNoFaster) {
+TEST(MeasurePackLimitTest, TriesPacksOfTwiceAsManyAndThePapersUntilTheyAreNoFaster) {
   const absl::StatusOr<PackLimit> limit = MeasurePackLimit({.threads = 2, .seconds_each = 0});
 
   ASSERT_TRUE(limit.ok()) << limit.status();
   ASSERT_GE(limit->trials.size(), 3u);  // At least the first, and two that are no faster.
-  for (size_t i = 0; i < limit->trials.size(); ++i) EXPECT_EQ(limit->trials[i].jobs, 1 << i);
+  constexpr int kSizes[] = {1, 2, 4, 8, 9, 16, 32, 64, 128};
+  for (size_t i = 0; i < limit->trials.size(); ++i) EXPECT_EQ(limit->trials[i].jobs, kSizes[i]);
   EXPECT_LE(limit->trials.back().jobs, kLargestTrial);
   EXPECT_THAT(limit->trials, Each(Field(&PackTrial::job_steps_per_second, Gt(0))));
   EXPECT_THAT(limit->trials, Contains(Field(&PackTrial::jobs, limit->jobs)));

@@ -43,12 +43,9 @@ constexpr Best kBests[] = {kLanes, {"lanes-tf32", Operands::kTf32}, {"lanes-bf16
 // LibTorch.
 std::string DefaultOnCpu() { return RunnableKernels(Operands::kFloat32).front() == lanes::PortableKernels() ? kLibtorch : kLanes.name; }
 
-// And on a GPU: our own kernels, where they know the settings. On an H200 they train nine members 15 times as fast as LibTorch's operations do.
-// float16 has as many bits as TF32, by which the papers' own code multiplies there, and its scores are those of float32
-// (docs/benchmarks/operands.md).
-std::string DefaultOnGpu(const PackSettings& settings) {
-  return WhyNotResident(settings).empty() && WhyNoResidentLauncher().empty() ? "spread-fp16" : kLibtorch;
-}
+// And on a GPU: our own kernels, many times as fast as LibTorch's operations (docs/benchmarks/gpu.md). float16 has as many bits as TF32, by which the
+// papers' own code multiplies there; with so many, scores were those of float32 (docs/benchmarks/operands.md).
+constexpr char kDefaultOnGpu[] = "spread-fp16";
 
 // What an engine's name says of the resident kernels.
 struct OwnKernels {
@@ -132,7 +129,7 @@ absl::Status CheckEngine(const std::string& name, bool cuda) {
 std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const EngineOptions& options,
                                        const std::function<void(const std::string&)>& log) {
   std::string wanted = options.engine;
-  if (wanted.empty()) wanted = options.whole_pack ? kLibtorch : options.cuda ? DefaultOnGpu(settings) : DefaultOnCpu();
+  if (wanted.empty()) wanted = options.whole_pack ? kLibtorch : options.cuda ? kDefaultOnGpu : DefaultOnCpu();
   if (wanted == kLibtorch) return MakeLibtorchEngine(settings, options);
   if (wanted == kLibtorchTf32) {
     TORCH_CHECK(options.cuda, Text("engine ", wanted, " needs a GPU: --device cuda"));

@@ -1,4 +1,4 @@
-// The resident kernel's launches. Each way of telling tokens apart, with each kind of operands, is a file of its own to nvcc, because each
+// The resident kernels' launches. Each way of telling tokens apart, with each kind of operands, is a file of its own to nvcc, because each
 // takes it a minute.
 #pragma once
 

@@ -10,7 +10,7 @@
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-// One member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
+// One slice of a member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
 // overlap what is read.
 struct AttentionBackward {
   const Half* matrices;      // [kLayerMatrices], as step_arguments.h says.
@@ -182,7 +182,7 @@ LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const 
   }
 }
 
-// One member's layer by one block; kKeyTiles as in attention.h, for a.tape. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
+// A layer of one slice of a member, by one block; kKeyTiles as in attention.h, for a.tape. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
 // What it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <int kKeyTiles, Positional kPositional>
 LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& arguments, char* shared) {

@@ -1,6 +1,6 @@
 // Where operands are float16, the gradient of the last layer's features is multiplied by a power of two before it goes back through the
 // layers, so that its largest number lies in [1, 2), and the layers' gradients are divided by it at the end. Both are exact. The power is
-// of the member and the update alone, so nothing is kept from one update to the next: as a model learns, its gradients fall by orders of
+// of the slice and the update alone, so nothing is kept from one update to the next: as a model learns, its gradients fall by orders of
 // magnitude, below what float16 can hold. They may grow by 2^15 on their way through the layers.
 #pragma once
 

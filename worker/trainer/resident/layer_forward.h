@@ -9,7 +9,7 @@
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-// One member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
+// One slice of a member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
 // overlap what is read.
 struct LayerForward {
   const Half* matrices;  // [kLayerMatrices], as step_arguments.h says.
@@ -238,7 +238,7 @@ LONGREACH_DEVICE_NOINLINE void FinishAskedRows(const LayerForward& arguments, ch
   }
 }
 
-// One member's layer by one block; kKeyTiles as in attention.h, for a.tape. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
+// A layer of one slice of a member, by one block; kKeyTiles as in attention.h, for a.tape. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
 // it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <int kKeyTiles, Positional kPositional>
 LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& arguments, char* shared) {

@@ -9,7 +9,7 @@
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
-// One member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
+// One slice of a member, one layer. N = batch tape tokens, of which R = batch outputs are asked for, in rows as asked_rows.h says. What is written may not
 // overlap what is read.
 struct MlpBackward {
   const Half* matrices;  // [kLayerMatrices], as step_arguments.h says.
@@ -168,7 +168,7 @@ LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients
   }
 }
 
-// One member's layer by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 16. What it reads must be there for all threads, and
+// A layer of one slice of a member, by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 16. What it reads must be there for all threads, and
 // so is what it writes: it ends with a SyncBlock().
 LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& arguments, char* shared) {
   const MlpBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.

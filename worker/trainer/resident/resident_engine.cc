@@ -201,7 +201,7 @@ class ResidentEngine final : public StepEngine {
   // What an update of a member moves, counted from the buffers: whatever of it stays in caches is moved all the same. Of the last layer only
   // `asked` rows are made.
   double BytesOfUpdate(double tokens, double asked) const {
-    // Kept rows of D features (MemberWork), each time they are written or read, 4 bytes a feature or 2; the keep-bits.
+    // Kept rows of D features (SliceWork), each time they are written or read, 4 bytes a feature or 2; the keep-bits.
     constexpr double kRow = 4.0 * resident::kDim, kHalfRow = 2.0 * resident::kDim, kDenominators = 4.0 * resident::kHeads, kBits = 8;
     // Forward h and the denominators, backward again, then dh; of what is made x1, x2, o and h forward, the MLP's x1, x2, dh and du backward,
     // attention's x1, o and du.
@@ -211,9 +211,9 @@ class ResidentEngine final : public StepEngine {
     const double before = settings_.model.layers - 1;
     const double ends = (2 * tokens + asked) * kRow;  // The first h, and dh at both ends.
     // By parameter: read to be rounded, the 2 rounded bytes written and read three times by each slice, the gradient written and read twice, and
-    // Adam's three read and written. Several slices' gradients are written and read before.
+    // Adam's three read and written. Gradients of several slices, or scaled ones, are written and read before.
     const double slices = launcher_.slices;
-    const double of_parameter = 4 + 2 + slices * 3 * 2 + 3 * 4 + (3 + 3) * 4 + (slices > 1 ? slices * (4 + 4) : 0);
+    const double of_parameter = 4 + 2 + slices * 3 * 2 + 3 * 4 + (3 + 3) * 4 + (slices > 1 || OperandBits() == 11 ? slices * (4 + 4) : 0);
     return before * tokens * (kOfToken + kOfMade) + tokens * kOfToken + asked * kOfMade + again + ends +
            static_cast<double>(model().layout().stride()) * of_parameter;
   }

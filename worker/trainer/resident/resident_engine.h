@@ -1,5 +1,5 @@
-// The fused engine for GPUs, behind the same door as the LibTorch engine: one block of threads trains one member, by kernels of our
-// own (step_arguments.h) whose matrix products have operands of 16 bits. Tests of longer tapes are left to LibTorch.
+// The fused engine for GPUs, behind the same door as the LibTorch engine: one block of threads trains one member, or several do, by kernels of
+// our own (step_arguments.h) whose matrix products have operands of 16 bits. Tests of longer tapes are left to LibTorch.
 #pragma once
 
 #include <memory>

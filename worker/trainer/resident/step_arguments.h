@@ -66,7 +66,7 @@ enum class BiasKind : int {
   kPowerKerple,  // -a distance^p, 0.01 <= p <= 2.
 };
 
-// What an update's time is divided into; each ends with a SyncBlock().
+// What an update's time is divided into.
 enum class Phase : int { kPrepare, kEmbed, kForward, kHead, kMlpBackward, kAttentionBackward, kEmbedBackward, kUpdate, kCount };
 inline constexpr int kPhases = static_cast<int>(Phase::kCount);
 inline constexpr const char* kPhaseNames[] = {"rounded weights and tables of biases", "embedding", "layers forward", "head and loss",

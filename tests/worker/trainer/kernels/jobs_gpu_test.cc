@@ -80,11 +80,19 @@ TEST_F(AlgorithmicGpuTest, EveryEncodingIsTrainedAndTestedThere) {
   }
 }
 
-TEST_F(AlgorithmicGpuTest, AJobThatWasStoppedThereEndsWithTheSameBits) {
+// By LibTorch, and by what is taken when nobody asks.
+class StoppedGpuTest : public OnGpu<PackTest>, public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+INSTANTIATE_TEST_SUITE_P(Engines, StoppedGpuTest, testing::Values(std::pair("libtorch", "libtorch"), std::pair("", "spread-fp16")),
+                         [](const auto& each) { return std::string(*each.param.first == '\0' ? "OfItself" : "Libtorch"); });
+
+TEST_P(StoppedGpuTest, AJobThatWasStoppedThereEndsWithTheSameBits) {
   const PackSettings settings = SmallSettings("reverse_string", "log_kerple", true);
   PackRequest request = There(Request(settings, 2, "whole"));
+  request.engine = GetParam().first;
   const PackResult whole = Run(request);
   ASSERT_EQ(whole.results.size(), 2u);
+  EXPECT_EQ(whole.engine, GetParam().second);
   RecordingObserver observer;
   observer.wish = [](const Progress& progress) { return Observer::Wish{.stop = progress.lengths_done == 1, .dropped = {}}; };
   request.folder = Folder("stopped");

@@ -62,7 +62,7 @@ std::vector<Case> AllCases() {
           one.settings.task = task;
           one.settings.encoding = encoding;
           one.settings.training.lengths = {length};
-          one.settings.training.batch_size = 9;
+          one.settings.training.batch_size = way.spread ? 30 : 9;  // Slices of two and of three sequences.
           one.settings.model.layers = allowed.layers;
           one.allowed = allowed;
           one.way = way;

@@ -56,6 +56,18 @@ TEST_F(StandInGpuTest, MemoryThatWasNotWrittenIsNoNumber) {
 
 TEST_F(StandInGpuTest, SequencesAreDrawnThereAsOnTheHost) { ExpectToDrawTheBatchesOfTheHost(CudaResidentLauncher(resident::Operands::kBfloat16)); }
 
+TEST_F(StandInGpuTest, OwnKernelsAreTakenWhereNobodyAsksAndWhatTheyDoNotKnowIsLibtorchsAndSaysSo) {
+  std::string said;
+  const auto engine_of = [&](const char* encoding) {
+    said.clear();
+    return MakeEngine(Settings(encoding, "reverse_string", 3), {.threads = 1, .cuda = true}, [&](const std::string& line) { said += line; })->Name();
+  };
+  EXPECT_EQ(engine_of("log_kerple"), "spread-fp16");
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(engine_of("relative"), "libtorch");
+  EXPECT_EQ(said, "engine libtorch instead of spread-fp16, which does not know encoding relative");
+}
+
 TEST_F(StandInGpuTest, ResidentKernelsTrainThereWithTheBitsOfTheHost) {
   for (const char* const encoding : {"sin_cos", "rope", "log_kerple"}) {
     for (const auto& [name, here] : {std::pair("resident-bf16", "emulated-bf16"), std::pair("resident-fp16", "emulated-fp16"),

@@ -29,11 +29,13 @@ struct Kind {
   const char* engine;
   const char* name;
   double share;  // Of these errors.
+  int slices;    // Blocks to a member.
 };
-constexpr Kind kKinds[] = {{"emulated", "emulated-bf16", 1}, {"emulated-fp16", "emulated-fp16", 0.5}, {"emulated-spread", "emulated-spread-bf16", 1},
-                           {"emulated-spread-fp16", "emulated-spread-fp16", 0.5}};
-// One block to a member, and several.
-constexpr const Kind* kWays[] = {&kKinds[0], &kKinds[2]};
+constexpr Kind kKinds[] = {{"emulated", "emulated-bf16", 1, 1},
+                           {"emulated-fp16", "emulated-fp16", 0.5, 1},
+                           {"emulated-spread", "emulated-spread-bf16", 1, 14},
+                           {"emulated-spread-fp16", "emulated-spread-fp16", 0.5, 14}};
+constexpr const Kind* kWays[] = {&kKinds[0], &kKinds[1], &kKinds[2], &kKinds[3]};
 
 struct Case {
   std::string encoding;
@@ -150,7 +152,7 @@ TEST(ResidentEngineTest, KeepsGradientsThatAreBelowTheNumbersOfFloat16) {
 class ResidentWaysTest : public testing::TestWithParam<const Kind*> {};
 
 INSTANTIATE_TEST_SUITE_P(Ways, ResidentWaysTest, testing::ValuesIn(kWays), [](const auto& each) {
-  return std::string(each.param == kWays[0] ? "Alone" : "Spread");
+  return std::string(each.param->slices == 1 ? "Alone" : "Spread") + (each.param->share == 1 ? "Bfloat16" : "Float16");
 });
 
 TEST_P(ResidentWaysTest, TakesTheStepsOfLibtorch) {
@@ -163,6 +165,8 @@ TEST_P(ResidentWaysTest, TakesTheStepsOfLibtorch) {
     const Batch batch = BatchOf(settings, *oracle, step);
     const std::vector<double> losses = engine->Gradients(batch, state);
     oracle->Gradients(batch, expected);
+    // The step is that of the gradients as they are, not of what they were added up from.
+    Tensor(engine->gradients()).mul_(0.75);
     oracle->gradients().copy_(engine->gradients());
     const std::vector<StepResult> ours = engine->Update(losses, rates, state), theirs = oracle->Update(losses, rates, expected);
     for (size_t m = 0; m < 2; ++m) {
@@ -237,9 +241,9 @@ TEST_P(ResidentWaysTest, TrainsWithTheSameBitsAloneAndInAPackAndInAnyPortions) {
   EXPECT_EQ(pack.state.step, 3);
 }
 
-TEST(ResidentEngineTest, TellsWhereTheTimeOfItsUpdatesGoesAndComputesTheSame) {
+TEST_P(ResidentWaysTest, TellsWhereTheTimeOfItsUpdatesGoesAndComputesTheSame) {
   const PackSettings settings = Settings({"log_kerple"}, "reverse_string", 9, 5);
-  const std::unique_ptr<StepEngine> engine = Emulated(settings);
+  const std::unique_ptr<StepEngine> engine = Emulated(settings, *GetParam());
   EXPECT_TRUE(engine->TakePhases().empty()) << "nobody has asked yet";
   ASSERT_TRUE(engine->RecordPhases());
   EXPECT_TRUE(engine->TakePhases().empty()) << "nothing has been trained since";
@@ -264,12 +268,14 @@ TEST(ResidentEngineTest, TellsWhereTheTimeOfItsUpdatesGoesAndComputesTheSame) {
   // and h and o once more. The ends have 2 of each token and 1 of those that are asked for.
   const double first = 10 * 256.0 + 4 * 128 + 2 * 32 + 4 * 8, last = 3 * 256 + 2 * 32, of_asked = 7 * 256 + 4 * 128 + 4 * 8 + 256 + 128;
   const double tokens = 5 * 18, asked = 5 * 9, ends = (2 * tokens + asked) * 256;
+  // By parameter 42 bytes and each slice's reading of rounded weights; what slices add, or have scaled, is written and read.
+  const double slices = GetParam()->slices, parts = slices > 1 || GetParam()->share < 1 ? 8 * slices : 0;
   EXPECT_DOUBLE_EQ(engine->TakeBytes(), 4 * (tokens * (first + last) + asked * of_asked + ends +
-                                             48.0 * static_cast<double>(engine->model().layout().stride())));
+                                             (42 + 6 * slices + parts) * static_cast<double>(engine->model().layout().stride())));
 
   PackState expected = ScatteredState(engine->model(), 2);
   expected.members[0].live = false;
-  EXPECT_TRUE(state.parameters.equal(Train(settings, std::move(expected), {1e-3, 3e-4}, {2}).state.parameters));
+  EXPECT_TRUE(state.parameters.equal(Train(settings, std::move(expected), {1e-3, 3e-4}, {2}, *GetParam()).state.parameters));
 }
 
 TEST_P(ResidentWaysTest, LeavesAMemberThatDivergesAndThoseThatAreNotLive) {
@@ -291,6 +297,25 @@ TEST_P(ResidentWaysTest, LeavesAMemberThatDivergesAndThoseThatAreNotLive) {
   EXPECT_FALSE(trained.state.parameters[2].equal(before[2]));
   EXPECT_EQ(trained.results[0][0].loss, 0);
   EXPECT_EQ(trained.state.step, 3);
+}
+
+// Where the loss is finite, the norm tells: by the squares of one piece of the gradient.
+TEST_P(ResidentWaysTest, LeavesAMemberWhoseGradientAloneIsNotFinite) {
+  const PackSettings settings = Settings({"none"}, "reverse_string", 9, 5);
+  const std::unique_ptr<StepEngine> engine = Emulated(settings, *GetParam());
+  PackState state = ScatteredState(engine->model(), 2);
+  const Tensor before = state.parameters.clone();
+  const std::vector<double> losses = engine->Gradients(BatchOf(settings, *engine), state);
+  const Parameter& last = *engine->model().layout().Find("layer1.ffn2.w");
+  Tensor(engine->gradients())[0].narrow(0, last.offset + last.size - 1, 1).fill_(HUGE_VALF);
+
+  const std::vector<StepResult> results = engine->Update(losses, {1e-3, 1e-3}, state);
+
+  EXPECT_TRUE(std::isfinite(results[0].loss));
+  EXPECT_TRUE(state.members[0].diverged);
+  EXPECT_TRUE(state.parameters[0].equal(before[0]));
+  EXPECT_TRUE(state.members[1].live);
+  EXPECT_FALSE(state.parameters[1].equal(before[1]));
 }
 
 TEST(ResidentEngineTest, LearnsWhatItCanLearnByHeart) {
