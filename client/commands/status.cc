@@ -61,7 +61,7 @@ class StatusCommand final : public Command {
     if (!workers.ok()) return any;
     for (const v1::WorkerInfo& worker : workers->workers()) {
       if (worker.state() != Word(WorkerState::kPutAside)) continue;
-      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), Printable(worker.reason()));
+      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), WithFlags(Printable(worker.reason()), WhereFlags(session)));
       any = true;
     }
     return any;

@@ -41,6 +41,20 @@ std::string WhereFlags(Session& session) {
   return on_disk ? " --store " + ShellWord(session.store()) : WhereFlags(session.settings());
 }
 
+std::string WithFlags(std::string_view sentence, std::string_view flags) {
+  constexpr std::string_view kBegin = "'longreach ";
+  std::string text;
+  while (true) {
+    const size_t begin = sentence.find(kBegin);
+    const size_t end = begin == std::string_view::npos ? begin : sentence.find('\'', begin + 1);
+    if (end == std::string_view::npos) return text + std::string(sentence);
+    text += sentence.substr(0, end);
+    if (!sentence.substr(begin + kBegin.size()).starts_with("data ")) text += flags;
+    text += '\'';
+    sentence.remove_prefix(end + 1);
+  }
+}
+
 std::string RepeatCommand(Session& session, const v1::Job& job) {
   const std::string id = Printable(ShortId(job.id()));
   return fmt::format("longreach job {0} --spec{1} | longreach run /dev/stdin --store repeat-{0}.db", id, WhereFlags(session));

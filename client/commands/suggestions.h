@@ -29,4 +29,8 @@ std::string WhereFlags(const Settings& settings);
 // The same of a session, which may have found a store that nobody named.
 std::string WhereFlags(Session& session);
 
+// A sentence of the scheduler's, which does not know where the user asked: each command that it quotes ('longreach logs 1f3a') gets `flags`
+// at its end. Those of data do not: they are of a machine, not of a store.
+std::string WithFlags(std::string_view sentence, std::string_view flags);
+
 }  // namespace longreach::client

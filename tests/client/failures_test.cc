@@ -33,6 +33,17 @@ TEST_F(FailuresTest, AFailedJobShowsItsReasonItsLogAndHowToRepeatIt) {
   EXPECT_THAT(Run({"explain", "bbbb"}).out, HasSubstr("\n- To repeat it by itself: " + repeat()));
 }
 
+TEST_F(FailuresTest, CommandsOfTheSchedulersSentencesAreToldForWhereItWasAsked) {
+  scheduler_.reasons = {"'longreach logs bbbb' shows what attempt 1 wrote.", "Worker 'a' does not get it: 'longreach drain --undo a' or 'longreach drain a'.",
+                        "Worker 'b' has no data set 'c'; 'longreach data ensure' on its machine brings it.", "Nothing is 'longreach logs"};
+  const std::string flags = " --scheduler " + scheduler_.address();
+  const std::string out = Run({"explain", "bbbb"}).out;
+  EXPECT_THAT(out, HasSubstr("\n- 'longreach logs bbbb" + flags + "' shows what attempt 1 wrote.\n"));
+  EXPECT_THAT(out, HasSubstr("\n- Worker 'a' does not get it: 'longreach drain --undo a" + flags + "' or 'longreach drain a" + flags + "'.\n"));
+  EXPECT_THAT(out, HasSubstr("'c'; 'longreach data ensure' on its machine brings it.\n")) << "data are of a machine, not of a scheduler";
+  EXPECT_THAT(out, HasSubstr("\n- Nothing is 'longreach logs\n"));
+}
+
 TEST_F(FailuresTest, WithoutALogTheRestIsShown) {
   scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "none");
   const Outcome outcome = Run({"job", "bbbb"});
@@ -88,6 +99,8 @@ TEST_F(FailuresTest, StatusNamesAWorkerThatIsPutAside) {
   worker.set_state("put_aside");
   worker.set_reason("its last 3 attempts, of different jobs, failed");
   EXPECT_THAT(Run({"status"}).out, HasSubstr("worker 'gpu-1' is put aside: its last 3 attempts, of different jobs, failed\n"));
+  worker.set_reason("failed; tell it to go on with 'longreach drain --undo gpu-1'");
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("go on with 'longreach drain --undo gpu-1 --scheduler " + scheduler_.address() + "'\n"));
 }
 
 }  // namespace

@@ -99,6 +99,8 @@ class FakeScheduler final : public v1::Longreach::Service {
 
   // No worker can take any job, or none is there.
   bool stuck = false, no_worker = false;
+  // What ExplainJob says.
+  std::vector<std::string> reasons = {"It is ready, and first in line.", "no worker has task even_pairs"};
 
   v1::Sweep sweep;
   std::vector<v1::Sweep> other_sweeps;
@@ -205,8 +207,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   grpc::Status ExplainJob(grpc::ServerContext*, const v1::GetJobRequest*,
                           v1::ExplainJobResponse* response) override {
     *response->mutable_job() = jobs.jobs(0);
-    response->add_reasons("It is ready, and first in line.");
-    response->add_reasons("no worker has task even_pairs");
+    response->mutable_reasons()->Assign(reasons.begin(), reasons.end());
     response->set_stuck(stuck);
     response->set_no_worker(no_worker);
     ++explained;
