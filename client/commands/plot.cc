@@ -67,7 +67,7 @@ class Plot final : public Command {
     app.add_option("--file", file_, "What to write: FILE.svg, FILE.png, FILE.pdf, FILE.vl.json, or - to print that")->type_name("FILE")->required()->check(WhyNoText);
     app.add_option("--metric", metric_, "A metric ('longreach list metrics') [the sweep's main one; by step training_loss]")->type_name("METRIC");
     app.add_option("--x", axes_.x,
-                   "Axis to the right: length, learning_rate, seed, one of slices, or a setting of numbers; or another metric [length; of training_loss step]")
+                   "Axis to the right: length, learning_rate, seed, one of slices, or a setting of numbers; or another metric [length; of training_loss step; of scale_growth seed]")
         ->type_name("AXIS");
     app.add_option("--y", axes_.y, "Axis upwards, with the metric as colour: a heat map")->type_name("AXIS");
     app.add_option("--points", axes_.points, "With a metric as --x: the axis whose values are the points")->type_name("AXIS");
@@ -92,7 +92,7 @@ class Plot final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::string format, CheckFile());
     if (metric_.empty() && axes_.Has(kStepAxis)) metric_ = kTrainingLoss;
-    if (axes_.x.empty()) axes_.x = metric_ == kTrainingLoss ? kStepAxis : "length";
+    if (axes_.x.empty()) axes_.x = UsualX(metric_);
     RETURN_IF_ERROR(CheckWords());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
@@ -110,6 +110,7 @@ class Plot final : public Command {
       if (drawing.metric == "position_loss" && axes_.Has("attention_scale")) {
         hints.emplace_back("where scales and bins have more than 1,000 losses, these are in the job's file alone: 'longreach job JOB --get series --file FILE'");
       }
+      if (!drawing.empty.empty() && axes_.x == "length") hints.emplace_back("what is measured over all lengths together is drawn with --x seed, or another axis");
       hints.push_back(fmt::format("'longreach status {}{}' says how far it is, 'longreach results' has the same as a table", ShortId(sweep.id()), WhereFlags(session)));
       return Error(absl::StatusCode::kFailedPrecondition,
                    fmt::format("nothing to draw: no job of sweep '{}' has a value of {} {}", Printable(sweep.name()), drawing.value,

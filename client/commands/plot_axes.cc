@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "client/commands/arguments.h"
 #include "client/commands/varying_settings.h"
@@ -10,6 +11,7 @@
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/settings.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
@@ -22,7 +24,15 @@ std::vector<std::string> RightOfCurves() {
   return right;
 }
 
+// What is measured over all test lengths alone has none for an axis.
+constexpr std::string_view kWithoutLengths[] = {"scale_growth", "scale_growth_r2"};
+
 }  // namespace
+
+std::string UsualX(std::string_view metric) {
+  if (metric == kTrainingLoss) return std::string(kStepAxis);
+  return std::ranges::find(kWithoutLengths, metric) == std::end(kWithoutLengths) ? "length" : "seed";
+}
 
 bool PlotAxes::IsScatter() const { return catalog::FindMetric(x) != nullptr; }
 

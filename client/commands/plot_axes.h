@@ -10,6 +10,9 @@
 
 namespace longreach::client {
 
+// The axis to the right of curves of this metric, where none is named; "" is a sweep's main one.
+std::string UsualX(std::string_view metric);
+
 struct PlotAxes {
   std::string x = {};       // An axis, or another metric.
   std::string y = {};       // Of a heat map.

@@ -252,6 +252,17 @@ TEST_F(PlotTest, AHeatMapOfWhatHasNoSlicesIsNotDrawn) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "a.vl.json"));
 }
 
+TEST_F(PlotTest, TheGrowthOfTheBestScaleIsDrawnBySeedUnlessToldOtherwise) {
+  scheduler_.table.mutable_columns(0)->set_key("0");
+  for (const char* metric : {"scale_growth", "scale_growth_r2"}) {
+    EXPECT_EQ(Run(std::string(metric) + ".vl.json", {"--metric", metric}).code, kDone);
+    EXPECT_EQ(scheduler_.table_request.table().columns(), "seed");
+  }
+  AddTypedNote(scheduler_.table, v1::TableNote::KIND_NO_VALUE, "", "no job has a value of scale_growth at a length");
+  scheduler_.table.mutable_cells(0)->clear_measured();
+  EXPECT_THAT(Run("a.vl.json", {"--metric", "scale_growth", "--x", "length"}).err, HasSubstr("at a length\n  what is measured over all lengths together is drawn with --x seed"));
+}
+
 TEST_F(PlotTest, TheFitOfTheBestScalesIsDrawnFromTheLengthWhereItBegins) {
   scheduler_.sweep.mutable_spec()->mutable_positions()->set_original_length(20);
   scheduler_.table.set_metric("best_attention_scale");
