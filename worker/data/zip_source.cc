@@ -4,12 +4,25 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "proto/base/sha256.h"
 #include "worker/data/byte_source.h"
 
 namespace longreach::data {
 namespace {
+
+// What other programs pack with, by its number in the format (APPNOTE.TXT 4.4.5). Empty: it is read here.
+std::string UnreadMethod(uint64_t method) {
+  if (method == 0 || method == Z_DEFLATED) return "";
+  constexpr std::pair<uint64_t, std::string_view> kNames[] = {{9, "Deflate64"}, {12, "bzip2"}, {14, "LZMA"}, {93, "Zstandard"}, {95, "XZ"}, {98, "PPMd"}};
+  for (const auto& [number, name] : kNames) {
+    if (number == method) return std::string(name);
+  }
+  return fmt::format("method {}", method);
+}
 
 class Zip final : public ByteSource {
  public:
@@ -69,6 +82,10 @@ class Zip final : public ByteSource {
       names.emplace_back(text);
       if (names.size() > 1) break;
       if ((info.flag & 1) != 0) return absl::InvalidArgumentError(fmt::format("{}: '{}' is encrypted; unpack it first", file_.string(), text));
+      if (const std::string method = UnreadMethod(info.compression_method); !method.empty()) {
+        return absl::InvalidArgumentError(fmt::format("{}: '{}' is packed with {}, which is not read here; unpack it first, or pack it again with deflate",
+                                                      file_.string(), text, method));
+      }
       constexpr uint64_t kMost = uint64_t{1} << 50;
       if (info.uncompressed_size > kMost) return Damaged(fmt::format("'{}' claims {} bytes", text, info.uncompressed_size));
       size_ = static_cast<int64_t>(info.uncompressed_size);
@@ -82,7 +99,7 @@ class Zip final : public ByteSource {
     if (names.empty()) return absl::InvalidArgumentError(fmt::format("{} has no file in it", file_.string()));
     member_ = names[0];
     if (unzGoToFilePos64(zip_, &position_) != UNZ_OK || unzOpenCurrentFile(zip_) != UNZ_OK) {
-      return Damaged(fmt::format("'{}' is not where the table of contents says, or packed in a way that is not known here", member_));
+      return Damaged(fmt::format("'{}' is not where the table of contents says", member_));
     }
     return absl::OkStatus();
   }

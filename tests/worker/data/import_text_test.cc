@@ -88,6 +88,21 @@ TEST_F(ImportTextTest, AZipArchiveGivesWhatItsFileGives) {
   EXPECT_EQ(raw.Identity(), zipped.Identity());
 }
 
+TEST_F(ImportTextTest, AnArchiveOfAnotherCompressionIsNotCalledDamaged) {
+  WriteZip(home_ / "a.zip", {{"raw", Pattern(1000)}});
+  for (const auto& [method, name] : {std::pair('\x0c', "with bzip2"), std::pair('\x63', "with method 99")}) {
+    std::string bytes = Read(home_ / "a.zip");
+    // The number is in the member's own header and in the table of contents.
+    bytes[bytes.find("PK\3\4") + 8] = method;
+    bytes[bytes.find("PK\1\2") + 10] = method;
+    Write(home_ / "other.zip", bytes);
+    const absl::Status other = Import({home_ / "other.zip"}).status();
+    EXPECT_EQ(other.code(), absl::StatusCode::kInvalidArgument) << other;
+    EXPECT_NE(other.message().find(name), std::string::npos) << other;
+    EXPECT_NE(other.message().find("unpack it first"), std::string::npos) << other;
+  }
+}
+
 TEST_F(ImportTextTest, ADamagedArchiveLeavesNothing) {
   WriteZip(home_ / "a.zip", {{"raw", Pattern(2'000'000)}});
   const std::string whole = Read(home_ / "a.zip");
