@@ -219,7 +219,7 @@ void DataCommand::AddOfModels() {
   o.tokens->add_option("PATH", o.sources, "Files, or folders of them: text, *.jsonl, TinyLlama's packed *.bin");
   o.tokens->add_option("--tokenizer", o.tokenizer, "tokenizer.model, a folder that has one, or an imported model")->type_name("PATH");
   o.tokens->add_option("--test", o.token_import.test_sources, "What to test on; PATH is for training then")->delimiter(',')->type_name("PATH,...");
-  o.tokens->add_option("--split", o.token_split, "Per cent of the tokens for training and test, from the front, cut between documents")
+  o.tokens->add_option("--split", o.token_split, "Per cent of the tokens for training and test, from the front, cut between documents; not with --test")
       ->delimiter(',')->expected(2)->type_name("A,B")->capture_default_str();
   o.tokens->add_option("--text-field", o.token_import.text_field, "Of a JSON line: where its text is")->capture_default_str();
   o.tokens->add_option("--vocabulary", o.token_import.vocabulary, "Ids of the models that shall read it [those of the tokenizer]");
@@ -272,6 +272,9 @@ absl::StatusOr<data::Manifest> DataCommand::Options::ImportTokens() const {
   wanted.sources = sources;
   wanted.split = {token_split[0], token_split[1]};
   if (sources.empty() && wanted.test_sources.empty()) return absl::InvalidArgumentError("no file was given; name those to train on, or --test");
+  if (!wanted.test_sources.empty() && tokens->count("--split") > 0) {
+    return absl::InvalidArgumentError("--split: with --test nothing is split, as PATH is all for training; leave out one of the two");
+  }
   std::unique_ptr<tokenizer::SentencePieces> pieces;
   if (!tokenizer.empty()) {
     std::error_code error;

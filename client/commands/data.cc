@@ -58,7 +58,7 @@ class Data final : public Command {
     Many(tokens, "PATH", "Files, or folders of them: text, *.jsonl, TinyLlama's packed *.bin");
     Value(tokens, "--tokenizer", "PATH", "tokenizer.model, a folder that has one, or an imported model");
     Value(tokens, "--test", "PATH,...", "What to test on; PATH is for training then");
-    Value(tokens, "--split", "A,B", "Per cent of the tokens for training and test, from the front, cut between documents [90,10]");
+    Value(tokens, "--split", "A,B", "Per cent of the tokens for training and test, from the front, cut between documents; not with --test [90,10]");
     Value(tokens, "--text-field", "NAME", "Of a JSON line: where its text is [text]");
     Value(tokens, "--vocabulary", "N", "Ids of the models that shall read it [those of the tokenizer]");
     CLI::App& longbench = Add(import, "longbench", "LongBench's tasks in English and code, as they are published: TASK.jsonl");

@@ -82,6 +82,8 @@ def test_errors_have_the_exit_codes_and_forms_of_all_commands(home):
     assert again.code == 1 and json.loads(again.err)["error"]["code"] == "ALREADY_EXISTS", again
     assert data(home, "import", "text", "a.txt", "--name", "a/b").code == 2
     assert data(home, "import", "text", "a.txt", "--name", "b", "--split", "1,2").code == 2
+    both = data(home, "import", "tokens", "--test", "a.txt", "--split", "50,50", "--vocabulary", "256", "--name", "b")
+    assert both.code == 2 and "with --test nothing is split" in both.err, both
     assert data(home, "import", "text", "none.txt", "--name", "b").code == 4
     assert data(home, "check", "none").code == 4
     assert data(home, "ensure", "imagenet").code == 4
