@@ -112,7 +112,9 @@ Json WholeTicks(const Json& values, const std::optional<double>& trained) {
 Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
   if (Json ticks = WholeTicks(values, plot.trained); !ticks.empty()) x["axis"] = std::move(ticks);
-  const Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
+  EndAtData(x, values, {"x"});
+  Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
+  EndAtData(y, values, {"y", "low", "high", "fit"});
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };
   const Json colours = Ordered(plot, colour_name);
   const Json colour = {{"field", dashed ? "encoding" : "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", colours},

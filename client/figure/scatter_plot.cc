@@ -51,7 +51,8 @@ std::string VegaLiteOf(const ScatterPlot& plot) {
     if (const VegaJson line = LabelOf(row); std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
   });
   const VegaJson x = NumberAxis("x", plot.x_title, false, true);
-  const VegaJson y = NumberAxis("y", plot.y_title, plot.y_log, true);
+  VegaJson y = NumberAxis("y", plot.y_title, plot.y_log, true);
+  EndAtData(y, values, {"y"});
   const VegaJson colour = {{"field", "line"}, {"type", "nominal"}, {"title", plot.lines_title}, {"sort", lines},
                            {"scale", {{"scheme", ColourScheme(lines.size())}, {"domain", lines}}}};
   const VegaJson groups = {"panel", "line"};
@@ -70,7 +71,7 @@ std::string VegaLiteOf(const ScatterPlot& plot) {
   layers.push_back({{"transform", {{{"joinaggregate", {{{"op", "count"}, {"as", "points"}}}}, {"groupby", groups}},
                                    {{"filter", "datum.points >= " + std::to_string(kLeastOfLine)}},
                                    fit}},
-                    {"mark", {{"type", "line"}, {"opacity", 0.6}}},
+                    {"mark", {{"type", "line"}, {"opacity", 0.6}, {"clip", true}}},  // An axis that ends at the points may be too short for it.
                     {"encoding", {{"x", x}, {"y", y}, {"color", colour}}}});
   return VegaLiteText(plot.title, plot.y, std::move(values), layers);
 }

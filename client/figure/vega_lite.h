@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,10 @@ std::string LabelOf(const v1::TableAxisEntry& entry);
 
 // A quantitative axis. `nice`: it ends at round numbers.
 VegaJson NumberAxis(std::string_view field, const std::string& title, bool log, bool nice);
+
+// Ends a logarithmic axis, and no other, at what these fields of `values` have, with a small margin: the next powers of ten may leave half of a
+// figure empty. Where fewer than two of these are on it, its ticks are 1, 2 and 5 times such.
+void EndAtData(VegaJson& axis, const VegaJson& values, std::initializer_list<const char*> fields);
 
 // The colours for so many names.
 std::string ColourScheme(size_t names);

@@ -160,6 +160,41 @@ TEST(LinePlotTest, LogarithmsAndNumbersThatAreNoneLeavePointsOut) {
   EXPECT_EQ(spec["layer"][1]["encoding"]["y"]["scale"]["type"], "log");
 }
 
+TEST(LinePlotTest, ALogarithmicAxisEndsAtTheDataAndHasTicksWithin) {
+  v1::Table table = TwoLines();
+  for (v1::TableCell& cell : *table.mutable_cells()) cell.clear_deviation();
+  LinePlot plot = Plot(table);
+  plot.y_log = true;
+  const auto axis = [&plot](double least, double most) {
+    v1::Table& drawn = plot.panels[0].table;
+    for (v1::TableCell& cell : *drawn.mutable_cells()) cell.set_measured(least);
+    drawn.mutable_cells(3)->set_measured(most);
+    return Of(plot)["layer"][0]["encoding"]["y"];
+  };
+  const nlohmann::json few = axis(1.2, 6);
+  EXPECT_EQ(few["scale"]["nice"], false);
+  EXPECT_NEAR(few["scale"]["domain"][0].get<double>(), 1.2, 0.08);
+  EXPECT_LT(few["scale"]["domain"][0], 1.2);
+  EXPECT_NEAR(few["scale"]["domain"][1].get<double>(), 6, 0.4);
+  EXPECT_GT(few["scale"]["domain"][1], 6);
+  EXPECT_FALSE(few.contains("axis")) << "2 and 5 alone are too few";
+  EXPECT_EQ(axis(0.00019, 0.0021)["axis"]["values"], (std::vector{0.0002, 0.0005, 0.001, 0.002}));
+  EXPECT_FALSE(axis(0.9, 150).contains("axis")) << "powers of ten are enough";
+  EXPECT_GT(axis(3, 3)["scale"]["domain"][1], 3);
+  EXPECT_LT(axis(1e-300, 1.7e308)["scale"]["domain"][1], std::numeric_limits<double>::infinity());
+  plot.y_log = false;
+  EXPECT_FALSE(axis(1.2, 6)["scale"].contains("domain"));
+}
+
+TEST(LinePlotTest, ALogarithmicAxisHoldsBandsToo) {
+  v1::Table table = TwoLines();
+  LinePlot plot = Plot(table);
+  plot.y_log = true;
+  const nlohmann::json domain = Of(plot)["layer"][0]["encoding"]["y"]["scale"]["domain"];
+  EXPECT_LT(domain[0], 58);
+  EXPECT_GT(domain[1], 97);
+}
+
 TEST(LinePlotTest, TextsFromElsewhereStayTexts) {
   LinePlot plot = Plot(TwoLines());
   plot.title.text = "a\"},\n\x1b[31m \xff";
