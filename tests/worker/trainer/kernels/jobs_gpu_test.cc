@@ -87,7 +87,10 @@ INSTANTIATE_TEST_SUITE_P(Engines, StoppedGpuTest, testing::Values(std::pair("lib
                          [](const auto& each) { return std::string(*each.param.first == '\0' ? "OfItself" : "Libtorch"); });
 
 TEST_P(StoppedGpuTest, AJobThatWasStoppedThereEndsWithTheSameBits) {
-  const PackSettings settings = SmallSettings("reverse_string", "log_kerple", true);
+  PackSettings settings = SmallSettings("reverse_string", "log_kerple", true);
+  settings.model = {.layers = 1};  // Of the size that our own kernels know.
+  settings.training.steps = 4;
+  settings.training.batch_size = 6;
   PackRequest request = There(Request(settings, 2, "whole"));
   request.engine = GetParam().first;
   const PackResult whole = Run(request);
