@@ -49,7 +49,8 @@ void Agent::MakeSlots() {
 void Agent::ShareGpu() {
   if (!options_.cuda || options_.packs == 1) return;
   if (const std::string there = GpuSharing::AlreadyIn(options_.sharing); !there.empty()) {
-    return LogInfo(fmt::format("packs share the GPU by the MPS daemon of {}, which is not this worker's", there));
+    if (GpuSharing::LivesIn(there)) return LogInfo(fmt::format("packs share the GPU by the MPS daemon of {}, which is not this worker's", there));
+    return LogWarning(fmt::format("no MPS daemon is in {}, which CUDA_MPS_PIPE_DIRECTORY names, and none is started; {}", there, kTheyTakeTurns));
   }
   absl::StatusOr<std::unique_ptr<GpuSharing>> sharing = GpuSharing::Start(options_.sharing);
   if (!sharing.ok()) return LogWarning(fmt::format("MPS is not started: {}; {}", std::string(sharing.status().message()), kTheyTakeTurns));

@@ -64,13 +64,15 @@ absl::StatusOr<std::filesystem::path> MakePrivateFolder() {
 
 std::string GpuSharing::AlreadyIn(const Options& options) {
   if (const std::string named = Variable(kPipes); !named.empty()) return named;
+  return LivesIn(options.usual_folder) ? options.usual_folder.string() : "";
+}
+
+bool GpuSharing::LivesIn(const std::filesystem::path& folder) {
   // A daemon that was killed leaves both behind. One of another user may not let us read its number.
-  std::ifstream in(options.usual_folder / kPidFile);
+  std::ifstream in(folder / kPidFile);
   pid_t daemon = 0;
   std::error_code ignored;
-  const bool lives = in >> daemon ? daemon > 0 && (kill(daemon, 0) == 0 || errno == EPERM)
-                                  : std::filesystem::exists(options.usual_folder / kControl, ignored);
-  return lives ? options.usual_folder.string() : "";
+  return in >> daemon ? daemon > 0 && (kill(daemon, 0) == 0 || errno == EPERM) : std::filesystem::exists(folder / kControl, ignored);
 }
 
 absl::StatusOr<std::unique_ptr<GpuSharing>> GpuSharing::Start(const Options& options) {

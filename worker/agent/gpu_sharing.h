@@ -28,6 +28,8 @@ class GpuSharing {
   // The folder of a daemon that is there already, and that processes with this one's environment find: the one that the environment names,
   // whatever it has, or the usual one while it has a daemon. Empty: there is none.
   static std::string AlreadyIn(const Options& options);
+  // Whether a daemon is there, by what it keeps in its folder while it lives.
+  static bool LivesIn(const std::filesystem::path& folder);
 
   // Starts a daemon, which answers when this returns. NOT_FOUND: its program is not on PATH. UNAVAILABLE: why it did not start.
   // The calling thread must live as long as the daemon is needed.

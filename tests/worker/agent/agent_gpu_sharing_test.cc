@@ -89,9 +89,20 @@ TEST_F(AgentGpuSharingTest, StartsNoDaemonForOnePackOrOnACpu) {
 }
 
 TEST_F(AgentGpuSharingTest, UsesTheDaemonThatIsThere) {
+  const std::string theirs = mps_.usual_folder().string();
+  std::ofstream(mps_.usual_folder() / "control");
+  mps_.environment().Set("CUDA_MPS_PIPE_DIRECTORY", theirs);
+
+  EXPECT_THAT(LogOf(OnGpu(2)), HasSubstr("by the MPS daemon of " + theirs + ", which is not this worker's"));
+
+  EXPECT_EQ(mps_.Calls(), "");
+  EXPECT_EQ(Trainers(), theirs + " all\n");
+}
+
+TEST_F(AgentGpuSharingTest, SaysWhatItMeansThatNoDaemonIsWhereTheEnvironmentHasOne) {
   mps_.environment().Set("CUDA_MPS_PIPE_DIRECTORY", "/run/theirs");
 
-  EXPECT_THAT(LogOf(OnGpu(2)), HasSubstr("by the MPS daemon of /run/theirs, which is not this worker's"));
+  EXPECT_THAT(LogOf(OnGpu(2)), HasSubstr("no MPS daemon is in /run/theirs, which CUDA_MPS_PIPE_DIRECTORY names, and none is started; packs take turns"));
 
   EXPECT_EQ(mps_.Calls(), "");
   EXPECT_EQ(Trainers(), "/run/theirs all\n");
