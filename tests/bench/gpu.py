@@ -11,6 +11,7 @@ import argparse
 import concurrent.futures
 import datetime
 import fnmatch
+import functools
 import importlib.metadata
 import json
 import os
@@ -36,6 +37,7 @@ ENCODING = "log_kerple"
 TASKS = ["even_pairs", "reverse_string", "duplicate_string"]  # Short, middle and long tapes: a curve through them gives all 15 tasks.
 TESTS = ["cuda_plugin_test", "gpu_test"]  # They compare what the GPU computes with what the CPU does.
 WORDS_KEPT = 2000  # Of what a test that fails says, for each: to see why needs no second run.
+SEVERAL = ("mix", "packs", "spread")  # Cells of several packs at once, by our own kernels.
 UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one: of ours and of the reference.
 
 FORMS = {
@@ -292,7 +294,7 @@ def measure_tests(run):
 
 def refuse_doubtful(run, part, rest):
     """Figures of an engine whose tests fail would be of wrong results."""
-    engine = rest[0] if part == "train" else "resident" if part in ("mix", "packs", "spread") else None
+    engine = rest[0] if part == "train" else "resident" if part in SEVERAL else None
     doubtful = gpu_tables.engines_in_doubt(run.everything["cells"].get("tests", {}).get("failed", []))
     family = engine and gpu_tables.FAMILY_OF.get(engine.split("-")[0], engine.split("-")[0])
     if family in doubtful:
@@ -304,7 +306,7 @@ def measure_train(run, engine, task, pack):
     return {**figures, "lengths": run.form["lengths"]}
 
 
-def together(run, how, tasks, engine="resident"):
+def together(run, how, tasks, engine):
     """A pack of each of these tasks in a process of its own, all at once: their rates, and how far apart they ended."""
     if how == "mps" and run.options.device == "cpu":
         raise Missing("MPS is for GPUs")
@@ -327,16 +329,12 @@ def together(run, how, tasks, engine="resident"):
 
 
 def measure_mix(run, how):
-    figures = together(run, how, run.form["mix"])
+    figures = together(run, how, run.form["mix"], "resident")
     return {**figures, "tasks": dict(zip(run.form["mix"], figures["rates"]))}
 
 
-def measure_packs(run, how, count):
-    return {**together(run, how, [TASKS[1]] * int(count)), "task": TASKS[1]}
-
-
-def measure_spread(run, how, count):
-    return {**together(run, how, [TASKS[1]] * int(count), "spread"), "task": TASKS[1]}
+def measure_packs(run, how, count, engine="resident"):
+    return {**together(run, how, [TASKS[1]] * int(count), engine), "task": TASKS[1]}
 
 
 class Reference:
@@ -394,7 +392,8 @@ def measure_reference(run, task, members):
     return figures
 
 
-CELLS = {"tests": measure_tests, "train": measure_train, "mix": measure_mix, "packs": measure_packs, "spread": measure_spread, "reference": measure_reference}
+CELLS = {"tests": measure_tests, "train": measure_train, "mix": measure_mix, "packs": measure_packs,
+         "spread": functools.partial(measure_packs, engine="spread"), "reference": measure_reference}
 
 
 def say(text):
@@ -406,7 +405,7 @@ def measure(run, name, monitor):
     began = time.monotonic()
     try:
         # What would be cut off in the middle is not begun.
-        if run.limit() < run.form["seconds_together" if part in ("mix", "packs", "spread") else "seconds"]:
+        if run.limit() < run.form["seconds_together" if part in SEVERAL else "seconds"]:
             raise Missing("no time was left")
         refuse_doubtful(run, part, rest)
         figures = CELLS[part](run, *rest)

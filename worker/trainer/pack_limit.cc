@@ -21,8 +21,7 @@ constexpr int kNoFaster = 2;
 
 // Twice as many each time, and the papers' packs of three learning rates and three seeds: engines are made for nine, and a limit of eight would cut
 // them into eight and one.
-constexpr int kPapersPack = 9;
-int NextSize(int jobs) { return jobs < kPapersPack && 2 * jobs > kPapersPack ? kPapersPack : jobs == kPapersPack ? 16 : 2 * jobs; }
+constexpr int kSizes[] = {1, 2, 4, 8, 9, 16, 32, 64, kLargestTrial};
 
 PackSettings UsualJob() {
   PackSettings settings;
@@ -67,13 +66,14 @@ absl::StatusOr<PackLimit> MeasurePackLimit(const PackLimitRequest& request) {
   if (!(request.seconds_each >= 0)) return absl::InvalidArgumentError(Text("seconds_each: ", request.seconds_each, " is not 0 or more"));
   PackLimit limit;
   int no_faster = 0;
-  for (int jobs = 1; jobs <= kLargestTrial && no_faster < kNoFaster; jobs = NextSize(jobs)) {
+  for (const int jobs : kSizes) {
     const absl::StatusOr<double> rate = RateOf(request, jobs);
     ReleaseDeviceMemory(request.cuda);
     if (rate.status().code() == absl::StatusCode::kResourceExhausted && !limit.trials.empty()) break;
     RETURN_IF_ERROR(rate.status());
     no_faster = kWorthwhile * *rate > Fastest(limit.trials) ? 0 : no_faster + 1;
     limit.trials.push_back({.jobs = jobs, .job_steps_per_second = *rate});
+    if (no_faster == kNoFaster) break;
   }
   limit.jobs = WorthwhilePack(limit.trials);
   return limit;

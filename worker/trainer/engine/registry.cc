@@ -49,19 +49,22 @@ constexpr char kDefaultOnGpu[] = "spread-fp16";
 
 // What an engine's name says of the resident kernels.
 struct OwnKernels {
+  const Family* family;
   bool on_gpu;
   resident::Operands operands;
-  int slices;
 
   resident::Launcher MakeLauncher() const {
-    return on_gpu ? CudaResidentLauncher(operands, slices) : resident::EmulatedLauncher(operands, slices);
+    resident::Launcher launcher = on_gpu ? CudaResidentLauncher(operands) : resident::EmulatedLauncher(operands);
+    launcher.name = Text(on_gpu ? family->on_gpu : family->emulated, operands == resident::Operands::kFloat16 ? "-fp16" : "-bf16");
+    launcher.slices = family->slices;
+    return launcher;
   }
 };
 std::optional<OwnKernels> FindOwnKernels(const std::string& name) {
   for (const Family& family : kFamilies) {
     for (const Kind& kind : kKinds) {
       for (const bool on_gpu : {true, false}) {
-        if (name == Text(on_gpu ? family.on_gpu : family.emulated, kind.name)) return OwnKernels{on_gpu, kind.operands, family.slices};
+        if (name == Text(on_gpu ? family.on_gpu : family.emulated, kind.name)) return OwnKernels{&family, on_gpu, kind.operands};
       }
     }
   }

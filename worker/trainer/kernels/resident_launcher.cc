@@ -12,12 +12,10 @@ std::string WhyNoResidentLauncher() {
   return plugin->check_resident(error, sizeof(error)) == 0 ? "" : error;
 }
 
-resident::Launcher CudaResidentLauncher(resident::Operands operands, int slices) {
+resident::Launcher CudaResidentLauncher(resident::Operands operands) {
   const LongreachCudaPlugin* plugin = LoadedCudaPlugin();
-  return {.name = std::string(slices == 1 ? "resident" : "spread") + (operands == resident::Operands::kFloat16 ? "-fp16" : "-bf16"),
-          .cuda = true,
+  return {.cuda = true,
           .operands = operands,
-          .slices = slices,
           .sample = Calling(plugin->sample),
           .fill_keep = Calling(plugin->fill_keep),
           .train = Calling(plugin->train_step)};

@@ -11,6 +11,6 @@ namespace longreach::trainer {
 std::string WhyNoResidentLauncher();
 
 // Only where WhyNoResidentLauncher() is empty.
-resident::Launcher CudaResidentLauncher(resident::Operands operands, int slices = 1);
+resident::Launcher CudaResidentLauncher(resident::Operands operands);
 
 }  // namespace longreach::trainer

@@ -1,5 +1,4 @@
 #include <functional>
-#include <string>
 
 #include "worker/trainer/resident/emulated_training.h"
 #include "worker/trainer/resident/keep_bits.h"
@@ -13,12 +12,10 @@ namespace longreach::trainer::resident {
 size_t WorkBytes(int layers) { return MemberWork(nullptr, layers).bytes; }
 size_t SliceBytes(int layers, int tokens) { return SliceWork(nullptr, layers, tokens).bytes; }
 
-Launcher EmulatedLauncher(Operands operands, int slices) {
+Launcher EmulatedLauncher(Operands operands) {
   const bool float16 = operands == Operands::kFloat16;
-  return {.name = std::string(slices == 1 ? "emulated" : "emulated-spread") + (float16 ? "-fp16" : "-bf16"),
-          .cuda = false,
+  return {.cuda = false,
           .operands = operands,
-          .slices = slices,
           .sample =
               [](const SampleArguments& sample) {
                 const tasks::Task& task = tasks::Tasks()[static_cast<size_t>(sample.task)];

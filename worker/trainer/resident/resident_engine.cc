@@ -213,7 +213,8 @@ class ResidentEngine final : public StepEngine {
     // By parameter: read to be rounded, the 2 rounded bytes written and read three times by each slice, the gradient written and read twice, and
     // Adam's three read and written. Gradients of several slices, or scaled ones, are written and read before.
     const double slices = launcher_.slices;
-    const double of_parameter = 4 + 2 + slices * 3 * 2 + 3 * 4 + (3 + 3) * 4 + (slices > 1 || OperandBits() == 11 ? slices * (4 + 4) : 0);
+    const bool has_parts = slices > 1 || launcher_.operands == resident::Operands::kFloat16;
+    const double of_parameter = 4 + 2 + slices * 3 * 2 + 3 * 4 + (3 + 3) * 4 + (has_parts ? slices * (4 + 4) : 0);
     return before * tokens * (kOfToken + kOfMade) + tokens * kOfToken + asked * kOfMade + again + ends +
            static_cast<double>(model().layout().stride()) * of_parameter;
   }
