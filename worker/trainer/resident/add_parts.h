@@ -23,7 +23,7 @@ LONGREACH_DEVICE bool HasParts(const StepArguments& step) { return kScalesGradie
 // The slices' gradients of a piece become the member's, added in their order, each divided by what it was scaled by. A thread writes what it will
 // read in SquaredNorm() of the piece.
 LONGREACH_DEVICE void AddParts(const StepArguments& step, int member, const Piece& piece) {
-  constexpr int kAtOnce = 7;  // Loads that are under way together.
+  constexpr int kAtOnce = 14;  // Loads that are under way together.
   const int64_t stride = step.places->stride;
   const float* const first = step.parts + member * step.slices * stride;
   const SliceSums* const sums = step.sums + member * step.slices;

@@ -43,6 +43,7 @@ LONGREACH_DEVICE void AttendForward(Half* tile, int length, int first, int head,
   Half* const q = tile + kHeadDim * head;
   const Half* const k = q + kDim;
   const Half* const v = q + 2 * kDim;
+  LONGREACH_DEVICE_ROLLED
   for (int t0 = first & ~15; t0 < length; t0 += 16) {
     // Queries beyond the sequence are another warp's, which may have put O there.
     const uint32_t a0 = t0 + g < length ? LoadPair(q + (t0 + g) * kTileLd + 2 * c) : 0u;
@@ -125,54 +126,95 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
   Half* const v = q + 2 * kDim;
   const Half* const d = dout + kHeadDim * head;
   float dk[kBlocks][4] = {}, dv[kBlocks][4] = {};
-  const int begin = first & ~7;
+  const int begin = first & ~15;
   for (int t = g; t < begin; t += 8) StorePair(q + t * kTileLd + 2 * c, 0u);
-  for (int t0 = begin; t0 < length; t0 += 8) {
-    const uint32_t q_b = LoadPair(q + (t0 + g) * kTileLd + 2 * c), d_b = LoadPair(d + (t0 + g) * kRowLd + 2 * c);
-    const uint32_t q_a = Transpose8x8(q_b), d_a = Transpose8x8(d_b);
+  // 16 queries at a time, two eights: what of keys and values is loaded serves both, and they fill the products' inner dimension.
+  LONGREACH_DEVICE_ROLLED
+  for (int t0 = begin; t0 < length; t0 += 16) {
     const int t = t0 + 2 * c;
-    const bool in0 = t < length, in1 = t + 1 < length;
-    const float lse0 = in0 ? lse[t] : -kMasked, lse1 = in1 ? lse[t + 1] : -kMasked;
-    const float dot0 = in0 ? dot[t] : 0.0f, dot1 = in1 ? dot[t + 1] : 0.0f;
+    uint32_t q_b[2], d_b[2], q_a[2], d_a[2];
+    float lse_of[2][2], dot_of[2][2];
+    LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
+      q_b[e] = LoadPair(q + (t0 + 8 * e + g) * kTileLd + 2 * c);
+      d_b[e] = LoadPair(d + (t0 + 8 * e + g) * kRowLd + 2 * c);
+      q_a[e] = Transpose8x8(q_b[e]);
+      d_a[e] = Transpose8x8(d_b[e]);
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
+        const int query = t + 8 * e + i;
+        const bool exists = query < length;
+        lse_of[e][i] = exists ? lse[query] : -kMasked;
+        dot_of[e][i] = exists ? dot[query] : 0.0f;
+      }
+    }
     float dq[4] = {0, 0, 0, 0};
+    // Of the bias and its slopes, by key - query - (g - 2c): [0] -8 and -9, [1] 0 and -1, [2] 8 and 7. The keys of the next block are 16 on, so its
+    // first pair is the last one of this.
+    float bias[3][2] = {}, slopes[3][2] = {};
+    const float* const bias_at = terms.table + kSpan + g - t;
+    const float* const slopes_at = terms.slopes + kSpan + g - t;
+    if constexpr (HasBias(kPositional)) {
+      bias[2][0] = bias_at[-8];
+      bias[2][1] = bias_at[-9];
+    }
+    if constexpr (kPositional == Positional::kTrainedBias) {
+      slopes[2][0] = slopes_at[-8];
+      slopes[2][1] = slopes_at[-9];
+    }
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < kBlocks; ++m) {
       const int s = 16 * m + g;
-      float bias[4] = {0, 0, 0, 0};
-      if constexpr (HasBias(kPositional)) {
-        const float* const at = terms.table + kSpan + s - t;
-        bias[0] = at[0];
-        bias[1] = at[-1];
-        bias[2] = at[8];
-        bias[3] = at[7];
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
+        if constexpr (HasBias(kPositional)) {
+          bias[0][i] = bias[2][i];
+          bias[1][i] = bias_at[16 * m - i];
+          bias[2][i] = bias_at[16 * m + 8 - i];
+        }
+        if constexpr (kPositional == Positional::kTrainedBias) {
+          slopes[0][i] = slopes[2][i];
+          slopes[1][i] = slopes_at[16 * m - i];
+          slopes[2][i] = slopes_at[16 * m + 8 - i];
+        }
       }
-      float p[4] = {bias[0] - lse0, bias[1] - lse1, bias[2] - lse0, bias[3] - lse1};
-      Mma8(p, LoadPair(k + s * kTileLd + 2 * c), LoadPair(k + (s + 8) * kTileLd + 2 * c), q_b);
-      float ds[4] = {-dot0, -dot1, -dot0, -dot1};
-      Mma8(ds, LoadPair(v + s * kTileLd + 2 * c), LoadPair(v + (s + 8) * kTileLd + 2 * c), d_b);
-      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
-        p[i] = Exp2(p[i]);
-        if (m == kBlocks - 1 && s + 8 * (i >> 1) >= length) p[i] = 0.0f;
-        ds[i] *= p[i];
+      const uint32_t k0 = LoadPair(k + s * kTileLd + 2 * c), k1 = LoadPair(k + (s + 8) * kTileLd + 2 * c);
+      const uint32_t v0 = LoadPair(v + s * kTileLd + 2 * c), v1 = LoadPair(v + (s + 8) * kTileLd + 2 * c);
+      uint32_t p_factor[2][2], ds_factor[2][2];  // By eight of queries and of keys.
+      LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
+        float p[4], ds[4];
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+          p[i] = bias[1 - e + (i >> 1)][i & 1] - lse_of[e][i & 1];
+          ds[i] = -dot_of[e][i & 1];
+        }
+        Mma8(p, k0, k1, q_b[e]);
+        Mma8(ds, v0, v1, d_b[e]);
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+          p[i] = Exp2(p[i]);
+          if (m == kBlocks - 1 && s + 8 * (i >> 1) >= length) p[i] = 0.0f;
+          ds[i] *= p[i];
+          if constexpr (kPositional == Positional::kTrainedBias) {
+            sums.bias += ds[i] * bias[1 - e + (i >> 1)][i & 1];
+            sums.slope += ds[i] * slopes[1 - e + (i >> 1)][i & 1];
+          }
+        }
+        LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+          p_factor[e][half] = Pack(p[2 * half], p[2 * half + 1]);
+          ds_factor[e][half] = Pack(ds[2 * half], ds[2 * half + 1]);
+        }
       }
-      if constexpr (kPositional == Positional::kTrainedBias) {
-        const float* const at = terms.slopes + kSpan + s - t;
-        sums.bias += ds[0] * bias[0] + ds[1] * bias[1] + ds[2] * bias[2] + ds[3] * bias[3];
-        sums.slope += ds[0] * at[0] + ds[1] * at[-1] + ds[2] * at[8] + ds[3] * at[7];
-      }
-      Mma8(dv[m], Pack(p[0], p[1]), Pack(p[2], p[3]), d_a);
-      const uint32_t ds0 = Pack(ds[0], ds[1]), ds1 = Pack(ds[2], ds[3]);
-      Mma8(dk[m], ds0, ds1, q_a);
+      Mma16(dv[m], p_factor[0][0], p_factor[0][1], p_factor[1][0], p_factor[1][1], d_a[0], d_a[1]);
+      Mma16(dk[m], ds_factor[0][0], ds_factor[0][1], ds_factor[1][0], ds_factor[1][1], q_a[0], q_a[1]);
       uint32_t keys[2];
       Load2Transposed(keys, k + (16 * m + (Lane() & 15)) * kTileLd);
-      Mma16(dq, Transpose8x8(ds0), 0u, Transpose8x8(ds1), 0u, keys[0], keys[1]);  // 8 queries in 16 rows: half of them are idle.
+      Mma16(dq, Transpose8x8(ds_factor[0][0]), Transpose8x8(ds_factor[1][0]), Transpose8x8(ds_factor[0][1]), Transpose8x8(ds_factor[1][1]), keys[0],
+            keys[1]);
     }
-    if (t0 + g < length) {
-      float x = dq[0] * kHeadScale, y = dq[1] * kHeadScale;
+    LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
+      const int query = t0 + 8 * e + g;
+      if (query >= length) continue;
+      float x = dq[2 * e] * kHeadScale, y = dq[2 * e + 1] * kHeadScale;
       if constexpr (kPositional == Positional::kRotary) {
-        const float* const angle = terms.rotation + (t0 + g) * kHeadDim + c;
+        const float* const angle = terms.rotation + query * kHeadDim + c;
         Turn(x, y, angle[0], -angle[4]);
       }
-      StorePair(q + (t0 + g) * kTileLd + 2 * c, Pack(x, y));
+      StorePair(q + query * kTileLd + 2 * c, Pack(x, y));
     }
   }
   SyncWarp();

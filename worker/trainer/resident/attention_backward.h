@@ -6,7 +6,7 @@
 
 #include "worker/trainer/resident/asked_rows.h"
 #include "worker/trainer/resident/projections.h"
-#include "worker/trainer/resident/row_norm.h"
+#include "worker/trainer/resident/rows_ahead.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
@@ -41,13 +41,15 @@ struct AttentionHalves {
 };
 // Of a number for each head and row, all of a head lie together: a warp reads those of its own. The gap puts heads into banks of their own.
 inline constexpr int kByHeadLd = kBackRows + 4;
+inline constexpr int kByHead = kHeads * kByHeadLd;
 struct AttentionFloats {
-  static constexpr int kTerms = 0, kSlopes = kTerms + kHeads * kTable, kLse = kSlopes + kHeads * kTable, kDot = kLse + kHeads * kByHeadLd,
-                       kScale = kDot + kHeads * kByHeadLd, kColumns = kScale + kDim, kCount = kColumns + ColumnSums<2>::kFloats;
+  // Of kLse there are two: the next tile's is on its way.
+  static constexpr int kTerms = 0, kSlopes = kTerms + kHeads * kTable, kLse = kSlopes + kHeads * kTable, kDot = kLse + 2 * kByHead,
+                       kScale = kDot + kByHead, kColumns = kScale + kDim, kCount = kColumns + ColumnSums<2>::kFloats;
 };
 
 constexpr size_t AttentionBackwardSharedBytes() {
-  return AttentionHalves::kCount * sizeof(Half) + AttentionFloats::kCount * sizeof(float);
+  return AttentionHalves::kCount * sizeof(Half) + AttentionFloats::kCount * sizeof(float) + RowsAhead::kBytes;
 }
 
 // A warp's part of the gradients, among its threads: 32 inputs by a quarter of the columns of q | k | v and of o.
@@ -60,63 +62,93 @@ struct AttentionGradients {
 };
 static_assert(48 * (kWarps / 2) == 3 * kDim && 16 * (kWarps / 2) == kDim);
 
-// A thread's part of a token, as it is read. What is not asked for has no gradient: of such a token, the nearest that is stands in for the rest.
-struct AttentionRow {
-  RowPart h, x1, du;
-  HalfPart o;
-  uint64_t kept;
+// A tile: `rows` tokens of whole sequences from `sequence` on.
+struct AttentionTile {
+  int sequence, count, rows;
+};
+LONGREACH_DEVICE AttentionTile AttentionTileFrom(int sequence, const AttentionBackward& a) {
+  const int count = Least(kBackRows / a.tape, a.batch - sequence);
+  return {sequence, count, count * a.tape};
+}
 
-  // The token's place among those of the tile that begins with the sequence `sequence`; 0 <= place < count, which is the number of those that exist.
-  LONGREACH_DEVICE AttentionRow(const AttentionBackward& a, int sequence, int place, int count) {
+// The token of a place in a tile, and its row among those that are asked for. What is not asked for has no gradient: of such a token, the nearest that
+// is stands in for the rest. For a token that does not exist, the tile's last stands in.
+struct AttentionRow {
+  int token, row;
+  bool counts;  // Whether it exists and is asked for.
+
+  LONGREACH_DEVICE AttentionRow(const AttentionBackward& a, const AttentionTile& tile, int place) {
     const AskedRows asked = {a.tape, a.outputs};
-    const bool exists = place < count;
-    const int there = exists ? place : count - 1, token = sequence * a.tape + there;
-    int row = token;
-    bool counts = exists;
+    const bool exists = place < tile.rows;
+    const int there = exists ? place : tile.rows - 1;
+    token = row = tile.sequence * a.tape + there;
+    counts = exists;
     if (!asked.All()) {
       const int output = there % a.tape - asked.FirstPosition();
-      row = (sequence + there / a.tape) * a.outputs + (output < 0 ? 0 : output);
+      row = (tile.sequence + there / a.tape) * a.outputs + (output < 0 ? 0 : output);
       counts = exists && output >= 0;
     }
-    LoadPart(x1, a.x1 + row * kDim);
-    LoadPart(du, a.du + row * kDim);
-    LoadPart(h, a.h + token * kDim);
-    LoadPart(o, a.o + row * kDim);
-    kept = a.keep_attention == nullptr ? ~uint64_t{0} : a.keep_attention[token];
-    if (!exists) Clear(h);
-    if (!counts) Clear(du);
   }
 };
 
-// [rows, H] in global memory, at most a tile's, by head.
-LONGREACH_DEVICE void CopyByHead(float* to, const float* from, int rows) {
-  constexpr int kCopies = kBackRows * kHeads / kThreads;
-  float x[kCopies] = {};
-  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopies; ++k) {
-    if (const int i = Thread() + k * kThreads; i < rows * kHeads) x[k] = from[i];
+// Asks for what a turn of a tile reads, if there are such rows.
+LONGREACH_DEVICE void AskForAttentionRows(const RowsAhead& ahead, const AttentionBackward& a, const AttentionTile& tile, int turn) {
+  if (tile.rows > 0) {
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      const int row = AttentionRow(a, tile, PartRow(turn, k)).row;
+      ahead.Ask(k, a.x1 + row * kDim, a.du + row * kDim, a.o + row * kDim);
+    }
   }
-  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopies; ++k) {
-    if (const int i = Thread() + k * kThreads; i < rows * kHeads) to[i % kHeads * kByHeadLd + i / kHeads] = x[k];
-  }
+  EndGroupOfCopies();
 }
 
-// The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O.
-LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns, int sequence,
-                                    int count) {
+// Asks for a tile's denominators, [rows, H] in global memory, by head. They are of the group of its first turn.
+LONGREACH_DEVICE void AskForDenominators(float* lse, const AttentionBackward& a, const AttentionTile& tile) {
+  const float* const from = a.lse + tile.sequence * a.tape * kHeads;
+  for (int i = Thread(); i < tile.rows * kHeads; i += kThreads) BeginCopy4(lse + i % kHeads * kByHeadLd + i / kHeads, from + i);
+}
+
+// Of a tile of so many rows, the products take whole sixteens, and attention may read up to 15 rows more.
+LONGREACH_DEVICE bool IsRead(int row, int rows) { return row < rows + 16; }
+
+// The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O. The first turn of
+// it has been asked for; that of the next tile is, when it ends, with the denominators to next_lse.
+LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns,
+                                    const RowsAhead& ahead, const AttentionTile& tile, const AttentionTile& next, float* next_lse) {
   RowPart sums[2];  // Of the norm's scale and offset.
   for (RowPart& sum : sums) Clear(sum);
-  AttentionRow next(a, sequence, PartRow(0), count);
-  LONGREACH_DEVICE_UNROLL for (int turn = 0; turn < kTurns; ++turn) {
-    const int row = PartRow(turn);
-    RowPart y = next.x1, d = next.du;
-    const uint64_t kept = next.kept;
-    StorePart(halves + AttentionHalves::kH + row * kRowLd, next.h);
-    StorePart(halves + AttentionHalves::kO + row * kRowLd, next.o);
-    // The next row is on its way while this one is computed.
-    if (turn + 1 < kTurns) next = AttentionRow(a, sequence, PartRow(turn + 1), count);
-    NormBackward(d, y, Normalise(y), scale, sums[0], sums[1]);
-    StorePart(halves + AttentionHalves::kDa + row * kRowLd, Kept(d, kept, a.keep_attention == nullptr ? 1.0f : a.keep_scale));
-    if (row < count) StorePart(a.dh + (sequence * a.tape + row) * kDim, d);
+  const int turns = IsRead(kRowsOfTurn, tile.rows) ? kBackRows / kRowsOfTurn : 1;
+  LONGREACH_DEVICE_ROLLED
+  for (int turn = 0; turn < turns; ++turn) {
+    RowPart h[kPartRows], y[kPartRows], d[kPartRows];
+    uint64_t kept[kPartRows];
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      const int token = AttentionRow(a, tile, PartRow(turn, k)).token;
+      kept[k] = a.keep_attention == nullptr ? ~uint64_t{0} : a.keep_attention[token];
+      LoadPart(h[k], a.h + token * kDim);
+    }
+    {
+      HalfPart o[kPartRows];
+      ahead.Take(y, d, o);
+      LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) StorePart(halves + AttentionHalves::kO + PartRow(turn, k) * kRowLd, o[k]);
+    }
+    const bool last = turn + 1 == turns;
+    if (last) AskForDenominators(next_lse, a, next);
+    AskForAttentionRows(ahead, a, last ? next : tile, last ? 0 : turn + 1);
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      if (!AttentionRow(a, tile, PartRow(turn, k)).counts) Clear(d[k]);
+    }
+    float inverse[kPartRows];
+    Normalise(y, inverse);
+    NormBackward(d, y, inverse, scale, sums[0], sums[1]);
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      const int place = PartRow(turn, k);
+      const bool exists = place < tile.rows;
+      StorePart(halves + AttentionHalves::kDa + place * kRowLd, Kept(d[k], kept[k], a.keep_attention == nullptr ? 1.0f : a.keep_scale));
+      if (!exists) Clear(h[k]);
+      StorePart(halves + AttentionHalves::kH + place * kRowLd, h[k]);
+      if (exists) StorePart(a.dh + (tile.sequence * a.tape + place) * kDim, d[k]);
+    }
   }
   columns.Add(sums);
 }
@@ -143,18 +175,16 @@ LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, c
   }
 }
 
-// dh += dQKV Wqkv^T: 32 rows to a warp, half of the features.
-LONGREACH_DEVICE void AttentionInputs(const Half* halves, float* dh, int rows) {
-  RowSums x;
-  x.Load(dh, rows);
-  for (int k = 0; k < 3 * kDim; k += 16) {
-    uint32_t d[2][1][4];
+// x += dQKV Wqkv^T: 32 rows to a warp, half of the features.
+LONGREACH_DEVICE void AttentionInputs(RowSums& x, const Half* halves) {
+  x.Multiply<3 * kDim>([&](int k) {
+    RowSums::Factors factors;
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-      LoadA(d[m][0], halves + AttentionHalves::kTile + (RowSums::Row() + 16 * m) * kTileLd + k, kTileLd);
+      LoadA(factors.a[m], halves + AttentionHalves::kTile + (RowSums::Row() + 16 * m) * kTileLd + k, kTileLd);
+      LoadBTransposed(factors.b[m], halves + AttentionHalves::kQkv + (RowSums::Column() + 16 * m) * kLdQkv + k, kLdQkv);
     }
-    Multiply<2, 4, 1, true>(x.at, d, halves + AttentionHalves::kQkv + RowSums::Column() * kLdQkv + k, kLdQkv);
-  }
-  x.Store(dh, rows);
+    return factors;
+  });
 }
 
 // A warp's inputs of 16 rows, transposed, as the first factor of its part of the gradients.
@@ -196,18 +226,24 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
   Half* const o = halves + AttentionHalves::kO;
   Half* const h = halves + AttentionHalves::kH;
   float* const terms = floats + AttentionFloats::kTerms;
-  float* const lse = floats + AttentionFloats::kLse;
+  float *lse = floats + AttentionFloats::kLse, *next_lse = lse + kByHead;
   float* const dot = floats + AttentionFloats::kDot;
   const ColumnSums<2> columns = {floats + AttentionFloats::kColumns};
   const int T = a.tape;
-  CopyHalves(halves, a.matrices, kAtUp);
-  if constexpr (HasBias(kPositional)) CopyFloats(terms, a.table, kHeads * kTable);
-  if constexpr (kPositional == Positional::kTrainedBias) CopyFloats(floats + AttentionFloats::kSlopes, a.slopes, kHeads * kTable);
-  if constexpr (kPositional == Positional::kRotary) CopyFloats(terms, a.rotation, T * kHeadDim);
-  CopyFloats(floats + AttentionFloats::kScale, a.norm1_scale, kDim);
+  BeginCopy(halves, a.matrices, kAtUp);
+  if constexpr (HasBias(kPositional)) BeginCopy(terms, a.table, kHeads * kTable);
+  if constexpr (kPositional == Positional::kTrainedBias) BeginCopy(floats + AttentionFloats::kSlopes, a.slopes, kHeads * kTable);
+  if constexpr (kPositional == Positional::kRotary) BeginCopy(terms, a.rotation, T * kHeadDim);
+  BeginCopy(floats + AttentionFloats::kScale, a.norm1_scale, kDim);
+  EndGroupOfCopies();
+  const RowsAhead ahead(shared + AttentionHalves::kCount * sizeof(Half) + AttentionFloats::kCount * sizeof(float));
+  AttentionTile tile_of = AttentionTileFrom(0, a);
+  AskForDenominators(lse, a, tile_of);
+  AskForAttentionRows(ahead, a, tile_of, 0);
   ClearFloats(columns.at, ColumnSums<2>::kFloats);
   ClearHalves(tile + kBackRows * kTileLd, kOverhang * kTileLd);
   ClearHalves(o + kBackRows * kRowLd, kOverhang * kRowLd);
+  AwaitCopies<1>();
   SyncBlock();
 
   const int head = Warp(), g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
@@ -215,27 +251,25 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
       .table = terms + head * kTable, .slopes = floats + AttentionFloats::kSlopes + head * kTable, .rotation = terms};
   AttentionGradients sums = {};
   SlopeSums slope_sums;
-  const int group = kBackRows / T;
-  for (int first = 0; first < a.batch; first += group) {
-    const int count = Least(group, a.batch - first), rows = count * T, token = first * T;
-    AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, first, rows);
-    const int next = first + count, next_count = Least(group, a.batch - next);
-    Prefetch<kBackRows * kDim>(a.h + next * T * kDim, next_count * T * kDim);
-    Prefetch<kBackRows * kDim>(a.x1 + next * a.outputs * kDim, next_count * a.outputs * kDim);
-    Prefetch<kBackRows * kDim>(a.du + next * a.outputs * kDim, next_count * a.outputs * kDim);
-    Prefetch<kBackRows * kDim>(a.o + next * a.outputs * kDim, next_count * a.outputs * kDim);
-    CopyByHead(lse, a.lse + token * kHeads, rows);
+  while (tile_of.rows > 0) {
+    const int count = tile_of.count, rows = tile_of.rows;
+    const AttentionTile next = AttentionTileFrom(tile_of.sequence + count, a);
+    AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, ahead, tile_of, next, next_lse);
+    Prefetch<kBackRows * kDim>(a.h + next.sequence * T * kDim, next.rows * kDim);
+    Prefetch<kBackRows * kDim>(a.x1 + next.sequence * a.outputs * kDim, next.count * a.outputs * kDim);
+    Prefetch<kBackRows * kDim>(a.du + next.sequence * a.outputs * kDim, next.count * a.outputs * kDim);
+    Prefetch<kBackRows * kDim>(a.o + next.sequence * a.outputs * kDim, next.count * a.outputs * kDim);
     SyncBlock();
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWo += O^T dA.
+    LONGREACH_DEVICE_UNROLL_BY_4
+    for (int k = 0; k < rows; k += 16) {  // dWo += O^T dA.
       uint32_t factor[2][1][4];
       LoadInputs(factor, o + k * kRowLd);
       Multiply(sums.o, factor, halves + AttentionHalves::kDa + k * kRowLd + AttentionGradients::OutColumn(), kRowLd);
     }
-    uint32_t d_out[kHeads][2];
-    OutputGradient(d_out, dot, halves);
-    {
-      // 32 rows to a warp, half of the heads.
-      const int rows0 = RowSums::Row(), head0 = kHeads / 2 * (Warp() & 1);
+    uint32_t d_out[kHeads][2] = {};
+    if (IsRead(row0, rows)) OutputGradient(d_out, dot, halves);
+    if (const int rows0 = RowSums::Row(); IsRead(rows0, rows)) {  // 32 rows to a warp, half of the heads.
+      const int head0 = kHeads / 2 * (Warp() & 1);
       uint32_t factor[2][4][4];
       LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
         LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[m][k], h + (rows0 + 16 * m) * kRowLd + 16 * k, kRowLd);
@@ -243,24 +277,38 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
       ProjectHeads<kPositional, kHeads / 2, 2, kHeads / 2>(tile, factor, halves + AttentionHalves::kQkv, terms, T, rows0, head0);
     }
     SyncBlock();  // All of O has been read: dO takes its place.
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < kHeads; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-        StorePair(o + (row0 + g + 8 * half) * kRowLd + kHeadDim * n + 2 * c, d_out[n][half]);
+    if (IsRead(row0, rows)) {
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < kHeads; ++n) {
+        LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+          StorePair(o + (row0 + g + 8 * half) * kRowLd + kHeadDim * n + 2 * c, d_out[n][half]);
+        }
       }
     }
     SyncBlock();
+    LONGREACH_DEVICE_ROLLED
     for (int i = 0; i < count; ++i) {
       AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, T - a.outputs, head, of_head,
                                              lse + head * kByHeadLd + i * T, dot + head * kByHeadLd + i * T, slope_sums);
     }
+    float* const dh = a.dh + tile_of.sequence * T * kDim;
+    RowSums x;
+    x.Load(dh, rows);  // On its way while the warps wait for each other.
     SyncBlock();
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kBackRows; k += 16) {  // dWqkv += h^T dQKV.
+    LONGREACH_DEVICE_UNROLL_BY_2
+    for (int k = 0; k < rows; k += 16) {  // dWqkv += h^T dQKV.
       uint32_t factor[2][1][4];
       LoadInputs(factor, h + k * kRowLd);
       Multiply(sums.qkv, factor, tile + k * kTileLd + AttentionGradients::QkvColumn(), kTileLd);
     }
-    AttentionInputs(halves, a.dh + token * kDim, rows);
+    if (RowSums::Row() < rows) {
+      AttentionInputs(x, halves);
+      x.Store(dh, rows);
+    }
     SyncBlock();
+    tile_of = next;
+    float* const free_lse = lse;
+    lse = next_lse;
+    next_lse = free_lse;
   }
   StoreAttentionGradients(a, sums);
   if constexpr (kPositional == Positional::kTrainedBias) {  // Its head is this warp's alone.

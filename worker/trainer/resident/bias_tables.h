@@ -17,14 +17,19 @@ inline constexpr float kKerpleMostPower = 2;
 
 LONGREACH_DEVICE bool IsKerple(BiasKind kind) { return kind == BiasKind::kLogKerple || kind == BiasKind::kPowerKerple; }
 
-// Brings a member's parameters back into their range, in place. A NaN stays one.
+// A parameter in its range. A NaN stays one.
+LONGREACH_DEVICE float ClampedA(float a) { return a < kKerpleLeast ? kKerpleLeast : a; }
+LONGREACH_DEVICE float ClampedP(BiasKind kind, float p) {
+  return p < kKerpleLeast ? kKerpleLeast : kind == BiasKind::kPowerKerple && p > kKerpleMostPower ? kKerpleMostPower : p;
+}
+
+// Brings a member's parameters back into their range, in place.
 LONGREACH_DEVICE void ClampKerple(const ModelPlaces& places, BiasKind kind, float* parameters) {
   for (int layer = 0; IsKerple(kind) && layer < places.layers && Thread() < kHeads; ++layer) {
     float& a = parameters[places.layer[layer].kerple_a + Thread()];
     float& p = parameters[places.layer[layer].kerple_p + Thread()];
-    if (a < kKerpleLeast) a = kKerpleLeast;
-    if (p < kKerpleLeast) p = kKerpleLeast;
-    if (kind == BiasKind::kPowerKerple && p > kKerpleMostPower) p = kKerpleMostPower;
+    a = ClampedA(a);
+    p = ClampedP(kind, p);
   }
   SyncBlock();
 }
@@ -49,14 +54,15 @@ LONGREACH_DEVICE BiasAndSlope PowerKerple(float a, float p, float distance) {
   return {static_cast<float>(bias), static_cast<float>(bias * logarithm)};
 }
 
-// A layer's tables: log2(e) times the bias, and slopes in natural units. a, p: [H], clamped; distances: [kTable], one layer's
+// A layer's tables: log2(e) times the bias, and slopes in natural units. a, p: [H], taken as ClampKerple() leaves them; distances: [kTable], one layer's
 // of StepArguments; table and slopes: [H, kTable], slopes may be null. Only for KERPLE.
 LONGREACH_DEVICE void FillTables(BiasKind kind, const float* a, const float* p, const float* distances, float* table, float* slopes) {
   constexpr float kLog2OfE = 1.44269504088896341f;
   for (int i = Thread(); i < kHeads * kTable; i += kThreads) {
     const int head = i / kTable;
     const float distance = distances[i % kTable];
-    const BiasAndSlope at = kind == BiasKind::kLogKerple ? LogKerple(a[head], p[head], distance) : PowerKerple(a[head], p[head], distance);
+    const float of_a = ClampedA(a[head]), of_p = ClampedP(kind, p[head]);
+    const BiasAndSlope at = kind == BiasKind::kLogKerple ? LogKerple(of_a, of_p, distance) : PowerKerple(of_a, of_p, distance);
     table[i] = kLog2OfE * at.bias;
     if (slopes != nullptr) slopes[i] = at.slope;
   }

@@ -9,22 +9,7 @@
 #include "worker/trainer/resident/step_arguments.h"
 #include "worker/trainer/resident/warp.h"
 
-// Before a loop that is too long to be unrolled as a whole.
-#ifdef __CUDACC__
-#define LONGREACH_DEVICE_UNROLL_BY_4 _Pragma("unroll 4")
-#else
-#define LONGREACH_DEVICE_UNROLL_BY_4
-#endif
-
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
-
-// Four floats that are read and written together; their place is a multiple of 16 bytes.
-struct [[gnu::may_alias]] alignas(16) Float4 {
-  float x[4];
-};
-
-LONGREACH_DEVICE Float4 LoadFour(const float* from) { return *reinterpret_cast<const Float4*>(from); }
-LONGREACH_DEVICE void StoreFour(float* to, const Float4& four) { *reinterpret_cast<Float4*>(to) = four; }
 
 inline constexpr int kFoursOfToken = kDim / 4;
 

@@ -3,8 +3,8 @@
 //
 // Exact in order and the same each time. Finds wrong layouts of operands, wrong indices, rows that are not aligned, partners that
 // wait at different instructions or never come; by running a block in both orders, most missing barriers; and under the thread
-// sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into order: other instructions exchange registers. It does
-// not find a misreading of the PTX manual.
+// sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into order: other instructions exchange registers. A copy that
+// goes on while its thread does lands as late as it may, so that whoever reads too early is found. A misreading of the PTX manual is not.
 #pragma once
 
 #include <bit>
@@ -17,12 +17,16 @@
 #include <memory>
 #include <vector>
 
+#include "worker/trainer/resident/copies_under_way.h"
 #include "worker/trainer/resident/fiber.h"
 #include "worker/trainer/resident/operands.h"
 
 #define LONGREACH_DEVICE inline
 #define LONGREACH_DEVICE_NOINLINE inline
 #define LONGREACH_DEVICE_UNROLL
+#define LONGREACH_DEVICE_ROLLED
+#define LONGREACH_DEVICE_UNROLL_BY_2
+#define LONGREACH_DEVICE_UNROLL_BY_4
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
@@ -82,6 +86,7 @@ class Block {
     step_ = order == Order::kAscending ? 1 : -1;
     std::memset(states_, kReady, sizeof(states_));
     for (Warp& warp : warps_) warp.arrived = 0;
+    for (CopiesUnderWay& copies : copies_) copies = {};
     arrived_ = ended_ = 0;
     current_ = order == Order::kAscending ? 0 : kThreads - 1;
     shared_bytes_ = 0;
@@ -137,6 +142,14 @@ class Block {
       std::memset(states_, kReady, sizeof(states_));
     }
     Observe(barrier);
+  }
+
+  // Those that the running thread has begun.
+  CopiesUnderWay& Copies() { return copies_[current_]; }
+  void BeginCopy(void* to, const void* from, size_t bytes) {
+    if (reinterpret_cast<uintptr_t>(to) % bytes != 0 || reinterpret_cast<uintptr_t>(from) % bytes != 0) Fail("a copy that is not aligned to its size");
+    LeadsElsewhere(from);
+    Copies().Begin({to, from, bytes});
   }
 
   // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
@@ -212,6 +225,7 @@ class Block {
 
   void End() {
     states_[current_] = kEnded;
+    if (Copies().any()) Fail("a thread ends whose copies are under way");
     if (++ended_ < kThreads) return Leave();
     fibers_[static_cast<size_t>(current_)]->SwitchTo(main_);
   }
@@ -229,6 +243,7 @@ class Block {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber main_;
   Warp warps_[kThreads / kWarpSize];
+  CopiesUnderWay copies_[kThreads];
   uint8_t states_[kThreads] = {};
   int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
   void (*run_)(const void*) = nullptr;
@@ -424,6 +439,32 @@ void AssumeShared(const char* first) {
   emulation::Block::Mine().HasShared(first, kBytes);
 }
 inline void PrefetchLine(const void*) {}
+
+inline void BeginCopy16(void* to, const void* from) {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().BeginCopy(to, from, 16);
+}
+inline void BeginCopy8(void* to, const void* from) {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().BeginCopy(to, from, 8);
+}
+inline void BeginCopy4(void* to, const void* from) {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().BeginCopy(to, from, 4);
+}
+inline void EndGroupOfCopies() {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().Copies().EndGroup();
+}
+template <int kLater>
+void AwaitCopies() {
+  std::vector<emulation::Copy> done;
+  {
+    const emulation::Unseen unseen;
+    done = emulation::Block::Mine().Copies().Take(kLater);
+  }
+  for (const emulation::Copy& copy : done) std::memcpy(copy.to, copy.from, copy.bytes);
+}
 
 inline uint32_t LoadPair(const Half* p) {
   uint32_t pair;

@@ -105,6 +105,7 @@ LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residua
 // The MLP of the rows `u`: f, without its last bias. 32 hidden features at a time, which never leave the registers.
 LONGREACH_DEVICE void Mlp(ForwardSums& f, const uint32_t (&u)[kForwardM][4][4], const Half* matrices, const float* mlp1_b) {
   const int c = Lane() & 3;
+  LONGREACH_DEVICE_ROLLED
   for (int j0 = 0; j0 < kHidden; j0 += 32) {
     float z[kForwardM][4][4];
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
@@ -250,16 +251,18 @@ LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& arguments, char*
   float* const terms = floats + ForwardFloats::kTerms;
   Half* const tile = reinterpret_cast<Half*>(floats + ForwardFloats::kCount);
   const int T = a.tape;
-  CopyHalves(matrices, a.matrices, kLayerMatrices);
-  CopyFloats(floats + ForwardFloats::kMlp1B, a.mlp1_b, kHidden);
-  CopyFloats(floats + ForwardFloats::kMlp2B, a.mlp2_b, kDim);
-  CopyFloats(floats + ForwardFloats::kScale1, a.norm1_scale, kDim);
-  CopyFloats(floats + ForwardFloats::kOffset1, a.norm1_offset, kDim);
-  CopyFloats(floats + ForwardFloats::kScale2, a.norm2_scale, kDim);
-  CopyFloats(floats + ForwardFloats::kOffset2, a.norm2_offset, kDim);
-  if constexpr (HasBias(kPositional)) CopyFloats(terms, a.table, kHeads * kTable);
-  if constexpr (kPositional == Positional::kRotary) CopyFloats(terms, a.rotation, T * kHeadDim);
+  BeginCopy(matrices, a.matrices, kLayerMatrices);
+  BeginCopy(floats + ForwardFloats::kMlp1B, a.mlp1_b, kHidden);
+  BeginCopy(floats + ForwardFloats::kMlp2B, a.mlp2_b, kDim);
+  BeginCopy(floats + ForwardFloats::kScale1, a.norm1_scale, kDim);
+  BeginCopy(floats + ForwardFloats::kOffset1, a.norm1_offset, kDim);
+  BeginCopy(floats + ForwardFloats::kScale2, a.norm2_scale, kDim);
+  BeginCopy(floats + ForwardFloats::kOffset2, a.norm2_offset, kDim);
+  if constexpr (HasBias(kPositional)) BeginCopy(terms, a.table, kHeads * kTable);
+  if constexpr (kPositional == Positional::kRotary) BeginCopy(terms, a.rotation, T * kHeadDim);
+  EndGroupOfCopies();
   ClearHalves(tile + kForwardRows * kTileLd, kOverhang * kTileLd);
+  AwaitCopies<0>();
   SyncBlock();
 
   const int group = kForwardRows / T, row0 = Warp() * 16 * kForwardM;
@@ -275,6 +278,7 @@ LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& arguments, char*
       ProjectHeads<kPositional, kHeads, kForwardM, 4>(tile, factor, matrices, terms, T, row0, 0);
     }
     SyncBlock();
+    LONGREACH_DEVICE_ROLLED
     for (int i = Warp(); i < kHeads * count; i += kWarps) {
       const int head = i % kHeads, sequence = i / kHeads;
       const HeadTerms of_head = {.table = terms + head * kTable, .slopes = nullptr, .rotation = nullptr};

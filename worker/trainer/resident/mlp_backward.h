@@ -5,7 +5,7 @@
 
 #include "worker/trainer/resident/asked_rows.h"
 #include "worker/trainer/resident/products.h"
-#include "worker/trainer/resident/row_norm.h"
+#include "worker/trainer/resident/rows_ahead.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
@@ -39,53 +39,84 @@ struct MlpFloats {
                        kCount = kColumns + ColumnSums<3>::kFloats;
 };
 
-constexpr size_t MlpBackwardSharedBytes() { return MlpHalves::kCount * sizeof(Half) + MlpFloats::kCount * sizeof(float); }
+constexpr size_t MlpBackwardSharedBytes() { return MlpHalves::kCount * sizeof(Half) + MlpFloats::kCount * sizeof(float) + RowsAhead::kBytes; }
 
 // A warp's gradients, among its threads: of its 32 hidden features (rows) and all 64 of the others. That of the first matrix is transposed.
 struct MlpGradients {
   float w1[2][8][4], w2[2][8][4], b1[2][2];
 };
 
-// A thread's part of a row, as it is read.
-struct MlpRow {
-  RowPart x1, dh;
-  HalfPart x2;
-  uint64_t kept;
+// A tile: rows of those that are asked for.
+struct MlpTile {
+  int first, rows;
 
-  LONGREACH_DEVICE MlpRow(const MlpBackward& a, int row) {
-    LoadPart(x1, a.x1 + row * kDim);
-    LoadPart(x2, a.x2 + row * kDim);
-    LoadPart(dh, a.dh + row * kDim);
-    kept = a.keep_mlp == nullptr ? ~uint64_t{0} : a.keep_mlp[AskedRows{a.tape, a.outputs}.TokenOf(row)];
-  }
+  // The row of a thread's turn; for one that does not exist, the last.
+  LONGREACH_DEVICE int Row(int turn, int k) const { return first + Least(PartRow(turn, k), rows - 1); }
 };
+LONGREACH_DEVICE MlpTile MlpTileFrom(int first, int all) { return {first, Least(kMlpRows, all - first)}; }
 
-// The norms of a tile: to u what went into the MLP, to df what comes back out of it, to du what goes past it.
-LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* floats, const ColumnSums<3>& columns, int first, int rows) {
+// Asks for what a turn of a tile reads, if there are such rows.
+LONGREACH_DEVICE void AskForMlpRows(const RowsAhead& ahead, const MlpBackward& a, const MlpTile& tile, int turn) {
+  if (tile.rows > 0) {
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      const int row = tile.Row(turn, k);
+      ahead.Ask(k, a.x1 + row * kDim, a.dh + row * kDim, a.x2 + row * kDim);
+    }
+  }
+  EndGroupOfCopies();
+}
+
+// The norms of a tile: to u what went into the MLP, to df what comes back out of it, to du what goes past it. The first turn of it has been asked for;
+// that of the next tile is, when it ends.
+LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* floats, const ColumnSums<3>& columns, const RowsAhead& ahead,
+                               const MlpTile& tile, const MlpTile& next) {
   RowPart sums[3];  // Of the last bias, and of the second norm's scale and offset. Shared memory sees them once for each tile.
   for (RowPart& sum : sums) Clear(sum);
-  MlpRow next(a, first + Least(PartRow(0), rows - 1));
-  LONGREACH_DEVICE_UNROLL for (int turn = 0; turn < kTurns; ++turn) {
-    const int row = PartRow(turn);
-    const bool exists = row < rows;  // Of a row that does not, the tile's last one is read, and counts for nothing.
-    RowPart u = next.x1, y = Widened(next.x2), d = next.dh;
-    const uint64_t kept = next.kept;
-    // The next row is on its way while this one is computed.
-    if (turn + 1 < kTurns) next = MlpRow(a, first + Least(PartRow(turn + 1), rows - 1));
-    if (!exists) Clear(d);
-    Normalise(u);
-    NormBackward(d, y, Normalise(y), floats + MlpFloats::kScale2, sums[1], sums[2]);
-    const RowPart df = Kept(d, kept, a.keep_mlp == nullptr ? 1.0f : a.keep_scale);
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int k = 0; k < 2; ++k) {
-        const int f = PartFeature() + 16 * n + k;
-        sums[0].at[n][k] += df.at[n][k];
-        u.at[n][k] = exists ? u.at[n][k] * floats[MlpFloats::kScale1 + f] + floats[MlpFloats::kOffset1 + f] : 0.0f;
+  LONGREACH_DEVICE_ROLLED
+  for (int turn = 0; turn * kRowsOfTurn < tile.rows; ++turn) {
+    uint64_t kept[kPartRows];
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      kept[k] = a.keep_mlp == nullptr ? ~uint64_t{0} : a.keep_mlp[AskedRows{a.tape, a.outputs}.TokenOf(tile.Row(turn, k))];
+    }
+    RowPart d[kPartRows], of_norms[2 * kPartRows];  // The sums before both norms: x1 of each row, then x2.
+    {
+      RowPart x1[kPartRows];
+      HalfPart x2[kPartRows];
+      ahead.Take(x1, d, x2);
+      LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+        of_norms[k] = x1[k];
+        of_norms[kPartRows + k] = Widened(x2[k]);
       }
     }
-    StorePart(halves + MlpHalves::kDf + row * kRowLd, df);
-    StorePart(halves + MlpHalves::kU + row * kRowLd, u);
-    if (exists) StorePart(a.du + (first + row) * kDim, d);
+    const bool last = (turn + 1) * kRowsOfTurn >= tile.rows;
+    AskForMlpRows(ahead, a, last ? next : tile, last ? 0 : turn + 1);
+    float deviations[2 * kPartRows];
+    Normalise(of_norms, deviations);
+    RowPart y[kPartRows];
+    float inverse[kPartRows];
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      y[k] = of_norms[kPartRows + k];
+      inverse[k] = deviations[kPartRows + k];
+      if (PartRow(turn, k) >= tile.rows) Clear(d[k]);  // Of a row that does not exist, the tile's last one was read, and counts for nothing.
+    }
+    NormBackward(d, y, inverse, floats + MlpFloats::kScale2, sums[1], sums[2]);
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      const int row = PartRow(turn, k);
+      const bool exists = row < tile.rows;
+      const RowPart df = Kept(d[k], kept[k], a.keep_mlp == nullptr ? 1.0f : a.keep_scale);
+      RowPart& u = of_norms[k];
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+        const Float4 scale = LoadFour(floats + MlpFloats::kScale1 + PartFeature() + kPartApart * n);
+        const Float4 offset = LoadFour(floats + MlpFloats::kOffset1 + PartFeature() + kPartApart * n);
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+          sums[0].at[n][i] += df.at[n][i];
+          u.at[n][i] = exists ? u.at[n][i] * scale.x[i] + offset.x[i] : 0.0f;
+        }
+      }
+      StorePart(halves + MlpHalves::kDf + row * kRowLd, df);
+      StorePart(halves + MlpHalves::kU + row * kRowLd, u);
+      if (exists) StorePart(a.du + (tile.first + row) * kDim, d[k]);
+    }
   }
   columns.Add(sums);
 }
@@ -136,18 +167,16 @@ LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Half* halves, const float* 
   Multiply(sums.w1, dz_factor, u, kRowLd);
 }
 
-// du += dz W1^T: 32 tokens to a warp, half of the features. So a warp reads half of W1, and two of them the same tokens.
-LONGREACH_DEVICE void MlpInputs(const Half* halves, float* du, int rows) {
-  RowSums x;
-  x.Load(du, rows);
-  for (int k = 0; k < kHidden; k += 16) {
-    uint32_t dz[2][1][4];
+// x += dz W1^T: 32 tokens to a warp, half of the features. So a warp reads half of W1, and two of them the same tokens.
+LONGREACH_DEVICE void MlpInputs(RowSums& x, const Half* halves) {
+  x.Multiply<kHidden>([&](int k) {
+    RowSums::Factors factors;
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-      LoadATransposed(dz[m][0], halves + MlpHalves::kDz + k * kHiddenLd + RowSums::Row() + 16 * m, kHiddenLd);
+      LoadATransposed(factors.a[m], halves + MlpHalves::kDz + k * kHiddenLd + RowSums::Row() + 16 * m, kHiddenLd);
+      LoadBTransposed(factors.b[m], halves + MlpHalves::kUp + (RowSums::Column() + 16 * m) * kLdUp + k, kLdUp);
     }
-    Multiply<2, 4, 1, true>(x.at, dz, halves + MlpHalves::kUp + RowSums::Column() * kLdUp + k, kLdUp);
-  }
-  x.Store(du, rows);
+    return factors;
+  });
 }
 
 LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients& sums) {
@@ -178,25 +207,38 @@ LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& arguments, char* s
   Half* const halves = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(halves + MlpHalves::kCount);
   const ColumnSums<3> columns = {floats + MlpFloats::kColumns};
-  CopyHalves(halves, a.matrices + kAtUp, kLayerMatrices - kAtUp);
-  CopyFloats(floats + MlpFloats::kMlp1B, a.mlp1_b, kHidden);
-  CopyFloats(floats + MlpFloats::kScale1, a.norm1_scale, kDim);
-  CopyFloats(floats + MlpFloats::kOffset1, a.norm1_offset, kDim);
-  CopyFloats(floats + MlpFloats::kScale2, a.norm2_scale, kDim);
+  BeginCopy(halves, a.matrices + kAtUp, kLayerMatrices - kAtUp);
+  BeginCopy(floats + MlpFloats::kMlp1B, a.mlp1_b, kHidden);
+  BeginCopy(floats + MlpFloats::kScale1, a.norm1_scale, kDim);
+  BeginCopy(floats + MlpFloats::kOffset1, a.norm1_offset, kDim);
+  BeginCopy(floats + MlpFloats::kScale2, a.norm2_scale, kDim);
+  EndGroupOfCopies();
+  const RowsAhead ahead(shared + MlpHalves::kCount * sizeof(Half) + MlpFloats::kCount * sizeof(float));
+  const int all = a.batch * a.outputs;
+  MlpTile tile = MlpTileFrom(0, all);
+  AskForMlpRows(ahead, a, tile, 0);
   ClearFloats(columns.at, ColumnSums<3>::kFloats);
+  AwaitCopies<1>();
   SyncBlock();
   MlpGradients sums = {};
-  const int all = a.batch * a.outputs;
-  for (int first = 0; first < all; first += kMlpRows) {
-    const int rows = Least(kMlpRows, all - first), next = first + rows, next_numbers = Least(kMlpRows, all - next) * kDim;
-    MlpNorms(a, halves, floats, columns, first, rows);
-    Prefetch<kMlpRows * kDim>(a.x1 + next * kDim, next_numbers);
-    Prefetch<kMlpRows * kDim>(a.x2 + next * kDim, next_numbers);
-    Prefetch<kMlpRows * kDim>(a.dh + next * kDim, next_numbers);
+  while (tile.rows > 0) {
+    const MlpTile next = MlpTileFrom(tile.first + tile.rows, all);
+    MlpNorms(a, halves, floats, columns, ahead, tile, next);
+    Prefetch<kMlpRows * kDim>(a.x1 + next.first * kDim, next.rows * kDim);
+    Prefetch<kMlpRows * kDim>(a.x2 + next.first * kDim, next.rows * kDim);
+    Prefetch<kMlpRows * kDim>(a.dh + next.first * kDim, next.rows * kDim);
     SyncBlock();
-    for (int t0 = 0; t0 < kMlpRows; t0 += 32) MlpWeights(sums, halves, floats + MlpFloats::kMlp1B, t0);
+    LONGREACH_DEVICE_ROLLED
+    for (int t0 = 0; t0 < tile.rows; t0 += 32) MlpWeights(sums, halves, floats + MlpFloats::kMlp1B, t0);
+    float* const du = a.du + tile.first * kDim;
+    RowSums x;
+    x.Load(du, tile.rows);  // On its way while the warps wait for each other.
     SyncBlock();
-    MlpInputs(halves, a.du + first * kDim, rows);
+    if (RowSums::Row() < tile.rows) {
+      MlpInputs(x, halves);
+      x.Store(du, tile.rows);
+    }
+    tile = next;
   }
   StoreMlpGradients(a, sums);
   columns.Store({a.d_mlp2_b, a.d_norm2_scale, a.d_norm2_offset});

@@ -48,6 +48,28 @@ struct RowSums {
   LONGREACH_DEVICE static int Row() { return 32 * (Warp() >> 1); }
   LONGREACH_DEVICE static int Column() { return 32 * (Warp() & 1); }
 
+  // A 32 x 16, and B 16 x 32 in two parts beside each other.
+  struct Factors {
+    uint32_t a[2][4], b[2][4];
+  };
+  // += A B, with an inner dimension of kInner. load(k): the factors from k on. The next ones are on their way while these are multiplied; after the
+  // last ones come the first ones, for nobody.
+  template <int kInner, class Load>
+  LONGREACH_DEVICE void Multiply(const Load& load) {
+    Factors now = load(0);
+    LONGREACH_DEVICE_UNROLL_BY_2
+    for (int k = 16; k <= kInner; k += 16) {
+      const Factors next = load(k % kInner);
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+        LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+          Mma16(at[m][2 * n], now.a[m][0], now.a[m][1], now.a[m][2], now.a[m][3], now.b[n][0], now.b[n][1]);
+          Mma16(at[m][2 * n + 1], now.a[m][0], now.a[m][1], now.a[m][2], now.a[m][3], now.b[n][2], now.b[n][3]);
+        }
+      }
+      now = next;
+    }
+  }
+
   // From [rows, D]; of rows that do not exist, zeros.
   LONGREACH_DEVICE void Load(const float* from, int rows) {
     const int g = Lane() >> 2, c = Lane() & 3;

@@ -13,6 +13,7 @@ template <Positional kPositional, int kHeadsOfWarp, int kM, int kN>
 LONGREACH_DEVICE void ProjectHeads(Half* tile, const uint32_t (&h)[kM][4][4], const Half* w, const float* rotation, int tape, int row0,
                                    int head0) {
   const int g = Lane() >> 2, c = Lane() & 3;
+  LONGREACH_DEVICE_ROLLED
   for (int part = 0; part < 3; ++part) {
     const float scale = part == 0 ? kHeadScale * kLog2e : 1.0f;
     LONGREACH_DEVICE_UNROLL for (int n0 = 0; n0 < kHeadsOfWarp; n0 += kN) {

@@ -1,4 +1,4 @@
-// LayerNorm of rows of 64 features on the way back: eight neighbouring threads share a row, and a warp takes four rows at a time.
+// LayerNorm of rows of 64 features on the way back: eight neighbouring threads share a row, and a warp takes eight rows at a time.
 #pragma once
 
 #include "worker/trainer/resident/warp.h"
@@ -7,125 +7,148 @@ namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr float kNormEpsilon = 1e-5f;
 
-// A warp takes its 16 rows of a tile in turns of four, one for each eight threads. They are two apart: rows of kRowLd numbers of 16 bits
-// that were neighbours would be stored to the same banks of shared memory.
-inline constexpr int kTurns = 4;
-LONGREACH_DEVICE int PartRow(int turn) { return 16 * Warp() + 2 * (Lane() >> 3) + (turn & 1) + 8 * (turn >> 1); }
+// The rows of a tile are taken in turns, 64 by each turn of the block: eight by a warp, two by each eight threads, so that there is work while one row
+// waits for a shuffle. Threads that store together have rows that are four apart: rows of kRowLd numbers of 16 bits then begin in
+// different banks of shared memory.
+inline constexpr int kRowsOfTurn = 8 * kWarps;
+inline constexpr int kPartRows = 2;  // Of a thread, in a turn.
+LONGREACH_DEVICE int PartRow(int turn, int k) { return kRowsOfTurn * turn + 8 * Warp() + 4 * ((Lane() >> 3) & 1) + 2 * (Lane() >> 4) + k; }
 // The first feature of this thread's part.
-LONGREACH_DEVICE int PartFeature() { return 2 * (Lane() & 7); }
+LONGREACH_DEVICE int PartFeature() { return 4 * (Lane() & 7); }
+inline constexpr int kPartApart = kDim / 2;
 
-// One thread's part of a row: features PartFeature() + 16 n + i. So eight threads read 64 bytes beside each other.
+// One thread's part of a row: features PartFeature() + 32 n + i. So eight threads read 128 bytes beside each other.
 struct RowPart {
-  float at[4][2];
+  float at[2][4];
 };
 
 LONGREACH_DEVICE void Clear(RowPart& part) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) part.at[n][0] = part.at[n][1] = 0.0f;
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) part.at[n][0] = part.at[n][1] = part.at[n][2] = part.at[n][3] = 0.0f;
 }
+
+LONGREACH_DEVICE void TakeFour(float (&part)[4], const float* from) {
+  const Float4 four = LoadFour(from);
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) part[i] = four.x[i];
+}
+LONGREACH_DEVICE void GiveFour(float* to, const float (&part)[4]) { StoreFour(to, {{part[0], part[1], part[2], part[3]}}); }
+LONGREACH_DEVICE Words2 LoadWords(const Half* from) { return *reinterpret_cast<const Words2*>(from); }
+LONGREACH_DEVICE void StoreWords(Half* to, const Words2& words) { *reinterpret_cast<Words2*>(to) = words; }
 
 // Of a row of 64 numbers.
 LONGREACH_DEVICE void LoadPart(RowPart& part, const float* row) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    const Float2 x = LoadFloat2(row + PartFeature() + 16 * n);
-    part.at[n][0] = x.x;
-    part.at[n][1] = x.y;
-  }
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) TakeFour(part.at[n], row + PartFeature() + kPartApart * n);
 }
-// The same of numbers of 16 bits, two to a word, as they lie.
+// The same of numbers of 16 bits, as they lie.
 struct HalfPart {
-  uint32_t at[4];
+  Words2 at[2];
 };
-LONGREACH_DEVICE void LoadPart(HalfPart& part, const Half* row) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) part.at[n] = LoadPair(row + PartFeature() + 16 * n);
-}
 LONGREACH_DEVICE RowPart Widened(const HalfPart& part) {
   RowPart wide;
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    wide.at[n][0] = Low(part.at[n]);
-    wide.at[n][1] = High(part.at[n]);
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 2; ++k) {
+      wide.at[n][2 * k] = Low(part.at[n].at[k]);
+      wide.at[n][2 * k + 1] = High(part.at[n].at[k]);
+    }
   }
   return wide;
 }
 LONGREACH_DEVICE void StorePart(Half* row, const HalfPart& part) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) StorePair(row + PartFeature() + 16 * n, part.at[n]);
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) StoreWords(row + PartFeature() + kPartApart * n, part.at[n]);
 }
 LONGREACH_DEVICE void StorePart(float* row, const RowPart& part) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) StoreFloat2(row + PartFeature() + 16 * n, part.at[n][0], part.at[n][1]);
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) GiveFour(row + PartFeature() + kPartApart * n, part.at[n]);
 }
 LONGREACH_DEVICE void StorePart(Half* row, const RowPart& part) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) StorePair(row + PartFeature() + 16 * n, Pack(part.at[n][0], part.at[n][1]));
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+    StoreWords(row + PartFeature() + kPartApart * n, {{Pack(part.at[n][0], part.at[n][1]), Pack(part.at[n][2], part.at[n][3])}});
+  }
 }
 
-// (x - mean) / deviation. Returns 1 / deviation. The variance is made of the differences: that of two large sums would cancel.
-LONGREACH_DEVICE float Normalise(RowPart& x) {
-  float mean = 0, square = 0;
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) mean += x.at[n][0] + x.at[n][1];
-  mean = SumOfEight(mean) * (1.0f / kDim);
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
-      x.at[n][i] -= mean;
-      square += x.at[n][i] * x.at[n][i];
+// (x - mean) / deviation, and 1 / deviation. The variance is made of the differences: that of two large sums would cancel.
+template <int kCount>
+LONGREACH_DEVICE void Normalise(RowPart (&x)[kCount], float (&inverse)[kCount]) {
+  float mean[kCount], square[kCount] = {};
+  LONGREACH_DEVICE_UNROLL for (int r = 0; r < kCount; ++r) {
+    mean[r] = 0;
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) mean[r] += x[r].at[n][0] + x[r].at[n][1] + (x[r].at[n][2] + x[r].at[n][3]);
+  }
+  SumsOfEight(mean);
+  LONGREACH_DEVICE_UNROLL for (int r = 0; r < kCount; ++r) {
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+        x[r].at[n][i] -= mean[r] * (1.0f / kDim);
+        square[r] += x[r].at[n][i] * x[r].at[n][i];
+      }
     }
   }
-  const float inverse = InverseSqrt(SumOfEight(square) * (1.0f / kDim) + kNormEpsilon);
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) x.at[n][i] *= inverse;
+  SumsOfEight(square);
+  LONGREACH_DEVICE_UNROLL for (int r = 0; r < kCount; ++r) {
+    inverse[r] = InverseSqrt(square[r] * (1.0f / kDim) + kNormEpsilon);
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) x[r].at[n][i] *= inverse[r];
+    }
   }
-  return inverse;
 }
 
 // Takes the gradient of the norm's output in d, leaves that of its input, and adds to the gradients of scale and offset:
 // dx = (g - mean(g) - y mean(g y)) / deviation with g = d scale, y the normalised row.
-LONGREACH_DEVICE void NormBackward(RowPart& d, const RowPart& normalised, float inverse, const float* scale, RowPart& d_scale,
-                                   RowPart& d_offset) {
-  float mean = 0, along = 0;
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
-      const float y = normalised.at[n][i];
-      float& g = d.at[n][i];
-      d_scale.at[n][i] += g * y;
-      d_offset.at[n][i] += g;
-      g *= scale[PartFeature() + 16 * n + i];
-      mean += g;
-      along += g * y;
+LONGREACH_DEVICE void NormBackward(RowPart (&d)[kPartRows], const RowPart (&normalised)[kPartRows], const float (&inverse)[kPartRows],
+                                   const float* scale, RowPart& d_scale, RowPart& d_offset) {
+  float sums[2 * kPartRows] = {};  // Of g, of g y.
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+    const Float4 by = LoadFour(scale + PartFeature() + kPartApart * n);
+    LONGREACH_DEVICE_UNROLL for (int r = 0; r < kPartRows; ++r) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+        const float y = normalised[r].at[n][i];
+        float& g = d[r].at[n][i];
+        d_scale.at[n][i] += g * y;
+        d_offset.at[n][i] += g;
+        g *= by.x[i];
+        sums[2 * r] += g;
+        sums[2 * r + 1] += g * y;
+      }
     }
   }
-  mean = SumOfEight(mean) * (1.0f / kDim);
-  along = SumOfEight(along) * (1.0f / kDim);
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) d.at[n][i] = inverse * (d.at[n][i] - mean - normalised.at[n][i] * along);
+  SumsOfEight(sums);
+  LONGREACH_DEVICE_UNROLL for (int r = 0; r < kPartRows; ++r) {
+    const float mean = sums[2 * r] * (1.0f / kDim), along = sums[2 * r + 1] * (1.0f / kDim);
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) d[r].at[n][i] = inverse[r] * (d[r].at[n][i] - mean - normalised[r].at[n][i] * along);
+    }
   }
 }
 
 // The gradient behind a dropout: bits of the features that were kept.
 LONGREACH_DEVICE RowPart Kept(const RowPart& d, uint64_t bits, float keep_scale) {
   RowPart kept;
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-    LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
-      kept.at[n][i] = (bits >> (PartFeature() + 16 * n + i)) & 1u ? d.at[n][i] * keep_scale : 0.0f;
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+    LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+      kept.at[n][i] = (bits >> (PartFeature() + kPartApart * n + i)) & 1u ? d.at[n][i] * keep_scale : 0.0f;
     }
   }
   return kept;
 }
 
-// Sums over all rows of kSums gradients of 64 numbers: every group of eight threads has sums of its own in shared memory, which nobody
+// Sums over all rows of kSums gradients of 64 numbers: every sixteen threads have sums of their own in shared memory, which nobody
 // else touches until all rows are done. They are added in the order of the groups.
 template <int kSums>
 struct ColumnSums {
-  // Two groups next to each other then have all banks between them.
-  static constexpr int kGap = 16;
-  static constexpr int kGroups = kThreads / 8, kGroup = kSums * kDim + kGap, kFloats = kGroups * kGroup;
+  static constexpr int kGroups = kThreads / 16, kGroup = kSums * kDim, kFloats = kGroups * kGroup;
 
-  float* at;  // [kGroups, kGroup], of which [kSums, 64] are used.
+  float* at;  // [kGroups, kSums, 64].
 
+  // Two threads have parts of the same features: each adds half of them.
   LONGREACH_DEVICE void Add(const RowPart (&parts)[kSums]) const {
-    float* const mine = at + Thread() / 8 * kGroup + PartFeature();
+    const bool second = (Lane() & 8) != 0;
+    float* const mine = at + Thread() / 16 * kGroup + PartFeature() + (second ? kPartApart : 0);
     LONGREACH_DEVICE_UNROLL for (int sum = 0; sum < kSums; ++sum) {
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-        float* const to = mine + kDim * sum + 16 * n;
-        const Float2 before = LoadFloat2(to);
-        StoreFloat2(to, before.x + parts[sum].at[n][0], before.y + parts[sum].at[n][1]);
+      float total[4], before[4];
+      TakeFour(before, mine + kDim * sum);
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+        const float low = parts[sum].at[0][i], high = parts[sum].at[1][i];
+        total[i] = before[i] + ((second ? high : low) + ShuffleXor(second ? low : high, 8));
       }
+      GiveFour(mine + kDim * sum, total);
     }
   }
   // By the whole block, after all others have waited. to: where each of the sums goes.

@@ -242,7 +242,8 @@ class SliceStep {
 // The parts of an update, in their order: each is run by one block for each slice of each member, `block` of all, and begins when the one before
 // has ended for all of them.
 
-// What the slices of a member have in common: rounded weights and tables of biases. The blocks divide the layers.
+// What the slices of a member have in common: rounded weights and tables of biases. The blocks divide the layers' parts, the first ones have the
+// first weights, the last ones the first tables.
 LONGREACH_DEVICE void PrepareMember(const StepArguments& step, int block) {
   const Place place(step, block);
   if (step.live[place.member] == 0) return;
@@ -251,12 +252,14 @@ LONGREACH_DEVICE void PrepareMember(const StepArguments& step, int block) {
   float* const parameters = step.parameters + int64_t{place.member} * places.stride;
   const MemberWork work(step.work + static_cast<size_t>(place.member) * step.work_bytes, places.layers);
   AssumeGlobal(parameters, step.work);
-  for (int layer = place.slice; layer < places.layers; layer += step.slices) {
-    RoundWeights(places.layer[layer], parameters, work.matrices + int64_t{layer} * kLayerMatrices);
+  for (int i = place.slice; i < kWeightParts * places.layers; i += step.slices) {
+    const int layer = i / kWeightParts;
+    RoundWeights(places.layer[layer], parameters, i % kWeightParts, work.matrices + int64_t{layer} * kLayerMatrices);
   }
-  if (place.slice == step.slices - 1 && IsKerple(step.bias)) {
-    ClampKerple(places, step.bias, parameters);
-    for (int layer = 0; layer < places.layers; ++layer) {
+  if (IsKerple(step.bias)) {
+    // One block writes what others read; what they find is in its range or will be taken for what it becomes.
+    if (place.slice == step.slices - 1) ClampKerple(places, step.bias, parameters);
+    for (int layer = step.slices - 1 - place.slice; layer < places.layers; layer += step.slices) {
       const LayerPlaces& at = places.layer[layer];
       const int64_t table = int64_t{layer} * kHeads * kTable;
       FillTables(step.bias, parameters + at.kerple_a, parameters + at.kerple_p, step.distances + layer * kTable, work.tables + table,

@@ -42,19 +42,26 @@ LONGREACH_DEVICE void ClearPadding(int rows, Half* to) {
   for (int row = Thread(); row < rows; row += kThreads) *reinterpret_cast<Words4*>(to + row * kLd + kColumns) = Words4{};
 }
 
-// A layer's weights, from a member's flat parameters, rounded into the layout of step_arguments.h.
-// matrices: [kLayerMatrices], all of it written. These and the weights begin at multiples of 16 bytes.
-LONGREACH_DEVICE void RoundWeights(const LayerPlaces& at, const float* parameters, Half* matrices) {
-  const int part[3] = {at.q, at.k, at.v};
-  LONGREACH_DEVICE_UNROLL
-  for (int i = 0; i < 3; ++i) RoundMatrix<kDim, kDim, kLdQkv>(parameters + part[i], matrices + i * kDim);
-  RoundMatrix<kDim, kDim, kLdOut>(parameters + at.o, matrices + kAtOut);
-  RoundMatrix<kDim, kHidden, kLdUp>(parameters + at.mlp1_w, matrices + kAtUp);
-  RoundMatrix<kHidden, kDim, kLdDown>(parameters + at.mlp2_w, matrices + kAtDown);
-  ClearPadding<3 * kDim, kLdQkv>(kDim, matrices);
-  ClearPadding<kDim, kLdOut>(kDim, matrices + kAtOut);
-  ClearPadding<kHidden, kLdUp>(kDim, matrices + kAtUp);
-  ClearPadding<kDim, kLdDown>(kHidden, matrices + kAtDown);
+// A layer's weights come in parts of a size: attention's four matrices, and each of the MLP's.
+inline constexpr int kWeightParts = 3;
+
+// One of these, from a member's flat parameters, rounded into the layout of step_arguments.h.
+// matrices: [kLayerMatrices], of which the part's are all written. These and the weights begin at multiples of 16 bytes.
+LONGREACH_DEVICE void RoundWeights(const LayerPlaces& at, const float* parameters, int part, Half* matrices) {
+  if (part == 0) {
+    const int projections[3] = {at.q, at.k, at.v};
+    LONGREACH_DEVICE_UNROLL
+    for (int i = 0; i < 3; ++i) RoundMatrix<kDim, kDim, kLdQkv>(parameters + projections[i], matrices + i * kDim);
+    RoundMatrix<kDim, kDim, kLdOut>(parameters + at.o, matrices + kAtOut);
+    ClearPadding<3 * kDim, kLdQkv>(kDim, matrices);
+    ClearPadding<kDim, kLdOut>(kDim, matrices + kAtOut);
+  } else if (part == 1) {
+    RoundMatrix<kDim, kHidden, kLdUp>(parameters + at.mlp1_w, matrices + kAtUp);
+    ClearPadding<kHidden, kLdUp>(kDim, matrices + kAtUp);
+  } else {
+    RoundMatrix<kHidden, kDim, kLdDown>(parameters + at.mlp2_w, matrices + kAtDown);
+    ClearPadding<kDim, kLdDown>(kHidden, matrices + kAtDown);
+  }
   SyncBlock();
 }
 

@@ -19,6 +19,10 @@
 #define LONGREACH_DEVICE __device__ __forceinline__
 #define LONGREACH_DEVICE_NOINLINE inline __noinline__ __device__  // Compiled once, and called.
 #define LONGREACH_DEVICE_UNROLL _Pragma("unroll")
+// Before loops that are too long to be unrolled as a whole: what is walked through for each tile should stay in the cache of instructions.
+#define LONGREACH_DEVICE_ROLLED _Pragma("unroll 1")
+#define LONGREACH_DEVICE_UNROLL_BY_2 _Pragma("unroll 2")
+#define LONGREACH_DEVICE_UNROLL_BY_4 _Pragma("unroll 4")
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
@@ -136,6 +140,23 @@ LONGREACH_DEVICE void AssumeShared(const char* first) {
 // Has a line of the GPU's memory brought into its second cache, and waits for nothing.
 LONGREACH_DEVICE void PrefetchLine(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p))); }
 
+// Copies 16 bytes, or 8 or 4, of global memory into shared memory, from a place that is a multiple of as many, while the thread goes on. They
+// are there, for this thread, once it has waited for their group: AwaitCopies() leaves the last kLater groups under way.
+LONGREACH_DEVICE void BeginCopy16(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)) : "memory");
+}
+LONGREACH_DEVICE void BeginCopy8(void* to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)) : "memory");
+}
+LONGREACH_DEVICE void BeginCopy4(void* to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)) : "memory");
+}
+LONGREACH_DEVICE void EndGroupOfCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kLater>
+LONGREACH_DEVICE void AwaitCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+}
+
 // Two neighbours at an even place.
 LONGREACH_DEVICE uint32_t LoadPair(const Half* p) { return *reinterpret_cast<const uint32_t*>(p); }
 LONGREACH_DEVICE void StorePair(Half* p, uint32_t pair) { *reinterpret_cast<uint32_t*>(p) = pair; }
@@ -162,11 +183,19 @@ LONGREACH_DEVICE float High(uint32_t pair) { return ToFloat(static_cast<Half>(pa
 struct [[gnu::may_alias]] alignas(8) Float2 {
   float x, y;
 };
+struct [[gnu::may_alias]] alignas(16) Float4 {
+  float x[4];
+};
+struct [[gnu::may_alias]] alignas(8) Words2 {
+  uint32_t at[2];
+};
 struct [[gnu::may_alias]] alignas(16) Words4 {
   uint32_t at[4];
 };
 LONGREACH_DEVICE Float2 LoadFloat2(const float* p) { return *reinterpret_cast<const Float2*>(p); }
 LONGREACH_DEVICE void StoreFloat2(float* p, float x, float y) { *reinterpret_cast<Float2*>(p) = Float2{x, y}; }
+LONGREACH_DEVICE Float4 LoadFour(const float* from) { return *reinterpret_cast<const Float4*>(from); }
+LONGREACH_DEVICE void StoreFour(float* to, const Float4& four) { *reinterpret_cast<Float4*>(to) = four; }
 
 // Sums over the threads of the same g, and over groups of eight; all of them have the result.
 LONGREACH_DEVICE float SumOfFour(float x) {
@@ -177,15 +206,18 @@ LONGREACH_DEVICE float SumOfEight(float x) {
   x = SumOfFour(x);
   return x + ShuffleXor(x, 4);
 }
+// Of several at once: a shuffle takes its time, and the next one does not wait for it.
+template <int kCount>
+LONGREACH_DEVICE void SumsOfEight(float (&x)[kCount]) {
+  LONGREACH_DEVICE_UNROLL for (int mask = 1; mask < 8; mask *= 2) {
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < kCount; ++n) x[n] += ShuffleXor(x[n], mask);
+  }
+}
 LONGREACH_DEVICE float SumOfWarp(float x) {
   x = SumOfEight(x);
   x += ShuffleXor(x, 8);
   return x + ShuffleXor(x, 16);
 }
-
-// Loads of a thread that are under way together. The compiler moves none of them above a store before it, as both may be anywhere, and one
-// at a time would wait for memory each time.
-inline constexpr int kCopiesAtOnce = 8;
 
 // What a phase will read next, at most kMost numbers: by the whole block, in the memory's lines. Nothing where `count` is not above 0.
 template <int kMost, class T>
@@ -197,33 +229,15 @@ LONGREACH_DEVICE void Prefetch(const T* from, int count) {
   }
 }
 
-// By the whole block, which must wait before it reads them.
-LONGREACH_DEVICE void CopyFloats(float* to, const float* from, int count) {
-  for (int first = Thread(); first < count; first += kCopiesAtOnce * kThreads) {
-    float x[kCopiesAtOnce] = {};
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
-      if (first + k * kThreads < count) x[k] = from[first + k * kThreads];
-    }
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
-      if (first + k * kThreads < count) to[first + k * kThreads] = x[k];
-    }
-  }
+// Begins to copy so many numbers into shared memory, by the whole block: multiples of 16 bytes, from a place that is one too. They are there once all
+// threads have waited for the group that they are of, and then for each other.
+template <class T>
+LONGREACH_DEVICE void BeginCopy(T* to, const T* from, int count) {
+  constexpr int kAtOnce = 16 / sizeof(T);
+  for (int i = kAtOnce * Thread(); i < count; i += kAtOnce * kThreads) BeginCopy16(to + i, from + i);
 }
 LONGREACH_DEVICE void ClearFloats(float* to, int count) {
   for (int i = Thread(); i < count; i += kThreads) to[i] = 0.0f;
-}
-// A multiple of 8 numbers, aligned to 16 bytes.
-LONGREACH_DEVICE void CopyHalves(Half* to, const Half* from, int count) {
-  const int words = count / 8;
-  for (int first = Thread(); first < words; first += kCopiesAtOnce * kThreads) {
-    Words4 x[kCopiesAtOnce] = {};
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
-      if (first + k * kThreads < words) x[k] = reinterpret_cast<const Words4*>(from)[first + k * kThreads];
-    }
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kCopiesAtOnce; ++k) {
-      if (first + k * kThreads < words) reinterpret_cast<Words4*>(to)[first + k * kThreads] = x[k];
-    }
-  }
 }
 LONGREACH_DEVICE void ClearHalves(Half* to, int count) {
   for (int i = Thread(); i < count / 2; i += kThreads) StorePair(to + 2 * i, 0u);

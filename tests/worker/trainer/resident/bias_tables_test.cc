@@ -76,6 +76,29 @@ TEST_P(KerpleTest, TablesHaveBiasAndSlope) {
   }
 }
 
+// The blocks of a member fill tables while one of them clamps: they all have the tables of clamped parameters.
+TEST_P(KerpleTest, TablesAreThoseOfClampedParameters) {
+  for (const BiasKind kind : {BiasKind::kLogKerple, BiasKind::kPowerKerple}) {
+    const ModelPlaces places = KerplePlaces(false);
+    Floats parameters = Random(15).Uniform(80, -3, 4);
+    const Floats distances = Random(16).Uniform(kTable, 0, 40);
+    const auto tables = [&] {
+      Floats made(2 * kHeads * kTable, kNan);
+      const LayerPlaces& place = places.layer[1];
+      Run([&] {
+        FillTables(kind, parameters.data() + place.kerple_a, parameters.data() + place.kerple_p, distances.data(), made.data(),
+                   made.data() + kHeads * kTable);
+      }, made);
+      return made;
+    };
+    const Floats before = tables();
+
+    Run([&] { ClampKerple(places, kind, parameters.data()); }, parameters);
+
+    EXPECT_TRUE(SameBits(before, tables()));
+  }
+}
+
 // The derivative of sum dS bias by each parameter, by differences.
 TEST_P(KerpleTest, SumsBecomeGradientsThatSharingLayersAdd) {
   constexpr size_t kPairs = 50;

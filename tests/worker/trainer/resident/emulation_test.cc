@@ -145,6 +145,35 @@ TEST_P(EmulationTest, LoadsAndTransposesMatrices) {
 
 #if defined(LONGREACH_RESIDENT_FLOAT16)
 
+// A copy lands as late as it may: when its thread waits for its group.
+TEST_P(EmulationTest, CopiesLandWhenTheirGroupIsWaitedFor) {
+  std::vector<float> from(8 * kThreads), to(8 * kThreads, -1);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+  std::atomic<int> wrong = 0;
+
+  RunBlock(
+      [&] {
+        const size_t first = 8 * static_cast<size_t>(Thread());
+        const auto landed = [&](size_t i) { return to[first + i] == from[first + i]; };
+        BeginCopy16(&to[first], &from[first]);
+        BeginCopy8(&to[first + 4], &from[first + 4]);
+        EndGroupOfCopies();
+        BeginCopy4(&to[first + 6], &from[first + 6]);
+        EndGroupOfCopies();
+        EndGroupOfCopies();
+        AwaitCopies<3>();
+        wrong += landed(0) || landed(4) || landed(6);
+        AwaitCopies<2>();
+        wrong += !landed(0) || !landed(3) || !landed(5) || landed(6);
+        AwaitCopies<0>();
+        wrong += !landed(6) || landed(7);
+        AwaitCopies<0>();
+      },
+      GetParam());
+
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(PackTest, RoundsToTheNearestTiesToEven) {
   EXPECT_EQ(Pack(1.0f, -2.0f), 0xc0003c00u);
   EXPECT_EQ(Pack(1.00048828125f, 1.00146484375f), 0x3c023c00u);  // Halfway between two: to the even one, down and up.
@@ -227,6 +256,21 @@ TEST(EmulationDeathTest, EndsAtARowThatIsNotAligned) {
                  Load4(to, memory + 8 * Lane() + 4);
                }),
                "emulated block: a row of a matrix that is not aligned to 16 bytes");
+}
+
+TEST(EmulationDeathTest, EndsAtACopyThatIsNotAligned) {
+  alignas(16) float from[8] = {}, to[8] = {};
+  EXPECT_DEATH(RunBlock([&] { BeginCopy16(to, from + 1); }), "emulated block: a copy that is not aligned to its size");
+  EXPECT_DEATH(RunBlock([&] { BeginCopy8(to + 1, from); }), "emulated block: a copy that is not aligned to its size");
+}
+
+TEST(EmulationDeathTest, EndsAtAThreadWhoseCopiesAreUnderWay) {
+  alignas(16) float from[4] = {}, to[4] = {};
+  EXPECT_DEATH(RunBlock([&] {
+                 BeginCopy16(to, from);
+                 EndGroupOfCopies();
+               }),
+               "emulated block: a thread ends whose copies are under way");
 }
 
 TEST(EmulationDeathTest, EndsAtAPromiseOfMemoryThatIsBroken) {

@@ -56,7 +56,7 @@ TEST_P(RoundWeightsTest, PutsEveryWeightIntoItsPlace) {
   expect(at.mlp1_w, 64, 256, kLdUp, kAtUp);
   expect(at.mlp2_w, 256, 64, kLdDown, kAtDown);
 
-  Run([&] { RoundWeights(at, parameters.data(), matrices.data()); }, matrices);
+  Run([&] { for (int part = 0; part < kWeightParts; ++part) RoundWeights(at, parameters.data(), part, matrices.data()); }, matrices);
 
   EXPECT_EQ(matrices, expected);
 }
