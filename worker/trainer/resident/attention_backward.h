@@ -34,7 +34,7 @@ struct AttentionBackward {
 inline constexpr int kBackRows = 16 * kWarps;
 static_assert(kBackRows >= kMaxTape && kWarps == kHeads);
 
-// Shared memory: numbers of 16 bits, then floats. O makes room for dO.
+// Shared memory: numbers of 16 bits, then floats, then the rows ahead. O makes room for dO.
 struct AttentionHalves {
   static constexpr int kQkv = 0, kOut = kAtOut, kTile = kAtUp, kDa = kTile + (kBackRows + kOverhang) * kTileLd,
                        kO = kDa + kBackRows * kRowLd, kH = kO + (kBackRows + kOverhang) * kRowLd, kCount = kH + kBackRows * kRowLd;

@@ -1,5 +1,4 @@
-// Copies into shared memory that go on while their thread does, as emulation.h has them: they are done when the thread waits for their group, so that
-// whoever reads before finds what was there.
+// Copies into shared memory that go on while their thread does, as emulation.h has them: which ones a thread has begun and not waited for.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,8 @@
 // Exact in order and the same each time. Finds wrong layouts of operands, wrong indices, rows that are not aligned, partners that
 // wait at different instructions or never come; by running a block in both orders, most missing barriers; and under the thread
 // sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into order: other instructions exchange registers. A copy that
-// goes on while its thread does lands as late as it may, so that whoever reads too early is found. A misreading of the PTX manual is not.
+// goes on while its thread does lands as late as it may in one order, and as early in the other: who reads too early is found, and what is
+// overwritten too early. A misreading of the PTX manual is not.
 #pragma once
 
 #include <bit>
@@ -144,12 +145,14 @@ class Block {
     Observe(barrier);
   }
 
-  // Those that the running thread has begun.
+  // Copies that the running thread has begun.
   CopiesUnderWay& Copies() { return copies_[current_]; }
-  void BeginCopy(void* to, const void* from, size_t bytes) {
-    if (reinterpret_cast<uintptr_t>(to) % bytes != 0 || reinterpret_cast<uintptr_t>(from) % bytes != 0) Fail("a copy that is not aligned to its size");
-    LeadsElsewhere(from);
-    Copies().Begin({to, from, bytes});
+  bool CopiesLandAtOnce() const { return step_ < 0; }
+  void BeginCopy(const Copy& copy) {
+    const auto aligned = [&](const void* p) { return reinterpret_cast<uintptr_t>(p) % copy.bytes == 0; };
+    if (!aligned(copy.to) || !aligned(copy.from)) Fail("a copy that is not aligned to its size");
+    LeadsElsewhere(copy.from);
+    Copies().Begin(copy);
   }
 
   // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
@@ -428,6 +431,29 @@ inline uint32_t Transpose8x8(uint32_t x) {
   return at(2 * c, g) | at(2 * c + 1, g) << 16;
 }
 
+namespace emulation {
+
+inline void BeginCopy(const Copy& copy) {
+  {
+    const Unseen unseen;
+    Block::Mine().BeginCopy(copy);
+    if (!Block::Mine().CopiesLandAtOnce()) return;
+  }
+  std::memcpy(copy.to, copy.from, copy.bytes);
+}
+
+inline void EndCopies(size_t later) {
+  std::vector<Copy> done;
+  {
+    const Unseen unseen;
+    done = Block::Mine().Copies().Take(later);
+    if (Block::Mine().CopiesLandAtOnce()) return;
+  }
+  for (const Copy& copy : done) std::memcpy(copy.to, copy.from, copy.bytes);
+}
+
+}  // namespace emulation
+
 template <class... T>
 void AssumeGlobal(const T*... pointers) {
   const emulation::Unseen unseen;
@@ -440,30 +466,16 @@ void AssumeShared(const char* first) {
 }
 inline void PrefetchLine(const void*) {}
 
-inline void BeginCopy16(void* to, const void* from) {
-  const emulation::Unseen unseen;
-  emulation::Block::Mine().BeginCopy(to, from, 16);
-}
-inline void BeginCopy8(void* to, const void* from) {
-  const emulation::Unseen unseen;
-  emulation::Block::Mine().BeginCopy(to, from, 8);
-}
-inline void BeginCopy4(void* to, const void* from) {
-  const emulation::Unseen unseen;
-  emulation::Block::Mine().BeginCopy(to, from, 4);
-}
+inline void BeginCopy16(void* to, const void* from) { emulation::BeginCopy({to, from, 16}); }
+inline void BeginCopy8(void* to, const void* from) { emulation::BeginCopy({to, from, 8}); }
+inline void BeginCopy4(void* to, const void* from) { emulation::BeginCopy({to, from, 4}); }
 inline void EndGroupOfCopies() {
   const emulation::Unseen unseen;
   emulation::Block::Mine().Copies().EndGroup();
 }
 template <int kLater>
 void AwaitCopies() {
-  std::vector<emulation::Copy> done;
-  {
-    const emulation::Unseen unseen;
-    done = emulation::Block::Mine().Copies().Take(kLater);
-  }
-  for (const emulation::Copy& copy : done) std::memcpy(copy.to, copy.from, copy.bytes);
+  emulation::EndCopies(kLater);
 }
 
 inline uint32_t LoadPair(const Half* p) {

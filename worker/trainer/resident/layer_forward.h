@@ -63,7 +63,7 @@ LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residua
                                       const float* scale, const float* offset, int row0, const TileRows& rows) {
   const int g = Lane() >> 2, c = Lane() & 3;
   const float factor = keep == nullptr ? 1.0f : keep_scale;
-  uint64_t kept[kForwardM][2];  // All of them, before anything is stored (warp.h).
+  uint64_t kept[kForwardM][2];  // All of them, before anything is stored: the compiler moves no load above a store that might be to the same place.
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
       const int row = row0 + 16 * m + g + 8 * half;

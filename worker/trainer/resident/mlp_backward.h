@@ -29,7 +29,7 @@ inline constexpr int kHiddenLd = 136;    // Rows of 128 tokens.
 inline constexpr int kHiddenOfWarp = 32;
 static_assert(kHiddenOfWarp * kWarps == kHidden);
 
-// Shared memory: the two matrices, then these numbers of 16 bits, then floats.
+// Shared memory: the two matrices, then these numbers of 16 bits, then floats, then the rows ahead.
 struct MlpHalves {
   static constexpr int kUp = 0, kDown = kAtDown - kAtUp, kU = kLayerMatrices - kAtUp, kDf = kU + kMlpRows * kRowLd,
                        kDz = kDf + kMlpRows * kRowLd, kCount = kDz + kHidden * kHiddenLd;
