@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "client/commands/suggestions.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
 
@@ -45,13 +46,14 @@ void StuckWatch::Look(const v1::SweepUpdate& last) {
   explain.set_job(queued->jobs(0).id());
   const absl::StatusOr<v1::ExplainJobResponse> why = connection_.Call(&Connection::Stub::ExplainJob, explain, kPatience);
   if (!why.ok()) return;
-  if (why->no_worker() && !embedded_) {
+  // To a store that this command has opened for itself no worker comes but its own, and of that it is not said that it is not there.
+  if (why->no_worker() && session_.embedded() == nullptr) {
     reason_ = fmt::format("nothing runs, for no worker is there: start one with 'longreach-worker run --scheduler {}'", Printable(connection_.address()));
   }
   if (!why->stuck()) return;
   std::vector<std::string> reasons;
   // The first says that it is ready.
-  for (int i = 1; i < std::min(why->reasons_size(), 1 + kMostReasons); ++i) reasons.push_back(Printable(why->reasons(i)));
+  for (int i = 1; i < std::min(why->reasons_size(), 1 + kMostReasons); ++i) reasons.push_back(WithFlags(Printable(why->reasons(i)), WhereFlags(session_)));
   reason_ = fmt::format("job {} does not begin. {}", ShortId(why->job().id()), Join(reasons, " "));
 }
 

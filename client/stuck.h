@@ -6,14 +6,14 @@
 #include <string>
 
 #include "client/connection.h"
+#include "client/session.h"
 #include "longreach/v1/api.pb.h"
 
 namespace longreach::client {
 
 class StuckWatch {
  public:
-  // `embedded`: of a store that this command has opened for itself no worker comes but its own, and of that it is not said that it is not there.
-  StuckWatch(Connection& connection, bool embedded) : connection_(connection), embedded_(embedded) {}
+  StuckWatch(Session& session, Connection& connection) : session_(session), connection_(connection) {}
 
   // Asks the scheduler when nothing of the sweep runs and it was not asked just before. True: there is a reason that was not
   // told yet.
@@ -29,8 +29,8 @@ class StuckWatch {
 
   void Look(const v1::SweepUpdate& last);
 
+  Session& session_;
   Connection& connection_;
-  const bool embedded_;
   Clock::time_point asked_;
   std::string reason_;
   std::string told_;

@@ -289,18 +289,18 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
     const bool idle = put_aside && worker.running().empty();
     any_put_aside |= idle;
     any_useful |= !idle;
-    if (!worker.reason().empty() && (idle || !put_aside)) reason = worker.reason();
+    if (!worker.reason().empty() && (idle || !put_aside)) reason = WithFlags(Printable(worker.reason()), WhereFlags(session_));
   }
   const bool aside = any_put_aside && !any_useful;
   // Between its report and its next call it has nothing: only the second look counts.
   if (aside && std::exchange(seen_aside_, true)) {
     return Error(
-        absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", Printable(reason)),
+        absl::StatusCode::kAborted, fmt::format("the worker gets no more work: {}", reason),
         options_.again.empty() ? "" : fmt::format("'longreach jobs {}{}' shows the jobs and their failures; the same command tries again", ShortId(sweep_.id()), WhereFlags(session_)));
   }
   seen_aside_ = aside;
   if (!reason.empty() && reason != told_reason_) {
-    view.Say(fmt::format("the worker gets no work: {}", Printable(reason)));
+    view.Say(fmt::format("the worker gets no work: {}", reason));
     told_reason_ = reason;
   }
   return absl::OkStatus();

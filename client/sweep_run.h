@@ -44,7 +44,7 @@ class SweepRun {
         interrupt_(interrupt),
         spec_(std::move(spec)),
         options_(std::move(options)),
-        stuck_(connection, session.embedded() != nullptr) {}
+        stuck_(session, connection) {}
   // Workers before the scheduler: they still have something to hand in.
   ~SweepRun() { StopWorkers(); }
   SweepRun(const SweepRun&) = delete;

@@ -43,7 +43,7 @@ class StatusCommand final : public Command {
     }
     // A sweep that stands still because of its workers should not have to be asked why.
     if (!PrintPutAside(session, *connection)) {
-      StuckWatch stuck(*connection, session.embedded() != nullptr);
+      StuckWatch stuck(session, *connection);
       if (stuck.Ask(update)) session.out() << stuck.reason() << "\n";
     }
     if (sweep.counts().failed() > 0) {

@@ -46,7 +46,7 @@ class Wait final : public Command {
     SweepWatcher watcher(*connection, sweep_, session.Patience());
     const auto start = std::chrono::steady_clock::now();
     v1::SweepUpdate last;
-    StuckWatch stuck(*connection, session.embedded() != nullptr);
+    StuckWatch stuck(session, *connection);
     bool told_paused = false;
     while (true) {
       if (stuck.Ask(last)) session.Say(stuck.reason());

@@ -36,7 +36,7 @@ class Watch final : public Command {
                                       .width = environment.width});
     SweepWatcher watcher(*connection, sweep_, session.Patience());
     v1::SweepUpdate last;
-    StuckWatch stuck(*connection, session.embedded() != nullptr);
+    StuckWatch stuck(session, *connection);
     while (true) {
       // What is said to people; a program reads the updates.
       if (!session.json() && stuck.Ask(last)) view.Say(stuck.reason());

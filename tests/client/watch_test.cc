@@ -122,6 +122,17 @@ TEST_F(WatchTest, WhoWaitsIsToldWhyNothingRuns) {
   }
 }
 
+// The scheduler does not know where it was asked from.
+TEST_F(WatchTest, WhoWaitsIsToldCommandsThatFindTheSameScheduler) {
+  scheduler_.stuck = true;
+  scheduler_.reasons = {"It is ready.", "Attempts failed: 'longreach logs bbbbbbbb' shows why."};
+  QueueOneJob();
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"watch"}, {"wait"}, {"run", "table-b1"}}) {
+    const Outcome outcome = RunAndInterrupt(command, SIGINT, scheduler_.explained);
+    EXPECT_THAT(outcome.out + outcome.err, HasSubstr("'longreach logs bbbbbbbb --scheduler " + scheduler_.address()));
+  }
+}
+
 TEST_F(WatchTest, WhoWaitsIsToldThatThereIsNoWorkerAndHowToStartOne) {
   scheduler_.no_worker = true;
   QueueOneJob();
