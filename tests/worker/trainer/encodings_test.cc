@@ -98,6 +98,7 @@ TEST_P(EncodingContractTest, UpdatesInARowAreThoseOneByOneInOneBatchedProduct) {
   const auto train = [&](bool whole_pack, const std::vector<int>& rows) {
     const std::unique_ptr<StepEngine> engine = MakeLibtorchEngine(Settings(), {.threads = 1, .whole_pack = whole_pack});
     PackState state = StateOf(*engine, 3);
+    const Tensor initial = state.parameters.clone();
     const PositionUse use = engine->model().encoding().Use();
     std::vector<double> losses;
     for (const int updates : rows) {
@@ -107,7 +108,7 @@ TEST_P(EncodingContractTest, UpdatesInARowAreThoseOneByOneInOneBatchedProduct) {
                     });
     }
     EXPECT_EQ(state.step, 5);
-    return std::pair(state.parameters, losses);
+    return std::pair<Tensor, std::vector<double>>(state.parameters - initial, losses);
   };
 
   const auto [units, losses] = train(false, {1, 4});
@@ -118,7 +119,8 @@ TEST_P(EncodingContractTest, UpdatesInARowAreThoseOneByOneInOneBatchedProduct) {
   EXPECT_EQ(batched_losses, losses_in_parts);
   ASSERT_EQ(batched_losses.size(), losses.size());
   for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(batched_losses[i], losses[i], 1e-4 * losses[i]);
-  EXPECT_LT((batched - units).abs().max().item<double>(), 2e-4);
+  // Of all that changed: a single parameter whose gradient is rounding is moved by Adam one way or the other.
+  EXPECT_LT((batched - units).norm().item<double>(), 2e-3 * units.norm().item<double>());
 }
 
 TEST_P(EncodingContractTest, WhatIsMadeOfPositionsGoesToWhereTheModelComputes) {
