@@ -10,6 +10,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "tests/golden/check/rounding_spread.h"
 #include "tests/golden/check/stored.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/engine/engine.h"
@@ -40,19 +41,16 @@ constexpr double kGradientWithSign = 1e-5;
 // sign change them.
 constexpr double kLaterGradientWithSign = kGradientRelative;
 
-// The same for engines whose products have rounded operands: a hidden feature next to zero may then fall on either side of ReLU's kink,
-// which a batch of 8 does not average out. Of a tensor's gradient: of its norm, and of that of the whole gradient.
+// The same for engines whose products have rounded operands, besides kTimesSpread times what rounding the parameters makes of this very model and
+// batch (rounding_spread.h). Of a tensor's gradient: of its norm, and of that of the whole gradient.
 constexpr double kRoundedLoss = 4e-3;
 constexpr double kRoundedNorm = 0.04;
 constexpr double kRoundedTensor = 0.1;
 constexpr double kRoundedShareOfWhole = 0.02;
-// The share of these errors that operands of 11 bits make in the first update, where 8 make them whole: an eighth of the features next to zero,
-// each as much.
-constexpr double kShareOfElevenBits = 0.6;
-// The same of later updates, whose parameters Adam has moved by other signs: twice the largest that the engines of 8 and 11 bits make of all
-// stored models (0.5 % and 7.1 %).
-constexpr double kLaterRoundedLoss = 0.01;
-constexpr double kLaterRoundedNorm = 0.15;
+constexpr double kTimesSpread = 2;
+// The share of these errors that operands of 11 bits make in the first update, where 8 make them whole. Later ones are of parameters that Adam moved
+// by other signs.
+constexpr double kShareOfElevenBits = 0.25;
 
 // The stored model: its own file, and the one that holds the parameters it shares.
 struct Stored {
@@ -190,10 +188,10 @@ struct Arrangement {
 
 class ModelCheck {
  public:
-  ModelCheck(const Stored& stored, const PackSettings& settings, const Arrangement& arrangement,
-             FileCheck& check)
+  ModelCheck(const Stored& stored, const PackSettings& settings, const Arrangement& arrangement, RoundingSpreads& spreads, FileCheck& check)
       : stored_(stored),
         arrangement_(arrangement),
+        spreads_(spreads),
         check_(check),
         engine_(trainer::MakeEngine(
             settings, {.threads = 2, .cuda = arrangement.cuda, .whole_pack = arrangement.whole_pack, .engine = arrangement.engine},
@@ -236,29 +234,32 @@ class ModelCheck {
     }
   }
 
-  // Of an engine with rounded operands: losses and sizes of gradients.
+  // Of an engine with rounded operands: losses and sizes of gradients. Its member begins with the stored parameters.
   void RunRounded(const std::vector<Batch>& batches) {
+    const RoundingSpread& spread = spreads_.Of(engine_->OperandBits(), state_.parameters[member_].to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
     for (int update = 0; update < kUpdates; ++update) {
-      const double of_loss = update == 0 ? Share() * kRoundedLoss : kLaterRoundedLoss;
-      const double of_norm = update == 0 ? Share() * kRoundedNorm : kLaterRoundedNorm;
       const std::vector<double> losses = engine_->Gradients(batches[static_cast<size_t>(update)], state_);
       const std::string step = "step" + std::to_string(update) + "/";
       const std::optional<Tensor> loss = Floats(*stored_.file, step + "loss"), norm = Floats(*stored_.file, step + "grad_norm");
       check_.Require(loss && norm, Text(step, " has no loss or no grad_norm"));
       if (!loss || !norm) return;
       if (update == 0) {
-        for (const Parameter& parameter : engine_->model().layout().parameters()) CompareSize(parameter, Value(*norm));
+        const std::span<const Parameter> parameters = engine_->model().layout().parameters();
+        for (size_t p = 0; p < parameters.size(); ++p) CompareSize(parameters[p], Value(*norm), spread.size[p]);
       }
       const trainer::StepResult result = engine_->Update(losses, learning_rates_, state_)[Index()];
-      check_.Compare(Name(step + "loss"), result.loss - Value(*loss), of_loss * std::abs(Value(*loss)));
-      check_.Compare(Name(step + "grad_norm"), result.gradient_norm - Value(*norm), of_norm * Value(*norm));
+      const double share = update == 0 ? Share() : 1;
+      check_.Compare(Name(step + "loss"), result.loss - Value(*loss),
+                     share * kRoundedLoss * std::abs(Value(*loss)) + kTimesSpread * spread.loss[static_cast<size_t>(update)]);
+      check_.Compare(Name(step + "grad_norm"), result.gradient_norm - Value(*norm),
+                     share * kRoundedNorm * Value(*norm) + kTimesSpread * spread.norm[static_cast<size_t>(update)]);
     }
   }
 
  private:
   double Share() const { return engine_->OperandBits() >= 11 ? kShareOfElevenBits : 1; }
 
-  void CompareSize(const Parameter& parameter, double whole) {
+  void CompareSize(const Parameter& parameter, double whole, double spread) {
     double size = 0;
     if (const auto norm = Floats(*stored_.file, "gradnorm/" + parameter.name)) {
       size = Value(*norm);
@@ -268,7 +269,7 @@ class ModelCheck {
       return check_.Require(false, Text("no gradient of ", parameter.name));
     }
     check_.Compare(Name("size of grad/" + parameter.name), Part(Gradients(), parameter).to(at::kDouble).norm().item<double>() - size,
-                   Share() * (kRoundedTensor * size + kRoundedShareOfWhole * whole));
+                   Share() * (kRoundedTensor * size + kRoundedShareOfWhole * whole) + kTimesSpread * spread);
   }
 
   // From where the engine computes.
@@ -377,6 +378,7 @@ class ModelCheck {
 
   const Stored& stored_;
   Arrangement arrangement_;
+  RoundingSpreads& spreads_;
   FileCheck& check_;
   std::unique_ptr<StepEngine> engine_;
   int64_t member_;
@@ -410,8 +412,9 @@ void CheckModel(const Stored& stored, bool on_gpu, FileCheck& check) {
       arrangements.push_back({Text(engine, " on the GPU in a pack of 3"), 3, 1, false, engine, true});
     }
   }
+  RoundingSpreads spreads(*settings, batches, kLearningRate);
   for (const Arrangement& arrangement : arrangements) {
-    ModelCheck(stored, *settings, arrangement, check).Run(batches);
+    ModelCheck(stored, *settings, arrangement, spreads, check).Run(batches);
   }
 }
 
