@@ -236,7 +236,7 @@ class ModelCheck {
 
   // Of an engine with rounded operands: losses and sizes of gradients. Its member begins with the stored parameters.
   void RunRounded(const std::vector<Batch>& batches) {
-    const RoundingSpread& spread = spreads_.Of(engine_->OperandBits(), state_.parameters[member_].to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+    const RoundingSpread& spread = spreads_.Of(engine_->OperandBits(), state_.parameters[member_].cpu());
     for (int update = 0; update < kUpdates; ++update) {
       const std::vector<double> losses = engine_->Gradients(batches[static_cast<size_t>(update)], state_);
       const std::string step = "step" + std::to_string(update) + "/";

@@ -33,7 +33,7 @@ class RowsAhead {
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
         TakeFour(a[k].at[n], reinterpret_cast<const float*>(from + n * kPieceBytes));
         TakeFour(b[k].at[n], reinterpret_cast<const float*>(from + (2 + n) * kPieceBytes));
-        c[k].at[n] = *reinterpret_cast<const Words2*>(from + kHalves + 8 * n);
+        c[k].at[n] = LoadWords(reinterpret_cast<const Half*>(from + kHalves + 8 * n));
       }
     }
   }

@@ -197,14 +197,10 @@ LONGREACH_DEVICE void StoreFloat2(float* p, float x, float y) { *reinterpret_cas
 LONGREACH_DEVICE Float4 LoadFour(const float* from) { return *reinterpret_cast<const Float4*>(from); }
 LONGREACH_DEVICE void StoreFour(float* to, const Float4& four) { *reinterpret_cast<Float4*>(to) = four; }
 
-// Sums over the threads of the same g, and over groups of eight; all of them have the result.
+// Sums over the threads of the same g, over groups of eight, and over the warp; all of them have the result.
 LONGREACH_DEVICE float SumOfFour(float x) {
   x += ShuffleXor(x, 1);
   return x + ShuffleXor(x, 2);
-}
-LONGREACH_DEVICE float SumOfEight(float x) {
-  x = SumOfFour(x);
-  return x + ShuffleXor(x, 4);
 }
 // Of several at once: a shuffle takes its time, and the next one does not wait for it.
 template <int kCount>
@@ -214,7 +210,8 @@ LONGREACH_DEVICE void SumsOfEight(float (&x)[kCount]) {
   }
 }
 LONGREACH_DEVICE float SumOfWarp(float x) {
-  x = SumOfEight(x);
+  x = SumOfFour(x);
+  x += ShuffleXor(x, 4);
   x += ShuffleXor(x, 8);
   return x + ShuffleXor(x, 16);
 }

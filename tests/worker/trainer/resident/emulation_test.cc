@@ -143,8 +143,6 @@ TEST_P(EmulationTest, LoadsAndTransposesMatrices) {
   EXPECT_EQ(wrong, 0);
 }
 
-#if defined(LONGREACH_RESIDENT_FLOAT16)
-
 // In one order a copy lands as late as it may, when its thread waits for its group; in the other at once.
 TEST_P(EmulationTest, CopiesLandWhenTheirGroupIsWaitedForAtTheLatest) {
   std::vector<float> from(8 * kThreads), to(8 * kThreads, -1);
@@ -174,6 +172,8 @@ TEST_P(EmulationTest, CopiesLandWhenTheirGroupIsWaitedForAtTheLatest) {
 
   EXPECT_EQ(wrong, 0);
 }
+
+#if defined(LONGREACH_RESIDENT_FLOAT16)
 
 TEST(PackTest, RoundsToTheNearestTiesToEven) {
   EXPECT_EQ(Pack(1.0f, -2.0f), 0xc0003c00u);
