@@ -30,13 +30,15 @@ int Main(int argc, char** argv) {
   CLI::App* child = app.add_subcommand(longreach::agent::kChildCommand, "");
   child->group("");  // Hidden: only the worker itself starts it.
   child->add_option("--cuda-plugin", child_plugin);
+  int child_trainers = 1;
+  child->add_option("--trainers", child_trainers);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin});
+  if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin, .trainers = child_trainers});
   if (data.chosen()) return data.Run();
   if (exporting.chosen()) return exporting.Run();
   if (bench.chosen()) return bench.Run();

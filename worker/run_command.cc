@@ -52,7 +52,7 @@ void RunCommand::AddTraining() {
   command_->add_option("--threads", options_.threads, "Threads to train with, of all packs together; 0: all cores")
       ->check(CLI::Range(0, 4096))->capture_default_str();
   command_->add_option("--packs", options_.packs,
-                       "Packs to train at a time, each in a process of its own, with its share of the threads (at least one) and of the memory; on a GPU they compute at the same time by NVIDIA's MPS, which is started for them")
+                       "Packs to train at a time, with its share of the threads (at least one) and of the memory each: on a CPU in processes of their own, on a GPU in one, where they compute at the same time")
       ->check(CLI::Range(1, catalog::kMaxPacksAtATime))->capture_default_str();
   AddDevice(*command_, device_);
   command_->add_option("--engine", options_.engine,
@@ -75,6 +75,7 @@ int RunCommand::Run() const {
   const absl::StatusOr<catalog::Device> device = TakeDevice(device_);
   if (!device.ok()) return Refused(device.status(), false);
   options.cuda = device->cuda;
+  options.one_process = device->cuda;  // What a GPU does at the same time is of one process.
   // Workers of one machine's GPUs are told apart.
   if (options.name.empty() && device->gpu.has_value()) options.name = agent::HostName() + "-gpu-" + std::to_string(*device->gpu);
   std::string pack_limit = pack_limit_;

@@ -72,13 +72,13 @@ def stages(form):
     single = [f"train/{engine}/{task}/{small}" for engine in ("libtorch", "libtorch-tf32") for task in TASKS]
     train = [f"train/{engine}/{task}/{pack}" for engine in form["engines"] for pack in form["packs"] for task in TASKS]
     references = {members: [f"reference/{task}/{members}" for task in TASKS] for members in form["members"]}
-    packs = [f"packs/{how}/{count}" for count in reversed(form["counts"]) for how in ("mps", "plain")]
-    spread = [f"spread/mps/{count}" for count in form["spread_counts"]]
+    packs = [f"packs/{how}/{count}" for count in reversed(form["counts"]) for how in gpu_tables.SHARED]
+    spread = [f"spread/process/{count}" for count in form["spread_counts"]]
     alone, *mapped = references.values()
     return [
         ("tests", 300, ["tests"]),
         ("one pack, by our own kernels", 240, first),
-        ("resident, packs of different tasks", 120, ["mix/mps", "mix/plain"]),
+        ("resident, packs of different tasks", 120, [f"mix/{how}" for how in gpu_tables.SHARED]),
         ("spread, packs of one task", 60, spread),
         ("one model at a time", 240, single + alone),
         ("the reference under vmap", 240, mapped[0]),
@@ -307,14 +307,25 @@ def measure_train(run, engine, task, pack):
 
 
 def together(run, how, tasks, engine):
-    """A pack of each of these tasks in a process of its own, all at once: their rates, and how far apart they ended."""
-    if how == "mps" and run.options.device == "cpu":
+    """A pack of each of these tasks, all at once: their rates, and how far apart they ended."""
+    pack = PACK if PACK in run.form["packs"] else max(run.form["packs"])
+    of_all = {"pack": pack, "seconds": run.form["seconds_together"], "lengths": run.form["lengths"]}
+    return {**of_all, **(in_processes if how == "mps" else in_one_process)(run, tasks, engine, pack, of_all["seconds"])}
+
+
+def in_one_process(run, tasks, engine, pack, seconds):
+    """As a worker trains them. The program measures each while all are trained."""
+    figures, _ = bench(run, engine, ",".join(tasks), pack, seconds, 0, gpu_device.environment())
+    return {"spread_s": 0.0, "engine": figures["engine"], "rates": [pack * each["updates_per_second"] for each in figures["packs"]]}
+
+
+def in_processes(run, tasks, engine, pack, seconds):
+    """Each in a process of its own, with MPS."""
+    if run.options.device == "cpu":
         raise Missing("MPS is for GPUs")
-    seconds = run.form["seconds_together"]
-    with gpu_device.Mps() if how == "mps" else gpu_device.NoMps() as shared:
+    with gpu_device.Mps() as shared:
         with concurrent.futures.ThreadPoolExecutor(len(tasks)) as pool:
             threads = max(1, os.cpu_count() // len(tasks))
-            pack = PACK if PACK in run.form["packs"] else max(run.form["packs"])
             others = threading.Barrier(len(tasks))
             begun = [pool.submit(bench, run, engine, task, pack, seconds, threads, shared.environment, others) for task in tasks]
         failures = [future.exception() for future in begun if future.exception() is not None]
@@ -324,8 +335,7 @@ def together(run, how, tasks, engine):
         if not shared.served():
             raise Missing("the programs did not find MPS, and computed one at a time")
     ends = [at for _, at in results]
-    return {"pack": pack, "seconds": seconds, "spread_s": max(ends) - min(ends), "engine": results[0][0]["engine"], "lengths": run.form["lengths"],
-            "rates": [figures["job_steps_per_second"] for figures, _ in results]}
+    return {"spread_s": max(ends) - min(ends), "engine": results[0][0]["engine"], "rates": [figures["job_steps_per_second"] for figures, _ in results]}
 
 
 def measure_mix(run, how):

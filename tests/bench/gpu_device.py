@@ -167,18 +167,3 @@ class Mps:
         except (OSError, ValueError):
             pass  # It has ended, as it was told, and taken the file along.
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class NoMps:
-    """Processes that share the GPU as without MPS, even where the machine runs one for all: they look where there is none."""
-
-    def __enter__(self):
-        self.folder = tempfile.mkdtemp(prefix="lr-mps-")
-        self.environment = {**environment(), "CUDA_MPS_PIPE_DIRECTORY": self.folder}
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def served(self):
-        return True

@@ -102,7 +102,7 @@ def of_part(cells, part):
     return {tuple(name.split("/")[1:]): figures for name, figures in cells.items() if name.startswith(part + "/")}
 
 
-SHARED = {"mps": "with MPS", "plain": "without MPS"}
+SHARED = {"process": "in one process", "mps": "each in a process of its own, with MPS"}
 
 
 def configurations(cells):
@@ -149,8 +149,8 @@ def aims(found):
     """What, aim, measured, reached; of what was measured."""
     rows = []
     ours = best(found, "ours")
-    # One pack fills a fraction of a GPU, and without MPS several take turns: what that comes to is no answer to the question.
-    alone = "" if any(SHARED["mps"] in row[0] for row in found) else "; no packs were measured at once with MPS, so most of the GPU was idle"
+    # One pack of the resident engine fills a fraction of a GPU: what that comes to is no answer to the question.
+    alone = "" if any(how in row[0] for row in found for how in SHARED.values()) else "; no packs were measured at once, so most of the GPU was idle"
     if ours is not None:
         for aim, what in ((HOURS, ""), (HOURS_FIRST, ", first milestone")):
             rows.append([f"hours for {JOBS} jobs of {UPDATES:,} updates{what}{alone}", f"{aim}", figure(ours[3]), "yes" if ours[3] <= aim else "no"])
@@ -201,7 +201,7 @@ def phases_tables(cells):
 
 
 def packs_tables(cells):
-    return table("**Several processes at once**, a pack each, all of one task. At least: what all did over the time in which any trained.",
+    return table("**Several packs at once**, all of one task. At least: what all did over the time in which any trained.",
                  ["engine", "packs", "jobs in each", "task", "", "job-steps/s", "at least", "one pack's mean", "SM MHz"],
                  [[figures["engine"], count, str(figures["pack"]), figures["task"], SHARED[how], figure(rate), figure(at_least(figures, rate)),
                    figure(rate / len(figures["rates"])), load_of(figures)]
@@ -210,7 +210,7 @@ def packs_tables(cells):
 
 def mix_tables(cells):
     first = next(iter(cells.values()))
-    return table(f"**Tasks side by side**: packs of {first['pack']}, each of another task, in a process of its own. Updates a second of each.",
+    return table(f"**Tasks side by side**: packs of {first['pack']}, each of another task. Updates a second of each.",
                  ["task", *(SHARED[how] for (how,) in cells)],
                  [[task, *(figure(figures["tasks"][task] / figures["pack"]) if task in figures["tasks"] else "" for figures in cells.values())]
                   for task in first["tasks"]])

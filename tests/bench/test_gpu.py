@@ -18,18 +18,20 @@ PATIENCE_S = 600
 # 1,000 updates a second of any pack; LibTorch 100, and no memory for 126 members.
 WORKER = """#!/bin/sh
 while [ $# -gt 0 ]; do
-  case $1 in --wait) waits=yes ;; --pack) pack=$2 ;; --engine) engine=$2 ;; --device) device=$2 ;; esac
+  case $1 in --wait) waits=yes ;; --pack) pack=$2 ;; --task) tasks=$2 ;; --engine) engine=$2 ;; --device) device=$2 ;; esac
   shift
 done
 [ "$device" = cuda ] || exit 3
 if [ "$engine" = "$SLOW" ]; then while kill -0 $PPID; do sleep 0.1; done; fi
 if [ -n "$waits" ]; then echo ready; read line; fi
-rate=$((pack * 1000))
-case $engine in resident*) ;; *) rate=$((pack * 100)) ;; esac
+updates=1000
+case $engine in resident*) ;; *) updates=100 ;; esac
+rate=$((pack * updates))
+packs=$(echo "$tasks" | sed 's/[^,]*/{"updates_per_second": '$updates'}/g')
 if [ $engine$pack = libtorch126 ]; then echo "error: CUDA out of memory" >&2; exit 1; fi
 if [ -n "$CUDA_MPS_LOG_DIRECTORY" ] && [ -z "$BLIND" ]; then echo served >"$CUDA_MPS_LOG_DIRECTORY/server.log"; fi
 if [ "$engine" = "$REFUSED" ]; then echo "resident: shared memory is too small" >&2; engine=libtorch; fi
-echo '{"engine": "'$engine'", "job_steps_per_second": '$rate', "gflops": 1.0, "gemm_peak_gflops": 4.0, "ratio": 0.25}'
+echo '{"engine": "'$engine'", "job_steps_per_second": '$rate', "gflops": 1.0, "gemm_peak_gflops": 4.0, "ratio": 0.25, "packs": ['"$packs"']}'
 """
 NVIDIA_SMI = """#!/bin/sh
 [ -z "$BROKEN" ] || exit 9
@@ -133,11 +135,11 @@ def test_runs_without_a_gpu_and_says_that_its_figures_mean_nothing(tmp_path):
     done = place.run("--device", "cpu", "--minutes", "9", LONGREACH_BIN=os.environ.get("LONGREACH_BIN", ROOT / "build/release/bin"))
 
     assert done.returncode == 0, done.stderr
-    expected = {"tests", "train/resident/even_pairs/2", "train/libtorch/duplicate_string/2", "mix/plain", "packs/plain/2"}
+    expected = {"tests", "train/resident/even_pairs/2", "train/libtorch/duplicate_string/2", "mix/process", "packs/process/2", "spread/process/2"}
     assert expected <= set(place.figures()["cells"]), done.stderr
     page = place.page.read_text()
     assert "the figures mean nothing" in page and "Not measured on a GPU" not in page and "| lanes" in page
-    assert "`mix/mps`, `spread/mps/2`, `packs/mps/2`: MPS is for GPUs" in page
+    assert "`mix/mps`, `packs/mps/2`: MPS is for GPUs" in page
     assert "`reference/even_pairs/1`" in page and "neither --reference nor --jax were given" in page
     committed = (ROOT / "docs/benchmarks/gpu.md").read_text()
     assert page.split("## Measured")[0] == committed.split("## Measured")[0] and page.split("## What")[1] == committed.split("## What")[1]
@@ -165,7 +167,7 @@ def test_mps_is_started_and_ended_for_each_cell_that_needs_it(place):
     done = place.run("--only", "mix/*,packs/*/1")
 
     assert done.returncode == 0, done.stderr
-    assert set(place.figures()["cells"]) == {"mix/mps", "mix/plain", "packs/mps/1", "packs/plain/1"}
+    assert set(place.figures()["cells"]) == {"mix/mps", "mix/process", "packs/mps/1", "packs/process/1"}
     calls = [line.split() for line in place.calls.read_text().splitlines()]
     assert [what for what, _ in calls] == ["start", "quit", "start", "quit"]
     assert calls[0][1] == calls[1][1] != calls[2][1] and not pathlib.Path(calls[0][1]).exists()
@@ -174,12 +176,12 @@ def test_mps_is_started_and_ended_for_each_cell_that_needs_it(place):
 def test_programs_that_do_not_find_mps_are_not_counted_as_if_they_had(place):
     place.run("--only", "packs/*/1", BLIND=1)
 
-    assert set(place.figures()["cells"]) == {"packs/plain/1"}
+    assert set(place.figures()["cells"]) == {"packs/process/1"}
     assert place.figures()["left_out"] == {"packs/mps/1": "the programs did not find MPS, and computed one at a time"}
 
     place.run("--only", "packs/*/1", "--resume")
 
-    assert set(place.figures()["cells"]) == {"packs/mps/1", "packs/plain/1"} and place.figures()["left_out"] == {}
+    assert set(place.figures()["cells"]) == {"packs/mps/1", "packs/process/1"} and place.figures()["left_out"] == {}
 
 
 @pytest.mark.parametrize("outcome, failed", [("failed", ["CudaPluginTest.Computes", "ResidentGpuTest.Computes"]),
@@ -225,11 +227,11 @@ def test_tests_that_hang_end_the_run(place):
 def test_an_engine_whose_tests_fail_is_not_timed_and_the_other_is(place, suite, doubtful, measured):
     place.tests("failed", of_plugin="passed", suite=suite)
 
-    done = place.run_beside_jax("--only", "tests,train/*/even_pairs/9,mix/plain")
+    done = place.run_beside_jax("--only", "tests,train/*/even_pairs/9,mix/process")
 
     assert done.returncode == 1 and f"nothing was measured of {doubtful}" in done.stderr
     cells = set(place.figures()["cells"]) - {"tests"}
-    assert {name.split("/")[1].split("-")[0] for name in cells} == ({"resident", "spread", "plain"} if measured == "resident" else {"libtorch"})
+    assert {name.split("/")[1].split("-")[0] for name in cells} == ({"resident", "spread", "process"} if measured == "resident" else {"libtorch"})
     assert f"Nothing of {doubtful} was measured." in place.page.read_text()
 
 

@@ -89,17 +89,17 @@ def test_a_task_that_was_left_out_takes_the_time_of_one_with_its_tapes():
 
 def test_without_packs_at_once_the_aim_says_so():
     what = lambda cells: aims(configurations(cells))[0][0]
-    assert "most of the GPU was idle" in what({"mix/plain": mix()})
-    assert "idle" not in what({"mix/plain": mix(), "mix/mps": mix()})
+    assert "most of the GPU was idle" in what(named("train/resident/*/9", train(9)))
+    assert "idle" not in what({"mix/process": mix()}) and "idle" not in what({"mix/mps": mix()})
 
 
 def test_packs_of_other_tasks_are_scheduled_whole():
     alike = mix(seconds=lambda t, t2: 1.0)
 
-    (_, _, _, took), = configurations({"mix/plain": alike})
+    (_, _, _, took), = configurations({"mix/process": alike})
 
     assert took == pytest.approx(8 * UPDATES / 3600)
-    assert configurations({"mix/plain": {**alike, "spread_s": 10.0}})[0][3] == pytest.approx(2 * took)  # As much less as they were apart.
+    assert configurations({"mix/process": {**alike, "spread_s": 10.0}})[0][3] == pytest.approx(2 * took)  # As much less as they were apart.
 
 
 def test_aims_compare_the_best_of_ours_with_the_best_of_each_kind():
@@ -137,16 +137,16 @@ def test_a_pack_of_one_of_libtorch_is_no_success_of_ours():
 
 def test_the_page_shows_what_there_is_and_what_is_missing():
     cells = {"tests": {"passed": 6, "failed": [], "skipped": []}, **named("train/resident/*/9", train(9)), "mix/mps": mix(spread_s=1.0),
-             "packs/plain/2": {**mix(), "task": "reverse_string", "rates": [100.0, 300.0]}, **named("reference/*/9", reference(9, 2))}
+             "packs/process/2": {**mix(), "task": "reverse_string", "rates": [100.0, 300.0]}, **named("reference/*/9", reference(9, 2))}
 
-    text = tables(everything(cells, left_out={"mix/plain": "no time was left", "packs/mps/2": "no time was left"}))
+    text = tables(everything(cells, left_out={"mix/process": "no time was left", "packs/mps/2": "no time was left"}))
 
     assert "A GPU, 132 multiprocessors. Measured on 2026-11-22, build abc." in text and "Tests on the GPU: 6 passed." in text
     assert "| resident-bf16 | even_pairs | 9 |" in text and "| 50 % | 1755, 650 W |" in text
-    assert "| 2 | 9 | reverse_string | without MPS | 400 | 400 | 200 |" in text
-    assert "| task | with MPS |" in text
+    assert "| 2 | 9 | reverse_string | in one process | 400 | 400 | 200 |" in text
+    assert "| task | each in a process of its own, with MPS |" in text
     assert "| duplicate_string | 9 | 40 |" in text
-    assert "- `mix/plain`, `packs/mps/2`: no time was left" in text
+    assert "- `mix/process`, `packs/mps/2`: no time was left" in text
 
 
 def test_the_phases_of_an_update_are_shown_where_the_engine_tells_them():

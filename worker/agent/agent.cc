@@ -68,6 +68,10 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, Channels channel
                      .on_refused = [this](absl::Status status) { End(std::move(status)); }}),
       leave_timer_(io),
       waiting_timer_(io),
+      trainers_(io, {.binary = options_.binary,
+                     .cuda = options_.cuda,
+                     .cuda_plugin = options_.cuda_plugin,
+                     .trainers = options_.one_process ? options_.packs : 1}),
       pool_(static_cast<size_t>(kHeldForEachSlot * options_.packs + 2)) {
   pack_limit_ = options_.pack_limit;
   MakeSlots();
@@ -80,7 +84,6 @@ void Agent::Start() {
   TakeUpFinished();
   // What is kept for the scheduler is held before the trainer is ready, which may take longer than its lease.
   if (!attempts_.empty() || !outbox_.reports().empty()) synchronizer_.News();
-  ShareGpu();
   slots_.front()->Start();
 }
 
@@ -319,7 +322,7 @@ void Agent::Drop(AttemptPtr attempt, const std::string& why) {
   LogInfo(fmt::format("attempt {}: dropped ({})", attempt->number(), why));
   Forget(attempt);
   // It would write a checkpoint first if it were asked to stop, and nobody wants that.
-  if (TrainerSlot* const slot = SlotOf(attempt); slot != nullptr) slot->Restart();
+  if (TrainerSlot* const slot = SlotOf(attempt); slot != nullptr) slot->Abandon();
   ShareThreads();
   synchronizer_.News();
 }
@@ -446,7 +449,6 @@ void Agent::End(absl::Status status) {
     attempt->checkpoint_upload.request_stop();
   }
   for (const auto& slot : slots_) slot->Close();
-  sharing_.reset();
   ended_(std::move(status));
 }
 

@@ -3,7 +3,7 @@
 //
 // It has a slot, with a child of its own, for each pack that it trains at a time. Those beyond the first are cold, and cost
 // nothing, until a lease finds no idle child. An attempt belongs to no slot before it is trained: it gets the first idle one.
-// Children that are to compute on one GPU do so at the same time by a daemon that it starts before them (gpu_sharing.h).
+// On a GPU the slots' trainers share a child, as only work of one process is done there at the same time.
 //
 // What it promises: a report is on disk before anything of its attempt is removed, and stays there until acknowledged.
 // Training goes on while the scheduler is away; whether the lease still holds is the scheduler's to say (DROP, ABORTED).
@@ -31,7 +31,6 @@
 #include "proto/base/status.h"
 #include "worker/agent/attempt.h"
 #include "worker/agent/file_cache.h"
-#include "worker/agent/gpu_sharing.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/state_folder.h"
 #include "worker/agent/synchronizer.h"
@@ -46,9 +45,9 @@ struct AgentOptions {
   std::filesystem::path state;    // The worker's own folder.
   std::string name;               // Empty: the machine's.
   int threads = 0;                // Of all packs together; 0: all cores.
-  int packs = 1;                  // Trained at a time, each by a child of its own with its share of threads and memory; 1 to catalog::kMaxPacksAtATime.
+  int packs = 1;                  // Trained at a time, each with its share of threads and memory; 1 to catalog::kMaxPacksAtATime.
+  bool one_process = false;       // Trains all of them in one child, instead of each in a child of its own.
   bool cuda = false;
-  GpuSharing::Options sharing{};  // Of packs that are trained at a time on a GPU.
   std::string engine{};           // By a name that trainer::CheckEngine() takes; empty: the trainer's choice.
   int pack_limit = 16;            // 0: measured by the first trainer that starts.
   double checkpoint_every_s = 60;
@@ -114,7 +113,6 @@ class Agent {
 
   // agent_trainer.cc: the children.
   void MakeSlots();
-  void ShareGpu();
   void OnTrainerReady(const v1::TrainerReady& ready);
   void Ready();
   void OnPacksMeasured(const v1::PacksMeasured& measured);
@@ -133,6 +131,7 @@ class Agent {
   // With the report, before which no upload of a checkpoint goes on by itself.
   static void HandInNewestCheckpoint(Attempt& attempt);
   void Fail(const AttemptPtr& attempt, const std::string& detail);
+  void Interrupt(const AttemptPtr& attempt, const std::string& detail);
 
   // agent_files.cc: what goes to and comes from the scheduler's disk.
   void BeginFetch(const AttemptPtr& attempt);
@@ -180,7 +179,7 @@ class Agent {
   std::chrono::steady_clock::time_point trainers_for_all_at_;  // When each attempt that waits last had a trainer to expect.
   boost::asio::steady_timer waiting_timer_;
 
-  std::unique_ptr<GpuSharing> sharing_;  // Ours; null: none. Before the slots, whose trainers end first.
+  TrainerProcesses trainers_;
   std::vector<std::unique_ptr<TrainerSlot>> slots_;  // As many as options_.packs. The first is never cold once started.
   v1::Abilities abilities_;  // Once a trainer has been ready.
   int pack_limit_ = 0;       // 0: not measured yet.

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -18,20 +17,16 @@ namespace {
 constexpr size_t kCheckpointsOnDisk = 2;
 // Between two looks whether all that wait have a trainer to expect.
 constexpr std::chrono::milliseconds kLook{100};
-constexpr std::string_view kTheyTakeTurns =
-    "packs take turns on the GPU, and several are hardly faster than one; see 'Several packs on one worker' in docs/OPERATIONS.md";
 
 }  // namespace
 
 void Agent::MakeSlots() {
   for (int i = 0; i < options_.packs; ++i) {
     TrainerSlot::Options options = {.name = options_.packs == 1 ? "the trainer" : fmt::format("trainer {} of {}", i + 1, options_.packs),
-                                    .child = {.binary = options_.binary,
-                                              .cuda = options_.cuda,
-                                              .cuda_plugin = options_.cuda_plugin,
-                                              .log = state_.trainer_log(i),
-                                              .environment =
-                                                  [this] { return sharing_ == nullptr ? std::vector<std::string>{} : sharing_->environment(); }},
+                                    .number = i,
+                                    .trainers = &trainers_,
+                                    .shares = options_.one_process && options_.packs > 1,
+                                    .log = state_.trainer_log(options_.one_process ? 0 : i),
                                     .hang_floor_s = options_.hang_floor_s};
     TrainerSlot::Handlers handlers = {
         .on_ready = [this](const v1::TrainerReady& ready) { OnTrainerReady(ready); },
@@ -40,22 +35,15 @@ void Agent::MakeSlots() {
         .on_checkpoint = [this](const AttemptPtr& attempt,
                                 const v1::CheckpointWritten& written) { OnCheckpointWritten(attempt, written); },
         .on_finished = [this](const AttemptPtr& attempt, const v1::PackFinished& finished) { OnFinished(attempt, finished); },
-        .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); }};
+        .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); },
+        .on_interrupted = [this](const AttemptPtr& attempt, const std::string& detail) { Interrupt(attempt, detail); },
+        .on_free =
+            [this] {
+              TryStart();
+              synchronizer_.News();
+            }};
     slots_.push_back(std::make_unique<TrainerSlot>(io_, std::move(options), std::move(handlers)));
   }
-}
-
-// Before the first trainer, so that all of them find it. Without it everything is trained as well, later.
-void Agent::ShareGpu() {
-  if (!options_.cuda || options_.packs == 1) return;
-  if (const std::string there = GpuSharing::AlreadyIn(options_.sharing); !there.empty()) {
-    if (GpuSharing::LivesIn(there)) return LogInfo(fmt::format("packs share the GPU by the MPS daemon of {}, which is not this worker's", there));
-    return LogWarning(fmt::format("no MPS daemon is in {}, which CUDA_MPS_PIPE_DIRECTORY names, and none is started; {}", there, kTheyTakeTurns));
-  }
-  absl::StatusOr<std::unique_ptr<GpuSharing>> sharing = GpuSharing::Start(options_.sharing);
-  if (!sharing.ok()) return LogWarning(fmt::format("MPS is not started: {}; {}", std::string(sharing.status().message()), kTheyTakeTurns));
-  sharing_ = *std::move(sharing);
-  LogInfo(fmt::format("packs share the GPU by an MPS daemon that was started for them, process {}", sharing_->daemon()));
 }
 
 void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
@@ -98,10 +86,6 @@ void Agent::OnPacksMeasured(const v1::PacksMeasured& measured) {
 void Agent::OnTrainerUnusable(const std::string& why) {
   if (ever_ready_ || leaving_) return;
   const bool was_ready = !abilities_.name().empty();  // So it was measuring.
-  if (!was_ready && sharing_ != nullptr) {  // A daemon answers also where it cannot serve. The trainer is tried again by itself.
-    sharing_.reset();
-    return LogWarning(fmt::format("MPS is left, as the trainer may not start because of it; {}", kTheyTakeTurns));
-  }
   ends_with_ = absl::FailedPreconditionError(was_ready ? fmt::format("while measuring packs: {}\n  run it with --pack-limit 16, or another number", why) : why);
   if (attempts_.empty() && outbox_.reports().empty()) return End(ends_with_);
   // What an earlier process has finished needs no trainer, and its lease would not wait for one.
@@ -152,7 +136,8 @@ void Agent::TryStart() {
     if (start.members().empty()) continue;  // The scheduler will drop it.
     start.set_log((attempt->folder / "log").string());
     start.set_cache(state_.cache().string());
-    start.set_threads(abilities_.threads());
+    // In one process they are not counted anew whenever a pack begins or ends.
+    start.set_threads(options_.one_process ? ShareOfThreads(abilities_.threads(), options_.packs, options_.packs - 1) : abilities_.threads());
     if (options_.packs > 1) start.set_memory_bytes(abilities_.memory_bytes());
     start.set_cuda(options_.cuda);
     start.set_engine(options_.engine);
@@ -166,7 +151,7 @@ void Agent::TryStart() {
 
 // Among the packs that are being trained now.
 void Agent::ShareThreads() {
-  if (options_.packs == 1) return;
+  if (options_.packs == 1 || options_.one_process) return;
   const int packs = SlotsIn(TrainerSlot::State::kTraining);
   int pack = 0;
   for (const auto& slot : slots_) {
@@ -238,6 +223,17 @@ void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) {
   if (!attempt->checkpoints.empty() && attempt->checkpoints.back().file != attempt->handed_in) HandInNewestCheckpoint(*attempt);
   BeginHandIn(attempt);
   TryStart();  // The trainer may be free for another that waits.
+  synchronizer_.News();
+}
+
+// What happened had nothing to do with it: whoever takes it up again goes on from its newest checkpoint, and it counts against nobody.
+void Agent::Interrupt(const AttemptPtr& attempt, const std::string& detail) {
+  LogWarning(fmt::format("attempt {}: {}", attempt->number(), detail));
+  attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  attempt->report.set_detail(detail);
+  if (!attempt->checkpoints.empty() && attempt->checkpoints.back().file != attempt->handed_in) HandInNewestCheckpoint(*attempt);
+  BeginHandIn(attempt);
+  TryStart();
   synchronizer_.News();
 }
 

@@ -51,9 +51,9 @@ absl::StatusOr<std::vector<int>> ParseNumbers(std::string_view option, std::stri
 }
 
 // Sizes, batch and lengths of the paper's experiment that a task belongs to.
-absl::Status TakeTask(const BenchOptions& options, trainer::PackSettings& settings) {
-  settings.task = options.task;
-  if (const catalog::DataTask* task = catalog::FindDataTask(options.task)) {
+absl::Status TakeTask(const BenchOptions& options, const std::string& name, trainer::PackSettings& settings) {
+  settings.task = name;
+  if (const catalog::DataTask* task = catalog::FindDataTask(name)) {
     settings.experiment = task->experiment;
     settings.data = task->name;
     settings.model.layers = 8;
@@ -61,14 +61,14 @@ absl::Status TakeTask(const BenchOptions& options, trainer::PackSettings& settin
     settings.model.mlp_dim = 1024;
     settings.training.batch_size = settings.experiment == "images" ? 32 : 64;
     settings.training.lengths = {settings.experiment == "images" ? 506 : 256};
-  } else if (catalog::FindTask(options.task) != nullptr) {
+  } else if (catalog::FindTask(name) != nullptr) {
     settings.training.lengths.clear();
     for (int length = 1; length <= 40; ++length) settings.training.lengths.push_back(length);
   } else {
-    return Unknown("task", options.task, catalog::Tasks());
+    return Unknown("task", name, catalog::Tasks());
   }
   if (!options.experiment.empty() && options.experiment != settings.experiment) {
-    return absl::InvalidArgumentError(fmt::format("--experiment: task '{}' belongs to '{}', not to '{}'\n  leave it out", options.task,
+    return absl::InvalidArgumentError(fmt::format("--experiment: task '{}' belongs to '{}', not to '{}'\n  leave it out", name,
                                                   settings.experiment, options.experiment));
   }
   return absl::OkStatus();
@@ -81,10 +81,9 @@ void WaitForALine() {
   for (int c = std::getchar(); c != '\n' && c != EOF;) c = std::getchar();
 }
 
-absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
-  trainer::BenchRequest request;
-  trainer::PackSettings& settings = request.settings;
-  RETURN_IF_ERROR(TakeTask(options, settings));
+absl::StatusOr<trainer::PackSettings> SettingsOf(const BenchOptions& options, const std::string& task) {
+  trainer::PackSettings settings;
+  RETURN_IF_ERROR(TakeTask(options, task, settings));
   std::string_view encoding = options.encoding;
   settings.randomized = encoding.ends_with(kRandomizedSuffix);
   if (settings.randomized) encoding.remove_suffix(kRandomizedSuffix.size());
@@ -95,6 +94,16 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
         fmt::format("--encoding: '{}' cannot be randomized\n  use --encoding {}", encoding, encoding));
   }
   settings.encoding = encoding;
+  if (!options.lengths.empty()) {
+    ASSIGN_OR_RETURN(settings.training.lengths, ParseNumbers("lengths", "lengths", options.lengths, kLongest));
+  }
+  if (options.batch) settings.training.batch_size = *options.batch;
+  settings.evaluation.lengths = {settings.training.lengths.back()};
+  settings.evaluation.examples = settings.training.batch_size;
+  return settings;
+}
+
+absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   if (options.pack < 1 || options.pack > catalog::kMaxJobsOfPack) {
     return absl::InvalidArgumentError(
         fmt::format("--pack: {} is not from 1 to {}\n  a usual value is 9", options.pack, catalog::kMaxJobsOfPack));
@@ -109,20 +118,25 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   if (options.threads < 0) {
     return absl::InvalidArgumentError(fmt::format("--threads: {} is negative\n  0 uses all cores", options.threads));
   }
-  if (!options.lengths.empty()) {
-    ASSIGN_OR_RETURN(settings.training.lengths, ParseNumbers("lengths", "lengths", options.lengths, kLongest));
+  trainer::BenchRequest request;
+  const std::vector<std::string> tasks = Split(options.task, ',');
+  const size_t packs = options.packs == 0 ? tasks.size() : static_cast<size_t>(options.packs);
+  if (packs < tasks.size()) {
+    return absl::InvalidArgumentError(fmt::format("--packs: {} are fewer than the {} tasks\n  leave it out for a pack of each", packs, tasks.size()));
+  }
+  for (size_t pack = 0; pack < packs; ++pack) {
+    ASSIGN_OR_RETURN(trainer::PackSettings settings, SettingsOf(options, tasks[pack % tasks.size()]));
+    if (pack == 0) request.settings = std::move(settings);
+    else request.beside.push_back(std::move(settings));
   }
   if (!options.simulate_threads.empty()) {
     ASSIGN_OR_RETURN(request.simulated_threads,
                      ParseNumbers("simulate-threads", "numbers", options.simulate_threads, trainer::kMostSimulatedThreads));
-    if (options.cuda || options.threads > 1) {
-      return absl::InvalidArgumentError(fmt::format("--simulate-threads: the times come from one thread of a CPU\n  leave out --{}",
-                                                    options.cuda ? "device" : "threads"));
+    if (options.cuda || options.threads > 1 || packs > 1) {
+      return absl::InvalidArgumentError(fmt::format("--simulate-threads: the times come from one thread of a CPU, for one pack\n  leave out --{}",
+                                                    options.cuda ? "device" : options.threads > 1 ? "threads" : "packs"));
     }
   }
-  if (options.batch) settings.training.batch_size = *options.batch;
-  settings.evaluation.lengths = {settings.training.lengths.back()};
-  settings.evaluation.examples = settings.training.batch_size;
   request.pack = options.pack;
   request.seconds = options.seconds;
   request.threads = options.threads;
@@ -177,6 +191,24 @@ std::optional<double> TableB1Hours(const trainer::BenchRequest& request, const t
 std::string HoursJson(const trainer::BenchRequest& request, const trainer::BenchResult& result) {
   const std::optional<double> hours = TableB1Hours(request, result);
   return hours ? fmt::format(", \"table_b1_hours\": {}", *hours) : "";
+}
+
+// Of each pack, in the order of the request.
+std::string PacksJson(const trainer::BenchRequest& request, const trainer::BenchResult& result) {
+  std::vector<std::string> packs;
+  for (size_t i = 0; i < result.updates_per_second.size(); ++i) {
+    packs.push_back(fmt::format("{{\"task\": \"{}\", \"updates_per_second\": {}}}", (i == 0 ? request.settings : request.beside[i - 1]).task,
+                                result.updates_per_second[i]));
+  }
+  return fmt::format(", \"packs\": [{}]", Join(packs, ", "));
+}
+
+void PrintPacks(const trainer::BenchRequest& request, const trainer::BenchResult& result) {
+  if (request.beside.empty()) return;
+  fmt::print("Updates/s of each pack, while all are trained\n");
+  for (size_t i = 0; i < result.updates_per_second.size(); ++i) {
+    fmt::print("  {:10.2f} {}\n", result.updates_per_second[i], (i == 0 ? request.settings : request.beside[i - 1]).task);
+  }
 }
 
 std::string PhasesJson(const trainer::BenchResult& result) {
@@ -234,13 +266,13 @@ int RunBench(const BenchOptions& options) {
                "\"peak_memory_bytes\": {}{}}}\n",
                options.task, options.encoding, options.pack, batch, result->engine, result->job_steps_per_second,
                result->gflops, result->gemm_peak_gflops, ratio, result->eval_sequences_per_second, result->cpu_ms_per_job_step,
-               result->cpu_ms_per_eval_sequence, PeakMemory(), HoursJson(*request, *result) + PhasesJson(*result) + SimulatedJson(*result));
+               result->cpu_ms_per_eval_sequence, PeakMemory(), HoursJson(*request, *result) + PacksJson(*request, *result) + PhasesJson(*result) + SimulatedJson(*result));
   } else {
-    fmt::print("{} with {}, pack of {}, batch {}, engine {}\n", options.task, options.encoding, options.pack, batch,
-               result->engine);
-    fmt::print("  {:10.2f} job-steps/s\n  {:10.2f} ms of processor time each\n  {:10.1f} GFLOP/s in matrix products\n  {:10.1f} GFLOP/s GEMM peak\n"
-               "  {:10.3f} of the peak\n",
-               result->job_steps_per_second, result->cpu_ms_per_job_step, result->gflops, result->gemm_peak_gflops, ratio);
+    fmt::print("{} with {}, {} of {}, batch {}, engine {}\n", options.task, options.encoding,
+               request->beside.empty() ? "pack" : fmt::format("{} packs", 1 + request->beside.size()), options.pack, batch, result->engine);
+    fmt::print("  {:10.2f} job-steps/s\n  {:10.2f} ms of processor time each\n  {:10.1f} GFLOP/s in matrix products\n", result->job_steps_per_second,
+               result->cpu_ms_per_job_step, result->gflops);
+    if (result->gemm_peak_gflops > 0) fmt::print("  {:10.1f} GFLOP/s GEMM peak\n  {:10.3f} of the peak\n", result->gemm_peak_gflops, ratio);
     if (result->eval_sequences_per_second > 0) {
       fmt::print("  {:10.1f} test sequences/s\n", result->eval_sequences_per_second);
     }
@@ -248,6 +280,7 @@ int RunBench(const BenchOptions& options) {
     if (const std::optional<double> hours = TableB1Hours(*request, *result); hours) {
       fmt::print("  {:10.1f} hours for the 945 jobs of Table B.1 at this rate of GFLOP/s\n", *hours);
     }
+    PrintPacks(*request, *result);
     PrintPhases(*result);
     PrintSimulated(*result);
   }

@@ -8,9 +8,10 @@ namespace longreach::agent {
 
 struct BenchOptions {
   std::string experiment;  // Empty: the one that the task belongs to.
-  std::string task;
+  std::string task;  // Or several, with commas: a pack of each is trained at the same time.
   std::string encoding;  // NAME or NAME:randomized.
   int pack = 1;
+  int packs = 0;  // At the same time, of the tasks in turn; 0: one of each.
   std::string lengths;       // "1..40"; empty: the paper's.
   std::optional<int> batch;  // Nothing: the paper's.
   double seconds = 10;

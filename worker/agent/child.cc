@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <csignal>
@@ -15,10 +16,12 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "proto/base/utf8.h"
 #include "proto/types/words.h"
+#include "worker/agent/crash_notice.h"
 #include "worker/agent/file_cache.h"
 #include "worker/agent/pipe.h"
 #include "worker/agent/spec_to_settings.h"
@@ -34,33 +37,45 @@ constexpr std::chrono::milliseconds kPace{200};
 
 // The agent decides when to end: a Ctrl-C or a service manager's SIGTERM goes to both processes, and a checkpoint
 // comes before the end. If the agent is killed, so is this process.
-void TieToAgent() {
+void TieToAgent(int trainers) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "longreach-train");
   for (const int ignored : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(ignored, SIG_IGN);
   sigset_t none;  // The agent blocked these signals until now, so that none could come too early.
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  close_range(kChildPipe + 1, UINT_MAX, 0);
+  close_range(static_cast<unsigned>(kChildPipe + trainers), UINT_MAX, 0);
   // When memory runs out, the pack should go and not the agent.
   std::ofstream("/proc/self/oom_score_adj") << 500;
 }
 
-// Standard output and error go to a file as long as this lives.
-class LogTo {
+// An attempt's log. As long as this lives, standard output and error go there too, if no other pack is trained in this process.
+class AttemptLog {
  public:
-  explicit LogTo(const std::string& file) : saved_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) {
-    const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) return;
-    Redirect(fd);
-    close(fd);
+  AttemptLog(const std::string& file, bool alone)
+      : fd_(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)), saved_(alone && fd_ >= 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0) : -1) {
+    if (saved_ >= 0) Redirect(fd_);
   }
-  ~LogTo() {
-    Redirect(saved_);
-    close(saved_);
+  ~AttemptLog() {
+    if (saved_ >= 0) {
+      Redirect(saved_);
+      close(saved_);
+    }
+    if (fd_ >= 0) close(fd_);
   }
-  LogTo(const LogTo&) = delete;
-  LogTo& operator=(const LogTo&) = delete;
+  AttemptLog(const AttemptLog&) = delete;
+  AttemptLog& operator=(const AttemptLog&) = delete;
+
+  // On a full disk it is lost, and the pack goes on.
+  void Line(std::string line) const {
+    line += '\n';
+    for (size_t done = 0; fd_ >= 0 && done < line.size();) {
+      const ssize_t some = write(fd_, line.data() + done, line.size() - done);
+      if (some < 0 && errno == EINTR) continue;
+      if (some <= 0) return;
+      done += static_cast<size_t>(some);
+    }
+  }
 
  private:
   static void Redirect(int fd) {
@@ -68,11 +83,9 @@ class LogTo {
     dup2(fd, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
   }
-  int saved_;
+  const int fd_;
+  const int saved_;
 };
-
-// On a full disk a line is lost; fmt::print would throw, and the pack with it.
-void LogLine(const std::string& line) { std::fputs(line.c_str(), stderr); }
 
 AttemptPhase PhaseOf(trainer::Progress::Phase phase) {
   switch (phase) {
@@ -88,7 +101,7 @@ AttemptPhase PhaseOf(trainer::Progress::Phase phase) {
 // Sends what the trainer tells, and what the agent says back to the trainer.
 class PipeObserver final : public trainer::Observer {
  public:
-  PipeObserver(ChildPipe& pipe, const v1::StartPack& start) : pipe_(pipe), start_(start) {}
+  PipeObserver(ChildPipe& pipe, const v1::StartPack& start, const AttemptLog& log) : pipe_(pipe), start_(start), log_(log) {}
 
   void OnProgress(const trainer::Progress& progress) override {
     const SteadyClock::time_point now = SteadyClock::now();
@@ -121,6 +134,8 @@ class PipeObserver final : public trainer::Observer {
   }
 
   bool MakeRoom() override { return FileCache(start_.cache()).MakeRoom(); }
+
+  void OnLine(const std::string& line) override { log_.Line(line); }
 
   Wish Poll() override {
     while (true) {
@@ -164,10 +179,13 @@ class PipeObserver final : public trainer::Observer {
   }
 
   void Take(const v1::ToTrainer& message) {
-    if (message.has_stop() && message.stop().attempt() == start_.attempt()) wish_.stop = true;
+    if (message.has_stop() && message.stop().attempt() == start_.attempt()) {
+      wish_.stop = true;
+      wish_.abandon = wish_.abandon || message.stop().abandon();
+    }
     if (message.has_use_threads() && message.use_threads().attempt() == start_.attempt()) {
       wish_.threads = message.use_threads().threads();
-      LogLine(fmt::format("{} thread(s) from here on\n", wish_.threads));
+      log_.Line(fmt::format("{} thread(s) from here on", wish_.threads));
     }
     if (!message.has_drop() || message.drop().attempt() != start_.attempt()) return;
     for (const std::string& job : message.drop().jobs()) {
@@ -184,6 +202,7 @@ class PipeObserver final : public trainer::Observer {
 
   ChildPipe& pipe_;
   const v1::StartPack& start_;
+  const AttemptLog& log_;
   Wish wish_;
   v1::PackProgress pending_;
   std::array<Timing, static_cast<size_t>(trainer::Progress::Phase::kCount)> timings_;  // By phase.
@@ -231,33 +250,37 @@ std::string DetailOf(const absl::Status& status) {
   return ValidUtf8(detail);
 }
 
-absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, PipeObserver& observer) {
+absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, const AttemptLog& log, PipeObserver& observer) {
   ASSIGN_OR_RETURN(const trainer::PackRequest request, RequestOf(start));
-  LogLine(fmt::format("attempt {}: {} job(s), {} with {}{}, {} steps\n", start.attempt(), request.members.size(),
-                      request.settings.task, request.settings.encoding, request.settings.randomized ? ":randomized" : "",
-                      request.settings.training.steps));
+  log.Line(fmt::format("attempt {}: {} job(s), {} with {}{}, {} steps", start.attempt(), request.members.size(), request.settings.task,
+                       request.settings.encoding, request.settings.randomized ? ":randomized" : "", request.settings.training.steps));
   for (const trainer::Member& member : request.members) {
-    LogLine(fmt::format("  {} learning rate {} seed {}{}\n", member.job, member.learning_rate, member.seed,
-                        member.checkpoints.empty() ? "" : ", from a checkpoint"));
+    log.Line(fmt::format("  {} learning rate {} seed {}{}", member.job, member.learning_rate, member.seed,
+                         member.checkpoints.empty() ? "" : ", from a checkpoint"));
   }
   return trainer::Train(request, observer);
 }
 
+// Whether the process must not go on. Of memory a process of its own gives back all that it had; others would lose theirs.
+bool EndsTheChild(const absl::Status& failure, bool alone) {
+  return failure.code() != absl::StatusCode::kInvalidArgument && (alone || failure.code() != absl::StatusCode::kResourceExhausted);
+}
+
 // False: the process must not go on.
-bool RunPack(const v1::StartPack& start, ChildPipe& pipe) {
-  const LogTo log(start.log());
-  PipeObserver observer(pipe, start);
-  const absl::StatusOr<trainer::PackResult> result = TrainPack(start, observer);
+bool RunPack(const v1::StartPack& start, bool alone, ChildPipe& pipe) {
+  const AttemptLog log(start.log(), alone);
+  PipeObserver observer(pipe, start, log);
+  const absl::StatusOr<trainer::PackResult> result = TrainPack(start, log, observer);
   observer.Flush();
   v1::FromTrainer message;
   if (result.ok()) {
     *message.mutable_finished() = FinishedOf(start, *result);
-    LogLine(fmt::format("{} at step {}\n", result->stopped ? "stopped" : "finished", result->step));
+    log.Line(fmt::format("{} at step {}", result->stopped ? "stopped" : "finished", result->step));
   } else {
     message.mutable_failed()->set_attempt(start.attempt());
     message.mutable_failed()->set_detail(DetailOf(result.status()));
-    message.mutable_failed()->set_child_ends(result.status().code() != absl::StatusCode::kInvalidArgument);
-    LogLine(fmt::format("failed: {}\n", message.failed().detail()));
+    message.mutable_failed()->set_child_ends(EndsTheChild(result.status(), alone));
+    log.Line(fmt::format("failed: {}", message.failed().detail()));
   }
   std::fflush(nullptr);
   if (!pipe.Send(message).ok()) return false;
@@ -300,25 +323,38 @@ v1::TrainerReady Prepare(const ChildOptions& options) {
   return ready;
 }
 
-}  // namespace
-
-int RunTrainerChild(const ChildOptions& options) {
-  TieToAgent();
-  ChildPipe pipe(kChildPipe);
-  v1::FromTrainer ready;
-  *ready.mutable_ready() = Prepare(options);
-  if (!pipe.Send(ready).ok()) return 1;
-  if (!ready.ready().error().empty()) return 1;
+// One trainer's life. Returns the exit code of the process, which ends with it.
+int RunTrainer(int fd, const v1::FromTrainer& ready, bool alone) {
+  ChildPipe pipe(fd);
+  if (!pipe.Send(ready).ok() || !ready.ready().error().empty()) return 1;
   while (true) {
     const absl::StatusOr<std::optional<v1::ToTrainer>> message = pipe.Receive(/*wait=*/true);
     if (!message.ok()) return message.status().code() == absl::StatusCode::kCancelled ? 0 : 1;
-    if ((*message)->has_start() && !RunPack((*message)->start(), pipe)) return 1;
+    if ((*message)->has_start() && !RunPack((*message)->start(), alone, pipe)) return 1;
     if ((*message)->has_measure()) {
       v1::FromTrainer measured;
       *measured.mutable_measured() = Measure((*message)->measure());
       if (!pipe.Send(measured).ok()) return 1;
     }
   }
+}
+
+}  // namespace
+
+int RunTrainerChild(const ChildOptions& options) {
+  TieToAgent(options.trainers);
+  v1::FromTrainer ready;
+  *ready.mutable_ready() = Prepare(options);
+  if (options.trainers == 1) return RunTrainer(kChildPipe, ready, /*alone=*/true);
+  SayWhoCrashes();
+  for (int trainer = 0; trainer < options.trainers; ++trainer) {
+    std::thread([fd = kChildPipe + trainer, &ready, trainer] {
+      pthread_setname_np(pthread_self(), fmt::format("trainer {}", trainer + 1).c_str());
+      CrashesAreOf(fd);
+      _exit(RunTrainer(fd, ready, /*alone=*/false));
+    }).detach();
+  }
+  while (true) pause();  // Until one of them ends the process.
 }
 
 }  // namespace longreach::agent

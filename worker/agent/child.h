@@ -1,12 +1,12 @@
-// The trainer child: the worker's binary started anew, so that a crash, a hang or a poisoned GPU costs one attempt and
-// never the worker. It trains one pack after the other, told over a pipe, and ends when the pipe closes.
+// The trainer child: the worker's binary started anew, so that a crash, a hang or a poisoned GPU costs attempts and
+// never the worker. Each of its trainers trains one pack after the other, told over a pipe of its own; the child ends when one of them closes.
 #pragma once
 
 #include <filesystem>
 
 namespace longreach::agent {
 
-// The descriptor on which a child finds its pipe.
+// The descriptor on which a child finds its first trainer's pipe; the others' follow.
 inline constexpr int kChildPipe = 3;
 // The hidden subcommand.
 inline constexpr char kChildCommand[] = "trainer-child";
@@ -14,9 +14,10 @@ inline constexpr char kChildCommand[] = "trainer-child";
 struct ChildOptions {
   bool cuda = false;
   std::filesystem::path cuda_plugin;
+  int trainers = 1;
 };
 
-// Runs until the pipe closes; returns the process's exit code.
+// Runs until a pipe closes; returns the process's exit code.
 int RunTrainerChild(const ChildOptions& options);
 
 }  // namespace longreach::agent

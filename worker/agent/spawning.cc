@@ -2,27 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
-#include <string_view>
 
 namespace longreach::agent {
-namespace {
-
-std::string_view NameOf(std::string_view variable) { return variable.substr(0, variable.find('=')); }
-
-}  // namespace
-
-std::vector<std::string> EnvironmentWith(const std::vector<std::string>& more) {
-  std::vector<std::string> variables = more;
-  for (char** own = environ; *own != nullptr; ++own) {
-    if (std::ranges::find(more, NameOf(*own), NameOf) == more.end()) variables.emplace_back(*own);
-  }
-  return variables;
-}
-
 std::vector<char*> Pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

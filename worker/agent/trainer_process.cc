@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -41,15 +42,48 @@ std::string HowTheTrainerEnded(int status) {
   return HowItEnded(status) + (killed ? ", most likely because the machine ran out of memory" : "");
 }
 
-absl::StatusOr<pid_t> Spawn(const TrainerProcess::Options& options, int pipe) {
+// A pair for each trainer, our ends and the child's. They are closed with this unless they are taken.
+class Pipes {
+ public:
+  ~Pipes() {
+    for (const std::array<int, 2>& pair : pairs_) {
+      for (const int end : pair) {
+        if (end >= 0) close(end);
+      }
+    }
+  }
+
+  absl::Status Make(int trainers) {
+    for (int i = 0; i < trainers; ++i) {
+      int ends[2];
+      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return CannotMake();
+      pairs_.push_back({ends[0], ends[1]});
+      // Out of the way of the numbers that the child finds its own by.
+      const int moved = fcntl(ends[1], F_DUPFD_CLOEXEC, kChildPipe + trainers);
+      if (moved < 0) return CannotMake();
+      close(std::exchange(pairs_.back()[1], moved));
+    }
+    return absl::OkStatus();
+  }
+
+  int Take(size_t i) { return std::exchange(pairs_[i][0], -1); }
+  int of_child(size_t i) const { return pairs_[i][1]; }
+  size_t size() const { return pairs_.size(); }
+
+ private:
+  static absl::Status CannotMake() { return absl::UnavailableError(fmt::format("cannot make the trainer's pipe: {}", std::strerror(errno))); }
+
+  std::vector<std::array<int, 2>> pairs_;
+};
+
+absl::StatusOr<pid_t> Spawn(const TrainerProcesses::Options& options, const std::filesystem::path& log, const Pipes& pipes) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&actions, pipe, kChildPipe);
+  for (size_t i = 0; i < pipes.size(); ++i) posix_spawn_file_actions_adddup2(&actions, pipes.of_child(i), kChildPipe + static_cast<int>(i));
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, options.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND,
-                                   0600);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   sigset_t blocked;  // Until the child ignores them.
   sigemptyset(&blocked);
@@ -60,53 +94,66 @@ absl::StatusOr<pid_t> Spawn(const TrainerProcess::Options& options, int pipe) {
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
-  std::vector<std::string> arguments = {"longreach-worker", kChildCommand};
+  std::vector<std::string> arguments = {"longreach-worker", kChildCommand, "--trainers", std::to_string(pipes.size())};
   if (options.cuda) arguments.insert(arguments.end(), {"--cuda-plugin", options.cuda_plugin.string()});
-  std::vector<std::string> environment = EnvironmentWith(options.environment ? options.environment() : std::vector<std::string>{});
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, options.binary.c_str(), &actions, &attributes, Pointers(arguments).data(), Pointers(environment).data());
+  const int error = posix_spawn(&pid, options.binary.c_str(), &actions, &attributes, Pointers(arguments).data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    return absl::UnavailableError(
-        fmt::format("cannot start the trainer {}: {}", options.binary.string(), std::strerror(error)));
-  }
+  if (error != 0) return absl::UnavailableError(fmt::format("cannot start the trainer {}: {}", options.binary.string(), std::strerror(error)));
   return pid;
 }
 
 }  // namespace
 
-// Held by the pending operations too, so that it outlives the TrainerProcess until they have been cancelled.
-class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
+// Held by its trainers and by pending operations, so that it outlives the former until the latter have been cancelled.
+class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
  public:
-  using Socket = boost::asio::local::stream_protocol::socket;
-  using Ended = std::function<void(const std::string& how)>;
+  using Handlers = Trainer::Handlers;
 
-  Impl(boost::asio::io_context& io, pid_t pid, Handlers handlers)
-      : socket_(io), timer_(io), pid_(pid), handlers_(std::make_shared<const Handlers>(std::move(handlers))) {}
-
-  void Begin(int fd) {
-    socket_.assign(boost::asio::local::stream_protocol(), fd);
-    Read();
+  static absl::StatusOr<std::shared_ptr<Process>> Start(boost::asio::io_context& io, const Options& options, const std::filesystem::path& log) {
+    Pipes pipes;
+    RETURN_IF_ERROR(pipes.Make(options.trainers));
+    ASSIGN_OR_RETURN(const pid_t pid, Spawn(options, log, pipes));
+    auto process = std::make_shared<Process>(io, pid);
+    for (size_t i = 0; i < pipes.size(); ++i) process->lines_.push_back(std::make_unique<Line>(io, pipes.Take(i)));
+    return process;
   }
 
-  void Send(const v1::ToTrainer& message) {
-    outgoing_.push_back(Frame(message));
-    if (outgoing_.size() == 1) Write();
+  Process(boost::asio::io_context& io, pid_t pid) : timer_(io), pid_(pid) {}
+
+  // Whether a trainer of it may be opened.
+  bool Offers(int trainer) const { return !ending_ && LineOf(trainer).handlers == nullptr; }
+
+  void Open(int trainer, Handlers handlers) {
+    ++open_;
+    LineOf(trainer).handlers = std::make_shared<const Handlers>(std::move(handlers));
+    Read(trainer);
   }
 
-  // No handler is called any more.
-  void Kill(Ended ended) {
-    handlers_ = nullptr;
-    Disconnect();
-    WaitForTheEnd(std::move(ended));
+  void Send(int trainer, const v1::ToTrainer& message) {
+    Line& line = LineOf(trainer);
+    line.outgoing.push_back(Frame(message));
+    if (line.outgoing.size() == 1) Write(trainer);
   }
 
-  void Close() {
-    handlers_ = nullptr;
-    Disconnect();
-    ended_ = nullptr;
+  // No handler of this trainer is called any more.
+  void Kill(int trainer, std::function<void()> gone) {
+    LeaveAlone(trainer);
+    if (told_) return gone();
+    culprit_ = culprit_.value_or(trainer);
+    waiting_.push_back({trainer, std::move(gone)});
+    BeginEnding();
+  }
+
+  // The same, and of the last one the process is waited for.
+  void Close(int trainer) {
+    LeaveAlone(trainer);
+    std::erase_if(waiting_, [trainer](const auto& waiting) { return waiting.first == trainer; });
+    if (--open_ > 0) return;
     timer_.cancel();
+    ending_ = true;
+    closed_ = true;
     if (pid_ < 0) return;
     kill(pid_, SIGKILL);
     for (std::chrono::milliseconds waited{0}; !Reap() && waited < kPatience; waited += kLook) std::this_thread::sleep_for(kLook);
@@ -115,63 +162,105 @@ class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
   pid_t pid() const { return pid_; }
 
  private:
-  void Read() {
-    socket_.async_read_some(boost::asio::buffer(incoming_),
-                            [self = shared_from_this()](boost::system::error_code error, size_t bytes) {
-                              self->OnRead(error, bytes);
-                            });
+  // To one of its trainers.
+  struct Line {
+    Line(boost::asio::io_context& io, int fd) : socket(io, boost::asio::local::stream_protocol(), fd) {}
+
+    boost::asio::local::stream_protocol::socket socket;
+    std::shared_ptr<const Handlers> handlers;
+    bool at_end = false;  // Nothing more is read.
+    std::array<char, 65536> incoming;
+    FrameReader reader;
+    std::deque<std::string> outgoing;  // The agent sends a few messages for each pack.
+  };
+
+  Line& LineOf(int trainer) const { return *lines_[static_cast<size_t>(trainer)]; }
+
+  void Read(int trainer) {
+    Line& line = LineOf(trainer);
+    line.socket.async_read_some(boost::asio::buffer(line.incoming),
+                                [self = shared_from_this(), trainer](boost::system::error_code error, size_t bytes) { self->OnRead(trainer, error, bytes); });
   }
 
-  void OnRead(boost::system::error_code error, size_t bytes) {
-    if (handlers_ == nullptr) return;
-    if (error) return End("");
-    reader_.Append({incoming_.data(), bytes});
-    while (handlers_ != nullptr) {
-      const absl::StatusOr<std::optional<std::string>> content = reader_.Next();
+  void OnRead(int trainer, boost::system::error_code error, size_t bytes) {
+    Line& line = LineOf(trainer);
+    if (line.handlers == nullptr) return;
+    if (error) return AtEnd(trainer, "");
+    line.reader.Append({line.incoming.data(), bytes});
+    while (line.handlers != nullptr) {
+      const absl::StatusOr<std::optional<std::string>> content = line.reader.Next();
       v1::FromTrainer message;
-      if (!content.ok()) return End(std::string(content.status().message()));
+      if (!content.ok()) return AtEnd(trainer, std::string(content.status().message()));
       if (!content->has_value()) break;
-      if (!message.ParseFromString(**content)) return End("sent a message that cannot be read");
-      const std::shared_ptr<const Handlers> handlers = handlers_;  // The handler may close us.
+      if (!message.ParseFromString(**content)) return AtEnd(trainer, "sent a message that cannot be read");
+      if (message.has_crashing()) {
+        culprit_ = culprit_.value_or(trainer);
+        continue;
+      }
+      const std::shared_ptr<const Handlers> handlers = line.handlers;  // The handler may close us.
       handlers->on_message(message);
     }
-    if (handlers_ != nullptr) Read();
+    if (line.handlers != nullptr) Read(trainer);
   }
 
-  // The pipe's other end is closed only by the child's death, or must be treated so.
-  void End(const std::string& broken) {
-    Disconnect();
-    if (handlers_->on_ending) handlers_->on_ending();
-    WaitForTheEnd([this, broken](const std::string& how) {
-      const std::shared_ptr<const Handlers> handlers = std::exchange(handlers_, nullptr);
-      handlers->on_exit(broken.empty() ? how : broken);
-    });
+  // The pipe's other end is closed only by the child's death, or must be treated so. What other trainers have said before is still read.
+  void AtEnd(int trainer, const std::string& broken) {
+    Line& line = LineOf(trainer);
+    Disconnect(line);
+    if (!broken.empty()) {
+      broken_ = broken_.empty() ? broken : broken_;
+      culprit_ = culprit_.value_or(trainer);
+    }
+    if (line.handlers->on_ending) line.handlers->on_ending();
+    BeginEnding();
   }
 
-  void Disconnect() {
+  void LeaveAlone(int trainer) {
+    Line& line = LineOf(trainer);
+    line.handlers = nullptr;
+    Disconnect(line);
+  }
+
+  static void Disconnect(Line& line) {
+    line.at_end = true;
     boost::system::error_code ignored;
-    socket_.close(ignored);
+    line.socket.close(ignored);
   }
 
   // Without waiting here: what the kernel holds (a device that does not answer) dies when it may, and others are trained meanwhile.
-  void WaitForTheEnd(Ended ended) {
-    ended_ = std::move(ended);
+  void BeginEnding() {
+    if (std::exchange(ending_, true)) return;
     if (pid_ >= 0) kill(pid_, SIGKILL);
     Look(kLook);
   }
 
+  bool AllRead() const {
+    return std::ranges::all_of(lines_, [](const auto& line) { return line->handlers == nullptr || line->at_end; });
+  }
+
   void Look(std::chrono::milliseconds pause) {
-    const std::shared_ptr<Impl> self = shared_from_this();  // Whoever is told may let go of us.
-    if (ended_ == nullptr) return;
-    if (Reap()) return std::exchange(ended_, nullptr)(how_);
+    const std::shared_ptr<Process> self = shared_from_this();  // Whoever is told may let go of us.
+    if (closed_) return;
+    if (Reap() && AllRead()) return TellAll();
     waited_ += pause;
-    if (waited_ >= kPatience && waited_ - pause < kPatience) {
+    if (pid_ >= 0 && waited_ >= kPatience && waited_ - pause < kPatience) {
       LogWarning(fmt::format("process {} has been killed and does not end; nothing is trained in its place before it does", pid_));
     }
     timer_.expires_after(pause);
     timer_.async_wait([self, pause](boost::system::error_code error) {
       if (!error) self->Look(std::min(2 * pause, kLongestLook));
     });
+  }
+
+  void TellAll() {
+    told_ = true;
+    const auto waiting = std::exchange(waiting_, {});
+    for (int trainer = 0; trainer < std::ssize(lines_); ++trainer) {
+      const std::shared_ptr<const Handlers> handlers = std::exchange(LineOf(trainer).handlers, nullptr);
+      if (handlers == nullptr) continue;
+      handlers->on_exit({.how = broken_.empty() ? how_ : broken_, .of_another = culprit_.value_or(trainer) != trainer});
+    }
+    for (const auto& [trainer, gone] : waiting) gone();
   }
 
   // False: it still lives. A process that has died by itself keeps the status it died with.
@@ -185,50 +274,59 @@ class TrainerProcess::Impl : public std::enable_shared_from_this<Impl> {
     return true;
   }
 
-  void Write() {
-    boost::asio::async_write(socket_, boost::asio::buffer(outgoing_.front()),
-                             [self = shared_from_this()](boost::system::error_code error, size_t) {
+  void Write(int trainer) {
+    Line& line = LineOf(trainer);
+    boost::asio::async_write(line.socket, boost::asio::buffer(line.outgoing.front()),
+                             [self = shared_from_this(), trainer](boost::system::error_code error, size_t) {
                                if (error) return;  // The reading side finds out how the child ended.
-                               self->outgoing_.pop_front();
-                               if (!self->outgoing_.empty()) self->Write();
+                               std::deque<std::string>& outgoing = self->LineOf(trainer).outgoing;
+                               outgoing.pop_front();
+                               if (!outgoing.empty()) self->Write(trainer);
                              });
   }
 
-  Socket socket_;
   boost::asio::steady_timer timer_;
   pid_t pid_;               // -1: no more.
+  std::vector<std::unique_ptr<Line>> lines_;
+  int open_ = 0;            // Trainers that somebody has.
+  bool ending_ = false;
+  bool told_ = false;       // Of the end.
+  bool closed_ = false;     // Nobody is to be.
   std::chrono::milliseconds waited_{0};
   std::string how_;         // It ended.
-  Ended ended_;             // Who waits for that.
-  std::shared_ptr<const Handlers> handlers_;
-  std::array<char, 65536> incoming_;
-  FrameReader reader_;
-  std::deque<std::string> outgoing_;  // The agent sends a few messages for each pack.
+  std::string broken_;      // What was wrong with what it sent.
+  std::optional<int> culprit_;  // The trainer with which its end began, where that is known.
+  std::vector<std::pair<int, std::function<void()>>> waiting_;  // Who wants to be told of the end, with the trainer.
 };
 
-absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(boost::asio::io_context& io,
-                                                                      const Options& options, Handlers handlers) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return absl::UnavailableError(fmt::format("cannot make the trainer's pipe: {}", std::strerror(errno)));
-  }
-  const absl::StatusOr<pid_t> pid = Spawn(options, ends[1]);
-  close(ends[1]);
-  if (!pid.ok()) {
-    close(ends[0]);
-    return pid.status();
-  }
-  auto impl = std::make_shared<Impl>(io, *pid, std::move(handlers));
-  impl->Begin(ends[0]);
-  return std::unique_ptr<TrainerProcess>(new TrainerProcess(std::move(impl)));
-}
+class TrainerProcesses::Seat final : public Trainer {
+ public:
+  Seat(std::shared_ptr<Process> process, int trainer) : process_(std::move(process)), trainer_(trainer) {}
+  ~Seat() override { process_->Close(trainer_); }
 
-TrainerProcess::TrainerProcess(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-TrainerProcess::~TrainerProcess() { impl_->Close(); }
-void TrainerProcess::Kill(std::function<void()> gone) {
-  impl_->Kill([gone = std::move(gone)](const std::string&) { gone(); });
+  void Kill(std::function<void()> gone) override { process_->Kill(trainer_, std::move(gone)); }
+  void Send(const v1::ToTrainer& message) override { process_->Send(trainer_, message); }
+  int pid() const override { return process_->pid(); }
+
+ private:
+  const std::shared_ptr<Process> process_;
+  const int trainer_;
+};
+
+TrainerProcesses::TrainerProcesses(boost::asio::io_context& io, Options options) : io_(io), options_(std::move(options)) {}
+TrainerProcesses::~TrainerProcesses() = default;
+
+absl::StatusOr<std::unique_ptr<Trainer>> TrainerProcesses::Open(int trainer, const std::filesystem::path& log, Trainer::Handlers handlers) {
+  const bool sharing = options_.trainers > 1;
+  const int line = sharing ? trainer : 0;
+  std::shared_ptr<Process> process = sharing ? shared_.lock() : nullptr;
+  if (process == nullptr || !process->Offers(line)) {
+    if (process != nullptr && process->pid() >= 0) return absl::UnavailableError(fmt::format("process {}, which is to end, has not ended", process->pid()));
+    ASSIGN_OR_RETURN(process, Process::Start(io_, options_, log));
+    if (sharing) shared_ = process;
+  }
+  process->Open(line, std::move(handlers));
+  return std::make_unique<Seat>(std::move(process), line);
 }
-void TrainerProcess::Send(const v1::ToTrainer& message) { impl_->Send(message); }
-int TrainerProcess::pid() const { return impl_->pid(); }
 
 }  // namespace longreach::agent

@@ -1,4 +1,7 @@
-// The agent's side of the trainer child: starts it, talks to it, and says how it ended.
+// The agent's side of trainer children: starts one, talks to its trainers, and says how it ended.
+//
+// A child has one trainer, or several that share it, as packs compute on a GPU at the same time only in one process (or by NVIDIA's MPS). Each trainer
+// has a pipe of its own; what ends the process ends all of them.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -6,49 +9,63 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "longreach/v1/trainer_pipe.pb.h"
 #include "proto/base/status.h"
 
 namespace longreach::agent {
 
-class TrainerProcess {
+// A trainer, as long as this lives.
+class Trainer {
+ public:
+  struct Exit {
+    std::string how;         // "killed by SIGSEGV", "ended with exit code 1".
+    bool of_another = false; // One of the same process has crashed, or was killed: this one had no part in it.
+  };
+  // Called on the io_context's thread. Any but on_ending may destroy the Trainer.
+  struct Handlers {
+    std::function<void(const v1::FromTrainer&)> on_message;
+    // The pipe is closed: nothing can be sent any more, and on_exit follows once the process is gone. May be left out.
+    std::function<void()> on_ending = {};
+    // Once, after all messages; not after Kill().
+    std::function<void(const Exit&)> on_exit;
+  };
+
+  virtual ~Trainer() = default;
+
+  // Kills the process if it lives. `gone` is called when it is no more, and may destroy this object; no handler is called from now on.
+  virtual void Kill(std::function<void()> gone) = 0;
+  virtual void Send(const v1::ToTrainer& message) = 0;
+  // -1: it is gone.
+  virtual int pid() const = 0;
+};
+
+class TrainerProcesses {
  public:
   struct Options {
     std::filesystem::path binary;  // longreach-worker.
     bool cuda = false;
     std::filesystem::path cuda_plugin;
-    std::filesystem::path log;     // Standard output and error between packs; emptied at the start.
-    // What goes over this process's environment at a start, as EnvironmentWith() takes it. May be left out.
-    std::function<std::vector<std::string>()> environment{};
-  };
-  // Called on the io_context's thread. Any but on_ending may destroy the TrainerProcess.
-  struct Handlers {
-    std::function<void(const v1::FromTrainer&)> on_message;
-    // The pipe is closed: nothing can be sent any more, and on_exit follows once the process is gone. May be left out.
-    std::function<void()> on_ending = {};
-    // Once, after all messages; not when this object is destroyed. "killed by SIGSEGV", "ended with exit code 1".
-    std::function<void(const std::string& how)> on_exit;
+    int trainers = 1;              // That share a process.
   };
 
-  // By posix_spawn: a fork of a process with gRPC's threads may hang. UNAVAILABLE with the reason when it cannot start.
-  static absl::StatusOr<std::unique_ptr<TrainerProcess>> Start(boost::asio::io_context& io, const Options& options,
-                                                               Handlers handlers);
+  TrainerProcesses(boost::asio::io_context& io, Options options);
+  ~TrainerProcesses();
 
-  // Kills the process if it lives, and waits up to 5 s for its end.
-  ~TrainerProcess();
-
-  // Kills the process if it lives. `gone` is called when it is no more, and may destroy this object; no handler is called from now on.
-  void Kill(std::function<void()> gone);
-
-  void Send(const v1::ToTrainer& message);
-  int pid() const;
+  // A trainer of the process that lives, if it is shared and has none open of that number, from 0; else of one that is started, by posix_spawn: a fork
+  // of a process with gRPC's threads may hang. `log`: where its standard output and error go between packs, emptied at the start. UNAVAILABLE with
+  // the reason when it cannot start.
+  //
+  // When the last Trainer of a process is destroyed, the process is killed, and waited for for up to 5 s.
+  absl::StatusOr<std::unique_ptr<Trainer>> Open(int trainer, const std::filesystem::path& log, Trainer::Handlers handlers);
 
  private:
-  class Impl;
-  explicit TrainerProcess(std::shared_ptr<Impl> impl);
-  std::shared_ptr<Impl> impl_;
+  class Process;
+  class Seat;
+
+  boost::asio::io_context& io_;
+  const Options options_;
+  std::weak_ptr<Process> shared_;  // The one that trainers share, from its start to its end.
 };
 
 }  // namespace longreach::agent

@@ -32,14 +32,14 @@ void TrainerSlot::Start() {
 }
 
 void TrainerSlot::StartChild() {
-  absl::StatusOr<std::unique_ptr<TrainerProcess>> child =
-      TrainerProcess::Start(io_, options_.child,
-                            {.on_message = [this](const v1::FromTrainer& message) { OnMessage(message); },
-                             .on_ending =
-                                 [this] {
-                                   if (state_ == State::kIdle) state_ = State::kEnding;
-                                 },
-                             .on_exit = [this](const std::string& how) { OnExit(how); }});
+  absl::StatusOr<std::unique_ptr<Trainer>> child =
+      options_.trainers->Open(options_.number, options_.log,
+                              {.on_message = [this](const v1::FromTrainer& message) { OnMessage(message); },
+                               .on_ending =
+                                   [this] {
+                                     if (state_ == State::kIdle) state_ = State::kEnding;
+                                   },
+                               .on_exit = [this](const Trainer::Exit& exit) { OnExit(exit); }});
   if (!child.ok()) return OnUnusable(std::string(child.status().message()));
   child_ = *std::move(child);
   BeginWatch();
@@ -52,6 +52,24 @@ void TrainerSlot::Restart() {
     child_.reset();
     Start();
   });
+}
+
+void TrainerSlot::Abandon() {
+  if (!options_.shares) return Restart();
+  v1::ToTrainer message;
+  message.mutable_stop()->set_attempt(attempt_->number());
+  message.mutable_stop()->set_abandon(true);
+  Tell(message);
+  TakeOut();
+  state_ = State::kAbandoning;
+  BeginWatch();
+}
+
+void TrainerSlot::OnAbandoned(bool child_ends) {
+  EndWatch();
+  if (child_ends) return Restart();
+  state_ = State::kIdle;
+  handlers_.on_free();
 }
 
 void TrainerSlot::Close() {
@@ -112,6 +130,11 @@ void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
     state_ = State::kIdle;
     return handlers_.on_measured(message.measured());
   }
+  if (state_ == State::kAbandoning) {
+    if (message.has_progress()) hang_.Alive(message.progress().usual_s());
+    if (message.has_finished() || message.has_failed()) OnAbandoned(message.failed().child_ends());
+    return;
+  }
   if (attempt_ == nullptr) return;
   switch (message.message_case()) {
     case v1::FromTrainer::kProgress:
@@ -145,14 +168,16 @@ void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
   attempt_->points.insert(attempt_->points.end(), progress.points().begin(), progress.points().end());
 }
 
-void TrainerSlot::OnExit(const std::string& how) {
+void TrainerSlot::OnExit(const Trainer::Exit& exit) {
+  const std::string& how = exit.how;
   if (state_ == State::kStarting || state_ == State::kBroken || state_ == State::kMeasuring) {
-    const std::string last = LastLine(ReadTail(options_.child.log, kLogTailBytes));
+    const std::string last = LastLine(ReadTail(options_.log, kLogTailBytes));
     return OnUnusable(fmt::format("{}{}{}", how, last.empty() ? "" : ": ", last));
   }
   const AttemptPtr attempt = TakeOut();
   Restart();
   if (attempt == nullptr) return;
+  if (exit.of_another) return handlers_.on_interrupted(attempt, fmt::format("interrupted: the trainer of another pack ended the process of both ({})", how));
   const std::string last = LastLine(ReadTail(attempt->folder / "log", kLogTailBytes));
   handlers_.on_failed(attempt, fmt::format("crashed: trainer {}{}{}", how, last.empty() ? "" : "; the log ends with: ", last));
 }
@@ -205,6 +230,7 @@ void TrainerSlot::WatchForHangs() {
 
 void TrainerSlot::OnHung(const AttemptPtr& attempt) {
   const std::string how = fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while ", hang_.silent_s(), hang_.limit_s());
+  if (state_ == State::kAbandoning) return Restart();
   if (attempt == nullptr) return OnUnusable(how + (state_ == State::kMeasuring ? "measuring" : "starting"));
   Restart();
   handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, Word(attempt->phase), attempt->step));

@@ -1,10 +1,11 @@
-// One of a worker's places where a pack is trained: a trainer child, and at most one attempt in it. The child's crash, hang or
-// restart is the end of that attempt and of nothing else.
+// One of a worker's places where a pack is trained: a trainer, and at most one attempt in it. Its crash, hang or restart is the end of that attempt, and
+// of nothing else where the trainer has a process of its own; where trainers share one, the others' attempts are interrupted.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,11 +25,15 @@ class TrainerSlot {
   //   kStarting --the child does not start, or hangs meanwhile--> kBroken --it does, tried again and again--> kIdle
   //   kIdle --Measure--> kMeasuring --measured--> kIdle;   kMeasuring --the child's end, or it cannot, or hangs--> kBroken
   //   kIdle, kTraining --the child's end, Restart--> kEnding --the child is gone--> kStarting;   any --Close--> kClosed
-  enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kEnding, kClosed };
+  //   kTraining --Abandon--> kAbandoning --the trainer has left the pack--> kIdle
+  enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kAbandoning, kEnding, kClosed };
 
   struct Options {
     std::string name;  // What its log lines call it: "the trainer".
-    TrainerProcess::Options child;
+    int number = 0;    // Of its trainer, for `trainers`.
+    TrainerProcesses* trainers = nullptr;  // Borrowed.
+    bool shares = false;         // Others are in the same process.
+    std::filesystem::path log;   // Of the process, between packs.
     double hang_floor_s = 60;
   };
 
@@ -43,6 +48,10 @@ class TrainerSlot {
     std::function<void(const AttemptPtr&, const v1::PackFinished&)> on_finished;
     // The attempt is out of the slot: refused by the child, or lost with it. The text is one line.
     std::function<void(const AttemptPtr&, const std::string& detail)> on_failed;
+    // The attempt is out of the slot, lost with the process for another's reason.
+    std::function<void(const AttemptPtr&, const std::string& detail)> on_interrupted;
+    // The slot is free after Abandon().
+    std::function<void()> on_free;
   };
 
   TrainerSlot(boost::asio::io_context& io, Options options, Handlers handlers);
@@ -63,16 +72,19 @@ class TrainerSlot {
   void UseThreads(int threads);
   // Tells the child something about the attempt in it; only when kTraining.
   void Tell(const v1::ToTrainer& message);
-  // Kills the child and starts it anew. Whatever it trained is forgotten.
-  void Restart();
+  // Has nobody's attempt trained any further: kills the child and starts it anew, or where others are in it asks it to leave the pack. Only when kTraining.
+  void Abandon();
   // Kills the child. No handler is called any more.
   void Close();
 
  private:
   void StartChild();
+  // Kills the child and starts it anew. Whatever it trained is forgotten.
+  void Restart();
   void OnMessage(const v1::FromTrainer& message);
   void OnProgress(const v1::PackProgress& progress);
-  void OnExit(const std::string& how);
+  void OnExit(const Trainer::Exit& exit);
+  void OnAbandoned(bool child_ends);
   void OnUnusable(const std::string& why);
   void TryAgain();
   AttemptPtr TakeOut();
@@ -85,11 +97,11 @@ class TrainerSlot {
   const Options options_;
   const Handlers handlers_;
   State state_ = State::kCold;
-  std::unique_ptr<TrainerProcess> child_;
+  std::unique_ptr<Trainer> child_;
   Backoff backoff_;
   boost::asio::steady_timer restart_timer_;
 
-  bool awaited_ = false;  // The child starts or measures: it is watched without an attempt.
+  bool awaited_ = false;  // The child starts, measures or abandons: it is watched without an attempt.
   AttemptPtr attempt_;    // Not null exactly when kTraining.
   int threads_ = 0;       // That it was told to use; 0: all.
   HangWatch hang_;

@@ -1,6 +1,4 @@
 // How fast a pack trains and is tested on this machine, beside what its matrix products could reach.
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -8,6 +6,8 @@
 #include "worker/trainer/caught.h"
 #include "worker/trainer/device.h"
 #include "worker/trainer/engine/thread_pool.h"
+#include "worker/trainer/own_stream.h"
+#include "worker/trainer/side_by_side.h"
 #include "worker/trainer/trial.h"
 #include "worker/trainer/validate.h"
 
@@ -19,13 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Processor time of this process, all threads together.
-double CpuMs() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
 // The best rate of float32 products of `size` x `size` in `seconds`: one product on each thread, all at once.
@@ -102,6 +95,7 @@ class Simulation {
 };
 
 absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
+  const OwnStream own(request.cuda);
   WorkRecorder recorder;
   Simulation simulation(request.simulated_threads);
   const bool simulating = !request.simulated_threads.empty();
@@ -119,23 +113,21 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   (void)recorder.Take();
   (void)engine.TakeBytes();
   if (alone) request.begin();
-  const int rounds = static_cast<int>(lengths.size());
   double steps = 0, flop = 0;
   const double cpu_before = CpuMs();
   const Clock::time_point start = Clock::now();
   // Whole rounds through the lengths, so that their mix is that of training.
   while (steps == 0 || SecondsSince(start) < training_seconds) {
-    for (int done = 0, some = 0; done < rounds; done += some) {
-      some = std::min(engine.UpdatesAtATime(), rounds - done);
-      trial.Train(some);
+    trial.TrainRound([&] {
       if (simulating) simulation.Add(recorder.Take());
-    }
-    steps += rounds;
-    for (const int length : lengths) flop += MatmulFlops(request.settings, length);
+    });
+    steps += trial.round();
+    flop += FlopsOfRound(request.settings);
   }
   const double seconds = SecondsSince(start);
   result.cpu_ms_per_job_step = (CpuMs() - cpu_before) / (steps * request.pack);
   result.job_steps_per_second = steps * request.pack / seconds;
+  result.updates_per_second = {steps / seconds};
   result.gflops = flop * request.pack / seconds / 1e9;
   if (simulating) simulation.PutInto(result, steps, request.pack);
   if (alone) return result;
@@ -146,7 +138,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   if (result.gigabytes_per_second > 0) result.copy_peak_gigabytes_per_second = CopyGigabytes(request.cuda, share);
   // Where the time goes is looked at afterwards: to look takes time too.
   if (engine.RecordPhases()) {
-    trial.Train(rounds);
+    trial.Train(trial.round());
     result.phases = engine.TakePhases();
   }
 
@@ -167,7 +159,10 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
 }  // namespace
 
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
-  RETURN_IF_ERROR(Validate(request.settings));
+  for (const PackSettings* settings : AllPacks(request)) {
+    RETURN_IF_ERROR(Validate(*settings));
+    if (settings->training.lengths.empty()) return absl::InvalidArgumentError("lengths: there are none to train on");
+  }
   for (const int threads : request.simulated_threads) {
     if (threads < 1 || threads > kMostSimulatedThreads) {
       return absl::InvalidArgumentError(Text("simulated_threads: ", threads, " is not in 1..", kMostSimulatedThreads));
@@ -176,8 +171,8 @@ absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   if (request.cuda && !request.simulated_threads.empty()) {
     return absl::InvalidArgumentError("simulated_threads: a GPU's work is not that of threads");
   }
-  if (request.settings.training.lengths.empty()) {
-    return absl::InvalidArgumentError("lengths: there are none to train on");
+  if (!request.beside.empty() && !request.simulated_threads.empty()) {
+    return absl::InvalidArgumentError("simulated_threads: the times of packs that are trained at the same time say nothing of one");
   }
   if (request.pack < 1 || request.pack > catalog::kMaxJobsOfPack) {
     return absl::InvalidArgumentError(Text("pack: ", request.pack, " is not in 1..", catalog::kMaxJobsOfPack));
@@ -185,6 +180,7 @@ absl::StatusOr<BenchResult> Bench(const BenchRequest& request) {
   if (!(request.seconds > 0)) return absl::InvalidArgumentError("seconds: must be positive");
   // The kernels for a GPU lane by lane, which nobody trains with: to see that their figures are taken.
   if (!request.engine.starts_with("emulated")) RETURN_IF_ERROR(CheckEngine(request.engine, request.cuda));
+  if (!request.beside.empty()) return MeasureSideBySide(request);
   return Caught<BenchResult>([&] { return Measure(request); });
 }
 

@@ -5,6 +5,7 @@
 #include "proto/base/text.h"
 #include "worker/trainer/caught.h"
 #include "worker/trainer/device_memory.h"
+#include "worker/trainer/own_stream.h"
 #include "worker/trainer/train.h"
 #include "worker/trainer/trial.h"
 
@@ -34,6 +35,7 @@ PackSettings UsualJob() {
 // Job-steps per second.
 absl::StatusOr<double> RateOf(const PackLimitRequest& request, int jobs) {
   return Caught<double>([&]() -> absl::StatusOr<double> {
+    const OwnStream own(request.cuda);
     const PackSettings settings = UsualJob();
     Trial trial(settings, jobs, {.threads = request.threads, .cuda = request.cuda, .engine = request.engine});
     trial.Warm();

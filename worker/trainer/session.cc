@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iostream>
 #include <thread>
 
 #include "proto/base/resources.h"
@@ -67,10 +66,10 @@ absl::StatusOr<PackResult> Session::Run() {
 }
 
 absl::StatusOr<PackResult> Session::StopHere() {
-  const absl::Status written = Checkpoint();
+  const absl::Status written = abandoned_ ? absl::OkStatus() : Checkpoint();
   // On a full disk the steps since the last checkpoint are made again; the job is not to blame.
   if (written.code() == absl::StatusCode::kResourceExhausted) {
-    std::cerr << Text("stopped without a checkpoint: ", written.message()) << std::endl;
+    observer_.OnLine(Text("stopped without a checkpoint: ", written.message()));
   } else {
     RETURN_IF_ERROR(written);
   }
@@ -82,7 +81,7 @@ absl::StatusOr<PackResult> Session::StopHere() {
 }
 
 absl::Status Session::Prepare() {
-  const auto log = [](const std::string& line) { std::cerr << line << std::endl; };
+  const auto log = [this](const std::string& line) { observer_.OnLine(line); };
   int threads = request_.threads;
   if (request_.settings.experiment == "llama") {
     ASSIGN_OR_RETURN(threads, LlamaThreads());
@@ -126,7 +125,7 @@ absl::StatusOr<int> Session::LlamaThreads() const {
     return threads;
   }
   ASSIGN_OR_RETURN(const int fit, ThreadsThatFit(request_.settings, members, threads, memory, owner));
-  if (fit < threads) std::cerr << Text(fit, " of ", threads, " threads: the memory of ", owner, " suffices for no more") << std::endl;
+  if (fit < threads) observer_.OnLine(Text(fit, " of ", threads, " threads: the memory of ", owner, " suffices for no more"));
   return fit;
 }
 
@@ -410,7 +409,8 @@ void Session::GoOnTesting() {
 
 void Session::Poll() {
   const Observer::Wish wish = observer_.Poll();
-  if (wish.stop) stop_ = true;
+  abandoned_ = abandoned_ || wish.abandon;
+  stop_ = stop_ || wish.stop || abandoned_;
   LimitThreads(wish.threads);
   for (const int m : wish.dropped) {
     if (m < 0 || m >= static_cast<int>(state_.members.size())) continue;
@@ -445,7 +445,7 @@ void Session::CheckpointIfDue() {
   last_checkpoint_ = Clock::now();
   const absl::Status written = Checkpoint();
   // A full disk costs at most what is trained until the next one can be written.
-  if (!written.ok()) std::cerr << Text("no checkpoint, training goes on: ", written.message()) << std::endl;
+  if (!written.ok()) observer_.OnLine(Text("no checkpoint, training goes on: ", written.message()));
 }
 
 absl::Status Session::Checkpoint() {

@@ -79,6 +79,7 @@ class Session {
   std::optional<PasskeyStudy> passkeys_;  // Where they are asked for.
   std::unique_ptr<LongBenchStudy> longbench_;
   bool stop_ = false;
+  bool abandoned_ = false;  // Stopped, and nobody wants a checkpoint.
   double steps_per_second_ = 0;
   Clock::time_point speed_since_;
   int speed_step_ = 0;

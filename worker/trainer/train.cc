@@ -3,6 +3,7 @@
 #include "worker/trainer/caught.h"
 #include "worker/trainer/device_memory.h"
 #include "worker/trainer/llama/published.h"
+#include "worker/trainer/own_stream.h"
 #include "worker/trainer/session.h"
 #include "worker/trainer/validate.h"
 
@@ -12,7 +13,10 @@ absl::StatusOr<PackResult> Train(const PackRequest& request, Observer& observer)
   RETURN_IF_ERROR(ValidateRequest(request));
   PackRequest resolved = request;
   RETURN_IF_ERROR(ReadPublished(resolved));
-  absl::StatusOr<PackResult> result = Caught<PackResult>([&] { return Session(resolved, observer).Run(); });
+  absl::StatusOr<PackResult> result = Caught<PackResult>([&] {
+    const OwnStream own(request.cuda);
+    return Session(resolved, observer).Run();
+  });
   ReleaseDeviceMemory(request.cuda);
   return result;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -181,10 +182,14 @@ class Observer {
   virtual void OnCheckpoint(const std::filesystem::path& file, int step) = 0;
   // There is no space for a file. True: some was made, and the file is worth another try.
   virtual bool MakeRoom() { return false; }
+  // What a reader of the pack's log should know, without the line's end.
+  virtual void OnLine(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
   struct Wish {
     // Write a checkpoint and return.
     bool stop = false;
+    // Return without one: nobody wants anything of this pack any more.
+    bool abandon = false;
     // Members to leave out from now on (indices); they get no result. Once dropped, always dropped.
     std::vector<int> dropped;
     // To compute with from now on, where that is less than PackRequest::threads; 0: all of them. Results do not depend on it.
@@ -294,6 +299,9 @@ absl::Status CheckEngine(const std::string& name, bool cuda);
 struct BenchRequest {
   PackSettings settings;  // Steps and evaluation are ignored. A data set is not read: random bytes stand in for it.
   int pack = 1;
+  // Packs of as many members that are trained at the same time as that of `settings`, each by a thread of its own (on a CPU with its share of the
+  // threads). Updates alone are measured then, as with `begin`.
+  std::vector<PackSettings> beside = {};
   double seconds = 10;
   // Numbers of threads, each from 1 to kMostSimulatedThreads, that updates are simulated on. If there are any, the pack is trained
   // by one thread whatever `threads` says.
@@ -322,7 +330,7 @@ struct PhaseShare {
 };
 
 struct BenchResult {
-  double job_steps_per_second = 0;
+  double job_steps_per_second = 0;  // Of all packs together.
   double gflops = 0;             // Matmuls only, by MatmulFlops().
   double gemm_peak_gflops = 0;   // Largest float32 GEMM rate seen in the same run.
   double eval_sequences_per_second = 0;
@@ -332,7 +340,9 @@ struct BenchResult {
   // In the order of the request.
   std::vector<SimulatedRate> simulated;
   double serial_ms_per_update = 0;  // Of them: what no thread helps with. Processor time.
-  std::string engine;
+  std::string engine;  // That of the first pack.
+  // Of each pack, that of `settings` first. A rate is taken while all are trained.
+  std::vector<double> updates_per_second;
   // Of engines that know: what their updates must move to and from memory, beside the largest rate of a copy seen in the same run; and
   // where their time goes.
   double gigabytes_per_second = 0;

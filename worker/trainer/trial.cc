@@ -1,5 +1,6 @@
 #include "worker/trainer/trial.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "worker/trainer/checkpoint/checkpoint.h"
@@ -27,6 +28,14 @@ void Trial::Warm() {
 }
 
 void Trial::Train(int updates) { Train(settings_.training.lengths, updates); }
+
+void Trial::TrainRound(const std::function<void()>& after_some) {
+  for (int done = 0, some = 0; done < round(); done += some) {
+    some = std::min(engine_->UpdatesAtATime(), round() - done);
+    Train(some);
+    after_some();
+  }
+}
 
 void Trial::Train(const std::vector<int>& in_turn, int updates) {
   engine_->Train(

@@ -1,6 +1,7 @@
 // A pack that is trained to see how fast that is: its results go nowhere, and random bytes stand in for data sets.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -25,6 +26,9 @@ class Trial {
   // So many updates of the training lengths in turn: a short trial sees all of them as often as a long one. A GPU is best given
   // all of a round together.
   void Train(int updates);
+  // An update of each of the training lengths, as many at a time as the engine takes.
+  void TrainRound(const std::function<void()>& after_some = [] {});
+  int round() const { return static_cast<int>(settings_.training.lengths.size()); }
 
  private:
   void Train(const std::vector<int>& in_turn, int updates);

@@ -135,6 +135,42 @@ TEST(BenchTest, MeasuresStepsProductsAndTests) {
   EXPECT_TRUE(result->simulated.empty());
 }
 
+TEST(BenchTest, MeasuresPacksThatAreTrainedAtTheSameTime) {
+  BenchRequest request = SmallBench("rope", {1, 2}, 4, 4, 0.05);
+  request.pack = 2;
+  request.threads = 2;
+  request.beside = {request.settings, request.settings};
+  request.beside[1].task = "reverse_string";
+  int begun = 0;
+  request.begin = [&] { ++begun; };
+
+  const absl::StatusOr<BenchResult> result = Bench(request);
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(begun, 1);
+  ASSERT_EQ(result->updates_per_second.size(), 3u);
+  double updates = 0;
+  for (const double of_pack : result->updates_per_second) {
+    EXPECT_GT(of_pack, 0);
+    updates += of_pack;
+  }
+  EXPECT_DOUBLE_EQ(result->job_steps_per_second, 2 * updates);
+  EXPECT_GT(result->gflops, 0);
+  EXPECT_GT(result->cpu_ms_per_job_step, 0);
+  EXPECT_FALSE(result->engine.empty());
+  EXPECT_EQ(result->gemm_peak_gflops, 0);
+}
+
+TEST(BenchTest, APackThatCannotBeTrainedEndsThoseBesideIt) {
+  BenchRequest request = SmallBench("rope", {1, 2}, 4, 4, 1e9);
+  request.beside = {request.settings};
+  request.beside[0].model.embedding_dim = request.beside[0].model.mlp_dim = 1 << 16;
+  request.beside[0].model.layers = 1000;
+  request.begin = [] { ADD_FAILURE() << "begun without one of them"; };
+
+  EXPECT_EQ(Bench(request).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(BenchTest, TellsWhereTheTimeGoesIfTheEngineKnows) {
   BenchRequest request = SmallBench("rope", {1, 2}, 2, 2, 0.01);
   for (const auto& [engine, knows] : {std::pair("emulated", true), std::pair("libtorch", false)}) {
@@ -182,6 +218,9 @@ TEST(BenchTest, RefusesToSimulateNoThreadsAndTheThreadsOfAGpu) {
     EXPECT_EQ(Bench(request).status().code(), absl::StatusCode::kInvalidArgument);
   }
   request.simulated_threads = {2};
+  request.beside = {request.settings};
+  EXPECT_EQ(Bench(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request.beside.clear();
   request.cuda = true;
   EXPECT_EQ(Bench(request).status().code(), absl::StatusCode::kInvalidArgument);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proto/base/resources.h"
+#include "worker/trainer/own_stream.h"
 #include "worker/trainer/torch.h"
 
 namespace longreach::trainer {
@@ -40,7 +41,10 @@ ThreadPool::ThreadPool(int threads, WorkRecorder* recorder) : recorder_(recorder
   const int helpers = recorder != nullptr ? 0 : (threads > 0 ? threads : AvailableThreads()) - 1;
   try {
     for (int i = 0; i < helpers; ++i) {
-      helpers_.emplace_back([this, i] { Help(i); });
+      helpers_.emplace_back([this, i, stream = OwnStream::OfThread()] {
+        const OwnStream as_caller(stream);
+        Help(i);
+      });
     }
   } catch (...) {
     // The machine gives no more threads. Those that there are wait for work, and are waited for.

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include "proto/base/text.h"
 #include "worker/trainer/kernels/calling.h"
 #include "worker/trainer/train.h"
@@ -27,6 +29,8 @@ absl::Status LoadCudaPlugin(const std::filesystem::path& plugin) {
     return absl::NotFoundError(Text("no CUDA plugin at ", plugin.string(),
                                     "; build with LONGREACH_CUDA=ON, or run the worker with --device cpu"));
   }
+  // Each stream has a queue of its own on the device, where without this eight have: work of others in the same queue would be waited for.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   // Global, because LibTorch's own CUDA library comes with it and registers itself for the whole process. Never closed.
   void* library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
@@ -48,6 +52,7 @@ absl::Status LoadCudaPlugin(const std::filesystem::path& plugin) {
     return absl::FailedPreconditionError(Text("no GPU answers: ", error[0] != 0 ? error : "the driver sees no device",
                                               "; see that nvidia-smi lists it, or run the worker with --device cpu"));
   }
+  if (table->have_waiting_sleep(error, sizeof(error)) != 0) return absl::FailedPreconditionError(Text("the GPU cannot be used: ", error));
   loaded_plugin = table;
   return absl::OkStatus();
 }

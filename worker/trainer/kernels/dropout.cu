@@ -1,6 +1,8 @@
 // Draws dropout's factors on the device, for LibTorch's operations.
 #include "worker/trainer/kernels/dropout.h"
 
+#include "worker/trainer/kernels/current_stream.h"
+
 namespace longreach::trainer {
 
 namespace {
@@ -16,7 +18,7 @@ cudaError_t LaunchDropFactors(const DropFactors& factors) {
   constexpr int kRunsPerBlock = 256;
   const int64_t runs = RunsOf(factors);
   if (runs == 0) return cudaSuccess;
-  FillDropFactors<<<static_cast<unsigned>((runs + kRunsPerBlock - 1) / kRunsPerBlock), kRunsPerBlock>>>(factors);
+  FillDropFactors<<<static_cast<unsigned>((runs + kRunsPerBlock - 1) / kRunsPerBlock), kRunsPerBlock, 0, CurrentStream()>>>(factors);
   return cudaGetLastError();
 }
 

@@ -7,7 +7,7 @@
 
 namespace longreach::trainer {
 
-// A thread for each run, in the default stream.
+// A thread for each run, in CurrentStream().
 cudaError_t LaunchDropFactors(const DropFactors& factors);
 
 }  // namespace longreach::trainer

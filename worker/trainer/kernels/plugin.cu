@@ -26,6 +26,11 @@ int CountDevices(char* error, size_t error_size) {
   return 0;
 }
 
+int HaveWaitingSleep(char* error, size_t error_size) {
+  const cudaError_t status = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
+  return status == cudaSuccess ? 0 : Fail(cudaGetErrorString(status), error, error_size);
+}
+
 int DescribeDevice(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size) {
   cudaDeviceProp properties;
   const cudaError_t status = cudaGetDeviceProperties(&properties, device);
@@ -46,7 +51,7 @@ int FillDropFactors(const DropFactors* factors, char* error, size_t error_size) 
 
 extern "C" const LongreachCudaPlugin* longreach_cuda_plugin() {
   namespace trainer = longreach::trainer;
-  static const LongreachCudaPlugin plugin = {LONGREACH_CUDA_PLUGIN_VERSION, trainer::CountDevices, trainer::DescribeDevice,
+  static const LongreachCudaPlugin plugin = {LONGREACH_CUDA_PLUGIN_VERSION, trainer::CountDevices, trainer::HaveWaitingSleep, trainer::DescribeDevice,
                                              trainer::FillDropFactors, trainer::resident::CheckResident, trainer::resident::SampleOnDevice,
                                              trainer::resident::FillKeepOnDevice, trainer::resident::TrainStepOnDevice};
   return &plugin;

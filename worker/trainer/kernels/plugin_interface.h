@@ -9,7 +9,7 @@
 #include "worker/trainer/resident/step_arguments.h"
 
 // Raised at every change of the table. The loader refuses a plugin of another version: it comes from another build.
-#define LONGREACH_CUDA_PLUGIN_VERSION 7
+#define LONGREACH_CUDA_PLUGIN_VERSION 8
 #define LONGREACH_CUDA_PLUGIN_SYMBOL "longreach_cuda_plugin"
 
 extern "C" {
@@ -19,9 +19,11 @@ struct LongreachCudaPlugin {
   int version;
   // How many devices answer; 0 with the driver's words in `error` when there is no driver.
   int (*count_devices)(char* error, size_t error_size);
+  // Once, before anything is asked of a device: threads that wait for one sleep meanwhile. Several do at a time.
+  int (*have_waiting_sleep)(char* error, size_t error_size);
   // Name and memory of a device.
   int (*describe_device)(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size);
-  // What follows goes to the default stream and returns before it is done. What pointers in the arguments lead to is on the device.
+  // What follows goes to LibTorch's current stream of the calling thread and returns before it is done. What pointers in the arguments lead to is on the device.
   // Dropout's factors, for LibTorch's operations; the bits are those of the CPU.
   int (*fill_drop_factors)(const longreach::trainer::DropFactors* factors, char* error, size_t error_size);
   // The resident kernels (worker/trainer/resident). Whether the current device can run them.

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "worker/trainer/kernels/current_stream.h"
 #include "worker/trainer/kernels/sampling.h"
 #include "worker/trainer/kernels/train_members.h"
 #include "worker/trainer/resident/keep_bits.h"
@@ -22,10 +23,10 @@ __global__ void FillKeep(KeepArguments keep) {
 template <Operands kOperands>
 cudaError_t Train(const StepArguments& arguments) {
   switch (PositionalOf(arguments)) {
-    case Positional::kNone: return LaunchTrainMembers<kOperands, Positional::kNone>(arguments);
-    case Positional::kBias: return LaunchTrainMembers<kOperands, Positional::kBias>(arguments);
-    case Positional::kTrainedBias: return LaunchTrainMembers<kOperands, Positional::kTrainedBias>(arguments);
-    case Positional::kRotary: return LaunchTrainMembers<kOperands, Positional::kRotary>(arguments);
+    case Positional::kNone: return LaunchTrainMembers<kOperands, Positional::kNone>(arguments, CurrentStream());
+    case Positional::kBias: return LaunchTrainMembers<kOperands, Positional::kBias>(arguments, CurrentStream());
+    case Positional::kTrainedBias: return LaunchTrainMembers<kOperands, Positional::kTrainedBias>(arguments, CurrentStream());
+    case Positional::kRotary: return LaunchTrainMembers<kOperands, Positional::kRotary>(arguments, CurrentStream());
   }
   return cudaErrorInvalidValue;
 }
@@ -56,7 +57,7 @@ int SampleOnDevice(const SampleArguments* sample, char* error, size_t error_size
 int FillKeepOnDevice(const KeepArguments* keep, char* error, size_t error_size) {
   constexpr int kWordsPerBlock = 128;
   const int words = keep->places * keep->tokens;
-  FillKeep<<<(words + kWordsPerBlock - 1) / kWordsPerBlock, kWordsPerBlock>>>(*keep);
+  FillKeep<<<(words + kWordsPerBlock - 1) / kWordsPerBlock, kWordsPerBlock, 0, CurrentStream()>>>(*keep);
   return Answer(cudaGetLastError(), error, error_size);
 }
 

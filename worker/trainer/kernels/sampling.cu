@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "worker/trainer/kernels/current_stream.h"
 #include "worker/trainer/kernels/sampling.h"
 #include "worker/trainer/resident/sample.h"
 #include "worker/trainer/tasks/all_tasks.h"  // Made of proto/catalog/tasks.def.
@@ -37,7 +38,7 @@ constexpr void (*kKernels[])(SampleArguments) = {
 cudaError_t LaunchSampleBatch(const SampleArguments& sample) {
   if (sample.task < 0 || static_cast<size_t>(sample.task) >= std::size(kKernels)) return cudaErrorInvalidValue;
   constexpr int kSequencesPerBlock = 32;  // A sequence takes a thread long: they are spread over multiprocessors.
-  kKernels[sample.task]<<<(sample.batch + kSequencesPerBlock - 1) / kSequencesPerBlock, kSequencesPerBlock>>>(sample);
+  kKernels[sample.task]<<<(sample.batch + kSequencesPerBlock - 1) / kSequencesPerBlock, kSequencesPerBlock, 0, CurrentStream()>>>(sample);
   return cudaGetLastError();
 }
 

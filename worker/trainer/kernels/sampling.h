@@ -7,7 +7,7 @@
 
 namespace longreach::trainer::resident {
 
-// A thread for each sequence, in the default stream.
+// A thread for each sequence, in CurrentStream().
 cudaError_t LaunchSampleBatch(const SampleArguments& sample);
 
 }  // namespace longreach::trainer::resident

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kThreads, 1) UpdateMembers(const __grid_consta
 }  // inline namespace LONGREACH_RESIDENT_OPERANDS
 
 template <Operands kOfFile, Positional kPositional>
-cudaError_t LaunchTrainMembers(const StepArguments& arguments) {
+cudaError_t LaunchTrainMembers(const StepArguments& arguments, cudaStream_t stream) {
   static_assert(kOfFile == kOperands);
   // More than a kernel has without asking. A refusal is not remembered: it may be for want of memory that others had.
   static std::atomic<bool> allowed = false;
@@ -44,11 +44,11 @@ cudaError_t LaunchTrainMembers(const StepArguments& arguments) {
   }
   const int blocks = arguments.members * arguments.slices;
   if (arguments.make_gradients) {
-    PrepareMembers<kPositional><<<blocks, kThreads>>>(arguments);
-    TrainSlices<kPositional><<<blocks, kThreads, kSharedBytes>>>(arguments);
+    PrepareMembers<kPositional><<<blocks, kThreads, 0, stream>>>(arguments);
+    TrainSlices<kPositional><<<blocks, kThreads, kSharedBytes, stream>>>(arguments);
   }
-  AddAllSlices<kPositional><<<blocks, kThreads>>>(arguments);
-  if (arguments.update) UpdateMembers<kPositional><<<blocks, kThreads>>>(arguments);
+  AddAllSlices<kPositional><<<blocks, kThreads, 0, stream>>>(arguments);
+  if (arguments.update) UpdateMembers<kPositional><<<blocks, kThreads, 0, stream>>>(arguments);
   return cudaGetLastError();
 }
 

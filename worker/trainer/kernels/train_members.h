@@ -8,8 +8,8 @@
 
 namespace longreach::trainer::resident {
 
-// The parts of an update (step.h), with a block for each slice of each member, in the default stream. kPositional: PositionalOf(arguments).
+// The parts of an update (step.h), with a block for each slice of each member. kPositional: PositionalOf(arguments).
 template <Operands kOperands, Positional kPositional>
-cudaError_t LaunchTrainMembers(const StepArguments& arguments);
+cudaError_t LaunchTrainMembers(const StepArguments& arguments, cudaStream_t stream);
 
 }  // namespace longreach::trainer::resident

@@ -2,6 +2,6 @@
 
 namespace longreach::trainer::resident {
 
-template cudaError_t LaunchTrainMembers<kOperands, Positional::kBias>(const StepArguments&);
+template cudaError_t LaunchTrainMembers<kOperands, Positional::kBias>(const StepArguments&, cudaStream_t);
 
 }  // namespace longreach::trainer::resident

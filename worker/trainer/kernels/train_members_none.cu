@@ -2,6 +2,6 @@
 
 namespace longreach::trainer::resident {
 
-template cudaError_t LaunchTrainMembers<kOperands, Positional::kNone>(const StepArguments&);
+template cudaError_t LaunchTrainMembers<kOperands, Positional::kNone>(const StepArguments&, cudaStream_t);
 
 }  // namespace longreach::trainer::resident

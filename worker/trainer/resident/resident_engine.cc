@@ -11,6 +11,7 @@
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/update.h"
+#include "worker/trainer/own_stream.h"
 #include "worker/trainer/resident/pass_inputs.h"
 #include "worker/trainer/tasks/registry.h"
 
@@ -246,7 +247,10 @@ class ResidentEngine final : public StepEngine {
 
   // Waits for the device.
   std::vector<MemberOutcome> Outcomes(int64_t count) const {
-    const Tensor host = outcomes_.to(at::kCPU);
+    // Into memory where the device writes by itself: of a copy elsewhere CUDA waits for the end with locks held that other threads need.
+    const Tensor host = at::empty(outcomes_.sizes(), at::TensorOptions(at::kByte).pinned_memory(launcher_.cuda));
+    host.copy_(outcomes_, /*non_blocking=*/true);
+    WaitForDevice(device_);
     const MemberOutcome* first = static_cast<const MemberOutcome*>(host.data_ptr());
     return {first, first + count};
   }

@@ -1,11 +1,18 @@
 // The stand-in for a GPU: it refuses what a GPU refuses, and the resident engine trains on it with the bits of its kernels on the host.
 #include <gmock/gmock.h>
 
+#include <barrier>
+#include <set>
+#include <thread>
+#include <vector>
+
 #include "proto/base/text.h"
 #include "tests/worker/trainer/kernels/gpu_fixture.h"
 #include "tests/worker/trainer/resident/sampled_batches.h"
 #include "worker/trainer/device.h"
+#include "worker/trainer/engine/thread_pool.h"
 #include "worker/trainer/kernels/resident_launcher.h"
+#include "worker/trainer/own_stream.h"
 
 namespace longreach::trainer {
 
@@ -52,6 +59,34 @@ TEST_F(StandInGpuTest, ViewsShareMemoryAndGradientsFlow) {
 
 TEST_F(StandInGpuTest, MemoryThatWasNotWrittenIsNoNumber) {
   EXPECT_TRUE(at::empty({4}, at::TensorOptions(at::kFloat).device(DeviceOf(true))).isnan().all().item<bool>());
+}
+
+TEST_F(StandInGpuTest, EachThreadHasAStreamOfItsOwnThatItsHelpersShare) {
+  const c10::impl::VirtualGuardImpl device(DeviceOf(true).type());
+  const auto current = [&] { return device.getStream(DeviceOf(true)); };
+  const c10::Stream before = current();
+  std::vector<c10::Stream> mine, theirs;
+  const auto see = [&](std::vector<c10::Stream>& seen) {
+    const OwnStream own(true);
+    seen.push_back(current());
+    ThreadPool pool(2);
+    Synchronized<std::set<c10::StreamId>> of_pool;
+    std::barrier both(2);  // So that each of its threads has an item.
+    pool.Run(2, [&](int64_t) {
+      of_pool.Lock()->insert(current().id());
+      both.arrive_and_wait();
+    });
+    EXPECT_EQ(*of_pool.Lock(), std::set{current().id()});
+  };
+
+  see(mine);
+  see(mine);
+  std::jthread([&] { see(theirs); }).join();
+
+  EXPECT_EQ(mine[0], mine[1]);
+  EXPECT_NE(mine[0], theirs[0]);
+  EXPECT_NE(mine[0], before);
+  EXPECT_EQ(current(), before);
 }
 
 TEST_F(StandInGpuTest, SequencesAreDrawnThereAsOnTheHost) { ExpectToDrawTheBatchesOfTheHost(CudaResidentLauncher(resident::Operands::kBfloat16)); }

@@ -40,6 +40,8 @@ void Lead(T*&... pointers) {
 
 int CountDevices(char*, size_t) { return 1; }
 
+int HaveWaitingSleep(char*, size_t) { return 0; }
+
 int DescribeDevice(int, char* name, size_t name_size, double* memory_bytes, char*, size_t) {
   // As CUDA would see it.
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -92,7 +94,7 @@ int TrainStep(const resident::StepArguments* step, char* error, size_t error_siz
 
 extern "C" const LongreachCudaPlugin* longreach_cuda_plugin() {
   using namespace longreach::stand_in_gpu;
-  static const LongreachCudaPlugin plugin = {LONGREACH_CUDA_PLUGIN_VERSION, CountDevices, DescribeDevice, FillFactors, CheckResident, Sample,
-                                             FillKeep, TrainStep};
+  static const LongreachCudaPlugin plugin = {LONGREACH_CUDA_PLUGIN_VERSION, CountDevices, HaveWaitingSleep, DescribeDevice, FillFactors, CheckResident,
+                                             Sample, FillKeep, TrainStep};
   return &plugin;
 }

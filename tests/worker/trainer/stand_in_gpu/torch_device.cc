@@ -10,6 +10,7 @@
 #include <torch/library.h>
 #include <torch/types.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -56,13 +57,20 @@ MemoryAllocator& OurAllocator() {
   return allocator;
 }
 
-// One device with one stream, on which all is done when it is asked for.
+// One device, on which all is done when it is asked for, whatever stream it is for. A thread's stream is remembered, no more.
+thread_local c10::Stream current_stream = OurStream();
+
 struct Guard final : c10::impl::NoOpDeviceGuardImpl<kType> {
   c10::Device exchangeDevice(c10::Device) const override { return OurDevice(); }
   c10::Device getDevice() const override { return OurDevice(); }
-  c10::Stream getStream(c10::Device) const noexcept override { return OurStream(); }
+  c10::Stream getStream(c10::Device) const noexcept override { return current_stream; }
   c10::Stream getDefaultStream(c10::Device) const override { return OurStream(); }
-  c10::Stream exchangeStream(c10::Stream) const noexcept override { return OurStream(); }
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept override { return std::exchange(current_stream, stream); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
+    static std::atomic<c10::StreamId> last = 0;
+    return c10::Stream(c10::Stream::UNSAFE, OurDevice(), ++last);
+  }
+  void synchronizeStream(const c10::Stream&) const override {}
   void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }

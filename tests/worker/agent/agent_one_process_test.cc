@@ -1,0 +1,203 @@
+// What the agent does when the trainers of its packs share a process, as on a GPU. Here they are on the CPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/worker/agent/agent_packs_fixture.h"
+
+namespace longreach::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using Seen = FakeScheduler::Seen;
+
+class AgentOneProcessTest : public AgentPacksTest {
+ protected:
+  AgentOptions InOneProcess(int packs) {
+    AgentOptions options = Options(packs);
+    options.one_process = true;
+    return options;
+  }
+
+  static std::string Text(const std::filesystem::path& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  // Of the trainer of a slot, from 0; 0: there is none.
+  static pid_t ThreadOf(int process, int slot) {
+    const std::string name = "trainer " + std::to_string(slot + 1) + "\n";
+    for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+      if (Text(task.path() / "comm") == name) return std::stoi(task.path().filename());
+    }
+    return 0;
+  }
+
+  v1::AttemptReport ReportOf(const v1::Lease& lease) {
+    scheduler_.Offer(lease);
+    return scheduler_.WaitForReport(lease.attempt());
+  }
+
+  void ExpectBothSlotsWork() {
+    WaitForFreeSlots(2);
+    for (const uint64_t attempt : {21, 22}) scheduler_.Offer(LeaseOf(attempt, 3, 1, static_cast<int>(attempt)));
+    for (const uint64_t attempt : {21, 22}) EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  }
+};
+
+TEST_F(AgentOneProcessTest, TrainsLeasesSideBySideWithTheBitsOfOneAlone) {
+  v1::AttemptReport alone;
+  {
+    AgentUnderTest agent(Options(1, "alone"));
+    alone = ReportOf(LeaseOf(1, /*steps=*/300, /*jobs=*/2));
+    ASSERT_THAT(alone.results(), SizeIs(2)) << alone.detail();
+  }
+  AgentUnderTest agent(InOneProcess(3));
+  TrainSevenAndEight();
+
+  const v1::AttemptReport report = ReportOf(LeaseOf(9, /*steps=*/300, /*jobs=*/2));
+
+  ASSERT_THAT(report.results(), SizeIs(2)) << report.detail();
+  for (int member = 0; member < 2; ++member) EXPECT_EQ(report.results(member).SerializeAsString(), alone.results(member).SerializeAsString());
+  EXPECT_NE(agent.TrainerPid(0), 0);
+  EXPECT_EQ(agent.TrainerPid(0), agent.TrainerPid(1));
+  EXPECT_EQ(agent.TrainerPid(0), agent.TrainerPid(2));
+  ExpectItAdvances(7);
+  ExpectItAdvances(8);
+}
+
+TEST_F(AgentOneProcessTest, EachAttemptHasALogOfItsOwn) {
+  const AgentOptions options = InOneProcess(2);
+  AgentUnderTest agent(options);
+  TrainSevenAndEight();
+
+  EXPECT_THAT(Text(options.state / "attempts" / "7" / "log"), AllOf(HasSubstr("attempt 7: 1 job(s)"), Not(HasSubstr("attempt 8"))));
+  EXPECT_THAT(Text(options.state / "attempts" / "8" / "log"), AllOf(HasSubstr("attempt 8: 1 job(s)"), Not(HasSubstr("attempt 7"))));
+}
+
+TEST_F(AgentOneProcessTest, BlamesTheTrainerThatCrashedAndGivesTheOthersBackWithTheirCheckpoints) {
+  AgentOptions options = InOneProcess(2);
+  options.checkpoint_every_s = 0.05;
+  AgentUnderTest agent(options);
+  TrainSevenAndEight();
+  scheduler_.WaitFor("a checkpoint of attempt 7", [](const Seen& seen) {
+    return std::ranges::any_of(seen.uploads, [](const v1::UploadHeader& upload) { return upload.attempt() == 7 && upload.kind() == "checkpoint"; });
+  });
+  const int process = agent.TrainerPid(0);
+  const pid_t crashes = ThreadOf(process, 1);
+  ASSERT_NE(crashes, 0);
+
+  syscall(SYS_tgkill, process, crashes, SIGSEGV);
+
+  const v1::AttemptReport crashed = scheduler_.WaitForReport(8), other = scheduler_.WaitForReport(7);
+  EXPECT_EQ(crashed.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(crashed.detail(), AllOf(HasSubstr("crashed: trainer killed by SIGSEGV"), HasSubstr("the log ends with")));
+  EXPECT_EQ(other.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  EXPECT_THAT(other.detail(), HasSubstr("interrupted: the trainer of another pack ended the process of both (killed by SIGSEGV)"));
+  ExpectBothSlotsWork();
+}
+
+TEST_F(AgentOneProcessTest, AllHaveFailedWhereNobodyKnowsWhoseFaultTheEndWas) {
+  AgentUnderTest agent(InOneProcess(2));
+  TrainSevenAndEight();
+
+  kill(agent.TrainerPid(0), SIGKILL);
+
+  for (const uint64_t attempt : {7, 8}) {
+    const v1::AttemptReport report = scheduler_.WaitForReport(attempt);
+    EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+    EXPECT_THAT(report.detail(), HasSubstr("out of memory"));
+  }
+  ExpectBothSlotsWork();
+}
+
+TEST_F(AgentOneProcessTest, OneThatHangsHasFailedAndTheOtherIsGivenBack) {
+  AgentOptions options = InOneProcess(2);
+  options.hang_floor_s = 1;
+  AgentUnderTest agent(options);
+  TrainSevenAndEight();
+  for (const uint64_t attempt : {7, 8}) scheduler_.WaitForStep(attempt, 50);  // By then it is known how long a step takes.
+
+  kill(agent.TrainerPid(0), SIGSTOP);
+
+  int hung = 0, interrupted = 0;
+  for (const uint64_t attempt : {7, 8}) {
+    const v1::AttemptReport report = scheduler_.WaitForReport(attempt);
+    hung += report.outcome() == v1::AttemptReport::OUTCOME_FAILED && report.detail().starts_with("hung: ");
+    interrupted += report.outcome() == v1::AttemptReport::OUTCOME_GIVEN_BACK && report.detail().starts_with("interrupted: ");
+  }
+  EXPECT_EQ(hung, 1);
+  EXPECT_EQ(interrupted, 1);
+  ExpectBothSlotsWork();
+}
+
+TEST_F(AgentOneProcessTest, AnAttemptThatNobodyWantsLeavesTheOthersAlone) {
+  AgentUnderTest agent(InOneProcess(2));
+  TrainSevenAndEight();
+  const int process = agent.TrainerPid(0);
+
+  scheduler_.Direct(7, v1::Directive::ACTION_DROP);
+
+  const Seen seen = WaitForFreeSlots(1);
+  EXPECT_EQ(seen.Held(7), nullptr);
+  EXPECT_THAT(seen.reports, IsEmpty());
+  EXPECT_THAT(seen.UploadsOf("checkpoint"), IsEmpty());
+  ExpectItAdvances(8);
+  EXPECT_EQ(ReportOf(LeaseOf(9, 3, 1, 50)).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  EXPECT_EQ(agent.TrainerPid(0), process);
+}
+
+TEST_F(AgentOneProcessTest, APackThatMemoryDoesNotSufficeForLeavesTheOthersAlone) {
+  AgentUnderTest agent(InOneProcess(2));
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+  const int process = agent.TrainerPid(0);
+  v1::Lease lease = LeaseOf(8, 3, 1, 2);
+  v1::Model& model = *lease.mutable_jobs(0)->mutable_spec()->mutable_model();
+  model.set_embedding_dim(1 << 16);
+  model.set_mlp_dim(1 << 16);
+  model.set_layers(1000);
+
+  EXPECT_THAT(ReportOf(lease).detail(), HasSubstr("out of memory"));
+
+  ExpectItAdvances(7);
+  EXPECT_EQ(ReportOf(LeaseOf(9, 3, 1, 50)).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  EXPECT_EQ(agent.TrainerPid(0), process);
+}
+
+TEST_F(AgentOneProcessTest, GivesAllBackWithTheirCheckpointsWhenItLeaves) {
+  AgentUnderTest agent(InOneProcess(2));
+  TrainSevenAndEight();
+
+  agent.Leave();
+
+  EXPECT_TRUE(agent.Join().ok());
+  const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
+  for (const uint64_t attempt : {7, 8}) {
+    ASSERT_TRUE(seen.reports.contains(attempt));
+    EXPECT_EQ(seen.reports.at(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  }
+  EXPECT_THAT(seen.UploadsOf("checkpoint"), SizeIs(2));
+}
+
+TEST_F(AgentOneProcessTest, EndsWithTheReasonWhenTheProcessDoesNotStart) {
+  AgentOptions options = InOneProcess(2);
+  options.binary = "/bin/false";
+
+  EXPECT_THAT(std::string(AgentUnderTest(options).Join().message()), HasSubstr("ended with exit code 1"));
+}
+
+}  // namespace
+}  // namespace longreach::agent
