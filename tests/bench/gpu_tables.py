@@ -237,7 +237,7 @@ def device_line(facts):
 OWN_ENGINES = ["resident", "libtorch"]
 FAMILY_OF = {"spread": "resident"}  # Whose kernels another engine has.
 # Suites whose tests are of one of them alone.
-SUITES_OF = {"resident": {"ResidentGpuTest"},
+SUITES_OF = {"resident": {"ResidentGpuTest", "SideBySideGpuTest"},
              "libtorch": {"LibtorchGpuTest", "Tf32GpuTest", "AlgorithmicGpuTest", "DataGpuTest", "LlamaGpuTest", "LongBenchGpuTest"}}
 
 

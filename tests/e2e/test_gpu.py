@@ -18,16 +18,6 @@ model: {layers: 1}
 training: {steps: 4, batch_size: 2, lengths: 1..3}
 evaluation: {lengths: [4], examples: 4}
 """
-# As NVIDIA's program, as far as a worker uses it: a daemon that listens at a fifo, and quits when it is told to.
-MPS = """#!/bin/sh
-pipe=$CUDA_MPS_PIPE_DIRECTORY
-if [ "$1" = -f ]; then
-  echo "$pipe $CUDA_VISIBLE_DEVICES" >>calls
-  mkfifo "$pipe/control" && read word <"$pipe/control" && echo "$word" >>calls
-else
-  read word && echo "$word" >"$pipe/control"
-fi
-"""
 
 
 @pytest.fixture
@@ -75,24 +65,18 @@ def test_each_gpu_has_a_worker_that_sees_it_alone(home, programs):
     assert ended.code == 1 and "CUDA_VISIBLE_DEVICES is '4,GPU-b,6', which has no GPU of that number" in ended.err, ended
 
 
-def test_packs_compute_at_the_same_time_there(home, programs):
-    store = home.path / "store.db"
-    tools, temporary = home.path / "tools", home.path / "tmp"
-    tools.mkdir(), temporary.mkdir()
-    (tools / "nvidia-cuda-mps-control").write_text(MPS)
-    (tools / "nvidia-cuda-mps-control").chmod(0o755)
-    env = ["env", "-u", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_VISIBLE_DEVICES=4,6", f"PATH={tools}:{os.environ['PATH']}", f"TMPDIR={temporary}"]
+def test_packs_of_one_process_measure_what_each_measures_alone(home, programs):
+    measured = []
+    for packs in (1, 3):
+        store = home.path / f"store-{packs}.db"
+        ended = run(home, programs / "longreach", "run", "/dev/stdin", "--device", "cuda", "--packs", packs, "--store", store, "--pack-limit", "2",
+                    "--engine", "resident", stdin=SWEEP)
+        assert ended.code == 0 and "Even Pairs" in ended.out, ended
+        assert query(store, "SELECT DISTINCT device, engine FROM attempts") == [("stand-in for a GPU", "resident-bf16")]
+        check_ledger(home, store)
+        measured.append(query(store, "SELECT j.id, m.metric, m.length, m.slice, m.value FROM measurements AS m JOIN jobs AS j ON j.num = m.job ORDER BY 1, 2, 3, 4"))
 
-    ended = run(home, *env, programs / "longreach", "run", "/dev/stdin", "--device", "cuda:1", "--packs", "2", "--store", store, "--pack-limit", "2",
-                "--engine", "libtorch", stdin=SWEEP)
-
-    assert ended.code == 0 and "Even Pairs" in ended.out, ended
-    started, word = (home.path / "calls").read_text().splitlines()
-    pipe, sees = started.split()
-    assert (sees, word) == ("6", "quit")
-    # What it leaves its programs is the first for them.
-    assert query(store, "SELECT DISTINCT device FROM attempts") == [("stand-in for a GPU 0",)]
-    assert pipe.startswith(str(temporary)) and not os.path.exists(pipe)
+    assert measured[0] and measured[0] == measured[1]
 
 
 def test_a_decoder_is_measured_there(home, programs):

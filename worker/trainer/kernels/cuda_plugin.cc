@@ -52,8 +52,14 @@ absl::Status LoadCudaPlugin(const std::filesystem::path& plugin) {
     return absl::FailedPreconditionError(Text("no GPU answers: ", error[0] != 0 ? error : "the driver sees no device",
                                               "; see that nvidia-smi lists it, or run the worker with --device cpu"));
   }
-  if (table->have_waiting_sleep(error, sizeof(error)) != 0) return absl::FailedPreconditionError(Text("the GPU cannot be used: ", error));
   loaded_plugin = table;
+  return absl::OkStatus();
+}
+
+absl::Status HaveWaitingThreadsSleep() {
+  if (loaded_plugin == nullptr) return absl::FailedPreconditionError("the CUDA plugin is not loaded");
+  char error[256] = "";
+  if (loaded_plugin->have_waiting_sleep(error, sizeof(error)) != 0) return absl::InternalError(Text("CUDA: ", error));
   return absl::OkStatus();
 }
 

@@ -19,7 +19,7 @@ struct LongreachCudaPlugin {
   int version;
   // How many devices answer; 0 with the driver's words in `error` when there is no driver.
   int (*count_devices)(char* error, size_t error_size);
-  // Once, before anything is asked of a device: threads that wait for one sleep meanwhile. Several do at a time.
+  // From now on, threads that wait for the current device sleep meanwhile.
   int (*have_waiting_sleep)(char* error, size_t error_size);
   // Name and memory of a device.
   int (*describe_device)(int device, char* name, size_t name_size, double* memory_bytes, char* error, size_t error_size);

@@ -22,6 +22,22 @@ inline constexpr float kLn2 = 0.693147180559945309f, kLog2e = 1.4426950408889634
 inline constexpr float kHeadScale = 0.353553390593273762f;  // 1 / sqrt(8).
 inline constexpr float kMasked = -1e30f;
 
+// Calls of_tape.operator()<kKeyTiles>() for a tape. The one it calls is a part of the function around it: of all else that a layer does there is one copy
+// for all tapes, so that blocks with different ones share the code that their multiprocessors' caches hold.
+template <class OfTape>
+LONGREACH_DEVICE void ForKeyTiles(int tape, const OfTape& of_tape) {
+  switch ((tape + 15) / 16) {
+    case 1: return of_tape.template operator()<2>();
+    case 2: return of_tape.template operator()<4>();
+    case 3: return of_tape.template operator()<6>();
+    case 4: return of_tape.template operator()<8>();
+    case 5: return of_tape.template operator()<10>();
+    case 6: return of_tape.template operator()<12>();
+    case 7: return of_tape.template operator()<14>();
+    default: return of_tape.template operator()<16>();
+  }
+}
+
 // Of one head, in shared memory; null where Positional does not have it.
 struct HeadTerms {
   const float* table;     // [kTable]: log2(e) times the bias, by kSpan + key - query. All of it is finite.

@@ -212,9 +212,9 @@ LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const 
   }
 }
 
-// A layer of one slice of a member, by one block; kKeyTiles as in attention.h, for a.tape. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
+// A layer of one slice of a member, by one block. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
 // What it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
-template <int kKeyTiles, Positional kPositional>
+template <Positional kPositional>
 LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& arguments, char* shared) {
   const AttentionBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
   AssumeShared<AttentionBackwardSharedBytes()>(shared);
@@ -285,11 +285,13 @@ LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& argume
       }
     }
     SyncBlock();
-    LONGREACH_DEVICE_ROLLED
-    for (int i = 0; i < count; ++i) {
-      AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, T - a.outputs, head, of_head,
-                                             lse + head * kByHeadLd + i * T, dot + head * kByHeadLd + i * T, slope_sums);
-    }
+    ForKeyTiles(T, [&]<int kKeyTiles>() {
+      LONGREACH_DEVICE_ROLLED
+      for (int i = 0; i < count; ++i) {
+        AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, T - a.outputs, head, of_head,
+                                               lse + head * kByHeadLd + i * T, dot + head * kByHeadLd + i * T, slope_sums);
+      }
+    });
     float* const dh = a.dh + tile_of.sequence * T * kDim;
     RowSums x;
     x.Load(dh, rows);  // On its way while the warps wait for each other.

@@ -239,9 +239,9 @@ LONGREACH_DEVICE_NOINLINE void FinishAskedRows(const LayerForward& arguments, ch
   }
 }
 
-// A layer of one slice of a member, by one block; kKeyTiles as in attention.h, for a.tape. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
+// A layer of one slice of a member, by one block. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
 // it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
-template <int kKeyTiles, Positional kPositional>
+template <Positional kPositional>
 LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& arguments, char* shared) {
   const LayerForward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
   AssumeShared<LayerForwardSharedBytes()>(shared);
@@ -278,13 +278,15 @@ LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& arguments, char*
       ProjectHeads<kPositional, kHeads, kForwardM, 4>(tile, factor, matrices, terms, T, row0, 0);
     }
     SyncBlock();
-    LONGREACH_DEVICE_ROLLED
-    for (int i = Warp(); i < kHeads * count; i += kWarps) {
-      const int head = i % kHeads, sequence = i / kHeads;
-      const HeadTerms of_head = {.table = terms + head * kTable, .slopes = nullptr, .rotation = nullptr};
-      AttendForward<kKeyTiles, kPositional>(tile + sequence * T * kTileLd, T, asked.FirstPosition(), head, of_head,
-                                            a.lse + (token + sequence * T) * kHeads);
-    }
+    ForKeyTiles(T, [&]<int kKeyTiles>() {
+      LONGREACH_DEVICE_ROLLED
+      for (int i = Warp(); i < kHeads * count; i += kWarps) {
+        const int head = i % kHeads, sequence = i / kHeads;
+        const HeadTerms of_head = {.table = terms + head * kTable, .slopes = nullptr, .rotation = nullptr};
+        AttendForward<kKeyTiles, kPositional>(tile + sequence * T * kTileLd, T, asked.FirstPosition(), head, of_head,
+                                              a.lse + (token + sequence * T) * kHeads);
+      }
+    });
     SyncBlock();
     if (asked.All()) {
       const TileRows all = {.asked = asked, .first = token, .count = rows};

@@ -21,36 +21,6 @@ inline constexpr size_t kSharedBytes =
     Largest(Largest(Largest(LayerForwardSharedBytes(), MlpBackwardSharedBytes()), Largest(AttentionBackwardSharedBytes(), HeadSharedBytes())),
             Largest(Largest(EmbedBackwardSharedBytes(), SquaredNormSharedBytes()), GradientScaleSharedBytes()));
 
-// Queries, keys and values of a tape lie in tiles of 8 keys, an even number of them.
-LONGREACH_DEVICE int KeyTiles(int tape) { return (tape + 15) / 16 * 2; }
-
-// What a layer does, by the number of key tiles.
-template <int kKeyTiles, Positional kPositional>
-struct Forwards {
-  LONGREACH_DEVICE static void Run(const LayerForward& arguments, char* shared) { ForwardLayer<kKeyTiles, kPositional>(arguments, shared); }
-};
-template <int kKeyTiles, Positional kPositional>
-struct Backwards {
-  LONGREACH_DEVICE static void Run(const AttentionBackward& arguments, char* shared) {
-    BackwardAttention<kKeyTiles, kPositional>(arguments, shared);
-  }
-};
-
-// The part of a layer for the tape that the arguments tell.
-template <template <int, Positional> class Part, Positional kPositional, class Arguments>
-LONGREACH_DEVICE void RunForTape(const Arguments& arguments, char* shared) {
-  switch (KeyTiles(arguments.tape)) {
-    case 2: return Part<2, kPositional>::Run(arguments, shared);
-    case 4: return Part<4, kPositional>::Run(arguments, shared);
-    case 6: return Part<6, kPositional>::Run(arguments, shared);
-    case 8: return Part<8, kPositional>::Run(arguments, shared);
-    case 10: return Part<10, kPositional>::Run(arguments, shared);
-    case 12: return Part<12, kPositional>::Run(arguments, shared);
-    case 14: return Part<14, kPositional>::Run(arguments, shared);
-    default: return Part<16, kPositional>::Run(arguments, shared);
-  }
-}
-
 // A block's clocks by phase, where they are asked for. Kept in memory: registers are what the phases lack.
 class PhaseClock {
  public:
@@ -174,7 +144,7 @@ class SliceStep {
                                     .tape = step_.tape,
                                     .outputs = Outputs(layer)};
     constexpr Positional kForward = kPositional == Positional::kTrainedBias ? Positional::kBias : kPositional;
-    RunForTape<Forwards, kForward>(arguments, shared_);
+    ForwardLayer<kForward>(arguments, shared_);
   }
 
   LONGREACH_DEVICE void Backward(int layer) {
@@ -224,7 +194,7 @@ class SliceStep {
                                          .batch = step_.batch,
                                          .tape = step_.tape,
                                          .outputs = Outputs(layer)};
-    RunForTape<Backwards, kPositional>(arguments, shared_);
+    BackwardAttention<kPositional>(arguments, shared_);
     if constexpr (kPositional == Positional::kTrainedBias) AddSlopeGradients(step_.bias, at, parameters_, work_.slope_sums, gradients_);
     clock_.End(Phase::kAttentionBackward);
   }

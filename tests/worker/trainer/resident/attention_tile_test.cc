@@ -72,7 +72,7 @@ void ExpectAttention(int tape, Order order) {
   RunBlock(
       [&] {
         for (int sequence = 0; sequence < kSequences; ++sequence) {
-          WithKeyTiles(tape, [&]<int kKeyTiles>() {
+          ForKeyTiles(tape, [&]<int kKeyTiles>() {
             AttendForward<kKeyTiles, kPositional>(&tile.numbers[static_cast<size_t>(sequence * tape * kTileLd)], tape, 0, Warp(), terms_of(Warp()),
                                                   &tile.lse[static_cast<size_t>(sequence * tape * kHeads)]);
           });
@@ -99,7 +99,7 @@ void ExpectAttention(int tape, Order order) {
         SlopeSums sums;
         for (int sequence = 0; sequence < kSequences; ++sequence) {
           const size_t row = static_cast<size_t>(sequence * tape);
-          WithKeyTiles(tape, [&]<int kKeyTiles>() {
+          ForKeyTiles(tape, [&]<int kKeyTiles>() {
             AttendBackward<kKeyTiles, kPositional>(&tile.numbers[row * kTileLd], &tile.d_out[row * kRowLd], tape, 0, Warp(), terms_of(Warp()),
                                                    &tile.lse_of_head[tile.OfHead(Warp(), sequence * tape)], &tile.dot_of_head[tile.OfHead(Warp(), sequence * tape)],
                                                    sums);

@@ -50,33 +50,15 @@ inline std::vector<Case> AllCases() {
   return cases;
 }
 
-// call.operator()<kKeyTiles>() for a tape.
+// call.operator()<kPositional>() for a case.
 template <class Call>
-void WithKeyTiles(int tape, const Call& call) {
-  switch ((tape + 15) / 16) {
-    case 1: return call.template operator()<2>();
-    case 2: return call.template operator()<4>();
-    case 3: return call.template operator()<6>();
-    case 4: return call.template operator()<8>();
-    case 5: return call.template operator()<10>();
-    case 6: return call.template operator()<12>();
-    case 7: return call.template operator()<14>();
-    case 8: return call.template operator()<16>();
-    default: FAIL() << "a tape of " << tape;
+void WithPositional(const Case& c, const Call& call) {
+  switch (c.positional) {
+    case Positional::kNone: return call.template operator()<Positional::kNone>();
+    case Positional::kBias: return call.template operator()<Positional::kBias>();
+    case Positional::kTrainedBias: return call.template operator()<Positional::kTrainedBias>();
+    case Positional::kRotary: return call.template operator()<Positional::kRotary>();
   }
-}
-
-// call.operator()<kKeyTiles, kPositional>() for a case.
-template <class Call>
-void WithKernel(const Case& c, const Call& call) {
-  WithKeyTiles(c.tape, [&]<int kKeyTiles>() {
-    switch (c.positional) {
-      case Positional::kNone: return call.template operator()<kKeyTiles, Positional::kNone>();
-      case Positional::kBias: return call.template operator()<kKeyTiles, Positional::kBias>();
-      case Positional::kTrainedBias: return call.template operator()<kKeyTiles, Positional::kTrainedBias>();
-      case Positional::kRotary: return call.template operator()<kKeyTiles, Positional::kRotary>();
-    }
-  });
 }
 
 class Random {

@@ -30,7 +30,7 @@ TEST_P(KernelsTest, LayerForwardIsThatOfDoublePrecision) {
       LayerForwardSharedBytes(), [&] { return ForwardOutputs(Numbers(terms) / kDim); },
       [&](ForwardOutputs& to, char* shared) {
         const LayerForward arguments = ForwardArguments(of_kernel, terms, h_of_kernel.data(), rotation.data(), to);
-        WithKernel(GetParam(), [&]<int kKeyTiles, Positional kPositional>() { ForwardLayer<kKeyTiles, kPositional>(arguments, shared); });
+        WithPositional(GetParam(), [&]<Positional kPositional>() { ForwardLayer<kPositional>(arguments, shared); });
       });
 
   const reference::Activations want = reference::Forward(weights, h, terms.setting);
@@ -57,7 +57,7 @@ TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
       [&](AttentionOutputs& to, char* shared) {
         const LeftByForward from = {h_of_kernel.data(), x1_of_kernel.data(), o.data(), lse.data(), du_of_kernel.data(), rotation.data()};
         const AttentionBackward arguments = AttentionArguments(of_kernel, terms, from, to);
-        WithKernel(GetParam(), [&]<int kKeyTiles, Positional kPositional>() { BackwardAttention<kKeyTiles, kPositional>(arguments, shared); });
+        WithPositional(GetParam(), [&]<Positional kPositional>() { BackwardAttention<kPositional>(arguments, shared); });
       });
 
   Weights want;

@@ -41,7 +41,7 @@ struct Pass {
 
   void Forward(const Layer& layer, const float* h, char* shared) {
     const LayerForward arguments = ForwardArguments(layer.of_kernel, layer.terms, h, layer.rotation.data(), forward);
-    WithKernel(layer.kind, [&]<int kKeyTiles, Positional kPositional>() { ForwardLayer<kKeyTiles, kPositional>(arguments, shared); });
+    WithPositional(layer.kind, [&]<Positional kPositional>() { ForwardLayer<kPositional>(arguments, shared); });
   }
   void BackwardOfMlp(const Layer& layer, const float* dh, char* shared) {
     BackwardMlp(MlpArguments(layer.of_kernel, layer.terms, forward.x1.data(), forward.x2.data(), dh, mlp), shared);
@@ -49,7 +49,7 @@ struct Pass {
   void BackwardOfAttention(const Layer& layer, const float* h, char* shared) {
     const LeftByForward left = {h, forward.x1.data(), forward.o.data(), forward.lse.data(), mlp.du.data(), layer.rotation.data()};
     const AttentionBackward arguments = AttentionArguments(layer.of_kernel, layer.terms, left, attention);
-    WithKernel(layer.kind, [&]<int kKeyTiles, Positional kPositional>() { BackwardAttention<kKeyTiles, kPositional>(arguments, shared); });
+    WithPositional(layer.kind, [&]<Positional kPositional>() { BackwardAttention<kPositional>(arguments, shared); });
   }
   bool SameBits(const Pass& other) const {
     return forward.SameBits(other.forward) && mlp.SameBits(other.mlp) && attention.SameBits(other.attention);
