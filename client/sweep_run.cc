@@ -69,7 +69,7 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
       ->type_name("DIR");
   app.add_option("--threads", options.threads, "Threads of each worker [all cores, divided among workers]")->type_name("N")->check(CLI::Range(1, 4096));
   app.add_option("--packs", options.packs,
-                 fmt::format("Packs that are trained at a time, each in a process of its own [of small models {} on a CPU and {} on a GPU, at most one for each "
+                 fmt::format("Packs that are trained at a time [of small models {} on a CPU and {} on a GPU, at most one for each "
                              "thread; else 1]",
                              catalog::kUsualPacksOnCpu, catalog::kUsualPacksOnGpu))
       ->type_name("N")

@@ -27,6 +27,7 @@ import time
 import gpu_device
 import gpu_tables
 from gpu_device import Missing
+from gpu_programs import CutOff, NotBegun, ended, finished, last_words
 from gpu_tables import PACK
 from trainer_tables import END, page_text
 
@@ -56,10 +57,6 @@ FORMS = {
 
 # Where a GPU is there for minutes: each cell takes less of them.
 SHORT = dict(seconds=3.0, seconds_together=6.0, reference_lengths=[10, 40], reference_seconds=1.5)
-
-
-class CutOff(Missing):
-    """A program did not end within its time."""
 
 
 def stages(form):
@@ -183,56 +180,6 @@ def write_page(everything, page):
     put(page, page_text((page if page.exists() else PAGE).read_text(), gpu_tables.tables(everything), gpu_tables.BEGIN, END))
 
 
-def ended(process):
-    """Ends what was started as a session of its own, with all that it started, if it still runs."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-class NotBegun(Missing):
-    """Because another one of those that were to begin together could not."""
-
-
-def begin_with(others, process, limit_s):
-    """Lets a program that writes 'ready' and waits for a line go on when all of them are so far; if one never is, none does."""
-    until = time.monotonic() + limit_s
-    cut_off = threading.Timer(max(limit_s, 0), ended, [process])
-    cut_off.start()
-    ready = process.stdout.readline().strip() == "ready"
-    cut_off.cancel()
-    try:
-        if not ready:
-            others.abort()
-        others.wait(max(until - time.monotonic(), 0))
-    except threading.BrokenBarrierError:
-        if ready:
-            raise NotBegun("another one did not begin") from None
-
-
-def finished(command, environment, limit_s, others=None):
-    """(exit code or None when it was cut off, standard output, standard error, when it ended). `others`: a barrier for programs that begin
-    together."""
-    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=environment, start_new_session=True)
-    until = time.monotonic() + limit_s
-    try:
-        if others is not None:
-            begin_with(others, process, limit_s)
-        out, error = process.communicate("\n", timeout=max(until - time.monotonic(), 0))
-        return process.returncode, out, error, time.monotonic()
-    except subprocess.TimeoutExpired:
-        raise CutOff(f"cut off after {limit_s:.0f} s") from None
-    finally:
-        ended(process)
-
-
-def last_words(text):
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    refusal = next((line for line in lines if line.startswith("error:")), None)
-    return (refusal or " ".join(lines[-2:]))[:300]
-
-
 def worker(run):
     path = run.options.bin / "longreach-worker"
     if not path.exists():
@@ -316,6 +263,9 @@ def together(run, how, tasks, engine):
 def in_one_process(run, tasks, engine, pack, seconds):
     """As a worker trains them. The program measures each while all are trained."""
     figures, _ = bench(run, engine, ",".join(tasks), pack, seconds, 0, gpu_device.environment())
+    others = {each["engine"] for each in figures["packs"]} - {figures["engine"]}
+    if others:
+        raise Missing(f"{', '.join(sorted(others))} computed in the place of {figures['engine']} for some tasks")
     return {"spread_s": 0.0, "engine": figures["engine"], "rates": [pack * each["updates_per_second"] for each in figures["packs"]]}
 
 

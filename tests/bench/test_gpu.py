@@ -27,7 +27,7 @@ if [ -n "$waits" ]; then echo ready; read line; fi
 updates=1000
 case $engine in resident*) ;; *) updates=100 ;; esac
 rate=$((pack * updates))
-packs=$(echo "$tasks" | sed 's/[^,]*/{"updates_per_second": '$updates'}/g')
+packs=$(echo "$tasks" | sed 's/[^,]*/{"engine": "'$engine'", "updates_per_second": '$updates'}/g')
 if [ $engine$pack = libtorch126 ]; then echo "error: CUDA out of memory" >&2; exit 1; fi
 if [ -n "$CUDA_MPS_LOG_DIRECTORY" ] && [ -z "$BLIND" ]; then echo served >"$CUDA_MPS_LOG_DIRECTORY/server.log"; fi
 if [ "$engine" = "$REFUSED" ]; then echo "resident: shared memory is too small" >&2; engine=libtorch; fi
@@ -281,6 +281,15 @@ def test_the_page_is_written_anew_from_the_figures_without_a_gpu(place):
 
     assert done.returncode == 0, done.stderr
     assert place.page.read_text() == written
+
+
+def test_the_page_is_that_of_the_figures_beside_it(place):
+    shutil.copy(ROOT / "docs/benchmarks/gpu.json", place.json)
+
+    done = place.run("--tables", BROKEN=1, CUDA_VISIBLE_DEVICES="")
+
+    assert done.returncode == 0, done.stderr
+    assert place.page.read_text() == (ROOT / "docs/benchmarks/gpu.md").read_text()
 
 
 def test_a_bundle_names_the_commit_that_it_was_made_of(place):

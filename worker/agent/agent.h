@@ -1,8 +1,8 @@
 // The worker's agent: takes leases, has trainer children train them, hands in files and reports. One object, one
 // io_context, one thread; only file transfers block, on threads of their own.
 //
-// It has a slot, with a child of its own, for each pack that it trains at a time. Those beyond the first are cold, and cost
-// nothing, until a lease finds no idle child. An attempt belongs to no slot before it is trained: it gets the first idle one.
+// It has a slot for each pack that it trains at a time, with a child of its own. Those beyond the first are cold, and cost
+// nothing, until a lease finds no idle trainer. An attempt belongs to no slot before it is trained: it gets the first idle one.
 // On a GPU the slots' trainers share a child, as only work of one process is done there at the same time.
 //
 // What it promises: a report is on disk before anything of its attempt is removed, and stays there until acknowledged.
@@ -125,6 +125,7 @@ class Agent {
   TrainerSlot* SlotOf(const AttemptPtr& attempt) const;
   TrainerSlot* FirstIn(TrainerSlot::State state) const;
   int SlotsIn(TrainerSlot::State state) const;
+  int SilentSlots() const;
   int AttemptsWaiting() const;
   void OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written);
   void OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finished);

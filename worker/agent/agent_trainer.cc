@@ -38,10 +38,13 @@ void Agent::MakeSlots() {
         .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); },
         .on_interrupted = [this](const AttemptPtr& attempt, const std::string& detail) { Interrupt(attempt, detail); },
         .on_free =
-            [this] {
+            [this](const AttemptPtr& abandoned) {
+              std::error_code ignored;  // What the trainer wrote there after the attempt was forgotten.
+              std::filesystem::remove_all(abandoned->folder, ignored);
               TryStart();
               synchronizer_.News();
-            }};
+            },
+        .others_are_silent = [this, i] { return SilentSlots() > (slots_[static_cast<size_t>(i)]->silent() ? 1 : 0); }};
     slots_.push_back(std::make_unique<TrainerSlot>(io_, std::move(options), std::move(handlers)));
   }
 }
@@ -171,6 +174,10 @@ TrainerSlot* Agent::FirstIn(TrainerSlot::State state) const {
 
 int Agent::SlotsIn(TrainerSlot::State state) const {
   return static_cast<int>(std::ranges::count(slots_, state, [](const auto& slot) { return slot->state(); }));
+}
+
+int Agent::SilentSlots() const {
+  return static_cast<int>(std::ranges::count_if(slots_, [](const auto& slot) { return slot->silent(); }));
 }
 
 int Agent::AttemptsWaiting() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -121,6 +122,9 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   trainer::BenchRequest request;
   const std::vector<std::string> tasks = Split(options.task, ',');
   const size_t packs = options.packs == 0 ? tasks.size() : static_cast<size_t>(options.packs);
+  if (packs > static_cast<size_t>(catalog::kMaxPacksAtATime)) {
+    return absl::InvalidArgumentError(fmt::format("--task: {} tasks, and at most {} packs are trained at the same time", packs, catalog::kMaxPacksAtATime));
+  }
   if (packs < tasks.size()) {
     return absl::InvalidArgumentError(fmt::format("--packs: {} are fewer than the {} tasks\n  leave it out for a pack of each", packs, tasks.size()));
   }
@@ -178,7 +182,8 @@ std::optional<double> TableB1Hours(const trainer::BenchRequest& request, const t
   constexpr double kUpdates = 945 * 2e6;
   constexpr int kLongestTraining = 40;
   trainer::PackSettings settings;
-  if (request.settings.experiment != settings.experiment || request.settings.training.batch_size != settings.training.batch_size) return std::nullopt;
+  const bool all_algorithmic = std::ranges::all_of(request.beside, [&](const trainer::PackSettings& other) { return other.experiment == settings.experiment; });
+  if (!all_algorithmic || request.settings.experiment != settings.experiment || request.settings.training.batch_size != settings.training.batch_size) return std::nullopt;
   double flop = 0;
   for (const catalog::Task& task : catalog::Tasks()) {
     settings.task = task.name;
@@ -193,12 +198,14 @@ std::string HoursJson(const trainer::BenchRequest& request, const trainer::Bench
   return hours ? fmt::format(", \"table_b1_hours\": {}", *hours) : "";
 }
 
+const std::string& TaskOf(const trainer::BenchRequest& request, size_t pack) { return (pack == 0 ? request.settings : request.beside[pack - 1]).task; }
+
 // Of each pack, in the order of the request.
 std::string PacksJson(const trainer::BenchRequest& request, const trainer::BenchResult& result) {
   std::vector<std::string> packs;
-  for (size_t i = 0; i < result.updates_per_second.size(); ++i) {
-    packs.push_back(fmt::format("{{\"task\": \"{}\", \"updates_per_second\": {}}}", (i == 0 ? request.settings : request.beside[i - 1]).task,
-                                result.updates_per_second[i]));
+  for (size_t i = 0; i < result.packs.size(); ++i) {
+    packs.push_back(fmt::format("{{\"task\": \"{}\", \"engine\": \"{}\", \"updates_per_second\": {}}}", TaskOf(request, i), result.packs[i].engine,
+                                result.packs[i].updates_per_second));
   }
   return fmt::format(", \"packs\": [{}]", Join(packs, ", "));
 }
@@ -206,8 +213,8 @@ std::string PacksJson(const trainer::BenchRequest& request, const trainer::Bench
 void PrintPacks(const trainer::BenchRequest& request, const trainer::BenchResult& result) {
   if (request.beside.empty()) return;
   fmt::print("Updates/s of each pack, while all are trained\n");
-  for (size_t i = 0; i < result.updates_per_second.size(); ++i) {
-    fmt::print("  {:10.2f} {}\n", result.updates_per_second[i], (i == 0 ? request.settings : request.beside[i - 1]).task);
+  for (size_t i = 0; i < result.packs.size(); ++i) {
+    fmt::print("  {:10.2f} {}, {}\n", result.packs[i].updates_per_second, TaskOf(request, i), result.packs[i].engine);
   }
 }
 
@@ -242,6 +249,7 @@ std::string BenchFormula() {
          "In language modelling half of the last term; with images those of the decoder beside.\n"
          "Of the algorithmic tasks at the paper's batch also the hours for all of Table B.1 at this rate. Own kernels for GPUs also\n"
          "tell the bytes that their updates move, beside the rate of a copy, and which share of the time goes into which phase.\n"
+         "Several packs are trained by a thread each until all have been measured; updates alone, without peak and tests, and the rates are their sums.\n"
          "With --simulate-threads one thread trains, the processor time of each item of its work is taken, and the items are\n"
          "dealt in order to so many threads, as training deals them. It is a simulation: memory bandwidth, shared caches, the\n"
          "frequency of a busy processor and the waking of threads are left out, so real threads are slower.";

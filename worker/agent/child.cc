@@ -16,8 +16,10 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "proto/base/utf8.h"
 #include "proto/types/words.h"
@@ -69,8 +71,9 @@ class AttemptLog {
   // On a full disk it is lost, and the pack goes on.
   void Line(std::string line) const {
     line += '\n';
-    for (size_t done = 0; fd_ >= 0 && done < line.size();) {
-      const ssize_t some = write(fd_, line.data() + done, line.size() - done);
+    const int to = fd_ >= 0 ? fd_ : STDERR_FILENO;
+    for (size_t done = 0; done < line.size();) {
+      const ssize_t some = write(to, line.data() + done, line.size() - done);
       if (some < 0 && errno == EINTR) continue;
       if (some <= 0) return;
       done += static_cast<size_t>(some);
@@ -261,9 +264,10 @@ absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, const 
   return trainer::Train(request, observer);
 }
 
-// Whether the process must not go on. Of memory a process of its own gives back all that it had; others would lose theirs.
-bool EndsTheChild(const absl::Status& failure, bool alone) {
-  return failure.code() != absl::StatusCode::kInvalidArgument && (alone || failure.code() != absl::StatusCode::kResourceExhausted);
+// Whether the process must not go on. A new one has all memory and a GPU without faults; but others would lose theirs, if they can be trained further.
+bool EndsTheChild(const absl::Status& failure, const v1::StartPack& start, bool alone) {
+  if (failure.code() == absl::StatusCode::kInvalidArgument) return false;
+  return alone || (start.cuda() && !trainer::GpuAnswers());
 }
 
 // False: the process must not go on.
@@ -279,7 +283,7 @@ bool RunPack(const v1::StartPack& start, bool alone, ChildPipe& pipe) {
   } else {
     message.mutable_failed()->set_attempt(start.attempt());
     message.mutable_failed()->set_detail(DetailOf(result.status()));
-    message.mutable_failed()->set_child_ends(EndsTheChild(result.status(), alone));
+    message.mutable_failed()->set_child_ends(EndsTheChild(result.status(), start, alone));
     log.Line(fmt::format("failed: {}", message.failed().detail()));
   }
   std::fflush(nullptr);
@@ -347,13 +351,23 @@ int RunTrainerChild(const ChildOptions& options) {
   v1::FromTrainer ready;
   *ready.mutable_ready() = Prepare(options);
   if (options.trainers == 1) return RunTrainer(kChildPipe, ready, /*alone=*/true);
+  if (!ready.ready().error().empty()) {
+    for (int trainer = 0; trainer < options.trainers; ++trainer) (void)ChildPipe(kChildPipe + trainer).Send(ready);
+    return 1;
+  }
   SayWhoCrashes();
-  for (int trainer = 0; trainer < options.trainers; ++trainer) {
-    std::thread([fd = kChildPipe + trainer, &ready, trainer] {
-      pthread_setname_np(pthread_self(), fmt::format("trainer {}", trainer + 1).c_str());
-      CrashesAreOf(fd);
-      _exit(RunTrainer(fd, ready, /*alone=*/false));
-    }).detach();
+  std::vector<std::jthread> trainers;
+  try {
+    for (int trainer = 0; trainer < options.trainers; ++trainer) {
+      trainers.emplace_back([fd = kChildPipe + trainer, &ready, trainer] {
+        pthread_setname_np(pthread_self(), fmt::format("trainer {}", trainer + 1).c_str());
+        CrashesAreOf(fd);
+        _exit(RunTrainer(fd, ready, /*alone=*/false));
+      });
+    }
+  } catch (const std::system_error& error) {
+    fmt::print(stderr, "{} trainers cannot be started: {}\n", options.trainers, error.what());
+    _exit(1);
   }
   while (true) pause();  // Until one of them ends the process.
 }

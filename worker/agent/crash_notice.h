@@ -1,4 +1,5 @@
-// A trainer that crashes takes all that share its process with it. That it was this one is the last thing that its thread says.
+// A trainer that crashes takes all that share its process with it. That it was this one is the last thing that its thread says. Threads that help it, and
+// one that has no stack left, say nothing: nobody knows whose crash that was.
 #pragma once
 
 namespace longreach::agent {

@@ -24,22 +24,35 @@
 #include <vector>
 
 #include "worker/agent/child.h"
+#include "worker/agent/files.h"
 #include "worker/agent/log.h"
 #include "worker/agent/pipe.h"
-#include "worker/agent/spawning.h"
 
 namespace longreach::agent {
 namespace {
 
 // Between two looks whether a killed process is gone, which takes a moment.
 constexpr std::chrono::milliseconds kLook{1}, kLongestLook{100};
+constexpr size_t kLogTailBytes = 64 << 10;
 // Of a worker that ends; of another one, before it says so.
 constexpr std::chrono::milliseconds kPatience{5000};
 
-std::string HowTheTrainerEnded(int status) {
-  // The agent's own kills are not reported here, and people use SIGTERM.
-  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  return HowItEnded(status) + (killed ? ", most likely because the machine ran out of memory" : "");
+// "ended with exit code 1", "killed by SIGSEGV".
+std::string HowItEnded(int status) {
+  if (!WIFSIGNALED(status)) return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  const char* name = sigabbrev_np(signal);
+  // Not by the agent, which says why, and people use SIGTERM.
+  return fmt::format("killed by SIG{}{}", name != nullptr ? name : std::to_string(signal),
+                     signal == SIGKILL ? ", most likely because the machine ran out of memory" : "");
+}
+
+// As execve() takes them, for as long as `words` are not changed.
+std::vector<char*> Pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 // A pair for each trainer, our ends and the child's. They are closed with this unless they are taken.
@@ -115,12 +128,12 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
     Pipes pipes;
     RETURN_IF_ERROR(pipes.Make(options.trainers));
     ASSIGN_OR_RETURN(const pid_t pid, Spawn(options, log, pipes));
-    auto process = std::make_shared<Process>(io, pid);
+    auto process = std::make_shared<Process>(io, pid, log);
     for (size_t i = 0; i < pipes.size(); ++i) process->lines_.push_back(std::make_unique<Line>(io, pipes.Take(i)));
     return process;
   }
 
-  Process(boost::asio::io_context& io, pid_t pid) : timer_(io), pid_(pid) {}
+  Process(boost::asio::io_context& io, pid_t pid, std::filesystem::path log) : timer_(io), pid_(pid), log_(std::move(log)) {}
 
   // Whether a trainer of it may be opened.
   bool Offers(int trainer) const { return !ending_ && LineOf(trainer).handlers == nullptr; }
@@ -138,10 +151,13 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   }
 
   // No handler of this trainer is called any more.
-  void Kill(int trainer, std::function<void()> gone) {
+  void Kill(int trainer, const std::string& why, Trainer::Blame blame, std::function<void()> gone) {
     LeaveAlone(trainer);
     if (told_) return gone();
-    culprit_ = culprit_.value_or(trainer);
+    if (!ending_) {
+      why_ = why;
+      if (blame == Trainer::Blame::kThisOne) culprit_ = culprit_.value_or(trainer);
+    }
     waiting_.push_back({trainer, std::move(gone)});
     BeginEnding();
   }
@@ -207,11 +223,10 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   void AtEnd(int trainer, const std::string& broken) {
     Line& line = LineOf(trainer);
     Disconnect(line);
-    if (!broken.empty()) {
-      broken_ = broken_.empty() ? broken : broken_;
+    if (!broken.empty() && !ending_) {
+      why_ = broken;
       culprit_ = culprit_.value_or(trainer);
     }
-    if (line.handlers->on_ending) line.handlers->on_ending();
     BeginEnding();
   }
 
@@ -230,6 +245,9 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   // Without waiting here: what the kernel holds (a device that does not answer) dies when it may, and others are trained meanwhile.
   void BeginEnding() {
     if (std::exchange(ending_, true)) return;
+    for (const auto& line : lines_) {
+      if (const std::shared_ptr<const Handlers> handlers = line->handlers; handlers != nullptr && handlers->on_ending) handlers->on_ending();
+    }
     if (pid_ >= 0) kill(pid_, SIGKILL);
     Look(kLook);
   }
@@ -254,13 +272,18 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
 
   void TellAll() {
     told_ = true;
-    const auto waiting = std::exchange(waiting_, {});
+    // Before any of them has another one started, whose output takes its place.
+    const std::string last_line = LastLine(ReadTail(log_, kLogTailBytes));
     for (int trainer = 0; trainer < std::ssize(lines_); ++trainer) {
       const std::shared_ptr<const Handlers> handlers = std::exchange(LineOf(trainer).handlers, nullptr);
       if (handlers == nullptr) continue;
-      handlers->on_exit({.how = broken_.empty() ? how_ : broken_, .of_another = culprit_.value_or(trainer) != trainer});
+      handlers->on_exit({.how = why_.empty() ? how_ : why_, .of_another = culprit_.value_or(trainer) != trainer, .last_line = last_line});
     }
-    for (const auto& [trainer, gone] : waiting) gone();
+    while (!waiting_.empty()) {  // Who is told may have others not be.
+      const std::function<void()> gone = std::move(waiting_.front().second);
+      waiting_.erase(waiting_.begin());
+      gone();
+    }
   }
 
   // False: it still lives. A process that has died by itself keeps the status it died with.
@@ -270,7 +293,7 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
     const pid_t ended = waitpid(pid_, &status, WNOHANG);
     if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
     pid_ = -1;
-    how_ = HowTheTrainerEnded(status);
+    how_ = HowItEnded(status);
     return true;
   }
 
@@ -287,6 +310,7 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
 
   boost::asio::steady_timer timer_;
   pid_t pid_;               // -1: no more.
+  const std::filesystem::path log_;
   std::vector<std::unique_ptr<Line>> lines_;
   int open_ = 0;            // Trainers that somebody has.
   bool ending_ = false;
@@ -294,7 +318,7 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   bool closed_ = false;     // Nobody is to be.
   std::chrono::milliseconds waited_{0};
   std::string how_;         // It ended.
-  std::string broken_;      // What was wrong with what it sent.
+  std::string why_;         // It was made to end.
   std::optional<int> culprit_;  // The trainer with which its end began, where that is known.
   std::vector<std::pair<int, std::function<void()>>> waiting_;  // Who wants to be told of the end, with the trainer.
 };
@@ -304,7 +328,7 @@ class TrainerProcesses::Seat final : public Trainer {
   Seat(std::shared_ptr<Process> process, int trainer) : process_(std::move(process)), trainer_(trainer) {}
   ~Seat() override { process_->Close(trainer_); }
 
-  void Kill(std::function<void()> gone) override { process_->Kill(trainer_, std::move(gone)); }
+  void Kill(const std::string& why, Blame blame, std::function<void()> gone) override { process_->Kill(trainer_, why, blame, std::move(gone)); }
   void Send(const v1::ToTrainer& message) override { process_->Send(trainer_, message); }
   int pid() const override { return process_->pid(); }
 

@@ -19,13 +19,14 @@ namespace longreach::agent {
 class Trainer {
  public:
   struct Exit {
-    std::string how;         // "killed by SIGSEGV", "ended with exit code 1".
-    bool of_another = false; // One of the same process has crashed, or was killed: this one had no part in it.
+    std::string how;          // "killed by SIGSEGV", "ended with exit code 1", or why it was killed.
+    bool of_another = false;  // It is known that another one of the same process was the cause.
+    std::string last_line;    // Of what the process has printed.
   };
   // Called on the io_context's thread. Any but on_ending may destroy the Trainer.
   struct Handlers {
     std::function<void(const v1::FromTrainer&)> on_message;
-    // The pipe is closed: nothing can be sent any more, and on_exit follows once the process is gone. May be left out.
+    // The process is to end: what was sent before may still come, nothing can be sent any more, and on_exit follows once it is gone. May be left out.
     std::function<void()> on_ending = {};
     // Once, after all messages; not after Kill().
     std::function<void(const Exit&)> on_exit;
@@ -33,8 +34,10 @@ class Trainer {
 
   virtual ~Trainer() = default;
 
-  // Kills the process if it lives. `gone` is called when it is no more, and may destroy this object; no handler is called from now on.
-  virtual void Kill(std::function<void()> gone) = 0;
+  enum class Blame { kThisOne, kNobody };
+  // Kills the process if it lives; its other trainers are told why, and whether this one was the cause. `gone` is called when it is no more, and may
+  // destroy this object; no handler is called from now on.
+  virtual void Kill(const std::string& why, Blame blame, std::function<void()> gone) = 0;
   virtual void Send(const v1::ToTrainer& message) = 0;
   // -1: it is gone.
   virtual int pid() const = 0;

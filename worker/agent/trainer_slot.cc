@@ -12,6 +12,13 @@ namespace {
 
 constexpr size_t kLogTailBytes = 64 << 10;
 
+// What others of a process are told where one has found that the GPU does nothing more for it.
+constexpr char kGpuFailed[] = "was ended, as the GPU had failed";
+
+std::string NoSignOfLife(const Attempt& attempt) { return fmt::format("was ended, as attempt {} gave no sign of life", attempt.number()); }
+
+std::string Interrupted(const std::string& how) { return fmt::format("interrupted with the other packs of its process: {}", how); }
+
 std::chrono::steady_clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
@@ -37,43 +44,49 @@ void TrainerSlot::StartChild() {
                               {.on_message = [this](const v1::FromTrainer& message) { OnMessage(message); },
                                .on_ending =
                                    [this] {
+                                     ending_ = true;
                                      if (state_ == State::kIdle) state_ = State::kEnding;
                                    },
                                .on_exit = [this](const Trainer::Exit& exit) { OnExit(exit); }});
   if (!child.ok()) return OnUnusable(std::string(child.status().message()));
   child_ = *std::move(child);
+  ending_ = false;
   BeginWatch();
 }
 
-void TrainerSlot::Restart() {
+void TrainerSlot::Restart(const std::string& why, Trainer::Blame blame) {
   TakeOut();
+  EndWatch();
+  abandoned_ = nullptr;
   state_ = State::kEnding;
-  child_->Kill([this] {
+  child_->Kill(why, blame, [this] {
     child_.reset();
     Start();
   });
 }
 
 void TrainerSlot::Abandon() {
-  if (!options_.shares) return Restart();
+  if (!options_.shares) return Restart("abandoned");
   v1::ToTrainer message;
   message.mutable_stop()->set_attempt(attempt_->number());
   message.mutable_stop()->set_abandon(true);
   Tell(message);
-  TakeOut();
+  abandoned_ = TakeOut();
   state_ = State::kAbandoning;
   BeginWatch();
 }
 
 void TrainerSlot::OnAbandoned(bool child_ends) {
   EndWatch();
-  if (child_ends) return Restart();
-  state_ = State::kIdle;
-  handlers_.on_free();
+  const AttemptPtr attempt = std::exchange(abandoned_, nullptr);
+  if (child_ends) return Restart(kGpuFailed, Trainer::Blame::kNobody);
+  state_ = ending_ ? State::kEnding : State::kIdle;
+  handlers_.on_free(attempt);
 }
 
 void TrainerSlot::Close() {
   TakeOut();
+  abandoned_ = nullptr;
   awaited_ = false;
   restart_timer_.cancel();
   child_.reset();
@@ -112,7 +125,7 @@ void TrainerSlot::Tell(const v1::ToTrainer& message) { child_->Send(message); }
 // Whatever was being trained is not in the child any more.
 TrainerSlot::AttemptPtr TrainerSlot::TakeOut() {
   hang_timer_.cancel();
-  if (state_ == State::kTraining) state_ = State::kIdle;
+  if (state_ == State::kTraining) state_ = ending_ ? State::kEnding : State::kIdle;
   return std::exchange(attempt_, nullptr);
 }
 
@@ -151,7 +164,8 @@ void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
       break;
     case v1::FromTrainer::kFailed: {
       const AttemptPtr attempt = TakeOut();
-      if (message.failed().child_ends()) Restart();  // Before it can be given, and lose, another attempt.
+      // Before it can be given, and lose, another attempt.
+      if (message.failed().child_ends()) Restart(options_.shares ? kGpuFailed : "", Trainer::Blame::kNobody);
       handlers_.on_failed(attempt, message.failed().detail());
       break;
     }
@@ -171,15 +185,17 @@ void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
 void TrainerSlot::OnExit(const Trainer::Exit& exit) {
   const std::string& how = exit.how;
   if (state_ == State::kStarting || state_ == State::kBroken || state_ == State::kMeasuring) {
-    const std::string last = LastLine(ReadTail(options_.log, kLogTailBytes));
-    return OnUnusable(fmt::format("{}{}{}", how, last.empty() ? "" : ": ", last));
+    return OnUnusable(fmt::format("{}{}{}", how, exit.last_line.empty() ? "" : ": ", exit.last_line));
   }
   const AttemptPtr attempt = TakeOut();
-  Restart();
+  Restart(how);
   if (attempt == nullptr) return;
-  if (exit.of_another) return handlers_.on_interrupted(attempt, fmt::format("interrupted: the trainer of another pack ended the process of both ({})", how));
+  if (exit.of_another) return handlers_.on_interrupted(attempt, Interrupted(how));
   const std::string last = LastLine(ReadTail(attempt->folder / "log", kLogTailBytes));
-  handlers_.on_failed(attempt, fmt::format("crashed: trainer {}{}{}", how, last.empty() ? "" : "; the log ends with: ", last));
+  // Where several share a process, what it has printed is in its own log.
+  const std::string printed = options_.shares ? exit.last_line : "";
+  handlers_.on_failed(attempt, fmt::format("crashed: trainer {}{}{}{}{}", how, last.empty() ? "" : "; the log ends with: ", last,
+                                           printed.empty() ? "" : "; the process has printed: ", printed));
 }
 
 void TrainerSlot::OnUnusable(const std::string& why) {
@@ -190,7 +206,7 @@ void TrainerSlot::OnUnusable(const std::string& why) {
   LogWarning(fmt::format("{} does not start: {}; trying again", options_.name, why));
   if (child_ == nullptr) return TryAgain();
   // As in Restart(): another one is not begun beside it.
-  child_->Kill([this] {
+  child_->Kill(why, Trainer::Blame::kThisOne, [this] {
     child_.reset();
     if (state_ == State::kBroken) TryAgain();
   });
@@ -230,9 +246,15 @@ void TrainerSlot::WatchForHangs() {
 
 void TrainerSlot::OnHung(const AttemptPtr& attempt) {
   const std::string how = fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while ", hang_.silent_s(), hang_.limit_s());
-  if (state_ == State::kAbandoning) return Restart();
+  if (state_ == State::kAbandoning) return Restart(NoSignOfLife(*abandoned_));
   if (attempt == nullptr) return OnUnusable(how + (state_ == State::kMeasuring ? "measuring" : "starting"));
-  Restart();
+  if (options_.shares && ending_) {  // It is being killed, and has not died yet.
+    Restart("");
+    return handlers_.on_interrupted(attempt, Interrupted("does not end"));
+  }
+  // Where all are silent, what makes them wait is on the GPU, and may be any one's.
+  const bool nobody_knows = options_.shares && handlers_.others_are_silent();
+  Restart(NoSignOfLife(*attempt), nobody_knows ? Trainer::Blame::kNobody : Trainer::Blame::kThisOne);
   handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, Word(attempt->phase), attempt->step));
 }
 

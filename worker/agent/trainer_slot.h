@@ -25,7 +25,7 @@ class TrainerSlot {
   //   kStarting --the child does not start, or hangs meanwhile--> kBroken --it does, tried again and again--> kIdle
   //   kIdle --Measure--> kMeasuring --measured--> kIdle;   kMeasuring --the child's end, or it cannot, or hangs--> kBroken
   //   kIdle, kTraining --the child's end, Restart--> kEnding --the child is gone--> kStarting;   any --Close--> kClosed
-  //   kTraining --Abandon--> kAbandoning --the trainer has left the pack--> kIdle
+  //   kTraining --Abandon--> kAbandoning --the trainer has left the pack--> kIdle;   kAbandoning --it ends, or hangs--> kEnding
   enum class State { kCold, kStarting, kBroken, kIdle, kMeasuring, kTraining, kAbandoning, kEnding, kClosed };
 
   struct Options {
@@ -50,8 +50,10 @@ class TrainerSlot {
     std::function<void(const AttemptPtr&, const std::string& detail)> on_failed;
     // The attempt is out of the slot, lost with the process for another's reason.
     std::function<void(const AttemptPtr&, const std::string& detail)> on_interrupted;
-    // The slot is free after Abandon().
-    std::function<void()> on_free;
+    // The trainer has left an attempt that was abandoned, and the slot is free.
+    std::function<void(const AttemptPtr&)> on_free;
+    // Whether trainers of other slots, which share the process, have given no sign of life for a while either.
+    std::function<bool()> others_are_silent;
   };
 
   TrainerSlot(boost::asio::io_context& io, Options options, Handlers handlers);
@@ -59,6 +61,8 @@ class TrainerSlot {
   State state() const { return state_; }
   // In the child now; null: none.
   const AttemptPtr& attempt() const { return attempt_; }
+  // Its attempt has given no sign of life for a while.
+  bool silent() const { return attempt_ != nullptr && hang_.silent_s() > options_.hang_floor_s / 2; }
   // 0: none.
   int pid() const { return child_ == nullptr ? 0 : child_->pid(); }
 
@@ -79,8 +83,8 @@ class TrainerSlot {
 
  private:
   void StartChild();
-  // Kills the child and starts it anew. Whatever it trained is forgotten.
-  void Restart();
+  // Kills the child and starts it anew. Whatever it trained is forgotten. The rest is for Trainer::Kill().
+  void Restart(const std::string& why, Trainer::Blame blame = Trainer::Blame::kThisOne);
   void OnMessage(const v1::FromTrainer& message);
   void OnProgress(const v1::PackProgress& progress);
   void OnExit(const Trainer::Exit& exit);
@@ -101,6 +105,8 @@ class TrainerSlot {
   Backoff backoff_;
   boost::asio::steady_timer restart_timer_;
 
+  bool ending_ = false;   // The child is to end, and has not.
+  AttemptPtr abandoned_;  // Not null exactly when kAbandoning.
   bool awaited_ = false;  // The child starts, measures or abandons: it is watched without an attempt.
   AttemptPtr attempt_;    // Not null exactly when kTraining.
   int threads_ = 0;       // That it was told to use; 0: all.

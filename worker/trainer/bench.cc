@@ -118,7 +118,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   const Clock::time_point start = Clock::now();
   // Whole rounds through the lengths, so that their mix is that of training.
   while (steps == 0 || SecondsSince(start) < training_seconds) {
-    trial.TrainRound([&] {
+    trial.TrainRound([&](int) {
       if (simulating) simulation.Add(recorder.Take());
     });
     steps += trial.round();
@@ -127,7 +127,7 @@ absl::StatusOr<BenchResult> Measure(const BenchRequest& request) {
   const double seconds = SecondsSince(start);
   result.cpu_ms_per_job_step = (CpuMs() - cpu_before) / (steps * request.pack);
   result.job_steps_per_second = steps * request.pack / seconds;
-  result.updates_per_second = {steps / seconds};
+  result.packs = {{.engine = result.engine, .updates_per_second = steps / seconds}};
   result.gflops = flop * request.pack / seconds / 1e9;
   if (simulating) simulation.PutInto(result, steps, request.pack);
   if (alone) return result;

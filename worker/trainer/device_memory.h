@@ -5,7 +5,7 @@
 
 namespace longreach::trainer {
 
-// Gives it back to the device: other packs are trained there by other processes.
+// Gives it back to the device: other programs may need it, and packs of this process that are trained beside.
 inline void ReleaseDeviceMemory(bool cuda) {
   if (!cuda) return;
   try {

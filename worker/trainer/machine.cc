@@ -1,10 +1,13 @@
+#include <exception>
 #include <fstream>
 #include <string>
 
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
+#include "worker/trainer/device.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
 #include "worker/trainer/problems/kinds.h"
+#include "worker/trainer/sent.h"
 #include "worker/trainer/train.h"
 
 namespace longreach::trainer {
@@ -50,6 +53,14 @@ absl::StatusOr<Capabilities> DescribeMachine(bool cuda) {
     capabilities.memory_bytes = device.memory_bytes;
   }
   return capabilities;
+}
+
+bool GpuAnswers() {
+  try {
+    return Received(at::ones({1}, at::TensorOptions(at::kFloat).device(DeviceOf(true))) + 1).item<float>() == 2;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 }  // namespace longreach::trainer

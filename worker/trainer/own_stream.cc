@@ -10,7 +10,7 @@ namespace {
 
 thread_local std::optional<c10::Stream> of_thread;
 
-// LibTorch has 32 of them and deals them out in turn, so a thread keeps the one that it was given.
+// LibTorch deals them out in turn, so a thread keeps the one that it was given.
 c10::Stream StreamOfThread(at::Device device) {
   thread_local const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
   return stream;

@@ -10,7 +10,7 @@
 namespace longreach::trainer {
 
 // While it lives, what the calling thread asks of the GPU goes into a stream of that thread's own: it is done in the order in which it is asked for, and
-// at the same time as what other threads ask for. On a CPU nothing changes.
+// at the same time as what other threads ask for. (LibTorch has 32: of more threads some share one, and take turns.) On a CPU nothing changes.
 class OwnStream {
  public:
   explicit OwnStream(bool cuda);

@@ -7,9 +7,11 @@
 #include <barrier>
 #include <chrono>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 #include "proto/base/resources.h"
+#include "proto/base/text.h"
 #include "worker/trainer/caught.h"
 #include "worker/trainer/own_stream.h"
 #include "worker/trainer/trial.h"
@@ -39,12 +41,20 @@ class SideBySide {
   absl::StatusOr<BenchResult> Run() {
     {
       std::vector<std::jthread> threads;
-      for (size_t pack = 0; pack < packs_.size(); ++pack) threads.emplace_back([this, pack] { Train(pack); });
+      try {
+        for (size_t pack = 0; pack < packs_.size(); ++pack) threads.emplace_back([this, pack] { Train(pack); });
+      } catch (const std::system_error& error) {
+        for (size_t pack = threads.size(); pack < packs_.size(); ++pack) {
+          failed_ = true;
+          measured_[pack] = absl::ResourceExhaustedError(Text("no thread for pack ", pack + 1, ": ", error.what()));
+          ready_.arrive_and_drop();
+        }
+      }
     }
     BenchResult result;
     for (const absl::StatusOr<PackRate>& one : measured_) {
       if (!one.ok()) return one.status();
-      result.updates_per_second.push_back(one->updates_per_second);
+      result.packs.push_back({.engine = one->engine, .updates_per_second = one->updates_per_second});
       result.job_steps_per_second += one->updates_per_second * request_.pack;
       result.gflops += one->gflops;
     }
@@ -85,8 +95,7 @@ class SideBySide {
     double rounds = 0, seconds = 0;
     bool measuring = true;
     while (left_ > 0 && !failed_) {
-      trial.TrainRound();
-      job_steps_ += trial.round() * trial.pack();
+      trial.TrainRound([&](int updates) { job_steps_ += updates * trial.pack(); });
       if (!measuring) continue;
       ++rounds;
       seconds = std::chrono::duration<double>(Clock::now() - began_).count();

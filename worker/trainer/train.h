@@ -292,7 +292,10 @@ std::filesystem::path OwnCudaPlugin();
 // library of it; FAILED_PRECONDITION: loaded, but no GPU answers.
 absl::Status LoadCudaPlugin(const std::filesystem::path& plugin);
 
-// From now on, threads that wait for the GPU sleep, where else each looks all the time: updates take up to two hundredths longer, and no core. For a process that
+// Whether the GPU still computes: after some faults it does nothing more for this process.
+bool GpuAnswers();
+
+// From now on, threads that wait for the GPU sleep, where else each looks all the time, and takes a core: what follows begins a moment later. For a process that
 // trains several packs at the same time. FAILED_PRECONDITION: no plugin is loaded. INTERNAL: the GPU does not have it.
 absl::Status HaveWaitingThreadsSleep();
 
@@ -333,6 +336,11 @@ struct PhaseShare {
   double share = 0;
 };
 
+struct PackRate {
+  std::string engine;
+  double updates_per_second = 0;
+};
+
 struct BenchResult {
   double job_steps_per_second = 0;  // Of all packs together.
   double gflops = 0;             // Matmuls only, by MatmulFlops().
@@ -346,7 +354,7 @@ struct BenchResult {
   double serial_ms_per_update = 0;  // Of them: what no thread helps with. Processor time.
   std::string engine;  // That of the first pack.
   // Of each pack, that of `settings` first. A rate is taken while all are trained.
-  std::vector<double> updates_per_second;
+  std::vector<PackRate> packs;
   // Of engines that know: what their updates must move to and from memory, beside the largest rate of a copy seen in the same run; and
   // where their time goes.
   double gigabytes_per_second = 0;

@@ -29,11 +29,11 @@ void Trial::Warm() {
 
 void Trial::Train(int updates) { Train(settings_.training.lengths, updates); }
 
-void Trial::TrainRound(const std::function<void()>& after_some) {
+void Trial::TrainRound(const std::function<void(int)>& after_some) {
   for (int done = 0, some = 0; done < round(); done += some) {
     some = std::min(engine_->UpdatesAtATime(), round() - done);
     Train(some);
-    after_some();
+    after_some(some);
   }
 }
 

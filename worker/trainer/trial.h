@@ -27,7 +27,7 @@ class Trial {
   // all of a round together.
   void Train(int updates);
   // An update of each of the training lengths, as many at a time as the engine takes.
-  void TrainRound(const std::function<void()>& after_some = [] {});
+  void TrainRound(const std::function<void(int updates)>& after_some = [](int) {});
   int round() const { return static_cast<int>(settings_.training.lengths.size()); }
 
  private:

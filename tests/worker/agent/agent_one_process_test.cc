@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,7 +108,7 @@ TEST_F(AgentOneProcessTest, BlamesTheTrainerThatCrashedAndGivesTheOthersBackWith
   EXPECT_EQ(crashed.outcome(), v1::AttemptReport::OUTCOME_FAILED);
   EXPECT_THAT(crashed.detail(), AllOf(HasSubstr("crashed: trainer killed by SIGSEGV"), HasSubstr("the log ends with")));
   EXPECT_EQ(other.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
-  EXPECT_THAT(other.detail(), HasSubstr("interrupted: the trainer of another pack ended the process of both (killed by SIGSEGV)"));
+  EXPECT_THAT(other.detail(), HasSubstr("interrupted with the other packs of its process: killed by SIGSEGV"));
   ExpectBothSlotsWork();
 }
 
@@ -123,23 +126,76 @@ TEST_F(AgentOneProcessTest, AllHaveFailedWhereNobodyKnowsWhoseFaultTheEndWas) {
   ExpectBothSlotsWork();
 }
 
+// A thread that does nothing any more, while the others of its process go on.
+class Held {
+ public:
+  explicit Held(pid_t thread) {
+    int said[2];
+    if (pipe(said) != 0) return;
+    tracer_ = fork();
+    if (tracer_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const bool holds = ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 && ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0 &&
+                         waitpid(thread, nullptr, __WALL) == thread;
+      while (write(said[1], &holds, 1) < 1) continue;
+      while (waitpid(thread, nullptr, __WALL) == thread) continue;  // What has died is held until its tracer knows.
+      while (true) pause();
+    }
+    close(said[1]);
+    bool holds = false;
+    holds_ = read(said[0], &holds, 1) == 1 && holds;
+    close(said[0]);
+  }
+  ~Held() {
+    if (tracer_ <= 0) return;
+    kill(tracer_, SIGKILL);
+    waitpid(tracer_, nullptr, 0);
+  }
+
+  bool holds() const { return holds_; }
+
+ private:
+  pid_t tracer_ = 0;
+  bool holds_ = false;
+};
+
 TEST_F(AgentOneProcessTest, OneThatHangsHasFailedAndTheOtherIsGivenBack) {
   AgentOptions options = InOneProcess(2);
   options.hang_floor_s = 1;
   AgentUnderTest agent(options);
   TrainSevenAndEight();
   for (const uint64_t attempt : {7, 8}) scheduler_.WaitForStep(attempt, 50);  // By then it is known how long a step takes.
+  const Held hangs(ThreadOf(agent.TrainerPid(0), 1));
+  if (!hangs.holds()) GTEST_SKIP() << "no process may trace another here";
+
+  const v1::AttemptReport hung = scheduler_.WaitForReport(8), other = scheduler_.WaitForReport(7);
+
+  EXPECT_EQ(hung.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+  EXPECT_THAT(hung.detail(), HasSubstr("hung: no sign of life"));
+  EXPECT_EQ(other.outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+  EXPECT_THAT(other.detail(), HasSubstr("interrupted with the other packs of its process: was ended, as attempt 8 gave no sign of life"));
+  ExpectBothSlotsWork();
+}
+
+TEST_F(AgentOneProcessTest, WhereAllHangNobodyIsTakenForTheCause) {
+  AgentOptions options = InOneProcess(2);
+  options.hang_floor_s = 1;
+  AgentUnderTest agent(options);
+  TrainSevenAndEight();
+  for (const uint64_t attempt : {7, 8}) scheduler_.WaitForStep(attempt, 50);
 
   kill(agent.TrainerPid(0), SIGSTOP);
 
-  int hung = 0, interrupted = 0;
+  int hung = 0, others = 0;
   for (const uint64_t attempt : {7, 8}) {
     const v1::AttemptReport report = scheduler_.WaitForReport(attempt);
     hung += report.outcome() == v1::AttemptReport::OUTCOME_FAILED && report.detail().starts_with("hung: ");
-    interrupted += report.outcome() == v1::AttemptReport::OUTCOME_GIVEN_BACK && report.detail().starts_with("interrupted: ");
+    // Or it was about to be found hung itself in the moment in which the process dies.
+    others += report.detail().starts_with("interrupted ") ||
+              (report.outcome() == v1::AttemptReport::OUTCOME_FAILED && report.detail().find("gave no sign of life") != std::string::npos);
   }
   EXPECT_EQ(hung, 1);
-  EXPECT_EQ(interrupted, 1);
+  EXPECT_EQ(others, 1);
   ExpectBothSlotsWork();
 }
 
@@ -155,6 +211,43 @@ TEST_F(AgentOneProcessTest, AnAttemptThatNobodyWantsLeavesTheOthersAlone) {
   EXPECT_THAT(seen.reports, IsEmpty());
   EXPECT_THAT(seen.UploadsOf("checkpoint"), IsEmpty());
   ExpectItAdvances(8);
+  EXPECT_EQ(ReportOf(LeaseOf(9, 3, 1, 50)).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  EXPECT_EQ(agent.TrainerPid(0), process);
+}
+
+TEST_F(AgentOneProcessTest, AttemptsThatNobodyWantsLeaveTheOthersAloneWhereverTheyAre) {
+  AgentUnderTest agent(InOneProcess(3));
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+  const int process = agent.TrainerPid(0);
+
+  // Starting, training, testing or writing: they are dropped as soon as they are seen.
+  for (uint64_t attempt = 10; attempt < 40; ++attempt) {
+    scheduler_.Offer(LeaseOf(attempt, 1 + static_cast<int>(attempt) % 5, 1, static_cast<int>(attempt)));
+    scheduler_.WaitFor("it held, or done", [&](const Seen& seen) { return seen.Held(attempt) != nullptr || seen.reports.contains(attempt); });
+    scheduler_.Direct(attempt, v1::Directive::ACTION_DROP);
+  }
+
+  WaitForFreeSlots(2);
+  ExpectItAdvances(7);
+  EXPECT_EQ(agent.TrainerPid(0), process);
+  for (const auto& [attempt, report] : SeenNow().reports) EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << attempt << ": " << report.detail();
+}
+
+TEST_F(AgentOneProcessTest, APackThatFailsLeavesTheOthersAlone) {
+  AgentUnderTest agent(InOneProcess(2));
+  scheduler_.Offer(LeaseOf(7, kEndless));
+  scheduler_.WaitForStep(7, 1);
+  const int process = agent.TrainerPid(0);
+  v1::Lease lease = LeaseOf(8, 3, 1, 2);
+  v1::JobSpec& spec = *lease.mutable_jobs(0)->mutable_spec();
+  spec.set_experiment("language");
+  spec.set_task("bytes");
+  spec.set_data("nowhere");
+
+  EXPECT_EQ(ReportOf(lease).outcome(), v1::AttemptReport::OUTCOME_FAILED);
+
+  ExpectItAdvances(7);
   EXPECT_EQ(ReportOf(LeaseOf(9, 3, 1, 50)).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
   EXPECT_EQ(agent.TrainerPid(0), process);
 }
@@ -190,6 +283,14 @@ TEST_F(AgentOneProcessTest, GivesAllBackWithTheirCheckpointsWhenItLeaves) {
     EXPECT_EQ(seen.reports.at(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
   }
   EXPECT_THAT(seen.UploadsOf("checkpoint"), SizeIs(2));
+}
+
+TEST_F(AgentOneProcessTest, EndsWithTheReasonWhenNoGpuAnswers) {
+  AgentOptions options = InOneProcess(4);
+  options.cuda = true;
+  options.cuda_plugin = "/nowhere/plugin.so";
+
+  EXPECT_THAT(std::string(AgentUnderTest(options).Join().message()), HasSubstr("no CUDA plugin at /nowhere/plugin.so"));
 }
 
 TEST_F(AgentOneProcessTest, EndsWithTheReasonWhenTheProcessDoesNotStart) {

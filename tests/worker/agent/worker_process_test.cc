@@ -198,6 +198,7 @@ TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
            {{"bench", "--task", "even_pairs", "--encoding", "rope", "--engine", "bf16"}, "lanes-bf16"},
            {{"bench", "--task", "even_pair", "--encoding", "rope"}, "did you mean 'even_pairs'"},
            {{"bench", "--task", "even_pairs,reverse_strin", "--encoding", "rope"}, "did you mean 'reverse_string'"},
+           {{"bench", "--task", std::string(64, ','), "--encoding", "rope"}, "--task: 65 tasks, and at most 64 packs"},
            {{"bench", "--task", "even_pairs,bucket_sort", "--packs", "1", "--encoding", "rope"}, "--packs: 1 are fewer than the 2 tasks"},
            {{"bench", "--task", "even_pairs", "--packs", "2", "--encoding", "rope", "--simulate-threads", "4"}, "leave out --packs"},
            {{"bench", "--task", "even_pairs", "--encoding", "roep"}, "did you mean 'rope'"},

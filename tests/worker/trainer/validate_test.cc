@@ -148,11 +148,12 @@ TEST(BenchTest, MeasuresPacksThatAreTrainedAtTheSameTime) {
 
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(begun, 1);
-  ASSERT_EQ(result->updates_per_second.size(), 3u);
+  ASSERT_EQ(result->packs.size(), 3u);
   double updates = 0;
-  for (const double of_pack : result->updates_per_second) {
-    EXPECT_GT(of_pack, 0);
-    updates += of_pack;
+  for (const PackRate& pack : result->packs) {
+    EXPECT_GT(pack.updates_per_second, 0);
+    EXPECT_EQ(pack.engine, result->engine);
+    updates += pack.updates_per_second;
   }
   EXPECT_DOUBLE_EQ(result->job_steps_per_second, 2 * updates);
   EXPECT_GT(result->gflops, 0);

@@ -259,7 +259,7 @@ class LibtorchEngine final : public StepEngine {
     return state.size() == 1 ? state.parameters[0] : state.parameters;
   }
 
-  // The process's setting: each engine makes it its own before it computes.
+  // The process's setting: each engine makes it its own before it computes. Engines of several threads have the same, as one worker's are of one kind.
   void SetPrecision() const {
     if (!device_.is_cpu()) at::globalContext().setAllowTF32CuBLAS(tf32_);
   }
@@ -389,7 +389,7 @@ class LibtorchEngine final : public StepEngine {
 
   // Waits for the device.
   static std::vector<double> ToHost(const Tensor& values_E) {
-    const Tensor host = values_E.to(at::kCPU);
+    const Tensor host = Received(values_E);
     return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
   }
 
@@ -434,8 +434,8 @@ class LibtorchEngine final : public StepEngine {
       losses += CrossEntropy(of_members, group.targets.narrow(0, first, of_members.size(1))).to(at::kDouble);
       best.push_back(of_members.argmax(-1));
     });
-    losses = losses.to(at::kCPU);
-    const Tensor all = at::cat(best, 1).to(at::kCPU);
+    const Tensor all = Received(at::cat(best, 1));
+    losses = Received(losses);
     for (const int64_t m : live) {
       TestResult& result = results[static_cast<size_t>(m)];
       result.loss += losses[m].item<double>();

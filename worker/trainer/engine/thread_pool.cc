@@ -68,7 +68,7 @@ void ThreadPool::Help(int helper) {
     LookFor([&] { return begun_.load(std::memory_order_relaxed) != seen; });
     {
       auto job = job_.Lock();
-      // Who may not take part is not woken by each Run(): the core is another process's.
+      // Who may not take part is not woken by each Run(): the core is another pack's.
       more_helpers_.wait(job.lock(), [&] { return job->ending || helper < job->helpers; });
       changed_.wait(job.lock(), [&] { return job->ending || helper >= job->helpers || job->next < job->count; });
       if (job->ending) return;

@@ -146,7 +146,7 @@ void UpdatesInOperations::Move(const Tensor& g, int64_t first, const AdamStep& s
 }
 
 void UpdatesInOperations::Wait() {
-  if (!on_host_.defined()) on_host_ = at::stack(numbers_).to(at::kCPU);
+  if (!on_host_.defined()) on_host_ = Received(at::stack(numbers_));
 }
 
 void UpdatesInOperations::Settle(const std::function<void(const std::vector<StepResult>&)>& updated) {

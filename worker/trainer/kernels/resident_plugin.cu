@@ -43,8 +43,8 @@ int CheckResident(char* error, size_t error_size) {
   int device = 0, available = 0;
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  if (status == cudaSuccess && static_cast<size_t>(available) < kSharedBytes) {
-    std::snprintf(error, error_size, "a block has at most %d bytes of shared memory there, and %zu are needed", available, kSharedBytes);
+  if (status == cudaSuccess && static_cast<size_t>(available) < kMostSharedBytes) {
+    std::snprintf(error, error_size, "a block has at most %d bytes of shared memory there, and %zu are needed", available, kMostSharedBytes);
     return 1;
   }
   return Answer(status, error, error_size);

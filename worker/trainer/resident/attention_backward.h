@@ -215,7 +215,7 @@ LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const 
 // A layer of one slice of a member, by one block. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
 // What it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <Positional kPositional>
-LONGREACH_DEVICE_NOINLINE void BackwardAttention(const AttentionBackward& arguments, char* shared) {
+LONGREACH_DEVICE void BackwardAttention(const AttentionBackward& arguments, char* shared) {
   const AttentionBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
   AssumeShared<AttentionBackwardSharedBytes()>(shared);
   AssumeGlobal(a.matrices, a.norm1_scale, a.h, a.x1, a.o, a.lse, a.keep_attention, a.table, a.slopes, a.rotation, a.du, a.dh, a.d_q, a.d_k, a.d_v,

@@ -10,22 +10,16 @@ namespace longreach::trainer::resident {
 namespace {
 
 struct alignas(128) Shared {
-  char bytes[kSharedBytes];
+  char bytes[kMostSharedBytes];
 };
 
 template <Positional kPositional>
 void Train(const StepArguments& step, Shared& shared) {
-  const auto run = [&](const auto& part) {
+  InOrder(step, [&](const auto& part) {
     for (int block = 0; block < step.members * step.slices; ++block) {
-      RunBlock([&] { part(block); });
+      RunBlock([&] { RunPart<kPositional>(part, step, block, shared.bytes); });
     }
-  };
-  if (step.make_gradients) {
-    run([&](int block) { PrepareMember(step, block); });
-    run([&](int block) { TrainSlice<kPositional>(step, block, shared.bytes); });
-  }
-  run([&](int block) { AddSlices(step, block, shared.bytes); });
-  if (step.update) run([&](int block) { UpdateMember(step, block); });
+  });
 }
 
 }  // namespace

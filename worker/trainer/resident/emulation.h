@@ -23,7 +23,6 @@
 #include "worker/trainer/resident/operands.h"
 
 #define LONGREACH_DEVICE inline
-#define LONGREACH_DEVICE_NOINLINE inline
 #define LONGREACH_DEVICE_UNROLL
 #define LONGREACH_DEVICE_ROLLED
 #define LONGREACH_DEVICE_UNROLL_BY_2

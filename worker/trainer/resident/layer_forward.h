@@ -219,7 +219,7 @@ LONGREACH_DEVICE void AssumeGlobal(const LayerForward& a) {
 }
 
 // The same of the rows that are asked for, where these are not all tokens: of what ForwardLayer() has put into o, with its shared memory.
-LONGREACH_DEVICE_NOINLINE void FinishAskedRows(const LayerForward& arguments, char* shared) {
+LONGREACH_DEVICE void FinishAskedRows(const LayerForward& arguments, char* shared) {
   const LayerForward a = arguments;
   AssumeShared<LayerForwardSharedBytes()>(shared);
   AssumeGlobal(a);
@@ -242,7 +242,7 @@ LONGREACH_DEVICE_NOINLINE void FinishAskedRows(const LayerForward& arguments, ch
 // A layer of one slice of a member, by one block. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
 // it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <Positional kPositional>
-LONGREACH_DEVICE_NOINLINE void ForwardLayer(const LayerForward& arguments, char* shared) {
+LONGREACH_DEVICE void ForwardLayer(const LayerForward& arguments, char* shared) {
   const LayerForward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
   AssumeShared<LayerForwardSharedBytes()>(shared);
   AssumeGlobal(a);

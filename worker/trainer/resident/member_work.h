@@ -36,36 +36,50 @@ struct MemberWork {
   }
 };
 
-// What the way forward leaves to the way back. N: tokens of the slice.
-struct SliceWork {
-  float* slope_sums;         // [H, 2].
-  float* h[kMaxLayers + 1];  // [N, D]: the input of each layer, and what comes out of the last.
-  // Of each layer: [N, D] before the first norm, the same before the second, attention's output, and [N, H] the log2 of the softmax's
-  // denominators. Of the last layer, and of its gradients, only the rows that are asked for are used (asked_rows.h).
-  float* x1[kMaxLayers];
-  Half* x2[kMaxLayers];
-  Half* o[kMaxLayers];
-  float* lse[kMaxLayers];
-  float* dh;     // [N, D]: gradients between the layers,
-  float* du;     // and within one.
+// What a layer leaves to the way back, and to the next one. N: tokens of the slice. Of the last layer only the rows that are asked for are used
+// (asked_rows.h).
+struct LayerRows {
+  float* x1;     // [N, D] before the first norm,
+  Half* x2;      // the same before the second,
+  Half* o;       // [N, D]: attention's output,
+  float* lse;    // [N, H]: log2 of the softmax's denominators,
+  float* h_out;  // [N, D]: what comes out.
   size_t bytes;  // Of all.
 
-  LONGREACH_HD SliceWork(char* memory, int layers, int tokens) {
+  LONGREACH_HD LayerRows(char* memory, size_t rows) {
     WorkPieces pieces = {memory};
-    const size_t rows = static_cast<size_t>(tokens);
-    slope_sums = pieces.Take<float>(kHeads * 2);
-    h[0] = pieces.Take<float>(rows * kDim);
-    for (int layer = 0; layer < layers; ++layer) {
-      h[layer + 1] = pieces.Take<float>(rows * kDim);
-      x1[layer] = pieces.Take<float>(rows * kDim);
-      x2[layer] = pieces.Take<Half>(rows * kDim);
-      o[layer] = pieces.Take<Half>(rows * kDim);
-      lse[layer] = pieces.Take<float>(rows * kHeads);
-    }
-    dh = pieces.Take<float>(rows * kDim);
-    du = pieces.Take<float>(rows * kDim);
+    x1 = pieces.Take<float>(rows * kDim);
+    x2 = pieces.Take<Half>(rows * kDim);
+    o = pieces.Take<Half>(rows * kDim);
+    lse = pieces.Take<float>(rows * kHeads);
+    h_out = pieces.Take<float>(rows * kDim);
     bytes = pieces.bytes;
   }
+};
+
+// Of all layers. Pointers to what is one of many are made when they are asked for: an array of them would lie in memory.
+struct SliceWork {
+  float* slope_sums;  // [H, 2].
+  float* embedded;    // [N, D].
+  float* dh;          // Gradients between the layers [N, D], of the last one's output in the rows that are asked for,
+  float* du;          // and within one.
+  char* layers_at;
+  size_t rows, layer_bytes;
+  size_t bytes;       // Of all.
+
+  LONGREACH_HD SliceWork(char* memory, int layers, int tokens) : rows(static_cast<size_t>(tokens)), layer_bytes(LayerRows(nullptr, rows).bytes) {
+    WorkPieces pieces = {memory};
+    slope_sums = pieces.Take<float>(kHeads * 2);
+    embedded = pieces.Take<float>(rows * kDim);
+    dh = pieces.Take<float>(rows * kDim);
+    du = pieces.Take<float>(rows * kDim);
+    layers_at = pieces.Take<char>(layer_bytes * static_cast<size_t>(layers));
+    bytes = pieces.bytes;
+  }
+
+  LONGREACH_HD LayerRows Rows(int layer) const { return LayerRows(layers_at + static_cast<size_t>(layer) * layer_bytes, rows); }
+  // Of a layer, or of the head: [N, D].
+  LONGREACH_HD float* Input(int layer) const { return layer == 0 ? embedded : Rows(layer - 1).h_out; }
 };
 
 }  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

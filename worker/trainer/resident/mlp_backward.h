@@ -199,7 +199,7 @@ LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients
 
 // A layer of one slice of a member, by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 16. What it reads must be there for all threads, and
 // so is what it writes: it ends with a SyncBlock().
-LONGREACH_DEVICE_NOINLINE void BackwardMlp(const MlpBackward& arguments, char* shared) {
+LONGREACH_DEVICE void BackwardMlp(const MlpBackward& arguments, char* shared) {
   const MlpBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
   AssumeShared<MlpBackwardSharedBytes()>(shared);
   AssumeGlobal(a.matrices, a.mlp1_b, a.norm1_scale, a.norm1_offset, a.norm2_scale, a.x1, a.x2, a.keep_mlp, a.dh, a.du, a.d_mlp1_w, a.d_mlp1_b,

@@ -11,8 +11,8 @@
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/engine/update.h"
-#include "worker/trainer/own_stream.h"
 #include "worker/trainer/resident/pass_inputs.h"
+#include "worker/trainer/sent.h"
 #include "worker/trainer/tasks/registry.h"
 
 namespace longreach::trainer {
@@ -167,6 +167,7 @@ class ResidentEngine final : public StepEngine {
     outcomes_ = at::zeros({static_cast<int64_t>(sizeof(MemberOutcome)) * updates * state.size()}, at::TensorOptions(at::kByte).device(device_));
     StepArguments arguments{};
     arguments.places = static_cast<const ModelPlaces*>(places_.data_ptr());
+    arguments.layers = settings_.model.layers;
     arguments.members = static_cast<int>(state.size());
     arguments.parameters = state.parameters.data_ptr<float>();
     arguments.moment1 = state.moment1.data_ptr<float>();
@@ -247,10 +248,7 @@ class ResidentEngine final : public StepEngine {
 
   // Waits for the device.
   std::vector<MemberOutcome> Outcomes(int64_t count) const {
-    // Into memory where the device writes by itself: of a copy elsewhere CUDA waits for the end with locks held that other threads need.
-    const Tensor host = at::empty(outcomes_.sizes(), at::TensorOptions(at::kByte).pinned_memory(launcher_.cuda));
-    host.copy_(outcomes_, /*non_blocking=*/true);
-    WaitForDevice(device_);
+    const Tensor host = Received(outcomes_);
     const MemberOutcome* first = static_cast<const MemberOutcome*>(host.data_ptr());
     return {first, first + count};
   }

@@ -110,6 +110,7 @@ struct KeepArguments {
 // Everything that an update of one pack needs.
 struct StepArguments {
   const ModelPlaces* places;
+  int layers;                // As places->layers.
 
   // The batch, the same for all members.
   int batch, tape, outputs;  // The last `outputs` positions of each sequence are asked for.

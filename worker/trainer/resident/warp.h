@@ -17,7 +17,6 @@
 #if defined(__CUDACC__)
 
 #define LONGREACH_DEVICE __device__ __forceinline__
-#define LONGREACH_DEVICE_NOINLINE inline __noinline__ __device__  // Compiled once, and called.
 #define LONGREACH_DEVICE_UNROLL _Pragma("unroll")
 // Before loops that are too long to be unrolled as a whole: what is walked through for each tile should stay in the cache of instructions.
 #define LONGREACH_DEVICE_ROLLED _Pragma("unroll 1")

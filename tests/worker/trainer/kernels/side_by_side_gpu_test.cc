@@ -1,7 +1,9 @@
 // Where a GPU answers, packs that threads of one process train there at the same time have the bits that each has alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>

@@ -60,8 +60,9 @@ int FillFactors(const DropFactors* factors, char* error, size_t error_size) {
 int CheckResident(char*, size_t) { return 0; }
 
 const resident::Launcher& Lanes(resident::Operands operands) {
-  static const resident::Launcher bfloat16 = resident::EmulatedLauncher(resident::Operands::kBfloat16);
-  static const resident::Launcher float16 = resident::EmulatedLauncher(resident::Operands::kFloat16);
+  // Of a thread: a launcher has one block's shared memory, and several threads launch at a time.
+  thread_local const resident::Launcher bfloat16 = resident::EmulatedLauncher(resident::Operands::kBfloat16);
+  thread_local const resident::Launcher float16 = resident::EmulatedLauncher(resident::Operands::kFloat16);
   return operands == resident::Operands::kFloat16 ? float16 : bfloat16;
 }
 
