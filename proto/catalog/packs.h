@@ -13,7 +13,7 @@ inline constexpr int kMaxPacksAtATime = 64;
 
 // Packs at a time that a command's own worker is told to train when the user says nothing. Of small models two on a CPU, because now and
 // then each waits for its last item of work, a file or an answer. On a GPU some more, as packs of three fill a third of it. Of nine, which fill
-// an H200, two at a time make an eighth more than one, and four hardly more than two.
+// an H200, two at a time make a sixth more than one, and four a fifth.
 inline constexpr int kUsualPacksOnCpu = 2;
 inline constexpr int kUsualPacksOnGpu = 4;
 

@@ -82,6 +82,8 @@ void WaitForALine() {
   for (int c = std::getchar(); c != '\n' && c != EOF;) c = std::getchar();
 }
 
+int PacksOf(const BenchOptions& options) { return options.packs == 0 ? static_cast<int>(Split(options.task, ',').size()) : options.packs; }
+
 absl::StatusOr<trainer::PackSettings> SettingsOf(const BenchOptions& options, const std::string& task) {
   trainer::PackSettings settings;
   RETURN_IF_ERROR(TakeTask(options, task, settings));
@@ -121,7 +123,7 @@ absl::StatusOr<trainer::BenchRequest> RequestOf(const BenchOptions& options) {
   }
   trainer::BenchRequest request;
   const std::vector<std::string> tasks = Split(options.task, ',');
-  const size_t packs = options.packs == 0 ? tasks.size() : static_cast<size_t>(options.packs);
+  const size_t packs = static_cast<size_t>(PacksOf(options));
   if (packs > static_cast<size_t>(catalog::kMaxPacksAtATime)) {
     return absl::InvalidArgumentError(fmt::format("--task: {} tasks, and at most {} packs are trained at the same time", packs, catalog::kMaxPacksAtATime));
   }
@@ -257,7 +259,7 @@ std::string BenchFormula() {
 
 int RunBench(const BenchOptions& options) {
   if (options.cuda) {
-    const absl::Status loaded = trainer::LoadCudaPlugin(trainer::OwnCudaPlugin());  // Before any other call of the trainer.
+    const absl::Status loaded = trainer::LoadCudaPlugin(trainer::OwnCudaPlugin(), PacksOf(options));  // Before any other call of the trainer.
     if (!loaded.ok()) return Refuse(loaded, 1);
   }
   const absl::StatusOr<trainer::BenchRequest> request = RequestOf(options);

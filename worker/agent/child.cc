@@ -309,8 +309,7 @@ v1::PacksMeasured Measure(const v1::MeasurePacks& asked) {
 }
 
 absl::StatusOr<trainer::Capabilities> CapabilitiesOf(const ChildOptions& options) {
-  if (options.cuda) RETURN_IF_ERROR(trainer::LoadCudaPlugin(options.cuda_plugin));
-  if (options.cuda && options.trainers > 1) RETURN_IF_ERROR(trainer::HaveWaitingThreadsSleep());
+  if (options.cuda) RETURN_IF_ERROR(trainer::LoadCudaPlugin(options.cuda_plugin, options.trainers));
   return trainer::DescribeMachine(options.cuda);
 }
 

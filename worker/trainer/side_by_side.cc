@@ -141,9 +141,6 @@ double FlopsOfRound(const PackSettings& settings) {
   return flop;
 }
 
-absl::StatusOr<BenchResult> MeasureSideBySide(const BenchRequest& request) {
-  if (request.cuda) RETURN_IF_ERROR(HaveWaitingThreadsSleep());
-  return SideBySide(request).Run();
-}
+absl::StatusOr<BenchResult> MeasureSideBySide(const BenchRequest& request) { return SideBySide(request).Run(); }
 
 }  // namespace longreach::trainer

@@ -290,14 +290,13 @@ std::filesystem::path OwnCudaPlugin();
 // Loads liblongreach_cuda.so. Must be the first thing in a process that may use a GPU, before any other call
 // of this library: LibTorch caches "there is no CUDA" on the first question. NOT_FOUND: no such file or
 // library of it; FAILED_PRECONDITION: loaded, but no GPU answers.
-absl::Status LoadCudaPlugin(const std::filesystem::path& plugin);
+//
+// `packs`: so many are trained at the same time by this process. With several, each has a queue of its own on the device (up to 32; CUDA has eight), where
+// work of others would be waited for, and threads that wait for the GPU sleep, where else each looks all the time and takes a core.
+absl::Status LoadCudaPlugin(const std::filesystem::path& plugin, int packs = 1);
 
 // Whether the GPU still computes: after some faults it does nothing more for this process.
 bool GpuAnswers();
-
-// From now on, threads that wait for the GPU sleep, where else each looks all the time, and takes a core: what follows begins a moment later. For a process that
-// trains several packs at the same time. FAILED_PRECONDITION: no plugin is loaded. INTERNAL: the GPU does not have it.
-absl::Status HaveWaitingThreadsSleep();
 
 // OK: an engine of this machine has that name, or it is empty, for the one that is taken when nobody asks. Else
 // INVALID_ARGUMENT with the names that there are, or with what it needs.

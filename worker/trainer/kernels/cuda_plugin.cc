@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 
 #include "proto/base/text.h"
 #include "worker/trainer/kernels/calling.h"
@@ -14,6 +16,9 @@ namespace {
 
 const LongreachCudaPlugin* loaded_plugin = nullptr;
 
+// Of a process, on the device: as CUDA has it by itself, and at most.
+constexpr int kUsualQueues = 8, kMostQueues = 32;
+
 }  // namespace
 
 std::filesystem::path OwnCudaPlugin() {
@@ -22,15 +27,15 @@ std::filesystem::path OwnCudaPlugin() {
   return (program.parent_path() / ".." / "lib" / "liblongreach_cuda.so").lexically_normal();
 }
 
-absl::Status LoadCudaPlugin(const std::filesystem::path& plugin) {
+absl::Status LoadCudaPlugin(const std::filesystem::path& plugin, int packs) {
   if (loaded_plugin != nullptr) return absl::OkStatus();
   std::error_code unreadable;
   if (!std::filesystem::exists(plugin, unreadable)) {
     return absl::NotFoundError(Text("no CUDA plugin at ", plugin.string(),
                                     "; build with LONGREACH_CUDA=ON, or run the worker with --device cpu"));
   }
-  // Each stream has a queue of its own on the device, where without this eight have: work of others in the same queue would be waited for.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+  // Only where they are needed: of 14 processes with 32 each under NVIDIA's MPS some were refused the device. A value of the user's stays.
+  if (packs > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(std::clamp(packs, kUsualQueues, kMostQueues)).c_str(), /*overwrite=*/0);
   // Global, because LibTorch's own CUDA library comes with it and registers itself for the whole process. Never closed.
   void* library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
@@ -52,14 +57,8 @@ absl::Status LoadCudaPlugin(const std::filesystem::path& plugin) {
     return absl::FailedPreconditionError(Text("no GPU answers: ", error[0] != 0 ? error : "the driver sees no device",
                                               "; see that nvidia-smi lists it, or run the worker with --device cpu"));
   }
+  if (packs > 1 && table->have_waiting_sleep(error, sizeof(error)) != 0) return absl::FailedPreconditionError(Text("the GPU cannot be used: ", error));
   loaded_plugin = table;
-  return absl::OkStatus();
-}
-
-absl::Status HaveWaitingThreadsSleep() {
-  if (loaded_plugin == nullptr) return absl::FailedPreconditionError("the CUDA plugin is not loaded");
-  char error[256] = "";
-  if (loaded_plugin->have_waiting_sleep(error, sizeof(error)) != 0) return absl::InternalError(Text("CUDA: ", error));
   return absl::OkStatus();
 }
 
