@@ -52,7 +52,7 @@ void RunCommand::AddTraining() {
   command_->add_option("--threads", options_.threads, "Threads to train with, of all packs together; 0: all cores")
       ->check(CLI::Range(0, 4096))->capture_default_str();
   command_->add_option("--packs", options_.packs,
-                       "Packs to train at a time, with its share of the threads (at least one) and of the memory each: on a CPU in processes of their own, on a GPU in one, where they compute at the same time")
+                       "Packs to train at a time, each with its share of the threads (at least one) and of the memory: on a CPU in processes of their own, on a GPU in one, where they compute at the same time")
       ->check(CLI::Range(1, catalog::kMaxPacksAtATime))->capture_default_str();
   AddDevice(*command_, device_);
   command_->add_option("--engine", options_.engine,

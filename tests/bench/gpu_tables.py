@@ -192,7 +192,7 @@ def phases_tables(cells):
         return []
     phases = [one["phase"] for one in cells[0][1]["phases"]]
     return table("**Where an update's time goes** in our own kernels, by the clocks of their blocks, in updates of their own: without the gaps "
-                 "between them, and without waiting for the slowest slice. And the bytes that updates move, counted from the buffers, beside the "
+                 "between kernels, and without waiting for the slowest slice. And the bytes that updates move, counted from the buffers, beside the "
                  "largest rate of a copy.",
                  ["phase", *(cell for cell, _ in cells)],
                  [*([phase, *(f"{100 * figures['phases'][i]['share']:.1f} %" for _, figures in cells)] for i, phase in enumerate(phases)),
@@ -201,7 +201,7 @@ def phases_tables(cells):
 
 
 def packs_tables(cells):
-    return table("**Several packs at once**, all of one task. At least: what all did over the time in which any trained.",
+    return table(f"**Several packs at once** by {next(iter(cells.values()))['engine']}, all of one task. At least: what all did over the time in which any trained.",
                  ["engine", "packs", "jobs in each", "task", "", "job-steps/s", "at least", "one pack's mean", "SM MHz"],
                  [[figures["engine"], count, str(figures["pack"]), figures["task"], SHARED[how], figure(rate), figure(at_least(figures, rate)),
                    figure(rate / len(figures["rates"])), load_of(figures)]

@@ -291,8 +291,8 @@ std::filesystem::path OwnCudaPlugin();
 // of this library: LibTorch caches "there is no CUDA" on the first question. NOT_FOUND: no such file or
 // library of it; FAILED_PRECONDITION: loaded, but no GPU answers.
 //
-// `packs`: so many are trained at the same time by this process. With several, each has a queue of its own on the device (up to 32; CUDA has eight), where
-// work of others would be waited for, and threads that wait for the GPU sleep, where else each looks all the time and takes a core.
+// `packs`: so many are trained at the same time by this process. With several, it has 32 queues on the device, where CUDA by itself has eight: work of
+// others in the same queue is waited for. And threads that wait for the GPU sleep, where else each looks all the time and takes a core.
 absl::Status LoadCudaPlugin(const std::filesystem::path& plugin, int packs = 1);
 
 // Whether the GPU still computes: after some faults it does nothing more for this process.

@@ -2,9 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <string>
 
 #include "proto/base/text.h"
 #include "worker/trainer/kernels/calling.h"
@@ -15,9 +13,6 @@ namespace longreach::trainer {
 namespace {
 
 const LongreachCudaPlugin* loaded_plugin = nullptr;
-
-// Of a process, on the device: as CUDA has it by itself, and at most.
-constexpr int kUsualQueues = 8, kMostQueues = 32;
 
 }  // namespace
 
@@ -35,7 +30,7 @@ absl::Status LoadCudaPlugin(const std::filesystem::path& plugin, int packs) {
                                     "; build with LONGREACH_CUDA=ON, or run the worker with --device cpu"));
   }
   // Only where they are needed: of 14 processes with 32 each under NVIDIA's MPS some were refused the device. A value of the user's stays.
-  if (packs > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(std::clamp(packs, kUsualQueues, kMostQueues)).c_str(), /*overwrite=*/0);
+  if (packs > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   // Global, because LibTorch's own CUDA library comes with it and registers itself for the whole process. Never closed.
   void* library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {

@@ -1,4 +1,4 @@
-// What the small phases of an update have in common. A phase is run by all kThreads threads of the block that trains a
+// What the small phases of an update have in common. A phase is run by all kThreads threads of a block, for a slice of a
 // member, and ends with SyncBlock(): what it wrote is there for every thread afterwards, and its shared memory is free again.
 // No atomics, and every sum in an order that depends on the arguments alone.
 #pragma once

@@ -203,7 +203,7 @@ class ResidentEngine final : public StepEngine {
   // What an update of a member moves, counted from the buffers: whatever of it stays in caches is moved all the same. Of the last layer only
   // `asked` rows are made.
   double BytesOfUpdate(double tokens, double asked) const {
-    // Kept rows of D features (SliceWork), each time they are written or read, 4 bytes a feature or 2; the keep-bits.
+    // Kept rows of D features (SliceWork, LayerRows), each time they are written or read, 4 bytes a feature or 2; the keep-bits.
     constexpr double kRow = 4.0 * resident::kDim, kHalfRow = 2.0 * resident::kDim, kDenominators = 4.0 * resident::kHeads, kBits = 8;
     // Forward h and the denominators, backward again, then dh; of what is made x1, x2, o and h forward, the MLP's x1, x2, dh and du backward,
     // attention's x1, o and du.

@@ -53,7 +53,7 @@ LONGREACH_DEVICE StepArguments SliceOf(const StepArguments& step, int slice) {
 }
 
 // Its functions are called in the order in which they stand here, those of the way back for each layer, the last one first. Each may be called by a block
-// of its own, with an object of its own: what they leave to the next lies in the slice's work.
+// of its own, with an object of its own: what they leave to the next lies in the slice's work and its gradients.
 template <Positional kPositional>
 class SliceStep {
  public:

@@ -7,7 +7,7 @@
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // A part is run by one block for each slice of each live member, and begins when the one before has ended for all of them. On a GPU each is a kernel of
-// its own: of several that need all registers the compiler would call the functions, and a function that is called fetches the memory's descriptor for each access.
+// its own: of several in one the compiler makes functions that are called, which fetch the memory's descriptor for each access.
 // `shared` has the part's kSharedBytes, and begins at a multiple of 128 bytes. kPositional: PositionalOf(step).
 
 // What the slices of a member have in common: rounded weights and tables of biases. The blocks divide the layers' parts, the first ones have the

@@ -1,8 +1,8 @@
 // What the resident kernels read and write: plain data, without torch and without CUDA. All pointers lie where the kernels run.
 //
-// A member has K slices of the batch, each with a block of kThreads threads: it walks from the embedding to the loss and back, through whole
-// sequences of its own, and no other block has a part in that. What slices make of the gradient is added up in their order. K is the engine's, so a
-// member's bits depend neither on its pack nor on the number of multiprocessors.
+// A member has K slices of the batch, whole sequences each, and each part of an update is run by a block of kThreads threads for each of them: slices
+// share nothing before what they make of the gradient is added up, in their order. K is the engine's, so a member's bits depend neither on its pack
+// nor on the number of multiprocessors.
 //
 // Shapes: B sequence, T position on the tape, N = B T tokens, one after the other by sequence; D = 64 features, H = 8 heads of
 // 8 features, F = 256 hidden features, V tokens, C classes. Matrices are [in, out].

@@ -126,7 +126,7 @@ LONGREACH_DEVICE uint32_t Transpose8x8(uint32_t x) {
   return y;
 }
 
-// Where the pointers lead that a function is called with: in one that is compiled once the compiler cannot see it, would take instructions that
+// Where pointers lead that come out of memory, or of arithmetic: the compiler cannot see it, would take instructions that
 // ask for each address, and could not know that what is written to the one memory is not read from the other. Null is anywhere.
 template <class... T>
 LONGREACH_DEVICE void AssumeGlobal(const T*... pointers) {

@@ -2,15 +2,14 @@
 #include <tuple>
 
 #include "tests/worker/trainer/resident/layer_runs.h"
+#include "worker/trainer/resident/step.h"
 
 namespace longreach::trainer::resident {
 
 namespace {
 
 constexpr size_t kSharedBytes = 232448;  // What a block of an H100 or H200 can have.
-static_assert(LayerForwardSharedBytes() <= kSharedBytes);
-static_assert(MlpBackwardSharedBytes() <= kSharedBytes);
-static_assert(AttentionBackwardSharedBytes() <= kSharedBytes);
+static_assert(kMostSharedBytes <= kSharedBytes);
 
 class KernelsTest : public testing::TestWithParam<Case> {
  protected:
