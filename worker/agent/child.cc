@@ -283,8 +283,8 @@ bool RunPack(const v1::StartPack& start, bool alone, ChildPipe& pipe) {
   } else {
     message.mutable_failed()->set_attempt(start.attempt());
     message.mutable_failed()->set_detail(DetailOf(result.status()));
-    message.mutable_failed()->set_child_ends(EndsTheChild(result.status(), start, alone));
     log.Line(fmt::format("failed: {}", message.failed().detail()));
+    message.mutable_failed()->set_child_ends(EndsTheChild(result.status(), start, alone));
   }
   std::fflush(nullptr);
   if (!pipe.Send(message).ok()) return false;

@@ -31,6 +31,8 @@ class HangWatch {
   double limit_s() const { return usual_s_ > 0 ? std::max(floor_s_, 20 * usual_s_) : 10 * floor_s_; }
   double silent_s() const { return silent_s_; }
   bool hung() const { return silent_s_ > limit_s(); }
+  // For longer than it usually is: not hung yet.
+  bool silent() const { return silent_s_ > std::max(floor_s_ / 2, 2 * usual_s_); }
 
  private:
   double floor_s_;

@@ -154,9 +154,9 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   void Kill(int trainer, const std::string& why, Trainer::Blame blame, std::function<void()> gone) {
     LeaveAlone(trainer);
     if (told_) return gone();
-    if (!ending_) {
+    if (!ending_ && !culprit_.has_value()) {
       why_ = why;
-      if (blame == Trainer::Blame::kThisOne) culprit_ = culprit_.value_or(trainer);
+      if (blame == Trainer::Blame::kThisOne) culprit_ = trainer;
     }
     waiting_.push_back({trainer, std::move(gone)});
     BeginEnding();
@@ -175,6 +175,9 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
     for (std::chrono::milliseconds waited{0}; !Reap() && waited < kPatience; waited += kLook) std::this_thread::sleep_for(kLook);
   }
 
+  bool OfAnother(int trainer) const { return culprit_.value_or(trainer) != trainer; }
+  // It is no more, and all that it has said has been read; or nobody is to be told.
+  bool over() const { return told_ || closed_; }
   pid_t pid() const { return pid_; }
 
  private:
@@ -223,9 +226,9 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   void AtEnd(int trainer, const std::string& broken) {
     Line& line = LineOf(trainer);
     Disconnect(line);
-    if (!broken.empty() && !ending_) {
+    if (!broken.empty() && !ending_ && !culprit_.has_value()) {
       why_ = broken;
-      culprit_ = culprit_.value_or(trainer);
+      culprit_ = trainer;
     }
     BeginEnding();
   }
@@ -277,7 +280,7 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
     for (int trainer = 0; trainer < std::ssize(lines_); ++trainer) {
       const std::shared_ptr<const Handlers> handlers = std::exchange(LineOf(trainer).handlers, nullptr);
       if (handlers == nullptr) continue;
-      handlers->on_exit({.how = why_.empty() ? how_ : why_, .of_another = culprit_.value_or(trainer) != trainer, .last_line = last_line});
+      handlers->on_exit({.how = why_.empty() ? how_ : why_, .of_another = OfAnother(trainer), .last_line = last_line});
     }
     while (!waiting_.empty()) {  // Who is told may have others not be.
       const std::function<void()> gone = std::move(waiting_.front().second);
@@ -329,6 +332,7 @@ class TrainerProcesses::Seat final : public Trainer {
   ~Seat() override { process_->Close(trainer_); }
 
   void Kill(const std::string& why, Blame blame, std::function<void()> gone) override { process_->Kill(trainer_, why, blame, std::move(gone)); }
+  bool OfAnother() const override { return process_->OfAnother(trainer_); }
   void Send(const v1::ToTrainer& message) override { process_->Send(trainer_, message); }
   int pid() const override { return process_->pid(); }
 
@@ -345,7 +349,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> TrainerProcesses::Open(int trainer, con
   const int line = sharing ? trainer : 0;
   std::shared_ptr<Process> process = sharing ? shared_.lock() : nullptr;
   if (process == nullptr || !process->Offers(line)) {
-    if (process != nullptr && process->pid() >= 0) return absl::UnavailableError(fmt::format("process {}, which is to end, has not ended", process->pid()));
+    if (process != nullptr && !process->over()) return absl::UnavailableError("the process before, which is to end, has not ended");
     ASSIGN_OR_RETURN(process, Process::Start(io_, options_, log));
     if (sharing) shared_ = process;
   }

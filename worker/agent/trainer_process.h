@@ -38,6 +38,8 @@ class Trainer {
   // Kills the process if it lives; its other trainers are told why, and whether this one was the cause. `gone` is called when it is no more, and may
   // destroy this object; no handler is called from now on.
   virtual void Kill(const std::string& why, Blame blame, std::function<void()> gone) = 0;
+  // Whether it is known that another one of its process brings that to its end.
+  virtual bool OfAnother() const = 0;
   virtual void Send(const v1::ToTrainer& message) = 0;
   // -1: it is gone.
   virtual int pid() const = 0;

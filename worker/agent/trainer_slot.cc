@@ -133,14 +133,18 @@ void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
   if (message.has_ready()) {
     if (!message.ready().error().empty()) return OnUnusable(message.ready().error());
     EndWatch();
-    state_ = State::kIdle;
     backoff_.Reset();
+    if (ending_) {  // OnExit() follows.
+      state_ = State::kEnding;
+      return;
+    }
+    state_ = State::kIdle;
     return handlers_.on_ready(message.ready());
   }
   if (message.has_measured()) {
     if (!message.measured().error().empty()) return OnUnusable(message.measured().error());
     EndWatch();
-    state_ = State::kIdle;
+    state_ = ending_ ? State::kEnding : State::kIdle;
     return handlers_.on_measured(message.measured());
   }
   if (state_ == State::kAbandoning) {
@@ -184,6 +188,7 @@ void TrainerSlot::OnProgress(const v1::PackProgress& progress) {
 
 void TrainerSlot::OnExit(const Trainer::Exit& exit) {
   const std::string& how = exit.how;
+  if (state_ == State::kStarting && exit.of_another) return Restart(how);
   if (state_ == State::kStarting || state_ == State::kBroken || state_ == State::kMeasuring) {
     return OnUnusable(fmt::format("{}{}{}", how, exit.last_line.empty() ? "" : ": ", exit.last_line));
   }
@@ -248,7 +253,7 @@ void TrainerSlot::OnHung(const AttemptPtr& attempt) {
   const std::string how = fmt::format("hung: no sign of life for {:.0f} s (limit {:.0f} s) while ", hang_.silent_s(), hang_.limit_s());
   if (state_ == State::kAbandoning) return Restart(NoSignOfLife(*abandoned_));
   if (attempt == nullptr) return OnUnusable(how + (state_ == State::kMeasuring ? "measuring" : "starting"));
-  if (options_.shares && ending_) {  // It is being killed, and has not died yet.
+  if (child_->OfAnother()) {  // The process is dying, and is long about it.
     Restart("");
     return handlers_.on_interrupted(attempt, Interrupted("does not end"));
   }

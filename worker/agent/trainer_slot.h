@@ -61,8 +61,8 @@ class TrainerSlot {
   State state() const { return state_; }
   // In the child now; null: none.
   const AttemptPtr& attempt() const { return attempt_; }
-  // Its attempt has given no sign of life for a while.
-  bool silent() const { return attempt_ != nullptr && hang_.silent_s() > options_.hang_floor_s / 2; }
+  // Its attempt has given no sign of life for longer than usual.
+  bool silent() const { return (attempt_ != nullptr || abandoned_ != nullptr) && hang_.silent(); }
   // 0: none.
   int pid() const { return child_ == nullptr ? 0 : child_->pid(); }
 

@@ -4,6 +4,7 @@
 
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
+#include "worker/trainer/caught.h"
 #include "worker/trainer/device.h"
 #include "worker/trainer/kernels/cuda_plugin.h"
 #include "worker/trainer/problems/kinds.h"
@@ -58,8 +59,8 @@ absl::StatusOr<Capabilities> DescribeMachine(bool cuda) {
 bool GpuAnswers() {
   try {
     return Received(at::ones({1}, at::TensorOptions(at::kFloat).device(DeviceOf(true))) + 1).item<float>() == 2;
-  } catch (const std::exception&) {
-    return false;
+  } catch (const std::exception& error) {
+    return SaysOutOfMemory(error.what());  // Others have it, who compute.
   }
 }
 

@@ -20,6 +20,7 @@ namespace longreach::agent {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -161,11 +162,13 @@ class Held {
 
 TEST_F(AgentOneProcessTest, OneThatHangsHasFailedAndTheOtherIsGivenBack) {
   AgentOptions options = InOneProcess(2);
-  options.hang_floor_s = 1;
+  options.hang_floor_s = 3;
   AgentUnderTest agent(options);
   TrainSevenAndEight();
   for (const uint64_t attempt : {7, 8}) scheduler_.WaitForStep(attempt, 50);  // By then it is known how long a step takes.
-  const Held hangs(ThreadOf(agent.TrainerPid(0), 1));
+  const pid_t thread = ThreadOf(agent.TrainerPid(0), 1);
+  ASSERT_NE(thread, 0);
+  const Held hangs(thread);
   if (!hangs.holds()) GTEST_SKIP() << "no process may trace another here";
 
   const v1::AttemptReport hung = scheduler_.WaitForReport(8), other = scheduler_.WaitForReport(7);
@@ -186,16 +189,14 @@ TEST_F(AgentOneProcessTest, WhereAllHangNobodyIsTakenForTheCause) {
 
   kill(agent.TrainerPid(0), SIGSTOP);
 
-  int hung = 0, others = 0;
+  int hung = 0;
   for (const uint64_t attempt : {7, 8}) {
     const v1::AttemptReport report = scheduler_.WaitForReport(attempt);
-    hung += report.outcome() == v1::AttemptReport::OUTCOME_FAILED && report.detail().starts_with("hung: ");
-    // Or it was about to be found hung itself in the moment in which the process dies.
-    others += report.detail().starts_with("interrupted ") ||
-              (report.outcome() == v1::AttemptReport::OUTCOME_FAILED && report.detail().find("gave no sign of life") != std::string::npos);
+    EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+    EXPECT_THAT(report.detail(), AnyOf(HasSubstr("hung: no sign of life"), HasSubstr("gave no sign of life")));
+    hung += report.detail().starts_with("hung: ");
   }
-  EXPECT_EQ(hung, 1);
-  EXPECT_EQ(others, 1);
+  EXPECT_GE(hung, 1);
   ExpectBothSlotsWork();
 }
 

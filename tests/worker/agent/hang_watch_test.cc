@@ -64,6 +64,23 @@ TEST(HangWatchTest, GivesAStepAfterACheckpointWhatItHadBefore) {
   EXPECT_FALSE(watch.hung());
 }
 
+TEST(HangWatchTest, IsSilentBeforeItIsHungAndNotWithinItsUsualPace) {
+  HangWatch quick(60), slow(60);
+  quick.Start();
+  slow.Start();
+  quick.Alive(/*usual_s=*/0.01);
+  slow.Alive(/*usual_s=*/40);
+
+  Watch(quick, 50);
+  Watch(slow, 70);
+
+  EXPECT_TRUE(quick.silent());
+  EXPECT_FALSE(quick.hung());
+  EXPECT_FALSE(slow.silent());
+  Watch(slow, 30);
+  EXPECT_TRUE(slow.silent());
+}
+
 TEST(HangWatchTest, DoesNotCountTimeInWhichNobodyWatched) {
   HangWatch watch(60);
   watch.Start();

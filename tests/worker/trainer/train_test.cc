@@ -124,6 +124,27 @@ TEST_F(TrainTest, WritesACheckpointOnceMoreWhereRoomCouldBeMade) {
   }
 }
 
+TEST_F(TrainTest, WritesNoCheckpointOfWhatIsAbandoned) {
+  for (const bool testing : {false, true}) {
+    PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, testing ? "testing" : "training");
+    request.checkpoint_every_s = 0;
+    RecordingObserver observer;
+    observer.wish = [&](const Progress& progress) {
+      Observer::Wish wish;
+      wish.abandon = testing ? progress.lengths_done == 1 : progress.step == 6;
+      return wish;
+    };
+
+    const absl::StatusOr<PackResult> result = Train(request, observer);
+
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->stopped);
+    EXPECT_EQ(result->step, testing ? 12 : 6);
+    EXPECT_TRUE(observer.checkpoints.empty());
+    EXPECT_TRUE(std::filesystem::is_empty(request.folder));
+  }
+}
+
 TEST_F(TrainTest, AModelThatFitsNoMachineIsOutOfMemory) {
   PackRequest request = Request(SmallSettings("even_pairs", "rope", false), 1, "a");
   request.settings.model = {.layers = 1000, .embedding_dim = 65536, .heads = 8192, .mlp_dim = 65536};  // 70 TB.

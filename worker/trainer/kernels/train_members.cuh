@@ -23,7 +23,10 @@ cudaError_t Launch(const StepArguments& arguments, const Part& part, cudaStream_
   if (!allowed) {
     const cudaError_t status =
         cudaFuncSetAttribute(TrainMembers<kPositional, Part>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(Part::kSharedBytes));
-    if (status != cudaSuccess) return status;
+    if (status != cudaSuccess) {
+      (void)cudaGetLastError();  // Else the next launch of this thread would be taken for refused.
+      return status;
+    }
     allowed = true;
   }
   TrainMembers<kPositional><<<arguments.members * arguments.slices, kThreads, Part::kSharedBytes, stream>>>(arguments, part);
