@@ -125,14 +125,14 @@ class Agent {
   TrainerSlot* SlotOf(const AttemptPtr& attempt) const;
   TrainerSlot* FirstIn(TrainerSlot::State state) const;
   int SlotsIn(TrainerSlot::State state) const;
-  int SilentSlots() const;
   int AttemptsWaiting() const;
   void OnCheckpointWritten(const AttemptPtr& attempt, const v1::CheckpointWritten& written);
   void OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finished);
   // With the report, before which no upload of a checkpoint goes on by itself.
   static void HandInNewestCheckpoint(Attempt& attempt);
   void Fail(const AttemptPtr& attempt, const std::string& detail);
-  void Interrupt(const AttemptPtr& attempt, const std::string& detail);
+  // The attempt is over without a result.
+  void GiveUp(const AttemptPtr& attempt, v1::AttemptReport::Outcome outcome, const std::string& detail);
 
   // agent_files.cc: what goes to and comes from the scheduler's disk.
   void BeginFetch(const AttemptPtr& attempt);

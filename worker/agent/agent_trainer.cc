@@ -25,7 +25,6 @@ void Agent::MakeSlots() {
     TrainerSlot::Options options = {.name = options_.packs == 1 ? "the trainer" : fmt::format("trainer {} of {}", i + 1, options_.packs),
                                     .number = i,
                                     .trainers = &trainers_,
-                                    .shares = options_.one_process && options_.packs > 1,
                                     .log = state_.trainer_log(options_.one_process ? 0 : i),
                                     .hang_floor_s = options_.hang_floor_s};
     TrainerSlot::Handlers handlers = {
@@ -36,7 +35,9 @@ void Agent::MakeSlots() {
                                 const v1::CheckpointWritten& written) { OnCheckpointWritten(attempt, written); },
         .on_finished = [this](const AttemptPtr& attempt, const v1::PackFinished& finished) { OnFinished(attempt, finished); },
         .on_failed = [this](const AttemptPtr& attempt, const std::string& detail) { Fail(attempt, detail); },
-        .on_interrupted = [this](const AttemptPtr& attempt, const std::string& detail) { Interrupt(attempt, detail); },
+        // What happened had nothing to do with it, and counts against nobody.
+        .on_interrupted = [this](const AttemptPtr& attempt,
+                                 const std::string& detail) { GiveUp(attempt, v1::AttemptReport::OUTCOME_GIVEN_BACK, detail); },
         .on_free =
             [this](const AttemptPtr& abandoned) {
               std::error_code ignored;  // What the trainer wrote there after the attempt was forgotten.
@@ -44,7 +45,8 @@ void Agent::MakeSlots() {
               TryStart();
               synchronizer_.News();
             },
-        .others_are_silent = [this, i] { return SilentSlots() > (slots_[static_cast<size_t>(i)]->silent() ? 1 : 0); }};
+        // One that hangs is silent itself.
+        .others_are_silent = [this] { return std::ranges::count_if(slots_, [](const auto& slot) { return slot->silent(); }) > 1; }};
     slots_.push_back(std::make_unique<TrainerSlot>(io_, std::move(options), std::move(handlers)));
   }
 }
@@ -176,10 +178,6 @@ int Agent::SlotsIn(TrainerSlot::State state) const {
   return static_cast<int>(std::ranges::count(slots_, state, [](const auto& slot) { return slot->state(); }));
 }
 
-int Agent::SilentSlots() const {
-  return static_cast<int>(std::ranges::count_if(slots_, [](const auto& slot) { return slot->silent(); }));
-}
-
 int Agent::AttemptsWaiting() const {
   return static_cast<int>(std::ranges::count_if(attempts_, [](const auto& entry) { return entry.second->waits(); }));
 }
@@ -222,25 +220,16 @@ void Agent::HandInNewestCheckpoint(Attempt& attempt) {
   attempt.files.push_back({ArtifactKind::kCheckpoint, attempt.checkpoints.back().step, attempt.checkpoints.back().file});
 }
 
-void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) {
+void Agent::Fail(const AttemptPtr& attempt, const std::string& detail) { GiveUp(attempt, v1::AttemptReport::OUTCOME_FAILED, detail); }
+
+void Agent::GiveUp(const AttemptPtr& attempt, v1::AttemptReport::Outcome outcome, const std::string& detail) {
   attempt->report.Clear();
-  attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
+  attempt->report.set_outcome(outcome);
   attempt->report.set_detail(detail);
   // It may have been on its way: whoever tries again goes on from it.
   if (!attempt->checkpoints.empty() && attempt->checkpoints.back().file != attempt->handed_in) HandInNewestCheckpoint(*attempt);
   BeginHandIn(attempt);
   TryStart();  // The trainer may be free for another that waits.
-  synchronizer_.News();
-}
-
-// What happened had nothing to do with it: whoever takes it up again goes on from its newest checkpoint, and it counts against nobody.
-void Agent::Interrupt(const AttemptPtr& attempt, const std::string& detail) {
-  LogWarning(fmt::format("attempt {}: {}", attempt->number(), detail));
-  attempt->report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
-  attempt->report.set_detail(detail);
-  if (!attempt->checkpoints.empty() && attempt->checkpoints.back().file != attempt->handed_in) HandInNewestCheckpoint(*attempt);
-  BeginHandIn(attempt);
-  TryStart();
   synchronizer_.News();
 }
 

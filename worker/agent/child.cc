@@ -330,7 +330,7 @@ v1::TrainerReady Prepare(const ChildOptions& options) {
 // One trainer's life. Returns the exit code of the process, which ends with it.
 int RunTrainer(int fd, const v1::FromTrainer& ready, bool alone) {
   ChildPipe pipe(fd);
-  if (!pipe.Send(ready).ok() || !ready.ready().error().empty()) return 1;
+  if (!pipe.Send(ready).ok()) return 1;
   while (true) {
     const absl::StatusOr<std::optional<v1::ToTrainer>> message = pipe.Receive(/*wait=*/true);
     if (!message.ok()) return message.status().code() == absl::StatusCode::kCancelled ? 0 : 1;
@@ -349,11 +349,11 @@ int RunTrainerChild(const ChildOptions& options) {
   TieToAgent(options.trainers);
   v1::FromTrainer ready;
   *ready.mutable_ready() = Prepare(options);
-  if (options.trainers == 1) return RunTrainer(kChildPipe, ready, /*alone=*/true);
   if (!ready.ready().error().empty()) {
     for (int trainer = 0; trainer < options.trainers; ++trainer) (void)ChildPipe(kChildPipe + trainer).Send(ready);
     return 1;
   }
+  if (options.trainers == 1) return RunTrainer(kChildPipe, ready, /*alone=*/true);
   SayWhoCrashes();
   std::vector<std::jthread> trainers;
   try {

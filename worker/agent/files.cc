@@ -76,8 +76,10 @@ std::string ReadTail(const std::filesystem::path& file, size_t bytes) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string LastLine(std::string_view text) {
-  const std::string_view trimmed = Trim(text);
+std::string LastLineOf(const std::filesystem::path& log) {
+  constexpr size_t kEnoughBytes = 64 << 10;
+  const std::string tail = ReadTail(log, kEnoughBytes);
+  const std::string_view trimmed = Trim(tail);
   const size_t newline = trimmed.rfind('\n');
   std::string_view line = newline == std::string_view::npos ? trimmed : trimmed.substr(newline + 1);
   return std::string(line.substr(0, 300));

@@ -20,8 +20,8 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file);
 // The last bytes of a file; empty when it cannot be read.
 std::string ReadTail(const std::filesystem::path& file, size_t bytes);
 
-// The last line that is not blank, shortened to 300 bytes; empty when there is none.
-std::string LastLine(std::string_view text);
+// The last line of a log that is not blank, shortened to 300 bytes; empty when there is none, or no file.
+std::string LastLineOf(const std::filesystem::path& log);
 
 // As absl::Status; INTERNAL with the path when the folder is neither there nor can be made.
 absl::Status MakeFolder(const std::filesystem::path& folder);

@@ -33,7 +33,6 @@ namespace {
 
 // Between two looks whether a killed process is gone, which takes a moment.
 constexpr std::chrono::milliseconds kLook{1}, kLongestLook{100};
-constexpr size_t kLogTailBytes = 64 << 10;
 // Of a worker that ends; of another one, before it says so.
 constexpr std::chrono::milliseconds kPatience{5000};
 
@@ -120,20 +119,20 @@ absl::StatusOr<pid_t> Spawn(const TrainerProcesses::Options& options, const std:
 }  // namespace
 
 // Held by its trainers and by pending operations, so that it outlives the former until the latter have been cancelled.
-class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
+class TrainerProcess : public std::enable_shared_from_this<TrainerProcess> {
  public:
   using Handlers = Trainer::Handlers;
 
-  static absl::StatusOr<std::shared_ptr<Process>> Start(boost::asio::io_context& io, const Options& options, const std::filesystem::path& log) {
+  static absl::StatusOr<std::shared_ptr<TrainerProcess>> Start(boost::asio::io_context& io, const TrainerProcesses::Options& options, const std::filesystem::path& log) {
     Pipes pipes;
     RETURN_IF_ERROR(pipes.Make(options.trainers));
     ASSIGN_OR_RETURN(const pid_t pid, Spawn(options, log, pipes));
-    auto process = std::make_shared<Process>(io, pid, log);
+    auto process = std::make_shared<TrainerProcess>(io, pid, log);
     for (size_t i = 0; i < pipes.size(); ++i) process->lines_.push_back(std::make_unique<Line>(io, pipes.Take(i)));
     return process;
   }
 
-  Process(boost::asio::io_context& io, pid_t pid, std::filesystem::path log) : timer_(io), pid_(pid), log_(std::move(log)) {}
+  TrainerProcess(boost::asio::io_context& io, pid_t pid, std::filesystem::path log) : timer_(io), pid_(pid), log_(std::move(log)) {}
 
   // Whether a trainer of it may be opened.
   bool Offers(int trainer) const { return !ending_ && LineOf(trainer).handlers == nullptr; }
@@ -260,7 +259,7 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   }
 
   void Look(std::chrono::milliseconds pause) {
-    const std::shared_ptr<Process> self = shared_from_this();  // Whoever is told may let go of us.
+    const std::shared_ptr<TrainerProcess> self = shared_from_this();  // Whoever is told may let go of us.
     if (closed_) return;
     if (Reap() && AllRead()) return TellAll();
     waited_ += pause;
@@ -276,7 +275,7 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   void TellAll() {
     told_ = true;
     // Before any of them has another one started, whose output takes its place.
-    const std::string last_line = LastLine(ReadTail(log_, kLogTailBytes));
+    const std::string last_line = LastLineOf(log_);
     for (int trainer = 0; trainer < std::ssize(lines_); ++trainer) {
       const std::shared_ptr<const Handlers> handlers = std::exchange(LineOf(trainer).handlers, nullptr);
       if (handlers == nullptr) continue;
@@ -326,35 +325,25 @@ class TrainerProcesses::Process : public std::enable_shared_from_this<Process> {
   std::vector<std::pair<int, std::function<void()>>> waiting_;  // Who wants to be told of the end, with the trainer.
 };
 
-class TrainerProcesses::Seat final : public Trainer {
- public:
-  Seat(std::shared_ptr<Process> process, int trainer) : process_(std::move(process)), trainer_(trainer) {}
-  ~Seat() override { process_->Close(trainer_); }
-
-  void Kill(const std::string& why, Blame blame, std::function<void()> gone) override { process_->Kill(trainer_, why, blame, std::move(gone)); }
-  bool OfAnother() const override { return process_->OfAnother(trainer_); }
-  void Send(const v1::ToTrainer& message) override { process_->Send(trainer_, message); }
-  int pid() const override { return process_->pid(); }
-
- private:
-  const std::shared_ptr<Process> process_;
-  const int trainer_;
-};
+Trainer::Trainer(std::shared_ptr<TrainerProcess> process, int number) : process_(std::move(process)), number_(number) {}
+Trainer::~Trainer() { process_->Close(number_); }
+void Trainer::Kill(const std::string& why, Blame blame, std::function<void()> gone) { process_->Kill(number_, why, blame, std::move(gone)); }
+bool Trainer::OfAnother() const { return process_->OfAnother(number_); }
+void Trainer::Send(const v1::ToTrainer& message) { process_->Send(number_, message); }
+int Trainer::pid() const { return process_->pid(); }
 
 TrainerProcesses::TrainerProcesses(boost::asio::io_context& io, Options options) : io_(io), options_(std::move(options)) {}
-TrainerProcesses::~TrainerProcesses() = default;
 
 absl::StatusOr<std::unique_ptr<Trainer>> TrainerProcesses::Open(int trainer, const std::filesystem::path& log, Trainer::Handlers handlers) {
-  const bool sharing = options_.trainers > 1;
-  const int line = sharing ? trainer : 0;
-  std::shared_ptr<Process> process = sharing ? shared_.lock() : nullptr;
-  if (process == nullptr || !process->Offers(line)) {
+  const int number = share() ? trainer : 0;
+  std::shared_ptr<TrainerProcess> process = shared_.lock();
+  if (process == nullptr || !process->Offers(number)) {
     if (process != nullptr && !process->over()) return absl::UnavailableError("the process before, which is to end, has not ended");
-    ASSIGN_OR_RETURN(process, Process::Start(io_, options_, log));
-    if (sharing) shared_ = process;
+    ASSIGN_OR_RETURN(process, TrainerProcess::Start(io_, options_, log));
+    if (share()) shared_ = process;
   }
-  process->Open(line, std::move(handlers));
-  return std::make_unique<Seat>(std::move(process), line);
+  process->Open(number, std::move(handlers));
+  return std::unique_ptr<Trainer>(new Trainer(std::move(process), number));
 }
 
 }  // namespace longreach::agent

@@ -15,7 +15,9 @@
 
 namespace longreach::agent {
 
-// A trainer, as long as this lives.
+class TrainerProcess;
+
+// A trainer of a process, as long as this lives.
 class Trainer {
  public:
   struct Exit {
@@ -32,17 +34,25 @@ class Trainer {
     std::function<void(const Exit&)> on_exit;
   };
 
-  virtual ~Trainer() = default;
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
 
   enum class Blame { kThisOne, kNobody };
   // Kills the process if it lives; its other trainers are told why, and whether this one was the cause. `gone` is called when it is no more, and may
   // destroy this object; no handler is called from now on.
-  virtual void Kill(const std::string& why, Blame blame, std::function<void()> gone) = 0;
+  void Kill(const std::string& why, Blame blame, std::function<void()> gone);
   // Whether it is known that another one of its process brings that to its end.
-  virtual bool OfAnother() const = 0;
-  virtual void Send(const v1::ToTrainer& message) = 0;
+  bool OfAnother() const;
+  void Send(const v1::ToTrainer& message);
   // -1: it is gone.
-  virtual int pid() const = 0;
+  int pid() const;
+
+ private:
+  friend class TrainerProcesses;
+  Trainer(std::shared_ptr<TrainerProcess> process, int number);
+
+  const std::shared_ptr<TrainerProcess> process_;
+  const int number_;  // In the process.
 };
 
 class TrainerProcesses {
@@ -55,7 +65,9 @@ class TrainerProcesses {
   };
 
   TrainerProcesses(boost::asio::io_context& io, Options options);
-  ~TrainerProcesses();
+
+  // Whether trainers share a process.
+  bool share() const { return options_.trainers > 1; }
 
   // A trainer of the process that lives, if it is shared and has none open of that number, from 0; else of one that is started, by posix_spawn: a fork
   // of a process with gRPC's threads may hang. `log`: where its standard output and error go between packs, emptied at the start. UNAVAILABLE with
@@ -65,12 +77,9 @@ class TrainerProcesses {
   absl::StatusOr<std::unique_ptr<Trainer>> Open(int trainer, const std::filesystem::path& log, Trainer::Handlers handlers);
 
  private:
-  class Process;
-  class Seat;
-
   boost::asio::io_context& io_;
   const Options options_;
-  std::weak_ptr<Process> shared_;  // The one that trainers share, from its start to its end.
+  std::weak_ptr<TrainerProcess> shared_;  // The one that trainers share, from its start to its end.
 };
 
 }  // namespace longreach::agent

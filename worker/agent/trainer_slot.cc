@@ -10,8 +10,6 @@
 namespace longreach::agent {
 namespace {
 
-constexpr size_t kLogTailBytes = 64 << 10;
-
 // What others of a process are told where one has found that the GPU does nothing more for it.
 constexpr char kGpuFailed[] = "was ended, as the GPU had failed";
 
@@ -66,7 +64,7 @@ void TrainerSlot::Restart(const std::string& why, Trainer::Blame blame) {
 }
 
 void TrainerSlot::Abandon() {
-  if (!options_.shares) return Restart("abandoned");
+  if (!options_.trainers->share()) return Restart("abandoned");
   v1::ToTrainer message;
   message.mutable_stop()->set_attempt(attempt_->number());
   message.mutable_stop()->set_abandon(true);
@@ -169,7 +167,7 @@ void TrainerSlot::OnMessage(const v1::FromTrainer& message) {
     case v1::FromTrainer::kFailed: {
       const AttemptPtr attempt = TakeOut();
       // Before it can be given, and lose, another attempt.
-      if (message.failed().child_ends()) Restart(options_.shares ? kGpuFailed : "", Trainer::Blame::kNobody);
+      if (message.failed().child_ends()) Restart(options_.trainers->share() ? kGpuFailed : "", Trainer::Blame::kNobody);
       handlers_.on_failed(attempt, message.failed().detail());
       break;
     }
@@ -196,9 +194,9 @@ void TrainerSlot::OnExit(const Trainer::Exit& exit) {
   Restart(how);
   if (attempt == nullptr) return;
   if (exit.of_another) return handlers_.on_interrupted(attempt, Interrupted(how));
-  const std::string last = LastLine(ReadTail(attempt->folder / "log", kLogTailBytes));
+  const std::string last = LastLineOf(attempt->folder / "log");
   // Where several share a process, what it has printed is in its own log.
-  const std::string printed = options_.shares ? exit.last_line : "";
+  const std::string printed = options_.trainers->share() ? exit.last_line : "";
   handlers_.on_failed(attempt, fmt::format("crashed: trainer {}{}{}{}{}", how, last.empty() ? "" : "; the log ends with: ", last,
                                            printed.empty() ? "" : "; the process has printed: ", printed));
 }
@@ -258,7 +256,7 @@ void TrainerSlot::OnHung(const AttemptPtr& attempt) {
     return handlers_.on_interrupted(attempt, Interrupted("does not end"));
   }
   // Where all are silent, what makes them wait is on the GPU, and may be any one's.
-  const bool nobody_knows = options_.shares && handlers_.others_are_silent();
+  const bool nobody_knows = options_.trainers->share() && handlers_.others_are_silent();
   Restart(NoSignOfLife(*attempt), nobody_knows ? Trainer::Blame::kNobody : Trainer::Blame::kThisOne);
   handlers_.on_failed(attempt, fmt::format("{}{} at step {}", how, Word(attempt->phase), attempt->step));
 }

@@ -32,7 +32,6 @@ class TrainerSlot {
     std::string name;  // What its log lines call it: "the trainer".
     int number = 0;    // Of its trainer, for `trainers`.
     TrainerProcesses* trainers = nullptr;  // Borrowed.
-    bool shares = false;         // Others are in the same process.
     std::filesystem::path log;   // Of the process, between packs.
     double hang_floor_s = 60;
   };

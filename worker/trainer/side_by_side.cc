@@ -22,10 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct PackRate {
-  double updates_per_second = 0;
+struct Measured {
+  PackRate rate;
   double gflops = 0;
-  std::string engine;
 };
 
 class SideBySide {
@@ -52,14 +51,14 @@ class SideBySide {
       }
     }
     BenchResult result;
-    for (const absl::StatusOr<PackRate>& one : measured_) {
+    for (const absl::StatusOr<Measured>& one : measured_) {
       if (!one.ok()) return one.status();
-      result.packs.push_back({.engine = one->engine, .updates_per_second = one->updates_per_second});
-      result.job_steps_per_second += one->updates_per_second * request_.pack;
+      result.packs.push_back(one->rate);
+      result.job_steps_per_second += one->rate.updates_per_second * request_.pack;
       result.gflops += one->gflops;
     }
     result.cpu_ms_per_job_step = cpu_ms_per_job_step_;
-    result.engine = measured_.front()->engine;
+    result.engine = result.packs.front().engine;
     return result;
   }
 
@@ -76,7 +75,7 @@ class SideBySide {
 
   void Train(size_t pack) {
     bool waits = true;  // Others wait for it.
-    measured_[pack] = Caught<PackRate>([&]() -> absl::StatusOr<PackRate> {
+    measured_[pack] = Caught<Measured>([&]() -> absl::StatusOr<Measured> {
       const OwnStream own(request_.cuda);
       Trial trial(*packs_[pack], request_.pack, {.threads = share_, .cuda = request_.cuda, .engine = request_.engine});
       trial.Warm();
@@ -90,8 +89,8 @@ class SideBySide {
   }
 
   // One that has been measured goes on until all have: those that are slower would be faster without it.
-  absl::StatusOr<PackRate> Measure(const PackSettings& settings, Trial& trial) {
-    PackRate rate{.engine = trial.engine().Name()};
+  Measured Measure(const PackSettings& settings, Trial& trial) {
+    Measured measured{.rate = {.engine = trial.engine().Name()}};
     double rounds = 0, seconds = 0;
     bool measuring = true;
     while (left_ > 0 && !failed_) {
@@ -102,16 +101,16 @@ class SideBySide {
       measuring = seconds < request_.seconds;
       if (!measuring && --left_ == 0) cpu_ms_per_job_step_ = (CpuMs() - cpu_before_) / job_steps_;
     }
-    if (failed_) return rate;  // Nobody asks for it.
-    rate.updates_per_second = rounds * trial.round() / seconds;
-    rate.gflops = 1e-9 * rounds * request_.pack * FlopsOfRound(settings) / seconds;
-    return rate;
+    if (failed_) return measured;  // Nobody asks for it.
+    measured.rate.updates_per_second = rounds * trial.round() / seconds;
+    measured.gflops = 1e-9 * rounds * request_.pack * FlopsOfRound(settings) / seconds;
+    return measured;
   }
 
   const BenchRequest& request_;
   const std::vector<const PackSettings*> packs_;
   const int share_;  // Of the threads.
-  std::vector<absl::StatusOr<PackRate>> measured_;
+  std::vector<absl::StatusOr<Measured>> measured_;
   std::atomic<size_t> left_;  // To be measured.
   std::atomic<bool> failed_ = false;
   Clock::time_point began_;

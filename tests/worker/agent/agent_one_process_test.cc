@@ -1,8 +1,8 @@
 // What the agent does when the trainers of its packs share a process, as on a GPU. Here they are on the CPU.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +15,7 @@
 #include <string>
 
 #include "tests/worker/agent/agent_packs_fixture.h"
+#include "tests/worker/agent/tracer.h"
 
 namespace longreach::agent {
 namespace {
@@ -52,6 +53,22 @@ class AgentOneProcessTest : public AgentPacksTest {
   v1::AttemptReport ReportOf(const v1::Lease& lease) {
     scheduler_.Offer(lease);
     return scheduler_.WaitForReport(lease.attempt());
+  }
+
+  // While another pack is trained in the same process, which goes on, and is lent the free trainer again.
+  void ExpectThatItFailsAlone(const v1::Lease& lease, const ::testing::Matcher<std::string>& detail) {
+    AgentUnderTest agent(InOneProcess(2));
+    scheduler_.Offer(LeaseOf(7, kEndless));
+    scheduler_.WaitForStep(7, 1);
+    const int process = agent.TrainerPid(0);
+
+    const v1::AttemptReport report = ReportOf(lease);
+
+    EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_FAILED);
+    EXPECT_THAT(report.detail(), detail);
+    ExpectItAdvances(7);
+    EXPECT_EQ(ReportOf(LeaseOf(9, 3, 1, 50)).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+    EXPECT_EQ(agent.TrainerPid(0), process);
   }
 
   void ExpectBothSlotsWork() {
@@ -128,36 +145,17 @@ TEST_F(AgentOneProcessTest, AllHaveFailedWhereNobodyKnowsWhoseFaultTheEndWas) {
 }
 
 // A thread that does nothing any more, while the others of its process go on.
-class Held {
+class Held : public Tracer {
  public:
-  explicit Held(pid_t thread) {
-    int said[2];
-    if (pipe(said) != 0) return;
-    tracer_ = fork();
-    if (tracer_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const bool holds = ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 && ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0 &&
-                         waitpid(thread, nullptr, __WALL) == thread;
-      while (write(said[1], &holds, 1) < 1) continue;
-      while (waitpid(thread, nullptr, __WALL) == thread) continue;  // What has died is held until its tracer knows.
-      while (true) pause();
-    }
-    close(said[1]);
-    bool holds = false;
-    holds_ = read(said[0], &holds, 1) == 1 && holds;
-    close(said[0]);
-  }
-  ~Held() {
-    if (tracer_ <= 0) return;
-    kill(tracer_, SIGKILL);
-    waitpid(tracer_, nullptr, 0);
-  }
-
-  bool holds() const { return holds_; }
-
- private:
-  pid_t tracer_ = 0;
-  bool holds_ = false;
+  explicit Held(pid_t thread)
+      : Tracer(
+            [=] {
+              return ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 && ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0 &&
+                     waitpid(thread, nullptr, __WALL) == thread;
+            },
+            [=] {
+              while (waitpid(thread, nullptr, __WALL) == thread) continue;  // What has died is held until its tracer knows.
+            }) {}
 };
 
 TEST_F(AgentOneProcessTest, OneThatHangsHasFailedAndTheOtherIsGivenBack) {
@@ -236,54 +234,30 @@ TEST_F(AgentOneProcessTest, AttemptsThatNobodyWantsLeaveTheOthersAloneWhereverTh
 }
 
 TEST_F(AgentOneProcessTest, APackThatFailsLeavesTheOthersAlone) {
-  AgentUnderTest agent(InOneProcess(2));
-  scheduler_.Offer(LeaseOf(7, kEndless));
-  scheduler_.WaitForStep(7, 1);
-  const int process = agent.TrainerPid(0);
   v1::Lease lease = LeaseOf(8, 3, 1, 2);
-  v1::JobSpec& spec = *lease.mutable_jobs(0)->mutable_spec();
-  spec.set_experiment("language");
-  spec.set_task("bytes");
-  spec.set_data("nowhere");
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(experiment: "llama" task: "bytes" encoding: "none" data: "nowhere" learning_rate: 0.001
+           model { layers: 1 embedding_dim: 16 heads: 2 kv_heads: 2 mlp_dim: 16 attention_scale: 1 dropout: 0 }
+           training { steps: 3 batch_size: 4 lengths: [ 8 ] clip_norm: 1.0 warmup_steps: 1 final_rate: 0.1 }
+           evaluation { lengths: [ 8 ] examples: 8 stride: 4 })pb",
+      lease.mutable_jobs(0)->mutable_spec()));
 
-  EXPECT_EQ(ReportOf(lease).outcome(), v1::AttemptReport::OUTCOME_FAILED);
-
-  ExpectItAdvances(7);
-  EXPECT_EQ(ReportOf(LeaseOf(9, 3, 1, 50)).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
-  EXPECT_EQ(agent.TrainerPid(0), process);
+  ExpectThatItFailsAlone(lease, AllOf(HasSubstr("nowhere"), Not(HasSubstr("refused"))));
 }
 
 TEST_F(AgentOneProcessTest, APackThatMemoryDoesNotSufficeForLeavesTheOthersAlone) {
-  AgentUnderTest agent(InOneProcess(2));
-  scheduler_.Offer(LeaseOf(7, kEndless));
-  scheduler_.WaitForStep(7, 1);
-  const int process = agent.TrainerPid(0);
   v1::Lease lease = LeaseOf(8, 3, 1, 2);
   v1::Model& model = *lease.mutable_jobs(0)->mutable_spec()->mutable_model();
   model.set_embedding_dim(1 << 16);
   model.set_mlp_dim(1 << 16);
   model.set_layers(1000);
 
-  EXPECT_THAT(ReportOf(lease).detail(), HasSubstr("out of memory"));
-
-  ExpectItAdvances(7);
-  EXPECT_EQ(ReportOf(LeaseOf(9, 3, 1, 50)).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
-  EXPECT_EQ(agent.TrainerPid(0), process);
+  ExpectThatItFailsAlone(lease, HasSubstr("out of memory"));
 }
 
 TEST_F(AgentOneProcessTest, GivesAllBackWithTheirCheckpointsWhenItLeaves) {
-  AgentUnderTest agent(InOneProcess(2));
-  TrainSevenAndEight();
-
-  agent.Leave();
-
-  EXPECT_TRUE(agent.Join().ok());
-  const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
-  for (const uint64_t attempt : {7, 8}) {
-    ASSERT_TRUE(seen.reports.contains(attempt));
-    EXPECT_EQ(seen.reports.at(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
-  }
-  EXPECT_THAT(seen.UploadsOf("checkpoint"), SizeIs(2));
+  ExpectToGiveAllBackWhenItLeaves(InOneProcess(2));
+  EXPECT_THAT(SeenNow().UploadsOf("checkpoint"), SizeIs(2));
 }
 
 TEST_F(AgentOneProcessTest, EndsWithTheReasonWhenNoGpuAnswers) {

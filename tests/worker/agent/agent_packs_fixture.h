@@ -1,6 +1,7 @@
 // Several packs at a time: what tests of the agent with more than one slot share.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -50,6 +51,22 @@ class AgentPacksTest : public ::testing::Test {
 
   FakeScheduler::Seen WaitForFreeSlots(int slots) {
     return scheduler_.WaitFor(std::to_string(slots) + " free slots", [&](const FakeScheduler::Seen& seen) { return seen.last.free_slots() == slots; });
+  }
+
+  // An agent that trains two packs, each with its checkpoint.
+  void ExpectToGiveAllBackWhenItLeaves(const AgentOptions& options) {
+    AgentUnderTest agent(options);
+    TrainSevenAndEight();
+
+    agent.Leave();
+
+    EXPECT_TRUE(agent.Join().ok());
+    const FakeScheduler::Seen seen = scheduler_.WaitFor("a goodbye", [](const FakeScheduler::Seen& now) { return now.goodbyes > 0; });
+    for (const uint64_t attempt : {7, 8}) {
+      ASSERT_TRUE(seen.reports.contains(attempt));
+      EXPECT_EQ(seen.reports.at(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+      EXPECT_THAT(seen.events, ::testing::Contains("upload checkpoint " + std::to_string(attempt)));
+    }
   }
 
   void ExpectItAdvances(uint64_t attempt) { scheduler_.WaitForStep(attempt, SeenNow().Held(attempt)->step() + 1); }

@@ -4,24 +4,20 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <utility>
 
 #include "tests/worker/agent/agent_packs_fixture.h"
+#include "tests/worker/agent/tracer.h"
 
 namespace longreach::agent {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -237,36 +233,9 @@ TEST_F(AgentPacksTest, KillsTheTrainerThatHangsAndNoOther) {
 }
 
 // A process that is killed and does not end, as the kernel holds one that waits for a device: not before its tracer lets go of it.
-class Unkillable {
+class Unkillable : public Tracer {
  public:
-  explicit Unkillable(pid_t process) {
-    int said[2];
-    if (pipe(said) != 0) return;
-    tracer_ = fork();
-    if (tracer_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const char holds = ptrace(PTRACE_SEIZE, process, nullptr, PTRACE_O_TRACEEXIT) == 0 ? 1 : 0;
-      while (write(said[1], &holds, 1) < 1) continue;
-      while (true) pause();
-    }
-    close(said[1]);
-    char holds = 0;
-    holds_ = read(said[0], &holds, 1) == 1 && holds == 1;
-    close(said[0]);
-  }
-  ~Unkillable() { LetGo(); }
-
-  bool holds() const { return holds_; }
-
-  void LetGo() {
-    if (tracer_ <= 0) return;
-    kill(tracer_, SIGKILL);
-    waitpid(std::exchange(tracer_, 0), nullptr, 0);
-  }
-
- private:
-  pid_t tracer_ = 0;
-  bool holds_ = false;
+  explicit Unkillable(pid_t process) : Tracer([=] { return ptrace(PTRACE_SEIZE, process, nullptr, PTRACE_O_TRACEEXIT) == 0; }, [] {}) {}
 };
 
 TEST_F(AgentPacksTest, GoesOnWithTheOthersWhileAKilledTrainerDoesNotEnd) {
@@ -301,20 +270,7 @@ TEST_F(AgentPacksTest, DropsOneAttemptAndGoesOnWithTheOther) {
   EXPECT_EQ(agent.TrainerPid(1), other);
 }
 
-TEST_F(AgentPacksTest, GivesAllBackWithTheirCheckpointsWhenItLeaves) {
-  AgentUnderTest agent(Options(2));
-  TrainSevenAndEight();
-
-  agent.Leave();
-
-  EXPECT_TRUE(agent.Join().ok());
-  const Seen seen = scheduler_.WaitFor("a goodbye", [](const Seen& now) { return now.goodbyes > 0; });
-  for (const uint64_t attempt : {7, 8}) {
-    ASSERT_TRUE(seen.reports.contains(attempt));
-    EXPECT_EQ(seen.reports.at(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
-    EXPECT_THAT(seen.events, Contains(fmt::format("upload checkpoint {}", attempt)));
-  }
-}
+TEST_F(AgentPacksTest, GivesAllBackWithTheirCheckpointsWhenItLeaves) { ExpectToGiveAllBackWhenItLeaves(Options(2)); }
 
 TEST_F(AgentPacksTest, ReportsAtItsNextStartWhatItCouldNotHandIn) {
   {
