@@ -52,7 +52,7 @@ LONGREACH_DEVICE void Turn(float& x, float& y, float cosine, float sine) {
   x = turned;
 }
 
-// O, and to lse [T, H] in global memory log2 of the softmax's denominators: of the queries from `first` on, and of some before it.
+// O, and to lse [T] in global memory log2 of the softmax's denominators: of the queries from `first` on, and of some before it.
 template <int kKeyTiles, Positional kPositional>
 LONGREACH_DEVICE void AttendForward(Half* tile, int length, int first, int head, const HeadTerms& terms, float* lse) {
   const int g = Lane() >> 2, c = Lane() & 3;
@@ -112,11 +112,11 @@ LONGREACH_DEVICE void AttendForward(Half* tile, int length, int first, int head,
     const float r0 = Reciprocal(z0), r1 = Reciprocal(z1);
     if (t0 + g < length) {
       StorePair(q + (t0 + g) * kTileLd + 2 * c, Pack(o[0] * r0, o[1] * r0));
-      if (c == 0) lse[(t0 + g) * kHeads + head] = m0 + Log2(z0);
+      if (c == 0) lse[t0 + g] = m0 + Log2(z0);
     }
     if (t0 + g + 8 < length) {
       StorePair(q + (t0 + g + 8) * kTileLd + 2 * c, Pack(o[2] * r1, o[3] * r1));
-      if (c == 0) lse[(t0 + g + 8) * kHeads + head] = m1 + Log2(z1);
+      if (c == 0) lse[t0 + g + 8] = m1 + Log2(z1);
     }
   }
 }
@@ -142,6 +142,7 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
   Half* const v = q + 2 * kDim;
   const Half* const d = dout + kHeadDim * head;
   float dk[kBlocks][4] = {}, dv[kBlocks][4] = {};
+  const Half* const rows_at = (Lane() < 16 ? k : v) + (Lane() & 15) * kTileLd;  // This thread's row, of 16 keys and as many values.
   const int begin = first & ~15;
   for (int t = g; t < begin; t += 8) StorePair(q + t * kTileLd + 2 * c, 0u);
   // 16 queries at a time, two eights: what of keys and values is loaded serves both, and they fill the products' inner dimension.
@@ -190,8 +191,8 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
           slopes[2][i] = slopes_at[16 * m + 8 - i];
         }
       }
-      const uint32_t k0 = LoadPair(k + s * kTileLd + 2 * c), k1 = LoadPair(k + (s + 8) * kTileLd + 2 * c);
-      const uint32_t v0 = LoadPair(v + s * kTileLd + 2 * c), v1 = LoadPair(v + (s + 8) * kTileLd + 2 * c);
+      uint32_t k_v[4];  // Two eights of keys, then of values.
+      Load4(k_v, rows_at + 16 * m * kTileLd);
       uint32_t p_factor[2][2], ds_factor[2][2];  // By eight of queries and of keys.
       LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
         float p[4], ds[4];
@@ -199,8 +200,8 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
           p[i] = bias[1 - e + (i >> 1)][i & 1] - lse_of[e][i & 1];
           ds[i] = -dot_of[e][i & 1];
         }
-        Mma8(p, k0, k1, q_b[e]);
-        Mma8(ds, v0, v1, d_b[e]);
+        Mma8(p, k_v[0], k_v[1], q_b[e]);
+        Mma8(ds, k_v[2], k_v[3], d_b[e]);
         LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
           p[i] = Exp2(p[i]);
           if (m == kBlocks - 1 && s + 8 * (i >> 1) >= length) p[i] = 0.0f;
@@ -218,7 +219,7 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
       Mma16(dv[m], p_factor[0][0], p_factor[0][1], p_factor[1][0], p_factor[1][1], d_a[0], d_a[1]);
       Mma16(dk[m], ds_factor[0][0], ds_factor[0][1], ds_factor[1][0], ds_factor[1][1], q_a[0], q_a[1]);
       uint32_t keys[2];
-      Load2Transposed(keys, k + (16 * m + (Lane() & 15)) * kTileLd);
+      Load2Transposed(keys, rows_at + 16 * m * kTileLd);
       Mma16(dq, Transpose8x8(ds_factor[0][0]), Transpose8x8(ds_factor[1][0]), Transpose8x8(ds_factor[0][1]), Transpose8x8(ds_factor[1][1]), keys[0],
             keys[1]);
     }

@@ -18,7 +18,7 @@ struct AttentionBackward {
   const float* h;  // [N, D], the layer's input, and what forward left:
   const float* x1;   // [R, D],
   const Half* o;     // [R, D],
-  const float* lse;  // [N, H].
+  const float* lse;  // [H, N].
   const uint64_t* keep_attention;  // [N]; null: nothing is dropped.
   float keep_scale;
   const float* table;     // [H, kTable], times log2(e).
@@ -102,10 +102,11 @@ LONGREACH_DEVICE void AskForAttentionRows(const RowsAhead& ahead, const Attentio
   EndGroupOfCopies();
 }
 
-// Asks for a tile's denominators, [rows, H] in global memory, by head. They are of the group of its first turn.
+// Asks for a tile's denominators, a head by each warp. They are of the group of its first turn.
 LONGREACH_DEVICE void AskForDenominators(float* lse, const AttentionBackward& a, const AttentionTile& tile) {
-  const float* const from = a.lse + tile.sequence * a.tape * kHeads;
-  for (int i = Thread(); i < tile.rows * kHeads; i += kThreads) BeginCopy4(lse + i % kHeads * kByHeadLd + i / kHeads, from + i);
+  const int head = Warp();
+  const float* const from = a.lse + (head * a.batch + tile.sequence) * a.tape;
+  for (int row = Lane(); row < tile.rows; row += 32) BeginCopy4(lse + head * kByHeadLd + row, from + row);
 }
 
 // Of a tile of so many rows, the products take whole sixteens, and attention may read up to 15 rows more.
@@ -181,7 +182,7 @@ LONGREACH_DEVICE void AttentionInputs(RowSums& x, const Half* halves) {
     RowSums::Factors factors;
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
       LoadA(factors.a[m], halves + AttentionHalves::kTile + (RowSums::Row() + 16 * m) * kTileLd + k, kTileLd);
-      LoadBTransposed(factors.b[m], halves + AttentionHalves::kQkv + (RowSums::Column() + 16 * m) * kLdQkv + k, kLdQkv);
+      RowSums::LoadFeatures(factors.b[m], halves + AttentionHalves::kQkv + (RowSums::Column() + 16 * m) * kLdQkv + k, kLdQkv);
     }
     return factors;
   });

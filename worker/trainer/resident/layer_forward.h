@@ -16,7 +16,7 @@ struct LayerForward {
   const float *mlp1_b, *mlp2_b, *norm1_scale, *norm1_offset, *norm2_scale, *norm2_offset;
   const float* h;  // [N, D].
   // What the layer makes of it, [R, D], and what the way back needs: the sums before the norms, attention's output, and log2 of the
-  // softmax's denominators [N, H] of what is asked for. x1 is not rounded: from a rounded one other hidden features would be on than were on
+  // softmax's denominators [H, N] of what is asked for. x1 is not rounded: from a rounded one other hidden features would be on than were on
   // forward.
   float* h_out;
   float* x1;
@@ -156,17 +156,15 @@ LONGREACH_DEVICE void StoreRows(float* to, const ForwardSums& h, int row0, const
 
 using OutputFactor = uint32_t[kForwardM][4][4];  // Rows of attention's output, as the first factor.
 
-// From the tile, with a copy of it to o [R, D].
+// From the tile, with a copy of it to o [R, D]: eight threads to a row, so that whole lines are written.
 LONGREACH_DEVICE void TakeOutput(OutputFactor& factor, const Half* tile, Half* o, int row0, const TileRows& rows) {
-  const int g = Lane() >> 2, c = Lane() & 3;
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
-      LoadA(factor[m][k], tile + (row0 + 16 * m) * kTileLd + 16 * k, kTileLd);
-      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {  // As it lies: four bytes of a thread, 16 of a row.
-        const int row = row0 + 16 * m + g + 8 * (i & 1);
-        if (row < rows.count) StorePair(o + (rows.first + row) * kDim + 16 * k + 8 * (i >> 1) + 2 * c, factor[m][k][i]);
-      }
-    }
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[m][k], tile + (row0 + 16 * m) * kTileLd + 16 * k, kTileLd);
+  }
+  const int feature = 8 * (Lane() & 7);
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < 16 * kForwardM; i += 4) {
+    const int row = row0 + i + (Lane() >> 3);
+    if (row < rows.count) StoreWords4(o + (rows.first + row) * kDim + feature, LoadWords4(tile + row * kTileLd + feature));
   }
 }
 // From such a copy.
@@ -284,7 +282,7 @@ LONGREACH_DEVICE void ForwardLayer(const LayerForward& arguments, char* shared) 
         const int head = i % kHeads, sequence = i / kHeads;
         const HeadTerms of_head = {.table = terms + head * kTable, .slopes = nullptr, .rotation = nullptr};
         AttendForward<kKeyTiles, kPositional>(tile + sequence * T * kTileLd, T, asked.FirstPosition(), head, of_head,
-                                              a.lse + (token + sequence * T) * kHeads);
+                                              a.lse + head * a.batch * T + token + sequence * T);
       }
     });
     SyncBlock();

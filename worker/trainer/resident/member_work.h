@@ -42,7 +42,7 @@ struct LayerRows {
   float* x1;     // [N, D] before the first norm,
   Half* x2;      // the same before the second,
   Half* o;       // [N, D]: attention's output,
-  float* lse;    // [N, H]: log2 of the softmax's denominators,
+  float* lse;    // [H, N]: log2 of the softmax's denominators,
   float* h_out;  // [N, D]: what comes out.
   size_t bytes;  // Of all.
 

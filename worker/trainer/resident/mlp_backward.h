@@ -173,7 +173,7 @@ LONGREACH_DEVICE void MlpInputs(RowSums& x, const Half* halves) {
     RowSums::Factors factors;
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
       LoadATransposed(factors.a[m], halves + MlpHalves::kDz + k * kHiddenLd + RowSums::Row() + 16 * m, kHiddenLd);
-      LoadBTransposed(factors.b[m], halves + MlpHalves::kUp + (RowSums::Column() + 16 * m) * kLdUp + k, kLdUp);
+      RowSums::LoadFeatures(factors.b[m], halves + MlpHalves::kUp + (RowSums::Column() + 16 * m) * kLdUp + k, kLdUp);
     }
     return factors;
   });

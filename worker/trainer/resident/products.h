@@ -48,7 +48,7 @@ struct RowSums {
   LONGREACH_DEVICE static int Row() { return 32 * (Warp() >> 1); }
   LONGREACH_DEVICE static int Column() { return 32 * (Warp() & 1); }
 
-  // A 32 x 16, and B 16 x 32 in two parts beside each other.
+  // A 32 x 16, and B 16 x 32 in two parts beside each other, of LoadFeatures().
   struct Factors {
     uint32_t a[2][4], b[2][4];
   };
@@ -70,28 +70,49 @@ struct RowSums {
     }
   }
 
+  // Which of 16 features is row `place` of B's transpose, two B beside each other: such that a thread has four neighbours, two of each B, and
+  // that eight rows which are read together lie in different banks.
+  LONGREACH_DEVICE static int FeatureOf(int place) {
+    const int second = place >> 3, pair = (place >> 1) & 3;
+    return 4 * pair + 2 * (second ^ (pair >> 1)) + (place & 1);
+  }
+  // LoadBTransposed() with the features in this order.
+  LONGREACH_DEVICE static void LoadFeatures(uint32_t (&b)[4], const Half* from, int ld) {
+    Load4(b, from + FeatureOf((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
+  }
+
   // From [rows, D]; of rows that do not exist, zeros.
   LONGREACH_DEVICE void Load(const float* from, int rows) {
     const int g = Lane() >> 2, c = Lane() & 3;
+    const bool swapped = c >= 2;  // As FeatureOf() has it: the second B has the lower two of this thread's features.
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
       LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
         const int row = Row() + 16 * m + g + 8 * half;
-        LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-          const Float2 x = row < rows ? LoadFloat2(from + row * kDim + Column() + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
-          at[m][n][2 * half] = x.x;
-          at[m][n][2 * half + 1] = x.y;
+        LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; n += 2) {
+          const Float4 four = row < rows ? LoadFour(from + row * kDim + Column() + 8 * n + 4 * c) : Float4{};
+          LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
+            at[m][n][2 * half + i] = swapped ? four.x[2 + i] : four.x[i];
+            at[m][n + 1][2 * half + i] = swapped ? four.x[i] : four.x[2 + i];
+          }
         }
       }
     }
   }
   LONGREACH_DEVICE void Store(float* to, int rows) const {
     const int g = Lane() >> 2, c = Lane() & 3;
+    const bool swapped = c >= 2;
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
       LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
         const int row = Row() + 16 * m + g + 8 * half;
         if (row >= rows) continue;
-        LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-          StoreFloat2(to + row * kDim + Column() + 8 * n + 2 * c, at[m][n][2 * half], at[m][n][2 * half + 1]);
+        LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; n += 2) {
+          Float4 four;
+          LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
+            const float first = at[m][n][2 * half + i], second = at[m][n + 1][2 * half + i];
+            four.x[i] = swapped ? second : first;
+            four.x[2 + i] = swapped ? first : second;
+          }
+          StoreFour(to + row * kDim + Column() + 8 * n + 4 * c, four);
         }
       }
     }

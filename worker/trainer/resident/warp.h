@@ -195,6 +195,8 @@ LONGREACH_DEVICE Float2 LoadFloat2(const float* p) { return *reinterpret_cast<co
 LONGREACH_DEVICE void StoreFloat2(float* p, float x, float y) { *reinterpret_cast<Float2*>(p) = Float2{x, y}; }
 LONGREACH_DEVICE Float4 LoadFour(const float* from) { return *reinterpret_cast<const Float4*>(from); }
 LONGREACH_DEVICE void StoreFour(float* to, const Float4& four) { *reinterpret_cast<Float4*>(to) = four; }
+LONGREACH_DEVICE Words4 LoadWords4(const Half* from) { return *reinterpret_cast<const Words4*>(from); }
+LONGREACH_DEVICE void StoreWords4(Half* to, const Words4& words) { *reinterpret_cast<Words4*>(to) = words; }
 
 // Sums over the threads of the same g, over groups of eight, and over the warp; all of them have the result.
 LONGREACH_DEVICE float SumOfFour(float x) {

@@ -8,20 +8,18 @@ namespace {
 
 constexpr int kSequences = 2;
 
-// Shared memory of attention: the tile and dO, with what lies after the last sequence, and numbers by row and head: lse as it is made, in
-// rows of heads, and it and dot as the way back reads them, head by head.
+// Shared memory of attention: the tile and dO, with what lies after the last sequence, and numbers by head and row: lse and dot.
 struct Tile {
   int tape;
   std::vector<Half> numbers, d_out;
-  std::vector<float> lse, lse_of_head, dot_of_head;
+  std::vector<float> lse_of_head, dot_of_head;
 
   explicit Tile(int t)
       : tape(t),
         numbers(static_cast<size_t>((kSequences * t + kOverhang) * kTileLd)),
         d_out(static_cast<size_t>((kSequences * t + kOverhang) * kRowLd)),
-        lse(static_cast<size_t>(kSequences * t * kHeads)),
-        lse_of_head(lse.size()),
-        dot_of_head(lse.size()) {}
+        lse_of_head(static_cast<size_t>(kHeads * kSequences * t)),
+        dot_of_head(lse_of_head.size()) {}
 
   size_t OfHead(int head, int row) const { return static_cast<size_t>(head * kSequences * tape + row); }
 
@@ -74,7 +72,7 @@ void ExpectAttention(int tape, Order order) {
         for (int sequence = 0; sequence < kSequences; ++sequence) {
           ForKeyTiles(tape, [&]<int kKeyTiles>() {
             AttendForward<kKeyTiles, kPositional>(&tile.numbers[static_cast<size_t>(sequence * tape * kTileLd)], tape, 0, Warp(), terms_of(Warp()),
-                                                  &tile.lse[static_cast<size_t>(sequence * tape * kHeads)]);
+                                                  &tile.lse_of_head[tile.OfHead(Warp(), sequence * tape)]);
           });
         }
       },
@@ -85,7 +83,6 @@ void ExpectAttention(int tape, Order order) {
   ExpectNear("o", o, want.o, OfOperands(4e-3));
 
   for (int row = 0; row < kSequences * tape; ++row) {
-    for (int head = 0; head < kHeads; ++head) tile.lse_of_head[tile.OfHead(head, row)] = tile.lse[reference::At(row, kHeads, head)];
     for (int f = 0; f < kDim; ++f) {
       const size_t at = reference::At(row, kDim, f);
       tile.d_out[static_cast<size_t>(row * kRowLd + f)] = rounded[3].data()[at];

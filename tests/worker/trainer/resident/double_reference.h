@@ -39,7 +39,7 @@ struct Setting {
   }
 };
 
-// [N, D] each but for lse [N, H], in units of log2.
+// [N, D] each but for lse [H, N], in units of log2.
 struct Activations {
   Vector o, x1, x2, h_out, lse;
 };
@@ -153,7 +153,7 @@ inline void Probabilities(Vector& p, Vector& lse, const Vector& q, const Vector&
   }
 }
 
-// q, k, v [N, D] to o [N, D] and lse [N, H] in units of log2.
+// q, k, v [N, D] to o [N, D] and lse [H, N] in units of log2.
 inline void Attend(Activations& a, const Vector& q, const Vector& k, const Vector& v, const Setting& setting) {
   const int T = setting.tape;
   a.o.assign(q.size(), 0);
@@ -164,7 +164,7 @@ inline void Attend(Activations& a, const Vector& q, const Vector& k, const Vecto
       Probabilities(p, lse, q, k, setting, sequence, head);
       for (int t = 0; t < T; ++t) {
         const int row = sequence * T + t;
-        a.lse[At(row, kHeads, head)] = lse[static_cast<size_t>(t)] / std::log(2.0);
+        a.lse[At(head, setting.tokens(), row)] = lse[static_cast<size_t>(t)] / std::log(2.0);
         for (int s = 0; s < T; ++s) {
           for (int f = head * kHeadDim; f < (head + 1) * kHeadDim; ++f) {
             a.o[At(row, kDim, f)] += p[At(t, T, s)] * v[At(sequence * T + s, kDim, f)];
