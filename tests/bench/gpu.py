@@ -13,6 +13,7 @@ import datetime
 import fnmatch
 import functools
 import importlib.metadata
+import itertools
 import json
 import os
 import pathlib
@@ -43,15 +44,16 @@ UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one
 
 FORMS = {
     "cuda": dict(engines={name: name for name in ("spread", "spread-fp16", "resident", "resident-fp16", "libtorch", "libtorch-tf32")},
-                 packs=[1, 9, 36, 126], counts=[1, 4, 8, 14], spread_counts=[2, 4],
+                 packs=[1, 9, 36, 126], counts={"process": [28, 14, 8, 4, 1], "mps": [14, 8, 4, 1]}, spread_counts=[2, 4],
                  batch=128, lengths=[*range(1, 41)], seconds=5.0, seconds_together=10.0,
                  reference_lengths=[10, 20, 40], reference_seconds=2.0, members=[1, 9, 36],
-                 # All but one task whose tapes are another's: 14 packs of 9 fill 126 of an H200's 132 multiprocessors.
-                 mix=[task for task in gpu_tables.TASKS if task != "parity_check"]),
+                 # 14 packs of 9 fill 126 of an H200's 132 multiprocessors: of all tasks but one whose tapes are another's. More of them take turns.
+                 mix=[*(task for task in gpu_tables.TASKS if task != "parity_check"), "parity_check"], mix_counts={"process": [30, 15], "mps": [14]}),
     "cpu": dict(engines={"spread": "lanes", "spread-fp16": "lanes", "resident": "lanes", "resident-fp16": "lanes", "libtorch": "libtorch",
-                         "libtorch-tf32": "libtorch"}, packs=[2], counts=[2], spread_counts=[2], batch=2,
-                lengths=[1, 2], seconds=0.1, seconds_together=0.1,
-                reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2]),
+                         "libtorch-tf32": "libtorch"}, packs=[2], counts={"process": [2], "mps": [2]}, spread_counts=[2],
+                batch=2, lengths=[1, 2], seconds=0.1, seconds_together=0.1,
+                reference_lengths=[1, 2], reference_seconds=0.1, members=[1, 2], mix=TASKS[:2],
+                mix_counts={"process": [2], "mps": [2]}),
 }
 
 
@@ -69,17 +71,17 @@ def stages(form):
     single = [f"train/{engine}/{task}/{small}" for engine in ("libtorch", "libtorch-tf32") for task in TASKS]
     train = [f"train/{engine}/{task}/{pack}" for engine in form["engines"] for pack in form["packs"] for task in TASKS]
     references = {members: [f"reference/{task}/{members}" for task in TASKS] for members in form["members"]}
-    packs = [f"packs/{how}/{count}" for count in reversed(form["counts"]) for how in gpu_tables.SHARED]
+    counts = lambda part, of_hows: [f"{part}/{how}/{count}" for how in gpu_tables.SHARED for count in of_hows[how]]
     spread = [f"spread/process/{count}" for count in form["spread_counts"]]
     alone, *mapped = references.values()
     return [
         ("tests", 300, ["tests"]),
         ("one pack, by our own kernels", 240, first),
-        ("resident, packs of different tasks", 120, [f"mix/{how}" for how in gpu_tables.SHARED]),
+        ("resident, packs of different tasks", 120, counts("mix", form["mix_counts"])),
         ("spread, packs of one task", 60, spread),
         ("one model at a time", 240, single + alone),
         ("the reference under vmap", 240, mapped[0]),
-        ("resident, packs of one task", 180, packs),
+        ("resident, packs of one task", 180, counts("packs", form["counts"])),
         ("other packs", 240, [name for name in train if name not in first + single]),
         ("the reference under a larger vmap", 300, [name for names in mapped[1:] for name in names]),
     ]
@@ -288,9 +290,11 @@ def in_processes(run, tasks, engine, pack, seconds):
     return {"spread_s": max(ends) - min(ends), "engine": results[0][0]["engine"], "rates": [figures["job_steps_per_second"] for figures, _ in results]}
 
 
-def measure_mix(run, how):
-    figures = together(run, how, run.form["mix"], "resident")
-    return {**figures, "tasks": dict(zip(run.form["mix"], figures["rates"]))}
+def measure_mix(run, how, count):
+    tasks = list(itertools.islice(itertools.cycle(run.form["mix"]), int(count)))
+    figures = together(run, how, tasks, "resident")
+    rates = {task: [rate for other, rate in zip(tasks, figures["rates"]) if other == task] for task in tasks}
+    return {**figures, "tasks": {task: sum(each) / len(each) for task, each in rates.items()}}
 
 
 def measure_packs(run, how, count, engine="resident"):

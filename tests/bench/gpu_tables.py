@@ -1,5 +1,4 @@
 """The tables of the GPU's benchmark, from the figures of gpu.py, and what those figures mean for all 945 jobs of Table B.1."""
-import heapq
 import pathlib
 import re
 
@@ -71,12 +70,20 @@ def hours(rate):
     return JOBS * UPDATES / rate / 3600
 
 
-def makespan(durations, slots):
-    """When the last of these ends, the longest begun first, so many at a time."""
-    free = [0.0] * slots
-    for duration in sorted(durations, reverse=True):
-        heapq.heapreplace(free, free[0] + duration)
-    return max(free)
+def makespan(packs, seconds_at):
+    """When the last of these packs has had its updates: tasks, of which seconds_at[count] says what an update takes while so many packs are trained
+    at a time. As many as that largest count are, the longest begun first; once fewer are left each goes at the rate of the next count that is known."""
+    slots = max(seconds_at)
+    waiting = sorted(packs, key=seconds_at[slots].get)
+    running, now = [], 0.0  # [task, updates left].
+    while waiting or running:
+        while waiting and len(running) < slots:
+            running.append([waiting.pop(), UPDATES])
+        seconds = seconds_at[min(count for count in seconds_at if count >= len(running))]
+        passed = min(left * seconds[task] for task, left in running)
+        now += passed
+        running = [[task, left - passed / seconds[task]] for task, left in running if left * seconds[task] > passed * (1 + 1e-9)]
+    return now
 
 
 def at_least(figures, rate):
@@ -85,7 +92,7 @@ def at_least(figures, rate):
 
 
 def mixed_seconds(figures):
-    """Seconds of an update for each of the 15 tasks, from packs of them side by side. A task that was left out takes the time of one whose
+    """Task -> seconds of an update, for each of the 15, from packs of them side by side. A task that was left out takes the time of one whose
     tapes are the same; None where there is no such."""
     seconds = {task: figures["pack"] / rate for task, rate in figures["tasks"].items()}
     for task in TASKS:
@@ -94,7 +101,7 @@ def mixed_seconds(figures):
             if not alike:
                 return None
             seconds[task] = seconds[alike[0]]
-    return [seconds[task] for task in TASKS]
+    return seconds
 
 
 def of_part(cells, part):
@@ -122,16 +129,19 @@ def configurations(cells):
         single, large = engine.startswith("libtorch") and pack == "1", int(pack) > PACK
         note = ": LibTorch one operation at a time, as PyTorch's eager mode" if single else "; Table B.1 has none so large" if large else ""
         add(f"{engine}, one pack of {pack}{note}", "single" if single else "large" if large else "ours", int(pack), points)
-    for (how,), figures in of_part(cells, "mix").items():
-        seconds = mixed_seconds(figures)
-        if seconds is not None:
-            slots, pack = len(figures["tasks"]), figures["pack"]
-            rate = at_least(figures, slots * pack * len(seconds) / sum(seconds))
-            slower = at_least(figures, 1)
+    for how in SHARED:
+        at_once = {int(count): figures for (other, count), figures in of_part(cells, "mix").items() if other == how}
+        seconds_at = {}
+        for count, figures in sorted(at_once.items()):
+            seconds = mixed_seconds(figures)
+            if seconds is None:
+                continue
+            seconds_at[count] = {task: second / at_least(figures, 1) for task, second in seconds.items()}
+            pack = figures["pack"]
+            rate = count * pack * len(TASKS) / sum(seconds_at[count].values())
             # Every task has as many jobs as another; the packs that are left at the end do not fill the GPU.
-            each = JOBS // len(TASKS) // pack
-            found.append([f"resident, {slots} packs of {pack} at once, {SHARED[how]}", "ours", rate,
-                          max(hours(rate), makespan([UPDATES * s / slower for s in seconds for _ in range(each)], slots) / 3600)])
+            took = makespan([task for task in TASKS for _ in range(JOBS // len(TASKS) // pack)], seconds_at)
+            found.append([f"resident, {count} packs of {pack} at once, {SHARED[how]}", "ours", rate, max(hours(rate), took / 3600)])
     there = of_part(cells, "reference")
     for members in dict.fromkeys(members for _, members in there):
         points = [(t, t * t, int(members) / at["job_steps_per_second"]) for (task, jobs), figures in there.items() if jobs == members
@@ -210,10 +220,11 @@ def packs_tables(cells):
 
 def mix_tables(cells):
     first = next(iter(cells.values()))
-    return table(f"**Tasks side by side**: packs of {first['pack']}, each of another task. Updates a second of each.",
-                 ["task", *(SHARED[how] for (how,) in cells)],
+    tasks = [task for task in TASKS if any(task in figures["tasks"] for figures in cells.values())]
+    return table(f"**Tasks side by side**: packs of {first['pack']}, of all tasks in turn. Updates a second of each.",
+                 ["task", *(f"{count} packs, {SHARED[how]}" for how, count in cells)],
                  [[task, *(figure(figures["tasks"][task] / figures["pack"]) if task in figures["tasks"] else "" for figures in cells.values())]
-                  for task in first["tasks"]])
+                  for task in tasks])
 
 
 def reference_tables(cells):

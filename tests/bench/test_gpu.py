@@ -135,11 +135,11 @@ def test_runs_without_a_gpu_and_says_that_its_figures_mean_nothing(tmp_path):
     done = place.run("--device", "cpu", "--minutes", "9", LONGREACH_BIN=os.environ.get("LONGREACH_BIN", ROOT / "build/release/bin"))
 
     assert done.returncode == 0, done.stderr
-    expected = {"tests", "train/resident/even_pairs/2", "train/libtorch/duplicate_string/2", "mix/process", "packs/process/2", "spread/process/2"}
+    expected = {"tests", "train/resident/even_pairs/2", "train/libtorch/duplicate_string/2", "mix/process/2", "packs/process/2", "spread/process/2"}
     assert expected <= set(place.figures()["cells"]), done.stderr
     page = place.page.read_text()
     assert "the figures mean nothing" in page and "Not measured on a GPU" not in page and "| lanes" in page
-    assert "`mix/mps`, `packs/mps/2`: MPS is for GPUs" in page
+    assert "`mix/mps/2`, `packs/mps/2`: MPS is for GPUs" in page
     assert "`reference/even_pairs/1`" in page and "neither --reference nor --jax were given" in page
     committed = (ROOT / "docs/benchmarks/gpu.md").read_text()
     assert page.split("## Measured")[0] == committed.split("## Measured")[0] and page.split("## What")[1] == committed.split("## What")[1]
@@ -156,18 +156,18 @@ def test_measures_every_cell_that_the_gpu_has_memory_for(place):
     assert figures["cells"]["tests"] == {"passed": 2, "failed": [], "skipped": ["CudaPluginTest.Waits", "ResidentGpuTest.Waits"], **figures["cells"]["tests"]}
     assert figures["device"]["name"] == "A GPU" and figures["device"]["mig"] is None and "0.10.2" in figures["device"]["reference"]
     page = place.page.read_text()
-    # 105 packs in 14 places at 1,000 updates a second: eight rounds, or a little more, as the packs do not end as one.
-    assert 4.44 <= measured(page, "hours for 945 jobs of 2,000,000 updates") < 24
-    # At most 126,000 job-steps a second; the reference's 200, not LibTorch's 100, and 36 models 200 times a second.
-    assert 15 < measured(page, "job-steps/s over the best with one model at a time") <= 630
-    assert 3 < measured(page, "job-steps/s over the best under jax.vmap") <= 17.5
+    # 105 packs in 30 places at 1,000 updates a second: four rounds.
+    assert 2.22 <= measured(page, "hours for 945 jobs of 2,000,000 updates") < 24
+    # At most 270,000 job-steps a second; the reference's 200, not LibTorch's 100, and 36 models 200 times a second.
+    assert 15 < measured(page, "job-steps/s over the best with one model at a time") <= 1350
+    assert 3 < measured(page, "job-steps/s over the best under jax.vmap") <= 37.5
 
 
 def test_mps_is_started_and_ended_for_each_cell_that_needs_it(place):
     done = place.run("--only", "mix/*,packs/*/1")
 
     assert done.returncode == 0, done.stderr
-    assert set(place.figures()["cells"]) == {"mix/mps", "mix/process", "packs/mps/1", "packs/process/1"}
+    assert set(place.figures()["cells"]) == {"mix/mps/14", "mix/process/15", "mix/process/30", "packs/mps/1", "packs/process/1"}
     calls = [line.split() for line in place.calls.read_text().splitlines()]
     assert [what for what, _ in calls] == ["start", "quit", "start", "quit"]
     assert calls[0][1] == calls[1][1] != calls[2][1] and not pathlib.Path(calls[0][1]).exists()
@@ -227,7 +227,7 @@ def test_tests_that_hang_end_the_run(place):
 def test_an_engine_whose_tests_fail_is_not_timed_and_the_other_is(place, suite, doubtful, measured):
     place.tests("failed", of_plugin="passed", suite=suite)
 
-    done = place.run_beside_jax("--only", "tests,train/*/even_pairs/9,mix/process")
+    done = place.run_beside_jax("--only", "tests,train/*/even_pairs/9,mix/process/15")
 
     assert done.returncode == 1 and f"nothing was measured of {doubtful}" in done.stderr
     cells = set(place.figures()["cells"]) - {"tests"}
@@ -246,11 +246,11 @@ def test_tests_that_did_not_run_are_not_counted_as_passed(place, outcome, why):
 
 
 def test_another_engine_in_the_place_of_the_one_asked_for_is_not_measured(place):
-    place.run("--only", "train/*/even_pairs/9,mix/mps", REFUSED="resident")
+    place.run("--only", "train/*/even_pairs/9,mix/mps/14", REFUSED="resident")
 
     assert set(place.figures()["cells"]) == {f"train/{engine}/even_pairs/9" for engine in ("libtorch", "libtorch-tf32", "resident-fp16", "spread", "spread-fp16")}
     why = "libtorch computed in the place of resident: resident: shared memory is too small"
-    assert place.figures()["left_out"] == {"train/resident/even_pairs/9": why, "mix/mps": why}
+    assert place.figures()["left_out"] == {"train/resident/even_pairs/9": why, "mix/mps/14": why}
 
 
 def test_a_run_that_is_killed_says_what_it_did_not_come_to(place):

@@ -68,47 +68,65 @@ def test_hours_of_all_jobs():
 
 
 def test_the_longest_are_begun_first():
-    assert makespan([1, 2, 3, 3, 3], 2) == 6
-    assert makespan([5, 1], 4) == 5
+    seconds = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 5.0}
+    assert makespan(["a", "b", "c", "c", "c"], {2: seconds}) == pytest.approx(6 * UPDATES)
+    assert makespan(["d", "a"], {4: seconds}) == pytest.approx(5 * UPDATES)
+
+
+def test_packs_that_are_left_go_at_the_rates_of_as_few():
+    seconds_at = {1: {"a": 1.0}, 2: {"a": 1.8}}
+    assert makespan(["a"] * 3, seconds_at) == pytest.approx(2.8 * UPDATES)
+    assert makespan(["a"] * 3, {2: seconds_at[2]}) == pytest.approx(3.6 * UPDATES)  # What was not measured is no faster.
+    # b's second half, alone, takes half of its time alone.
+    assert makespan(["a", "b"], {1: {"a": 1.0, "b": 2.0}, 2: {"a": 2.0, "b": 4.0}}) == pytest.approx(3 * UPDATES)
 
 
 def test_processes_that_were_not_quite_at_once_count_for_less():
     assert at_least({"seconds": 10.0, "spread_s": 0.0}, 100.0) == 100
     assert at_least({"seconds": 10.0, "spread_s": 10.0}, 100.0) == 50
-    assert configurations({"mix/mps": mix(spread_s=10.0)})[0][2] == pytest.approx(configurations({"mix/mps": mix()})[0][2] / 2)
+    assert configurations({"mix/mps/14": mix(spread_s=10.0)})[0][2] == pytest.approx(configurations({"mix/mps/14": mix()})[0][2] / 2)
 
 
 def test_a_task_that_was_left_out_takes_the_time_of_one_with_its_tapes():
-    (_, role, rate, took), = configurations({"mix/mps": mix()})
+    (_, role, rate, took), = configurations({"mix/mps/14": mix()})
 
     assert role == "ours"
     assert rate == pytest.approx(14 * 9 / IN_MIX)
     assert hours(rate) < took < 1.2 * hours(rate)  # 105 packs in 14 places: seven rounds and a half.
-    assert configurations({"mix/mps": mix(but=("duplicate_string",))}) == []
+    assert configurations({"mix/mps/14": mix(but=("duplicate_string",))}) == []
 
 
 def test_without_packs_at_once_the_aim_says_so():
     what = lambda cells: aims(configurations(cells))[0][0]
     assert "most of the GPU was idle" in what(named("train/resident/*/9", train(9)))
-    assert "idle" not in what({"mix/process": mix()}) and "idle" not in what({"mix/mps": mix()})
+    assert "idle" not in what({"mix/process/14": mix()}) and "idle" not in what({"mix/mps/14": mix()})
 
 
 def test_packs_of_other_tasks_are_scheduled_whole():
     alike = mix(seconds=lambda t, t2: 1.0)
 
-    (_, _, _, took), = configurations({"mix/process": alike})
+    (_, _, _, took), = configurations({"mix/process/14": alike})
 
     assert took == pytest.approx(8 * UPDATES / 3600)
-    assert configurations({"mix/process": {**alike, "spread_s": 10.0}})[0][3] == pytest.approx(2 * took)  # As much less as they were apart.
+    assert configurations({"mix/process/14": {**alike, "spread_s": 10.0}})[0][3] == pytest.approx(2 * took)  # As much less as they were apart.
+
+
+def test_more_packs_than_are_left_end_at_the_rates_of_fewer():
+    alike = lambda seconds: mix(seconds=lambda t, t2: seconds)
+
+    took = {row[0].split(" packs")[0]: row[3] for row in configurations({"mix/process/15": alike(1.0), "mix/process/30": alike(1.9)})}
+
+    assert took["resident, 15"] == pytest.approx(7 * UPDATES / 3600)
+    assert took["resident, 30"] == pytest.approx((3 * 1.9 + 1) * UPDATES / 3600)
 
 
 def test_aims_compare_the_best_of_ours_with_the_best_of_each_kind():
-    cells = {"mix/mps": mix(), **named("train/resident/*/9", train(9)), **named("train/libtorch/*/1", train(1, lambda *t: 20 * curve(*t))),
+    cells = {"mix/mps/14": mix(), **named("train/resident/*/9", train(9)), **named("train/libtorch/*/1", train(1, lambda *t: 20 * curve(*t))),
              **named("reference/*/1", reference(1, 10)), **named("reference/*/9", reference(9, 2)), **named("reference/*/36", reference(36, 9))}
 
     rows = aims(configurations(cells))
 
-    (took,) = [row[3] for row in configurations({"mix/mps": mix()})]
+    (took,) = [row[3] for row in configurations({"mix/mps/14": mix()})]
     assert [row[1] for row in rows] == ["24", "72", "15 x", "3 x"]
     assert rows[0][2] == rows[1][2] == f"{took:.3g}"
     assert [row[3] for row in rows] == ["yes", "yes", "yes", "yes"]
@@ -136,17 +154,17 @@ def test_a_pack_of_one_of_libtorch_is_no_success_of_ours():
 
 
 def test_the_page_shows_what_there_is_and_what_is_missing():
-    cells = {"tests": {"passed": 6, "failed": [], "skipped": []}, **named("train/resident/*/9", train(9)), "mix/mps": mix(spread_s=1.0),
+    cells = {"tests": {"passed": 6, "failed": [], "skipped": []}, **named("train/resident/*/9", train(9)), "mix/mps/14": mix(spread_s=1.0),
              "packs/process/2": {**mix(), "task": "reverse_string", "rates": [100.0, 300.0]}, **named("reference/*/9", reference(9, 2))}
 
-    text = tables(everything(cells, left_out={"mix/process": "no time was left", "packs/mps/2": "no time was left"}))
+    text = tables(everything(cells, left_out={"mix/process/14": "no time was left", "packs/mps/2": "no time was left"}))
 
     assert "A GPU, 132 multiprocessors. Measured on 2026-11-22, build abc." in text and "Tests on the GPU: 6 passed." in text
     assert "| resident-bf16 | even_pairs | 9 |" in text and "| 50 % | 1755, 650 W |" in text
     assert "| 2 | 9 | reverse_string | in one process | 400 | 400 | 200 |" in text
-    assert "| task | each in a process of its own, with MPS |" in text
+    assert "| task | 14 packs, each in a process of its own, with MPS |" in text
     assert "| duplicate_string | 9 | 40 |" in text
-    assert "- `mix/process`, `packs/mps/2`: no time was left" in text
+    assert "- `mix/process/14`, `packs/mps/2`: no time was left" in text
 
 
 def test_the_phases_of_an_update_are_shown_where_the_engine_tells_them():
