@@ -70,8 +70,8 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
   app.add_option("--threads", options.threads, "Threads of each worker [all cores, divided among workers]")->type_name("N")->check(CLI::Range(1, 4096));
   app.add_option("--packs", options.packs,
                  fmt::format("Packs that are trained at a time [of small models {} on a CPU and {} on a GPU, at most one for each "
-                             "thread; else 1]",
-                             catalog::kUsualPacksOnCpu, catalog::kUsualPacksOnGpu))
+                             "thread, {} by --engine resident; else 1]",
+                             catalog::kUsualPacksOnCpu, catalog::kUsualPacksOnGpu, catalog::kUsualPacksOfResident))
       ->type_name("N")
       ->check(CLI::Range(1, catalog::kMaxPacksAtATime));
   app.add_option("--pack-limit", options.pack_limit,
@@ -116,7 +116,7 @@ absl::Status SweepRun::StartWorkers() {
   if (workers > 1 && options.threads == 0) options.threads = std::max(1, AvailableThreads() / workers);
   if (options.packs == 0) {
     const bool cuda = !devices.empty() && devices.front().cuda;
-    ASSIGN_OR_RETURN(options.packs, UsualPacks(cuda, options.threads > 0 ? options.threads : AvailableThreads()));
+    ASSIGN_OR_RETURN(options.packs, UsualPacks(cuda, options.engine, options.threads > 0 ? options.threads : AvailableThreads()));
   }
   for (int i = 0; i < workers; ++i) {
     if (!devices.empty()) options.device = catalog::ToText(devices[static_cast<size_t>(i)]);
@@ -126,15 +126,15 @@ absl::Status SweepRun::StartWorkers() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> SweepRun::UsualPacks(bool cuda, int threads) const {
-  int packs = catalog::UsualPacks(spec_.experiment(), cuda, threads);
+absl::StatusOr<int> SweepRun::UsualPacks(bool cuda, const std::string& engine, int threads) const {
+  int packs = catalog::UsualPacks(spec_.experiment(), cuda, engine, threads);
   if (packs == 1) return packs;
   // The worker trains what else is open in the store, too.
   ASSIGN_OR_RETURN(const v1::ListSweepsResponse all, connection_.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
   for (const v1::Sweep& sweep : all.sweeps()) {
     if (sweep.id() == sweep_.id() || sweep.state() != "live" || OpenJobs(sweep) == 0) continue;
     ASSIGN_OR_RETURN(const v1::Sweep other, FindSweep(connection_, sweep.id()));
-    packs = std::min(packs, catalog::UsualPacks(other.spec().experiment(), cuda, threads));
+    packs = std::min(packs, catalog::UsualPacks(other.spec().experiment(), cuda, engine, threads));
   }
   return packs;
 }

@@ -63,7 +63,7 @@ class SweepRun {
   // Other sweeps of the store whose jobs the worker is given before: whoever began one with a wrong setting, and starts anew, would wait for it.
   absl::Status SayWhatComesFirst() const;
   // That each of our workers trains at a time when nobody says how many: as the largest models among the open sweeps want it.
-  absl::StatusOr<int> UsualPacks(bool cuda, int threads) const;
+  absl::StatusOr<int> UsualPacks(bool cuda, const std::string& engine, int threads) const;
   // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.
   absl::StatusOr<std::optional<int>> EnsureData();
   absl::StatusOr<std::optional<int>> Follow();

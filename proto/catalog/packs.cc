@@ -6,8 +6,9 @@
 
 namespace longreach::catalog {
 
-int UsualPacks(std::string_view experiment, bool cuda, int threads) {
+int UsualPacks(std::string_view experiment, bool cuda, std::string_view engine, int threads) {
   if (experiment != "algorithmic") return 1;
+  if (cuda && engine.starts_with("resident")) return kUsualPacksOfResident;
   return std::clamp(threads, 1, cuda ? kUsualPacksOnGpu : kUsualPacksOnCpu);
 }
 

@@ -13,12 +13,15 @@ inline constexpr int kMaxPacksAtATime = 64;
 
 // Packs at a time that a command's own worker is told to train when the user says nothing. Of small models two on a CPU, because now and
 // then each waits for its last item of work, a file or an answer. On a GPU some more, as packs of three fill a third of it. Of nine, which fill
-// an H200, two at a time make a sixth more than one, and four a fifth.
+// an H200, two at a time make a sixth more than one, and four a fifth. Engines that train a job on one multiprocessor need 14 of nine to fill it, and
+// make a tenth more of twice as many (docs/benchmarks/gpu.md).
 inline constexpr int kUsualPacksOnCpu = 2;
 inline constexpr int kUsualPacksOnGpu = 4;
+inline constexpr int kUsualPacksOfResident = 30;
 
-// No more than `threads`, of which each has one. Models that are not small keep the memory to themselves.
-int UsualPacks(std::string_view experiment, bool cuda, int threads);
+// engine: as `--engine` says, empty: the worker's choice. No more than `threads`, of which each has one, but for resident engines, whose threads hardly
+// do anything. Models that are not small keep the memory to themselves.
+int UsualPacks(std::string_view experiment, bool cuda, std::string_view engine, int threads);
 
 // What `--pack-limit` says where the worker is to find the number out.
 inline constexpr std::string_view kMeasured = "measured";

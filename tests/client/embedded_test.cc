@@ -239,6 +239,11 @@ TEST_F(EmbeddedTest, RunTrainsSeveralPacksOfSmallModelsAtATimeUnlessToldOtherwis
                {{"table-b1", "--threads", "16", "--device", "cuda:1"}, "4"},
                {{"table-b1", "--threads", "3", "--device", "cuda"}, "3"},
                {{"table-b1", "--threads", "16", "--device", "cuda", "--packs", "14"}, "14"},
+               {{"table-b1", "--threads", "16", "--device", "cuda", "--engine", "resident"}, "30"},
+               {{"table-b1", "--threads", "3", "--device", "cuda:0", "--engine", "resident-fp16"}, "30"},
+               {{"table-b1", "--threads", "16", "--device", "cuda", "--engine", "resident", "--packs", "2"}, "2"},
+               {{"table-b1", "--threads", "16", "--device", "cuda", "--engine", "spread"}, "4"},
+               {{"quickstart-language", "--threads", "16", "--device", "cuda", "--engine", "resident"}, "1"},
                {{"table-b1", "--threads", "2", "--packs", "1"}, "1"},
                {{"quickstart-language", "--threads", "16", "--device", "cuda"}, "1"},
                {{"quickstart-language", "--threads", "2"}, "1"}};
