@@ -22,6 +22,7 @@
 #include "client/output/text.h"
 #include "client/private_folder.h"
 #include "client/sweep_run.h"
+#include "proto/base/matrix_unit.h"
 #include "proto/base/text.h"
 #include "proto/types/words.h"
 
@@ -52,6 +53,7 @@ bool RunsHere([[maybe_unused]] std::string_view engine) {
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (engine.find("avx512amx") != engine.npos) return avx512 && __builtin_cpu_supports("avx512bf16") && MayUseMatrixUnit();
   if (engine.find("avx512dot") != engine.npos) return avx512 && __builtin_cpu_supports("avx512bf16");
   if (engine.find("avx512") != engine.npos) return avx512;
   if (engine.find("avx2") != engine.npos) return avx2;

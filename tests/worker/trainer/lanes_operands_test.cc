@@ -20,7 +20,8 @@ struct Case {
   const Kernels* kernels;
   std::string name;
   int bits;
-  bool pairs = false;  // Products read words of two.
+  bool pairs = false;  // Products read words of two,
+  bool tiles = false;  // in tiles of [row][32 operands].
 };
 
 std::vector<Case> Runnable() {
@@ -37,7 +38,10 @@ std::vector<Case> Runnable() {
     cases.push_back({Avx512Kernels(), "lanes-avx512", 24});
     cases.push_back({Avx512Tf32Kernels(), "lanes-avx512-tf32", 11});
     cases.push_back({Avx512Bf16Kernels(), "lanes-avx512-bf16", 8});
-    if (__builtin_cpu_supports("avx512bf16")) cases.push_back({Avx512DotBf16Kernels(), "lanes-avx512dot-bf16", 8, true});
+    if (__builtin_cpu_supports("avx512bf16")) {
+      cases.push_back({Avx512DotBf16Kernels(), "lanes-avx512dot-bf16", 8, true});
+      cases.push_back({Avx512AmxBf16Kernels(), "lanes-avx512amx-bf16", 8, true, true});  // Packing needs no matrix unit.
+    }
   }
 #endif
   return cases;
@@ -70,8 +74,8 @@ std::vector<float> Packed(const Case& of, const std::vector<float>& weights) {
   if (!of.pairs) return {packed.begin(), packed.begin() + kWeights};
   std::vector<float> unpacked;
   for (size_t i = 0; i < kWeights; ++i) {
-    // Rows of 8 weights: two of them make a row of words, the first one in the lower halves.
-    const uint32_t word = std::bit_cast<uint32_t>(packed[i / 16 * 8 + i % 8]);
+    // Rows of 8 weights: two of them make a row of words, or of a tile a column, the first one in the lower halves.
+    const uint32_t word = std::bit_cast<uint32_t>(packed[of.tiles ? i % 8 * 16 + i / 16 : i / 16 * 8 + i % 8]);
     unpacked.push_back(std::bit_cast<float>(i / 8 % 2 == 0 ? word << 16 : word & 0xFFFF0000));
   }
   return unpacked;

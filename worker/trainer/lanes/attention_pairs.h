@@ -6,6 +6,10 @@
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
+// A processor with a matrix unit makes half as many products of pairs in a time as of float32, where it does not leave them to that unit; and
+// attention's are too small for it. Both read the same operands.
+inline constexpr bool kAttendsPairs = kPairs && !kTiles;
+
 inline constexpr int kFeatureWords = K / 2;
 inline constexpr float kLogitScale = kLog2e * kInverseRootK;
 

@@ -59,18 +59,22 @@ inline void SumByToken(const Model& m, const Pass& pass, const Tile& tile, const
   Outer(work.dqkv + m.dim * work.ld, work.ld, 2 * m.dim, work.tokens, kTokenRow, count, work.token_dqkv + m.dim * kTokenRow);
 }
 
-// y[n][i] as Product() makes it of one block of float32, also where products read pairs: these are sums of products already.
+// y[n][i] as Product() makes it of one block of float32, also where products read pairs: these are sums of products already. k runs
+// over `parts` times `part`.
 template <int TB, class Out>
-LONGREACH_INLINE void ProductOfSums(const float* w, int k_count, int n_count, const float* x, int64_t ld, const Out& out) {
+LONGREACH_INLINE void ProductOfSums(const float* w, int parts, int part, int n_count, const float* x, int64_t ld, const Out& out) {
+  const int k_count = parts * part;
   if constexpr (!kPairs) {
     Product<TB>(w, PanelSize(k_count), k_count, n_count, Block{x, ld}, out);
     return;
   }
-  for (int n = 0; n < n_count; n += kRows, w += PanelSize(k_count)) {
+  for (int n = 0; n < n_count; n += kRows) {
+    const float* panel = w + n / kPanel * parts * PanelSize(part);
     Lanes sum[kRows][TB] = {};
     for (int k = 0; k < k_count; k += 2) {
+      const float* words = panel + k / part * PanelSize(part);
       LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
-        const Words word = reinterpret_cast<Words>(Splat(w[k / 2 * kPanel + r]));
+        const Words word = reinterpret_cast<Words>(Splat(words[WordAt(k % part, n % kPanel + r)]));
         const Lanes first = reinterpret_cast<Lanes>(word << 16), second = reinterpret_cast<Lanes>(word & 0xFFFF0000u);
         LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
           sum[r][i] = Fma(first, Load(x + k * ld + i * kLanes), sum[r][i]);
@@ -104,7 +108,7 @@ inline void ProjectTokensBackward(const Model& m, const Pass& pass, const float*
   float* const embedding = gradient + m.embed;
   ForBlocks(0, kTokenRow / kLanes, [&](auto block, int t) {
     constexpr int TB = decltype(block)::value;
-    ProductOfSums<TB>(packed + PackedLayer(m).qkv_back, 3 * m.dim, m.dim, work.token_dqkv + t * kLanes, kTokenRow,
+    ProductOfSums<TB>(packed + PackedLayer(m).qkv_back, 3, m.dim, m.dim, work.token_dqkv + t * kLanes, kTokenRow,
                       [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
       alignas(64) float lanes[TB * kLanes];
       for (int r = 0; r < kRows; ++r) {

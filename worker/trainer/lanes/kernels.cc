@@ -18,19 +18,18 @@ constexpr int kGradientPositions = 27;
 
 int64_t HeadAt(const Model& m) { return m.layers * PackedLayer(m).size; }
 
-// Floats of the head's packed weights, in one direction.
-int64_t HeadSize(const Model& m) { return int64_t{PaddedClasses(m)} * m.dim / kPerWord; }
+// The same on the way back.
+int64_t HeadBackAt(const Model& m) { return HeadAt(m) + PackedFloats(m.dim, PaddedClasses(m)); }
 
-int64_t PackedSize(const Model& m) { return HeadAt(m) + 2 * HeadSize(m); }
+int64_t PackedSize(const Model& m) { return HeadBackAt(m) + PackedFloats(PaddedClasses(m), m.dim); }
 
 void PackWeights(const Model& m, const float* parameters, int layer, bool backward, float* packed) {
   const int dim = m.dim, mlp = m.mlp, padded = PaddedClasses(m);
   const int64_t panel = PanelSize(dim), mlp_panel = PanelSize(mlp);
   if (layer == m.layers) {
-    float* head = packed + HeadAt(m);
     const float* w = parameters + m.out_w;
-    Pack(w, m.classes, 1, dim, padded, dim, m.classes, panel, head);
-    Pack(w, 1, m.classes, padded, dim, m.classes, dim, PanelSize(padded), head + HeadSize(m));
+    Pack(w, m.classes, 1, dim, padded, dim, m.classes, panel, packed + HeadAt(m));
+    Pack(w, 1, m.classes, padded, dim, m.classes, dim, PanelSize(padded), packed + HeadBackAt(m));
     return;
   }
   const PackedLayer place(m);
@@ -93,7 +92,7 @@ int FirstQuery(const Model& m, const Pass& pass, int layer) { return layer == m.
 
 template <Bias B>
 void AttendPlain(const Heads& heads, const Kept& kept, const Work& work) {
-  if constexpr (kPairs) {
+  if constexpr (kAttendsPairs) {
     AttendPairs<B>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.words);
   } else {
     Attend<B, Bias::kNone>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse);
@@ -193,7 +192,7 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
     for (int c = m.classes; c < padded; ++c) Store(y + (c * TB + i) * kLanes, Zero());
   }
   const Block dy = BlockOf<TB, true>(y, TB * kLanes, padded, work.operands);
-  Product<TB>(member.packed + HeadAt(m) + HeadSize(m), PanelSize(padded), padded, m.dim, dy, [&](int n, Lanes(&g)[kRows][TB]) {
+  Product<TB>(member.packed + HeadBackAt(m), PanelSize(padded), padded, m.dim, dy, [&](int n, Lanes(&g)[kRows][TB]) {
     for (int r = 0; r < kRows; ++r) for (int i = 0; i < TB; ++i) Store(work.dh + (n + r) * ld + (t + i) * kLanes, g[r][i]);
   });
   return loss;
@@ -212,7 +211,7 @@ void AttendBack(const Model& m, const Pass& pass, const Heads& heads, const Kept
   const int64_t size = m.heads * pass.bias_stride;
   if (trained && B == Bias::kByOffset) memset(work.dbias, 0, static_cast<size_t>(size) * kLanes * sizeof(float));
   const BiasGradient dbias = {.lanes = work.dbias, .table = tables.bias, .key_lanes = work.dkeys, .keys = tables.distance_keys};
-  if constexpr (kPairs && D == Bias::kNone) {
+  if constexpr (kAttendsPairs && D == Bias::kNone) {
     AttendBackwardPairs<B, trained>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv, dbias, work.words);
   } else {
     AttendBackward<B, trained, D>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv, dbias);
@@ -329,6 +328,7 @@ void EmbedBackward(const Model& m, const Pass& pass, const Tile& tile, const Wor
 
 double Train(const Model& m, const Pass& pass, const Member& member, const Tile& tile, double weight, float* memory, float* gradient,
              const TableGradients& tables) {
+  const ConfiguredTiles tiles;
   Work work(m, pass, true, memory);
   Forward(m, pass, member, tile, work, true);
   double loss = 0;
@@ -346,6 +346,7 @@ double Train(const Model& m, const Pass& pass, const Member& member, const Tile&
 }
 
 void Test(const Model& m, const Pass& pass, const Member& member, const Tile& tile, float* memory, float* logits) {
+  const ConfiguredTiles tiles;
   const Work work(m, pass, false, memory);
   Forward(m, pass, member, tile, work, false);
   const int first = pass.tape - pass.outputs;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "proto/base/matrix_unit.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "worker/trainer/engine/thread_pool.h"
@@ -443,6 +444,7 @@ std::vector<const lanes::Kernels*> RunnableKernels(lanes::Operands operands) {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   const bool dot = avx2 && avx512 && operands == lanes::Operands::kBf16 && __builtin_cpu_supports("avx512bf16");
+  if (dot && MayUseMatrixUnit()) kernels.push_back(lanes::Avx512AmxBf16Kernels());
   if (dot) kernels.push_back(lanes::Avx512DotBf16Kernels());
   if (avx2 && avx512) kernels.push_back(pick(lanes::Avx512Kernels, lanes::Avx512Tf32Kernels, lanes::Avx512Bf16Kernels));
   if (avx2) kernels.push_back(pick(lanes::Avx2Kernels, lanes::Avx2Tf32Kernels, lanes::Avx2Bf16Kernels));

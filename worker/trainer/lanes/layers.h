@@ -13,16 +13,16 @@ struct PackedLayer {
   int64_t size;
 
   explicit PackedLayer(const Model& m) {
-    const int64_t square = int64_t{m.dim} * m.dim / kPerWord, wide = int64_t{m.dim} * m.mlp / kPerWord;
+    const int64_t square = PackedFloats(m.dim, m.dim), to_mlp = PackedFloats(m.dim, m.mlp), from_mlp = PackedFloats(m.mlp, m.dim);
     qkv = 0;
     o = 3 * square;
     mlp1 = o + square;
-    mlp2 = mlp1 + wide;
-    qkv_back = mlp2 + wide;
+    mlp2 = mlp1 + to_mlp;
+    qkv_back = mlp2 + from_mlp;
     o_back = qkv_back + 3 * square;
     mlp1_back = o_back + square;
-    mlp2_back = mlp1_back + wide;
-    size = mlp2_back + wide;
+    mlp2_back = mlp1_back + from_mlp;
+    size = mlp2_back + to_mlp;
   }
 };
 
@@ -84,7 +84,7 @@ struct Work {
     logits = take(PaddedClasses(m) * block);
     token_h = take(int64_t{m.dim} * kTokenRow);
     token_qkv = take(3 * int64_t{m.dim} * kTokenRow);
-    if constexpr (kPairs) words = take(WordsSize(pass.tape, training));
+    if constexpr (kAttendsPairs) words = take(WordsSize(pass.tape, training));
     if constexpr (kRounds) operands = take((3 * int64_t{m.dim} + m.mlp + PaddedClasses(m)) * block);  // Of the widest, and more.
     if (!training) return;
     token_dqkv = take(3 * int64_t{m.dim} * kTokenRow);
@@ -344,9 +344,16 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
 // Adds to dh_next what came through queries, keys and values; where nothing asked, it is only keys and values.
 template <int TB>
 LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const Work& work, int t, bool query) {
-  const int skip = query ? 0 : m.dim;
-  const Block dqkv = BlockOf<TB, true>(work.dqkv + skip * work.ld + t * kLanes, work.ld, 3 * m.dim - skip, work.operands);
-  Product<TB>(packed + PackedLayer(m).qkv_back + PanelSize(skip), PanelSize(3 * m.dim), 3 * m.dim - skip, m.dim, dqkv,
+  const int skip = query ? 0 : 1;
+  const float* rows = work.dqkv + t * kLanes;
+  Block dqkv = {rows + skip * m.dim * work.ld, work.ld};
+  if constexpr (kPairs) {
+    // Each of the three is filled up.
+    const int64_t part = int64_t{PaddedDepth(m.dim)} / kPerWord * TB * kLanes;
+    for (int i = skip; i < 3; ++i) BlockOf<TB, true>(rows + i * m.dim * work.ld, work.ld, m.dim, work.operands + (i - skip) * part);
+    dqkv = {work.operands, TB * kLanes};
+  }
+  Product<TB>(packed + PackedLayer(m).qkv_back + skip * PanelSize(m.dim), 3 * PanelSize(m.dim), (3 - skip) * PaddedDepth(m.dim), m.dim, dqkv,
               [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       float* d = work.dh_next + (n + r) * work.ld + (t + i) * kLanes;

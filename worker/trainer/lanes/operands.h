@@ -6,7 +6,8 @@
 // A number is rounded where it is stored if only products read it, else where a product reads it.
 //
 // Where the machine multiplies pairs of bfloat16 (AVX512_BF16: two products are added to each float32 sum at a time), products read words of
-// two operands, the first one in the lower half; one after the other along what is summed over.
+// two operands, the first one in the lower half; one after the other along what is summed over. Where it has a matrix unit for such words (AMX),
+// that makes the large products (tiles.h), of as many of them at a time as a tile has.
 #pragma once
 
 #include "worker/trainer/lanes/kernels.h"
@@ -25,7 +26,15 @@ inline constexpr bool kPairs = kOperands == Operands::kBf16;
 #else
 inline constexpr bool kPairs = false;
 #endif
+#if defined(__AMX_BF16__)
+inline constexpr bool kTiles = kPairs;
+#else
+inline constexpr bool kTiles = false;
+#endif
 inline constexpr int kPerWord = kPairs ? 2 : 1;  // Operands in the space of a float.
+// So many are summed up at a time; what is there is filled up with zeros. Without tiles nothing is ever missing.
+inline constexpr int kDepth = kTiles ? 32 : kPerWord;
+LONGREACH_INLINE constexpr int PaddedDepth(int count) { return (count + kDepth - 1) / kDepth * kDepth; }
 inline constexpr int kDroppedBits = kRounds ? static_cast<int>(Operands::kFloat32) - static_cast<int>(kOperands) : 1;
 
 using Words [[gnu::vector_size(4 * LONGREACH_LANES), gnu::may_alias]] = uint32_t;
@@ -86,7 +95,7 @@ LONGREACH_INLINE Lanes MultiplyAdd(Lanes a, Lanes b, Lanes sum) {
   return Fma(a, b, sum);
 }
 
-// TB positions as Product() reads them: [rows / kPerWord][TB][W], rows `ld` floats apart.
+// TB positions as Product() reads them: [PaddedDepth(rows) / kPerWord][TB][W], rows `ld` floats apart.
 struct Block {
   const float* at;
   int64_t ld;
@@ -103,10 +112,12 @@ LONGREACH_INLINE Block BlockOf(const float* x, int64_t ld, int rows, float* spac
       Store(space + (r / kPerWord * TB + i) * kLanes, kPairs ? Pair(first, Load(x + ld + i * kLanes)) : Operand(first));
     }
   }
+  for (int r = rows / kPerWord * TB; r < PaddedDepth(rows) / kPerWord * TB; ++r) Store(space + r * kLanes, Zero());
   return {space, TB * kLanes};
 }
 
-// Makes what Outer() reads of tokens [count][columns], in place: [count / kPerWord][columns]. `count` is a multiple of kPerWord.
+// Makes what Outer() reads of tokens [count][columns], in place: [count / kPerWord][columns], and for tiles as many zeros as fill up the last one
+// that begins at any position. `count` is a multiple of the lanes.
 inline void TokenOperands(float* tokens, int64_t count, int64_t columns) {
   if constexpr (!kRounds) return;
   float* to = tokens;
@@ -115,6 +126,9 @@ inline void TokenOperands(float* tokens, int64_t count, int64_t columns) {
       const Lanes first = Load(tokens + c);
       Store(to + c, kPairs ? Pair(first, Load(tokens + columns + c)) : Operand(first));
     }
+  }
+  for (int64_t i = count; i < count + kDepth - kLanes; i += kPerWord, to += columns) {
+    for (int64_t c = 0; c < columns; c += kLanes) Store(to + c, Zero());
   }
 }
 

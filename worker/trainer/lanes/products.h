@@ -1,12 +1,13 @@
 // The two matrix products of the network, on activations [feature][position][W]: weights times activation, and the
-// gradient of weights. Feature rows are `ld` floats apart. Both take operands as they are given, in words (operands.h).
+// gradient of weights. Feature rows are `ld` floats apart. Both take operands as they are given, in words (operands.h), and leave them to the
+// matrix unit where there is one (tiles.h).
 #pragma once
 
-#include "worker/trainer/lanes/operands.h"
+#include "worker/trainer/lanes/tiles.h"
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
-inline constexpr int kPanel = 8;
+inline constexpr int kPanel = kTiles ? 16 : 8;
 
 // A block of positions, as a template argument of a lambda.
 template <int n>
@@ -23,13 +24,27 @@ LONGREACH_INLINE void ForBlocks(int first, int last, const F& f) {
   if (last - t == 1) f(Count<1>(), t);
 }
 
-// Floats that a panel of 8 rows of so many packed weights takes, and so many columns of its.
-LONGREACH_INLINE constexpr int64_t PanelSize(int64_t k_count) { return kPanel * k_count / kPerWord; }
+// Floats that a panel of kPanel rows of so many packed weights takes, and so many columns of its.
+LONGREACH_INLINE constexpr int64_t PanelSize(int k_count) { return kPanel * PaddedDepth(k_count) / kPerWord; }
+// And of all panels.
+LONGREACH_INLINE constexpr int64_t PackedFloats(int k_count, int n_count) { return (n_count + kPanel - 1) / kPanel * PanelSize(k_count); }
 
-// Weights for Product(): [N/8][K / kPerWord][8], so that it reads one stream. Element (k, n) is w[k * k_stride + n * n_stride]; zero
-// from k_there and n_there on. Panels are `panel` floats apart. K is a multiple of kPerWord.
+// Of a panel: where the word of its row n is that begins with its column k.
+LONGREACH_INLINE constexpr int64_t WordAt(int k, int n) {
+  return kTiles ? k / kDepth * kTileFloats + n * kTileWords + k % kDepth / kPerWord : k / kPerWord * kPanel + n;
+}
+
+// Weights for Product(): [N/8][K / kPerWord][8], so that it reads one stream; or [N/16][K/32] tiles of [16][32 operands]. Element (k, n) is
+// w[k * k_stride + n * n_stride]; zero from k_there and n_there on. Panels are `panel` floats apart. K is a multiple of kPerWord.
 inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count, int n_count, int k_there, int n_there,
                  int64_t panel, float* out) {
+  if constexpr (kTiles) {
+    for (int n = 0; n < n_count; n += kPanel, out += panel) {
+      PackTiles(w + n * n_stride, k_stride, n_stride, static_cast<int>(Min(k_count, k_there)), static_cast<int>(Min(n_count, n_there)) - n,
+                PaddedDepth(k_count), out);
+    }
+    return;
+  }
   const auto at = [&](int k, int n) { return k < k_there && n < n_there ? w[k * k_stride + n * n_stride] : 0.0f; };
   for (int n0 = 0; n0 < n_count; n0 += kPanel, out += panel) {
     float* to = out;
@@ -41,6 +56,7 @@ inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count
 
 // The same where nothing is missing.
 inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count, int n_count, int64_t panel, float* out) {
+  if constexpr (kTiles) return Pack(w, k_stride, n_stride, k_count, n_count, k_count, n_count, panel, out);
   for (int n0 = 0; n0 < n_count; n0 += kPanel, out += panel) {
     const float* from = w + n0 * n_stride;
     float* to = out;
@@ -67,9 +83,23 @@ LONGREACH_INLINE void Panel(const float* w, int words, const float* x, int64_t l
 }
 
 // y[n][i] = sum over k of W(k, n) x[k][i], for n < n_count and TB positions. out(n, sum) takes kRows rows from n on, while
-// they are in registers.
+// they are in registers. `n_count` is a multiple of kRows.
 template <int TB, class Out>
 LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_count, const Block& x, const Out& out) {
+  if constexpr (kTiles) {
+    alignas(64) float sums[TB * kTileFloats];
+    for (int n0 = 0; n0 < n_count; n0 += kPanel, w += panel) {
+      TileProduct<TB>(w, PaddedDepth(k_count) / kDepth, x.at, x.ld, sums);
+      for (int r = 0; r < kPanel && n0 + r < n_count; r += kRows) {
+        Lanes sum[kRows][TB];
+        LONGREACH_UNROLL for (int n = 0; n < kRows; ++n) {
+          LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = Load(sums + ((r + n) * TB + i) * kLanes);
+        }
+        out(n0 + r, sum);
+      }
+    }
+    return;
+  }
   for (int n0 = 0; n0 < n_count; n0 += kPanel, w += panel) {
     LONGREACH_UNROLL for (int r = 0; r < kPanel; r += kRows) {
       Lanes sum[kRows][TB];
@@ -123,6 +153,14 @@ inline void OuterColumns(const float* x, int64_t ldx, int rows, const float* y, 
 // dw[m][0 .. columns) += sum over tokens of x[m][token] y[token][0 .. columns); x as activations are, y by TokenOperands().
 // `rows` is even, `columns` a multiple of 16, `tokens` of the lanes.
 inline void Outer(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, float* dw) {
+  if constexpr (kTiles) {
+    const int whole = rows / kTileRows * kTileRows;
+    TileOuter(x, ldx, whole, y, columns, tokens, dw);
+    x += whole * ldx;
+    dw += int64_t{whole} * columns;
+    rows -= whole;
+    if (rows == 0) return;
+  }
   constexpr int kWide = kOuterColumns * kLanes;
   for (int i = 0; i < tokens; i += kTokens) {
     const int n = static_cast<int>(Min(tokens - i, kTokens));
