@@ -26,7 +26,7 @@ struct Heads {
   int64_t bias_stride = 0;
   int64_t center = 0;
   const int32_t* positions = nullptr;
-  const float* distance_keys = nullptr;  // [H][bias_stride][8].
+  const float* distance_keys = nullptr;  // [H][bias_stride][8], operands.
 };
 
 // The biases of one query, by key.
@@ -69,7 +69,7 @@ struct DistanceKeys<Bias::kNone> {
 template <Bias B>
 LONGREACH_INLINE Lanes KeyAt(const float* key, [[maybe_unused]] const float* distance_key, [[maybe_unused]] int feature) {
   if constexpr (B == Bias::kNone) return Load(key);
-  return Load(key) + Operand(Splat(distance_key[feature]));
+  return Load(key) + distance_key[feature];
 }
 
 // Outputs and sums of QB queries so far, brought to a new maximum, which is left; zeros before the first block of keys.

@@ -75,8 +75,21 @@ void Embed(const Model& m, const Pass& pass, const Member& member, const Tile& t
   }
 }
 
-Heads HeadsOf(const Model& m, const Pass& pass, const Member& member, int layer, int first_query, int64_t ld) {
-  return {.ld = ld,
+// A layer's keys of distances as operands, made once for all that reads them. The table need not lie as registers want it.
+const float* DistanceKeyOperands(const Model& m, const Pass& pass, const Member& member, int layer, const Work& work) {
+  const int64_t size = m.heads * pass.bias_stride * K;
+  const float* from = member.distance_keys + layer * size;
+  if constexpr (!kRounds) return from;
+  for (int64_t i = 0; i < size; i += kLanes) {
+    Lanes keys;
+    memcpy(&keys, from + i, sizeof keys);
+    Store(work.distance_keys + i, Operand(keys));
+  }
+  return work.distance_keys;
+}
+
+Heads HeadsOf(const Model& m, const Pass& pass, const Member& member, int layer, int first_query, const Work& work) {
+  return {.ld = work.ld,
           .heads = m.heads,
           .tape = pass.tape,
           .first_query = first_query,
@@ -84,7 +97,7 @@ Heads HeadsOf(const Model& m, const Pass& pass, const Member& member, int layer,
           .bias_stride = pass.bias_stride,
           .center = pass.centers == nullptr ? 0 : pass.centers[layer],
           .positions = pass.positions == nullptr ? nullptr : pass.positions + int64_t{layer} * pass.tape,
-          .distance_keys = pass.distance_keys ? member.distance_keys + int64_t{layer} * m.heads * pass.bias_stride * K : nullptr};
+          .distance_keys = pass.distance_keys ? DistanceKeyOperands(m, pass, member, layer, work) : nullptr};
 }
 
 // After the last layer only the outputs are read.
@@ -106,7 +119,6 @@ void AttendBiased(const Heads& heads, const Kept& kept, const Work& work) {
 }
 
 void Forward(const Model& m, const Pass& pass, const Member& member, const Tile& tile, const Work& work, bool training) {
-  const int64_t ld = work.ld;
   Embed(m, pass, member, tile, work);
   for (int l = 0; l < m.layers; ++l) {
     const Kept& kept = work.layer[l];
@@ -121,7 +133,7 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
       ForBlocks(0, t0, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, false); });
       ForBlocks(t0, pass.tape, [&](auto block, int t) { Project<block.value>(m, pass, packed, content, l, work, t, true); });
     }
-    const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
+    const Heads heads = HeadsOf(m, pass, member, l, t0, work);
     switch (pass.bias) {
       case Bias::kNone: AttendPlain<Bias::kNone>(heads, kept, work); break;
       case Bias::kByOffset: AttendBiased<Bias::kByOffset>(heads, kept, work); break;
@@ -275,7 +287,7 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   add_sums(row.scale1, dim, at.norm1_scale);
   add_sums(row.offset1, dim, at.norm1_offset);
 
-  const Heads heads = HeadsOf(m, pass, member, l, t0, ld);
+  const Heads heads = HeadsOf(m, pass, member, l, t0, work);
   const TableGradients here = OfLayer(m, pass, tables, l);
   switch (pass.bias) {
     case Bias::kNone: AttendBack<Bias::kNone, false, Bias::kNone>(m, pass, heads, kept, work, here); break;
