@@ -210,11 +210,12 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
   return loss;
 }
 
-// gradient[rows][D] += x y over `count` positions from t on.
+// gradient[rows][D] += x y over `count` positions from t on. `of_operands`: x is rows of operands.
+template <bool of_operands = false>
 void AddWeights(const Model& m, const Work& work, const float* x, int rows, const float* y, int t, int count, float* gradient) {
   TokenMajor(y + t * kLanes, work.ld, m.dim, count, work.tokens);
   TokenOperands(work.tokens, int64_t{count} * kLanes, m.dim);
-  Outer(x + t * kLanes, work.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
+  Outer<of_operands>(x + t * kLanes, work.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
 }
 
 // Of one layer. `tables` are that layer's.
@@ -273,8 +274,8 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
     ForBlocks(c0, c0 + count, [&](auto block, int t) {
       FeedForwardBackward<block.value>(m, member.parameters, packed, at, kept, work, t, drop1, drop2);
     });
-    AddWeights(m, work, kept.hidden, m.mlp, work.df, c0, count, gradient + at.mlp2_w);
-    AddWeights(m, work, work.dhidden, m.mlp, kept.u, c0, count, gradient + at.mlp1_w);  // [out, in].
+    AddWeights<true>(m, work, kept.hidden, m.mlp, work.df, c0, count, gradient + at.mlp2_w);
+    AddWeights<true>(m, work, work.dhidden, m.mlp, kept.u, c0, count, gradient + at.mlp1_w);  // [out, in].
     AddWeights(m, work, kept.o, dim, work.da, c0, count, gradient + at.o);
   }
   const auto add_sums = [&](int first, int n, int64_t to) {

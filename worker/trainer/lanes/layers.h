@@ -30,7 +30,7 @@ struct PackedLayer {
 LONGREACH_INLINE int PaddedClasses(const Model& m) { return (m.classes + kPanel - 1) / kPanel * kPanel; }
 
 // What is kept of a layer: its input h, queries, keys and values, attention's output, maximum and 1/sum, the normalised
-// inputs and 1/deviation of both norms, what goes into the MLP and its hidden features.
+// inputs and 1/deviation of both norms, what goes into the MLP and its hidden features (OperandRows(), as their gradient).
 struct Kept {
   float *h, *qkv, *o, *maximum, *inverse, *norm1, *u, *hidden, *norm2, *deviation1, *deviation2;
 };
@@ -74,7 +74,7 @@ struct Work {
       kept.maximum = rows(m.heads);
       kept.inverse = rows(m.heads);
       kept.u = rows(m.dim);
-      kept.hidden = training ? rows(m.mlp) : take(m.mlp * block);
+      kept.hidden = training ? rows(OperandRows(m.mlp)) : take(OperandRows(m.mlp) * block);
       if (!training) continue;
       kept.norm1 = rows(m.dim);
       kept.norm2 = rows(m.dim);
@@ -95,7 +95,7 @@ struct Work {
     dh_next = rows(m.dim);
     df = rows(m.dim);
     da = rows(m.dim);
-    dhidden = rows(m.mlp);
+    dhidden = rows(OperandRows(m.mlp));
     dout = rows(m.dim);
     dqkv = rows(3 * m.dim);
     tokens = rows(m.dim);
@@ -273,11 +273,12 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   const Block u = BlockOf<TB, false>(kept.u + here, ld, m.dim, work.operands);
   Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, u, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      // In this order a NaN stays one.
-      Store(hidden + (n + r) * ldh + i * kLanes, Operand(Max(Zero(), sum[r][i] + b1[n + r])));
+      sum[r][i] = Max(Zero(), sum[r][i] + b1[n + r]);  // In this order a NaN stays one.
     }
+    StoreOperands(hidden, ldh, n, sum);
   });
-  const Block activated = BlockOf<TB, true>(hidden, ldh, m.mlp, work.operands);
+  FillUpOperands<TB>(hidden, ldh, m.mlp);
+  const Block activated = BlockOfOperands<TB>(hidden, ldh, m.mlp, work.operands);
   Product<TB>(packed + place.mlp2, PanelSize(m.mlp), m.mlp, m.dim, activated, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(kept.u + (n + r) * ld + here + i * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
@@ -313,14 +314,15 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       float* sum = sums + (row.mlp1_b + n + r) * kLanes;
       Lanes db = Load(sum);
       LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-        const Lanes v = WherePositive(Load(kept.hidden + (n + r) * ld + here + i * kLanes), g[r][i]);
-        Store(work.dhidden + (n + r) * ld + here + i * kLanes, Operand(v));
-        db = db + v;
+        g[r][i] = WherePositive(LoadOperand(kept.hidden + here + i * kLanes, ld, n + r), g[r][i]);
+        db = db + g[r][i];
       }
       Store(sum, db);
     }
+    StoreOperands(work.dhidden + here, ld, n, g);
   });
-  const Block dhidden = BlockOf<TB, true>(work.dhidden + here, ld, m.mlp, work.operands);
+  FillUpOperands<TB>(work.dhidden + here, ld, m.mlp);
+  const Block dhidden = BlockOfOperands<TB>(work.dhidden + here, ld, m.mlp, work.operands);
   Product<TB>(packed + place.mlp1_back, PanelSize(m.mlp), m.mlp, m.dim, dhidden, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));

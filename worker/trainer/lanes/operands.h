@@ -69,6 +69,16 @@ LONGREACH_INLINE Lanes Pair(Lanes a, Lanes b) {
 }
 // Words of a[0] and a[1], a[2] and a[3], ..., b[14] and b[15].
 LONGREACH_INLINE Lanes PairNeighbours(Lanes a, Lanes b) { return reinterpret_cast<Lanes>(_mm512_cvtne2ps_pbh(b, a)); }
+// Of words a[0], a[1], ..., b[15] all first operands, or all second ones, as words of neighbours.
+template <int which>
+LONGREACH_INLINE Lanes OperandsOfWords(Lanes a, Lanes b) {
+  alignas(64) static constexpr uint16_t kFirst[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                                      32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
+  alignas(64) static constexpr uint16_t kSecond[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                                       33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  const __m512i from = _mm512_load_si512(which == 0 ? kFirst : kSecond);
+  return _mm512_castsi512_ps(_mm512_permutex2var_epi16(reinterpret_cast<__m512i>(a), from, reinterpret_cast<__m512i>(b)));
+}
 // The word of a and b: rounding as Operand(Lanes) does it, which for single numbers is faster so than with vectors.
 LONGREACH_INLINE uint32_t Half(float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
@@ -114,6 +124,37 @@ LONGREACH_INLINE Block BlockOf(const float* x, int64_t ld, int rows, float* spac
   }
   for (int r = rows / kPerWord * TB; r < PaddedDepth(rows) / kPerWord * TB; ++r) Store(space + r * kLanes, Zero());
   return {space, TB * kLanes};
+}
+
+// Rows that products alone read, of operands: [feature][position][W], or with tiles the words that these read, [feature / 2][position][W].
+inline constexpr int kPerRow = kTiles ? 2 : 1;
+LONGREACH_INLINE constexpr int OperandRows(int features) { return PaddedDepth(features) / kPerRow; }
+
+// Stores kRows features from n on.
+template <int TB>
+LONGREACH_INLINE void StoreOperands(float* x, int64_t ld, int n, const Lanes (&v)[kRows][TB]) {
+  LONGREACH_UNROLL for (int r = 0; r < kRows; r += kPerRow) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
+    Store(x + (n + r) / kPerRow * ld + i * kLanes, kTiles ? Pair(v[r][i], v[r + kPerRow - 1][i]) : Operand(v[r][i]));
+  }
+}
+
+// Fills up the depth of a block whose features are all there.
+template <int TB>
+LONGREACH_INLINE void FillUpOperands(float* x, int64_t ld, int features) {
+  for (int r = features / kPerRow; r < OperandRows(features); ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(x + r * ld + i * kLanes, Zero());
+}
+
+LONGREACH_INLINE Lanes LoadOperand(const float* x, int64_t ld, int n) {
+  const Lanes row = Load(x + n / kPerRow * ld);
+  if constexpr (!kTiles) return row;
+  const Words words = reinterpret_cast<Words>(row);
+  return reinterpret_cast<Lanes>(n % 2 == 0 ? words << 16 : words & 0xFFFF0000u);
+}
+
+template <int TB>
+LONGREACH_INLINE Block BlockOfOperands(const float* x, int64_t ld, int features, float* space) {
+  if constexpr (kTiles) return {x, ld};
+  return BlockOf<TB, true>(x, ld, features, space);
 }
 
 // Makes what Outer() reads of tokens [count][columns], in place: [count / kPerWord][columns], and for tiles as many zeros as fill up the last one

@@ -150,17 +150,11 @@ inline void OuterColumns(const float* x, int64_t ldx, int rows, const float* y, 
   for (; m + 2 <= rows; m += 2) OuterRows<2, JB>(x + m * ldx, ldx, y, columns, tokens, dw + m * columns);
 }
 
-// dw[m][0 .. columns) += sum over tokens of x[m][token] y[token][0 .. columns); x as activations are, y by TokenOperands().
-// `rows` is even, `columns` a multiple of 16, `tokens` of the lanes.
+// dw[m][0 .. columns) += sum over tokens of x[m][token] y[token][0 .. columns); x as activations are, or as rows of operands; y by
+// TokenOperands(). `rows` is even, `columns` a multiple of 16, `tokens` of the lanes.
+template <bool of_operands = false>
 inline void Outer(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, float* dw) {
-  if constexpr (kTiles) {
-    const int whole = rows / kTileRows * kTileRows;
-    TileOuter(x, ldx, whole, y, columns, tokens, dw);
-    x += whole * ldx;
-    dw += int64_t{whole} * columns;
-    rows -= whole;
-    if (rows == 0) return;
-  }
+  if constexpr (kTiles) return TileOuter<of_operands>(x, ldx, rows, y, columns, tokens, dw);
   constexpr int kWide = kOuterColumns * kLanes;
   for (int i = 0; i < tokens; i += kTokens) {
     const int n = static_cast<int>(Min(tokens - i, kTokens));

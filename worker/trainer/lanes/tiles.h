@@ -90,15 +90,15 @@ LONGREACH_INLINE void TileProduct(const float* w, int depth, const float* x, int
   if constexpr (TB > 2) _tile_stored(2, sums + 2 * kLanes, kSumBytes);
 }
 
-// To dw [16][columns] of 16 rows and JB (1 or 4) times 16 columns: `depth` tiles of x, one after the other, times those of y [32 depth / 2][columns].
+// To dw of 16 rows and JB (1 or 4) times 16 columns: `depth` tiles of x, one after the other, times those of y [16 depth][columns].
 template <int JB>
-LONGREACH_INLINE void TileOuterBlock(const float* x, const float* y, int64_t columns, int depth, float* dw) {
-  const int64_t row_bytes = columns * 4;
-  _tile_loadd(0, dw, row_bytes);
+LONGREACH_INLINE void TileOuterBlock(const float* x, const float* y, int64_t columns, int depth, float* dw, int64_t lddw) {
+  const int64_t row_bytes = columns * 4, sum_bytes = lddw * 4;
+  _tile_loadd(0, dw, sum_bytes);
   if constexpr (JB > 1) {
-    _tile_loadd(1, dw + 16, row_bytes);
-    _tile_loadd(2, dw + 32, row_bytes);
-    _tile_loadd(3, dw + 48, row_bytes);
+    _tile_loadd(1, dw + 16, sum_bytes);
+    _tile_loadd(2, dw + 32, sum_bytes);
+    _tile_loadd(3, dw + 48, sum_bytes);
   }
   for (int i = 0; i < depth; ++i, x += kTileFloats, y += kTileRows * columns) {
     _tile_loadd(4, x, kTileWords * 4);
@@ -113,34 +113,60 @@ LONGREACH_INLINE void TileOuterBlock(const float* x, const float* y, int64_t col
       _tile_dpbf16ps(3, 4, 5);
     }
   }
-  _tile_stored(0, dw, row_bytes);
+  _tile_stored(0, dw, sum_bytes);
   if constexpr (JB > 1) {
-    _tile_stored(1, dw + 16, row_bytes);
-    _tile_stored(2, dw + 32, row_bytes);
-    _tile_stored(3, dw + 48, row_bytes);
+    _tile_stored(1, dw + 16, sum_bytes);
+    _tile_stored(2, dw + 32, sum_bytes);
+    _tile_stored(3, dw + 48, sum_bytes);
+  }
+}
+
+// Tiles of 16 rows of x and `count` tokens, one for every 32, of operands in pairs of tokens. What is missing is zero.
+template <bool of_operands>
+LONGREACH_INLINE void TokenTiles(const float* x, int64_t ldx, int rows, int count, float* out) {
+  for (int i = 0; i < count; i += kDepth, x += kDepth, out += kTileFloats) {
+    const bool both = i + kLanes < count;
+    for (int r = 0; r < rows; r += kPerRow) {
+      const float* from = x + r / (of_operands ? kPerRow : 1) * ldx;
+      const Lanes first = Load(from), second = both ? Load(from + kLanes) : Zero();
+      if constexpr (of_operands) {
+        Store(out + r * kTileWords, OperandsOfWords<0>(first, second));
+        Store(out + (r + 1) * kTileWords, OperandsOfWords<1>(first, second));
+      } else {
+        Store(out + r * kTileWords, PairNeighbours(first, second));
+        Store(out + (r + 1) * kTileWords, PairNeighbours(Load(from + ldx), both ? Load(from + ldx + kLanes) : Zero()));
+      }
+    }
+    for (int r = rows; r < kTileRows; ++r) Store(out + r * kTileWords, Zero());
   }
 }
 
 constexpr int kTileTokens = 256;  // Words of so many tokens and 64 columns stay in the first cache.
 
-// Outer() of rows that are a multiple of 16.
+// Outer() of all rows.
+template <bool of_operands>
 inline void TileOuter(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, float* dw) {
   alignas(64) float words[kTileTokens / kDepth * kTileFloats];
+  alignas(64) float sums[kTileFloats];
   for (int first = 0; first < tokens; first += kTileTokens, y += int64_t{kTileTokens} / kPerWord * columns) {
     const int count = static_cast<int>(Min(tokens - first, kTileTokens)), depth = PaddedDepth(count) / kDepth;
     for (int m = 0; m < rows; m += kTileRows) {
-      for (int i = 0; i < count; i += kDepth) {
-        for (int r = 0; r < kTileRows; ++r) {
-          const float* from = x + (m + r) * ldx + first + i;
-          Store(words + i / kDepth * kTileFloats + r * kTileWords,
-                PairNeighbours(Load(from), i + kLanes < count ? Load(from + kLanes) : Zero()));
-        }
-      }
-      Written(words);
+      const int here = static_cast<int>(Min(rows - m, kTileRows));
+      TokenTiles<of_operands>(x + m / (of_operands ? kPerRow : 1) * ldx + first, ldx, here, count, words);
       float* to = dw + int64_t{m} * columns;
-      int j = 0;
-      for (; j + 64 <= columns; j += 64) TileOuterBlock<4>(words, y + j, columns, depth, to + j);
-      for (; j < columns; j += 16) TileOuterBlock<1>(words, y + j, columns, depth, to + j);
+      if (here == kTileRows) {
+        Written(words);
+        int j = 0;
+        for (; j + 64 <= columns; j += 64) TileOuterBlock<4>(words, y + j, columns, depth, to + j, columns);
+        for (; j < columns; j += 16) TileOuterBlock<1>(words, y + j, columns, depth, to + j, columns);
+        continue;
+      }
+      for (int j = 0; j < columns; j += 16) {
+        for (int r = 0; r < kTileRows; ++r) Store(sums + r * 16, r < here ? Load(to + r * columns + j) : Zero());
+        Written(sums);
+        TileOuterBlock<1>(words, y + j, columns, depth, sums, 16);
+        for (int r = 0; r < here; ++r) Store(to + r * columns + j, Load(sums + r * 16));
+      }
     }
   }
 }
@@ -153,6 +179,7 @@ struct ConfiguredTiles {
 inline void PackTiles(const float*, int64_t, int64_t, int, int, int, float*) {}
 template <int TB>
 inline void TileProduct(const float*, int, const float*, int64_t, float*) {}
+template <bool>
 inline void TileOuter(const float*, int64_t, int, const float*, int, int, float*) {}
 
 #endif
