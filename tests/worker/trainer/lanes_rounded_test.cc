@@ -115,6 +115,21 @@ TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingOnEveryTape) {
   }
 }
 
+// Widths that are no multiple of what is summed up or made at a time.
+TEST(LanesRoundedTest, ComputesWhatLibtorchMakesOfTheSameRoundingOnOtherShapesOfTheModel) {
+  for (const auto& [dim, mlp] : {std::pair(16, 8), {48, 24}, {32, 136}, {80, 72}, {128, 256}}) {
+    for (const char* encoding : {"rope", "log_kerple"}) {
+      PackSettings settings = SmallSettings(encoding, "reverse_string");
+      settings.model.layers = 2;
+      settings.model.embedding_dim = dim;
+      settings.model.heads = dim / 8;
+      settings.model.mlp_dim = mlp;
+      SCOPED_TRACE(testing::Message() << dim << " and " << mlp);
+      ExpectTheSameRounding(settings, 8, 3);
+    }
+  }
+}
+
 TEST(LanesRoundedTest, IsAsFarFromFloat32AsRoundingExplains) {
   for (const char* encoding : {"none", "sin_cos", "learned", "shape", "rope", "alibi", "log_kerple", "relative"}) {
     const PackSettings settings = SmallSettings(encoding, "reverse_string");

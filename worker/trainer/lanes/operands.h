@@ -141,7 +141,9 @@ LONGREACH_INLINE void StoreOperands(float* x, int64_t ld, int n, const Lanes (&v
 // Fills up the depth of a block whose features are all there.
 template <int TB>
 LONGREACH_INLINE void FillUpOperands(float* x, int64_t ld, int features) {
-  for (int r = features / kPerRow; r < OperandRows(features); ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(x + r * ld + i * kLanes, Zero());
+  for (int r = features / kPerRow; r < OperandRows(features); ++r) {
+    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(x + r * ld + i * kLanes, Zero());
+  }
 }
 
 LONGREACH_INLINE Lanes LoadOperand(const float* x, int64_t ld, int n) {
