@@ -70,7 +70,7 @@ void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
   app.add_option("--threads", options.threads, "Threads of each worker [all cores, divided among workers]")->type_name("N")->check(CLI::Range(1, 4096));
   app.add_option("--packs", options.packs,
                  fmt::format("Packs that are trained at a time [of small models {} on a CPU and {} on a GPU, at most one for each "
-                             "thread, {} by --engine resident; else 1]",
+                             "thread, or {} on a GPU by --engine resident; else 1]",
                              catalog::kUsualPacksOnCpu, catalog::kUsualPacksOnGpu, catalog::kUsualPacksOfResident))
       ->type_name("N")
       ->check(CLI::Range(1, catalog::kMaxPacksAtATime));

@@ -392,7 +392,7 @@ def parse():
     parser.add_argument("--json", type=pathlib.Path, help="where the figures go (default: build/bench/gpu.json; on a CPU a temporary folder)")
     parser.add_argument("--page", type=pathlib.Path, help="the page whose tables are written anew (default: docs/benchmarks/gpu.md; on a CPU a copy)")
     parser.add_argument("--short", action="store_true", help="less of each cell: shorter, and the reference at the lengths 10 and 40 alone")
-    parser.add_argument("--only", help="patterns of cells, by commas: 'train/*,mix/mps'; other cells of the JSON file are kept")
+    parser.add_argument("--only", help="patterns of cells, by commas: 'train/*,mix/mps/*'; other cells of the JSON file are kept")
     parser.add_argument("--resume", action="store_true", help="keep what the JSON file holds, measure what it lacks")
     parser.add_argument("--tables", action="store_true", help="write the page from the JSON file and end: needs no GPU")
     parser.add_argument("--list", action="store_true", help="name all cells and end")

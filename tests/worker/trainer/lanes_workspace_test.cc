@@ -16,6 +16,7 @@ namespace longreach::trainer {
 namespace {
 
 constexpr int kTokens = 5, kClasses = 3;
+constexpr int64_t kBeyond = 1 << 14;  // Floats after a memory that are filled too: what is read past its end shows.
 
 struct Shape {
   int layers, dim, mlp;
@@ -60,7 +61,8 @@ std::vector<float> Results(const lanes::Kernels& kernels, const lanes::Model& mo
   uint32_t random = 7;
   Floats parameters, packed, work, gradient, logits;
   std::generate_n(parameters.AtLeast(model.stride), model.stride, [&] { return Scattered(random); });
-  std::memset(packed.AtLeast(kernels.packed_size(model)), before, static_cast<size_t>(kernels.packed_size(model)) * sizeof(float));
+  const int64_t packed_floats = kernels.packed_size(model) + kBeyond;
+  std::memset(packed.AtLeast(packed_floats), before, static_cast<size_t>(packed_floats) * sizeof(float));
   for (int part = 0; part <= model.layers; ++part) kernels.pack(model, parameters.data(), part, true, packed.data());
   std::vector<int32_t> tokens(static_cast<size_t>(tape * kernels.lanes)), targets(static_cast<size_t>(outputs * kernels.lanes));
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * 7 % kTokens);
@@ -72,7 +74,7 @@ std::vector<float> Results(const lanes::Kernels& kernels, const lanes::Model& mo
   const lanes::Tile tile = {.tokens = tokens.data(), .targets = targets.data(), .lanes = kernels.lanes, .live = kernels.lanes};
   std::fill_n(gradient.AtLeast(model.stride), model.stride, 0.0f);
   const auto memory = [&](bool training) {
-    const int64_t floats = kernels.work_size(model, pass, training);
+    const int64_t floats = kernels.work_size(model, pass, training) + kBeyond;
     std::memset(work.AtLeast(floats), before, static_cast<size_t>(floats) * sizeof(float));
     return work.data();
   };

@@ -6,8 +6,8 @@
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
-// A processor with a matrix unit makes half as many products of pairs in a time as of float32, where it does not leave them to that unit; and
-// attention's are too small for it. Both read the same operands.
+// Not where there is a matrix unit: by themselves such processors make half as many products of pairs in a time as of float32, and attention's are
+// too small for the unit. It is made in float32 then (attention.h), of the same operands.
 inline constexpr bool kAttendsPairs = kPairs && !kTiles;
 
 inline constexpr int kFeatureWords = K / 2;

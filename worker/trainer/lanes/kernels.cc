@@ -16,9 +16,8 @@ namespace {
 // Positions whose gradients of weights are made together: hidden features and their gradient stay in the second cache.
 constexpr int kGradientPositions = 27;
 
+// Where the head's packed weights begin, forward and on the way back.
 int64_t HeadAt(const Model& m) { return m.layers * PackedLayer(m).size; }
-
-// The same on the way back.
 int64_t HeadBackAt(const Model& m) { return HeadAt(m) + PackedFloats(m.dim, PaddedClasses(m)); }
 
 int64_t PackedSize(const Model& m) { return HeadBackAt(m) + PackedFloats(PaddedClasses(m), m.dim); }

@@ -43,7 +43,7 @@ struct Work {
   Kept layer[kMaxLayers + 1];
   float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits;
   float *operands = nullptr, *words = nullptr;  // Of products of rounded operands; of attention's pairs.
-  float* distance_keys = nullptr;               // Of one layer, rounded.
+  float* distance_keys = nullptr;               // Of one layer, as operands; null where those are not rounded.
   // Of all tokens (first_layer.h): features, queries, keys and values, and the gradients of these.
   float *token_h, *token_qkv, *token_dqkv;
   int64_t ld = 0;      // An odd number of cache lines: rows do not collide in the first cache.
@@ -86,7 +86,7 @@ struct Work {
     token_h = take(int64_t{m.dim} * kTokenRow);
     token_qkv = take(3 * int64_t{m.dim} * kTokenRow);
     if constexpr (kAttendsPairs) words = take(WordsSize(pass.tape, training));
-    if constexpr (kRounds) operands = take((3 * int64_t{m.dim} + m.mlp + PaddedClasses(m)) * block);  // Of the widest, and more.
+    if constexpr (kRounds) operands = take((3 * int64_t{m.dim} + m.mlp + PaddedClasses(m)) * block);  // Of the widest, each of its parts filled up, and more.
     if (kRounds && pass.distance_keys) distance_keys = take(m.heads * pass.bias_stride * K);
     if (!training) return;
     token_dqkv = take(3 * int64_t{m.dim} * kTokenRow);
