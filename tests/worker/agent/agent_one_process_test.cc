@@ -1,6 +1,5 @@
 // What the agent does when the trainers of its packs share a process, as on a GPU. Here they are on the CPU.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -235,12 +234,7 @@ TEST_F(AgentOneProcessTest, AttemptsThatNobodyWantsLeaveTheOthersAloneWhereverTh
 
 TEST_F(AgentOneProcessTest, APackThatFailsLeavesTheOthersAlone) {
   v1::Lease lease = LeaseOf(8, 3, 1, 2);
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      R"pb(experiment: "llama" task: "bytes" encoding: "none" data: "nowhere" learning_rate: 0.001
-           model { layers: 1 embedding_dim: 16 heads: 2 kv_heads: 2 mlp_dim: 16 attention_scale: 1 dropout: 0 }
-           training { steps: 3 batch_size: 4 lengths: [ 8 ] clip_norm: 1.0 warmup_steps: 1 final_rate: 0.1 }
-           evaluation { lengths: [ 8 ] examples: 8 stride: 4 })pb",
-      lease.mutable_jobs(0)->mutable_spec()));
+  MakeLlama(lease, "nowhere");
 
   ExpectThatItFailsAlone(lease, AllOf(HasSubstr("nowhere"), Not(HasSubstr("refused"))));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -67,6 +68,19 @@ class AgentPacksTest : public ::testing::Test {
       EXPECT_EQ(seen.reports.at(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
       EXPECT_THAT(seen.events, ::testing::Contains("upload checkpoint " + std::to_string(attempt)));
     }
+  }
+
+  // Makes the first job of a lease one of a small LLaMA on these data.
+  static v1::JobSpec& MakeLlama(v1::Lease& lease, const std::string& data) {
+    v1::JobSpec& spec = *lease.mutable_jobs(0)->mutable_spec();
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        R"pb(experiment: "llama" task: "bytes" encoding: "none" learning_rate: 0.001
+             model { layers: 1 embedding_dim: 16 heads: 2 kv_heads: 2 mlp_dim: 16 attention_scale: 1 dropout: 0 }
+             training { steps: 3 batch_size: 4 lengths: [ 8 ] clip_norm: 1.0 warmup_steps: 1 final_rate: 0.1 }
+             evaluation { lengths: [ 8 ] examples: 8 stride: 4 })pb",
+        &spec));
+    spec.set_data(data);
+    return spec;
   }
 
   void ExpectItAdvances(uint64_t attempt) { scheduler_.WaitForStep(attempt, SeenNow().Held(attempt)->step() + 1); }

@@ -1,7 +1,6 @@
 // What the agent does when it trains several packs at a time, each in a trainer child of its own.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -154,12 +153,12 @@ TEST_F(AgentPacksTest, RefusesAPackThatTakesMoreThanItsShareOfTheMemory) {
   AgentUnderTest agent(Options(4));
   const v1::SynchronizeRequest call = WaitForFreeSlots(4).last;
   v1::Lease lease = LeaseOf(7, 3);
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      R"pb(experiment: "llama" task: "bytes" encoding: "none" data: "words" learning_rate: 0.001
-           model { layers: 1000 embedding_dim: 65536 heads: 8 kv_heads: 8 mlp_dim: 65536 attention_scale: 1 dropout: 0 }
-           training { steps: 3 batch_size: 4 lengths: [ 8 ] clip_norm: 1.0 warmup_steps: 1 final_rate: 0.1 }
-           evaluation { lengths: [ 8 ] examples: 8 stride: 4 })pb",
-      lease.mutable_jobs(0)->mutable_spec()));
+  v1::Model& model = *MakeLlama(lease, "words").mutable_model();
+  model.set_layers(1000);
+  model.set_embedding_dim(65536);
+  model.set_heads(8);
+  model.set_kv_heads(8);
+  model.set_mlp_dim(65536);
 
   scheduler_.Offer(lease);
 

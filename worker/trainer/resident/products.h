@@ -6,21 +6,23 @@
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
+// Where in a transpose of 16 x 16 the eight numbers lie whose address this thread brings to an instruction that loads four matrices.
+LONGREACH_DEVICE int TransposedRow() { return (Lane() & 7) + 8 * (Lane() >> 4); }
+LONGREACH_DEVICE int TransposedColumn() { return 8 * ((Lane() >> 3) & 1); }
+
 // A, 16 x 16, from memory that holds it, or its transpose, as rows.
 LONGREACH_DEVICE void LoadA(uint32_t (&a)[4], const Half* from, int ld) {
   Load4(a, from + (Lane() & 15) * ld + 8 * (Lane() >> 4));
 }
 LONGREACH_DEVICE void LoadATransposed(uint32_t (&a)[4], const Half* from, int ld) {
-  Load4Transposed(a, from + ((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
+  Load4Transposed(a, from + TransposedRow() * ld + TransposedColumn());
 }
 
 // Two B beside each other, 16 x 16 (the first is words 0 and 1), from memory that holds them, or their transpose, as rows.
 LONGREACH_DEVICE void LoadB(uint32_t (&b)[4], const Half* from, int ld) {
   Load4Transposed(b, from + (Lane() & 15) * ld + 8 * (Lane() >> 4));
 }
-LONGREACH_DEVICE void LoadBTransposed(uint32_t (&b)[4], const Half* from, int ld) {
-  Load4(b, from + ((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
-}
+LONGREACH_DEVICE void LoadBTransposed(uint32_t (&b)[4], const Half* from, int ld) { Load4(b, from + TransposedRow() * ld + TransposedColumn()); }
 
 // sums [16 kM, 8 kN] += A [16 kM, 16 kK] B. In memory lies B [16 kK, 8 kN], or with kTransposed its transpose. kN is even.
 template <int kM, int kN, int kK, bool kTransposed = false>
@@ -78,7 +80,7 @@ struct RowSums {
   }
   // LoadBTransposed() with the features in this order.
   LONGREACH_DEVICE static void LoadFeatures(uint32_t (&b)[4], const Half* from, int ld) {
-    Load4(b, from + FeatureOf((Lane() & 7) + 8 * (Lane() >> 4)) * ld + 8 * ((Lane() >> 3) & 1));
+    Load4(b, from + FeatureOf(TransposedRow()) * ld + TransposedColumn());
   }
 
   // From [rows, D]; of rows that do not exist, zeros.
