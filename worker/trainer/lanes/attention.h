@@ -1,5 +1,5 @@
-// Softmax attention over a tape, both directions, heads of 8 features. Keys are taken a block at a time with a running
-// maximum and sum, so the same code serves a tape of 2 and of 1500.
+// Softmax attention over a tape, heads of 8 features. Keys are taken a block at a time with a running maximum and sum, so the same
+// code serves a tape of 2 and of 1500. The way back is attention_backward.h.
 //
 // 1/sqrt(8) and log2(e) are multiplied into the queries, log2(e) into the table of biases: softmax is made of 2^x.
 #pragma once
@@ -11,9 +11,8 @@ namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
 inline constexpr int K = kHeadDim;
 inline constexpr float kInverseRootK = 0.353553390593273762f;
-inline constexpr int kKeys = 28;        // Forward: keys and values of a block stay in the first cache.
-inline constexpr int kQueryBlock = 8;   // Backward.
-inline constexpr int kKeyBlock = 14;
+inline constexpr float kLogitScale = kLog2e * kInverseRootK;
+inline constexpr int kKeys = 28;  // Keys and values of a block stay in the first cache.
 
 // What an attention reads and writes: rows of heads, [H 8][position][W]; maximum and sums [H][position][W]. Queries, keys,
 // values and the gradient of the output come, and the output goes, as operands.
@@ -66,10 +65,10 @@ struct DistanceKeys<Bias::kNone> {
 };
 
 // A feature of a key, with what its distance adds to it.
-template <Bias B>
-LONGREACH_INLINE Lanes KeyAt(const float* key, [[maybe_unused]] const float* distance_key, [[maybe_unused]] int feature) {
-  if constexpr (B == Bias::kNone) return Load(key);
-  return Load(key) + distance_key[feature];
+template <Bias D>
+LONGREACH_INLINE Lanes WithDistance(Lanes key, [[maybe_unused]] const float* distance_key, [[maybe_unused]] int feature) {
+  if constexpr (D == Bias::kNone) return key;
+  return key + distance_key[feature];
 }
 
 // Outputs and sums of QB queries so far, brought to a new maximum, which is left; zeros before the first block of keys.
@@ -115,7 +114,7 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
   {
     Lanes qv[QB][K];
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      qv[i][j] = Load(q + j * ld + i * kLanes) * (kLog2e * kInverseRootK);
+      qv[i][j] = Load(q + j * ld + i * kLanes) * kLogitScale;
     }
     const BiasRow<B> bias0(a, head, query), bias1(a, head, query + QB - 1);
     const DistanceKeys<D> far0(a, head, query), far1(a, head, query + QB - 1);
@@ -126,9 +125,8 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = (i == 0 ? bias0 : bias1)[key0 + s];
       const float *key0_far = far0[key0 + s], *key1_far = far1[key0 + s];
       LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-        LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
-          logit[i] = Fma(qv[i][j], KeyAt<D>(k + j * ld + s * kLanes, i == 0 ? key0_far : key1_far, j), logit[i]);
-        }
+        const Lanes key = LoadOnce(k + j * ld + s * kLanes);
+        LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = Fma(qv[i][j], WithDistance<D>(key, i == 0 ? key0_far : key1_far, j), logit[i]);
       }
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
         Store(logits + (s * QB + i) * kLanes, logit[i]);
@@ -146,8 +144,8 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
       if constexpr (kRounds) p[i] = Operand(p[i]);
     }
     LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes vv = Load(v + j * ld + s * kLanes);
-      LONGREACH_UNROLL for (int i = 0; i < QB; ++i) ov[i][j] = Fma(p[i], vv, ov[i][j]);
+      const Lanes value = LoadOnce(v + j * ld + s * kLanes);
+      LONGREACH_UNROLL for (int i = 0; i < QB; ++i) ov[i][j] = Fma(p[i], value, ov[i][j]);
     }
   }
   PutDown<QB>(o, ld, sum, ov, total);
@@ -177,193 +175,6 @@ inline void Attend(const Heads& a, const float* qkv, float* o, float* maximum, f
       for (; t < a.tape; ++t) AttendBlock<1, B, D>(a, h, q, k, v, t, key0, keys, oh, m, l);
     }
     FinishOutputs(a, oh, l);
-  }
-}
-
-// dq of N queries from `query` on, in registers over the keys of a block from key0 on. Rows of ds are `ld` floats apart, as
-// those of k.
-template <int N, Bias D>
-LONGREACH_INLINE void QueryGradient(const Heads& a, int head, int query, const float* ds, const float* k, int key0, int keys, float* dq,
-                                    bool first) {
-  const int64_t ld = a.ld;
-  const DistanceKeys<D> far0(a, head, query), far1(a, head, query + N - 1);
-  Lanes g[N][K];
-  LONGREACH_UNROLL for (int i = 0; i < N; ++i) LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-    g[i][j] = first ? Zero() : Load(dq + j * ld + i * kLanes);
-  }
-  for (int s = 0; s < keys; ++s) {
-    Lanes d[N];
-    LONGREACH_UNROLL for (int i = 0; i < N; ++i) d[i] = Load(ds + i * ld + s * kLanes);
-    const float *key0_far = far0[key0 + s], *key1_far = far1[key0 + s];
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      LONGREACH_UNROLL for (int i = 0; i < N; ++i) {
-        g[i][j] = Fma(d[i], KeyAt<D>(k + j * ld + s * kLanes, i == 0 ? key0_far : key1_far, j), g[i][j]);
-      }
-    }
-  }
-  LONGREACH_UNROLL for (int i = 0; i < N; ++i) LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(dq + j * ld + i * kLanes, g[i][j]);
-}
-
-// Where the gradients of the biases and of the keys of distances go.
-struct BiasGradient {
-  float* lanes = nullptr;  // kByOffset: [H][bias_stride][W], added to, reduced by the caller.
-  float* table = nullptr;  // kByPosition: [H][bias_stride], added to.
-  float* key_lanes = nullptr;  // kByOffset: [bias_stride][8][W] to work in.
-  float* keys = nullptr;       // [H][bias_stride][8], added to.
-};
-
-// One head on its way back.
-struct HeadBack {
-  const float *q, *k, *v, *o, *maximum, *inverse, *dout;
-  float *dq, *dk, *dv;
-  float *p, *g;  // [kQueryBlock][T][W] each: probabilities, and their gradients less a constant of the query.
-};
-
-inline HeadBack HeadOf(int head, int64_t ld, int64_t dim, const float* qkv, const float* o, const float* maximum, const float* inverse,
-                       const float* dout, float* pairs, float* dqkv) {
-  const int64_t row = head * K * ld;
-  return {.q = qkv + row, .k = qkv + row + dim * ld, .v = qkv + row + 2 * dim * ld, .o = o + row, .maximum = maximum + head * ld,
-          .inverse = inverse + head * ld, .dout = dout + row, .dq = dqkv + row, .dk = dqkv + row + dim * ld,
-          .dv = dqkv + row + 2 * dim * ld, .p = pairs, .g = pairs + kQueryBlock * ld};
-}
-
-// Fills p and g for some queries and all keys, and `rest`, by query: the sum of p g, which is 0 but for rounding. Kernels of rounded
-// operands leave it out, because those on GPUs do, which they stand for: what that costs is to be seen.
-template <Bias B, Bias D>
-LONGREACH_INLINE void GradientsOfProbabilities(const Heads& a, int head, const HeadBack& b, int q0, int queries, int block, float* rest) {
-  const int64_t ld = a.ld;
-  for (int key0 = 0; key0 < a.tape; key0 += block) {
-    const int keys = static_cast<int>(Min(a.tape - key0, block));
-    const float *k = b.k + key0 * kLanes, *v = b.v + key0 * kLanes;
-    for (int t = q0; t < q0 + queries; ++t) {
-      Lanes q[K], d[K], dot = Zero();
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-        q[j] = Load(b.q + j * ld + t * kLanes) * (kLog2e * kInverseRootK);
-        d[j] = Load(b.dout + j * ld + t * kLanes);
-        dot = Fma(Load(b.o + j * ld + t * kLanes), d[j], dot);
-      }
-      const Lanes top = Load(b.maximum + t * kLanes), inverse = Load(b.inverse + t * kLanes);
-      float *pt = b.p + (t - q0) * ld + key0 * kLanes, *gt = b.g + (t - q0) * ld + key0 * kLanes;
-      float* rest_t = rest + (t - q0) * kLanes;
-      Lanes sum = key0 == 0 ? Zero() : Load(rest_t);
-      const BiasRow<B> bias(a, head, t);
-      const DistanceKeys<D> far(a, head, t);
-      for (int i = 0; i < keys; ++i) {
-        const float* key_far = far[key0 + i];
-        Lanes logit = bias[key0 + i] - top, g = Zero() - dot;
-        LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-          logit = Fma(q[j], KeyAt<D>(k + j * ld + i * kLanes, key_far, j), logit);
-          g = Fma(d[j], Load(v + j * ld + i * kLanes), g);
-        }
-        const Lanes p = Exp2(logit) * inverse;
-        sum = Fma(p, g, sum);
-        Store(pt + i * kLanes, p);
-        Store(gt + i * kLanes, g);
-      }
-      Store(rest_t, kRounds ? Zero() : sum);
-    }
-  }
-}
-
-// Adds what some queries make of dk and dv of a block of keys, in registers over the queries; and leaves the gradients of
-// the logits, times 1/sqrt(8), where g was.
-template <Bias B, bool trained>
-LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, int q0, int queries, int key0, int keys, bool first,
-                                   const float* rest, const BiasGradient& dbias) {
-  const int64_t ld = a.ld;
-  for (int s = key0; s < key0 + keys; ++s) {
-    float *x = b.dk + s * kLanes, *y = b.dv + s * kLanes;
-    Lanes gk[K], gv[K];
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      gk[j] = first ? Zero() : Load(x + j * ld);
-      gv[j] = first ? Zero() : Load(y + j * ld);
-    }
-    for (int t = 0; t < queries; ++t) {
-      float* const gt = b.g + t * ld + s * kLanes;
-      const Lanes p = Load(b.p + t * ld + s * kLanes), whole = p * (Load(gt) - Load(rest + t * kLanes)), ds = Operand(whole * kInverseRootK);
-      Store(gt, ds);
-      if constexpr (trained && B == Bias::kByOffset) {
-        float* const at = dbias.lanes + (head * a.bias_stride + a.center + s - (q0 + t)) * kLanes;
-        Store(at, Load(at) + whole);
-      }
-      if constexpr (trained && B == Bias::kByPosition) {
-        dbias.table[head * a.bias_stride + a.center + a.positions[s] - a.positions[q0 + t]] += Sum(whole);
-      }
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-        gk[j] = Fma(ds, Load(b.q + j * ld + (q0 + t) * kLanes), gk[j]);
-        gv[j] = Fma(Operand(p), Load(b.dout + j * ld + (q0 + t) * kLanes), gv[j]);
-      }
-    }
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      Store(x + j * ld, gk[j]);
-      Store(y + j * ld, gv[j]);
-    }
-  }
-}
-
-// Adds what a block of pairs makes of the gradients of the keys of their distances: q times the gradient of the logit.
-template <Bias D>
-LONGREACH_INLINE void DistanceKeyGradients(const Heads& a, int head, const HeadBack& b, int q0, int queries, int key0, int keys,
-                                           const BiasGradient& dbias) {
-  const int64_t ld = a.ld;
-  const auto gradient = [&](int t, int s) __attribute__((always_inline)) { return Load(b.g + (t - q0) * ld + s * kLanes); };
-  if constexpr (D == Bias::kByOffset) {
-    // Pairs of one offset one after the other: their sum stays in registers.
-    for (int offset = key0 - (q0 + queries - 1); offset < key0 + keys - q0; ++offset) {
-      float* const at = dbias.key_lanes + (a.center + offset) * K * kLanes;
-      Lanes sum[K];
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) sum[j] = Load(at + j * kLanes);
-      const int last = static_cast<int>(Min(q0 + queries, key0 + keys - offset));
-      for (int t = q0 > key0 - offset ? q0 : key0 - offset; t < last; ++t) {
-        const Lanes ds = gradient(t, t + offset);
-        LONGREACH_UNROLL for (int j = 0; j < K; ++j) sum[j] = Fma(ds, Load(b.q + j * ld + t * kLanes), sum[j]);
-      }
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(at + j * kLanes, sum[j]);
-    }
-  } else {
-    for (int t = q0; t < q0 + queries; ++t) {
-      for (int s = key0; s < key0 + keys; ++s) {
-        float* const at = dbias.keys + (head * a.bias_stride + a.center + a.positions[s] - a.positions[t]) * K;
-        const Lanes ds = gradient(t, s);
-        LONGREACH_UNROLL for (int j = 0; j < K; ++j) at[j] += Sum(ds * Load(b.q + j * ld + t * kLanes));
-      }
-    }
-  }
-}
-
-// Fills rows of dq from the first query on, and all of dk and dv, from the gradient `dout` of o. Probabilities are made
-// again. `pairs`: [2 kQueryBlock][T][W] to work in, that stay in the second cache.
-//
-// The gradient of a logit is p_s (g_s - sum p g), where g_s = dout v_s. Where one probability is nearly 1 that difference
-// would be all rounding. It is the same for g less any constant: with dout o, which is near the g of that key, the numbers
-// are small before they are subtracted from each other.
-template <Bias B, bool trained, Bias D>
-inline void AttendBackward(const Heads& a, const float* qkv, const float* o, const float* maximum, const float* inverse,
-                           const float* dout, float* pairs, float* dqkv, const BiasGradient& dbias) {
-  const int64_t ld = a.ld, dim = a.heads * K;
-  const int T = a.tape;
-  const int blocks = (T + kKeyBlock - 1) / kKeyBlock, block = (T + blocks - 1) / blocks;
-  alignas(64) float rest[kQueryBlock * kLanes];
-  for (int h = 0; h < a.heads; ++h) {
-    const HeadBack b = HeadOf(h, ld, dim, qkv, o, maximum, inverse, dout, pairs, dqkv);
-    const int64_t far = D == Bias::kByOffset ? a.bias_stride * K : 0;
-    for (int64_t i = 0; i < far; ++i) Store(dbias.key_lanes + i * kLanes, Zero());
-    for (int q0 = a.first_query; q0 < T; q0 += kQueryBlock) {
-      const int queries = static_cast<int>(Min(T - q0, kQueryBlock));
-      GradientsOfProbabilities<B, D>(a, h, b, q0, queries, block, rest);
-      for (int key0 = 0; key0 < T; key0 += block) {
-        const int keys = static_cast<int>(Min(T - key0, block));
-        KeyGradients<B, trained>(a, h, b, q0, queries, key0, keys, q0 == a.first_query, rest, dbias);
-        const float *ds = b.g + key0 * kLanes, *k = b.k + key0 * kLanes;
-        int t = 0;
-        for (; t + kQueriesAtATime <= queries; t += kQueriesAtATime) {
-          QueryGradient<kQueriesAtATime, D>(a, h, q0 + t, ds + t * ld, k, key0, keys, b.dq + (q0 + t) * kLanes, key0 == 0);
-        }
-        for (; t < queries; ++t) QueryGradient<1, D>(a, h, q0 + t, ds + t * ld, k, key0, keys, b.dq + (q0 + t) * kLanes, key0 == 0);
-        if constexpr (D != Bias::kNone) DistanceKeyGradients<D>(a, h, b, q0, queries, key0, keys, dbias);
-      }
-    }
-    for (int64_t i = 0; i < far; ++i) dbias.keys[h * far + i] += Sum(Load(dbias.key_lanes + i * kLanes));
   }
 }
 

@@ -2,7 +2,7 @@
 // summed over. Of a head, words are made once for each use: along its features for logits, along keys or queries for the rest.
 #pragma once
 
-#include "worker/trainer/lanes/attention.h"
+#include "worker/trainer/lanes/attention_backward.h"
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
@@ -11,7 +11,6 @@ namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 inline constexpr bool kAttendsPairs = kPairs && !kTiles;
 
 inline constexpr int kFeatureWords = K / 2;
-inline constexpr float kLogitScale = kLog2e * kInverseRootK;
 
 // Floats of a head's words along its features, and of those of pairs of positions.
 LONGREACH_INLINE constexpr int64_t FeatureWordsSize(int tape) { return int64_t{tape} * kFeatureWords * kLanes; }

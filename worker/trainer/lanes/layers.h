@@ -41,7 +41,7 @@ inline constexpr int kTokenRow = 16;
 // One thread's workspace.
 struct Work {
   Kept layer[kMaxLayers + 1];
-  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *pairs, *dbias, *dkeys, *sums, *z, *du, *logits;
+  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *dots, *pairs, *queries, *dbias, *dkeys, *sums, *z, *du, *logits;
   float *operands = nullptr, *words = nullptr;  // Of products of rounded operands; of attention's pairs.
   float* distance_keys = nullptr;               // Of one layer, as operands; null where those are not rounded.
   // Of all tokens (first_layer.h): features, queries, keys and values, and the gradients of these.
@@ -99,7 +99,9 @@ struct Work {
     dout = rows(m.dim);
     dqkv = rows(3 * m.dim);
     tokens = rows(m.dim);
+    dots = rows(1);
     pairs = rows(2 * kQueryBlock);
+    queries = rows(K);
     sums = take((5 * m.dim + m.mlp) * int64_t{kLanes});
     const bool by_offset = pass.bias == Bias::kByOffset;
     dbias = by_offset && pass.bias_trained ? take(m.heads * pass.bias_stride * kLanes) : nullptr;
@@ -122,6 +124,19 @@ struct Dropout {
 LONGREACH_INLINE Dropout DropoutAt(const Model& m, const Pass& pass, const Tile& tile, int place, int first) {
   if (tile.keep == nullptr || pass.keep_offset[place] < 0) return {};
   return {.bits = tile.keep + pass.keep_offset[place], .first = first, .dim = m.dim, .scale = pass.keep_scale};
+}
+
+// Asks for what the next block of positions has of kRows features from n on, in `rows`, into the second cache: a few positions of one row after the
+// other are no pattern that a processor would see by itself. Rows may hold `per_row` features each. Behind the tape it asks in vain.
+template <int TB, int per_row = 1, class... Rows>
+LONGREACH_INLINE void PrefetchNext(int64_t ld, int t, int n, const Rows*... rows) {
+  constexpr int kLine = 64 / sizeof(float);
+  const auto ask = [&](const float* x) __attribute__((always_inline)) {
+    LONGREACH_UNROLL for (int r = 0; r < kRows / per_row; ++r) {
+      LONGREACH_UNROLL for (int i = 0; i < TB * kLanes; i += kLine) __builtin_prefetch(x + (n / per_row + r) * ld + (t + TB) * kLanes + i, 0, 2);
+    }
+  };
+  (ask(rows), ...);
 }
 
 // Layer norm of z [D][TB][W]: normalised (kept), and scaled and shifted. Variance in two passes: the difference of two
@@ -224,6 +239,7 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
   LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(work.layer[layer].qkv + (n + r) * work.ld + (t + i) * kLanes, Operand(sum[r][i]));
   }
+  PrefetchNext<TB>(work.ld, t, n, work.layer[layer].qkv);
 }
 
 // Queries, keys and values of a block; keys and values only without `query`.
@@ -265,6 +281,7 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(kept.h + (n + r) * ld + here + i * kLanes) + drop1(t + i, n + r, sum[r][i]));
     }
+    if (training) PrefetchNext<TB>(ld, t, n, kept.h, kept.norm1, kept.u);
   });
   Norm<TB>(z, m.dim, parameters + at.norm1_scale, parameters + at.norm1_offset, kept_at(kept.norm1), kept.u + here, kept_at(kept.deviation1), ld);
   const int64_t ldh = training ? ld : TB * kLanes;
@@ -276,6 +293,7 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
       sum[r][i] = Max(Zero(), sum[r][i] + b1[n + r]);  // In this order a NaN stays one.
     }
     StoreOperands(hidden, ldh, n, sum);
+    if (training) PrefetchNext<TB, kPerRow>(ld, t, n, kept.hidden);
   });
   FillUpOperands<TB>(hidden, ldh, m.mlp);
   const Block activated = BlockOfOperands<TB>(hidden, ldh, m.mlp, work.operands);
@@ -283,6 +301,7 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(kept.u + (n + r) * ld + here + i * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
     }
+    if (training) PrefetchNext<TB>(ld, t, n, kept.norm2, kept.o, next);
   });
   Norm<TB>(z, m.dim, parameters + at.norm2_scale, parameters + at.norm2_offset, kept_at(kept.norm2), next + here, kept_at(kept.deviation2), ld);
 }
@@ -320,6 +339,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       Store(sum, db);
     }
     StoreOperands(work.dhidden + here, ld, n, g);
+    PrefetchNext<TB, kPerRow>(ld, t, n, kept.hidden, work.dhidden);
   });
   FillUpOperands<TB>(work.dhidden + here, ld, m.mlp);
   const Block dhidden = BlockOfOperands<TB>(work.dhidden + here, ld, m.mlp, work.operands);
@@ -327,6 +347,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));
     }
+    PrefetchNext<TB>(ld, t, n, work.dh, kept.norm2, kept.norm1, work.df);
   });
   NormBackward<TB>(du, TB * kLanes, kept.norm1 + here, kept.deviation1 + here, parameters + at.norm1_scale, m.dim, ld, z,
                    sums + row.scale1 * kLanes, sums + row.offset1 * kLanes);
@@ -342,6 +363,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(work.dout + (n + r) * ld + here + i * kLanes, Operand(g[r][i]));
     }
+    PrefetchNext<TB>(ld, t, n, work.dh_next, work.da, work.dout);
   });
 }
 
@@ -363,6 +385,7 @@ LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const
       float* d = work.dh_next + (n + r) * work.ld + (t + i) * kLanes;
       Store(d, query ? g[r][i] + Load(d) : g[r][i]);
     }
+    PrefetchNext<TB>(work.ld, t, n, work.dh_next, work.dqkv, work.dqkv + m.dim * work.ld, work.dqkv + 2 * m.dim * work.ld);
   });
 }
 

@@ -31,12 +31,21 @@ inline constexpr bool kManyRegisters = false;
 inline constexpr int kRows = kManyRegisters ? 8 : 4;
 inline constexpr int kOuterColumns = kManyRegisters ? 4 : 2;
 inline constexpr int kQueriesAtATime = kManyRegisters ? 2 : 1;
+inline constexpr int kKeysAtATime = kManyRegisters ? 2 : 1;
 
 inline constexpr float kLog2e = 1.44269504088896f;
 
 LONGREACH_INLINE constexpr int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 LONGREACH_INLINE Lanes Load(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
+// Of what several operations read: left to itself the compiler has each of them load it again, and a cycle has fewer loads than those take.
+LONGREACH_INLINE Lanes LoadOnce(const float* p) {
+  Lanes v = Load(p);
+#if defined(__AVX512VL__)
+  asm("" : "+v"(v));
+#endif
+  return v;
+}
 LONGREACH_INLINE void Store(float* p, Lanes v) { *reinterpret_cast<Lanes*>(p) = v; }
 LONGREACH_INLINE Lanes Zero() { return Lanes{}; }
 LONGREACH_INLINE Lanes Fma(Lanes a, Lanes b, Lanes c) { return a * b + c; }  // Contracted where the machine can.
