@@ -12,7 +12,7 @@ namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 inline constexpr int K = kHeadDim;
 inline constexpr float kInverseRootK = 0.353553390593273762f;
 inline constexpr float kLogitScale = kLog2e * kInverseRootK;
-inline constexpr int kKeys = 28;  // Keys and values of a block stay in the first cache.
+inline constexpr int kKeys = 28;  // Keys and values of a block stay in the first cache, or nearly.
 
 // What an attention reads and writes: rows of heads, [H 8][position][W]; maximum and sums [H][position][W]. Queries, keys,
 // values and the gradient of the output come, and the output goes, as operands.

@@ -1,12 +1,12 @@
-// The way back of attention (attention.h): a block of queries at a time, and its pairs with all keys by blocks. Probabilities are made again.
+// The way back of attention (attention.h): a block of queries at a time, and its pairs with all keys, kKeys at a time. Probabilities are made
+// again.
 #pragma once
 
 #include "worker/trainer/lanes/attention.h"
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
 
-inline constexpr int kQueryBlock = 8;
-inline constexpr int kKeyBlock = 14;
+inline constexpr int kQueryBlock = 16;
 
 // Where the gradients of the biases and of the keys of distances go.
 struct BiasGradient {
@@ -126,7 +126,7 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
   const int64_t entry = head * a.bias_stride + a.center;
   float* const lanes = trained && B == Bias::kByOffset ? dbias.lanes + (entry + s - q0) * kLanes : nullptr;
   float* const table = trained && B == Bias::kByPosition ? dbias.table + entry : nullptr;
-  const int32_t *const key_positions = a.positions + s, *const query_positions = a.positions + q0;
+  const int32_t* const positions = a.positions;
   Lanes sum[KB][K];
   LONGREACH_UNROLL for (int n = 0; n < KB; ++n) {
     LONGREACH_UNROLL for (int j = 0; j < K; ++j) sum[n][j] = first ? Zero() : Load(dk + j * ld + n * kLanes);
@@ -141,7 +141,7 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
         float* const to = lanes + (n - t) * kLanes;
         Store(to, Load(to) + ds[n]);
       }
-      if constexpr (trained && B == Bias::kByPosition) table[key_positions[n] - query_positions[t]] += Sum(ds[n]);
+      if constexpr (trained && B == Bias::kByPosition) table[positions[s + n] - positions[q0 + t]] += Sum(ds[n]);
       if constexpr (kRounds) ds[n] = Operand(ds[n] * kInverseRootK);
       Store(g + at, ds[n]);
     }
@@ -231,7 +231,7 @@ inline void AttendBackward(const Heads& a, const float* qkv, const float* o, con
                            const float* dout, const BackSpace& space, float* dqkv, const BiasGradient& dbias) {
   const int64_t ld = a.ld, dim = a.heads * K;
   const int T = a.tape;
-  const int blocks = (T + kKeyBlock - 1) / kKeyBlock, block = (T + blocks - 1) / blocks;
+  const int blocks = (T + kKeys - 1) / kKeys, block = (T + blocks - 1) / blocks;
   alignas(64) float rest[kQueryBlock * kLanes];
   for (int h = 0; h < a.heads; ++h) {
     const HeadBack b = HeadOf(h, ld, dim, qkv, o, maximum, inverse, dout, space.pairs, dqkv);

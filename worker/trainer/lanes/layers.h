@@ -240,6 +240,7 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(work.layer[layer].qkv + (n + r) * work.ld + (t + i) * kLanes, Operand(sum[r][i]));
   }
   PrefetchNext<TB>(work.ld, t, n, work.layer[layer].qkv);
+  if (n >= 2 * m.dim) PrefetchNext<TB>(work.ld, t, n - 2 * m.dim, work.layer[layer].h);
 }
 
 // Queries, keys and values of a block; keys and values only without `query`.
