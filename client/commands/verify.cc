@@ -22,7 +22,7 @@
 #include "client/output/text.h"
 #include "client/private_folder.h"
 #include "client/sweep_run.h"
-#include "proto/base/matrix_unit.h"
+#include "proto/base/instruction_sets.h"
 #include "proto/base/text.h"
 #include "proto/types/words.h"
 
@@ -48,19 +48,6 @@ struct Verified {
   std::vector<std::string> why = {};  // It may well have other bits.
 };
 
-// Whether this processor has what kernels of such a name need.
-bool RunsHere([[maybe_unused]] std::string_view engine) {
-#if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (engine.find("avx512amx") != engine.npos) return avx512 && __builtin_cpu_supports("avx512bf16") && MayUseMatrixUnit();
-  if (engine.find("avx512dot") != engine.npos) return avx512 && __builtin_cpu_supports("avx512bf16");
-  if (engine.find("avx512") != engine.npos) return avx512;
-  if (engine.find("avx2") != engine.npos) return avx2;
-#endif
-  return engine.find("portable") != engine.npos;
-}
-
 // The engine that trained a job, or where this processor lacks that the best of its kind. GPUs' own engines are left to --device and --engine.
 std::string EngineLike(const JobRecord& recorded) {
   constexpr std::string_view kLanes = "lanes-";
@@ -69,9 +56,10 @@ std::string EngineLike(const JobRecord& recorded) {
   const std::string& engine = by->engine();
   if (engine == "libtorch") return engine;
   if (!engine.starts_with(kLanes)) return "";
-  if (RunsHere(engine)) return engine;
-  const size_t operands = engine.find('-', kLanes.size());  // "lanes-avx2-bf16".
-  return "lanes" + (operands == engine.npos ? "" : engine.substr(operands));
+  // "lanes-avx2-bf16".
+  const size_t operands = std::min(engine.find('-', kLanes.size()), engine.size());
+  const std::optional<InstructionSet> set = FindInstructionSet(std::string_view(engine).substr(kLanes.size(), operands - kLanes.size()));
+  return set && RunsHere(*set) ? engine : "lanes" + engine.substr(operands);
 }
 
 std::string WhatItIs(const v1::Job& job) {

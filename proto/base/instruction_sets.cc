@@ -1,4 +1,7 @@
-#include "proto/base/matrix_unit.h"
+#include "proto/base/instruction_sets.h"
+
+#include <algorithm>
+#include <array>
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -41,11 +44,65 @@ bool AskForTiles() { return false; }
 
 #endif
 
-}  // namespace
+#if defined(__x86_64__)
+
+bool HasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+
+bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+bool HasDot() { return HasAvx512() && __builtin_cpu_supports("avx512bf16"); }
+
+#else
+
+bool HasAvx2() { return false; }
+bool HasAvx512() { return false; }
+bool HasDot() { return false; }
+
+#endif
 
 bool MayUseMatrixUnit() {
   static const bool may = HasMatrixUnit() && AskForTiles();
   return may;
+}
+
+constexpr std::array kSets = {InstructionSet::kPortable, InstructionSet::kAvx2, InstructionSet::kAvx512, InstructionSet::kAvx512Dot,
+                              InstructionSet::kAvx512Amx};
+
+}  // namespace
+
+std::span<const InstructionSet> InstructionSets() { return kSets; }
+
+std::string_view NameOf(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kPortable: break;
+    case InstructionSet::kAvx2: return "avx2";
+    case InstructionSet::kAvx512: return "avx512";
+    case InstructionSet::kAvx512Dot: return "avx512dot";
+    case InstructionSet::kAvx512Amx: return "avx512amx";
+  }
+  return "portable";
+}
+
+std::optional<InstructionSet> FindInstructionSet(std::string_view name) {
+  const auto* const found = std::ranges::find(kSets, name, NameOf);
+  if (found == kSets.end()) return std::nullopt;
+  return *found;
+}
+
+bool RunsHere(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kPortable: break;
+    case InstructionSet::kAvx2: return HasAvx2();
+    case InstructionSet::kAvx512: return HasAvx512();
+    case InstructionSet::kAvx512Dot: return HasDot();
+    case InstructionSet::kAvx512Amx: return HasDot() && MayUseMatrixUnit();
+  }
+  return true;
 }
 
 }  // namespace longreach

@@ -79,6 +79,24 @@ def test_the_engine_that_trained_it_trains_it_again(home, engine):
     assert (one["job"], one["same"], one["measurements"], one["losses"], one["different"]) == (job, True, 6, 30, [])
 
 
+@pytest.mark.parametrize("recorded", ["lanes-portable-bf16", "lanes-avx1024-bf16", "lanes-avx1024"])
+def test_kernels_that_this_processor_lacks_give_way_to_its_best_of_their_kind(home, recorded):
+    kind = recorded.removeprefix("lanes-").partition("-")[2]
+    store, forced = home.path / "a.db", "-".join(["lanes-portable", kind][:1 + bool(kind)])
+    ran = run_cli(home, "run", "/dev/stdin", "--store", store, "-q", "--engine", forced, "--set", "seed=0", "--set", "encoding=rope", stdin=SWEEP)
+    assert ran.code == 0, ran
+    write(store, f"UPDATE attempts SET engine = '{recorded}' WHERE engine = '{forced}'")
+    [(job, by)] = query(store, "SELECT j.id, a.engine FROM jobs AS j JOIN attempt_jobs AS of ON of.job = j.num JOIN attempts AS a ON a.id = of.attempt")
+    assert by == recorded
+    verified = run_cli(home, "verify", job, "--store", store, "-o", "json")
+    assert verified.code in (0, 1), verified
+    [one] = json.loads(verified.out)["jobs"]
+    again = one["again"]["engine"]
+    assert one["recorded"]["engine"] == recorded
+    assert again.startswith("lanes-") and again.removeprefix("lanes-").partition("-")[2] == kind, one
+    assert (again == recorded) == (recorded == forced), one
+
+
 def test_a_job_with_an_input_is_verified_with_what_made_it(home):
     store, [job] = trained(home, TUNED)
     verified = run_cli(home, "verify", job[:8], "--store", store)

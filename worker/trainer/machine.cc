@@ -2,6 +2,7 @@
 #include <fstream>
 #include <string>
 
+#include "proto/base/instruction_sets.h"
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
 #include "worker/trainer/caught.h"
@@ -26,12 +27,10 @@ std::string CpuModel() {
   return "CPU";
 }
 
-std::string InstructionSet() {
+std::string WidestRegisters() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq"))
-    return "AVX-512";
-  if (__builtin_cpu_supports("avx2")) return "AVX2";
+  if (RunsHere(InstructionSet::kAvx512)) return "AVX-512";
+  if (RunsHere(InstructionSet::kAvx2)) return "AVX2";
   return "SSE2";
 #elif defined(__aarch64__)
   return "NEON";
@@ -47,7 +46,7 @@ absl::StatusOr<Capabilities> DescribeMachine(bool cuda) {
   for (const ExperimentKind& kind : ExperimentKinds()) capabilities.experiments.emplace_back(kind.name);
   capabilities.threads = AvailableThreads();
   capabilities.memory_bytes = AvailableMemory();
-  capabilities.device = CpuModel() + ", " + InstructionSet();
+  capabilities.device = CpuModel() + ", " + WidestRegisters();
   if (cuda) {
     ASSIGN_OR_RETURN(const CudaDevice device, DescribeCudaDevice(0));
     capabilities.device = device.name;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/base/instruction_sets.h"
 #include "worker/trainer/lanes/kernels.h"
 
 namespace longreach::trainer::lanes {
@@ -29,19 +30,19 @@ std::vector<Case> Runnable() {
                              {PortableTf32Kernels(), "lanes-portable-tf32", 11},
                              {PortableBf16Kernels(), "lanes-portable-bf16", 8}};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v3")) {
+  if (RunsHere(InstructionSet::kAvx2)) {
     cases.push_back({Avx2Kernels(), "lanes-avx2", 24});
     cases.push_back({Avx2Tf32Kernels(), "lanes-avx2-tf32", 11});
     cases.push_back({Avx2Bf16Kernels(), "lanes-avx2-bf16", 8});
   }
-  if (__builtin_cpu_supports("x86-64-v4")) {
+  if (RunsHere(InstructionSet::kAvx512)) {
     cases.push_back({Avx512Kernels(), "lanes-avx512", 24});
     cases.push_back({Avx512Tf32Kernels(), "lanes-avx512-tf32", 11});
     cases.push_back({Avx512Bf16Kernels(), "lanes-avx512-bf16", 8});
-    if (__builtin_cpu_supports("avx512bf16")) {
-      cases.push_back({Avx512DotBf16Kernels(), "lanes-avx512dot-bf16", 8, true});
-      cases.push_back({Avx512AmxBf16Kernels(), "lanes-avx512amx-bf16", 8, true, true});  // Packing needs no matrix unit.
-    }
+  }
+  if (RunsHere(InstructionSet::kAvx512Dot)) {
+    cases.push_back({Avx512DotBf16Kernels(), "lanes-avx512dot-bf16", 8, true});
+    cases.push_back({Avx512AmxBf16Kernels(), "lanes-avx512amx-bf16", 8, true, true});  // Packing needs no matrix unit.
   }
 #endif
   return cases;

@@ -123,7 +123,7 @@ const Kernels* Avx512HalfKernels();  // Of half a register: Kernels::half.
 const Kernels* Avx512Tf32Kernels();
 const Kernels* Avx512Bf16Kernels();
 const Kernels* Avx512DotBf16Kernels();  // With the processor's own products of bfloat16 (AVX512_BF16).
-const Kernels* Avx512AmxBf16Kernels();  // With its matrix unit (AMX), which a process has to ask for (proto/base/matrix_unit.h).
+const Kernels* Avx512AmxBf16Kernels();  // With its matrix unit (AMX), which a process has to ask for (proto/base/instruction_sets.h).
 const Kernels* Avx2Kernels();
 const Kernels* Avx2Tf32Kernels();
 const Kernels* Avx2Bf16Kernels();

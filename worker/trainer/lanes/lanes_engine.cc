@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "proto/base/matrix_unit.h"
+#include "proto/base/instruction_sets.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "worker/trainer/engine/thread_pool.h"
@@ -440,14 +440,12 @@ std::vector<const lanes::Kernels*> RunnableKernels(lanes::Operands operands) {
   };
   std::vector<const lanes::Kernels*> kernels;
 #if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  const bool dot = avx2 && avx512 && operands == lanes::Operands::kBf16 && __builtin_cpu_supports("avx512bf16");
-  if (dot && MayUseMatrixUnit()) kernels.push_back(lanes::Avx512AmxBf16Kernels());
-  if (dot) kernels.push_back(lanes::Avx512DotBf16Kernels());
-  if (avx2 && avx512) kernels.push_back(pick(lanes::Avx512Kernels, lanes::Avx512Tf32Kernels, lanes::Avx512Bf16Kernels));
-  if (avx2) kernels.push_back(pick(lanes::Avx2Kernels, lanes::Avx2Tf32Kernels, lanes::Avx2Bf16Kernels));
+  if (operands == lanes::Operands::kBf16) {
+    if (RunsHere(InstructionSet::kAvx512Amx)) kernels.push_back(lanes::Avx512AmxBf16Kernels());
+    if (RunsHere(InstructionSet::kAvx512Dot)) kernels.push_back(lanes::Avx512DotBf16Kernels());
+  }
+  if (RunsHere(InstructionSet::kAvx512)) kernels.push_back(pick(lanes::Avx512Kernels, lanes::Avx512Tf32Kernels, lanes::Avx512Bf16Kernels));
+  if (RunsHere(InstructionSet::kAvx2)) kernels.push_back(pick(lanes::Avx2Kernels, lanes::Avx2Tf32Kernels, lanes::Avx2Bf16Kernels));
 #endif
   kernels.push_back(pick(lanes::PortableKernels, lanes::PortableTf32Kernels, lanes::PortableBf16Kernels));
   return kernels;
