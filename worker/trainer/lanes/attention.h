@@ -71,6 +71,26 @@ LONGREACH_INLINE Lanes WithDistance(Lanes key, [[maybe_unused]] const float* dis
   return key + distance_key[feature];
 }
 
+// sum[i] += a[i] b over the features of one key or value, rows of b being `ld` floats apart; with what the distances of the first query and of the
+// others add to it.
+template <int QB, Bias D>
+LONGREACH_INLINE void AddDots(const Lanes (&a)[QB][K], const float* b, int64_t ld, const float* first_far, const float* others_far, Lanes (&sum)[QB]) {
+  LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
+    const Lanes feature = LoadOnce(b + j * ld);
+    LONGREACH_UNROLL for (int i = 0; i < QB; ++i) sum[i] = Fma(a[i][j], WithDistance<D>(feature, i == 0 ? first_far : others_far, j), sum[i]);
+  }
+}
+
+// sum[i] += a[i] b, feature by feature of the same.
+template <int QB, Bias D>
+LONGREACH_INLINE void AddMultiples(const Lanes (&a)[QB], const float* b, int64_t ld, const float* first_far, const float* others_far,
+                                   Lanes (&sum)[QB][K]) {
+  LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
+    const Lanes feature = LoadOnce(b + j * ld);
+    LONGREACH_UNROLL for (int i = 0; i < QB; ++i) sum[i][j] = Fma(a[i], WithDistance<D>(feature, i == 0 ? first_far : others_far, j), sum[i][j]);
+  }
+}
+
 // Outputs and sums of QB queries so far, brought to a new maximum, which is left; zeros before the first block of keys.
 template <int QB>
 LONGREACH_INLINE void TakeUp(const float* o, int64_t ld, float* maximum, const float* sum, bool first, const Lanes (&top)[QB],
@@ -123,11 +143,7 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
     for (int s = 0; s < keys; ++s) {
       Lanes logit[QB];
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = (i == 0 ? bias0 : bias1)[key0 + s];
-      const float *key0_far = far0[key0 + s], *key1_far = far1[key0 + s];
-      LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-        const Lanes key = LoadOnce(k + j * ld + s * kLanes);
-        LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = Fma(qv[i][j], WithDistance<D>(key, i == 0 ? key0_far : key1_far, j), logit[i]);
-      }
+      AddDots<QB, D>(qv, k + s * kLanes, ld, far0[key0 + s], far1[key0 + s], logit);
       LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
         Store(logits + (s * QB + i) * kLanes, logit[i]);
         top[i] = Max(top[i], logit[i]);
@@ -143,10 +159,7 @@ inline void AttendBlock(const Heads& a, int head, const float* q, const float* k
       total[i] = total[i] + p[i];
       if constexpr (kRounds) p[i] = Operand(p[i]);
     }
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes value = LoadOnce(v + j * ld + s * kLanes);
-      LONGREACH_UNROLL for (int i = 0; i < QB; ++i) ov[i][j] = Fma(p[i], value, ov[i][j]);
-    }
+    AddMultiples<QB, Bias::kNone>(p, v + s * kLanes, ld, nullptr, nullptr, ov);
   }
   PutDown<QB>(o, ld, sum, ov, total);
 }

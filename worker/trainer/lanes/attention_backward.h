@@ -67,13 +67,9 @@ LONGREACH_INLINE void Probabilities(const Heads& a, int head, const HeadBack& b,
   const BiasRow<B> bias0(a, head, query), bias1(a, head, query + QB - 1);
   const DistanceKeys<D> far0(a, head, query), far1(a, head, query + QB - 1);
   for (int s = 0; s < keys; ++s) {
-    const float *key0_far = far0[key0 + s], *key1_far = far1[key0 + s];
     Lanes logit[QB];
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = (i == 0 ? bias0 : bias1)[key0 + s] - top[i];
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes key = LoadOnce(k + j * ld + s * kLanes);
-      LONGREACH_UNROLL for (int i = 0; i < QB; ++i) logit[i] = Fma(q[i][j], WithDistance<D>(key, i == 0 ? key0_far : key1_far, j), logit[i]);
-    }
+    AddDots<QB, D>(q, k + s * kLanes, ld, far0[key0 + s], far1[key0 + s], logit);
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) Store(p + i * ld + s * kLanes, Exp2(logit[i]) * inverse[i]);
   }
 }
@@ -92,10 +88,7 @@ LONGREACH_INLINE void GradientsOfProbabilities(const Heads& a, const HeadBack& b
   for (int s = 0; s < keys; ++s) {
     Lanes x[QB];
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) x[i] = Zero() - dot[i];
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes value = LoadOnce(v + j * ld + s * kLanes);
-      LONGREACH_UNROLL for (int i = 0; i < QB; ++i) x[i] = Fma(d[i][j], value, x[i]);
-    }
+    AddDots<QB, Bias::kNone>(d, v + s * kLanes, ld, nullptr, nullptr, x);
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) {
       const int64_t at = i * ld + s * kLanes;
       sum[i] = Fma(Load(p + at), x[i], sum[i]);
@@ -145,10 +138,7 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
       if constexpr (kRounds) ds[n] = Operand(ds[n] * kInverseRootK);
       Store(g + at, ds[n]);
     }
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes query = LoadOnce(q + j * ld + t * kLanes);
-      LONGREACH_UNROLL for (int n = 0; n < KB; ++n) sum[n][j] = Fma(ds[n], query, sum[n][j]);
-    }
+    AddMultiples<KB, Bias::kNone>(ds, q + t * kLanes, ld, nullptr, nullptr, sum);
   }
   const float scale = q0 + queries == a.tape ? kInSums / kLogitScale : 1.0f;  // Queries have kLogitScale in them.
   LONGREACH_UNROLL for (int n = 0; n < KB; ++n) {
@@ -160,10 +150,7 @@ LONGREACH_INLINE void KeyGradients(const Heads& a, int head, const HeadBack& b, 
   for (int t = 0; t < queries; ++t) {
     Lanes weight[KB];
     LONGREACH_UNROLL for (int n = 0; n < KB; ++n) weight[n] = Operand(Load(p + t * ld + n * kLanes));
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes d = LoadOnce(dout + j * ld + t * kLanes);
-      LONGREACH_UNROLL for (int n = 0; n < KB; ++n) sum[n][j] = Fma(weight[n], d, sum[n][j]);
-    }
+    AddMultiples<KB, Bias::kNone>(weight, dout + t * kLanes, ld, nullptr, nullptr, sum);
   }
   LONGREACH_UNROLL for (int n = 0; n < KB; ++n) LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(dv + j * ld + n * kLanes, sum[n][j]);
 }
@@ -180,11 +167,7 @@ LONGREACH_INLINE void QueryGradient(const Heads& a, int head, int query, const f
   for (int s = 0; s < keys; ++s) {
     Lanes g[QB];
     LONGREACH_UNROLL for (int i = 0; i < QB; ++i) g[i] = Load(ds + i * ld + s * kLanes);
-    const float *key0_far = far0[key0 + s], *key1_far = far1[key0 + s];
-    LONGREACH_UNROLL for (int j = 0; j < K; ++j) {
-      const Lanes key = LoadOnce(k + j * ld + s * kLanes);
-      LONGREACH_UNROLL for (int i = 0; i < QB; ++i) sum[i][j] = Fma(g[i], WithDistance<D>(key, i == 0 ? key0_far : key1_far, j), sum[i][j]);
-    }
+    AddMultiples<QB, D>(g, k + s * kLanes, ld, far0[key0 + s], far1[key0 + s], sum);
   }
   const float scale = key0 + keys == a.tape ? kInSums : 1.0f;
   LONGREACH_UNROLL for (int i = 0; i < QB; ++i) LONGREACH_UNROLL for (int j = 0; j < K; ++j) Store(dq + j * ld + i * kLanes, sum[i][j] * scale);

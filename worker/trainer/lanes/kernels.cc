@@ -225,9 +225,9 @@ void AttendBack(const Model& m, const Pass& pass, const Heads& heads, const Kept
   if (trained && B == Bias::kByOffset) memset(work.dbias, 0, static_cast<size_t>(size) * kLanes * sizeof(float));
   const BiasGradient dbias = {.lanes = work.dbias, .table = tables.bias, .key_lanes = work.dkeys, .keys = tables.distance_keys};
   if constexpr (kAttendsPairs && D == Bias::kNone) {
-    AttendBackwardPairs<B, trained>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.pairs, work.dqkv, dbias, work.words);
+    AttendBackwardPairs<B, trained>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.back.pairs, work.dqkv, dbias, work.words);
   } else {
-    AttendBackward<B, trained, D>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, {.pairs = work.pairs, .queries = work.queries, .dots = work.dots}, work.dqkv, dbias);
+    AttendBackward<B, trained, D>(heads, kept.qkv, kept.o, kept.maximum, kept.inverse, work.dout, work.back, work.dqkv, dbias);
   }
   if (trained && B == Bias::kByOffset) {
     for (int64_t i = 0; i < size; ++i) tables.bias[i] += Sum(Load(work.dbias + i * kLanes));

@@ -41,8 +41,9 @@ inline constexpr int kTokenRow = 16;
 // One thread's workspace.
 struct Work {
   Kept layer[kMaxLayers + 1];
-  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *dots, *pairs, *queries, *dbias, *dkeys, *sums, *z, *du, *logits;
+  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *dbias, *dkeys, *sums, *z, *du, *logits;
   float *operands = nullptr, *words = nullptr;  // Of products of rounded operands; of attention's pairs.
+  BackSpace back;                               // Of one head.
   float* distance_keys = nullptr;               // Of one layer, as operands; null where those are not rounded.
   // Of all tokens (first_layer.h): features, queries, keys and values, and the gradients of these.
   float *token_h, *token_qkv, *token_dqkv;
@@ -99,9 +100,7 @@ struct Work {
     dout = rows(m.dim);
     dqkv = rows(3 * m.dim);
     tokens = rows(m.dim);
-    dots = rows(1);
-    pairs = rows(2 * kQueryBlock);
-    queries = rows(K);
+    back = {.pairs = rows(2 * kQueryBlock), .queries = rows(K), .dots = rows(1)};
     sums = take((5 * m.dim + m.mlp) * int64_t{kLanes});
     const bool by_offset = pass.bias == Bias::kByOffset;
     dbias = by_offset && pass.bias_trained ? take(m.heads * pass.bias_stride * kLanes) : nullptr;
