@@ -29,17 +29,16 @@ import gpu_device
 import gpu_tables
 from gpu_device import Missing
 from gpu_programs import CutOff, NotBegun, ended, finished, last_words
-from gpu_tables import PACK
+from gpu_tables import ENCODING, PACK
 from trainer_tables import END, page_text
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs/benchmarks/gpu.md"
-ENCODING = "log_kerple"
 TASKS = ["even_pairs", "reverse_string", "duplicate_string"]  # Short, middle and long tapes: a curve through them gives all 15 tasks.
 TESTS = ["cuda_plugin_test", "gpu_test"]  # They compare what the GPU computes with what the CPU does.
 WORDS_KEPT = 2000  # Of what a test that fails says, for each: to see why needs no second run.
-SEVERAL = ("mix", "packs", "spread")  # Cells of several packs at once, by our own kernels.
+SEVERAL = ("mix", "encoding", "packs", "spread")  # Cells of several packs at once, by our own kernels.
 UPDATES_AT_A_TIME = 32  # That the host hands to the GPU before it waits for one: of ours and of the reference.
 
 FORMS = {
@@ -73,11 +72,13 @@ def stages(form):
     references = {members: [f"reference/{task}/{members}" for task in TASKS] for members in form["members"]}
     counts = lambda part, of_hows: [f"{part}/{how}/{count}" for how in gpu_tables.SHARED for count in of_hows[how]]
     spread = [f"spread/process/{count}" for count in form["spread_counts"]]
+    mix, most = counts("mix", form["mix_counts"]), form["mix_counts"]["process"][0]
+    encodings = [f"encoding/{encoding}/{most}" for encoding in gpu_tables.ENCODINGS if encoding != ENCODING]  # Of ENCODING the cells of mix are.
     alone, *mapped = references.values()
     return [
         ("tests", 300, ["tests"]),
         ("one pack, by our own kernels", 240, first),
-        ("resident, packs of different tasks", 120, counts("mix", form["mix_counts"])),
+        ("resident, packs of different tasks", 240, [mix[0], *encodings, *mix[1:]]),
         ("spread, packs of one task", 60, spread),
         ("one model at a time", 240, single + alone),
         ("the reference under vmap", 240, mapped[0]),
@@ -189,10 +190,10 @@ def worker(run):
     return path
 
 
-def bench(run, engine, task, pack, seconds, threads, environment, others=None):
+def bench(run, engine, task, pack, seconds, threads, environment, others=None, encoding=ENCODING):
     """The figures of `longreach-worker bench`, and when it ended. With `others`, of updates alone, begun with theirs."""
     command = [worker(run), "bench", "--device", run.options.device, "--engine", run.form["engines"][engine], "--task", task,
-               "--encoding", ENCODING, "--pack", pack, "--batch", run.form["batch"], "--lengths", ",".join(map(str, run.form["lengths"])),
+               "--encoding", encoding, "--pack", pack, "--batch", run.form["batch"], "--lengths", ",".join(map(str, run.form["lengths"])),
                "--seconds", seconds, "--threads", threads, "--output", "json", *(["--wait"] if others is not None else [])]
     code, out, error, at = finished(command, environment, run.limit(), others)
     if code != 0:
@@ -255,23 +256,23 @@ def measure_train(run, engine, task, pack):
     return {**figures, "lengths": run.form["lengths"]}
 
 
-def together(run, how, tasks, engine):
+def together(run, how, tasks, engine, encoding=ENCODING):
     """A pack of each of these tasks, all at once: their rates, and how far apart they ended."""
     pack = PACK if PACK in run.form["packs"] else max(run.form["packs"])
     of_all = {"pack": pack, "seconds": run.form["seconds_together"], "lengths": run.form["lengths"]}
-    return {**of_all, **(in_processes if how == "mps" else in_one_process)(run, tasks, engine, pack, of_all["seconds"])}
+    return {**of_all, **(in_processes if how == "mps" else in_one_process)(run, tasks, engine, encoding, pack, of_all["seconds"])}
 
 
-def in_one_process(run, tasks, engine, pack, seconds):
+def in_one_process(run, tasks, engine, encoding, pack, seconds):
     """As a worker trains them. The program measures each while all are trained."""
-    figures, _ = bench(run, engine, ",".join(tasks), pack, seconds, 0, gpu_device.environment())
+    figures, _ = bench(run, engine, ",".join(tasks), pack, seconds, 0, gpu_device.environment(), encoding=encoding)
     others = {each["engine"] for each in figures["packs"]} - {figures["engine"]}
     if others:
         raise Missing(f"{', '.join(sorted(others))} computed in the place of {figures['engine']} for some tasks")
     return {"spread_s": 0.0, "engine": figures["engine"], "rates": [pack * each["updates_per_second"] for each in figures["packs"]]}
 
 
-def in_processes(run, tasks, engine, pack, seconds):
+def in_processes(run, tasks, engine, encoding, pack, seconds):
     """Each in a process of its own, with MPS."""
     if run.options.device == "cpu":
         raise Missing("MPS is for GPUs")
@@ -279,7 +280,7 @@ def in_processes(run, tasks, engine, pack, seconds):
         with concurrent.futures.ThreadPoolExecutor(len(tasks)) as pool:
             threads = max(1, os.cpu_count() // len(tasks))
             others = threading.Barrier(len(tasks))
-            begun = [pool.submit(bench, run, engine, task, pack, seconds, threads, shared.environment, others) for task in tasks]
+            begun = [pool.submit(bench, run, engine, task, pack, seconds, threads, shared.environment, others, encoding) for task in tasks]
         failures = [future.exception() for future in begun if future.exception() is not None]
         if failures:
             raise next((failure for failure in failures if not isinstance(failure, NotBegun)), failures[0])
@@ -290,11 +291,15 @@ def in_processes(run, tasks, engine, pack, seconds):
     return {"spread_s": max(ends) - min(ends), "engine": results[0][0]["engine"], "rates": [figures["job_steps_per_second"] for figures, _ in results]}
 
 
-def measure_mix(run, how, count):
+def measure_mix(run, how, count, encoding=ENCODING):
     tasks = list(itertools.islice(itertools.cycle(run.form["mix"]), int(count)))
-    figures = together(run, how, tasks, "resident")
+    figures = together(run, how, tasks, "resident", encoding)
     rates = {task: [rate for other, rate in zip(tasks, figures["rates"]) if other == task] for task in tasks}
     return {**figures, "tasks": {task: sum(each) / len(each) for task, each in rates.items()}}
+
+
+def measure_encoding(run, encoding, count):
+    return measure_mix(run, "process", count, encoding)
 
 
 def measure_packs(run, how, count, engine="resident"):
@@ -356,7 +361,7 @@ def measure_reference(run, task, members):
     return figures
 
 
-CELLS = {"tests": measure_tests, "train": measure_train, "mix": measure_mix, "packs": measure_packs,
+CELLS = {"tests": measure_tests, "train": measure_train, "mix": measure_mix, "encoding": measure_encoding, "packs": measure_packs,
          "spread": functools.partial(measure_packs, engine="spread"), "reference": measure_reference}
 
 

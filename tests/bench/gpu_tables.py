@@ -1,4 +1,5 @@
 """The tables of the GPU's benchmark, from the figures of gpu.py, and what those figures mean for all 945 jobs of Table B.1."""
+import csv
 import pathlib
 import re
 
@@ -13,9 +14,22 @@ OVER_SINGLE, OVER_MAPPED = 15, 3
 
 OUTPUTS = {"kSingle": lambda n: 1, "kInput": lambda n: n, "kInputPlusOne": lambda n: n + 1, "kTwiceInput": lambda n: 2 * n,
            "kHalfRoundedUp": lambda n: (n + 1) // 2}
-CATALOG = pathlib.Path(__file__).resolve().parents[2] / "proto/catalog/tasks.def"
+CATALOG = pathlib.Path(__file__).resolve().parents[2] / "proto/catalog"
 # Name -> how long its output is.
-TASKS = dict(re.findall(r"^X\((\w+), .*?, (k\w+), [\d.]+, (?:true|false), \d+\)", CATALOG.read_text(), re.MULTILINE))
+TASKS = dict(re.findall(r"^X\((\w+), .*?, (k\w+), [\d.]+, (?:true|false), \d+\)", (CATALOG / "tasks.def").read_text(), re.MULTILINE))
+ENCODING = "log_kerple"  # Of all cells whose names tell of none.
+LABELS = dict(re.findall(r'^X\((\w+), "([^"]+)"', (CATALOG / "encodings.def").read_text(), re.MULTILINE))
+RANDOMIZED = ":randomized"
+
+
+def encodings_of_table_b1():
+    """Its columns as `longreach-worker bench` names them, but for the one that it quotes from elsewhere."""
+    with open(CATALOG / "published/table_b1.csv", newline="") as published:
+        rows = [row for row in csv.DictReader(published) if row["encoding"] in LABELS]
+    return column(row["encoding"] + (RANDOMIZED if row["randomized"] == "true" else "") for row in rows)
+
+
+ENCODINGS = encodings_of_table_b1()  # Each has as many jobs as another.
 
 
 def tape(task, length):
@@ -94,7 +108,7 @@ def at_least(figures, rate):
 def mixed_seconds(figures):
     """Task -> seconds of an update, for each of the 15, from packs of them side by side. A task that was left out takes the time of one whose
     tapes are the same; None where there is no such."""
-    seconds = {task: figures["pack"] / rate for task, rate in figures["tasks"].items()}
+    seconds = {task: figures["pack"] / at_least(figures, rate) for task, rate in figures["tasks"].items()}
     for task in TASKS:
         alike = [other for other in figures["tasks"] if mean_tape(other, LENGTHS) == mean_tape(task, LENGTHS)]
         if task not in seconds:
@@ -104,12 +118,34 @@ def mixed_seconds(figures):
     return seconds
 
 
+def rate_of_all(figures, count):
+    """Job-steps/s of so many packs side by side, with as many updates of each of the 15 tasks; None where one is unknown."""
+    seconds = mixed_seconds(figures)
+    return None if seconds is None else count * figures["pack"] * len(TASKS) / sum(seconds.values())
+
+
 def of_part(cells, part):
     """{(rest of the name): figures}."""
     return {tuple(name.split("/")[1:]): figures for name, figures in cells.items() if name.startswith(part + "/")}
 
 
 SHARED = {"process": "in one process", "mps": "each in a process of its own, with MPS"}
+
+
+def schedules(cells, how):
+    """{count: (jobs in a pack, job-steps/s, hours)} of packs of all tasks, so many at a time."""
+    at_once = {int(count): figures for (other, count), figures in of_part(cells, "mix").items() if other == how}
+    found, seconds_at = {}, {}
+    for count, figures in sorted(at_once.items()):
+        seconds = mixed_seconds(figures)
+        if seconds is None:
+            continue
+        seconds_at[count] = seconds
+        pack, rate = figures["pack"], rate_of_all(figures, count)
+        # Every task has as many jobs as another; the packs that are left at the end do not fill the GPU.
+        took = makespan([task for task in TASKS for _ in range(JOBS // len(TASKS) // pack)], seconds_at)
+        found[count] = pack, rate, max(hours(rate), took / 3600)
+    return found
 
 
 def configurations(cells):
@@ -130,18 +166,8 @@ def configurations(cells):
         note = ": LibTorch one operation at a time, as PyTorch's eager mode" if single else "; Table B.1 has none so large" if large else ""
         add(f"{engine}, one pack of {pack}{note}", "single" if single else "large" if large else "ours", int(pack), points)
     for how in SHARED:
-        at_once = {int(count): figures for (other, count), figures in of_part(cells, "mix").items() if other == how}
-        seconds_at = {}
-        for count, figures in sorted(at_once.items()):
-            seconds = mixed_seconds(figures)
-            if seconds is None:
-                continue
-            seconds_at[count] = {task: second / at_least(figures, 1) for task, second in seconds.items()}
-            pack = figures["pack"]
-            rate = count * pack * len(TASKS) / sum(seconds_at[count].values())
-            # Every task has as many jobs as another; the packs that are left at the end do not fill the GPU.
-            took = makespan([task for task in TASKS for _ in range(JOBS // len(TASKS) // pack)], seconds_at)
-            found.append([f"resident, {count} packs of {pack} at once, {SHARED[how]}", "ours", rate, max(hours(rate), took / 3600)])
+        found += [[f"resident, {count} packs of {pack} at once, {SHARED[how]}", "ours", rate, took]
+                  for count, (pack, rate, took) in schedules(cells, how).items()]
     there = of_part(cells, "reference")
     for members in dict.fromkeys(members for _, members in there):
         points = [(t, t * t, int(members) / at["job_steps_per_second"]) for (task, jobs), figures in there.items() if jobs == members
@@ -151,19 +177,55 @@ def configurations(cells):
     return found
 
 
+def encoding_label(encoding):
+    return LABELS[encoding.removesuffix(RANDOMIZED)] + (", randomized" if encoding.endswith(RANDOMIZED) else "")
+
+
+def by_encoding(cells):
+    """(count, {encoding: figures}): of the most packs of all tasks that were trained at once in one process, with whichever of ENCODINGS."""
+    counts = [int(count) for how, count in of_part(cells, "mix") if how == "process"] + [int(count) for _, count in of_part(cells, "encoding")]
+    count = max(counts, default=0)
+    names = {encoding: f"mix/process/{count}" if encoding == ENCODING else f"encoding/{encoding}/{count}" for encoding in ENCODINGS}
+    return count, {encoding: cells[name] for encoding, name in names.items() if name in cells}
+
+
+def end_of_schedule(cells, count):
+    """By what the end, where fewer than so many packs are left, makes the hours longer; as ENCODING has it. None where that was not measured."""
+    if count not in (found := schedules(cells, "process")):
+        return None
+    _, rate, took = found[count]
+    return took / hours(rate)
+
+
+def hours_by_encoding(cells):
+    """{encoding: (job-steps/s, hours of its jobs)} of those that are known; hours are None where the schedule's end is not."""
+    count, measured = by_encoding(cells)
+    end, rates = end_of_schedule(cells, count), {encoding: rate_of_all(figures, count) for encoding, figures in measured.items()}
+    return {encoding: (rate, None if end is None else end * hours(rate) / len(ENCODINGS)) for encoding, rate in rates.items() if rate is not None}
+
+
+def own_mix(cells):
+    """(job-steps/s, hours) of Table B.1 with its own encodings, each with as many updates as another; None unless all are known."""
+    known = hours_by_encoding(cells)
+    if set(known) != set(ENCODINGS):
+        return None
+    return len(known) / sum(1 / rate for rate, _ in known.values()), sum(took for _, took in known.values())
+
+
 def best(found, role):
     return max((row for row in found if row[1] == role), key=lambda row: row[2], default=None)
 
 
-def aims(found):
-    """What, aim, measured, reached; of what was measured."""
+def aims(found, mix=None):
+    """What, aim, measured, reached; of what was measured. Hours are those of own_mix(), if there are any."""
     rows = []
     ours = best(found, "ours")
     # One pack of the resident engine fills a fraction of a GPU: what that comes to is no answer to the question.
     alone = "" if any(how in row[0] for row in found for how in SHARED.values()) else "; no packs were measured at once, so most of the GPU was idle"
     if ours is not None:
+        took, of_what = (ours[3], f"all with {encoding_label(ENCODING)}") if mix is None else (mix[1], "Table B.1's own mix of encodings")
         for aim, what in ((HOURS, ""), (HOURS_FIRST, ", first milestone")):
-            rows.append([f"hours for {JOBS} jobs of {UPDATES:,} updates{what}{alone}", f"{aim}", figure(ours[3]), "yes" if ours[3] <= aim else "no"])
+            rows.append([f"hours for {JOBS} jobs of {UPDATES:,} updates, {of_what}{what}{alone}", f"{aim}", figure(took), "yes" if took <= aim else "no"])
         for role, aim, what in (("single", OVER_SINGLE, "the best with one model at a time"), ("mapped", OVER_MAPPED, "the best under jax.vmap")):
             other = best(found, role)
             if other is not None:
@@ -176,8 +238,23 @@ def projection_tables(cells):
     found = configurations(cells)
     if not found:
         return []
-    return table(f"**All {JOBS} jobs of Table B.1**, projected from the 15 tasks' mean of the figures below.", ["design", "job-steps/s", "hours"],
+    return table(f"**All {JOBS} jobs of Table B.1**, as if all had {encoding_label(ENCODING)}, projected from the 15 tasks' mean of the figures below.",
+                 ["design", "job-steps/s", "hours"],
                  [[label, figure(rate), figure(took)] for label, _, rate, took in sorted(found, key=lambda row: -row[2])])
+
+
+def own_mix_tables(cells):
+    count, known = by_encoding(cells)[0], hours_by_encoding(cells)
+    if not known:
+        return []
+    shown = lambda rate, took: [figure(rate), "" if took is None else figure(took)]
+    rows = [[encoding_label(encoding), *(shown(*known[encoding]) if encoding in known else ["not measured", ""])] for encoding in ENCODINGS]
+    mix, end, usual = own_mix(cells), end_of_schedule(cells, count), encoding_label(ENCODING)
+    if mix is not None:
+        rows.append(["**Table B.1's own mix**", *map(figure, mix)])
+    of_end = f"Hours need {usual}'s" if end is None else f"The schedule's end, where fewer are left, is in the hours as {usual} has it: {100 * (end - 1):.1f} %"
+    return table(f"**All {JOBS} jobs, by encoding**: {count} packs at once by the resident engine, in one process. {of_end}.",
+                 ["encoding", "job-steps/s", f"hours of its {JOBS // len(ENCODINGS)} jobs"], rows)
 
 
 def load_of(figures):
@@ -218,13 +295,18 @@ def packs_tables(cells):
                   for (how, count), figures in cells.items() for rate in [sum(figures["rates"])]])
 
 
+def tasks_table(what, heads, cells):
+    tasks = [task for task in TASKS if any(task in figures["tasks"] for figures in cells)]
+    return table(f"**Tasks side by side**{what}: packs of {cells[0]['pack']}, of all tasks in turn. Updates a second of each.", ["task", *heads],
+                 [[task, *(figure(figures["tasks"][task] / figures["pack"]) if task in figures["tasks"] else "" for figures in cells)] for task in tasks])
+
+
 def mix_tables(cells):
-    first = next(iter(cells.values()))
-    tasks = [task for task in TASKS if any(task in figures["tasks"] for figures in cells.values())]
-    return table(f"**Tasks side by side**: packs of {first['pack']}, of all tasks in turn. Updates a second of each.",
-                 ["task", *(f"{count} packs, {SHARED[how]}" for how, count in cells)],
-                 [[task, *(figure(figures["tasks"][task] / figures["pack"]) if task in figures["tasks"] else "" for figures in cells.values())]
-                  for task in tasks])
+    return tasks_table(f", {encoding_label(ENCODING)}", [f"{count} packs, {SHARED[how]}" for how, count in cells], [*cells.values()])
+
+
+def encoding_tables(cells):
+    return tasks_table(f", other encodings, {SHARED['process']}", [f"{count} packs, {encoding_label(encoding)}" for encoding, count in cells], [*cells.values()])
 
 
 def reference_tables(cells):
@@ -273,7 +355,7 @@ def left_out_lines(left_out):
     return ["**Not measured**", ""] + [f"- {', '.join(names)}: {why}" for why, names in by_reason.items()] + [""] if left_out else []
 
 
-TABLES = {"train": train_tables, "spread": packs_tables, "packs": packs_tables, "mix": mix_tables, "reference": reference_tables}
+TABLES = {"train": train_tables, "spread": packs_tables, "packs": packs_tables, "mix": mix_tables, "encoding": encoding_tables, "reference": reference_tables}
 
 
 def tables(everything):
@@ -287,10 +369,10 @@ def tables(everything):
     if "tests" in cells:
         lines[-1] += " " + tests_line(cells["tests"])
     lines.append("")
-    rows = [] if everything["stand_in"] else aims(configurations(cells))
+    rows = [] if everything["stand_in"] else aims(configurations(cells), own_mix(cells))
     if rows:
         grid(lines, ["what", "aim", "measured", "reached"], rows)
-    lines += projection_tables(cells)
+    lines += projection_tables(cells) + own_mix_tables(cells)
     for part, make in TABLES.items():
         found = of_part(cells, part)
         if found:

@@ -1,8 +1,8 @@
 """What the GPU's benchmark makes of its figures."""
 import pytest
 
-from gpu_tables import (LENGTHS, TASKS, UPDATES, aims, at_least, configurations, hours, makespan, mean_of_tasks, mean_tape, seconds_in_mix,
-                        tables, tape)
+from gpu_tables import (ENCODING, ENCODINGS, LENGTHS, TASKS, UPDATES, aims, at_least, configurations, hours, hours_by_encoding, makespan,
+                        mean_of_tasks, mean_tape, own_mix, seconds_in_mix, tables, tape)
 
 THREE = ["even_pairs", "reverse_string", "duplicate_string"]
 
@@ -118,6 +118,67 @@ def test_more_packs_than_are_left_end_at_the_rates_of_fewer():
 
     assert took["resident, 15"] == pytest.approx(7 * UPDATES / 3600)
     assert took["resident, 30"] == pytest.approx((3 * 1.9 + 1) * UPDATES / 3600)
+
+
+def by_encoding(factors):
+    """Cells of 30 packs with each of these encodings, whose updates take so many times what the curve says; and of 15 with the one that has both."""
+    cells = {"mix/process/30" if encoding == ENCODING else f"encoding/{encoding}/30": mix(seconds=lambda *t: 1.9 * factor * curve(*t), but=())
+             for encoding, factor in factors.items()}
+    return {**cells, "mix/process/15": mix(seconds=curve, but=())}
+
+
+FACTORS = dict(zip(ENCODINGS, (1.2, 1.0, 0.8, 0.7, 1.3, 1.1, 0.9)))
+
+
+def test_encodings_are_those_of_table_b1():
+    assert sorted(ENCODINGS) == ["log_kerple", "log_kerple:randomized", "power_kerple", "power_kerple:randomized", "sandwich", "sandwich:randomized", "shape"]
+    assert FACTORS[ENCODING] == 1.0
+
+
+def test_the_hours_of_table_b1_are_the_sum_over_its_encodings():
+    cells = by_encoding(FACTORS)
+    alone = 30 * 9 / (1.9 * IN_MIX)
+    (all_alike,) = [took for label, _, _, took in configurations(cells) if "30 packs" in label]
+
+    rate, took = own_mix(cells)
+
+    found = hours_by_encoding(cells)
+    assert {encoding: rate for encoding, (rate, _) in found.items()} == pytest.approx({encoding: alone / factor for encoding, factor in FACTORS.items()})
+    assert took == pytest.approx(sum(of_one for _, of_one in found.values()))
+    assert took == pytest.approx(all_alike * sum(FACTORS.values()) / 7)
+    assert rate == pytest.approx(alone * 7 / sum(FACTORS.values()))  # The harmonic mean.
+    assert hours(rate) < took < 1.1 * hours(rate)  # The schedule's end is in it.
+    assert own_mix(by_encoding(dict.fromkeys(ENCODINGS, 1.0))) == pytest.approx((alone, all_alike))
+
+
+def test_the_page_and_the_aim_take_the_mix_and_say_so():
+    cells = by_encoding(FACTORS)
+    rate, took = own_mix(cells)
+
+    text = tables(everything(cells))
+
+    assert f"| hours for 945 jobs of 2,000,000 updates, Table B.1's own mix of encodings | 24 | {took:.3g} | yes |" in text
+    assert f"| **Table B.1's own mix** | {rate:,.0f} | {took:.3g} |" in text
+    assert "| encoding | job-steps/s | hours of its 135 jobs |" in text and "| Sandwich, randomized | " in text and "not measured" not in text
+    assert "| task | 30 packs, Power KERPLE | 30 packs, Sandwich | 30 packs, SHAPE | 30 packs, Power KERPLE, randomized |" in text
+
+
+@pytest.mark.parametrize("missing", ENCODINGS)
+def test_with_one_encoding_missing_there_is_no_sum(missing):
+    cells = by_encoding({encoding: factor for encoding, factor in FACTORS.items() if encoding != missing})
+
+    assert own_mix(cells) is None
+    text = tables(everything(cells))
+    assert text.count("| not measured |  |") == 1 and "own mix" not in text
+    assert "| hours for 945 jobs of 2,000,000 updates, all with Log KERPLE | 24 |" in text
+    assert ("Hours need Log KERPLE's." in text) == (missing == ENCODING)
+
+
+def test_an_encoding_that_left_tasks_out_is_not_known():
+    shape = "encoding/shape/30"
+    cells = {**by_encoding(FACTORS), shape: mix(but=("duplicate_string",))}
+
+    assert own_mix(cells) is None and "shape" not in hours_by_encoding(cells)
 
 
 def test_aims_compare_the_best_of_ours_with_the_best_of_each_kind():
