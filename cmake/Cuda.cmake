@@ -38,7 +38,7 @@ if(NOT CMAKE_CUDA_COMPILER)
 endif()
 set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)  # A100, H100 and H200, and PTX for later ones.
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 80-virtual 90a-real)  # A100, H100 and H200 with what only they have (wgmma), and PTX for others.
 endif()
 enable_language(CUDA)
 # CMake 3.25 knows nvcc only up to C++17.

@@ -12,7 +12,7 @@ inline namespace LONGREACH_RESIDENT_OPERANDS {
 
 template <Positional kPositional, class Part>
 __global__ void __launch_bounds__(kThreads, 1) TrainMembers(const __grid_constant__ StepArguments arguments, Part part) {
-  extern __shared__ __align__(128) char shared[];
+  extern __shared__ __align__(1024) char shared[];
   RunPart<kPositional>(part, arguments, static_cast<int>(blockIdx.x), shared);
 }
 

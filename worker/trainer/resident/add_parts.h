@@ -13,7 +13,7 @@ struct Piece {
 };
 // Block `slice` has it, of the member's.
 LONGREACH_DEVICE Piece PieceOf(const StepArguments& step, int slice) {
-  const int64_t fours = step.places->stride / 4;
+  const int64_t fours = step.places.stride / 4;
   return {static_cast<int>(fours * slice / step.slices) * 4, static_cast<int>(fours * (slice + 1) / step.slices) * 4};
 }
 
@@ -24,7 +24,7 @@ LONGREACH_DEVICE bool HasParts(const StepArguments& step) { return kScalesGradie
 // read in SquaredNorm() of the piece.
 LONGREACH_DEVICE void AddParts(const StepArguments& step, int member, const Piece& piece) {
   constexpr int kAtOnce = 14;  // Loads that are under way together.
-  const int64_t stride = step.places->stride;
+  const int64_t stride = step.places.stride;
   const float* const first = step.parts + member * step.slices * stride;
   const SliceSums* const sums = step.sums + member * step.slices;
   float* const gradient = step.gradients + member * stride;
@@ -32,7 +32,7 @@ LONGREACH_DEVICE void AddParts(const StepArguments& step, int member, const Piec
     bool of_head[4] = {};
     if constexpr (kScalesGradients) {
       LONGREACH_DEVICE_UNROLL
-      for (int k = 0; k < 4; ++k) of_head[k] = IsOfHead(*step.places, i + k);
+      for (int k = 0; k < 4; ++k) of_head[k] = IsOfHead(step.places, i + k);
     }
     Float4 sum = {};
     for (int done = 0; done < step.slices; done += kAtOnce) {

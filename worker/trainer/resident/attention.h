@@ -1,20 +1,18 @@
 // Attention of one head of one sequence by one warp: 8 features, at most kMaxTape keys. Nothing is padded in the features: 8 is
 // the inner dimension of the products q.k and dO.v and a dimension of the results of the others.
 //
-// The tile in shared memory holds whole sequences, a token in each row of kTileLd numbers: q | k | v, 64 each, q already multiplied
-// by log2(e) / sqrt(8), so that softmax is made of 2^x. Results overwrite what they are made of: O lies over q; dq, dk, dv over
+// The tile in shared memory holds whole sequences, a token in each row: queries, keys and values as squares.h says, kPart numbers apart, a head being a
+// piece of a row. Queries are already multiplied by log2(e) / sqrt(8), so that softmax is made of 2^x. Results overwrite what they are made of: O lies over q; dq, dk, dv over
 // q, k, v. kKeyTiles is the number of eights of keys: even, 8 kKeyTiles - 16 < length <= 8 kKeyTiles. Up to 15 rows after the last
 // one are read and weighted by exactly 0; they must hold finite numbers, and may be the next sequence's.
 #pragma once
 
-#include "worker/trainer/resident/warp.h"
+#include "worker/trainer/resident/squares.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 constexpr bool HasBias(Positional positional) { return positional == Positional::kBias || positional == Positional::kTrainedBias; }
 
-inline constexpr int kTileLd = 200;  // 192 + 8: rows begin 4 banks apart, so 8 rows of 16 bytes fill all 32 banks.
-inline constexpr int kRowLd = 72;    // The same for rows of 64.
 inline constexpr int kOverhang = 16;  // Rows after a tile that are read and do not count.
 inline constexpr int kRotationFloats = kMaxTape * kHeadDim;
 
@@ -45,6 +43,9 @@ struct HeadTerms {
   const float* rotation;  // [T, 8]: four cosines, four sines; all heads share it.
 };
 
+// Where this thread's number, or its eight, of a head lie in the rows of a tile that are eights after `row`.
+LONGREACH_DEVICE int OfHead(int row, int head) { return Swizzled(row, kHeadDim * head); }
+
 // Turns a pair of features: by the angle of a position on the way forward, back by its negative sine.
 LONGREACH_DEVICE void Turn(float& x, float& y, float cosine, float sine) {
   const float turned = x * cosine - y * sine;
@@ -52,18 +53,18 @@ LONGREACH_DEVICE void Turn(float& x, float& y, float cosine, float sine) {
   x = turned;
 }
 
-// O, and to lse [T] in global memory log2 of the softmax's denominators: of the queries from `first` on, and of some before it.
-template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE void AttendForward(Half* tile, int length, int first, int head, const HeadTerms& terms, float* lse) {
+// O, and to lse [T] in global memory log2 of the softmax's denominators: of the queries from `first` on, and of some before it. The sequence's first token
+// is the tile's row `row0`.
+template <int kKeyTiles, Positional kPositional, int kPart>
+LONGREACH_DEVICE void AttendForward(Half* tile, int row0, int length, int first, int head, const HeadTerms& terms, float* lse) {
   const int g = Lane() >> 2, c = Lane() & 3;
-  Half* const q = tile + kHeadDim * head;
-  const Half* const k = q + kDim;
-  const Half* const v = q + 2 * kDim;
+  Half* const q = tile + OfHead(row0 + g, head) + 2 * c;  // Of this thread's row and those that are eights after it.
+  const Half* const k = q + kPart;
+  const Half* const v = tile + 2 * kPart + OfHead(row0 + Lane(), head);
   LONGREACH_DEVICE_ROLLED
   for (int t0 = first & ~15; t0 < length; t0 += 16) {
     // Queries beyond the sequence are another warp's, which may have put O there.
-    const uint32_t a0 = t0 + g < length ? LoadPair(q + (t0 + g) * kTileLd + 2 * c) : 0u;
-    const uint32_t a1 = t0 + g + 8 < length ? LoadPair(q + (t0 + g + 8) * kTileLd + 2 * c) : 0u;
+    const uint32_t a[2] = {t0 + g < length ? LoadPair(q + t0 * kRowLd) : 0u, t0 + g + 8 < length ? LoadPair(q + (t0 + 8) * kRowLd) : 0u};
     float s[kKeyTiles][4];
     if constexpr (HasBias(kPositional)) {
       // Row g+8 is as far from key tile j+1 as row g from j: two loads for each tile instead of four.
@@ -78,45 +79,52 @@ LONGREACH_DEVICE void AttendForward(Half* tile, int length, int first, int head,
     } else {
       LONGREACH_DEVICE_UNROLL for (int j = 0; j < kKeyTiles; ++j) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0.0f;
     }
-    float m0 = kMasked, m1 = kMasked;
-    LONGREACH_DEVICE_UNROLL for (int j = 0; j < kKeyTiles; ++j) {
-      Mma8(s[j], a0, a1, LoadPair(k + (8 * j + g) * kTileLd + 2 * c));
-      if (j >= kKeyTiles - 2) {  // Only the last 16 keys can lie beyond the sequence.
-        if (8 * j + 2 * c >= length) s[j][0] = s[j][2] = kMasked;
-        if (8 * j + 2 * c + 1 >= length) s[j][1] = s[j][3] = kMasked;
+    float m[2] = {kMasked, kMasked};
+    LONGREACH_DEVICE_UNROLL for (int j0 = 0; j0 < kKeyTiles; j0 += 4) {  // Loads of four are under way together.
+      uint32_t keys[4];
+      LONGREACH_DEVICE_UNROLL for (int j = j0; j < j0 + 4 && j < kKeyTiles; ++j) keys[j - j0] = LoadPair(k + 8 * j * kRowLd);
+      LONGREACH_DEVICE_UNROLL for (int j = j0; j < j0 + 4 && j < kKeyTiles; ++j) {
+        Mma8(s[j], a[0], a[1], keys[j - j0]);
+        if (j >= kKeyTiles - 2) {  // Only the last 16 keys can lie beyond the sequence.
+          if (8 * j + 2 * c >= length) s[j][0] = s[j][2] = kMasked;
+          if (8 * j + 2 * c + 1 >= length) s[j][1] = s[j][3] = kMasked;
+        }
+        m[0] = Max(m[0], Max(s[j][0], s[j][1]));
+        m[1] = Max(m[1], Max(s[j][2], s[j][3]));
       }
-      m0 = Max(m0, Max(s[j][0], s[j][1]));
-      m1 = Max(m1, Max(s[j][2], s[j][3]));
     }
-    m0 = Max(m0, ShuffleXor(m0, 1));
-    m0 = Max(m0, ShuffleXor(m0, 2));
-    m1 = Max(m1, ShuffleXor(m1, 1));
-    m1 = Max(m1, ShuffleXor(m1, 2));
-    float z0 = 0, z1 = 0, o[4] = {0, 0, 0, 0};
-    LONGREACH_DEVICE_UNROLL for (int j = 0; j < kKeyTiles; j += 2) {
-      LONGREACH_DEVICE_UNROLL for (int i = j; i < j + 2; ++i) {
-        s[i][0] = Exp2(s[i][0] - m0);
-        s[i][1] = Exp2(s[i][1] - m0);
-        s[i][2] = Exp2(s[i][2] - m1);
-        s[i][3] = Exp2(s[i][3] - m1);
-        z0 += s[i][0] + s[i][1];
-        z1 += s[i][2] + s[i][3];
+    LONGREACH_DEVICE_UNROLL for (int mask = 1; mask < 4; mask *= 2) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) m[i] = Max(m[i], ShuffleXor(m[i], mask));
+    }
+    // z: in all columns the denominators, of the rounded numerators by which the values are weighted.
+    const uint32_t ones = Pack(1.0f, 1.0f);
+    float o[4] = {}, z[4] = {};
+    LONGREACH_DEVICE_UNROLL for (int j0 = 0; j0 < kKeyTiles; j0 += 4) {
+      uint32_t values[4];
+      if (j0 + 4 <= kKeyTiles) {
+        Load4Transposed(values, v + 8 * j0 * kRowLd);
+      } else {
+        uint32_t two[2];
+        Load2Transposed(two, v + 8 * j0 * kRowLd);
+        values[0] = two[0];
+        values[1] = two[1];
       }
-      uint32_t b[2];
-      Load2Transposed(b, v + (8 * j + (Lane() & 15)) * kTileLd);
-      Mma16(o, Pack(s[j][0], s[j][1]), Pack(s[j][2], s[j][3]), Pack(s[j + 1][0], s[j + 1][1]), Pack(s[j + 1][2], s[j + 1][3]), b[0],
-            b[1]);
+      LONGREACH_DEVICE_UNROLL for (int j = j0; j < j0 + 4 && j < kKeyTiles; j += 2) {
+        uint32_t p[4];
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
+          const float(&of)[4] = s[j + (i >> 1)];
+          const int half = i & 1;
+          p[i] = Pack(Exp2(of[2 * half] - m[half]), Exp2(of[2 * half + 1] - m[half]));
+        }
+        Mma16(o, p[0], p[1], p[2], p[3], values[j - j0], values[j - j0 + 1]);
+        Mma16(z, p[0], p[1], p[2], p[3], ones, ones);
+      }
     }
-    z0 = SumOfFour(z0);
-    z1 = SumOfFour(z1);
-    const float r0 = Reciprocal(z0), r1 = Reciprocal(z1);
-    if (t0 + g < length) {
-      StorePair(q + (t0 + g) * kTileLd + 2 * c, Pack(o[0] * r0, o[1] * r0));
-      if (c == 0) lse[t0 + g] = m0 + Log2(z0);
-    }
-    if (t0 + g + 8 < length) {
-      StorePair(q + (t0 + g + 8) * kTileLd + 2 * c, Pack(o[2] * r1, o[3] * r1));
-      if (c == 0) lse[t0 + g + 8] = m1 + Log2(z1);
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int t = t0 + 8 * half + g;
+      const float r = Reciprocal(z[2 * half]), denominator = m[half] + Log2(z[2 * half]);
+      if (t < length) StorePair(q + (t0 + 8 * half) * kRowLd, Pack(o[2 * half] * r, o[2 * half + 1] * r));
+      if (t < length && c == 0) lse[t] = denominator;
     }
   }
 }
@@ -127,24 +135,24 @@ struct SlopeSums {
   float bias = 0, slope = 0;
 };
 
-// dq, dk and dv, of the projections before they were scaled and turned. dout: dO, in rows of kRowLd, 0 of queries before `first`; lse as above,
-// and dot = O . dO, both of this head: all in shared memory.
+// dq, dk and dv, of the projections before they were scaled and turned. dout: dO, in rows as the tile's, 0 of queries before `first`; lse as above,
+// and dot = O . dO, both of this head and from the sequence's first token on: all in shared memory.
 //
 // Works on the transpose of S (rows are keys): P and dS are then first factors as they lie, and what belongs to a query is a plain load,
 // so there is no shuffle. Only dq needs dS the other way round.
-template <int kKeyTiles, Positional kPositional>
-LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, int first, int head, const HeadTerms& terms, const float* lse,
+template <int kKeyTiles, Positional kPositional, int kPart>
+LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int row0, int length, int first, int head, const HeadTerms& terms, const float* lse,
                                      const float* dot, SlopeSums& sums) {
   constexpr int kBlocks = kKeyTiles / 2;
   const int g = Lane() >> 2, c = Lane() & 3;
-  Half* const q = tile + kHeadDim * head;
-  Half* const k = q + kDim;
-  Half* const v = q + 2 * kDim;
-  const Half* const d = dout + kHeadDim * head;
+  Half* const q = tile + OfHead(row0 + g, head) + 2 * c;  // Of this thread's row and those that are eights after it.
+  Half* const k = q + kPart;
+  Half* const v = q + 2 * kPart;
+  const Half* const d = dout + OfHead(row0 + g, head) + 2 * c;
   float dk[kBlocks][4] = {}, dv[kBlocks][4] = {};
-  const Half* const rows_at = (Lane() < 16 ? k : v) + (Lane() & 15) * kTileLd;  // This thread's row, of 16 keys and as many values.
+  const Half* const rows_at = tile + (Lane() < 16 ? 1 : 2) * kPart + OfHead(row0 + (Lane() & 15), head);  // This thread's row, of 16 keys and as many values.
   const int begin = first & ~15;
-  for (int t = g; t < begin; t += 8) StorePair(q + t * kTileLd + 2 * c, 0u);
+  for (int t = 0; t < begin; t += 8) StorePair(q + t * kRowLd, 0u);
   // 16 queries at a time, two eights: what of keys and values is loaded serves both, and they fill the products' inner dimension.
   LONGREACH_DEVICE_ROLLED
   for (int t0 = begin; t0 < length; t0 += 16) {
@@ -152,8 +160,8 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
     uint32_t q_b[2], d_b[2], q_a[2], d_a[2];
     float lse_of[2][2], dot_of[2][2];
     LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
-      q_b[e] = LoadPair(q + (t0 + 8 * e + g) * kTileLd + 2 * c);
-      d_b[e] = LoadPair(d + (t0 + 8 * e + g) * kRowLd + 2 * c);
+      q_b[e] = LoadPair(q + (t0 + 8 * e) * kRowLd);
+      d_b[e] = LoadPair(d + (t0 + 8 * e) * kRowLd);
       q_a[e] = Transpose8x8(q_b[e]);
       d_a[e] = Transpose8x8(d_b[e]);
       LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
@@ -192,7 +200,7 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
         }
       }
       uint32_t k_v[4];  // Two eights of keys, then of values.
-      Load4(k_v, rows_at + 16 * m * kTileLd);
+      Load4(k_v, rows_at + 16 * m * kRowLd);
       uint32_t p_factor[2][2], ds_factor[2][2];  // By eight of queries and of keys.
       LONGREACH_DEVICE_UNROLL for (int e = 0; e < 2; ++e) {
         float p[4], ds[4];
@@ -219,7 +227,7 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
       Mma16(dv[m], p_factor[0][0], p_factor[0][1], p_factor[1][0], p_factor[1][1], d_a[0], d_a[1]);
       Mma16(dk[m], ds_factor[0][0], ds_factor[0][1], ds_factor[1][0], ds_factor[1][1], q_a[0], q_a[1]);
       uint32_t keys[2];
-      Load2Transposed(keys, rows_at + 16 * m * kTileLd);
+      Load2Transposed(keys, rows_at + 16 * m * kRowLd);
       Mma16(dq, Transpose8x8(ds_factor[0][0]), Transpose8x8(ds_factor[1][0]), Transpose8x8(ds_factor[0][1]), Transpose8x8(ds_factor[1][1]), keys[0],
             keys[1]);
     }
@@ -231,7 +239,7 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
         const float* const angle = terms.rotation + query * kHeadDim + c;
         Turn(x, y, angle[0], -angle[4]);
       }
-      StorePair(q + query * kTileLd + 2 * c, Pack(x, y));
+      StorePair(q + (t0 + 8 * e) * kRowLd, Pack(x, y));
     }
   }
   SyncWarp();
@@ -245,8 +253,8 @@ LONGREACH_DEVICE void AttendBackward(Half* tile, const Half* dout, int length, i
         const float* const angle = terms.rotation + s * kHeadDim + c;
         Turn(x, y, angle[0], -angle[4]);
       }
-      StorePair(k + s * kTileLd + 2 * c, Pack(x, y));
-      StorePair(v + s * kTileLd + 2 * c, Pack(dv[m][2 * half], dv[m][2 * half + 1]));
+      StorePair(k + (16 * m + 8 * half) * kRowLd, Pack(x, y));
+      StorePair(v + (16 * m + 8 * half) * kRowLd, Pack(dv[m][2 * half], dv[m][2 * half + 1]));
     }
   }
 }

@@ -17,6 +17,7 @@ struct AttentionBackward {
   const float* norm1_scale;
   const float* h;  // [N, D], the layer's input, and what forward left:
   const float* x1;   // [R, D],
+  const float* norms;  // [R, 4]: of x1's row, mean and 1 / deviation; two more,
   const Half* o;     // [R, D],
   const float* lse;  // [H, N].
   const uint64_t* keep_attention;  // [N]; null: nothing is dropped.
@@ -31,12 +32,13 @@ struct AttentionBackward {
   int batch, tape, outputs;
 };
 
-inline constexpr int kBackRows = 16 * kWarps;
+inline constexpr int kBackRows = kGroups * kGroupRows;
+inline constexpr int kBackPart = (kBackRows + kOverhang) * kRowLd;  // Numbers of queries, of keys and of values.
 static_assert(kBackRows >= kMaxTape && kWarps == kHeads);
 
 // Shared memory: numbers of 16 bits, then floats, then the rows ahead. O makes room for dO.
 struct AttentionHalves {
-  static constexpr int kQkv = 0, kOut = kAtOut, kTile = kAtUp, kDa = kTile + (kBackRows + kOverhang) * kTileLd,
+  static constexpr int kQkv = 0, kOut = kAtOut, kTile = kAtUp, kDa = kTile + 3 * kBackPart,
                        kO = kDa + kBackRows * kRowLd, kH = kO + (kBackRows + kOverhang) * kRowLd, kCount = kH + kBackRows * kRowLd;
 };
 // Of a number for each head and row, all of a head lie together: a warp reads those of its own. The gap puts heads into banks of their own.
@@ -52,17 +54,15 @@ constexpr size_t AttentionBackwardSharedBytes() {
   return AttentionHalves::kCount * sizeof(Half) + AttentionFloats::kCount * sizeof(float) + RowsAhead::kBytes;
 }
 
-// A warp's part of the gradients, among its threads: 32 inputs by a quarter of the columns of q | k | v and of o.
+// A warp's part of the gradients, among its threads: 16 inputs by all of q (the first group) or k (the second), and half of v and of o.
 struct AttentionGradients {
-  float qkv[2][6][4], o[2][2][4];
+  float q_or_k[8][4], v[4][4], o[4][4];
 
-  LONGREACH_DEVICE static int Input() { return 32 * (Warp() & 1); }
-  LONGREACH_DEVICE static int QkvColumn() { return 48 * (Warp() >> 1); }
-  LONGREACH_DEVICE static int OutColumn() { return 16 * (Warp() >> 1); }
 };
-static_assert(48 * (kWarps / 2) == 3 * kDim && 16 * (kWarps / 2) == kDim);
+inline constexpr int kHalfOfColumns = kDim / kGroups;
+static_assert(kGroups == 2);
 
-// A tile: `rows` tokens of whole sequences from `sequence` on.
+// A tile: `rows` tokens of whole sequences from `sequence` on; none, or less, after the last one.
 struct AttentionTile {
   int sequence, count, rows;
 };
@@ -95,11 +95,19 @@ struct AttentionRow {
 LONGREACH_DEVICE void AskForAttentionRows(const RowsAhead& ahead, const AttentionBackward& a, const AttentionTile& tile, int turn) {
   if (tile.rows > 0) {
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
-      const int row = AttentionRow(a, tile, PartRow(turn, k)).row;
-      ahead.Ask(k, a.x1 + row * kDim, a.du + row * kDim, a.o + row * kDim);
+      const AttentionRow at(a, tile, PartRow(turn, k));
+      ahead.Ask(k, a.x1 + at.row * kDim, a.du + at.row * kDim, a.o + at.row * kDim, a.norms + at.row * 4,
+                a.keep_attention == nullptr ? nullptr : a.keep_attention + at.token);
     }
   }
   EndGroupOfCopies();
+}
+
+// Of a turn's rows of h, those of this thread, if there are such.
+using PartsOfInput = RowPart[kPartRows];
+LONGREACH_DEVICE void LoadInputs(PartsOfInput& h, const AttentionBackward& a, const AttentionTile& tile, int turn) {
+  if (tile.rows <= 0) return;
+  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) LoadPart(h[k], a.h + AttentionRow(a, tile, PartRow(turn, k)).token * kDim);
 }
 
 // Asks for a tile's denominators, a head by each warp. They are of the group of its first turn.
@@ -113,104 +121,105 @@ LONGREACH_DEVICE void AskForDenominators(float* lse, const AttentionBackward& a,
 LONGREACH_DEVICE bool IsRead(int row, int rows) { return row < rows + 16; }
 
 // The norm of a tile: to da what goes back into the output projection, to dh what goes past attention; and rounded copies of h and O. The first turn of
-// it has been asked for; that of the next tile is, when it ends, with the denominators to next_lse.
-LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns,
-                                    const RowsAhead& ahead, const AttentionTile& tile, const AttentionTile& next, float* next_lse) {
+// it has been asked for, and `h` loaded; that of the next tile is asked for when it ends, with the denominators to next_lse.
+LONGREACH_DEVICE void AttentionNorm(const AttentionBackward& a, Half* halves, const float* scale, const ColumnSums<2>& columns, const RowsAhead& ahead,
+                                    PartsOfInput& h, const AttentionTile& tile, const AttentionTile& next, float* next_lse) {
   RowPart sums[2];  // Of the norm's scale and offset.
   for (RowPart& sum : sums) Clear(sum);
   const int turns = IsRead(kRowsOfTurn, tile.rows) ? kBackRows / kRowsOfTurn : 1;
   LONGREACH_DEVICE_ROLLED
   for (int turn = 0; turn < turns; ++turn) {
-    RowPart h[kPartRows], y[kPartRows], d[kPartRows];
+    RowPart y[kPartRows], d[kPartRows];
     uint64_t kept[kPartRows];
+    float inverse[kPartRows];
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
-      const int token = AttentionRow(a, tile, PartRow(turn, k)).token;
-      kept[k] = a.keep_attention == nullptr ? ~uint64_t{0} : a.keep_attention[token];
-      LoadPart(h[k], a.h + token * kDim);
-    }
-    {
-      HalfPart o[kPartRows];
-      ahead.Take(y, d, o);
-      LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) StorePart(halves + AttentionHalves::kO + PartRow(turn, k) * kRowLd, o[k]);
+      const int place = PartRow(turn, k);
+      if (place >= tile.rows) Clear(h[k]);
+      StorePart(halves + AttentionHalves::kH, place, h[k]);
     }
     const bool last = turn + 1 == turns;
+    if (!last) LoadInputs(h, a, tile, turn + 1);
+    ahead.Await();
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      StorePart(halves + AttentionHalves::kO, PartRow(turn, k), ahead.Third(k));
+      const Float4 norms = ahead.Norms(k);
+      y[k] = ahead.First(k);
+      d[k] = ahead.Second(k);
+      Normalise(y[k], norms.x[0], norms.x[1]);
+      inverse[k] = norms.x[1];
+      kept[k] = a.keep_attention == nullptr ? ~uint64_t{0} : ahead.Kept(k);
+    }
+    ahead.Free();
     if (last) AskForDenominators(next_lse, a, next);
-    AskForAttentionRows(ahead, a, last ? next : tile, last ? 0 : turn + 1);
+    // Chosen by number: one of two structures would be read from memory.
+    AskForAttentionRows(ahead, a, {last ? next.sequence : tile.sequence, last ? next.count : tile.count, last ? next.rows : tile.rows}, last ? 0 : turn + 1);
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
       if (!AttentionRow(a, tile, PartRow(turn, k)).counts) Clear(d[k]);
     }
-    float inverse[kPartRows];
-    Normalise(y, inverse);
     NormBackward(d, y, inverse, scale, sums[0], sums[1]);
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
       const int place = PartRow(turn, k);
       const bool exists = place < tile.rows;
-      StorePart(halves + AttentionHalves::kDa + place * kRowLd, Kept(d[k], kept[k], a.keep_attention == nullptr ? 1.0f : a.keep_scale));
-      if (!exists) Clear(h[k]);
-      StorePart(halves + AttentionHalves::kH + place * kRowLd, h[k]);
+      StorePart(halves + AttentionHalves::kDa, place, Kept(d[k], kept[k], a.keep_attention == nullptr ? 1.0f : a.keep_scale));
       if (exists) StorePart(a.dh + (tile.sequence * a.tape + place) * kDim, d[k]);
     }
   }
   columns.Add(sums);
 }
 
-// To d_out the gradient of attention's output for this warp's 16 rows, dA Wo^T, rounded and by head; to dot [H, rows] its product with O.
-LONGREACH_DEVICE void OutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, const Half* halves) {
+// x: the gradient of attention's output, dA Wo^T, of this warp's 16 rows. To d_out the same rounded, by head; to dot [H, rows] its product with O.
+LONGREACH_DEVICE void TakeOutputGradient(uint32_t (&d_out)[kHeads][2], float* dot, const float (&x)[8][4], const Half* halves) {
   const int g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
-  uint32_t da[1][4][4];
-  LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
-    LoadA(da[0][k], halves + AttentionHalves::kDa + row0 * kRowLd + 16 * k, kRowLd);
-  }
-  float x[1][8][4] = {};
-  Multiply<1, 8, 4, true>(x, da, halves + AttentionHalves::kOut, kLdOut);
+  float of_thread[kHeads][2];
   LONGREACH_DEVICE_UNROLL for (int head = 0; head < kHeads; ++head) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + g + 8 * half;
-      const uint32_t o = LoadPair(halves + AttentionHalves::kO + row * kRowLd + kHeadDim * head + 2 * c);
-      const uint32_t d = Pack(x[0][head][2 * half], x[0][head][2 * half + 1]);
+      const uint32_t o = LoadPair(halves + AttentionHalves::kO + Swizzled(row0 + g + 8 * half, kHeadDim * head + 2 * c));
+      const uint32_t d = Pack(x[head][2 * half], x[head][2 * half + 1]);
       // Of the rounded one, as the products with the values are: their difference is a gradient.
-      const float sum = SumOfFour(Low(d) * Low(o) + High(d) * High(o));
-      if (c == 0) dot[head * kByHeadLd + row] = sum;
+      of_thread[head][half] = Low(d) * Low(o) + High(d) * High(o);
       d_out[head][half] = d;
     }
   }
-}
-
-// x += dQKV Wqkv^T: 32 rows to a warp, half of the features.
-LONGREACH_DEVICE void AttentionInputs(RowSums& x, const Half* halves) {
-  x.Multiply<3 * kDim>([&](int k) {
-    RowSums::Factors factors;
-    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-      LoadA(factors.a[m], halves + AttentionHalves::kTile + (RowSums::Row() + 16 * m) * kTileLd + k, kTileLd);
-      RowSums::LoadFeatures(factors.b[m], halves + AttentionHalves::kQkv + (RowSums::Column() + 16 * m) * kLdQkv + k, kLdQkv);
-    }
-    return factors;
-  });
-}
-
-// A warp's inputs of 16 rows, transposed, as the first factor of its part of the gradients.
-LONGREACH_DEVICE void LoadInputs(uint32_t (&factor)[2][1][4], const Half* rows) {
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) LoadATransposed(factor[m][0], rows + AttentionGradients::Input() + 16 * m, kRowLd);
-}
-
-LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const AttentionGradients& sums) {
-  const int g = Lane() >> 2, c = Lane() & 3;
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+  // Sums over four threads, of which each is left with a quarter of them.
+  float of_two[kHeads / 2][2];
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < kHeads / 2; ++i) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int input = AttentionGradients::Input() + 16 * m + g + 8 * half;
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 6; ++n) {
-        const int column = AttentionGradients::QkvColumn() + 8 * n;
-        float* const to = (column < kDim ? a.d_q : column < 2 * kDim ? a.d_k : a.d_v) + input * kDim + column % kDim + 2 * c;
-        to[0] = sums.qkv[m][n][2 * half];
-        to[1] = sums.qkv[m][n][2 * half + 1];
-      }
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
-        float* const to = a.d_o + input * kDim + AttentionGradients::OutColumn() + 8 * n + 2 * c;
-        to[0] = sums.o[m][n][2 * half];
-        to[1] = sums.o[m][n][2 * half + 1];
-      }
+      const float first = of_thread[i][half], second = of_thread[i + kHeads / 2][half];
+      of_two[i][half] = (c & 1 ? second : first) + ShuffleXor(c & 1 ? first : second, 1);
     }
   }
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < kHeads / 4; ++i) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const float first = of_two[i][half], second = of_two[i + kHeads / 4][half];
+      const float sum = (c & 2 ? second : first) + ShuffleXor(c & 2 ? first : second, 2);
+      dot[(kHeads / 2 * (c & 1) + kHeads / 4 * (c >> 1) + i) * kByHeadLd + row0 + g + 8 * half] = sum;
+    }
+  }
+}
+
+// x = dQKV Wqkv^T: 64 rows to a group.
+LONGREACH_DEVICE void AttentionInputs(GroupSums& x, const Half* halves, int group) {
+  const Half *const tile = halves + AttentionHalves::kTile + group * kSquare, *const w = halves + AttentionHalves::kQkv;
+  GroupMultiply<false, false, 4>(x.at, tile, w);
+  LONGREACH_DEVICE_UNROLL for (int part = 1; part < 3; ++part) GroupMultiplyAdd<false, false, 4>(x.at, tile + part * kBackPart, w + part * kSquare);
+}
+
+// Of a matrix [D, D], this warp's rows from `column` on.
+template <int kN>
+LONGREACH_DEVICE void StoreColumns(float* to, const float (&sums)[kN][4], int column) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+    float* const row = to + (RowOfGroup() + g + 8 * half) * kDim + column + 2 * c;
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < kN; ++n) {
+      row[8 * n] = sums[n][2 * half];
+      row[8 * n + 1] = sums[n][2 * half + 1];
+    }
+  }
+}
+LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const AttentionGradients& sums) {
+  StoreColumns(Group() == 0 ? a.d_q : a.d_k, sums.q_or_k, 0);
+  StoreColumns(a.d_v, sums.v, kHalfOfColumns * Group());
+  StoreColumns(a.d_o, sums.o, kHalfOfColumns * Group());
 }
 
 // A layer of one slice of a member, by one block. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
@@ -219,7 +228,7 @@ template <Positional kPositional>
 LONGREACH_DEVICE void BackwardAttention(const AttentionBackward& arguments, char* shared) {
   const AttentionBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
   AssumeShared<AttentionBackwardSharedBytes()>(shared);
-  AssumeGlobal(a.matrices, a.norm1_scale, a.h, a.x1, a.o, a.lse, a.keep_attention, a.table, a.slopes, a.rotation, a.du, a.dh, a.d_q, a.d_k, a.d_v,
+  AssumeGlobal(a.matrices, a.norm1_scale, a.h, a.x1, a.norms, a.o, a.lse, a.keep_attention, a.table, a.slopes, a.rotation, a.du, a.dh, a.d_q, a.d_k, a.d_v,
                a.d_o, a.d_norm1_scale, a.d_norm1_offset, a.slope_sums);
   Half* const halves = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(halves + AttentionHalves::kCount);
@@ -238,50 +247,59 @@ LONGREACH_DEVICE void BackwardAttention(const AttentionBackward& arguments, char
   BeginCopy(floats + AttentionFloats::kScale, a.norm1_scale, kDim);
   EndGroupOfCopies();
   const RowsAhead ahead(shared + AttentionHalves::kCount * sizeof(Half) + AttentionFloats::kCount * sizeof(float));
-  AttentionTile tile_of = AttentionTileFrom(0, a);
-  AskForDenominators(lse, a, tile_of);
-  AskForAttentionRows(ahead, a, tile_of, 0);
+  AskForDenominators(lse, a, AttentionTileFrom(0, a));
+  AskForAttentionRows(ahead, a, AttentionTileFrom(0, a), 0);
+  PartsOfInput inputs;
+  LoadInputs(inputs, a, AttentionTileFrom(0, a), 0);
   ClearFloats(columns.at, ColumnSums<2>::kFloats);
-  ClearHalves(tile + kBackRows * kTileLd, kOverhang * kTileLd);
+  for (int part = 0; part < 3; ++part) ClearHalves(tile + part * kBackPart + kBackRows * kRowLd, kOverhang * kRowLd);
   ClearHalves(o + kBackRows * kRowLd, kOverhang * kRowLd);
   AwaitCopies<1>();
+  PublishToProducts();
   SyncBlock();
 
-  const int head = Warp(), g = Lane() >> 2, c = Lane() & 3, row0 = 16 * Warp();
+  const int head = Warp(), g = Lane() >> 2, c = Lane() & 3, group = OfWarp(Group()), group0 = kGroupRows * group, row0 = 16 * Warp();
   const HeadTerms of_head = {
       .table = terms + head * kTable, .slopes = floats + AttentionFloats::kSlopes + head * kTable, .rotation = terms};
   AttentionGradients sums = {};
   SlopeSums slope_sums;
-  while (tile_of.rows > 0) {
+  const int sequences = kBackRows / T;  // Of a tile that is full.
+  for (int sequence = 0; sequence < a.batch; sequence += sequences) {
+    const AttentionTile tile_of = AttentionTileFrom(sequence, a), next = AttentionTileFrom(sequence + sequences, a);
     const int count = tile_of.count, rows = tile_of.rows;
-    const AttentionTile next = AttentionTileFrom(tile_of.sequence + count, a);
-    AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, ahead, tile_of, next, next_lse);
+    AttentionNorm(a, halves, floats + AttentionFloats::kScale, columns, ahead, inputs, tile_of, next, next_lse);
     Prefetch<kBackRows * kDim>(a.h + next.sequence * T * kDim, next.rows * kDim);
     Prefetch<kBackRows * kDim>(a.x1 + next.sequence * a.outputs * kDim, next.count * a.outputs * kDim);
     Prefetch<kBackRows * kDim>(a.du + next.sequence * a.outputs * kDim, next.count * a.outputs * kDim);
     Prefetch<kBackRows * kDim>(a.o + next.sequence * a.outputs * kDim, next.count * a.outputs * kDim);
+    PublishToProducts();
     SyncBlock();
-    LONGREACH_DEVICE_UNROLL_BY_4
-    for (int k = 0; k < rows; k += 16) {  // dWo += O^T dA.
-      uint32_t factor[2][1][4];
-      LoadInputs(factor, o + k * kRowLd);
-      Multiply(sums.o, factor, halves + AttentionHalves::kDa + k * kRowLd + AttentionGradients::OutColumn(), kRowLd);
+    BeginProducts(sums.o);
+    LONGREACH_DEVICE_ROLLED
+    for (int row = 0; row < rows; row += 16) {  // dWo += O^T dA.
+      GroupMultiplyAdd<true, true, 1>(sums.o, o + row * kRowLd, halves + AttentionHalves::kDa + row * kRowLd, kHalfOfColumns * group);
     }
     uint32_t d_out[kHeads][2] = {};
-    if (IsRead(row0, rows)) OutputGradient(d_out, dot, halves);
-    if (const int rows0 = RowSums::Row(); IsRead(rows0, rows)) {  // 32 rows to a warp, half of the heads.
-      const int head0 = kHeads / 2 * (Warp() & 1);
-      uint32_t factor[2][4][4];
-      LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-        LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[m][k], h + (rows0 + 16 * m) * kRowLd + 16 * k, kRowLd);
-      }
-      ProjectHeads<kPositional, kHeads / 2, 2, kHeads / 2>(tile, factor, halves + AttentionHalves::kQkv, terms, T, rows0, head0);
+    if (IsRead(group0, rows)) {
+      float x[8][4];
+      BeginProducts();
+      GroupMultiply<false, false, 4>(x, halves + AttentionHalves::kDa + group * kSquare, halves + AttentionHalves::kOut);
+      EndProducts();
+      uint32_t factor[1][4][4];
+      LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadGroupA(factor[0][k], h + group0 * kRowLd, k);
+      ProjectHeads<kPositional, kBackPart>(tile, factor, halves + AttentionHalves::kQkv, terms, T, row0, [&] {
+        AwaitProducts<1>(sums.o, x);
+        TakeOutputGradient(d_out, dot, x, halves);
+      });
+    } else {
+      EndProducts();
+      AwaitProducts<0>(sums.o);
     }
     SyncBlock();  // All of O has been read: dO takes its place.
-    if (IsRead(row0, rows)) {
+    if (IsRead(group0, rows)) {
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < kHeads; ++n) {
         LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-          StorePair(o + (row0 + g + 8 * half) * kRowLd + kHeadDim * n + 2 * c, d_out[n][half]);
+          StorePair(o + Swizzled(row0 + g + 8 * half, kHeadDim * n + 2 * c), d_out[n][half]);
         }
       }
     }
@@ -289,26 +307,29 @@ LONGREACH_DEVICE void BackwardAttention(const AttentionBackward& arguments, char
     ForKeyTiles(T, [&]<int kKeyTiles>() {
       LONGREACH_DEVICE_ROLLED
       for (int i = 0; i < count; ++i) {
-        AttendBackward<kKeyTiles, kPositional>(tile + i * T * kTileLd, o + i * T * kRowLd, T, T - a.outputs, head, of_head,
-                                               lse + head * kByHeadLd + i * T, dot + head * kByHeadLd + i * T, slope_sums);
+        AttendBackward<kKeyTiles, kPositional, kBackPart>(tile, o, i * T, T, T - a.outputs, head, of_head, lse + head * kByHeadLd + i * T, dot + head * kByHeadLd + i * T, slope_sums);
       }
     });
-    float* const dh = a.dh + tile_of.sequence * T * kDim;
-    RowSums x;
-    x.Load(dh, rows);  // On its way while the warps wait for each other.
+    float* const dh = a.dh + sequence * T * kDim;
+    GroupSums past;
+    past.Load(dh, rows);  // On its way during the products.
+    PublishToProducts();
     SyncBlock();
-    LONGREACH_DEVICE_UNROLL_BY_2
-    for (int k = 0; k < rows; k += 16) {  // dWqkv += h^T dQKV.
-      uint32_t factor[2][1][4];
-      LoadInputs(factor, h + k * kRowLd);
-      Multiply(sums.qkv, factor, tile + k * kTileLd + AttentionGradients::QkvColumn(), kTileLd);
+    const Half* const of_group = tile + group * kBackPart;  // dq or dk.
+    BeginProducts(sums.q_or_k, sums.v);
+    LONGREACH_DEVICE_ROLLED
+    for (int row = 0; row < rows; row += 16) {  // dWqkv += h^T dQKV.
+      GroupMultiplyAdd<true, true, 1>(sums.q_or_k, h + row * kRowLd, of_group + row * kRowLd);
+      GroupMultiplyAdd<true, true, 1>(sums.v, h + row * kRowLd, tile + 2 * kBackPart + row * kRowLd, kHalfOfColumns * group);
     }
-    if (RowSums::Row() < rows) {
-      AttentionInputs(x, halves);
-      x.Store(dh, rows);
-    }
+    GroupSums x;
+    AttentionInputs(x, halves, group);  // Of rows that do not exist too: they are not stored.
+    EndProducts();
+    LoadInputs(inputs, a, next, 0);
+    AwaitProducts<0>(sums.q_or_k, sums.v, x.at);
+    x.Add(past);
+    x.Store(dh, rows);
     SyncBlock();
-    tile_of = next;
     float* const free_lse = lse;
     lse = next_lse;
     next_lse = free_lse;

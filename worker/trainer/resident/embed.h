@@ -59,7 +59,7 @@ constexpr size_t EmbedBackwardSharedBytes() { return sizeof(float) * kEmbedGroup
 LONGREACH_DEVICE void EmbedBackward(const StepArguments& step, const float* dh, float* gradient, char* shared) {
   constexpr int kAtOnce = 8;  // Loads that are under way together.
   const uint64_t* const keep = KeepOfEmbedding(step);
-  const int rows = step.places->tokens, tokens = step.batch * step.tape, feature = Thread() % kFoursOfToken * 4;
+  const int rows = step.places.tokens, tokens = step.batch * step.tape, feature = Thread() % kFoursOfToken * 4;
   float* const sums = reinterpret_cast<float*>(shared);
   float* const mine = sums + Thread() / kFoursOfToken * rows * kDim + feature;
   for (int i = 0; i < rows; ++i) StoreFour(mine + i * kDim, {});

@@ -9,7 +9,7 @@ namespace longreach::trainer::resident {
 
 namespace {
 
-struct alignas(128) Shared {
+struct alignas(1024) Shared {
   char bytes[kMostSharedBytes];
 };
 

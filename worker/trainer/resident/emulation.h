@@ -12,15 +12,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <vector>
 
-#include "worker/trainer/resident/copies_under_way.h"
-#include "worker/trainer/resident/fiber.h"
-#include "worker/trainer/resident/operands.h"
+#include "worker/trainer/resident/emulated_block.h"
 
 #define LONGREACH_DEVICE inline
 #define LONGREACH_DEVICE_UNROLL
@@ -29,234 +24,6 @@
 #define LONGREACH_DEVICE_UNROLL_BY_4
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
-
-// In which order the warps of a block, and the threads of a warp, take turns. What depends on it is a race.
-enum class Order { kAscending, kDescending };
-
-namespace emulation {
-
-using namespace fibers;
-
-inline constexpr int kWarpSize = 32;
-
-// The instructions at which a warp meets.
-enum class Meeting : uint8_t { kSync, kShuffle, kProduct8, kProduct16, kLoad, kTranspose };
-
-// What the threads of a warp bring to a meeting and take from it.
-struct Exchange {
-  uint32_t words[kWarpSize][6];
-  float sums[kWarpSize][4];
-  const void* rows[kWarpSize];
-};
-
-// The block that runs on this thread of the CPU, with its fibers. They are made once and wait between two blocks.
-class Block {
- public:
-  Block() : stacks_(kThreads) {
-    for (int i = 0; i < kThreads; ++i) fibers_.push_back(std::make_unique<Fiber>(stacks_[i], Stacks::kBytes, &Enter));
-  }
-
-  // Lets all fibers go on to where they may end.
-  ~Block() {
-    const Unseen unseen;
-    run_ = nullptr;
-    Publish(&begun_);
-    for (current_ = 0; current_ < kThreads; ++current_) main_.SwitchTo(*fibers_[static_cast<size_t>(current_)]);
-    Observe(&over_);
-    mine_ = nullptr;
-  }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-
-  // Of the calling thread.
-  static Block& Mine() {
-    if (mine_ == nullptr) {
-      static thread_local Block block;
-      mine_ = &block;
-    }
-    return *mine_;
-  }
-
-  // Calls run(body) in each fiber.
-  void Run(void (*run)(const void*), const void* body, Order order) {
-    const Unseen unseen;
-    if (run_ != nullptr) Fail("a block within a block");
-    run_ = run;
-    body_ = body;
-    step_ = order == Order::kAscending ? 1 : -1;
-    std::memset(states_, kReady, sizeof(states_));
-    for (Warp& warp : warps_) warp.arrived = 0;
-    for (CopiesUnderWay& copies : copies_) copies = {};
-    arrived_ = ended_ = 0;
-    current_ = order == Order::kAscending ? 0 : kThreads - 1;
-    shared_bytes_ = 0;
-    Publish(&begun_);
-    main_.SwitchTo(*fibers_[static_cast<size_t>(current_)]);
-    Observe(&over_);
-    run_ = nullptr;
-  }
-
-  int current() const { return current_; }
-  int lane() const { return current_ % kWarpSize; }
-
-  // What the running thread brings to its next meeting.
-  Exchange& Bring() {
-    Warp& warp = warps_[current_ / kWarpSize];
-    return warp.exchange[warp.turn & 1];
-  }
-
-  // Waits for the other threads of the warp; the last one to come does `work` for all with what they brought. Returns what is to
-  // be taken, which stays until the meeting after the next.
-  template <class Work>
-  const Exchange& Meet(Meeting at, const Work& work) {
-    Warp& warp = warps_[current_ / kWarpSize];
-    Exchange& exchange = warp.exchange[warp.turn & 1];
-    if (warp.arrived > 0 && warp.at != at) Fail("the threads of a warp meet at different instructions");
-    warp.at = at;
-    if (++warp.arrived < kWarpSize) {
-      Wait(kInWarp);
-      return exchange;
-    }
-    work(exchange);
-    warp.arrived = 0;
-    ++warp.turn;
-    std::memset(states_ + current_ / kWarpSize * kWarpSize, kReady, kWarpSize);
-    return exchange;
-  }
-
-  // The memory of a warp is in order after a meeting, and of the block.
-  void MeetInOrder() {
-    Exchange& exchange = Bring();
-    Publish(&exchange);
-    Meet(Meeting::kSync, [](Exchange&) {});
-    Observe(&exchange);
-  }
-  void MeetBlock() {
-    char* const barrier = &barriers_[barrier_ & 1];
-    Publish(barrier);
-    if (++arrived_ < kThreads) {
-      Wait(kInBlock);
-    } else {
-      arrived_ = 0;
-      ++barrier_;
-      std::memset(states_, kReady, sizeof(states_));
-    }
-    Observe(barrier);
-  }
-
-  // Copies that the running thread has begun.
-  CopiesUnderWay& Copies() { return copies_[current_]; }
-  bool CopiesLandAtOnce() const { return step_ < 0; }
-  void BeginCopy(const Copy& copy) {
-    const auto aligned = [&](const void* p) { return reinterpret_cast<uintptr_t>(p) % copy.bytes == 0; };
-    if (!aligned(copy.to) || !aligned(copy.from)) Fail("a copy that is not aligned to its size");
-    LeadsElsewhere(copy.from);
-    Copies().Begin(copy);
-  }
-
-  // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
-  void HasShared(const char* first, size_t bytes) {
-    shared_ = first;
-    shared_bytes_ = bytes;
-  }
-  void LeadsElsewhere(const void* p) const {
-    const uintptr_t at = reinterpret_cast<uintptr_t>(p), first = reinterpret_cast<uintptr_t>(shared_);
-    if (at >= first && at - first < shared_bytes_) Fail("a pointer into shared memory where one into the GPU's was promised");
-  }
-
-  [[noreturn]] void Fail(const char* what) const {
-    int count[kStates] = {};
-    for (const uint8_t state : states_) ++count[state];
-    std::fprintf(stderr, "emulated block: %s (thread %d; %d threads wait for their warp, %d for the block, %d have ended)\n", what,
-                 current_, count[kInWarp], count[kInBlock], count[kEnded]);
-    std::abort();
-  }
-
- private:
-  enum State : uint8_t { kReady, kInWarp, kInBlock, kEnded, kStates };
-  struct Warp {
-    Exchange exchange[2];
-    int arrived = 0;
-    unsigned turn = 0;
-    Meeting at = Meeting::kSync;
-  };
-
-  [[noreturn]] static void Enter() {
-    Fiber::Entered();
-    for (;;) {
-      Block* block = nullptr;
-      Fiber* fiber = nullptr;
-      {
-        const Unseen unseen;
-        block = mine_;
-        fiber = block->fibers_[static_cast<size_t>(block->current_)].get();
-        Observe(&block->begun_);
-      }
-      if (block->run_ == nullptr) {
-        Publish(&block->over_);
-        fiber->SwitchTo(block->main_);  // For good, and outside of what is unseen: so the sanitizer wants it.
-      }
-      block->run_(block->body_);
-      const Unseen unseen;
-      Publish(&block->over_);
-      block->End();
-    }
-  }
-
-  // The next thread that can go on: of the same warp if there is one, so that a warp runs on to where it waits for others.
-  int NextReady() const {
-    const int warp = current_ / kWarpSize, warps = kThreads / kWarpSize;
-    for (int i = 1; i < kWarpSize; ++i) {
-      const int thread = warp * kWarpSize + ((current_ + step_ * i) & (kWarpSize - 1));
-      if (states_[thread] == kReady) return thread;
-    }
-    for (int i = 1; i < warps; ++i) {
-      const int first = (warp + step_ * i + warps) % warps * kWarpSize;
-      for (int lane = 0; lane < kWarpSize; ++lane) {
-        const int thread = first + (step_ > 0 ? lane : kWarpSize - 1 - lane);
-        if (states_[thread] == kReady) return thread;
-      }
-    }
-    return -1;
-  }
-
-  void Wait(State state) {
-    states_[current_] = state;
-    Leave();
-  }
-
-  void End() {
-    states_[current_] = kEnded;
-    if (Copies().any()) Fail("a thread ends whose copies are under way");
-    if (++ended_ < kThreads) return Leave();
-    fibers_[static_cast<size_t>(current_)]->SwitchTo(main_);
-  }
-
-  void Leave() {
-    const int from = current_, next = NextReady();
-    if (next < 0) Fail("a dead-lock");
-    current_ = next;
-    fibers_[static_cast<size_t>(from)]->SwitchTo(*fibers_[static_cast<size_t>(next)]);
-  }
-
-  static inline constinit thread_local Block* mine_ = nullptr;
-
-  Stacks stacks_;
-  std::vector<std::unique_ptr<Fiber>> fibers_;
-  Fiber main_;
-  Warp warps_[kThreads / kWarpSize];
-  CopiesUnderWay copies_[kThreads];
-  uint8_t states_[kThreads] = {};
-  int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
-  void (*run_)(const void*) = nullptr;
-  const void* body_ = nullptr;
-  const char* shared_ = nullptr;
-  size_t shared_bytes_ = 0;
-  unsigned barrier_ = 0;
-  char begun_ = 0, over_ = 0, barriers_[2] = {};  // By their addresses fibers find each other.
-};
-
-}  // namespace emulation
 
 inline int Thread() {
   const emulation::Unseen unseen;
@@ -379,6 +146,8 @@ inline float ShuffleXor(float x, int mask) {
   return std::bit_cast<float>(taken.words[block.lane() ^ mask][0]);
 }
 
+inline int OfWarp(int x) { return x; }
+
 inline float Exp2(float x) { return std::exp2(x); }
 inline float Log2(float x) { return std::log2(x); }
 inline float Reciprocal(float x) { return 1.0f / x; }
@@ -390,6 +159,15 @@ inline float FloatOf(uint32_t bits) { return std::bit_cast<float>(bits); }
 inline uint32_t Pack(float low, float high) {
   return emulation::Round(low) | static_cast<uint32_t>(emulation::Round(high)) << 16;
 }
+inline uint32_t PositiveOf(uint32_t pair) {
+  uint32_t positive = 0;
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t half = pair >> (16 * i) & 0xffffu;
+    if (emulation::HalfOf(pair, i) > 0) positive |= half << (16 * i);
+  }
+  return positive;
+}
+inline uint32_t SpreadUpperBits(uint32_t x) { return (x >> 31 & 1u) * 0xffff0000u | (x >> 15 & 1u) * 0xffffu; }
 using emulation::ToFloat;
 
 inline void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
@@ -462,6 +240,10 @@ template <size_t kBytes>
 void AssumeShared(const char* first) {
   const emulation::Unseen unseen;
   emulation::Block::Mine().HasShared(first, kBytes);
+}
+inline void AssumeSquare(const void* at) {
+  const emulation::Unseen unseen;
+  if (reinterpret_cast<uintptr_t>(at) % 1024 != 0) emulation::Block::Mine().Fail("a factor of a warpgroup that is not aligned to 1024 bytes");
 }
 inline void PrefetchLine(const void*) {}
 

@@ -1,5 +1,5 @@
 // One encoder layer, forward: projections, attention, output projection, dropout, residual, LayerNorm, MLP, dropout, residual, LayerNorm.
-// The block keeps the layer's weights in shared memory and walks over tiles of whole sequences, 32 rows to a warp. Between the reads and
+// The block keeps the layer's weights in shared memory and walks over tiles of whole sequences, 128 rows to a group of warps. Between the reads and
 // the writes of global memory there are only shared memory and registers.
 #pragma once
 
@@ -23,6 +23,7 @@ struct LayerForward {
   Half* x2;
   Half* o;
   float* lse;
+  float* norms;  // [R, 4]: of x1's row, and of x2's, mean and 1 / deviation.
   // [N]: bits of the features that are kept after attention, and after the MLP. Null: nothing is dropped.
   const uint64_t *keep_attention, *keep_mlp;
   float keep_scale;       // What kept features are multiplied by.
@@ -31,8 +32,9 @@ struct LayerForward {
   int batch, tape, outputs;
 };
 
-inline constexpr int kForwardM = 2;  // Tiles of 16 rows of a warp.
-inline constexpr int kForwardRows = 16 * kForwardM * kWarps;
+inline constexpr int kForwardM = 2;  // Tiles of 64 rows of a group, 16 of each to a warp.
+inline constexpr int kForwardRows = kGroupRows * kForwardM * kGroups;
+inline constexpr int kForwardPart = (kForwardRows + kOverhang) * kRowLd;  // Numbers of queries, of keys and of values.
 using ForwardSums = float[kForwardM][8][4];  // 32 rows of 64 features, among the threads of a warp.
 
 // Floats of shared memory, after the matrices; then comes the tile.
@@ -43,7 +45,7 @@ struct ForwardFloats {
 static_assert(kRotationFloats <= kHeads * kTable, "cosines and sines lie where a table would");
 
 constexpr size_t LayerForwardSharedBytes() {
-  return kLayerMatrices * sizeof(Half) + ForwardFloats::kCount * sizeof(float) + (kForwardRows + kOverhang) * kTileLd * sizeof(Half);
+  return kLayerMatrices * sizeof(Half) + ForwardFloats::kCount * sizeof(float) + 3 * kForwardPart * sizeof(Half);
 }
 
 LONGREACH_DEVICE void StoreSum(float* to, float x, float y) { StoreFloat2(to, x, y); }
@@ -57,74 +59,120 @@ struct TileRows {
   LONGREACH_DEVICE int TokenOf(int row) const { return asked.TokenOf(first + row); }
 };
 
-// x is a branch; adds it to the residual where it is kept, stores the sum [R, D], and normalises it into x. keep: bits of all tokens, or null.
-template <class Stored>
-LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const ForwardSums& residual, const uint64_t* keep, float keep_scale, Stored* sum,
-                                      const float* scale, const float* offset, int row0, const TileRows& rows) {
-  const int g = Lane() >> 2, c = Lane() & 3;
-  const float factor = keep == nullptr ? 1.0f : keep_scale;
-  uint64_t kept[kForwardM][2];  // All of them, before anything is stored: the compiler moves no load above a store that might be to the same place.
+// Bits of the features that are kept of this thread's rows. keep: of all tokens, or null.
+using KeptBits = uint64_t[kForwardM][2];
+LONGREACH_DEVICE void LoadKept(KeptBits& kept, const uint64_t* keep, int row0, const TileRows& rows) {
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + 16 * m + g + 8 * half;
+      const int row = row0 + kGroupRows * m + (Lane() >> 2) + 8 * half;
       kept[m][half] = keep == nullptr || row >= rows.count ? ~uint64_t{0} : keep[rows.TokenOf(row)];
     }
   }
+}
+
+// x is a branch; adds it to the residual where it is kept, stores the sum [R, D], and normalises it into x, with mean and 1 / deviation to norms [R, 4].
+// residual(i): number i of this thread's.
+template <class Residual, class Stored>
+LONGREACH_DEVICE void AddAndNormalise(ForwardSums& x, const Residual& residual, const KeptBits& kept, float factor, Stored* sum, float* norms,
+                                      const float* scale, const float* offset, int row0, const TileRows& rows) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  float mean[kForwardM][2] = {}, inverse[kForwardM][2] = {};  // Of all rows together: a shuffle takes its time, and the next one does not wait for it.
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = row0 + 16 * m + g + 8 * half;
+      const int row = row0 + kGroupRows * m + g + 8 * half;
       const bool exists = row < rows.count;
       const uint64_t bits = kept[m][half] >> (2 * c);
-      float mean = 0, square = 0;
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
         float(&y)[4] = x[m][n];
         LONGREACH_DEVICE_UNROLL for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          y[i] = ((bits >> (8 * n + i - 2 * half)) & 1u ? y[i] * factor : 0.0f) + residual[m][n][i];
-          mean += y[i];
+          y[i] = ((bits >> (8 * n + i - 2 * half)) & 1u ? y[i] * factor : 0.0f) + residual(32 * m + 4 * n + i);
+          mean[m][half] += y[i];
         }
         if (exists) StoreSum(sum + (rows.first + row) * kDim + 8 * n + 2 * c, y[2 * half], y[2 * half + 1]);
       }
-      mean = SumOfFour(mean) * (1.0f / kDim);
+    }
+  }
+  SumsOfFour(mean);
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      mean[m][half] *= 1.0f / kDim;
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
         LONGREACH_DEVICE_UNROLL for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          x[m][n][i] -= mean;
-          square += x[m][n][i] * x[m][n][i];
+          x[m][n][i] -= mean[m][half];
+          inverse[m][half] += x[m][n][i] * x[m][n][i];
         }
       }
-      const float inverse = InverseSqrt(SumOfFour(square) * (1.0f / kDim) + kNormEpsilon);
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
-        const Float2 s = LoadFloat2(scale + 8 * n + 2 * c), b = LoadFloat2(offset + 8 * n + 2 * c);
+    }
+  }
+  SumsOfFour(inverse);
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+    LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row0 + kGroupRows * m + g + 8 * half;
+      inverse[m][half] = InverseSqrt(inverse[m][half] * (1.0f / kDim) + kNormEpsilon);
+      if (c == 0 && row < rows.count) StoreFloat2(norms + (rows.first + row) * 4, mean[m][half], inverse[m][half]);
+    }
+  }
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+    const Float2 s = LoadFloat2(scale + 8 * n + 2 * c), b = LoadFloat2(offset + 8 * n + 2 * c);
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
+      LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
         float(&y)[4] = x[m][n];
-        y[2 * half] = y[2 * half] * inverse * s.x + b.x;
-        y[2 * half + 1] = y[2 * half + 1] * inverse * s.y + b.y;
+        y[2 * half] = y[2 * half] * inverse[m][half] * s.x + b.x;
+        y[2 * half + 1] = y[2 * half + 1] * inverse[m][half] * s.y + b.y;
       }
     }
   }
 }
 
-// The MLP of the rows `u`: f, without its last bias. 32 hidden features at a time, which never leave the registers.
+// The MLP of the rows `u`: f, without its last bias. 64 hidden features at a time, which never leave the registers.
 LONGREACH_DEVICE void Mlp(ForwardSums& f, const uint32_t (&u)[kForwardM][4][4], const Half* matrices, const float* mlp1_b) {
   const int c = Lane() & 3;
-  LONGREACH_DEVICE_ROLLED
-  for (int j0 = 0; j0 < kHidden; j0 += 32) {
-    float z[kForwardM][4][4];
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-      const Float2 b = LoadFloat2(mlp1_b + j0 + 8 * n + 2 * c);
+  float z[kForwardM][8][4];
+  uint32_t hidden[kForwardM][4][4] = {};
+  const auto set = [&](int square) {
+    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+      const Float2 b = LoadFloat2(mlp1_b + kGroupRows * square + 8 * n + 2 * c);
       LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
         z[m][n][0] = z[m][n][2] = b.x;
         z[m][n][1] = z[m][n][3] = b.y;
       }
     }
-    Multiply(z, u, matrices + kAtUp + j0, kLdUp);
+  };
+  const auto up = [&](int square) {
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) GroupMultiplyAdd<true, 4>(z[m], u[m], matrices + kAtUp + square * kSquare);
+  };
+  const auto take = [&] {
+    AwaitProducts<0>(z, hidden, f);
     LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
-      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) z[m][n][i] = Max(z[m][n][i], 0.0f);
-      }
+      ToGroupFactor(hidden[m], z[m]);
+      KeepPositive(hidden[m]);
     }
-    uint32_t hidden[kForwardM][2][4];
-    ToFactor(hidden, z);
-    Multiply(f, hidden, matrices + kAtDown + j0 * kLdDown, kLdDown);
+  };
+  const auto down = [&](int square) {
+    LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) GroupMultiplyAdd<true, 4>(f[m], hidden[m], matrices + kAtDown + square * kSquare);
+  };
+  constexpr int kLast = kHidden / kGroupRows - 1;
+  set(0);
+  BeginProducts(z, f);
+  up(0);
+  EndProducts();
+  LONGREACH_DEVICE_ROLLED
+  for (int square = 0; square < kLast; ++square) {
+    take();
+    BeginProducts(f, hidden);
+    down(square);
+    EndProducts();
+    AwaitProducts<0>(f, hidden);
+    set(square + 1);
+    BeginProducts(z);
+    up(square + 1);
+    EndProducts();
   }
+  take();
+  BeginProducts(f, hidden);
+  down(kLast);
+  EndProducts();
+  AwaitProducts<0>(f, hidden);
 }
 
 // Of a thread's rows in h [N, D], those of the tokens that token_of() tells; where there is none, below 0, zeros.
@@ -133,7 +181,7 @@ LONGREACH_DEVICE void LoadRows(ForwardSums& h, const float* from, int row0, cons
   const int g = Lane() >> 2, c = Lane() & 3;
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int token = token_of(row0 + 16 * m + g + 8 * half);
+      const int token = token_of(row0 + kGroupRows * m + g + 8 * half);
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
         const Float2 x = token >= 0 ? LoadFloat2(from + token * kDim + 8 * n + 2 * c) : Float2{0.0f, 0.0f};
         h[m][n][2 * half] = x.x;
@@ -147,7 +195,7 @@ LONGREACH_DEVICE void StoreRows(float* to, const ForwardSums& h, int row0, const
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
       LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-        const int row = row0 + 16 * m + g + 8 * half;
+        const int row = row0 + kGroupRows * m + g + 8 * half;
         if (row < rows.count) StoreFloat2(to + (rows.first + row) * kDim + 8 * n + 2 * c, h[m][n][2 * half], h[m][n][2 * half + 1]);
       }
     }
@@ -159,12 +207,14 @@ using OutputFactor = uint32_t[kForwardM][4][4];  // Rows of attention's output, 
 // From the tile, with a copy of it to o [R, D]: eight threads to a row, so that whole lines are written.
 LONGREACH_DEVICE void TakeOutput(OutputFactor& factor, const Half* tile, Half* o, int row0, const TileRows& rows) {
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) LoadA(factor[m][k], tile + (row0 + 16 * m) * kTileLd + 16 * k, kTileLd);
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
+      Load4(factor[m][k], tile + Swizzled(row0 + kGroupRows * m + (Lane() & 15), 16 * k + 8 * (Lane() >> 4)));
+    }
   }
   const int feature = 8 * (Lane() & 7);
   LONGREACH_DEVICE_UNROLL for (int i = 0; i < 16 * kForwardM; i += 4) {
-    const int row = row0 + i + (Lane() >> 3);
-    if (row < rows.count) StoreWords4(o + (rows.first + row) * kDim + feature, LoadWords4(tile + row * kTileLd + feature));
+    const int row = row0 + kGroupRows * (i / 16) + i % 16 + (Lane() >> 3);
+    if (row < rows.count) StoreWords4(o + (rows.first + row) * kDim + feature, LoadWords4(tile + Swizzled(row, feature)));
   }
 }
 // From such a copy.
@@ -173,7 +223,7 @@ LONGREACH_DEVICE void LoadOutput(OutputFactor& factor, const Half* o, int row0, 
   LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) {
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
       LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
-        const int row = row0 + 16 * m + g + 8 * (i & 1);
+        const int row = row0 + kGroupRows * m + g + 8 * (i & 1);
         factor[m][k][i] = row < rows.count ? LoadPair(o + (rows.first + row) * kDim + 16 * k + 8 * (i >> 1) + 2 * c) : 0u;
       }
     }
@@ -184,35 +234,46 @@ LONGREACH_DEVICE void StoreOutput(Half* o, const Half* tile, const AskedRows& as
   constexpr int kPairs = kDim / 2;
   for (int i = Thread(); i < count * asked.outputs * kPairs; i += kThreads) {
     const int row = i / kPairs, feature = i % kPairs * 2;
-    StorePair(o + (first + row) * kDim + feature, LoadPair(tile + asked.TokenOf(row) * kTileLd + feature));
+    StorePair(o + (first + row) * kDim + feature, LoadPair(tile + Swizzled(asked.TokenOf(row), feature)));
   }
 }
 
-// From attention's output on: what of a layer is for each row alone, for this warp's 32 rows. waiting: 32 rows of kTileLd numbers that are the
-// warp's own, where x waits while the MLP needs the registers; once it has been read, SyncWarp() must come before others write there.
-LONGREACH_DEVICE void FinishRows(const LayerForward& a, const OutputFactor& output, const ForwardSums& h, const Half* matrices, const float* floats,
-                                 Half* waiting, int row0, const TileRows& rows) {
+// From attention's output on: what of a layer is for each row alone, for this warp's 32 rows. Queries and keys of its rows in the tile are where x waits while
+// the MLP needs the registers; once it has been read, SyncWarp() must come before others write there. load_next(h) loads the next rows of h.
+template <class LoadNext>
+LONGREACH_DEVICE void FinishRows(const LayerForward& a, const OutputFactor& output, ForwardSums& h, const Half* matrices, const float* floats, Half* tile,
+                                 int row0, const TileRows& rows, const LoadNext& load_next) {
   const int c = Lane() & 3;
-  ForwardSums x = {};
-  Multiply(x, output, matrices + kAtOut, kLdOut);
-  AddAndNormalise(x, h, a.keep_attention, a.keep_scale, a.x1, floats + ForwardFloats::kScale1, floats + ForwardFloats::kOffset1, row0, rows);
+  const float keep_attention = a.keep_attention == nullptr ? 1.0f : a.keep_scale, keep_mlp = a.keep_mlp == nullptr ? 1.0f : a.keep_scale;
+  KeptBits kept;
+  LoadKept(kept, a.keep_attention, row0, rows);  // Before it is needed, and before what is stored: the compiler moves no load to the other side of that.
+  ForwardSums x;
+  BeginProducts();
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) GroupMultiply<true, 4>(x[m], output[m], matrices + kAtOut);
+  EndProducts();
+  AwaitProducts<0>(x);
+  KeptBits kept_of_mlp;
+  LoadKept(kept_of_mlp, a.keep_mlp, row0, rows);
+  AddAndNormalise(x, [&](int i) { return h[i / 32][i / 4 % 8][i % 4]; }, kept, keep_attention, a.x1, a.norms, floats + ForwardFloats::kScale1, floats + ForwardFloats::kOffset1, row0, rows);
   SyncWarp();
   uint32_t factor[kForwardM][4][4];
-  ToFactor(factor, x);
-  float* const at = reinterpret_cast<float*>(waiting) + Lane();
-  LONGREACH_DEVICE_UNROLL for (int i = 0; i < kForwardM * 32; ++i) at[32 * i] = x[i / 32][i / 4 % 8][i % 4];
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) ToGroupFactor(factor[m], x[m]);
+  // 16 numbers of a thread fill 16 rows of either.
+  float* const waiting = reinterpret_cast<float*>(tile + row0 * kRowLd) + Lane();
+  const auto at = [&](int i) { return waiting + (i / 32 * kGroupRows * kRowLd + i / 16 % 2 * kForwardPart) / 2 + 32 * (i % 16); };
+  LONGREACH_DEVICE_UNROLL for (int i = 0; i < kForwardM * 32; ++i) *at(i) = x[i / 32][i / 4 % 8][i % 4];
   ForwardSums f = {};
   Mlp(f, factor, matrices, floats + ForwardFloats::kMlp1B);
+  load_next(h);
   LONGREACH_DEVICE_UNROLL for (int i = 0; i < kForwardM * 32; ++i) {
     f[i / 32][i / 4 % 8][i % 4] += floats[ForwardFloats::kMlp2B + 8 * (i / 4 % 8) + 2 * c + (i & 1)];
-    x[i / 32][i / 4 % 8][i % 4] = at[32 * i];
   }
-  AddAndNormalise(f, x, a.keep_mlp, a.keep_scale, a.x2, floats + ForwardFloats::kScale2, floats + ForwardFloats::kOffset2, row0, rows);
+  AddAndNormalise(f, [&](int i) { return *at(i); }, kept_of_mlp, keep_mlp, a.x2, a.norms + 2, floats + ForwardFloats::kScale2, floats + ForwardFloats::kOffset2, row0, rows);
   StoreRows(a.h_out, f, row0, rows);
 }
 
 LONGREACH_DEVICE void AssumeGlobal(const LayerForward& a) {
-  AssumeGlobal(a.matrices, a.mlp1_b, a.mlp2_b, a.norm1_scale, a.norm1_offset, a.norm2_scale, a.norm2_offset, a.h, a.h_out, a.x1, a.x2, a.o, a.lse,
+  AssumeGlobal(a.matrices, a.mlp1_b, a.mlp2_b, a.norm1_scale, a.norm1_offset, a.norm2_scale, a.norm2_offset, a.h, a.h_out, a.x1, a.x2, a.o, a.lse, a.norms,
                a.keep_attention, a.keep_mlp, a.table, a.rotation);
 }
 
@@ -223,16 +284,16 @@ LONGREACH_DEVICE void FinishAskedRows(const LayerForward& arguments, char* share
   AssumeGlobal(a);
   const Half* const matrices = reinterpret_cast<const Half*>(shared);
   float* const floats = reinterpret_cast<float*>(shared + kLayerMatrices * sizeof(Half));
-  const int row0 = Warp() * 16 * kForwardM, all = a.batch * a.outputs;
-  Half* const waiting = reinterpret_cast<Half*>(floats + ForwardFloats::kCount) + row0 * kTileLd;
+  const int group0 = kGroupRows * kForwardM * OfWarp(Group()), row0 = group0 + RowOfGroup(), all = a.batch * a.outputs;
+  Half* const tile = reinterpret_cast<Half*>(floats + ForwardFloats::kCount);
   for (int first = 0; first < all; first += kForwardRows) {
     const TileRows rows = {.asked = {a.tape, a.outputs}, .first = first, .count = Least(kForwardRows, all - first)};
-    if (row0 >= rows.count) continue;  // Of this warp there is none: it waits for nobody.
+    if (group0 >= rows.count) continue;  // Of this group there is none: it waits for nobody.
     ForwardSums h;
     LoadRows(h, a.h, row0, [&](int row) { return row < rows.count ? rows.TokenOf(row) : -1; });
     OutputFactor output;
     LoadOutput(output, a.o, row0, rows);
-    FinishRows(a, output, h, matrices, floats, waiting, row0, rows);
+    FinishRows(a, output, h, matrices, floats, tile, row0, rows, [](ForwardSums&) {});
     SyncWarp();
   }
 }
@@ -259,21 +320,28 @@ LONGREACH_DEVICE void ForwardLayer(const LayerForward& arguments, char* shared) 
   if constexpr (HasBias(kPositional)) BeginCopy(terms, a.table, kHeads * kTable);
   if constexpr (kPositional == Positional::kRotary) BeginCopy(terms, a.rotation, T * kHeadDim);
   EndGroupOfCopies();
-  ClearHalves(tile + kForwardRows * kTileLd, kOverhang * kTileLd);
+  for (int part = 0; part < 3; ++part) ClearHalves(tile + part * kForwardPart + kForwardRows * kRowLd, kOverhang * kRowLd);
   AwaitCopies<0>();
+  PublishToProducts();
   SyncBlock();
 
-  const int group = kForwardRows / T, row0 = Warp() * 16 * kForwardM;
+  const int group = kForwardRows / T, row0 = kGroupRows * kForwardM * Group() + RowOfGroup();
   const AskedRows asked = {T, a.outputs};
+  // Of the tile from sequence `first` on; where there is none, zeros.
+  const auto load = [&](ForwardSums& h, int first) {
+    const int rows = Least(group, a.batch - first) * T;
+    LoadRows(h, a.h, row0, [&](int row) { return row < rows ? first * T + row : -1; });
+  };
+  ForwardSums h;
+  load(h, 0);
   for (int first = 0; first < a.batch; first += group) {
     const int count = Least(group, a.batch - first), rows = count * T, token = first * T;
-    ForwardSums h;
-    LoadRows(h, a.h, row0, [&](int row) { return row < rows ? token + row : -1; });
+    const auto load_next = [&](ForwardSums& to) { load(to, first + count); };
     Prefetch<kForwardRows * kDim>(a.h + (token + rows) * kDim, Least(group, a.batch - first - count) * T * kDim);
     {
       uint32_t factor[kForwardM][4][4];
-      ToFactor(factor, h);
-      ProjectHeads<kPositional, kHeads, kForwardM, 4>(tile, factor, matrices, terms, T, row0, 0);
+      LONGREACH_DEVICE_UNROLL for (int m = 0; m < kForwardM; ++m) ToGroupFactor(factor[m], h[m]);
+      ProjectHeads<kPositional, kForwardPart>(tile, factor, matrices, terms, T, row0, [] {});
     }
     SyncBlock();
     ForKeyTiles(T, [&]<int kKeyTiles>() {
@@ -281,8 +349,8 @@ LONGREACH_DEVICE void ForwardLayer(const LayerForward& arguments, char* shared) 
       for (int i = Warp(); i < kHeads * count; i += kWarps) {
         const int head = i % kHeads, sequence = i / kHeads;
         const HeadTerms of_head = {.table = terms + head * kTable, .slopes = nullptr, .rotation = nullptr};
-        AttendForward<kKeyTiles, kPositional>(tile + sequence * T * kTileLd, T, asked.FirstPosition(), head, of_head,
-                                              a.lse + head * a.batch * T + token + sequence * T);
+        AttendForward<kKeyTiles, kPositional, kForwardPart>(tile, sequence * T, T, asked.FirstPosition(), head, of_head,
+                                                            a.lse + head * a.batch * T + token + sequence * T);
       }
     });
     SyncBlock();
@@ -290,10 +358,11 @@ LONGREACH_DEVICE void ForwardLayer(const LayerForward& arguments, char* shared) 
       const TileRows all = {.asked = asked, .first = token, .count = rows};
       OutputFactor output;
       TakeOutput(output, tile, a.o, row0, all);
-      FinishRows(a, output, h, matrices, floats, tile + row0 * kTileLd, row0, all);
+      FinishRows(a, output, h, matrices, floats, tile, row0, all, load_next);
       SyncWarp();  // Before the next tile lies where x waited.
     } else {
       StoreOutput(a.o, tile, asked, first * a.outputs, count);
+      load_next(h);
       SyncBlock();
     }
   }

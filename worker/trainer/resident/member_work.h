@@ -43,6 +43,7 @@ struct LayerRows {
   Half* x2;      // the same before the second,
   Half* o;       // [N, D]: attention's output,
   float* lse;    // [H, N]: log2 of the softmax's denominators,
+  float* norms;  // [N, 4]: of x1's row, and of x2's, mean and 1 / deviation,
   float* h_out;  // [N, D]: what comes out.
   size_t bytes;  // Of all.
 
@@ -52,6 +53,7 @@ struct LayerRows {
     x2 = pieces.Take<Half>(rows * kDim);
     o = pieces.Take<Half>(rows * kDim);
     lse = pieces.Take<float>(rows * kHeads);
+    norms = pieces.Take<float>(rows * 4);
     h_out = pieces.Take<float>(rows * kDim);
     bytes = pieces.bytes;
   }

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "worker/trainer/resident/asked_rows.h"
-#include "worker/trainer/resident/products.h"
 #include "worker/trainer/resident/rows_ahead.h"
+#include "worker/trainer/resident/warpgroup.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
@@ -16,6 +16,7 @@ struct MlpBackward {
   const float *mlp1_b, *norm1_scale, *norm1_offset, *norm2_scale;
   const float* x1;           // [R, D], as forward left them.
   const Half* x2;            // [R, D].
+  const float* norms;        // [R, 4]: of both, mean and 1 / deviation.
   const uint64_t* keep_mlp;  // [N]; null: nothing is dropped.
   float keep_scale;
   const float* dh;  // [R, D]: gradient of what the layer made.
@@ -24,15 +25,14 @@ struct MlpBackward {
   int batch, tape, outputs;
 };
 
-inline constexpr int kMlpRows = 16 * kWarps;
-inline constexpr int kHiddenLd = 136;    // Rows of 128 tokens.
-inline constexpr int kHiddenOfWarp = 32;
-static_assert(kHiddenOfWarp * kWarps == kHidden);
+inline constexpr int kMlpRows = kGroups * kGroupRows;
+inline constexpr int kSquaresOfGroup = kHidden / kGroupRows / kGroups;  // Of hidden features.
 
-// Shared memory: the two matrices, then these numbers of 16 bits, then floats, then the rows ahead.
+// Shared memory: the two matrices, then these numbers of 16 bits, then floats, then the rows ahead. dz has 256 rows of 64 tokens, and then those of the
+// tile's other 64.
 struct MlpHalves {
   static constexpr int kUp = 0, kDown = kAtDown - kAtUp, kU = kLayerMatrices - kAtUp, kDf = kU + kMlpRows * kRowLd,
-                       kDz = kDf + kMlpRows * kRowLd, kCount = kDz + kHidden * kHiddenLd;
+                       kDz = kDf + kMlpRows * kRowLd, kDzOfGroup = kHidden * kRowLd, kCount = kDz + kGroups * kDzOfGroup;
 };
 struct MlpFloats {
   static constexpr int kMlp1B = 0, kScale1 = kHidden, kOffset1 = kScale1 + kDim, kScale2 = kOffset1 + kDim, kColumns = kScale2 + kDim,
@@ -41,9 +41,13 @@ struct MlpFloats {
 
 constexpr size_t MlpBackwardSharedBytes() { return MlpHalves::kCount * sizeof(Half) + MlpFloats::kCount * sizeof(float) + RowsAhead::kBytes; }
 
-// A warp's gradients, among its threads: of its 32 hidden features (rows) and all 64 of the others. That of the first matrix is transposed.
+// A warp's gradients, among its threads: of 16 hidden features (rows) of each of its group's squares, and all 64 of the others. That of the first matrix is
+// transposed.
 struct MlpGradients {
-  float w1[2][8][4], w2[2][8][4], b1[2][2];
+  float w1[kSquaresOfGroup][8][4], w2[kSquaresOfGroup][8][4], b1[kSquaresOfGroup][2];
+
+  // The first of these hidden features.
+  LONGREACH_DEVICE static int Unit(int square) { return kGroupRows * (kSquaresOfGroup * Group() + square) + RowOfGroup(); }
 };
 
 // A tile: rows of those that are asked for.
@@ -60,7 +64,8 @@ LONGREACH_DEVICE void AskForMlpRows(const RowsAhead& ahead, const MlpBackward& a
   if (tile.rows > 0) {
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
       const int row = tile.Row(turn, k);
-      ahead.Ask(k, a.x1 + row * kDim, a.dh + row * kDim, a.x2 + row * kDim);
+      ahead.Ask(k, a.x1 + row * kDim, a.dh + row * kDim, a.x2 + row * kDim, a.norms + row * 4,
+                a.keep_mlp == nullptr ? nullptr : a.keep_mlp + AskedRows{a.tape, a.outputs}.TokenOf(row));
     }
   }
   EndGroupOfCopies();
@@ -74,29 +79,35 @@ LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* 
   for (RowPart& sum : sums) Clear(sum);
   LONGREACH_DEVICE_ROLLED
   for (int turn = 0; turn * kRowsOfTurn < tile.rows; ++turn) {
+    ahead.Await();
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
+      const int row = PartRow(turn, k);
+      const Float4 norms = ahead.Norms(k);
+      RowPart u = ahead.First(k);
+      Normalise(u, norms.x[0], norms.x[1]);
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+        const Float4 scale = LoadFour(floats + MlpFloats::kScale1 + PartFeature() + kPartApart * n);
+        const Float4 offset = LoadFour(floats + MlpFloats::kOffset1 + PartFeature() + kPartApart * n);
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) u.at[n][i] = row < tile.rows ? u.at[n][i] * scale.x[i] + offset.x[i] : 0.0f;
+      }
+      StorePart(halves + MlpHalves::kU, row, u);
+    }
+    RowPart d[kPartRows], y[kPartRows];  // y: x2 as the norm leaves it.
+    float inverse[kPartRows];
     uint64_t kept[kPartRows];
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
-      kept[k] = a.keep_mlp == nullptr ? ~uint64_t{0} : a.keep_mlp[AskedRows{a.tape, a.outputs}.TokenOf(tile.Row(turn, k))];
+      const Float4 norms = ahead.Norms(k);
+      d[k] = ahead.Second(k);
+      y[k] = Widened(ahead.Third(k));
+      Normalise(y[k], norms.x[2], norms.x[3]);
+      inverse[k] = norms.x[3];
+      kept[k] = a.keep_mlp == nullptr ? ~uint64_t{0} : ahead.Kept(k);
     }
-    RowPart d[kPartRows], of_norms[2 * kPartRows];  // The sums before both norms: x1 of each row, then x2.
-    {
-      RowPart x1[kPartRows];
-      HalfPart x2[kPartRows];
-      ahead.Take(x1, d, x2);
-      LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
-        of_norms[k] = x1[k];
-        of_norms[kPartRows + k] = Widened(x2[k]);
-      }
-    }
+    ahead.Free();
     const bool last = (turn + 1) * kRowsOfTurn >= tile.rows;
-    AskForMlpRows(ahead, a, last ? next : tile, last ? 0 : turn + 1);
-    float deviations[2 * kPartRows];
-    Normalise(of_norms, deviations);
-    RowPart y[kPartRows];
-    float inverse[kPartRows];
+    // Chosen by number: one of two structures would be read from memory.
+    AskForMlpRows(ahead, a, {last ? next.first : tile.first, last ? next.rows : tile.rows}, last ? 0 : turn + 1);
     LONGREACH_DEVICE_UNROLL for (int k = 0; k < kPartRows; ++k) {
-      y[k] = of_norms[kPartRows + k];
-      inverse[k] = deviations[kPartRows + k];
       if (PartRow(turn, k) >= tile.rows) Clear(d[k]);  // Of a row that does not exist, the tile's last one was read, and counts for nothing.
     }
     NormBackward(d, y, inverse, floats + MlpFloats::kScale2, sums[1], sums[2]);
@@ -104,86 +115,79 @@ LONGREACH_DEVICE void MlpNorms(const MlpBackward& a, Half* halves, const float* 
       const int row = PartRow(turn, k);
       const bool exists = row < tile.rows;
       const RowPart df = Kept(d[k], kept[k], a.keep_mlp == nullptr ? 1.0f : a.keep_scale);
-      RowPart& u = of_norms[k];
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
-        const Float4 scale = LoadFour(floats + MlpFloats::kScale1 + PartFeature() + kPartApart * n);
-        const Float4 offset = LoadFour(floats + MlpFloats::kOffset1 + PartFeature() + kPartApart * n);
-        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
-          sums[0].at[n][i] += df.at[n][i];
-          u.at[n][i] = exists ? u.at[n][i] * scale.x[i] + offset.x[i] : 0.0f;
-        }
+        LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) sums[0].at[n][i] += df.at[n][i];
       }
-      StorePart(halves + MlpHalves::kDf + row * kRowLd, df);
-      StorePart(halves + MlpHalves::kU + row * kRowLd, u);
+      StorePart(halves + MlpHalves::kDf, row, df);
       if (exists) StorePart(a.du + (tile.first + row) * kDim, d[k]);
     }
   }
   columns.Add(sums);
 }
 
-// Of 32 tokens from t0 on: the hidden features z and their gradients dz, both with features as rows, so that they are first factors as
-// they lie; from them the gradients of the matrices, and dz into shared memory for MlpInputs().
-LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Half* halves, const float* mlp1_b, int t0) {
-  const int g = Lane() >> 2, c = Lane() & 3, j0 = kHiddenOfWarp * Warp();
-  const Half* const u = halves + MlpHalves::kU + t0 * kRowLd;
-  const Half* const df = halves + MlpHalves::kDf + t0 * kRowLd;
-  float z[2][4][4], dz[2][4][4] = {};
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-    const float low = mlp1_b[j0 + 16 * m + g], high = mlp1_b[j0 + 16 * m + g + 8];
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
-      z[m][n][0] = z[m][n][1] = low;
-      z[m][n][2] = z[m][n][3] = high;
+// Of 64 tokens of a tile, the first or the second: the hidden features z and their gradients dz, both with features as rows, so that they are first factors
+// as they lie; from them the gradients of the matrices, and dz into shared memory for MlpInputs(). group: this warp's.
+LONGREACH_DEVICE void MlpWeights(MlpGradients& sums, Half* halves, const float* mlp1_b, int tokens, int group) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  const Half* const u = halves + MlpHalves::kU + tokens * kSquare;
+  const Half* const df = halves + MlpHalves::kDf + tokens * kSquare;
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kSquaresOfGroup; ++m) {
+    const int square = (kSquaresOfGroup * group + m) * kSquare, unit = MlpGradients::Unit(m) + g;
+    uint32_t hidden[4][4];
+    {
+      float z[8][4];
+      const float low = mlp1_b[unit], high = mlp1_b[unit + 8];
+      LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
+        z[n][0] = z[n][1] = low;
+        z[n][2] = z[n][3] = high;
+      }
+      BeginProducts(z);
+      GroupMultiplyAdd<true, false, 4>(z, halves + MlpHalves::kUp + square, u);
+      EndProducts();
+      AwaitProducts<0>(z);
+      ToGroupFactor(hidden, z);
+      KeepPositive(hidden);
     }
-  }
-  LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
-    uint32_t w1[2][1][4], w2[2][1][4];
-    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-      LoadATransposed(w1[m][0], halves + MlpHalves::kUp + 16 * k * kLdUp + j0 + 16 * m, kLdUp);
-      LoadA(w2[m][0], halves + MlpHalves::kDown + (j0 + 16 * m) * kLdDown + 16 * k, kLdDown);
-    }
-    Multiply<2, 4, 1, true>(z, w1, u + 16 * k, kRowLd);
-    Multiply<2, 4, 1, true>(dz, w2, df + 16 * k, kRowLd);
-  }
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 4; ++n) {
+    float dz[8][4];
+    BeginProducts(hidden, sums.w2[m]);
+    GroupMultiply<false, false, 4>(dz, halves + MlpHalves::kDown + square, df);
+    GroupMultiplyAdd<true, 4>(sums.w2[m], hidden, df);
+    EndProducts();
+    AwaitProducts<0>(dz, hidden, sums.w2[m]);
+    uint32_t factor[4][4];
+    ToGroupFactor(factor, dz);
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
       LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
-        if (!(z[m][n][i] > 0.0f)) z[m][n][i] = dz[m][n][i] = 0.0f;
-        sums.b1[m][i >> 1] += dz[m][n][i];
+        factor[k][i] = WherePositive(factor[k][i], hidden[k][i]);
+        sums.b1[m][i & 1] += Low(factor[k][i]) + High(factor[k][i]);
       }
     }
-  }
-  uint32_t z_factor[2][2][4], dz_factor[2][2][4];
-  ToFactor(z_factor, z);
-  ToFactor(dz_factor, dz);
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 2; ++k) {
-      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
-        const int unit = j0 + 16 * m + g + 8 * (i & 1), token = t0 + 16 * k + 8 * (i >> 1) + 2 * c;
-        StorePair(halves + MlpHalves::kDz + unit * kHiddenLd + token, dz_factor[m][k][i]);
-      }
+    BeginProducts(factor, sums.w1[m]);
+    GroupMultiplyAdd<true, 4>(sums.w1[m], factor, u);
+    EndProducts();
+    Half* const to = halves + MlpHalves::kDz + tokens * MlpHalves::kDzOfGroup;
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < 4; ++k) {
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) StorePair(to + Swizzled(unit + 8 * (i & 1), 16 * k + 8 * (i >> 1) + 2 * c), factor[k][i]);
     }
+    AwaitProducts<0>(factor, sums.w1[m]);
   }
-  Multiply(sums.w2, z_factor, df, kRowLd);
-  Multiply(sums.w1, dz_factor, u, kRowLd);
 }
 
-// x += dz W1^T: 32 tokens to a warp, half of the features. So a warp reads half of W1, and two of them the same tokens.
-LONGREACH_DEVICE void MlpInputs(RowSums& x, const Half* halves) {
-  x.Multiply<kHidden>([&](int k) {
-    RowSums::Factors factors;
-    LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
-      LoadATransposed(factors.a[m], halves + MlpHalves::kDz + k * kHiddenLd + RowSums::Row() + 16 * m, kHiddenLd);
-      RowSums::LoadFeatures(factors.b[m], halves + MlpHalves::kUp + (RowSums::Column() + 16 * m) * kLdUp + k, kLdUp);
-    }
-    return factors;
-  });
+// x = dz W1^T, 64 tokens to a group.
+LONGREACH_DEVICE void MlpInputs(GroupSums& x, const Half* halves, int group) {
+  const Half *const dz = halves + MlpHalves::kDz + group * MlpHalves::kDzOfGroup, *const up = halves + MlpHalves::kUp;
+  BeginProducts();
+  GroupMultiply<true, false, 4>(x.at, dz, up);
+  LONGREACH_DEVICE_UNROLL for (int m = 1; m < kHidden / kGroupRows; ++m) GroupMultiplyAdd<true, false, 4>(x.at, dz + m * kSquare, up + m * kSquare);
+  EndProducts();
+  AwaitProducts<0>(x.at);
 }
 
 LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients& sums) {
-  const int g = Lane() >> 2, c = Lane() & 3, j0 = kHiddenOfWarp * Warp();
-  LONGREACH_DEVICE_UNROLL for (int m = 0; m < 2; ++m) {
+  const int g = Lane() >> 2, c = Lane() & 3;
+  LONGREACH_DEVICE_UNROLL for (int m = 0; m < kSquaresOfGroup; ++m) {
     LONGREACH_DEVICE_UNROLL for (int half = 0; half < 2; ++half) {
-      const int unit = j0 + 16 * m + g + 8 * half;
+      const int unit = MlpGradients::Unit(m) + g + 8 * half;
       LONGREACH_DEVICE_UNROLL for (int n = 0; n < 8; ++n) {
         LONGREACH_DEVICE_UNROLL for (int i = 0; i < 2; ++i) {
           const int feature = 8 * n + 2 * c + i;
@@ -202,7 +206,7 @@ LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients
 LONGREACH_DEVICE void BackwardMlp(const MlpBackward& arguments, char* shared) {
   const MlpBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
   AssumeShared<MlpBackwardSharedBytes()>(shared);
-  AssumeGlobal(a.matrices, a.mlp1_b, a.norm1_scale, a.norm1_offset, a.norm2_scale, a.x1, a.x2, a.keep_mlp, a.dh, a.du, a.d_mlp1_w, a.d_mlp1_b,
+  AssumeGlobal(a.matrices, a.mlp1_b, a.norm1_scale, a.norm1_offset, a.norm2_scale, a.x1, a.x2, a.norms, a.keep_mlp, a.dh, a.du, a.d_mlp1_w, a.d_mlp1_b,
                a.d_mlp2_w, a.d_mlp2_b, a.d_norm2_scale, a.d_norm2_offset);
   Half* const halves = reinterpret_cast<Half*>(shared);
   float* const floats = reinterpret_cast<float*>(halves + MlpHalves::kCount);
@@ -214,31 +218,34 @@ LONGREACH_DEVICE void BackwardMlp(const MlpBackward& arguments, char* shared) {
   BeginCopy(floats + MlpFloats::kScale2, a.norm2_scale, kDim);
   EndGroupOfCopies();
   const RowsAhead ahead(shared + MlpHalves::kCount * sizeof(Half) + MlpFloats::kCount * sizeof(float));
-  const int all = a.batch * a.outputs;
-  MlpTile tile = MlpTileFrom(0, all);
-  AskForMlpRows(ahead, a, tile, 0);
+  const int all = a.batch * a.outputs, group = OfWarp(Group());
+  AskForMlpRows(ahead, a, MlpTileFrom(0, all), 0);
   ClearFloats(columns.at, ColumnSums<3>::kFloats);
   AwaitCopies<1>();
+  PublishToProducts();
   SyncBlock();
   MlpGradients sums = {};
-  while (tile.rows > 0) {
-    const MlpTile next = MlpTileFrom(tile.first + tile.rows, all);
+  for (int first = 0; first < all; first += kMlpRows) {
+    const MlpTile tile = MlpTileFrom(first, all), next = MlpTileFrom(first + kMlpRows, all);
     MlpNorms(a, halves, floats, columns, ahead, tile, next);
     Prefetch<kMlpRows * kDim>(a.x1 + next.first * kDim, next.rows * kDim);
     Prefetch<kMlpRows * kDim>(a.x2 + next.first * kDim, next.rows * kDim);
     Prefetch<kMlpRows * kDim>(a.dh + next.first * kDim, next.rows * kDim);
+    PublishToProducts();
     SyncBlock();
     LONGREACH_DEVICE_ROLLED
-    for (int t0 = 0; t0 < tile.rows; t0 += 32) MlpWeights(sums, halves, floats + MlpFloats::kMlp1B, t0);
+    for (int tokens = 0; tokens * kGroupRows < tile.rows; ++tokens) MlpWeights(sums, halves, floats + MlpFloats::kMlp1B, tokens, group);
     float* const du = a.du + tile.first * kDim;
-    RowSums x;
-    x.Load(du, tile.rows);  // On its way while the warps wait for each other.
+    GroupSums past;
+    past.Load(du, tile.rows);  // On its way during the products.
+    PublishToProducts();
     SyncBlock();
-    if (RowSums::Row() < tile.rows) {
-      MlpInputs(x, halves);
+    if (kGroupRows * group < tile.rows) {
+      GroupSums x;
+      MlpInputs(x, halves, group);
+      x.Add(past);
       x.Store(du, tile.rows);
     }
-    tile = next;
   }
   StoreMlpGradients(a, sums);
   columns.Store({a.d_mlp2_b, a.d_norm2_scale, a.d_norm2_offset});

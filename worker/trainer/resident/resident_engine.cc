@@ -62,10 +62,8 @@ class ResidentEngine final : public StepEngine {
         launcher_(std::move(launcher)),
         device_(DeviceOf(launcher_.cuda)),
         tests_(MakeLibtorchEngine(settings, options)),
-        encoder_(settings, catalog::FindTask(settings.task)->input_vocabulary, catalog::FindTask(settings.task)->output_vocabulary) {
-    const ModelPlaces places = PlacesOf(settings, encoder_);
-    places_ = OnDevice(&places, sizeof(places));
-  }
+        encoder_(settings, catalog::FindTask(settings.task)->input_vocabulary, catalog::FindTask(settings.task)->output_vocabulary),
+        places_(PlacesOf(settings, encoder_)) {}
 
   std::string Name() const override { return launcher_.name; }
   const Model& model() const override { return tests_->model(); }
@@ -166,7 +164,7 @@ class ResidentEngine final : public StepEngine {
     live_ = OnDevice(live.data(), live.size() * sizeof(int));
     outcomes_ = at::zeros({static_cast<int64_t>(sizeof(MemberOutcome)) * updates * state.size()}, at::TensorOptions(at::kByte).device(device_));
     StepArguments arguments{};
-    arguments.places = static_cast<const ModelPlaces*>(places_.data_ptr());
+    arguments.places = places_;
     arguments.layers = settings_.model.layers;
     arguments.members = static_cast<int>(state.size());
     arguments.parameters = state.parameters.data_ptr<float>();
@@ -275,7 +273,7 @@ class ResidentEngine final : public StepEngine {
   Handover handover_;
 
   // Where the kernels run.
-  Tensor places_;     // ModelPlaces.
+  const ModelPlaces places_;
   Tensor gradients_;  // [E, stride].
   Tensor parts_;      // [E K, stride]; undefined where there is one slice.
   Tensor sums_;       // SliceSums [E, K].

@@ -1,15 +1,15 @@
 // LayerNorm of rows of 64 features on the way back: eight neighbouring threads share a row, and a warp takes eight rows at a time.
 #pragma once
 
-#include "worker/trainer/resident/warp.h"
+#include "worker/trainer/resident/squares.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr float kNormEpsilon = 1e-5f;
 
 // The rows of a tile are taken in turns, 64 by each turn of the block: eight by a warp, two by each eight threads, so that there is work while one row
-// waits for a shuffle. Threads that store together have rows that are four apart: rows of kRowLd numbers of 16 bits then begin in
-// different banks of shared memory.
+// waits for a shuffle. Threads that store together have rows that are four apart: halves of rows as squares.h has them then lie in different banks of
+// shared memory.
 inline constexpr int kRowsOfTurn = 8 * kWarps;
 inline constexpr int kPartRows = 2;  // Of a thread, in a turn.
 LONGREACH_DEVICE int PartRow(int turn, int k) { return kRowsOfTurn * turn + 8 * Warp() + 4 * ((Lane() >> 3) & 1) + 2 * (Lane() >> 4) + k; }
@@ -52,41 +52,23 @@ LONGREACH_DEVICE RowPart Widened(const HalfPart& part) {
   }
   return wide;
 }
-LONGREACH_DEVICE void StorePart(Half* row, const HalfPart& part) {
-  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) StoreWords(row + PartFeature() + kPartApart * n, part.at[n]);
+LONGREACH_DEVICE void StorePart(Half* rows, int row, const HalfPart& part) {
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) StoreWords(rows + Swizzled(row, PartFeature() + kPartApart * n), part.at[n]);
 }
 LONGREACH_DEVICE void StorePart(float* row, const RowPart& part) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) GiveFour(row + PartFeature() + kPartApart * n, part.at[n]);
 }
-LONGREACH_DEVICE void StorePart(Half* row, const RowPart& part) {
+LONGREACH_DEVICE void StorePart(Half* rows, int row, const RowPart& part) {
   LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
-    StoreWords(row + PartFeature() + kPartApart * n, {{Pack(part.at[n][0], part.at[n][1]), Pack(part.at[n][2], part.at[n][3])}});
+    StoreWords(rows + Swizzled(row, PartFeature() + kPartApart * n), {{Pack(part.at[n][0], part.at[n][1]), Pack(part.at[n][2], part.at[n][3])}});
   }
 }
 
-// (x - mean) / deviation, and 1 / deviation. The variance is made of the differences: that of two large sums would cancel.
-template <int kCount>
-LONGREACH_DEVICE void Normalise(RowPart (&x)[kCount], float (&inverse)[kCount]) {
-  float mean[kCount], square[kCount] = {};
-  LONGREACH_DEVICE_UNROLL for (int r = 0; r < kCount; ++r) {
-    mean[r] = 0;
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) mean[r] += x[r].at[n][0] + x[r].at[n][1] + (x[r].at[n][2] + x[r].at[n][3]);
-  }
-  SumsOfEight(mean);
-  LONGREACH_DEVICE_UNROLL for (int r = 0; r < kCount; ++r) {
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) {
-        x[r].at[n][i] -= mean[r] * (1.0f / kDim);
-        square[r] += x[r].at[n][i] * x[r].at[n][i];
-      }
-    }
-  }
-  SumsOfEight(square);
-  LONGREACH_DEVICE_UNROLL for (int r = 0; r < kCount; ++r) {
-    inverse[r] = InverseSqrt(square[r] * (1.0f / kDim) + kNormEpsilon);
-    LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) x[r].at[n][i] *= inverse[r];
-    }
+// (x - mean) / deviation.
+LONGREACH_DEVICE void Normalise(RowPart& x, float mean, float inverse) {
+  const float from = -mean * inverse;
+  LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
+    LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) x.at[n][i] = x.at[n][i] * inverse + from;
   }
 }
 
@@ -111,9 +93,9 @@ LONGREACH_DEVICE void NormBackward(RowPart (&d)[kPartRows], const RowPart (&norm
   }
   SumsOfEight(sums);
   LONGREACH_DEVICE_UNROLL for (int r = 0; r < kPartRows; ++r) {
-    const float mean = sums[2 * r] * (1.0f / kDim), along = sums[2 * r + 1] * (1.0f / kDim);
+    const float from = -inverse[r] * sums[2 * r] * (1.0f / kDim), along = -inverse[r] * sums[2 * r + 1] * (1.0f / kDim);
     LONGREACH_DEVICE_UNROLL for (int n = 0; n < 2; ++n) {
-      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) d[r].at[n][i] = inverse[r] * (d[r].at[n][i] - mean - normalised[r].at[n][i] * along);
+      LONGREACH_DEVICE_UNROLL for (int i = 0; i < 4; ++i) d[r].at[n][i] = d[r].at[n][i] * inverse[r] + (normalised[r].at[n][i] * along + from);
     }
   }
 }

@@ -59,7 +59,7 @@ class SliceStep {
  public:
   LONGREACH_DEVICE SliceStep(const StepArguments& step, const Place& place, char* shared)
       : step_(SliceOf(step, place.slice)),
-        places_(*step.places),
+        places_(step.places),
         clock_(step, place.block),
         parameters_(step.parameters + int64_t{place.member} * places_.stride),
         gradients_(step.parts + int64_t{place.block} * places_.stride),
@@ -107,6 +107,7 @@ class SliceStep {
                  .norm2_scale = parameters_ + at.norm2_scale,
                  .x1 = rows.x1,
                  .x2 = rows.x2,
+                 .norms = rows.norms,
                  .keep_mlp = Keep(2 + 2 * layer),
                  .keep_scale = step_.keep_scale,
                  .dh = work_.dh,
@@ -131,6 +132,7 @@ class SliceStep {
                                     .norm1_scale = parameters_ + at.norm1_scale,
                                     .h = work_.Input(layer),
                                     .x1 = rows.x1,
+                                    .norms = rows.norms,
                                     .o = rows.o,
                                     .lse = rows.lse,
                                     .keep_attention = Keep(1 + 2 * layer),
@@ -193,6 +195,7 @@ class SliceStep {
                             .x2 = rows.x2,
                             .o = rows.o,
                             .lse = rows.lse,
+                            .norms = rows.norms,
                             .keep_attention = Keep(1 + 2 * layer),
                             .keep_mlp = Keep(2 + 2 * layer),
                             .keep_scale = step_.keep_scale,

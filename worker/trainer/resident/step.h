@@ -8,7 +8,7 @@ namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 // A part is run by one block for each slice of each live member, and begins when the one before has ended for all of them. On a GPU each is a kernel of
 // its own: of several in one the compiler makes functions that are called, which fetch the memory's descriptor for each access.
-// `shared` has the part's kSharedBytes, and begins at a multiple of 128 bytes. kPositional: PositionalOf(step).
+// `shared` has the part's kSharedBytes, and begins at a multiple of 1024 bytes. kPositional: PositionalOf(step).
 
 // What the slices of a member have in common: rounded weights and tables of biases. The blocks divide the layers' parts, the first ones have the
 // first weights, the last ones the first tables.
@@ -18,7 +18,7 @@ struct PrepareMembers {
   template <Positional kPositional>
   LONGREACH_DEVICE void Run(const StepArguments& step, const Place& place, char*) const {
     const PhaseClock clock(step, place.block);
-    const ModelPlaces& places = *step.places;
+    const ModelPlaces& places = step.places;
     float* const parameters = step.parameters + int64_t{place.member} * places.stride;
     const MemberWork work(step.work + static_cast<size_t>(place.member) * step.work_bytes, step.layers);
     AssumeGlobal(parameters, step.work);
@@ -101,7 +101,7 @@ struct AddSlices {
     const Piece piece = PieceOf(step, place.slice);
     AssumeGlobal(step.parts, step.gradients);
     if (step.make_gradients && HasParts(step)) AddParts(step, place.member, piece);
-    const float* const gradient = step.gradients + int64_t{place.member} * step.places->stride;
+    const float* const gradient = step.gradients + int64_t{place.member} * step.places.stride;
     const double squares = SquaredNorm(gradient + piece.begin, piece.end - piece.begin, shared);
     if (Thread() == 0) step.sums[place.block].squares = squares;
     if (step.make_gradients && Thread() == 0 && place.slice == 0) {

@@ -29,11 +29,11 @@ inline constexpr int kMaxClasses = 32;
 inline constexpr int kSpan = 144;
 inline constexpr int kTable = 2 * kSpan;
 
-// Rounded copies of a layer's weights, in rows whose lengths are odd multiples of 16 bytes: rows that are read together lie in
-// different banks of the shared memory. q, k and v beside each other [D, 3 D], o [D, D], the MLP's [D, F] and [F, D].
-inline constexpr int kLdQkv = 200, kLdOut = 72, kLdUp = 264, kLdDown = 72;
-inline constexpr int kAtOut = kDim * kLdQkv, kAtUp = kAtOut + kDim * kLdOut, kAtDown = kAtUp + kDim * kLdUp;
-inline constexpr int kLayerMatrices = kAtDown + kHidden * kLdDown;
+// Rounded copies of a layer's weights, in squares of 64 x 64 that lie as squares.h says: q, k, v and o, then the MLP's two, a square of either for each 64
+// hidden features.
+inline constexpr int kSquare = kDim * kDim;
+inline constexpr int kAtOut = 3 * kSquare, kAtUp = kAtOut + kSquare, kAtDown = kAtUp + kDim * kHidden;
+inline constexpr int kLayerMatrices = kAtDown + kHidden * kDim;
 
 // Where things begin in a member's flat buffer, in floats.
 struct LayerPlaces {
@@ -109,8 +109,8 @@ struct KeepArguments {
 
 // Everything that an update of one pack needs.
 struct StepArguments {
-  const ModelPlaces* places;
-  int layers;                // As places->layers.
+  ModelPlaces places;  // Not a pointer: kernels read their arguments from constant memory, and keep what is made of them once for a warp.
+  int layers;                // As places.layers.
 
   // The batch, the same for all members.
   int batch, tape, outputs;  // The last `outputs` positions of each sequence are asked for.

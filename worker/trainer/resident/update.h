@@ -8,13 +8,14 @@
 
 #include "worker/trainer/engine/optimizer.h"
 #include "worker/trainer/resident/add_parts.h"
+#include "worker/trainer/resident/squares.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr int kEight = 8;  // Numbers of 16 bits that are written together.
 
-// A matrix [kRows, kColumns] into the first columns of rows of kLd.
-template <int kRows, int kColumns, int kLd>
+// A matrix [kRows, kColumns] into squares: beside each other, or below each other where it has 64 columns.
+template <int kRows, int kColumns>
 LONGREACH_DEVICE void RoundMatrix(const float* from, Half* to) {
   constexpr int kEach = kRows * kColumns / kEight / kThreads, kAtOnce = kEach < 4 ? kEach : 4;  // Of all; loads under way together.
   static_assert(kEach * kEight * kThreads == kRows * kColumns && kEach % kAtOnce == 0);
@@ -29,17 +30,11 @@ LONGREACH_DEVICE void RoundMatrix(const float* from, Half* to) {
     LONGREACH_DEVICE_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
       const int i = ((done + k) * kThreads + Thread()) * kEight;
-      *reinterpret_cast<Words4*>(to + i / kColumns * kLd + i % kColumns) = Words4{
+      const int column = i % kColumns;
+      *reinterpret_cast<Words4*>(to + column / kDim * kSquare + Swizzled(i / kColumns, column % kDim)) = Words4{
           {Pack(low[k].x[0], low[k].x[1]), Pack(low[k].x[2], low[k].x[3]), Pack(high[k].x[0], high[k].x[1]), Pack(high[k].x[2], high[k].x[3])}};
     }
   }
-}
-
-// What is beyond a matrix' columns.
-template <int kColumns, int kLd>
-LONGREACH_DEVICE void ClearPadding(int rows, Half* to) {
-  static_assert(kLd - kColumns == kEight);
-  for (int row = Thread(); row < rows; row += kThreads) *reinterpret_cast<Words4*>(to + row * kLd + kColumns) = Words4{};
 }
 
 // A layer's weights come in parts of a size: attention's four matrices, and each of the MLP's.
@@ -51,16 +46,12 @@ LONGREACH_DEVICE void RoundWeights(const LayerPlaces& at, const float* parameter
   if (part == 0) {
     const int projections[3] = {at.q, at.k, at.v};
     LONGREACH_DEVICE_UNROLL
-    for (int i = 0; i < 3; ++i) RoundMatrix<kDim, kDim, kLdQkv>(parameters + projections[i], matrices + i * kDim);
-    RoundMatrix<kDim, kDim, kLdOut>(parameters + at.o, matrices + kAtOut);
-    ClearPadding<3 * kDim, kLdQkv>(kDim, matrices);
-    ClearPadding<kDim, kLdOut>(kDim, matrices + kAtOut);
+    for (int i = 0; i < 3; ++i) RoundMatrix<kDim, kDim>(parameters + projections[i], matrices + i * kSquare);
+    RoundMatrix<kDim, kDim>(parameters + at.o, matrices + kAtOut);
   } else if (part == 1) {
-    RoundMatrix<kDim, kHidden, kLdUp>(parameters + at.mlp1_w, matrices + kAtUp);
-    ClearPadding<kHidden, kLdUp>(kDim, matrices + kAtUp);
+    RoundMatrix<kDim, kHidden>(parameters + at.mlp1_w, matrices + kAtUp);
   } else {
-    RoundMatrix<kHidden, kDim, kLdDown>(parameters + at.mlp2_w, matrices + kAtDown);
-    ClearPadding<kDim, kLdDown>(kHidden, matrices + kAtDown);
+    RoundMatrix<kHidden, kDim>(parameters + at.mlp2_w, matrices + kAtDown);
   }
   SyncBlock();
 }
@@ -92,7 +83,7 @@ LONGREACH_DEVICE void ClipAndAdam(const StepArguments& step, int member, double 
   constexpr float kEps = static_cast<float>(kEpsilon);
   const float clip = ClipBy(norm, static_cast<double>(step.clip_norm)), rate = step.learning_rates[member];
   const int size = piece.end - piece.begin;
-  const int64_t begin = int64_t{member} * step.places->stride + piece.begin;
+  const int64_t begin = int64_t{member} * step.places.stride + piece.begin;
   constexpr int kAtOnce = 4, kApart = 4 * kThreads;  // Loads under way together of each buffer: this phase waits for memory alone.
   for (int first = 4 * Thread(); first < size; first += kAtOnce * kApart) {
     Float4 gradient[kAtOnce], m[kAtOnce], v[kAtOnce], x[kAtOnce];

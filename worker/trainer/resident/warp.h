@@ -30,6 +30,8 @@ LONGREACH_DEVICE void SyncBlock() { __syncthreads(); }
 LONGREACH_DEVICE uint64_t Clock() { return static_cast<uint64_t>(clock64()); }  // Of this multiprocessor.
 LONGREACH_DEVICE void SyncWarp() { __syncwarp(); }
 LONGREACH_DEVICE float ShuffleXor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+// What all threads of a warp have. The compiler knows it, and keeps what is made of it in the warp's registers, not in each thread's.
+LONGREACH_DEVICE int OfWarp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 // To about two units of float32's last place; numbers below its normal range are taken for 0.
 LONGREACH_DEVICE float Exp2(float x) {
@@ -57,6 +59,13 @@ LONGREACH_DEVICE float Size(float x) { return fabsf(x); }
 LONGREACH_DEVICE uint32_t BitsOf(float x) { return __float_as_uint(x); }
 LONGREACH_DEVICE float FloatOf(uint32_t bits) { return __uint_as_float(bits); }
 
+// The type of operands in the names of instructions.
+#if defined(LONGREACH_RESIDENT_FLOAT16)
+#define LONGREACH_RESIDENT_PTX "f16"
+#else
+#define LONGREACH_RESIDENT_PTX "bf16"
+#endif
+
 // Two numbers in one word, rounded to the nearest, ties to even; beyond the largest one they are infinite.
 LONGREACH_DEVICE uint32_t Pack(float low, float high) {
   uint32_t pair;
@@ -66,6 +75,12 @@ LONGREACH_DEVICE uint32_t Pack(float low, float high) {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   }
   return pair;
+}
+// Of both numbers of a word what is above 0, and 0 for the rest.
+LONGREACH_DEVICE uint32_t PositiveOf(uint32_t pair) {
+  uint32_t most;
+  asm("max." LONGREACH_RESIDENT_PTX "x2 %0, %1, %2;" : "=r"(most) : "r"(pair), "r"(0u));
+  return most;
 }
 LONGREACH_DEVICE float ToFloat(Half x) {
   if constexpr (kOperands == Operands::kFloat16) {
@@ -77,12 +92,12 @@ LONGREACH_DEVICE float ToFloat(Half x) {
   }
 }
 
-// The type of operands in the names of instructions.
-#if defined(LONGREACH_RESIDENT_FLOAT16)
-#define LONGREACH_RESIDENT_PTX "f16"
-#else
-#define LONGREACH_RESIDENT_PTX "bf16"
-#endif
+// Each half full of its upper bit.
+LONGREACH_DEVICE uint32_t SpreadUpperBits(uint32_t x) {
+  uint32_t spread;
+  asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(spread) : "r"(x));
+  return spread;
+}
 
 // sums += A B. A is 16 x 8, B is 8 x 8.
 LONGREACH_DEVICE void Mma8(float (&sums)[4], uint32_t a0, uint32_t a1, uint32_t b0) {
@@ -136,6 +151,8 @@ template <size_t kBytes>
 LONGREACH_DEVICE void AssumeShared(const char* first) {
   __builtin_assume(__isShared(first));
 }
+// Of a factor that wgmma is to read: it begins at a multiple of 1024 bytes. The emulation sees to it.
+LONGREACH_DEVICE void AssumeSquare(const void*) {}
 // Has a line of the GPU's memory brought into its second cache, and waits for nothing.
 LONGREACH_DEVICE void PrefetchLine(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p))); }
 
@@ -175,6 +192,11 @@ LONGREACH_DEVICE int Warp() { return Thread() >> 5; }
 
 LONGREACH_DEVICE int Least(int a, int b) { return a < b ? a : b; }
 
+// Of two numbers those whose partner in `positive`, of which none is below 0, is not 0; else 0.
+LONGREACH_DEVICE uint32_t WherePositive(uint32_t pair, uint32_t positive) {
+  return pair & SpreadUpperBits(positive + 0x7fff7fffu);  // The sum has the upper bit of a half for all but 0.
+}
+
 LONGREACH_DEVICE float Low(uint32_t pair) { return ToFloat(static_cast<Half>(pair)); }
 LONGREACH_DEVICE float High(uint32_t pair) { return ToFloat(static_cast<Half>(pair >> 16)); }
 
@@ -202,6 +224,12 @@ LONGREACH_DEVICE void StoreWords4(Half* to, const Words4& words) { *reinterpret_
 LONGREACH_DEVICE float SumOfFour(float x) {
   x += ShuffleXor(x, 1);
   return x + ShuffleXor(x, 2);
+}
+template <int kRows, int kCount>
+LONGREACH_DEVICE void SumsOfFour(float (&x)[kRows][kCount]) {
+  LONGREACH_DEVICE_UNROLL for (int mask = 1; mask < 4; mask *= 2) {
+    LONGREACH_DEVICE_UNROLL for (int i = 0; i < kRows * kCount; ++i) x[i / kCount][i % kCount] += ShuffleXor(x[i / kCount][i % kCount], mask);
+  }
 }
 // Of several at once: a shuffle takes its time, and the next one does not wait for it.
 template <int kCount>

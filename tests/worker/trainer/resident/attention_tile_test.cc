@@ -7,6 +7,7 @@ namespace longreach::trainer::resident {
 namespace {
 
 constexpr int kSequences = 2;
+constexpr int kPart = (kSequences * kMaxTape + kOverhang) * kRowLd;
 
 // Shared memory of attention: the tile and dO, with what lies after the last sequence, and numbers by head and row: lse and dot.
 struct Tile {
@@ -16,11 +17,12 @@ struct Tile {
 
   explicit Tile(int t)
       : tape(t),
-        numbers(static_cast<size_t>((kSequences * t + kOverhang) * kTileLd)),
-        d_out(static_cast<size_t>((kSequences * t + kOverhang) * kRowLd)),
+        numbers(3 * kPart),
+        d_out(kPart),
         lse_of_head(static_cast<size_t>(kHeads * kSequences * t)),
         dot_of_head(lse_of_head.size()) {}
 
+  static size_t At(int row, int feature) { return static_cast<size_t>(PlaceInSquares(row, feature)); }
   size_t OfHead(int head, int row) const { return static_cast<size_t>(head * kSequences * tape + row); }
 
   // Part 0, 1, 2: queries, keys, values.
@@ -28,14 +30,14 @@ struct Tile {
     for (int row = 0; row < kSequences * tape; ++row) {
       for (int f = 0; f < kDim; f += 2) {
         const auto number = [&](int i) { return static_cast<float>(x[reference::At(row, kDim, f + i)] * scale); };
-        StorePair(&numbers[static_cast<size_t>(row * kTileLd + part * kDim + f)], Pack(number(0), number(1)));
+        StorePair(&numbers[static_cast<size_t>(part * kPart) + At(row, f)], Pack(number(0), number(1)));
       }
     }
   }
   Vector Take(int part) const {
     Vector x;
     for (int row = 0; row < kSequences * tape; ++row) {
-      for (int f = 0; f < kDim; ++f) x.push_back(ToFloat(numbers[static_cast<size_t>(row * kTileLd + part * kDim + f)]));
+      for (int f = 0; f < kDim; ++f) x.push_back(ToFloat(numbers[static_cast<size_t>(part * kPart) + At(row, f)]));
     }
     return x;
   }
@@ -71,8 +73,8 @@ void ExpectAttention(int tape, Order order) {
       [&] {
         for (int sequence = 0; sequence < kSequences; ++sequence) {
           ForKeyTiles(tape, [&]<int kKeyTiles>() {
-            AttendForward<kKeyTiles, kPositional>(&tile.numbers[static_cast<size_t>(sequence * tape * kTileLd)], tape, 0, Warp(), terms_of(Warp()),
-                                                  &tile.lse_of_head[tile.OfHead(Warp(), sequence * tape)]);
+            AttendForward<kKeyTiles, kPositional, kPart>(tile.numbers.data(), sequence * tape, tape, 0, Warp(), terms_of(Warp()),
+                                                         &tile.lse_of_head[tile.OfHead(Warp(), sequence * tape)]);
           });
         }
       },
@@ -85,7 +87,7 @@ void ExpectAttention(int tape, Order order) {
   for (int row = 0; row < kSequences * tape; ++row) {
     for (int f = 0; f < kDim; ++f) {
       const size_t at = reference::At(row, kDim, f);
-      tile.d_out[static_cast<size_t>(row * kRowLd + f)] = rounded[3].data()[at];
+      tile.d_out[Tile::At(row, f)] = rounded[3].data()[at];
       tile.dot_of_head[tile.OfHead(f / kHeadDim, row)] += static_cast<float>(o[at] * d_out[at]);
     }
   }
@@ -95,11 +97,10 @@ void ExpectAttention(int tape, Order order) {
       [&] {
         SlopeSums sums;
         for (int sequence = 0; sequence < kSequences; ++sequence) {
-          const size_t row = static_cast<size_t>(sequence * tape);
+          const size_t row = tile.OfHead(Warp(), sequence * tape);
           ForKeyTiles(tape, [&]<int kKeyTiles>() {
-            AttendBackward<kKeyTiles, kPositional>(&tile.numbers[row * kTileLd], &tile.d_out[row * kRowLd], tape, 0, Warp(), terms_of(Warp()),
-                                                   &tile.lse_of_head[tile.OfHead(Warp(), sequence * tape)], &tile.dot_of_head[tile.OfHead(Warp(), sequence * tape)],
-                                                   sums);
+            AttendBackward<kKeyTiles, kPositional, kPart>(tile.numbers.data(), tile.d_out.data(), sequence * tape, tape, 0, Warp(), terms_of(Warp()),
+                                                          &tile.lse_of_head[row], &tile.dot_of_head[row], sums);
           });
         }
         const float bias = SumOfWarp(sums.bias) * kLn2, slope = SumOfWarp(sums.slope);

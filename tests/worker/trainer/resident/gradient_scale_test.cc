@@ -82,7 +82,7 @@ TEST_P(GradientScaleTest, IsTakenBackForAllParametersButTheHead) {
   Floats parts = Random(2).Normal(size_t{3} * 1024), gradients(1024);
   SliceSums sums[3] = {{.loss = 0, .squares = 0, .scale = 1.0f / 4096}, {.loss = 0, .squares = 0, .scale = 2}, {.loss = 0, .squares = 0, .scale = 1}};
   StepArguments step = {};
-  step.places = &places;
+  step.places = places;
   step.slices = 3;
   step.parts = parts.data();
   step.sums = sums;

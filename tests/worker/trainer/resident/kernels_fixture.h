@@ -179,13 +179,15 @@ inline double SizeOf(const Vector& v) {
 // Shared memory of a block: what lies in it at first is no number.
 class SharedMemory {
  public:
-  SharedMemory(size_t bytes, unsigned char fill) : bytes_(bytes + 16, static_cast<char>(fill)) {}
+  SharedMemory(size_t bytes, unsigned char fill) : bytes_(bytes + kAlignment, static_cast<char>(fill)) {}
   char* data() {
     const uintptr_t at = reinterpret_cast<uintptr_t>(bytes_.data());
-    return bytes_.data() + (16 - at % 16) % 16;
+    return bytes_.data() + (kAlignment - at % kAlignment) % kAlignment;
   }
 
  private:
+  static constexpr size_t kAlignment = 1024;
+
   std::vector<char> bytes_;
 };
 
@@ -195,6 +197,11 @@ struct Manner {
   unsigned char shared_memory;
 };
 inline constexpr Manner kManners[] = {{Order::kAscending, 0x7f}, {Order::kDescending, 0xff}};
+
+// Where a number of a matrix lies, in squares of 64 x 64 beside each other, or below each other where there are 64 columns: eights of a row change places.
+inline int PlaceInSquares(int row, int column) {
+  return column / 64 * 64 * 64 + row * 64 + (column % 64 / 8 ^ row % 8) * 8 + column % 8;
+}
 
 // A layer's weights as the kernels want them.
 struct KernelWeights {
@@ -210,19 +217,19 @@ struct KernelWeights {
         norm1_offset(w.norm1_offset),
         norm2_scale(w.norm2_scale),
         norm2_offset(w.norm2_offset) {
-    Place(w.q, kDim, kDim, 0, kLdQkv);
-    Place(w.k, kDim, kDim, kDim, kLdQkv);
-    Place(w.v, kDim, kDim, 2 * kDim, kLdQkv);
-    Place(w.o, kDim, kDim, kAtOut, kLdOut);
-    Place(w.mlp1_w, kDim, kHidden, kAtUp, kLdUp);
-    Place(w.mlp2_w, kHidden, kDim, kAtDown, kLdDown);
+    Place(w.q, kDim, kDim, 0);
+    Place(w.k, kDim, kDim, kSquare);
+    Place(w.v, kDim, kDim, 2 * kSquare);
+    Place(w.o, kDim, kDim, kAtOut);
+    Place(w.mlp1_w, kDim, kHidden, kAtUp);
+    Place(w.mlp2_w, kHidden, kDim, kAtDown);
   }
 
  private:
-  void Place(Vector& w, int rows, int columns, int at, int ld) {
+  void Place(Vector& w, int rows, int columns, int at) {
     const Input<Half> rounded(w);
     for (int r = 0; r < rows; ++r) {
-      for (int c = 0; c < columns; ++c) matrices[static_cast<size_t>(at + r * ld + c)] = rounded.data()[r * columns + c];
+      for (int c = 0; c < columns; ++c) matrices[static_cast<size_t>(at + PlaceInSquares(r, c))] = rounded.data()[r * columns + c];
     }
   }
 };

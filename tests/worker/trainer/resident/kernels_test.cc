@@ -38,6 +38,7 @@ TEST_P(KernelsTest, LayerForwardIsThatOfDoublePrecision) {
   ExpectClose("x1", got.x1, want.x1, OfOperands(3e-3));
   ExpectClose("x2", got.x2, want.x2, OfOperands(4e-3));
   ExpectClose("h_out", got.h_out, want.h_out, OfOperands(4e-3));
+  ExpectClose("norms", got.norms, NormsOf(want.x1, want.x2), OfOperands(3e-3));
 }
 
 TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
@@ -49,12 +50,13 @@ TEST_P(KernelsTest, AttentionBackwardIsThatOfDoublePrecision) {
   const Input<float> h_of_kernel(h), x1_of_kernel(x1), du_of_kernel(du), rotation(terms.setting.rotation);
   reference::Activations left = reference::Forward(weights, h, terms.setting);
   const Input<Half> o(left.o);
-  const Input<float> lse(left.lse);
+  Vector norms = NormsOf(x1, x1);
+  const Input<float> lse(left.lse), norms_of_kernel(norms);
 
   const AttentionOutputs got = RunInAllManners<AttentionOutputs>(
       AttentionBackwardSharedBytes(), [&] { return AttentionOutputs(Numbers(terms) / kDim, GetParam().positional); },
       [&](AttentionOutputs& to, char* shared) {
-        const LeftByForward from = {h_of_kernel.data(), x1_of_kernel.data(), o.data(), lse.data(), du_of_kernel.data(), rotation.data()};
+        const LeftByForward from = {h_of_kernel.data(), x1_of_kernel.data(), norms_of_kernel.data(), o.data(), lse.data(), du_of_kernel.data(), rotation.data()};
         const AttentionBackward arguments = AttentionArguments(of_kernel, terms, from, to);
         WithPositional(GetParam(), [&]<Positional kPositional>() { BackwardAttention<kPositional>(arguments, shared); });
       });
@@ -94,11 +96,13 @@ TEST_P(MlpTest, BackwardIsThatOfDoublePrecision) {
   Vector x1 = random.Normals(numbers, 1), x2 = random.Normals(numbers, 1), dh = random.Normals(numbers, 1);
   const Input<float> x1_of_kernel(x1), dh_of_kernel(dh);
   const Input<Half> x2_of_kernel(x2);
+  Vector norms = NormsOf(x1, x2);
+  const Input<float> norms_of_kernel(norms);
 
   const MlpOutputs got = RunInAllManners<MlpOutputs>(
       MlpBackwardSharedBytes(), [&] { return MlpOutputs(numbers / kDim); },
       [&](MlpOutputs& to, char* shared) {
-        BackwardMlp(MlpArguments(of_kernel, terms, x1_of_kernel.data(), x2_of_kernel.data(), dh_of_kernel.data(), to), shared);
+        BackwardMlp(MlpArguments(of_kernel, terms, x1_of_kernel.data(), x2_of_kernel.data(), norms_of_kernel.data(), dh_of_kernel.data(), to), shared);
       });
 
   // With the hidden features on that are on in the kernel: one that is next to zero would be an error of its own.

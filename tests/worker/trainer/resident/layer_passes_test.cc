@@ -44,10 +44,10 @@ struct Pass {
     WithPositional(layer.kind, [&]<Positional kPositional>() { ForwardLayer<kPositional>(arguments, shared); });
   }
   void BackwardOfMlp(const Layer& layer, const float* dh, char* shared) {
-    BackwardMlp(MlpArguments(layer.of_kernel, layer.terms, forward.x1.data(), forward.x2.data(), dh, mlp), shared);
+    BackwardMlp(MlpArguments(layer.of_kernel, layer.terms, forward.x1.data(), forward.x2.data(), forward.norms.data(), dh, mlp), shared);
   }
   void BackwardOfAttention(const Layer& layer, const float* h, char* shared) {
-    const LeftByForward left = {h, forward.x1.data(), forward.o.data(), forward.lse.data(), mlp.du.data(), layer.rotation.data()};
+    const LeftByForward left = {h, forward.x1.data(), forward.norms.data(), forward.o.data(), forward.lse.data(), mlp.du.data(), layer.rotation.data()};
     const AttentionBackward arguments = AttentionArguments(layer.of_kernel, layer.terms, left, attention);
     WithPositional(layer.kind, [&]<Positional kPositional>() { BackwardAttention<kPositional>(arguments, shared); });
   }
@@ -249,6 +249,8 @@ TEST_P(LayerPassesTest, WhatIsNotAskedForIsNotMissed) {
     expect_rows("x1", asked.forward.x1, all.forward.x1);
     expect_rows("x2", asked.forward.x2, all.forward.x2);
     expect_rows("o", asked.forward.o, all.forward.o);
+    const Vector norms = asked.forward.norms.Widened();
+    EXPECT_EQ(Vector(norms.begin(), norms.begin() + 4 * batch * outputs), OfAsked(all.forward.norms.Widened(), 4, batch, tape, outputs));
     expect_rows("du", asked.mlp.du, all.mlp.du);
     EXPECT_EQ(OfAsked(asked.forward.lse.Widened(), 1, kHeads * batch, tape, outputs), OfAsked(all.forward.lse.Widened(), 1, kHeads * batch, tape, outputs));
     EXPECT_EQ(asked.attention.dh.Widened(), all.attention.dh.Widened());

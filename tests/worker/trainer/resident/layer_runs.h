@@ -27,13 +27,29 @@ Outputs RunInAllManners(size_t shared_bytes, const Make& make, const Kernel& ker
   return last;
 }
 
+// Of the rows of both norms' inputs, mean and 1 / deviation: as forward leaves them.
+inline Vector NormsOf(const Vector& x1, const Vector& x2) {
+  Vector norms;
+  for (size_t row = 0; row < x1.size(); row += kDim) {
+    for (const Vector* x : {&x1, &x2}) {
+      double mean = 0, square = 0;
+      for (size_t i = row; i < row + kDim; ++i) mean += (*x)[i] / kDim;
+      for (size_t i = row; i < row + kDim; ++i) square += ((*x)[i] - mean) * ((*x)[i] - mean) / kDim;
+      norms.push_back(mean);
+      norms.push_back(1 / std::sqrt(square + 1e-5));
+    }
+  }
+  return norms;
+}
+
 struct ForwardOutputs {
-  Output<float> h_out, x1, lse;
+  Output<float> h_out, x1, lse, norms;
   Output<Half> x2, o;
 
-  explicit ForwardOutputs(size_t tokens) : h_out(tokens * kDim), x1(tokens * kDim), lse(tokens * kHeads), x2(tokens * kDim), o(tokens * kDim) {}
+  explicit ForwardOutputs(size_t tokens)
+      : h_out(tokens * kDim), x1(tokens * kDim), lse(tokens * kHeads), norms(tokens * 4), x2(tokens * kDim), o(tokens * kDim) {}
   bool SameBits(const ForwardOutputs& b) const {
-    return h_out.SameBits(b.h_out) && x1.SameBits(b.x1) && lse.SameBits(b.lse) && x2.SameBits(b.x2) && o.SameBits(b.o);
+    return h_out.SameBits(b.h_out) && x1.SameBits(b.x1) && lse.SameBits(b.lse) && norms.SameBits(b.norms) && x2.SameBits(b.x2) && o.SameBits(b.o);
   }
 };
 
@@ -51,6 +67,7 @@ inline LayerForward ForwardArguments(const KernelWeights& w, const Terms& terms,
           .x2 = to.x2.data(),
           .o = to.o.data(),
           .lse = to.lse.data(),
+          .norms = to.norms.data(),
           .keep_attention = terms.keep_attention(),
           .keep_mlp = terms.keep_mlp(),
           .keep_scale = terms.keep_scale,
@@ -71,7 +88,8 @@ struct MlpOutputs {
   }
 };
 
-inline MlpBackward MlpArguments(const KernelWeights& w, const Terms& terms, const float* x1, const Half* x2, const float* dh, MlpOutputs& to) {
+inline MlpBackward MlpArguments(const KernelWeights& w, const Terms& terms, const float* x1, const Half* x2, const float* norms, const float* dh,
+                                MlpOutputs& to) {
   return {.matrices = w.matrices.data(),
           .mlp1_b = w.mlp1_b.data(),
           .norm1_scale = w.norm1_scale.data(),
@@ -79,6 +97,7 @@ inline MlpBackward MlpArguments(const KernelWeights& w, const Terms& terms, cons
           .norm2_scale = w.norm2_scale.data(),
           .x1 = x1,
           .x2 = x2,
+          .norms = norms,
           .keep_mlp = terms.keep_mlp(),
           .keep_scale = terms.keep_scale,
           .dh = dh,
@@ -108,7 +127,7 @@ struct AttentionOutputs {
 
 // What forward left, and the gradient that came.
 struct LeftByForward {
-  const float *h, *x1;
+  const float *h, *x1, *norms;
   const Half* o;
   const float *lse, *du, *rotation;
 };
@@ -118,6 +137,7 @@ inline AttentionBackward AttentionArguments(const KernelWeights& w, const Terms&
           .norm1_scale = w.norm1_scale.data(),
           .h = from.h,
           .x1 = from.x1,
+          .norms = from.norms,
           .o = from.o,
           .lse = from.lse,
           .keep_attention = terms.keep_attention(),

@@ -69,7 +69,7 @@ struct EmbedSetting {
     embed = random.Normal(rows * kDim);
     addition = random.Normal(count * kDim, 3);
     places.tokens = c.rows;
-    step.places = &places;
+    step.places = places;
     step.batch = c.batch;
     step.tape = c.tape;
     step.tokens = tokens.data();

@@ -82,7 +82,7 @@ int FillKeep(const resident::KeepArguments* keep, char* error, size_t error_size
 
 int TrainStep(const resident::StepArguments* step, char* error, size_t error_size) {
   return Launch(step, error, error_size, [](resident::StepArguments there) {
-    Lead(there.places, there.tokens, there.targets, there.keep, there.addition, there.rotation, there.tables, there.distances, there.parameters,
+    Lead(there.tokens, there.targets, there.keep, there.addition, there.rotation, there.tables, there.distances, there.parameters,
          there.moment1, there.moment2, there.gradients, there.live, there.work, there.slice_work, there.parts, there.sums, there.learning_rates, there.outcomes,
          there.clocks);
     Lanes(there.operands).train(there);

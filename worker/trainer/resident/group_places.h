@@ -1,0 +1,29 @@
+// Which part of a warpgroup's product a warp has: four warps make 64 rows, 16 each.
+#pragma once
+
+#include "worker/trainer/resident/squares.h"
+
+namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
+
+inline constexpr int kGroups = kWarps / 4, kGroupRows = 64;
+
+// Of this thread. Where factors are chosen by it, OfWarp() is to be asked once.
+LONGREACH_DEVICE int Group() { return Warp() >> 2; }
+// The first of this warp's 16 rows among the 64 of its group.
+LONGREACH_DEVICE int RowOfGroup() { return 16 * (Warp() & 3); }
+
+// Where in a transpose of 16 x 16 the eight numbers lie whose address this thread brings to an instruction that loads four matrices.
+LONGREACH_DEVICE int TransposedRow() { return (Lane() & 7) + 8 * (Lane() >> 4); }
+LONGREACH_DEVICE int TransposedColumn() { return 8 * ((Lane() >> 3) & 1); }
+
+// The 16 x 16 of this warp of a first factor, from rows as they lie, or from its transpose: step k of the inner dimension.
+template <bool kTransposed = false>
+LONGREACH_DEVICE void LoadGroupA(uint32_t (&a)[4], const Half* from, int k) {
+  if constexpr (kTransposed) {
+    Load4Transposed(a, from + Swizzled(16 * k + TransposedRow(), RowOfGroup() + TransposedColumn()));
+  } else {
+    Load4(a, from + Swizzled(RowOfGroup() + (Lane() & 15), 16 * k + 8 * (Lane() >> 4)));
+  }
+}
+
+}  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS
