@@ -17,7 +17,7 @@ struct AttentionBackward {
   const float* norm1_scale;
   const float* h;  // [N, D], the layer's input, and what forward left:
   const float* x1;   // [R, D],
-  const float* norms;  // [R, 4]: of x1's row, mean and 1 / deviation; two more,
+  const float* norms;  // [R, 4]: of x1's row mean and 1 / deviation, and of x2's,
   const Half* o;     // [R, D],
   const float* lse;  // [H, N].
   const uint64_t* keep_attention;  // [N]; null: nothing is dropped.
@@ -41,6 +41,8 @@ struct AttentionHalves {
   static constexpr int kQkv = 0, kOut = kAtOut, kTile = kAtUp, kDa = kTile + 3 * kBackPart,
                        kO = kDa + kBackRows * kRowLd, kH = kO + (kBackRows + kOverhang) * kRowLd, kCount = kH + kBackRows * kRowLd;
 };
+static_assert(AttentionHalves::kTile % kFactorNumbers == 0 && kBackPart % kFactorNumbers == 0 && AttentionHalves::kDa % kFactorNumbers == 0 &&
+              AttentionHalves::kO % kFactorNumbers == 0 && AttentionHalves::kH % kFactorNumbers == 0);
 // Of a number for each head and row, all of a head lie together: a warp reads those of its own. The gap puts heads into banks of their own.
 inline constexpr int kByHeadLd = kBackRows + 4;
 inline constexpr int kByHead = kHeads * kByHeadLd;
@@ -222,7 +224,7 @@ LONGREACH_DEVICE void StoreAttentionGradients(const AttentionBackward& a, const 
   StoreColumns(a.d_o, sums.o, kHalfOfColumns * Group());
 }
 
-// A layer of one slice of a member, by one block. shared: AttentionBackwardSharedBytes() bytes, aligned to 16.
+// A layer of one slice of a member, by one block. shared: AttentionBackwardSharedBytes() bytes, aligned to 1024.
 // What it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <Positional kPositional>
 LONGREACH_DEVICE void BackwardAttention(const AttentionBackward& arguments, char* shared) {
@@ -307,7 +309,8 @@ LONGREACH_DEVICE void BackwardAttention(const AttentionBackward& arguments, char
     ForKeyTiles(T, [&]<int kKeyTiles>() {
       LONGREACH_DEVICE_ROLLED
       for (int i = 0; i < count; ++i) {
-        AttendBackward<kKeyTiles, kPositional, kBackPart>(tile, o, i * T, T, T - a.outputs, head, of_head, lse + head * kByHeadLd + i * T, dot + head * kByHeadLd + i * T, slope_sums);
+        const int number = head * kByHeadLd + i * T;
+        AttendBackward<kKeyTiles, kPositional, kBackPart>(tile, o, i * T, T, T - a.outputs, head, of_head, lse + number, dot + number, slope_sums);
       }
     });
     float* const dh = a.dh + sequence * T * kDim;

@@ -6,6 +6,9 @@
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 inline constexpr int kGroups = kWarps / 4, kGroupRows = 64;
+// Numbers after which a factor in shared memory may begin: 1024 bytes.
+inline constexpr int kFactorNumbers = 8 * kRowLd;
+static_assert(kSquare % kFactorNumbers == 0);
 
 // Of this thread. Where factors are chosen by it, OfWarp() is to be asked once.
 LONGREACH_DEVICE int Group() { return Warp() >> 2; }

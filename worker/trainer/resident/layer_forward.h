@@ -298,7 +298,7 @@ LONGREACH_DEVICE void FinishAskedRows(const LayerForward& arguments, char* share
   }
 }
 
-// A layer of one slice of a member, by one block. shared: LayerForwardSharedBytes() bytes, aligned to 16. What
+// A layer of one slice of a member, by one block. shared: LayerForwardSharedBytes() bytes, aligned to 1024. What
 // it reads must be there for all threads, and so is what it writes: it ends with a SyncBlock().
 template <Positional kPositional>
 LONGREACH_DEVICE void ForwardLayer(const LayerForward& arguments, char* shared) {

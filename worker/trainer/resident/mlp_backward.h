@@ -34,6 +34,7 @@ struct MlpHalves {
   static constexpr int kUp = 0, kDown = kAtDown - kAtUp, kU = kLayerMatrices - kAtUp, kDf = kU + kMlpRows * kRowLd,
                        kDz = kDf + kMlpRows * kRowLd, kDzOfGroup = kHidden * kRowLd, kCount = kDz + kGroups * kDzOfGroup;
 };
+static_assert(MlpHalves::kU % kFactorNumbers == 0 && MlpHalves::kDf % kFactorNumbers == 0 && MlpHalves::kDz % kFactorNumbers == 0);
 struct MlpFloats {
   static constexpr int kMlp1B = 0, kScale1 = kHidden, kOffset1 = kScale1 + kDim, kScale2 = kOffset1 + kDim, kColumns = kScale2 + kDim,
                        kCount = kColumns + ColumnSums<3>::kFloats;
@@ -201,7 +202,7 @@ LONGREACH_DEVICE void StoreMlpGradients(const MlpBackward& a, const MlpGradients
   }
 }
 
-// A layer of one slice of a member, by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 16. What it reads must be there for all threads, and
+// A layer of one slice of a member, by one block. shared: MlpBackwardSharedBytes() bytes, aligned to 1024. What it reads must be there for all threads, and
 // so is what it writes: it ends with a SyncBlock().
 LONGREACH_DEVICE void BackwardMlp(const MlpBackward& arguments, char* shared) {
   const MlpBackward a = arguments;  // What is assumed of pointers in memory is forgotten at the next write.
