@@ -309,8 +309,8 @@ LONGREACH_DEVICE void BackwardAttention(const AttentionBackward& arguments, char
     ForKeyTiles(T, [&]<int kKeyTiles>() {
       LONGREACH_DEVICE_ROLLED
       for (int i = 0; i < count; ++i) {
-        const int number = head * kByHeadLd + i * T;
-        AttendBackward<kKeyTiles, kPositional, kBackPart>(tile, o, i * T, T, T - a.outputs, head, of_head, lse + number, dot + number, slope_sums);
+        AttendBackward<kKeyTiles, kPositional, kBackPart>(tile, o, i * T, T, T - a.outputs, head, of_head, lse + head * kByHeadLd + i * T,
+                                                          dot + head * kByHeadLd + i * T, slope_sums);
       }
     });
     float* const dh = a.dh + sequence * T * kDim;

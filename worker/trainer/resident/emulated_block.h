@@ -1,17 +1,19 @@
-// A block of a GPU's threads as fibers of one thread of the CPU: who runs when, where warps and blocks meet, and which copies are under way. For emulation.h
-// alone.
+// A block of a GPU's threads as fibers of one thread of the CPU: who runs when, where warps and blocks meet, and which copies and products are under way. For
+// emulation.h alone.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "worker/trainer/resident/copies_under_way.h"
 #include "worker/trainer/resident/fiber.h"
 #include "worker/trainer/resident/operands.h"
+#include "worker/trainer/resident/under_way.h"
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
@@ -71,7 +73,8 @@ class Block {
     step_ = order == Order::kAscending ? 1 : -1;
     std::memset(states_, kReady, sizeof(states_));
     for (Warp& warp : warps_) warp.arrived = 0;
-    for (CopiesUnderWay& copies : copies_) copies = {};
+    for (UnderWay<Copy>& copies : copies_) copies = {};
+    for (Products& products : products_) products = {};
     arrived_ = ended_ = 0;
     current_ = order == Order::kAscending ? 0 : kThreads - 1;
     shared_bytes_ = 0;
@@ -130,13 +133,30 @@ class Block {
   }
 
   // Copies that the running thread has begun.
-  CopiesUnderWay& Copies() { return copies_[current_]; }
-  bool CopiesLandAtOnce() const { return step_ < 0; }
+  UnderWay<Copy>& Copies() { return copies_[current_]; }
+  // What goes on while its thread does is done as late as it may in one order, and at once in the other.
+  bool AtOnce() const { return step_ < 0; }
   void BeginCopy(const Copy& copy) {
     const auto aligned = [&](const void* p) { return reinterpret_cast<uintptr_t>(p) % copy.bytes == 0; };
     if (!aligned(copy.to) || !aligned(copy.from)) Fail("a copy that is not aligned to its size");
     LeadsElsewhere(copy.from);
     Copies().Begin(copy);
+  }
+
+  // Batches of products of the running thread.
+  void BeginProducts() { products_[current_].open = true; }
+  void BeginProduct(std::function<void()> product) {
+    if (!products_[current_].open) Fail("a product outside of a batch");
+    products_[current_].under_way.Begin(std::move(product));
+  }
+  void EndProducts() {
+    if (!products_[current_].open) Fail("a batch of products ends that has not begun");
+    products_[current_].open = false;
+    products_[current_].under_way.EndGroup();
+  }
+  std::vector<std::function<void()>> TakeProducts(size_t later) {
+    if (products_[current_].open) Fail("products are waited for whose batch has not ended");
+    return products_[current_].under_way.Take(later);
   }
 
   // A phase says where its shared memory lies, and of pointers that they lead elsewhere.
@@ -159,6 +179,10 @@ class Block {
 
  private:
   enum State : uint8_t { kReady, kInWarp, kInBlock, kEnded, kStates };
+  struct Products {
+    UnderWay<std::function<void()>> under_way;
+    bool open = false;  // A batch has begun.
+  };
   struct Warp {
     Exchange exchange[2];
     int arrived = 0;
@@ -213,6 +237,7 @@ class Block {
   void End() {
     states_[current_] = kEnded;
     if (Copies().any()) Fail("a thread ends whose copies are under way");
+    if (products_[current_].open || products_[current_].under_way.any()) Fail("a thread ends whose products are under way");
     if (++ended_ < kThreads) return Leave();
     fibers_[static_cast<size_t>(current_)]->SwitchTo(main_);
   }
@@ -230,7 +255,8 @@ class Block {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber main_;
   Warp warps_[kThreads / kWarpSize];
-  CopiesUnderWay copies_[kThreads];
+  UnderWay<Copy> copies_[kThreads];
+  Products products_[kThreads];
   uint8_t states_[kThreads] = {};
   int current_ = 0, arrived_ = 0, ended_ = 0, step_ = 1;
   void (*run_)(const void*) = nullptr;

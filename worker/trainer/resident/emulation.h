@@ -3,9 +3,9 @@
 //
 // Exact in order and the same each time. Finds wrong layouts of operands, wrong indices, rows that are not aligned, partners that
 // wait at different instructions or never come; by running a block in both orders, most missing barriers; and under the thread
-// sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into order: other instructions exchange registers. A copy that
-// goes on while its thread does lands as late as it may in one order, and as early in the other: who reads too early is found, and what is
-// overwritten too early. A misreading of the PTX manual is not.
+// sanitizer all of them. There only SyncWarp() and SyncBlock() put memory into order: other instructions exchange registers. What goes
+// on while its thread does, a copy or a warpgroup's product, is done as late as it may in one order, and at once in the other: who reads too early is
+// found, and what is overwritten too early. That something was not published to products is not, nor is a misreading of the PTX manual.
 #pragma once
 
 #include <bit>
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "worker/trainer/resident/emulated_block.h"
@@ -214,7 +215,7 @@ inline void BeginCopy(const Copy& copy) {
   {
     const Unseen unseen;
     Block::Mine().BeginCopy(copy);
-    if (!Block::Mine().CopiesLandAtOnce()) return;
+    if (!Block::Mine().AtOnce()) return;
   }
   std::memcpy(copy.to, copy.from, copy.bytes);
 }
@@ -224,7 +225,7 @@ inline void EndCopies(size_t later) {
   {
     const Unseen unseen;
     done = Block::Mine().Copies().Take(later);
-    if (Block::Mine().CopiesLandAtOnce()) return;
+    if (Block::Mine().AtOnce()) return;
   }
   for (const Copy& copy : done) std::memcpy(copy.to, copy.from, copy.bytes);
 }
@@ -240,6 +241,34 @@ template <size_t kBytes>
 void AssumeShared(const char* first) {
   const emulation::Unseen unseen;
   emulation::Block::Mine().HasShared(first, kBytes);
+}
+// Of a warpgroup, as wgmma_by_warps.h has them.
+inline void BeginBatchOfProducts() {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().BeginProducts();
+}
+template <class Product>
+void BeginProduct(const Product& product) {
+  {
+    const emulation::Unseen unseen;
+    emulation::Block& block = emulation::Block::Mine();
+    block.BeginProduct(block.AtOnce() ? std::function<void()>([] {}) : product);
+    if (!block.AtOnce()) return;
+  }
+  product();
+}
+inline void EndBatchOfProducts() {
+  const emulation::Unseen unseen;
+  emulation::Block::Mine().EndProducts();
+}
+template <int kLater>
+void AwaitBatchesOfProducts() {
+  std::vector<std::function<void()>> done;
+  {
+    const emulation::Unseen unseen;
+    done = emulation::Block::Mine().TakeProducts(kLater);
+  }
+  for (const std::function<void()>& product : done) product();
 }
 inline void AssumeSquare(const void* at) {
   const emulation::Unseen unseen;

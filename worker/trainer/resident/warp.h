@@ -151,6 +151,16 @@ template <size_t kBytes>
 LONGREACH_DEVICE void AssumeShared(const char* first) {
   __builtin_assume(__isShared(first));
 }
+// Products of a warpgroup that are made of the above (wgmma_by_warps.h) go on for nobody. In the emulation they are done when they are waited for, or at
+// once.
+LONGREACH_DEVICE void BeginBatchOfProducts() {}
+template <class Product>
+LONGREACH_DEVICE void BeginProduct(const Product& product) {
+  product();
+}
+LONGREACH_DEVICE void EndBatchOfProducts() {}
+template <int kLater>
+LONGREACH_DEVICE void AwaitBatchesOfProducts() {}
 // Of a factor that wgmma is to read: it begins at a multiple of 1024 bytes. The emulation sees to it.
 LONGREACH_DEVICE void AssumeSquare(const void*) {}
 // Has a line of the GPU's memory brought into its second cache, and waits for nothing.

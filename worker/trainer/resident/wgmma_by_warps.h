@@ -1,4 +1,4 @@
-// What wgmma.h has, made of the instructions of warp.h: for a CPU, and for GPUs without it. There is nothing to wait for; on an H200 both have the same bits. For
+// What wgmma.h has, made of the instructions of warp.h: for a CPU, and for GPUs without it. On an H200 both have the same bits. For
 // warpgroup.h alone.
 #pragma once
 
@@ -8,10 +8,14 @@ namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
 
 LONGREACH_DEVICE void PublishToProducts() {}
 template <class... Registers>
-LONGREACH_DEVICE void BeginProducts(Registers&...) {}
-LONGREACH_DEVICE void EndProducts() {}
+LONGREACH_DEVICE void BeginProducts(Registers&...) {
+  BeginBatchOfProducts();
+}
+LONGREACH_DEVICE void EndProducts() { EndBatchOfProducts(); }
 template <int kLater, class... Registers>
-LONGREACH_DEVICE void AwaitProducts(Registers&...) {}
+LONGREACH_DEVICE void AwaitProducts(Registers&...) {
+  AwaitBatchesOfProducts<kLater>();
+}
 
 template <bool kBIsRow, int kN>
 LONGREACH_DEVICE void GroupMma(float (&sums)[kN][4], const uint32_t (&a)[4], const Half* b, int k, int column) {
@@ -34,18 +38,22 @@ template <bool kSet, bool kAIsColumn, bool kBIsRow, int kSteps, int kN>
 LONGREACH_DEVICE void GroupSteps(float (&sums)[kN][4], const Half* a, const Half* b, int column) {
   AssumeSquare(a);
   AssumeSquare(b);
-  Clear<kSet>(sums);
-  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kSteps; ++k) {
-    uint32_t factor[4];
-    LoadGroupA<kAIsColumn>(factor, a, k);
-    GroupMma<kBIsRow>(sums, factor, b, k, column);
-  }
+  BeginProduct([&sums, a, b, column] {
+    Clear<kSet>(sums);
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kSteps; ++k) {
+      uint32_t factor[4];
+      LoadGroupA<kAIsColumn>(factor, a, k);
+      GroupMma<kBIsRow>(sums, factor, b, k, column);
+    }
+  });
 }
 template <bool kSet, bool kBIsRow, int kSteps>
 LONGREACH_DEVICE void GroupSteps(float (&sums)[8][4], const uint32_t (&a)[kSteps][4], const Half* b) {
   AssumeSquare(b);
-  Clear<kSet>(sums);
-  LONGREACH_DEVICE_UNROLL for (int k = 0; k < kSteps; ++k) GroupMma<kBIsRow>(sums, a[k], b, k, 0);
+  BeginProduct([&sums, &a, b] {
+    Clear<kSet>(sums);
+    LONGREACH_DEVICE_UNROLL for (int k = 0; k < kSteps; ++k) GroupMma<kBIsRow>(sums, a[k], b, k, 0);
+  });
 }
 
 }  // namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS

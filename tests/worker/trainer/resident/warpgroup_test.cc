@@ -131,14 +131,59 @@ TEST_P(WarpgroupTest, KeepsWhatIsPositive) {
       GetParam());
 }
 
-TEST(WarpgroupDeathTest, SaysWhichFactorDoesNotBeginWhereItMay) {
+// In one order products are done as late as they may be, when they are waited for; in the other at once.
+TEST_P(WarpgroupTest, ProductsAreDoneWhenTheirBatchIsWaitedForAtTheLatest) {
+  Random random(10);
+  Square a(random, false), b(random, false);
+  const bool late = GetParam() == Order::kAscending;
+  RunBlock(
+      [&] {
+        float first[8][4], second[8][4];
+        first[0][0] = second[0][0] = 1000.0f;
+        BeginProducts();
+        GroupMultiply<false, true, 4>(first, a.at(), b.at());
+        EndProducts();
+        BeginProducts();
+        GroupMultiply<false, true, 4>(second, a.at(), b.at());
+        EndProducts();
+        EXPECT_EQ(first[0][0] == 1000.0f, late);
+        AwaitProducts<1>(first);
+        EXPECT_NE(first[0][0], 1000.0f);
+        EXPECT_EQ(second[0][0] == 1000.0f, late);
+        AwaitProducts<0>(second);
+        EXPECT_EQ(second[0][0], first[0][0]);
+      },
+      GetParam());
+}
+
+TEST(WarpgroupDeathTest, SaysWhatAGpuWouldNotHaveDone) {
   Random random(9);
   Square a(random, false), b(random, false);
-  EXPECT_DEATH(RunBlock([&] {
-                 float sums[8][4];
+  const auto run = [&](const auto& body) {
+    RunBlock([&] {
+      float sums[8][4];
+      body(sums);
+    });
+  };
+  EXPECT_DEATH(run([&](auto& sums) {
+                 BeginProducts();
                  GroupMultiply<false, true, 1>(sums, a.at() + 8 * kRowLd - 8, b.at());
                }),
                "not aligned to 1024 bytes");
+  EXPECT_DEATH(run([&](auto& sums) { GroupMultiply<false, true, 1>(sums, a.at(), b.at()); }), "a product outside of a batch");
+  EXPECT_DEATH(run([&](auto&) { EndProducts(); }), "a batch of products ends that has not begun");
+  EXPECT_DEATH(run([&](auto& sums) {
+                 BeginProducts();
+                 GroupMultiply<false, true, 1>(sums, a.at(), b.at());
+                 AwaitProducts<0>(sums);
+               }),
+               "products are waited for whose batch has not ended");
+  EXPECT_DEATH(run([&](auto& sums) {
+                 BeginProducts();
+                 GroupMultiply<false, true, 1>(sums, a.at(), b.at());
+                 EndProducts();
+               }),
+               "a thread ends whose products are under way");
 }
 
 }  // namespace
