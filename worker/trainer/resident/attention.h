@@ -2,9 +2,9 @@
 // the inner dimension of the products q.k and dO.v and a dimension of the results of the others.
 //
 // The tile in shared memory holds whole sequences, a token in each row: queries, keys and values as squares.h says, kPart numbers apart, a head being a
-// piece of a row. Queries are already multiplied by log2(e) / sqrt(8), so that softmax is made of 2^x. Results overwrite what they are made of: O lies over q; dq, dk, dv over
-// q, k, v. kKeyTiles is the number of eights of keys: even, 8 kKeyTiles - 16 < length <= 8 kKeyTiles. Up to 15 rows after the last
-// one are read and weighted by exactly 0; they must hold finite numbers, and may be the next sequence's.
+// piece of a row. Queries are already multiplied by log2(e) / sqrt(8), so that softmax is made of 2^x. Results overwrite what they are made of: O lies over
+// q; dq, dk, dv over q, k, v. kKeyTiles is the number of eights of keys: even, 8 kKeyTiles - 16 < length <= 8 kKeyTiles. Up to 15 rows after the last one
+// are read and weighted by exactly 0; they must hold finite numbers, and may be the next sequence's.
 #pragma once
 
 #include "worker/trainer/resident/squares.h"

@@ -21,7 +21,6 @@
 #define LONGREACH_DEVICE inline
 #define LONGREACH_DEVICE_UNROLL
 #define LONGREACH_DEVICE_ROLLED
-#define LONGREACH_DEVICE_UNROLL_BY_2
 #define LONGREACH_DEVICE_UNROLL_BY_4
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {

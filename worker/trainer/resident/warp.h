@@ -20,7 +20,6 @@
 #define LONGREACH_DEVICE_UNROLL _Pragma("unroll")
 // Before loops that are too long to be unrolled as a whole: what is walked through for each tile should stay in the cache of instructions.
 #define LONGREACH_DEVICE_ROLLED _Pragma("unroll 1")
-#define LONGREACH_DEVICE_UNROLL_BY_2 _Pragma("unroll 2")
 #define LONGREACH_DEVICE_UNROLL_BY_4 _Pragma("unroll 4")
 
 namespace longreach::trainer::resident::inline LONGREACH_RESIDENT_OPERANDS {
