@@ -13,10 +13,6 @@ namespace LONGREACH_LANES_NAMESPACE {
 
 namespace {
 
-// Positions whose gradients of weights are made together: hidden features and their gradient stay in the second cache. A multiple of three, and
-// of two, so that no tile of the matrix unit is half empty.
-constexpr int kGradientPositions = 12;
-
 // Where the head's packed weights begin, forward and on the way back.
 int64_t HeadAt(const Model& m) { return m.layers * PackedLayer(m).size; }
 int64_t HeadBackAt(const Model& m) { return HeadAt(m) + PackedFloats(m.dim, PaddedClasses(m)); }
@@ -70,7 +66,7 @@ void Embed(const Model& m, const Pass& pass, const Member& member, const Tile& t
       } else {
         for (int i = 0; i < kLanes; ++i) value[i] = row[i][f] * scale + added[i][f];
       }
-      Store(work.layer[0].h + f * work.ld + t * kLanes, drop(t, f, Load(value)));
+      Store(work.first_h + f * work.ld + t * kLanes, drop(t, f, Load(value)));
     }
   }
 }
@@ -141,7 +137,7 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
     }
     const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
     ForBlocks(t0, pass.tape, [&](auto block, int t) {
-      FeedForward<block.value>(m, member.parameters, packed, m.layer[l], kept, work.layer[l + 1].h, work, t, drop1, drop2, training);
+      FeedForward<block.value>(m, member.parameters, packed, m.layer[l], kept, work.Input(l), work, t, drop1, drop2, training);
     });
   }
 }
@@ -150,7 +146,7 @@ void Forward(const Model& m, const Pass& pass, const Member& member, const Tile&
 template <int TB>
 void Logits(const Model& m, const Member& member, const Work& work, int t, float* logits) {
   const float* bias = member.parameters + m.out_b;
-  const Block h = BlockOf<TB, false>(work.layer[m.layers].h + t * kLanes, work.ld, m.dim, work.operands);
+  const Block h = BlockOf<TB, false>(work.h + t * kLanes, work.ld, m.dim, work.operands);
   Product<TB>(member.packed + HeadAt(m), PanelSize(m.dim), m.dim, PaddedClasses(m), h, [&](int n, Lanes(&sum)[kRows][TB]) {
     for (int r = 0; r < kRows; ++r) {
       for (int i = 0; i < TB; ++i) Store(logits + ((n + r) * TB + i) * kLanes, n + r < m.classes ? sum[r][i] + bias[n + r] : Zero());
@@ -164,7 +160,7 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
   const int64_t ld = work.ld;
   const int padded = PaddedClasses(m);
   float* y = work.logits;
-  const float* h = work.layer[m.layers].h + t * kLanes;
+  const float* h = work.h + t * kLanes;
   Logits<TB>(m, member, work, t, y);
   double loss = 0;
   for (int i = 0; i < TB; ++i) {
@@ -210,12 +206,29 @@ double Head(const Model& m, const Pass& pass, const Member& member, const Tile& 
   return loss;
 }
 
-// gradient[rows][D] += x y over `count` positions from t on. `of_operands`: x is rows of operands.
-template <bool of_operands = false>
-void AddWeights(const Model& m, const Work& work, const float* x, int rows, const float* y, int t, int count, float* gradient) {
-  TokenMajor(y + t * kLanes, work.ld, m.dim, count, work.tokens);
+// Rows of activations, so many floats apart.
+struct Rows {
+  const float* at;
+  int64_t ld;
+};
+
+// What a norm does to its normalised inputs, feature by feature.
+struct Scaling {
+  const float *scale = nullptr, *offset = nullptr;  // Null: nothing.
+};
+
+// Work::tokens: `count` positions of y, which was normalised if there is a scaling, as Outer() wants them.
+void MakeTokens(const Model& m, const Work& work, const Rows& y, const Scaling& scaling, int count) {
+  TokenMajor(y.at, y.ld, m.dim, count, work.tokens);
+  if (scaling.scale != nullptr) ScaleTokens(work.tokens, int64_t{count} * kLanes, m.dim, scaling.scale, scaling.offset);
   TokenOperands(work.tokens, int64_t{count} * kLanes, m.dim);
-  Outer<of_operands>(x + t * kLanes, work.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
+}
+
+// gradient[rows][D] += x y over `count` positions. `of_operands`: x is rows of operands.
+template <bool of_operands = false>
+void AddWeights(const Model& m, const Work& work, const Rows& x, int rows, const Rows& y, const Scaling& scaling, int count, float* gradient) {
+  MakeTokens(m, work, y, scaling, count);
+  Outer<of_operands>(x.at, x.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
 }
 
 // Of one layer. `tables` are that layer's.
@@ -272,11 +285,13 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   for (int c0 = t0; c0 < T; c0 += chunk) {
     const int count = static_cast<int>(Min(T - c0, chunk));
     ForBlocks(c0, c0 + count, [&](auto block, int t) {
-      FeedForwardBackward<block.value>(m, member.parameters, packed, at, kept, work, t, drop1, drop2);
+      FeedForwardBackward<block.value>(m, member.parameters, packed, at, kept, work, c0, t, drop1, drop2);
     });
-    AddWeights<true>(m, work, kept.hidden, m.mlp, work.df, c0, count, gradient + at.mlp2_w);
-    AddWeights<true>(m, work, work.dhidden, m.mlp, kept.u, c0, count, gradient + at.mlp1_w);  // [out, in].
-    AddWeights(m, work, kept.o, dim, work.da, c0, count, gradient + at.o);
+    const auto kept_rows = [&](const float* rows) { return Rows{rows + c0 * kLanes, ld}; };
+    const Scaling norm1 = {.scale = member.parameters + at.norm1_scale, .offset = member.parameters + at.norm1_offset};
+    AddWeights<true>(m, work, kept_rows(kept.hidden), m.mlp, {work.df, kChunkLd}, {}, count, gradient + at.mlp2_w);
+    AddWeights<true>(m, work, {work.dhidden, kChunkLd}, m.mlp, kept_rows(kept.norm1), norm1, count, gradient + at.mlp1_w);  // [out, in].
+    AddWeights(m, work, kept_rows(kept.o), dim, {work.da, kChunkLd}, {}, count, gradient + at.o);
   }
   const auto add_sums = [&](int first, int n, int64_t to) {
     for (int i = 0; i < n; ++i) gradient[to + i] += Sum(Load(work.sums + (first + i) * kLanes));
@@ -301,17 +316,19 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
     RoundRows(work.dqkv + dim * ld, ld, 2 * dim, int64_t{T} * kLanes);
   }
   if (l == 0 && DependsOnTokenAlone(m, pass, tile)) {
-    for (int f = 0; f < dim; ++f) memset(work.dh_next + f * ld, 0, static_cast<size_t>(t0) * kLanes * sizeof(float));
+    for (int f = 0; f < dim; ++f) memset(work.dh + f * ld, 0, static_cast<size_t>(t0) * kLanes * sizeof(float));
     ProjectTokensBackward(m, pass, packed, tile, work, t0, gradient);
     return;
   }
   ForBlocks(0, t0, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, false); });
   ForBlocks(t0, T, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, true); });
+  const float* const input = l == 0 ? work.first_h : work.layer[l - 1].norm2;
+  const LayerOffsets* const below = l == 0 ? nullptr : &m.layer[l - 1];
+  const Scaling scaling = below == nullptr ? Scaling{} : Scaling{member.parameters + below->norm2_scale, member.parameters + below->norm2_offset};
   constexpr int kTogether = 24;
   for (int c0 = 0; c0 < T; c0 += kTogether) {
     const int c1 = static_cast<int>(Min(T, c0 + kTogether)), q0 = c0 > t0 ? c0 : t0;
-    TokenMajor(kept.h + c0 * kLanes, ld, dim, c1 - c0, work.tokens);
-    TokenOperands(work.tokens, int64_t{c1 - c0} * kLanes, dim);
+    MakeTokens(m, work, {input + c0 * kLanes, ld}, scaling, c1 - c0);
     if (q0 < c1) {
       Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes / kPerWord * dim, dim, (c1 - q0) * kLanes, gradient + at.q);
     }
@@ -342,18 +359,13 @@ void EmbedBackward(const Model& m, const Pass& pass, const Tile& tile, const Wor
 double Train(const Model& m, const Pass& pass, const Member& member, const Tile& tile, double weight, float* memory, float* gradient,
              const TableGradients& tables) {
   const ConfiguredTiles tiles;
-  Work work(m, pass, true, memory);
+  const Work work(m, pass, true, memory);
   Forward(m, pass, member, tile, work, true);
   double loss = 0;
   ForBlocks(pass.tape - pass.outputs, pass.tape, [&](auto block, int t) {
     loss += Head<block.value>(m, pass, member, tile, weight, work, t, gradient);
   });
-  for (int l = m.layers - 1; l >= 0; --l) {
-    LayerBackward(m, pass, member, tile, work, l, gradient, tables);
-    float* const next = work.dh;
-    work.dh = work.dh_next;
-    work.dh_next = next;
-  }
+  for (int l = m.layers - 1; l >= 0; --l) LayerBackward(m, pass, member, tile, work, l, gradient, tables);
   EmbedBackward(m, pass, tile, work, gradient);
   return loss;
 }

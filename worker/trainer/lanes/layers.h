@@ -29,19 +29,29 @@ struct PackedLayer {
 // Classes as the products want them.
 LONGREACH_INLINE int PaddedClasses(const Model& m) { return (m.classes + kPanel - 1) / kPanel * kPanel; }
 
-// What is kept of a layer: its input h, queries, keys and values, attention's output, maximum and 1/sum, the normalised
-// inputs and 1/deviation of both norms, what goes into the MLP and its hidden features (OperandRows(), as their gradient).
+// What is kept of a layer: queries, keys and values, attention's output, maximum and 1/sum, the normalised inputs and 1/deviation of both norms,
+// the MLP's hidden features (OperandRows(), as their gradient). What goes into the MLP and into the next layer is scaled and shifted `norm1` and
+// `norm2`, and is made again: the less is kept, the more of it stays in the second cache.
 struct Kept {
-  float *h, *qkv, *o, *maximum, *inverse, *norm1, *u, *hidden, *norm2, *deviation1, *deviation2;
+  float *qkv, *o, *maximum, *inverse, *norm1, *hidden, *norm2, *deviation1, *deviation2;
 };
 
 // Floats of a row that has one for each token.
 inline constexpr int kTokenRow = 16;
 
+// Positions whose gradients of weights are made together: hidden features and their gradient stay in the second cache. A multiple of three, and
+// of two, so that no tile of the matrix unit is half empty.
+inline constexpr int kGradientPositions = 12;
+inline constexpr int64_t kChunkLd = (kGradientPositions | 1) * kLanes;  // Of rows of so many positions: an odd number of cache lines.
+
 // One thread's workspace.
 struct Work {
-  Kept layer[kMaxLayers + 1];
-  float *dh, *dh_next, *df, *da, *dhidden, *dout, *dqkv, *tokens, *dbias, *dkeys, *sums, *z, *du, *logits;
+  Kept layer[kMaxLayers];
+  float *first_h, *h;  // What the first layer gets, kept for the way back; what each of the others gets, and the head, in place of one another.
+  float* dh;           // The gradients of these, likewise in place.
+  float *df, *da, *dhidden;  // Of kGradientPositions.
+  float *dout, *dqkv, *tokens, *dbias, *dkeys, *sums, *logits;
+  float *z, *u, *du;  // Of one block: [D][TB][W].
   float *operands = nullptr, *words = nullptr;  // Of products of rounded operands; of attention's pairs.
   BackSpace back;                               // Of one head.
   float* distance_keys = nullptr;               // Of one layer, as operands; null where those are not rounded.
@@ -59,22 +69,21 @@ struct Work {
       return at;
     };
     const auto rows = [&](int64_t n) { return take(n * ld); };
+    const auto chunk = [&](int64_t n) { return take(n * kChunkLd); };
     const int64_t block = 3 * kLanes;
-    for (int l = 0; l <= m.layers; ++l) {
+    h = rows(m.dim);
+    first_h = training ? rows(m.dim) : h;
+    for (int l = 0; l < m.layers; ++l) {
       Kept& kept = layer[l];
       if (l > 0 && !training) {
         kept = layer[0];
-        kept.h = l % 2 == 0 ? layer[0].h : l == 1 ? rows(m.dim) : layer[1].h;
         continue;
       }
       kept = {};
-      kept.h = rows(m.dim);
-      if (l == m.layers) break;
       kept.qkv = rows(3 * m.dim);
       kept.o = rows(m.dim);
       kept.maximum = rows(m.heads);
       kept.inverse = rows(m.heads);
-      kept.u = rows(m.dim);
       kept.hidden = training ? rows(OperandRows(m.mlp)) : take(OperandRows(m.mlp) * block);
       if (!training) continue;
       kept.norm1 = rows(m.dim);
@@ -83,6 +92,7 @@ struct Work {
       kept.deviation2 = rows(1);
     }
     z = take(m.dim * block);
+    u = take(m.dim * block);
     logits = take(PaddedClasses(m) * block);
     token_h = take(int64_t{m.dim} * kTokenRow);
     token_qkv = take(3 * int64_t{m.dim} * kTokenRow);
@@ -93,10 +103,9 @@ struct Work {
     token_dqkv = take(3 * int64_t{m.dim} * kTokenRow);
     du = take(m.dim * block);
     dh = rows(m.dim);
-    dh_next = rows(m.dim);
-    df = rows(m.dim);
-    da = rows(m.dim);
-    dhidden = rows(OperandRows(m.mlp));
+    df = chunk(m.dim);
+    da = chunk(m.dim);
+    dhidden = chunk(OperandRows(m.mlp));
     dout = rows(m.dim);
     dqkv = rows(3 * m.dim);
     tokens = rows(m.dim);
@@ -106,6 +115,8 @@ struct Work {
     dbias = by_offset && pass.bias_trained ? take(m.heads * pass.bias_stride * kLanes) : nullptr;
     dkeys = by_offset && pass.distance_keys ? take(pass.bias_stride * K * kLanes) : nullptr;
   }
+
+  LONGREACH_INLINE float* Input(int l) const { return l == 0 ? first_h : h; }
 };
 
 // Keep-bits of one place: [row][D], the first row is that of position `first`.
@@ -141,8 +152,8 @@ LONGREACH_INLINE void PrefetchNext(int64_t ld, int t, int n, const Rows*... rows
 // Layer norm of z [D][TB][W]: normalised (kept), and scaled and shifted. Variance in two passes: the difference of two
 // large numbers would cancel.
 template <int TB>
-LONGREACH_INLINE void Norm(const float* z, int dim, const float* scale, const float* offset, float* normalised, float* y, float* deviation,
-                           int64_t ld) {
+LONGREACH_INLINE void Norm(const float* z, int dim, const float* scale, const float* offset, float* normalised, int64_t ld, float* deviation,
+                           float* y, int64_t ldy) {
   constexpr float kEpsilon = 1e-5f;
   const float part = 1.0f / static_cast<float>(dim);
   Lanes mean[TB], inverse[TB];
@@ -164,7 +175,7 @@ LONGREACH_INLINE void Norm(const float* z, int dim, const float* scale, const fl
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       const Lanes x = (Load(z + (f * TB + i) * kLanes) - mean[i]) * inverse[i];
       if (normalised != nullptr) Store(normalised + f * ld + i * kLanes, x);
-      Store(y + f * ld + i * kLanes, Fma(x, g, b));
+      Store(y + f * ldy + i * kLanes, Fma(x, g, b));
     }
   }
 }
@@ -239,7 +250,7 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(work.layer[layer].qkv + (n + r) * work.ld + (t + i) * kLanes, Operand(sum[r][i]));
   }
   PrefetchNext<TB>(work.ld, t, n, work.layer[layer].qkv);
-  if (n >= 2 * m.dim) PrefetchNext<TB>(work.ld, t, n - 2 * m.dim, work.layer[layer].h);
+  if (n >= 2 * m.dim) PrefetchNext<TB>(work.ld, t, n - 2 * m.dim, work.Input(layer));
 }
 
 // Queries, keys and values of a block; keys and values only without `query`.
@@ -248,7 +259,7 @@ LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* pac
                               int t, bool query) {
   const int64_t panel = PanelSize(m.dim);
   const int skip = query ? 0 : m.dim;
-  const Block h = BlockOf<TB, false>(work.layer[layer].h + t * kLanes, work.ld, m.dim, work.operands);
+  const Block h = BlockOf<TB, false>(work.Input(layer) + t * kLanes, work.ld, m.dim, work.operands);
   Product<TB>(packed + skip / kPanel * panel, panel, m.dim, 3 * m.dim - skip, h, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     KeepProjected<TB>(m, pass, content_bias, layer, work, t, n + skip, sum);
   });
@@ -268,10 +279,10 @@ inline void Unrotate(const Model& m, const Pass& pass, int layer, int first_quer
   }
 }
 
-// What follows attention: h + drop(o W) -> norm -> u; u + drop(relu(u W1 + b1) W2 + b2) -> norm -> next layer's h.
+// What follows attention: h + drop(o W) -> norm -> u; u + drop(relu(u W1 + b1) W2 + b2) -> norm -> next layer's h. `input`: this one's.
 template <int TB>
 LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
-                                  float* next, const Work& work, int t, const Dropout& drop1, const Dropout& drop2, bool training) {
+                                  const float* input, const Work& work, int t, const Dropout& drop1, const Dropout& drop2, bool training) {
   const PackedLayer place(m);
   const int64_t ld = work.ld, here = t * kLanes, panel = PanelSize(m.dim);
   float* z = work.z;
@@ -279,15 +290,16 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   const Block o = BlockOf<TB, true>(kept.o + here, ld, m.dim, work.operands);
   Product<TB>(packed + place.o, panel, m.dim, m.dim, o, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      Store(z + ((n + r) * TB + i) * kLanes, Load(kept.h + (n + r) * ld + here + i * kLanes) + drop1(t + i, n + r, sum[r][i]));
+      Store(z + ((n + r) * TB + i) * kLanes, Load(input + (n + r) * ld + here + i * kLanes) + drop1(t + i, n + r, sum[r][i]));
     }
-    if (training) PrefetchNext<TB>(ld, t, n, kept.h, kept.norm1, kept.u);
+    if (training) PrefetchNext<TB>(ld, t, n, input, kept.norm1);
   });
-  Norm<TB>(z, m.dim, parameters + at.norm1_scale, parameters + at.norm1_offset, kept_at(kept.norm1), kept.u + here, kept_at(kept.deviation1), ld);
+  Norm<TB>(z, m.dim, parameters + at.norm1_scale, parameters + at.norm1_offset, kept_at(kept.norm1), ld, kept_at(kept.deviation1),
+           work.u, TB * kLanes);
   const int64_t ldh = training ? ld : TB * kLanes;
   float* hidden = training ? kept.hidden + here : kept.hidden;
   const float *b1 = parameters + at.mlp1_b, *b2 = parameters + at.mlp2_b;
-  const Block u = BlockOf<TB, false>(kept.u + here, ld, m.dim, work.operands);
+  const Block u = BlockOf<TB, false>(work.u, TB * kLanes, m.dim, work.operands);
   Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, u, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       sum[r][i] = Max(Zero(), sum[r][i] + b1[n + r]);  // In this order a NaN stays one.
@@ -299,22 +311,25 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   const Block activated = BlockOfOperands<TB>(hidden, ldh, m.mlp, work.operands);
   Product<TB>(packed + place.mlp2, PanelSize(m.mlp), m.mlp, m.dim, activated, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      Store(z + ((n + r) * TB + i) * kLanes, Load(kept.u + (n + r) * ld + here + i * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
+      Store(z + ((n + r) * TB + i) * kLanes, Load(work.u + ((n + r) * TB + i) * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
     }
-    if (training) PrefetchNext<TB>(ld, t, n, kept.norm2, kept.o, next);
+    if (training) PrefetchNext<TB>(ld, t, n, kept.norm2, kept.o, work.h);
   });
-  Norm<TB>(z, m.dim, parameters + at.norm2_scale, parameters + at.norm2_offset, kept_at(kept.norm2), next + here, kept_at(kept.deviation2), ld);
+  Norm<TB>(z, m.dim, parameters + at.norm2_scale, parameters + at.norm2_offset, kept_at(kept.norm2), ld, kept_at(kept.deviation2),
+           work.h + here, ld);
 }
 
 // From the gradient of the layer's output (Work::dh) to those of the attention's output (dout), of the layer's input as far
-// as it went past attention (dh_next), and of what the weights are multiplied with (df, dhidden, da).
+// as it went past attention (in place), and of what the weights are multiplied with (df, dhidden, da: of positions from `first` on).
 template <int TB>
 LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameters, const float* packed, const LayerOffsets& at, const Kept& kept,
-                                          const Work& work, int t, const Dropout& drop1, const Dropout& drop2) {
+                                          const Work& work, int first, int t, const Dropout& drop1, const Dropout& drop2) {
   const PackedLayer place(m);
   const SumRows row(m);
   const int64_t ld = work.ld, here = t * kLanes, panel = PanelSize(m.dim);
   float *sums = work.sums, *z = work.z, *du = work.du;
+  const int64_t in_chunk = (t - first) * kLanes;
+  float *const df_rows = work.df + in_chunk, *const da_rows = work.da + in_chunk, *const dhidden_rows = work.dhidden + in_chunk;
   NormBackward<TB>(work.dh + here, ld, kept.norm2 + here, kept.deviation2 + here, parameters + at.norm2_scale, m.dim, ld, z,
                    sums + row.scale2 * kLanes, sums + row.offset2 * kLanes);
   for (int f = 0; f < m.dim; ++f) {
@@ -322,12 +337,12 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     Lanes db = Load(sum);
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       const Lanes v = drop2(t + i, f, Load(z + (f * TB + i) * kLanes));
-      Store(work.df + f * ld + here + i * kLanes, Operand(v));
+      Store(df_rows + f * kChunkLd + i * kLanes, Operand(v));
       db = db + v;
     }
     Store(sum, db);
   }
-  const Block df = BlockOf<TB, true>(work.df + here, ld, m.dim, work.operands);
+  const Block df = BlockOf<TB, true>(df_rows, kChunkLd, m.dim, work.operands);
   Product<TB>(packed + place.mlp2_back, panel, m.dim, m.mlp, df, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
       float* sum = sums + (row.mlp1_b + n + r) * kLanes;
@@ -338,36 +353,36 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       }
       Store(sum, db);
     }
-    StoreOperands(work.dhidden + here, ld, n, g);
-    PrefetchNext<TB, kPerRow>(ld, t, n, kept.hidden, work.dhidden);
+    StoreOperands(dhidden_rows, kChunkLd, n, g);
+    PrefetchNext<TB, kPerRow>(ld, t, n, kept.hidden);
   });
-  FillUpOperands<TB>(work.dhidden + here, ld, m.mlp);
-  const Block dhidden = BlockOfOperands<TB>(work.dhidden + here, ld, m.mlp, work.operands);
+  FillUpOperands<TB>(dhidden_rows, kChunkLd, m.mlp);
+  const Block dhidden = BlockOfOperands<TB>(dhidden_rows, kChunkLd, m.mlp, work.operands);
   Product<TB>(packed + place.mlp1_back, PanelSize(m.mlp), m.mlp, m.dim, dhidden, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));
     }
-    PrefetchNext<TB>(ld, t, n, work.dh, kept.norm2, kept.norm1, work.df);
+    PrefetchNext<TB>(ld, t, n, work.dh, kept.norm2, kept.norm1);
   });
   NormBackward<TB>(du, TB * kLanes, kept.norm1 + here, kept.deviation1 + here, parameters + at.norm1_scale, m.dim, ld, z,
                    sums + row.scale1 * kLanes, sums + row.offset1 * kLanes);
   for (int f = 0; f < m.dim; ++f) {
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       const Lanes v = Load(z + (f * TB + i) * kLanes);
-      Store(work.dh_next + f * ld + here + i * kLanes, v);
-      Store(work.da + f * ld + here + i * kLanes, Operand(drop1(t + i, f, v)));
+      Store(work.dh + f * ld + here + i * kLanes, v);
+      Store(da_rows + f * kChunkLd + i * kLanes, Operand(drop1(t + i, f, v)));
     }
   }
-  const Block da = BlockOf<TB, true>(work.da + here, ld, m.dim, work.operands);
+  const Block da = BlockOf<TB, true>(da_rows, kChunkLd, m.dim, work.operands);
   Product<TB>(packed + place.o_back, panel, m.dim, m.dim, da, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(work.dout + (n + r) * ld + here + i * kLanes, Operand(g[r][i]));
     }
-    PrefetchNext<TB>(ld, t, n, work.dh_next, work.da, work.dout);
+    PrefetchNext<TB>(ld, t, n, work.dout);
   });
 }
 
-// Adds to dh_next what came through queries, keys and values; where nothing asked, it is only keys and values.
+// Adds to dh what came through queries, keys and values; where nothing asked, it is only keys and values.
 template <int TB>
 LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const Work& work, int t, bool query) {
   const int skip = query ? 0 : 1;
@@ -382,10 +397,10 @@ LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const
   Product<TB>(packed + PackedLayer(m).qkv_back + skip * PanelSize(m.dim), 3 * PanelSize(m.dim), (3 - skip) * PaddedDepth(m.dim), m.dim, dqkv,
               [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
-      float* d = work.dh_next + (n + r) * work.ld + (t + i) * kLanes;
+      float* d = work.dh + (n + r) * work.ld + (t + i) * kLanes;
       Store(d, query ? g[r][i] + Load(d) : g[r][i]);
     }
-    PrefetchNext<TB>(work.ld, t, n, work.dh_next, work.dqkv, work.dqkv + m.dim * work.ld, work.dqkv + 2 * m.dim * work.ld);
+    PrefetchNext<TB>(work.ld, t, n, work.dh, work.dqkv, work.dqkv + m.dim * work.ld, work.dqkv + 2 * m.dim * work.ld);
   });
 }
 

@@ -3,6 +3,8 @@
 // matrix unit where there is one (tiles.h).
 #pragma once
 
+#include <string.h>
+
 #include "worker/trainer/lanes/tiles.h"
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
@@ -171,6 +173,16 @@ inline void TokenMajor(const float* x, int64_t ldx, int features, int positions,
     for (int f = 0; f < features; f += kLanes) {
       Transpose(x + f * ldx + t * kLanes, ldx, out + static_cast<int64_t>(t) * kLanes * features + f, features);
     }
+  }
+}
+
+// Scales and shifts [token][columns], as Norm() does it. The parameters need not lie as registers want them.
+inline void ScaleTokens(float* tokens, int64_t count, int columns, const float* scale, const float* offset) {
+  for (int c = 0; c < columns; c += kLanes) {
+    Lanes g, b;
+    memcpy(&g, scale + c, sizeof g);
+    memcpy(&b, offset + c, sizeof b);
+    for (int64_t i = 0; i < count; ++i) Store(tokens + i * columns + c, Fma(Load(tokens + i * columns + c), g, b));
   }
 }
 
