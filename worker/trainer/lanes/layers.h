@@ -250,7 +250,6 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(work.layer[layer].qkv + (n + r) * work.ld + (t + i) * kLanes, Operand(sum[r][i]));
   }
   PrefetchNext<TB>(work.ld, t, n, work.layer[layer].qkv);
-  if (n >= 2 * m.dim) PrefetchNext<TB>(work.ld, t, n - 2 * m.dim, work.Input(layer));
 }
 
 // Queries, keys and values of a block; keys and values only without `query`.
@@ -292,7 +291,7 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(input + (n + r) * ld + here + i * kLanes) + drop1(t + i, n + r, sum[r][i]));
     }
-    if (training) PrefetchNext<TB>(ld, t, n, input, kept.norm1);
+    if (training) PrefetchNext<TB>(ld, t, n, kept.norm1);
   });
   Norm<TB>(z, m.dim, parameters + at.norm1_scale, parameters + at.norm1_offset, kept_at(kept.norm1), ld, kept_at(kept.deviation1),
            work.u, TB * kLanes);
@@ -313,7 +312,7 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(work.u + ((n + r) * TB + i) * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
     }
-    if (training) PrefetchNext<TB>(ld, t, n, kept.norm2, kept.o, work.h);
+    if (training) PrefetchNext<TB>(ld, t, n, kept.norm2, kept.o);
   });
   Norm<TB>(z, m.dim, parameters + at.norm2_scale, parameters + at.norm2_offset, kept_at(kept.norm2), ld, kept_at(kept.deviation2),
            work.h + here, ld);
@@ -362,7 +361,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));
     }
-    PrefetchNext<TB>(ld, t, n, work.dh, kept.norm2, kept.norm1);
+    PrefetchNext<TB>(ld, t, n, kept.norm2, kept.norm1);
   });
   NormBackward<TB>(du, TB * kLanes, kept.norm1 + here, kept.deviation1 + here, parameters + at.norm1_scale, m.dim, ld, z,
                    sums + row.scale1 * kLanes, sums + row.offset1 * kLanes);
@@ -378,7 +377,6 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(work.dout + (n + r) * ld + here + i * kLanes, Operand(g[r][i]));
     }
-    PrefetchNext<TB>(ld, t, n, work.dout);
   });
 }
 
@@ -400,7 +398,6 @@ LONGREACH_INLINE void ProjectBackward(const Model& m, const float* packed, const
       float* d = work.dh + (n + r) * work.ld + (t + i) * kLanes;
       Store(d, query ? g[r][i] + Load(d) : g[r][i]);
     }
-    PrefetchNext<TB>(work.ld, t, n, work.dh, work.dqkv, work.dqkv + m.dim * work.ld, work.dqkv + 2 * m.dim * work.ld);
   });
 }
 

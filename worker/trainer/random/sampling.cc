@@ -6,9 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "worker/trainer/random/blocks.h"
 
 namespace longreach::trainer {
 
@@ -68,70 +66,6 @@ void FillCentral(const uint32_t* words, size_t count, double* p, double* quantil
   if (has_avx2) return FillCentralAvx2(words, count, p, quantile);
 #endif
   FillCentralPlain(words, count, p, quantile);
-}
-
-constexpr size_t kBatch = 8;  // Blocks that are made at once.
-
-// `batches` times kBatch consecutive blocks.
-void FillBlocksPlain(const RandomStream& stream, uint32_t first_block, size_t batches, uint32_t* out) {
-  for (uint32_t i = 0; i < batches * kBatch; ++i) {
-    const PhiloxBlock block = stream.Bits(first_block + i);
-    std::memcpy(out + 4 * i, block.word, sizeof(block.word));
-  }
-}
-
-#if defined(__x86_64__)
-// The same with a counter in each 64-bit lane, of which only the lower halves count, because that is how AVX2 multiplies.
-__attribute__((target("avx2"))) void FillBlocksAvx2(const RandomStream& stream, uint32_t first_block, size_t batches,
-                                                    uint32_t* out) {
-  const __m256i multiplier0 = _mm256_set1_epi64x(kPhiloxMultiplier0);
-  const __m256i multiplier1 = _mm256_set1_epi64x(kPhiloxMultiplier1);
-  const __m256i low_half = _mm256_set1_epi64x(0xFFFFFFFF);
-  const __m256i purpose = _mm256_set1_epi64x(static_cast<uint32_t>(stream.purpose) | uint32_t{stream.layer} << 16);
-  for (size_t batch = 0; batch < batches; ++batch, out += 4 * kBatch) {
-    __m256i c0[2], c1[2], c2[2], c3[2];
-    for (int half = 0; half < 2; ++half) {
-      const uint32_t index = first_block + static_cast<uint32_t>(kBatch * batch) + 4 * static_cast<uint32_t>(half);
-      c0[half] = _mm256_set_epi64x(index + 3, index + 2, index + 1, index);
-      c1[half] = purpose;
-      c2[half] = _mm256_set1_epi64x(static_cast<uint32_t>(stream.step));
-      c3[half] = _mm256_set1_epi64x(static_cast<uint32_t>(stream.step >> 32));
-    }
-    uint32_t key0 = static_cast<uint32_t>(stream.key);
-    uint32_t key1 = static_cast<uint32_t>(stream.key >> 32);
-    for (int round = 0; round < kPhiloxRounds; ++round) {
-      const __m256i key0s = _mm256_set1_epi64x(key0);
-      const __m256i key1s = _mm256_set1_epi64x(key1);
-      for (int half = 0; half < 2; ++half) {
-        const __m256i product0 = _mm256_mul_epu32(multiplier0, c0[half]);
-        const __m256i product1 = _mm256_mul_epu32(multiplier1, c2[half]);
-        c0[half] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(product1, 32), c1[half]), key0s);
-        c1[half] = product1;
-        c2[half] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(product0, 32), c3[half]), key1s);
-        c3[half] = product0;
-      }
-      key0 += kPhiloxWeyl0;
-      key1 += kPhiloxWeyl1;
-    }
-    for (int half = 0; half < 2; ++half) {
-      const __m256i low = _mm256_or_si256(_mm256_and_si256(c0[half], low_half), _mm256_slli_epi64(c1[half], 32));
-      const __m256i high = _mm256_or_si256(_mm256_and_si256(c2[half], low_half), _mm256_slli_epi64(c3[half], 32));
-      const __m256i even = _mm256_unpacklo_epi64(low, high);  // Blocks 0 and 2.
-      const __m256i odd = _mm256_unpackhi_epi64(low, high);   // Blocks 1 and 3.
-      __m256i* to = reinterpret_cast<__m256i*>(out + 16 * half);
-      _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
-      _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
-    }
-  }
-}
-#endif
-
-void FillBlocks(const RandomStream& stream, uint32_t first_block, size_t batches, uint32_t* out) {
-#if defined(__x86_64__)
-  static const bool has_avx2 = __builtin_cpu_supports("avx2");
-  if (has_avx2) return FillBlocksAvx2(stream, first_block, batches, out);
-#endif
-  FillBlocksPlain(stream, first_block, batches, out);
 }
 
 // Element `first + i` of the mask goes through `put(i, kept)`, by chunks of words that stay in the cache.
@@ -199,13 +133,15 @@ void FillTruncatedNormal(const RandomStream& stream, double scale, std::span<flo
 }
 
 void FillWords(const RandomStream& stream, uint64_t first, std::span<uint32_t> out) {
+  constexpr size_t kWords = 4 * kBlockBatch;
+  static const BlockFiller fill = BlockFillers().front();
   const uint32_t first_block = static_cast<uint32_t>(first / 4);
-  const size_t batches = out.size() / (4 * kBatch);
-  FillBlocks(stream, first_block, batches, out.data());
-  const size_t done = batches * (4 * kBatch);
+  const size_t batches = out.size() / kWords;
+  fill(stream, first_block, batches, out.data());
+  const size_t done = batches * kWords;
   if (done == out.size()) return;
-  uint32_t rest[4 * kBatch];
-  FillBlocks(stream, first_block + static_cast<uint32_t>(batches * kBatch), 1, rest);
+  uint32_t rest[kWords];
+  fill(stream, first_block + static_cast<uint32_t>(batches * kBlockBatch), 1, rest);
   std::copy_n(rest, out.size() - done, out.begin() + static_cast<ptrdiff_t>(done));
 }
 

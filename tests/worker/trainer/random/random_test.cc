@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "worker/trainer/random/blocks.h"
 #include "worker/trainer/random/random_stream.h"
 #include "worker/trainer/random/sampling.h"
 
@@ -109,6 +110,21 @@ TEST(DrawsTest, GivesEverySequenceARangeOfItsOwn) {
   const uint32_t bits = stream.Word(first_word + 2);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(third.Bit(), bits >> i & 1) << i;
   EXPECT_EQ(third.Bit(), stream.Word(first_word + 3) & 1);
+}
+
+TEST(BlocksTest, AreThoseOfTheStreamWithAnyVectors) {
+  const RandomStream stream{.key = 0x123456789abcdef0, .purpose = Purpose::kTestDropout, .layer = 0xFFFF, .step = 0xFEDCBA9876543210};
+  constexpr size_t kBatches = 5;
+  for (const BlockFiller fill : BlockFillers()) {
+    for (const uint32_t first : {0u, 77u, 0xFFFFFFF0u}) {
+      std::vector<uint32_t> words(kBatches * kBlockBatch * 4 + 1, 42);
+      fill(stream, first, kBatches, words.data());
+      for (uint32_t i = 0; i < kBatches * kBlockBatch; ++i) {
+        ASSERT_EQ(std::vector(words.begin() + 4 * i, words.begin() + 4 * i + 4), Words(stream.Bits(first + i))) << first << " " << i;
+      }
+      EXPECT_EQ(words.back(), 42u);
+    }
+  }
 }
 
 TEST(SamplingTest, FillsWordsLikeTheyAreDrawnOneByOne) {
