@@ -136,17 +136,11 @@ LONGREACH_INLINE Dropout DropoutAt(const Model& m, const Pass& pass, const Tile&
   return {.bits = tile.keep + pass.keep_offset[place], .first = first, .dim = m.dim, .scale = pass.keep_scale};
 }
 
-// Asks for what the next block of positions has of kRows features from n on, in `rows`, into the second cache: a few positions of one row after the
-// other are no pattern that a processor would see by itself. Rows may hold `per_row` features each. Behind the tape it asks in vain.
-template <int TB, int per_row = 1, class... Rows>
-LONGREACH_INLINE void PrefetchNext(int64_t ld, int t, int n, const Rows*... rows) {
-  constexpr int kLine = 64 / sizeof(float);
-  const auto ask = [&](const float* x) __attribute__((always_inline)) {
-    LONGREACH_UNROLL for (int r = 0; r < kRows / per_row; ++r) {
-      LONGREACH_UNROLL for (int i = 0; i < TB * kLanes; i += kLine) __builtin_prefetch(x + (n / per_row + r) * ld + (t + TB) * kLanes + i, 0, 2);
-    }
-  };
-  (ask(rows), ...);
+// What the next block of positions has of kRows features from n on, in rows of `per_row` features each. Behind the tape it is asked for in vain.
+template <int TB, int per_row = 1>
+LONGREACH_INLINE Ahead<TB> NextBlock(int64_t ld, int t, int n, const float* first, const float* second = nullptr) {
+  const int64_t at = n / per_row * ld + (t + TB) * kLanes;
+  return {.first = first + at, .second = second == nullptr ? nullptr : second + at, .ld = ld, .rows = kRows / per_row};
 }
 
 // Layer norm of z [D][TB][W]: normalised (kept), and scaled and shifted. Variance in two passes: the difference of two
@@ -249,7 +243,6 @@ LONGREACH_INLINE void KeepProjected(const Model& m, const Pass& pass, const floa
   LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
     LONGREACH_UNROLL for (int i = 0; i < TB; ++i) Store(work.layer[layer].qkv + (n + r) * work.ld + (t + i) * kLanes, Operand(sum[r][i]));
   }
-  PrefetchNext<TB>(work.ld, t, n, work.layer[layer].qkv);
 }
 
 // Queries, keys and values of a block; keys and values only without `query`.
@@ -259,7 +252,8 @@ LONGREACH_INLINE void Project(const Model& m, const Pass& pass, const float* pac
   const int64_t panel = PanelSize(m.dim);
   const int skip = query ? 0 : m.dim;
   const Block h = BlockOf<TB, false>(work.Input(layer) + t * kLanes, work.ld, m.dim, work.operands);
-  Product<TB>(packed + skip / kPanel * panel, panel, m.dim, 3 * m.dim - skip, h, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  const auto asks = [&](int n) { return NextBlock<TB>(work.ld, t, n + skip, work.layer[layer].qkv); };
+  Product<TB>(packed + skip / kPanel * panel, panel, m.dim, 3 * m.dim - skip, h, asks, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     KeepProjected<TB>(m, pass, content_bias, layer, work, t, n + skip, sum);
   });
 }
@@ -286,12 +280,14 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   const int64_t ld = work.ld, here = t * kLanes, panel = PanelSize(m.dim);
   float* z = work.z;
   const auto kept_at = [&](float* rows) { return training ? rows + here : nullptr; };
+  const auto ask_norm1 = [&](int n) { return training ? NextBlock<TB>(ld, t, n, kept.norm1) : Ahead<TB>(); };
+  const auto ask_hidden = [&](int n) { return training ? NextBlock<TB, kPerRow>(ld, t, n, kept.hidden) : Ahead<TB>(); };
+  const auto ask_norm2 = [&](int n) { return training ? NextBlock<TB>(ld, t, n, kept.norm2, kept.o) : Ahead<TB>(); };
   const Block o = BlockOf<TB, true>(kept.o + here, ld, m.dim, work.operands);
-  Product<TB>(packed + place.o, panel, m.dim, m.dim, o, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + place.o, panel, m.dim, m.dim, o, ask_norm1, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(input + (n + r) * ld + here + i * kLanes) + drop1(t + i, n + r, sum[r][i]));
     }
-    if (training) PrefetchNext<TB>(ld, t, n, kept.norm1);
   });
   Norm<TB>(z, m.dim, parameters + at.norm1_scale, parameters + at.norm1_offset, kept_at(kept.norm1), ld, kept_at(kept.deviation1),
            work.u, TB * kLanes);
@@ -299,20 +295,18 @@ LONGREACH_INLINE void FeedForward(const Model& m, const float* parameters, const
   float* hidden = training ? kept.hidden + here : kept.hidden;
   const float *b1 = parameters + at.mlp1_b, *b2 = parameters + at.mlp2_b;
   const Block u = BlockOf<TB, false>(work.u, TB * kLanes, m.dim, work.operands);
-  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, u, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + place.mlp1, panel, m.dim, m.mlp, u, ask_hidden, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       sum[r][i] = Max(Zero(), sum[r][i] + b1[n + r]);  // In this order a NaN stays one.
     }
     StoreOperands(hidden, ldh, n, sum);
-    if (training) PrefetchNext<TB, kPerRow>(ld, t, n, kept.hidden);
   });
   FillUpOperands<TB>(hidden, ldh, m.mlp);
   const Block activated = BlockOfOperands<TB>(hidden, ldh, m.mlp, work.operands);
-  Product<TB>(packed + place.mlp2, PanelSize(m.mlp), m.mlp, m.dim, activated, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + place.mlp2, PanelSize(m.mlp), m.mlp, m.dim, activated, ask_norm2, [&](int n, Lanes(&sum)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(z + ((n + r) * TB + i) * kLanes, Load(work.u + ((n + r) * TB + i) * kLanes) + drop2(t + i, n + r, sum[r][i] + b2[n + r]));
     }
-    if (training) PrefetchNext<TB>(ld, t, n, kept.norm2, kept.o);
   });
   Norm<TB>(z, m.dim, parameters + at.norm2_scale, parameters + at.norm2_offset, kept_at(kept.norm2), ld, kept_at(kept.deviation2),
            work.h + here, ld);
@@ -328,6 +322,8 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
   const int64_t ld = work.ld, here = t * kLanes, panel = PanelSize(m.dim);
   float *sums = work.sums, *z = work.z, *du = work.du;
   const int64_t in_chunk = (t - first) * kLanes;
+  const auto ask_hidden = [&](int n) { return NextBlock<TB, kPerRow>(ld, t, n, kept.hidden); };
+  const auto ask_norms = [&](int n) { return NextBlock<TB>(ld, t, n, kept.norm2, kept.norm1); };
   float *const df_rows = work.df + in_chunk, *const da_rows = work.da + in_chunk, *const dhidden_rows = work.dhidden + in_chunk;
   NormBackward<TB>(work.dh + here, ld, kept.norm2 + here, kept.deviation2 + here, parameters + at.norm2_scale, m.dim, ld, z,
                    sums + row.scale2 * kLanes, sums + row.offset2 * kLanes);
@@ -342,7 +338,7 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
     Store(sum, db);
   }
   const Block df = BlockOf<TB, true>(df_rows, kChunkLd, m.dim, work.operands);
-  Product<TB>(packed + place.mlp2_back, panel, m.dim, m.mlp, df, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + place.mlp2_back, panel, m.dim, m.mlp, df, ask_hidden, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) {
       float* sum = sums + (row.mlp1_b + n + r) * kLanes;
       Lanes db = Load(sum);
@@ -353,15 +349,13 @@ LONGREACH_INLINE void FeedForwardBackward(const Model& m, const float* parameter
       Store(sum, db);
     }
     StoreOperands(dhidden_rows, kChunkLd, n, g);
-    PrefetchNext<TB, kPerRow>(ld, t, n, kept.hidden);
   });
   FillUpOperands<TB>(dhidden_rows, kChunkLd, m.mlp);
   const Block dhidden = BlockOfOperands<TB>(dhidden_rows, kChunkLd, m.mlp, work.operands);
-  Product<TB>(packed + place.mlp1_back, PanelSize(m.mlp), m.mlp, m.dim, dhidden, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
+  Product<TB>(packed + place.mlp1_back, PanelSize(m.mlp), m.mlp, m.dim, dhidden, ask_norms, [&](int n, Lanes(&g)[kRows][TB]) __attribute__((always_inline)) {
     LONGREACH_UNROLL for (int r = 0; r < kRows; ++r) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) {
       Store(du + ((n + r) * TB + i) * kLanes, g[r][i] + Load(z + ((n + r) * TB + i) * kLanes));
     }
-    PrefetchNext<TB>(ld, t, n, kept.norm2, kept.norm1);
   });
   NormBackward<TB>(du, TB * kLanes, kept.norm1 + here, kept.deviation1 + here, parameters + at.norm1_scale, m.dim, ld, z,
                    sums + row.scale1 * kLanes, sums + row.offset1 * kLanes);

@@ -71,23 +71,44 @@ inline void Pack(const float* w, int64_t k_stride, int64_t n_stride, int k_count
   }
 }
 
+// What is asked for while a panel is multiplied, into the second cache: TB positions of a few rows, and then of a few others. That is no pattern which
+// a processor would see by itself, and all at once it would be more than one has room to wait for.
 template <int TB>
-LONGREACH_INLINE void Panel(const float* w, int words, const float* x, int64_t ldx, Lanes (&sum)[kRows][TB]) {
+struct Ahead {
+  const float *first = nullptr, *second = nullptr;  // Null: nothing.
+  int64_t ld = 0;
+  int rows = 0;  // Of each.
+
+  LONGREACH_INLINE void Ask(int row) const {
+    const float* const from = row < rows ? first : second;
+    if (from == nullptr || row >= 2 * rows) return;
+    const float* const at = from + (row < rows ? row : row - rows) * ld;
+    LONGREACH_UNROLL for (int i = 0; i < TB * kLanes; i += 16) __builtin_prefetch(at + i, 0, 2);
+  }
+};
+
+// Of kRows rows of a panel. `words`: a multiple of 8 / kPerWord.
+template <int TB>
+LONGREACH_INLINE void Panel(const float* w, int words, const float* x, int64_t ldx, const Ahead<TB>& ahead, Lanes (&sum)[kRows][TB]) {
   LONGREACH_UNROLL for (int n = 0; n < kRows; ++n) LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = Zero();
-  for (int k = 0; k < words; ++k, w += kPanel, x += ldx) {
-    Lanes v[TB];
-    LONGREACH_UNROLL for (int i = 0; i < TB; ++i) v[i] = Load(x + i * kLanes);
-    LONGREACH_UNROLL for (int n = 0; n < kRows; ++n) {
-      const Lanes b = Splat(w[n]);
-      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = MultiplyAdd(b, v[i], sum[n][i]);
+  constexpr int kStretch = 8 / kPerWord;  // Divides what there is to sum up over.
+  for (int row = 0; words > 0; ++row, words -= kStretch) {
+    LONGREACH_UNROLL_WIDE for (int k = 0; k < kStretch; ++k, w += kPanel, x += ldx) {
+      Lanes v[TB];
+      LONGREACH_UNROLL for (int i = 0; i < TB; ++i) v[i] = Load(x + i * kLanes);
+      LONGREACH_UNROLL for (int n = 0; n < kRows; ++n) {
+        const Lanes b = Splat(w[n]);
+        LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = MultiplyAdd(b, v[i], sum[n][i]);
+      }
     }
+    ahead.Ask(row);
   }
 }
 
 // y[n][i] = sum over k of W(k, n) x[k][i], for n < n_count and TB positions. out(n, sum) takes kRows rows from n on, while
-// they are in registers. `n_count` is a multiple of kRows.
-template <int TB, class Out>
-LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_count, const Block& x, const Out& out) {
+// they are in registers; asks(n): what to ask for before that. `k_count` is a multiple of 8, `n_count` of kRows.
+template <int TB, class Asks, class Out>
+LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_count, const Block& x, const Asks& asks, const Out& out) {
   if constexpr (kTiles) {
     alignas(64) float sums[TB * kTileFloats];
     for (int n0 = 0; n0 < n_count; n0 += kPanel, w += panel) {
@@ -97,6 +118,8 @@ LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_
         LONGREACH_UNROLL for (int n = 0; n < kRows; ++n) {
           LONGREACH_UNROLL for (int i = 0; i < TB; ++i) sum[n][i] = Load(sums + ((r + n) * TB + i) * kLanes);
         }
+        const Ahead<TB> ahead = asks(n0 + r);
+        for (int row = 0; row < 2 * ahead.rows; ++row) ahead.Ask(row);
         out(n0 + r, sum);
       }
     }
@@ -105,17 +128,23 @@ LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_
   for (int n0 = 0; n0 < n_count; n0 += kPanel, w += panel) {
     LONGREACH_UNROLL for (int r = 0; r < kPanel; r += kRows) {
       Lanes sum[kRows][TB];
-      Panel<TB>(w + r, k_count / kPerWord, x.at, x.ld, sum);
+      Panel<TB>(w + r, k_count / kPerWord, x.at, x.ld, asks(n0 + r), sum);
       out(n0 + r, sum);
     }
   }
+}
+
+// With nothing asked for.
+template <int TB, class Out>
+LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_count, const Block& x, const Out& out) {
+  Product<TB>(w, panel, k_count, n_count, x, [](int) { return Ahead<TB>(); }, out);
 }
 
 template <int MB, int JB>
 LONGREACH_INLINE void OuterBlock(const float* x, int64_t ldx, const float* y, int64_t columns, int words, float* dw) {
   Lanes sum[MB][JB];
   LONGREACH_UNROLL for (int m = 0; m < MB; ++m) LONGREACH_UNROLL for (int j = 0; j < JB; ++j) sum[m][j] = Load(dw + m * columns + j * kLanes);
-  for (int i = 0; i < words; ++i, y += columns) {
+  _Pragma("GCC unroll 2") for (int i = 0; i < words; ++i, y += columns) {
     Lanes v[JB];
     LONGREACH_UNROLL for (int j = 0; j < JB; ++j) v[j] = Load(y + j * kLanes);
     LONGREACH_UNROLL for (int m = 0; m < MB; ++m) {

@@ -14,6 +14,12 @@
 #include <cstdint>
 
 #define LONGREACH_UNROLL _Pragma("GCC unroll 32")
+// Where several turns of a loop need more registers than 16: it is slower unrolled if there are no more.
+#if defined(__AVX512VL__)
+#define LONGREACH_UNROLL_WIDE LONGREACH_UNROLL
+#else
+#define LONGREACH_UNROLL_WIDE _Pragma("GCC unroll 1")
+#endif
 #define LONGREACH_INLINE [[gnu::always_inline]] inline
 
 namespace longreach::trainer::lanes::LONGREACH_LANES_NAMESPACE {
