@@ -51,12 +51,11 @@ LONGREACH_INLINE void LookUpProjected(const Model& m, const Pass& pass, const Ti
 // Work::token_dqkv [3 D][token]: sums of Work::dqkv over the positions that have the token; queries from `first_query` on.
 inline void SumByToken(const Model& m, const Pass& pass, const Tile& tile, const Work& work, int first_query) {
   const int count = pass.tape * kLanes, before = first_query * kLanes;
-  memset(work.token_dqkv, 0, static_cast<size_t>(3 * m.dim) * kTokenRow * sizeof(float));
   memset(work.tokens, 0, static_cast<size_t>(count) * kTokenRow * sizeof(float));
   for (int i = 0; i < count; ++i) work.tokens[i * kTokenRow + tile.tokens[i]] = 1;
   TokenOperands(work.tokens, count, kTokenRow);
-  Outer(work.dqkv + before, work.ld, m.dim, work.tokens + before / kPerWord * kTokenRow, kTokenRow, count - before, work.token_dqkv);
-  Outer(work.dqkv + m.dim * work.ld, work.ld, 2 * m.dim, work.tokens, kTokenRow, count, work.token_dqkv + m.dim * kTokenRow);
+  Outer(work.dqkv + before, work.ld, m.dim, work.tokens + before / kPerWord * kTokenRow, kTokenRow, count - before, false, work.token_dqkv);
+  Outer(work.dqkv + m.dim * work.ld, work.ld, 2 * m.dim, work.tokens, kTokenRow, count, false, work.token_dqkv + m.dim * kTokenRow);
 }
 
 // y[n][i] as Product() makes it of one block of float32, also where products read pairs: these are sums of products already. k runs
@@ -99,7 +98,7 @@ inline void ProjectTokensBackward(const Model& m, const Pass& pass, const float*
   for (int n = 0; n < 3 * m.dim; ++n) {
     for (int f = 0; f < m.dim; f += kLanes) {
       float* const to = weights + int64_t{n} * m.dim + f;
-      Lanes sum = Load(to);
+      Lanes sum = tile.fresh ? Zero() : Load(to);
       for (int v = 0; v < m.tokens; ++v) sum = Fma(Splat(work.token_dqkv[n * kTokenRow + v]), Load(rows + v * m.dim + f), sum);
       Store(to, sum);
     }

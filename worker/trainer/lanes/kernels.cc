@@ -224,11 +224,12 @@ void MakeTokens(const Model& m, const Work& work, const Rows& y, const Scaling& 
   TokenOperands(work.tokens, int64_t{count} * kLanes, m.dim);
 }
 
-// gradient[rows][D] += x y over `count` positions. `of_operands`: x is rows of operands.
+// gradient[rows][D] is, or with `add` gets added, x y over `count` positions. `of_operands`: x is rows of operands.
 template <bool of_operands = false>
-void AddWeights(const Model& m, const Work& work, const Rows& x, int rows, const Rows& y, const Scaling& scaling, int count, float* gradient) {
+void AddWeights(const Model& m, const Work& work, const Rows& x, int rows, const Rows& y, const Scaling& scaling, int count, bool add,
+                float* gradient) {
   MakeTokens(m, work, y, scaling, count);
-  Outer<of_operands>(x.at, x.ld, rows, work.tokens, m.dim, count * kLanes, gradient);
+  Outer<of_operands>(x.at, x.ld, rows, work.tokens, m.dim, count * kLanes, add, gradient);
 }
 
 // Of one layer. `tables` are that layer's.
@@ -284,14 +285,15 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   const int parts = (T - t0 + kGradientPositions - 1) / kGradientPositions, chunk = ((T - t0 + parts - 1) / parts + 2) / 3 * 3;
   for (int c0 = t0; c0 < T; c0 += chunk) {
     const int count = static_cast<int>(Min(T - c0, chunk));
+    const bool add = !tile.fresh || c0 > t0;
     ForBlocks(c0, c0 + count, [&](auto block, int t) {
       FeedForwardBackward<block.value>(m, member.parameters, packed, at, kept, work, c0, t, drop1, drop2);
     });
     const auto kept_rows = [&](const float* rows) { return Rows{rows + c0 * kLanes, ld}; };
     const Scaling norm1 = {.scale = member.parameters + at.norm1_scale, .offset = member.parameters + at.norm1_offset};
-    AddWeights<true>(m, work, kept_rows(kept.hidden), m.mlp, {work.df, kChunkLd}, {}, count, gradient + at.mlp2_w);
-    AddWeights<true>(m, work, {work.dhidden, kChunkLd}, m.mlp, kept_rows(kept.norm1), norm1, count, gradient + at.mlp1_w);  // [out, in].
-    AddWeights(m, work, kept_rows(kept.o), dim, {work.da, kChunkLd}, {}, count, gradient + at.o);
+    AddWeights<true>(m, work, kept_rows(kept.hidden), m.mlp, {work.df, kChunkLd}, {}, count, add, gradient + at.mlp2_w);
+    AddWeights<true>(m, work, {work.dhidden, kChunkLd}, m.mlp, kept_rows(kept.norm1), norm1, count, add, gradient + at.mlp1_w);  // [out, in].
+    AddWeights(m, work, kept_rows(kept.o), dim, {work.da, kChunkLd}, {}, count, add, gradient + at.o);
   }
   const auto add_sums = [&](int first, int n, int64_t to) {
     for (int i = 0; i < n; ++i) gradient[to + i] += Sum(Load(work.sums + (first + i) * kLanes));
@@ -330,9 +332,10 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
     const int c1 = static_cast<int>(Min(T, c0 + kTogether)), q0 = c0 > t0 ? c0 : t0;
     MakeTokens(m, work, {input + c0 * kLanes, ld}, scaling, c1 - c0);
     if (q0 < c1) {
-      Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes / kPerWord * dim, dim, (c1 - q0) * kLanes, gradient + at.q);
+      Outer(work.dqkv + q0 * kLanes, ld, dim, work.tokens + int64_t{q0 - c0} * kLanes / kPerWord * dim, dim, (c1 - q0) * kLanes, !tile.fresh || q0 > t0,
+            gradient + at.q);
     }
-    Outer(work.dqkv + dim * ld + c0 * kLanes, ld, 2 * dim, work.tokens, dim, (c1 - c0) * kLanes, gradient + at.k);
+    Outer(work.dqkv + dim * ld + c0 * kLanes, ld, 2 * dim, work.tokens, dim, (c1 - c0) * kLanes, !tile.fresh || c0 > 0, gradient + at.k);
   }
 }
 
@@ -356,10 +359,29 @@ void EmbedBackward(const Model& m, const Pass& pass, const Tile& tile, const Wor
   }
 }
 
+// Zeros in all places of a gradient but those of the layers' matrices, which are written before they are read.
+void ClearSmall(const Model& m, float* gradient) {
+  int64_t done = 0;
+  const auto clear_until = [&](int64_t next, int64_t skipped) {
+    if (next > done) memset(gradient + done, 0, static_cast<size_t>(next - done) * sizeof(float));
+    done = next + skipped;
+  };
+  const int64_t square = int64_t{m.dim} * m.dim, mlp = int64_t{m.dim} * m.mlp;
+  for (int l = 0; l < m.layers; ++l) {
+    const LayerOffsets& at = m.layer[l];
+    clear_until(at.q, 3 * square);
+    clear_until(at.o, square);
+    clear_until(at.mlp1_w, mlp);
+    clear_until(at.mlp2_w, mlp);
+  }
+  clear_until(m.stride, 0);
+}
+
 double Train(const Model& m, const Pass& pass, const Member& member, const Tile& tile, double weight, float* memory, float* gradient,
              const TableGradients& tables) {
   const ConfiguredTiles tiles;
   const Work work(m, pass, true, memory);
+  if (tile.fresh) ClearSmall(m, gradient);
   Forward(m, pass, member, tile, work, true);
   double loss = 0;
   ForBlocks(pass.tape - pass.outputs, pass.tape, [&](auto block, int t) {

@@ -17,7 +17,8 @@ namespace longreach::trainer::lanes {
 inline constexpr int kHeadDim = 8;
 inline constexpr int kMaxLayers = 64;
 
-// Where the parameters of a layer lie in a member's flat buffer, in floats. Matrices are [in, out].
+// Where the parameters of a layer lie in a member's flat buffer, in floats. Matrices are [in, out], in the order q, k, v, o, mlp1_w, mlp2_w, behind
+// those of the layer before.
 struct LayerOffsets {
   int64_t q, k, v, o;  // q, k and v follow each other without a gap.
   int64_t norm1_scale, norm1_offset, norm2_scale, norm2_offset;
@@ -89,6 +90,7 @@ struct Tile {
   int lanes = 0;                     // W.
   int live = 0;                      // Lanes that are sequences; the others fill up the last tile.
   const uint16_t* keep = nullptr;    // [row][D] of each place, bit i for lane i; null: no dropout.
+  bool fresh = false;                // Nothing is in `gradient` yet: what is there is overwritten.
 };
 
 struct Kernels {
@@ -104,7 +106,7 @@ struct Kernels {
   void (*pack)(const Model& model, const float* parameters, int layer, bool backward, float* packed);
   // Floats that a thread needs to take a tile through the network.
   int64_t (*work_size)(const Model& model, const Pass& pass, bool training);
-  // Forward, loss and backward of a tile. Adds to `gradient`, which has the places of the parameters, but holds q, k, v and
+  // Forward, loss and backward of a tile. Adds to `gradient` (Tile::fresh), which has the places of the parameters, but holds q, k, v and
   // mlp1_w as [out, in]; and to the gradients of tables. `weight`: of each output in the loss, which is returned.
   double (*train)(const Model& model, const Pass& pass, const Member& member, const Tile& tile, double weight, float* work,
                   float* gradient, const TableGradients& tables);

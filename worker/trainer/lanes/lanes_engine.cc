@@ -157,7 +157,9 @@ class LanesEngine final : public StepEngine {
                          .mlp2_w = at(place + "ffn2.w"), .mlp2_b = at(place + "ffn2.b")};
       const lanes::LayerOffsets& layer = model_.layer[l];
       const int64_t square = int64_t{model_.dim} * model_.dim;
-      TORCH_CHECK(layer.k == layer.q + square && layer.v == layer.k + square, "queries, keys and values do not follow each other");
+      TORCH_CHECK(layer.k == layer.q + square && layer.v == layer.k + square && layer.v < layer.o && layer.o < layer.mlp1_w &&
+                      layer.mlp1_w < layer.mlp2_w && (l == 0 || model_.layer[l - 1].mlp2_w < layer.q),
+                  "the matrices of layers do not follow each other");
     }
     // Which gradients the kernels make as [out, in]; those of what becomes tables come from these.
     const size_t of_tables = encoder_.encoding().Use() == PositionUse::kDistances ? encoder_.EncodingParameters().size() : 0;
@@ -272,7 +274,6 @@ class LanesEngine final : public StepEngine {
       const int64_t slot = unit / groups, group = unit % groups;
       const lanes::Member member = MemberAt(pass, slot, members[static_cast<size_t>(slot)]);
       float* gradient = unit_gradients_.data() + unit * model_.stride;
-      std::fill_n(gradient, model_.stride, 0.0f);
       lanes::TableGradients tables;
       if (tables_stride > 0) {
         float* to = table_gradients_.data() + unit * tables_stride;
@@ -284,6 +285,7 @@ class LanesEngine final : public StepEngine {
       double loss = 0;
       for (int64_t t = group * tiles_per_group; t < std::min(pass.tiles(), (group + 1) * tiles_per_group); ++t) {
         lanes::Tile tile = pass.Tile(t);
+        tile.fresh = t == group * tiles_per_group;
         if (pass.KeepSize() > 0) tile.keep = keep_.data() + t * pass.KeepSize();
         loss += pass.KernelsOf(tile).train(model_, pass.pass(), member, tile, weight, work, gradient, tables);
       }

@@ -141,9 +141,12 @@ LONGREACH_INLINE void Product(const float* w, int64_t panel, int k_count, int n_
 }
 
 template <int MB, int JB>
-LONGREACH_INLINE void OuterBlock(const float* x, int64_t ldx, const float* y, int64_t columns, int words, float* dw) {
+LONGREACH_INLINE void OuterBlock(const float* x, int64_t ldx, const float* y, int64_t columns, int words, bool add, float* dw) {
   Lanes sum[MB][JB];
-  LONGREACH_UNROLL for (int m = 0; m < MB; ++m) LONGREACH_UNROLL for (int j = 0; j < JB; ++j) sum[m][j] = Load(dw + m * columns + j * kLanes);
+  LONGREACH_UNROLL for (int m = 0; m < MB; ++m) LONGREACH_UNROLL for (int j = 0; j < JB; ++j) sum[m][j] = Zero();
+  if (add) {
+    LONGREACH_UNROLL for (int m = 0; m < MB; ++m) LONGREACH_UNROLL for (int j = 0; j < JB; ++j) sum[m][j] = Load(dw + m * columns + j * kLanes);
+  }
   _Pragma("GCC unroll 2") for (int i = 0; i < words; ++i, y += columns) {
     Lanes v[JB];
     LONGREACH_UNROLL for (int j = 0; j < JB; ++j) v[j] = Load(y + j * kLanes);
@@ -159,7 +162,7 @@ constexpr int kTokens = 8 * kLanes;  // Of 64 columns this many stay in the firs
 
 // Of MB rows and so many tokens, at most kTokens, of which y holds words.
 template <int MB, int JB>
-LONGREACH_INLINE void OuterRows(const float* x, int64_t ldx, const float* y, int64_t columns, int tokens, float* dw) {
+LONGREACH_INLINE void OuterRows(const float* x, int64_t ldx, const float* y, int64_t columns, int tokens, bool add, float* dw) {
   if constexpr (kPairs) {
     alignas(64) float words[MB * kTokens / 2];
     LONGREACH_UNROLL for (int m = 0; m < MB; ++m) {
@@ -168,31 +171,31 @@ LONGREACH_INLINE void OuterRows(const float* x, int64_t ldx, const float* y, int
         Store(words + (m * kTokens + i) / 2, PairNeighbours(Load(from), i + kLanes < tokens ? Load(from + kLanes) : Zero()));
       }
     }
-    OuterBlock<MB, JB>(words, kTokens / 2, y, columns, tokens / 2, dw);
+    OuterBlock<MB, JB>(words, kTokens / 2, y, columns, tokens / 2, add, dw);
   } else {
-    OuterBlock<MB, JB>(x, ldx, y, columns, tokens, dw);
+    OuterBlock<MB, JB>(x, ldx, y, columns, tokens, add, dw);
   }
 }
 
 template <int JB>
-inline void OuterColumns(const float* x, int64_t ldx, int rows, const float* y, int64_t columns, int tokens, float* dw) {
+inline void OuterColumns(const float* x, int64_t ldx, int rows, const float* y, int64_t columns, int tokens, bool add, float* dw) {
   int m = 0;
-  for (; m + 6 <= rows; m += 6) OuterRows<6, JB>(x + m * ldx, ldx, y, columns, tokens, dw + m * columns);
-  for (; m + 2 <= rows; m += 2) OuterRows<2, JB>(x + m * ldx, ldx, y, columns, tokens, dw + m * columns);
+  for (; m + 6 <= rows; m += 6) OuterRows<6, JB>(x + m * ldx, ldx, y, columns, tokens, add, dw + m * columns);
+  for (; m + 2 <= rows; m += 2) OuterRows<2, JB>(x + m * ldx, ldx, y, columns, tokens, add, dw + m * columns);
 }
 
-// dw[m][0 .. columns) += sum over tokens of x[m][token] y[token][0 .. columns); x as activations are, or as rows of operands; y by
+// dw[m][0 .. columns) is, or with `add` gets added, the sum over tokens of x[m][token] y[token][0 .. columns); x as activations are, or as rows of operands; y by
 // TokenOperands(). `rows` is even, `columns` a multiple of 16, `tokens` of the lanes.
 template <bool of_operands = false>
-inline void Outer(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, float* dw) {
-  if constexpr (kTiles) return TileOuter<of_operands>(x, ldx, rows, y, columns, tokens, dw);
+inline void Outer(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, bool add, float* dw) {
+  if constexpr (kTiles) return TileOuter<of_operands>(x, ldx, rows, y, columns, tokens, add, dw);
   constexpr int kWide = kOuterColumns * kLanes;
   for (int i = 0; i < tokens; i += kTokens) {
     const int n = static_cast<int>(Min(tokens - i, kTokens));
     const float* from = y + int64_t{i} / kPerWord * columns;
     int j = 0;
-    for (; j + kWide <= columns; j += kWide) OuterColumns<kOuterColumns>(x + i, ldx, rows, from + j, columns, n, dw + j);
-    for (; j < columns; j += kLanes) OuterColumns<1>(x + i, ldx, rows, from + j, columns, n, dw + j);
+    for (; j + kWide <= columns; j += kWide) OuterColumns<kOuterColumns>(x + i, ldx, rows, from + j, columns, n, add || i > 0, dw + j);
+    for (; j < columns; j += kLanes) OuterColumns<1>(x + i, ldx, rows, from + j, columns, n, add || i > 0, dw + j);
   }
 }
 

@@ -92,13 +92,22 @@ LONGREACH_INLINE void TileProduct(const float* w, int depth, const float* x, int
 
 // To dw of 16 rows and JB (1 or 4) times 16 columns: `depth` tiles of x, one after the other, times those of y [16 depth][columns].
 template <int JB>
-LONGREACH_INLINE void TileOuterBlock(const float* x, const float* y, int64_t columns, int depth, float* dw, int64_t lddw) {
+LONGREACH_INLINE void TileOuterBlock(const float* x, const float* y, int64_t columns, int depth, bool add, float* dw, int64_t lddw) {
   const int64_t row_bytes = columns * 4, sum_bytes = lddw * 4;
-  _tile_loadd(0, dw, sum_bytes);
-  if constexpr (JB > 1) {
-    _tile_loadd(1, dw + 16, sum_bytes);
-    _tile_loadd(2, dw + 32, sum_bytes);
-    _tile_loadd(3, dw + 48, sum_bytes);
+  if (add) {
+    _tile_loadd(0, dw, sum_bytes);
+    if constexpr (JB > 1) {
+      _tile_loadd(1, dw + 16, sum_bytes);
+      _tile_loadd(2, dw + 32, sum_bytes);
+      _tile_loadd(3, dw + 48, sum_bytes);
+    }
+  } else {
+    _tile_zero(0);
+    if constexpr (JB > 1) {
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+    }
   }
   for (int i = 0; i < depth; ++i, x += kTileFloats, y += kTileRows * columns) {
     _tile_loadd(4, x, kTileWords * 4);
@@ -145,11 +154,12 @@ constexpr int kTileTokens = 256;  // Words of so many tokens and 64 columns stay
 
 // Outer() of all rows.
 template <bool of_operands>
-inline void TileOuter(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, float* dw) {
+inline void TileOuter(const float* x, int64_t ldx, int rows, const float* y, int columns, int tokens, bool add_to_all, float* dw) {
   alignas(64) float words[kTileTokens / kDepth * kTileFloats];
   alignas(64) float sums[kTileFloats];
   for (int first = 0; first < tokens; first += kTileTokens, y += int64_t{kTileTokens} / kPerWord * columns) {
     const int count = static_cast<int>(Min(tokens - first, kTileTokens)), depth = PaddedDepth(count) / kDepth;
+    const bool add = add_to_all || first > 0;
     for (int m = 0; m < rows; m += kTileRows) {
       const int here = static_cast<int>(Min(rows - m, kTileRows));
       TokenTiles<of_operands>(x + m / (of_operands ? kPerRow : 1) * ldx + first, ldx, here, count, words);
@@ -157,14 +167,14 @@ inline void TileOuter(const float* x, int64_t ldx, int rows, const float* y, int
       if (here == kTileRows) {
         Written(words);
         int j = 0;
-        for (; j + 64 <= columns; j += 64) TileOuterBlock<4>(words, y + j, columns, depth, to + j, columns);
-        for (; j < columns; j += 16) TileOuterBlock<1>(words, y + j, columns, depth, to + j, columns);
+        for (; j + 64 <= columns; j += 64) TileOuterBlock<4>(words, y + j, columns, depth, add, to + j, columns);
+        for (; j < columns; j += 16) TileOuterBlock<1>(words, y + j, columns, depth, add, to + j, columns);
         continue;
       }
       for (int j = 0; j < columns; j += 16) {
-        for (int r = 0; r < kTileRows; ++r) Store(sums + r * 16, r < here ? Load(to + r * columns + j) : Zero());
+        for (int r = 0; r < kTileRows; ++r) Store(sums + r * 16, add && r < here ? Load(to + r * columns + j) : Zero());
         Written(sums);
-        TileOuterBlock<1>(words, y + j, columns, depth, sums, 16);
+        TileOuterBlock<1>(words, y + j, columns, depth, true, sums, 16);
         for (int r = 0; r < here; ++r) Store(to + r * columns + j, Load(sums + r * 16));
       }
     }
@@ -180,7 +190,7 @@ inline void PackTiles(const float*, int64_t, int64_t, int, int, int, float*) {}
 template <int TB>
 inline void TileProduct(const float*, int, const float*, int64_t, float*) {}
 template <bool>
-inline void TileOuter(const float*, int64_t, int, const float*, int, int, float*) {}
+inline void TileOuter(const float*, int64_t, int, const float*, int, int, bool, float*) {}
 
 #endif
 
