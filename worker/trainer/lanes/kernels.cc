@@ -283,6 +283,7 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   memset(work.sums, 0, static_cast<size_t>(row.all) * kLanes * sizeof(float));
   const Dropout drop1 = DropoutAt(m, pass, tile, 1 + 2 * l, t0), drop2 = DropoutAt(m, pass, tile, 2 + 2 * l, t0);
   const int parts = (T - t0 + kGradientPositions - 1) / kGradientPositions, chunk = ((T - t0 + parts - 1) / parts + 2) / 3 * 3;
+  const Scaling norm1 = {.scale = member.parameters + at.norm1_scale, .offset = member.parameters + at.norm1_offset};
   for (int c0 = t0; c0 < T; c0 += chunk) {
     const int count = static_cast<int>(Min(T - c0, chunk));
     const bool add = !tile.fresh || c0 > t0;
@@ -290,7 +291,6 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
       FeedForwardBackward<block.value>(m, member.parameters, packed, at, kept, work, c0, t, drop1, drop2);
     });
     const auto kept_rows = [&](const float* rows) { return Rows{rows + c0 * kLanes, ld}; };
-    const Scaling norm1 = {.scale = member.parameters + at.norm1_scale, .offset = member.parameters + at.norm1_offset};
     AddWeights<true>(m, work, kept_rows(kept.hidden), m.mlp, {work.df, kChunkLd}, {}, count, add, gradient + at.mlp2_w);
     AddWeights<true>(m, work, {work.dhidden, kChunkLd}, m.mlp, kept_rows(kept.norm1), norm1, count, add, gradient + at.mlp1_w);  // [out, in].
     AddWeights(m, work, kept_rows(kept.o), dim, {work.da, kChunkLd}, {}, count, add, gradient + at.o);
@@ -324,9 +324,12 @@ void LayerBackward(const Model& m, const Pass& pass, const Member& member, const
   }
   ForBlocks(0, t0, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, false); });
   ForBlocks(t0, T, [&](auto block, int t) { ProjectBackward<block.value>(m, packed, work, t, true); });
-  const float* const input = l == 0 ? work.first_h : work.layer[l - 1].norm2;
-  const LayerOffsets* const below = l == 0 ? nullptr : &m.layer[l - 1];
-  const Scaling scaling = below == nullptr ? Scaling{} : Scaling{member.parameters + below->norm2_scale, member.parameters + below->norm2_offset};
+  const float* input = work.first_h;
+  Scaling scaling;
+  if (l > 0) {
+    input = work.layer[l - 1].norm2;
+    scaling = {.scale = member.parameters + m.layer[l - 1].norm2_scale, .offset = member.parameters + m.layer[l - 1].norm2_offset};
+  }
   constexpr int kTogether = 24;
   for (int c0 = 0; c0 < T; c0 += kTogether) {
     const int c1 = static_cast<int>(Min(T, c0 + kTogether)), q0 = c0 > t0 ? c0 : t0;

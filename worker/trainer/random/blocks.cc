@@ -3,9 +3,10 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-// GCC's own functions for AVX-512 begin with a register that is said to hold anything, and are warned of.
+#if defined(__GNUC__) && !defined(__clang__)
+// Its own functions for AVX-512 begin with a register that may hold anything, and are warned of.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
 #endif
 
