@@ -32,6 +32,12 @@ def encodings_of_table_b1():
 ENCODINGS = encodings_of_table_b1()  # Each has as many jobs as another.
 
 
+def tasks_of_table_b1():
+    """In the order in which the preset's jobs begin."""
+    axis = re.search(r"^  task:\n((?:    - \w+\n)+)", (CATALOG / "presets/table-b1.yaml").read_text(), re.MULTILINE)
+    return re.findall(r"- (\w+)", axis[1])
+
+
 def tape(task, length):
     """Input and output tokens, T."""
     if task == "modular_arithmetic":
@@ -84,19 +90,42 @@ def hours(rate):
     return JOBS * UPDATES / rate / 3600
 
 
+def wait(running, own, at_work):
+    """Seconds for which an update of each of these packs waits for the others: so long that all of them together compute as if `at_work` packs did and
+    none waited. `own`: what their updates take by themselves."""
+    if len(running) <= at_work:
+        return 0.0
+    low, high = 0.0, max(own[task] for task in running) * len(running) / at_work
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        computing = sum(own[task] / (own[task] + middle) for task in running)
+        low, high = (middle, high) if computing > at_work else (low, middle)
+    return high
+
+
+# In the next three seconds_at[count] says what an update of each task takes where so many packs are trained at a time, as many of one task as of another.
+def own_seconds(seconds_at):
+    """Of each task, as of the fewest packs. Those of more packs wait for others besides, and each as long as another, whatever its tapes."""
+    return seconds_at[min(seconds_at)]
+
+
+def packs_at_work(seconds_at):
+    """As many packs as compute at a time, in the mean, of the most that were trained at a time."""
+    own, most = own_seconds(seconds_at), max(seconds_at)
+    return most * sum(own[task] / seconds for task, seconds in seconds_at[most].items()) / len(own)
+
+
 def makespan(packs, seconds_at):
-    """When the last of these packs has had its updates: tasks, of which seconds_at[count] says what an update takes while so many packs are trained
-    at a time. As many as that largest count are, the longest begun first; once fewer are left each goes at the rate of the next count that is known."""
-    slots = max(seconds_at)
-    waiting = sorted(packs, key=seconds_at[slots].get)
-    running, now = [], 0.0  # [task, updates left].
+    """When the last of these packs (their tasks, in the order in which they begin) has had its updates. As many as the largest count are trained at a time."""
+    slots, own, at_work = max(seconds_at), own_seconds(seconds_at), packs_at_work(seconds_at)
+    waiting, running, now = list(reversed(packs)), [], 0.0  # Of those that run: [task, updates left].
     while waiting or running:
         while waiting and len(running) < slots:
             running.append([waiting.pop(), UPDATES])
-        seconds = seconds_at[min(count for count in seconds_at if count >= len(running))]
-        passed = min(left * seconds[task] for task, left in running)
+        waits = wait([task for task, _ in running], own, at_work)
+        passed = min(left * (own[task] + waits) for task, left in running)
         now += passed
-        running = [[task, left - passed / seconds[task]] for task, left in running if left * seconds[task] > passed * (1 + 1e-9)]
+        running = [[task, left - passed / (own[task] + waits)] for task, left in running if left * (own[task] + waits) > passed * (1 + 1e-9)]
     return now
 
 
@@ -118,12 +147,6 @@ def mixed_seconds(figures):
     return seconds
 
 
-def rate_of_all(figures, count):
-    """Job-steps/s of so many packs side by side, with as many updates of each of the 15 tasks; None where one is unknown."""
-    seconds = mixed_seconds(figures)
-    return None if seconds is None else count * figures["pack"] * len(TASKS) / sum(seconds.values())
-
-
 def of_part(cells, part):
     """{(rest of the name): figures}."""
     return {tuple(name.split("/")[1:]): figures for name, figures in cells.items() if name.startswith(part + "/")}
@@ -141,9 +164,9 @@ def schedules(cells, how):
         if seconds is None:
             continue
         seconds_at[count] = seconds
-        pack, rate = figures["pack"], rate_of_all(figures, count)
-        # Every task has as many jobs as another; the packs that are left at the end do not fill the GPU.
-        took = makespan([task for task in TASKS for _ in range(JOBS // len(TASKS) // pack)], seconds_at)
+        # Every task has as many jobs as another, so packs with long tapes have more of the places than of the updates. The last ones do not fill the GPU.
+        pack, rate = figures["pack"], packs_at_work(seconds_at) * figures["pack"] * len(TASKS) / sum(own_seconds(seconds_at).values())
+        took = makespan([task for task in tasks_of_table_b1() for _ in range(JOBS // len(TASKS) // pack)], seconds_at)
         found[count] = pack, rate, max(hours(rate), took / 3600)
     return found
 
@@ -189,19 +212,16 @@ def by_encoding(cells):
     return count, {encoding: cells[name] for encoding, name in names.items() if name in cells}
 
 
-def end_of_schedule(cells, count):
-    """By what the end, where fewer than so many packs are left, makes the hours longer; as ENCODING has it. None where that was not measured."""
-    if count not in (found := schedules(cells, "process")):
-        return None
-    _, rate, took = found[count]
-    return took / hours(rate)
-
-
 def hours_by_encoding(cells):
-    """{encoding: (job-steps/s, hours of its jobs)} of those that are known; hours are None where the schedule's end is not."""
+    """{encoding: (job-steps/s, hours of its jobs)} of those that are known: they are to ENCODING's as their updates are."""
     count, measured = by_encoding(cells)
-    end, rates = end_of_schedule(cells, count), {encoding: rate_of_all(figures, count) for encoding, figures in measured.items()}
-    return {encoding: (rate, None if end is None else end * hours(rate) / len(ENCODINGS)) for encoding, rate in rates.items() if rate is not None}
+    if count not in (found := schedules(cells, "process")):
+        return {}
+    _, rate, took = found[count]
+    usual = sum(mixed_seconds(measured[ENCODING]).values())
+    seconds = {encoding: mixed_seconds(figures) for encoding, figures in measured.items()}
+    times = {encoding: sum(of_tasks.values()) / usual for encoding, of_tasks in seconds.items() if of_tasks is not None}
+    return {encoding: (rate / longer, took * longer / len(ENCODINGS)) for encoding, longer in times.items()}
 
 
 def own_mix(cells):
@@ -247,13 +267,12 @@ def own_mix_tables(cells):
     count, known = by_encoding(cells)[0], hours_by_encoding(cells)
     if not known:
         return []
-    shown = lambda rate, took: [figure(rate), "" if took is None else figure(took)]
-    rows = [[encoding_label(encoding), *(shown(*known[encoding]) if encoding in known else ["not measured", ""])] for encoding in ENCODINGS]
-    mix, end, usual = own_mix(cells), end_of_schedule(cells, count), encoding_label(ENCODING)
+    rows = [[encoding_label(encoding), *(map(figure, known[encoding]) if encoding in known else ["not measured", ""])] for encoding in ENCODINGS]
+    mix, (_, rate, took) = own_mix(cells), schedules(cells, "process")[count]
     if mix is not None:
         rows.append(["**Table B.1's own mix**", *map(figure, mix)])
-    of_end = f"Hours need {usual}'s" if end is None else f"The schedule's end, where fewer are left, is in the hours as {usual} has it: {100 * (end - 1):.1f} %"
-    return table(f"**All {JOBS} jobs, by encoding**: {count} packs at once by the resident engine, in one process. {of_end}.",
+    return table(f"**All {JOBS} jobs, by encoding**: {count} packs at once by the resident engine, in one process. The schedule's end, where fewer are left, is in "
+                 f"the hours as {encoding_label(ENCODING)} has it: {100 * (took / hours(rate) - 1):.1f} %.",
                  ["encoding", "job-steps/s", f"hours of its {JOBS // len(ENCODINGS)} jobs"], rows)
 
 
