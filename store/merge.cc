@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/types/words.h"
 #include "store/artifacts.h"
 #include "store/attempts.h"
 #include "store/job_row.h"
@@ -302,8 +303,8 @@ absl::Status Merge::Compare(const JobRow& job, const JobRow& own) {
   ++report_.results_in_both;
   const auto differ = [&](const std::string& how) {
     if (++differing_ > kMaxDifferences) return;
-    report_.differences.push_back(fmt::format("job {} ({}, {}{}, learning rate {}, seed {}): {}", job.id.substr(0, 8),
-                                              job.requirement.task, job.requirement.encoding, job.randomized ? ":randomized" : "",
+    report_.differences.push_back(fmt::format("job {} ({}, {}, learning rate {}, seed {}): {}", job.id.substr(0, 8),
+                                              job.requirement.task, catalog::ToText({.name = job.requirement.encoding, .randomized = job.randomized}),
                                               ShortestNumber(job.learning_rate), job.seed, how));
   };
   if (job.diverged != own.diverged) {

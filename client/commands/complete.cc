@@ -11,6 +11,7 @@
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/types/job.h"
 #include "proto/types/settings.h"
 
@@ -142,7 +143,7 @@ class Completer {
     for (const catalog::Encoding& one : catalog::Encodings()) {
       Add(fmt::format("encoding={}", one.name), one.label);
       if ((one.positions & catalog::kRandomized) != 0) {
-        Add(fmt::format("encoding={}:randomized", one.name), one.label);
+        Add(fmt::format("encoding={}", catalog::ToText({.name = std::string(one.name), .randomized = true})), one.label);
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "proto/base/text.h"
+#include "proto/catalog/encoding_name.h"
 
 namespace longreach::client {
 
@@ -15,7 +16,7 @@ std::string NoteOfSharedDraw(const v1::SweepSpec& spec, const std::vector<std::s
   for (const std::string& one : only) {
     if (one.starts_with(kOnlyEncodings)) encodings = Split(std::string_view(one).substr(kOnlyEncodings.size()), ',');
   }
-  if (std::ranges::none_of(encodings, [](const std::string& encoding) { return encoding.ends_with(":randomized"); })) return "";
+  if (std::ranges::none_of(encodings, catalog::IsRandomized)) return "";
   return "randomized positions are drawn once for each test length, the same for all jobs: another draw (evaluation.seed) may move scores at one length by ten "
          "points, which no spread over seeds shows";
 }

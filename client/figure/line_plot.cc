@@ -6,6 +6,7 @@
 
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/catalog/encoding_name.h"
 
 namespace longreach::client {
 namespace {
@@ -20,7 +21,7 @@ constexpr double kMostWholeTicks = 10;
 // Beyond it labels are too wide to stand at each, and at last such numbers are not all there.
 constexpr double kMostWholeTick = 1e9;
 
-bool IsRandomized(const v1::TableAxisEntry& entry) { return entry.key().ends_with(":randomized"); }
+bool IsRandomized(const v1::TableAxisEntry& entry) { return catalog::IsRandomized(entry.key()); }
 
 // The name of a line's colour: that of the encoding without "Randomized".
 std::string ColourOf(const v1::TableAxisEntry& entry) {

@@ -11,6 +11,7 @@
 #include "client/spec/numbers.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/types/field_text.h"
 
 namespace longreach::client {
@@ -45,9 +46,7 @@ absl::Status CheckTask(std::string_view name) {
 }
 
 absl::Status CheckEncoding(std::string_view value) {
-  constexpr std::string_view kSuffix = ":randomized";
-  const size_t colon = value.find(':');
-  const std::string_view name = value.substr(0, colon);
+  const std::string_view name = value.substr(0, value.find(':'));
   const catalog::Encoding* encoding = catalog::FindEncoding(name);
   if (encoding == nullptr) {
     std::vector<std::string> known;
@@ -55,12 +54,12 @@ absl::Status CheckEncoding(std::string_view value) {
     return UsageError(fmt::format("unknown encoding '{}'", Printable(name)),
                       JoinHints(DidYouMean(name, known), "'longreach list encodings' shows all of them"));
   }
-  if (colon == std::string_view::npos) return absl::OkStatus();
-  if (value.substr(colon) != kSuffix) {
+  const std::optional<catalog::EncodingName> parts = catalog::ParseEncodingName(value);
+  if (!parts) {
     return UsageError(fmt::format("unknown encoding '{}'", Printable(value)),
-                      fmt::format("write '{0}', or '{0}:randomized' for randomized positions", name));
+                      fmt::format("write '{}', or '{}' for randomized positions", name, catalog::ToText({.name = std::string(name), .randomized = true})));
   }
-  if ((encoding->positions & catalog::kRandomized) == 0) {
+  if (parts->randomized && (encoding->positions & catalog::kRandomized) == 0) {
     return UsageError(fmt::format("encoding '{}' has no randomized form", name),
                       fmt::format("write '{}'; 'longreach list encodings' shows which have one", name));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proto/base/text.h"
+#include "proto/catalog/encoding_name.h"
 
 namespace longreach::client {
 namespace {
@@ -82,7 +83,7 @@ v1::SweepSpec SweepOf(const v1::JobSpec& job) {
   v1::SweepSpec sweep;
   sweep.set_experiment(job.experiment());
   sweep.mutable_axes()->add_task(job.task());
-  sweep.mutable_axes()->add_encoding(job.encoding() + (job.randomized() ? ":randomized" : ""));
+  sweep.mutable_axes()->add_encoding(catalog::ToText({.name = job.encoding(), .randomized = job.randomized()}));
   sweep.mutable_axes()->add_learning_rate(job.learning_rate());
   sweep.mutable_axes()->add_seed(job.seed());
   sweep.set_data(job.data());

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "proto/catalog/encoding_name.h"
+
 namespace longreach::catalog {
 
 // Defined in the file that CMake makes of presets/ and published/.
@@ -153,7 +155,7 @@ std::vector<PublishedValue> PublishedValues(std::string_view table) {
         const std::string_view number = field.starts_with('>') ? field.substr(1) : field;
         std::from_chars(number.data(), number.data() + number.size(), value.value);
       } else if (header[i] == "randomized") {
-        if (field == "true") value.keys["encoding"] += ":randomized";  // The column before.
+        if (std::string& encoding = value.keys["encoding"]; field == "true") encoding = ToText({.name = encoding, .randomized = true});  // The column before.
       } else if (header[i] != "level") {  // Which the task has.
         value.keys.emplace(header[i], field);
       }

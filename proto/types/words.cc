@@ -41,15 +41,4 @@ std::optional<Outcome> FromProto(v1::AttemptReport::Outcome outcome) {
   }
 }
 
-std::string ToText(const EncodingName& encoding) {
-  return encoding.randomized ? encoding.name + ":randomized" : encoding.name;
-}
-
-std::optional<EncodingName> ParseEncodingName(std::string_view text) {
-  const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return EncodingName{std::string(text), false};
-  if (text.substr(colon + 1) != "randomized") return std::nullopt;
-  return EncodingName{std::string(text.substr(0, colon)), true};
-}
-
 }  // namespace longreach

@@ -1,5 +1,5 @@
-// Words of the contract that are neither job states nor numbers: states of sweeps and workers, outcomes and phases of attempts, encoding
-// names, the metric of loss curves.
+// Words of the contract that are neither job states nor numbers: states of sweeps and workers, outcomes and phases of attempts, the metric
+// of loss curves; and the catalog's names of encodings, for those who include no catalog.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "longreach/v1/worker.pb.h"
+#include "proto/catalog/encoding_name.h"
 
 namespace longreach {
 
@@ -41,14 +42,8 @@ std::optional<Outcome> FromProto(v1::AttemptReport::Outcome outcome);
 inline constexpr std::string_view kTrainingLoss = "training_loss";
 inline constexpr std::string_view kStepAxis = "step";
 
-// An axis value of encoding: NAME or NAME:randomized.
-struct EncodingName {
-  std::string name;
-  bool randomized = false;
-  bool operator==(const EncodingName&) const = default;
-};
-std::string ToText(const EncodingName& encoding);
-// nothing when what follows the colon is not "randomized". Does not ask whether there is such an encoding.
-std::optional<EncodingName> ParseEncodingName(std::string_view text);
+using catalog::EncodingName;
+using catalog::ParseEncodingName;
+using catalog::ToText;
 
 }  // namespace longreach

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
+#include "proto/catalog/encoding_name.h"
 #include "scheduler/service/table_axes.h"
 
 namespace longreach::service {
@@ -84,7 +85,7 @@ int PublishedCells::RandomizedPairs() const {
   int pairs = 0;
   for (const auto& [keys, value] : values_) {
     std::vector<std::string> randomized = keys;
-    randomized[at] += ":randomized";
+    randomized[at] = catalog::ToText({.name = randomized[at], .randomized = true});
     pairs += values_.contains(randomized) ? 1 : 0;
   }
   return pairs;

@@ -8,6 +8,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/axes.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/types/words.h"
 
 namespace longreach::service {
@@ -300,7 +301,7 @@ void ResultsTable::AddGain(v1::Table& table) const {
   int published_pairs = 0;
   for (int randomized = 0; randomized < encodings.size(); ++randomized) {
     for (int plain = 0; plain < encodings.size(); ++plain) {
-      if (encodings[randomized].key() != encodings[plain].key() + ":randomized") continue;
+      if (encodings[randomized].key() != catalog::ToText({.name = encodings[plain].key(), .randomized = true})) continue;
       for (int other = 0; other < others; ++other) {
         ++pairs;
         const v1::TableCell& with = cell_of(randomized, other);

@@ -11,6 +11,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/types/words.h"
 
 namespace longreach::service {
@@ -42,7 +43,7 @@ std::tuple<double, Words, std::string> RankOf(std::string_view axis, const std::
     const bool has_level = task != nullptr && task->level != catalog::Level::kNone;
     return {has_level ? static_cast<double>(task->level) : 1e9, {}, key};
   }
-  if (axis == "encoding") return {key.ends_with(":randomized") ? 1.0 : 0.0, {}, key};
+  if (axis == "encoding") return {catalog::IsRandomized(key) ? 1.0 : 0.0, {}, key};
   if (axis == "system") return {0.0, WordsOf(key), key};
   return {ParseDouble(key).value_or(0), {}, key};
 }

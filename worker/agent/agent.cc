@@ -9,6 +9,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/utf8.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/types/wire_limits.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/files.h"
@@ -26,8 +27,7 @@ constexpr int kHeldForEachSlot = 2;
 
 std::string Described(const v1::Lease& lease) {
   const v1::JobSpec& spec = lease.jobs(0).spec();
-  return fmt::format("{} job(s), {} with {}{}{}", lease.jobs_size(), spec.task(), spec.encoding(),
-                     spec.randomized() ? ":randomized" : "",
+  return fmt::format("{} job(s), {} with {}{}", lease.jobs_size(), spec.task(), catalog::ToText({.name = spec.encoding(), .randomized = spec.randomized()}),
                      lease.jobs(0).has_checkpoint() ? fmt::format(", from step {}", lease.jobs(0).checkpoint().step()) : "");
 }
 

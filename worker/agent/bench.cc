@@ -12,6 +12,7 @@
 #include "proto/base/status.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/catalog/packs.h"
 #include "worker/agent/run.h"
 #include "worker/trainer/train.h"
@@ -20,7 +21,6 @@ namespace longreach::agent {
 namespace {
 
 constexpr int64_t kLongest = 100'000;
-constexpr std::string_view kRandomizedSuffix = ":randomized";
 
 template <typename Entries>
 absl::Status Unknown(std::string_view kind, std::string_view value, const Entries& entries) {
@@ -87,16 +87,15 @@ int PacksOf(const BenchOptions& options) { return options.packs == 0 ? static_ca
 absl::StatusOr<trainer::PackSettings> SettingsOf(const BenchOptions& options, const std::string& task) {
   trainer::PackSettings settings;
   RETURN_IF_ERROR(TakeTask(options, task, settings));
-  std::string_view encoding = options.encoding;
-  settings.randomized = encoding.ends_with(kRandomizedSuffix);
-  if (settings.randomized) encoding.remove_suffix(kRandomizedSuffix.size());
+  const auto [encoding, randomized] = catalog::ParseEncodingName(options.encoding).value_or(catalog::EncodingName{.name = options.encoding});
   const catalog::Encoding* known = catalog::FindEncoding(encoding);
   if (known == nullptr) return Unknown("encoding", encoding, catalog::Encodings());
-  if (settings.randomized && (known->positions & catalog::kRandomized) == 0) {
+  if (randomized && (known->positions & catalog::kRandomized) == 0) {
     return absl::InvalidArgumentError(
         fmt::format("--encoding: '{}' cannot be randomized\n  use --encoding {}", encoding, encoding));
   }
   settings.encoding = encoding;
+  settings.randomized = randomized;
   if (!options.lengths.empty()) {
     ASSIGN_OR_RETURN(settings.training.lengths, ParseNumbers("lengths", "lengths", options.lengths, kLongest));
   }

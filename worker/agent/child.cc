@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "proto/base/utf8.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/types/words.h"
 #include "worker/agent/crash_notice.h"
 #include "worker/agent/file_cache.h"
@@ -255,8 +256,8 @@ std::string DetailOf(const absl::Status& status) {
 
 absl::StatusOr<trainer::PackResult> TrainPack(const v1::StartPack& start, const AttemptLog& log, PipeObserver& observer) {
   ASSIGN_OR_RETURN(const trainer::PackRequest request, RequestOf(start));
-  log.Line(fmt::format("attempt {}: {} job(s), {} with {}{}, {} steps", start.attempt(), request.members.size(), request.settings.task,
-                       request.settings.encoding, request.settings.randomized ? ":randomized" : "", request.settings.training.steps));
+  log.Line(fmt::format("attempt {}: {} job(s), {} with {}, {} steps", start.attempt(), request.members.size(), request.settings.task,
+                       catalog::ToText({.name = request.settings.encoding, .randomized = request.settings.randomized}), request.settings.training.steps));
   for (const trainer::Member& member : request.members) {
     log.Line(fmt::format("  {} learning rate {} seed {}{}", member.job, member.learning_rate, member.seed,
                          member.checkpoints.empty() ? "" : ", from a checkpoint"));

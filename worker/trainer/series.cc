@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/catalog/encoding_name.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 
 namespace longreach::trainer {
@@ -27,7 +28,7 @@ Series BeginSeries(const std::string& kind, const PackSettings& settings, const 
                    {"job", job},
                    {"experiment", settings.experiment},
                    {"task", settings.task},
-                   {"encoding", settings.encoding + (settings.randomized ? ":randomized" : "")},
+                   {"encoding", catalog::ToText({.name = settings.encoding, .randomized = settings.randomized})},
                    {"step", std::to_string(step)}};
   return series;
 }

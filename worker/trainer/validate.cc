@@ -6,6 +6,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/catalog/limits.h"
 #include "proto/catalog/packs.h"
 #include "worker/trainer/problems/kinds.h"
@@ -94,7 +95,7 @@ absl::Status ValidatePositions(const PackSettings& settings, const catalog::Enco
   }
   const bool shifted = (encoding.positions & catalog::kShifted) != 0;
   if (settings.randomized && (encoding.positions & catalog::kRandomized) == 0) {
-    return Refuse("encoding", settings.encoding + ":randomized",
+    return Refuse("encoding", catalog::ToText({.name = settings.encoding, .randomized = true}),
                   "does not exist: this encoding takes no randomized positions");
   }
   if (positions.relative_as_released && !(settings.encoding == "relative" && settings.randomized &&

@@ -21,14 +21,6 @@ TEST(JobStateTest, EveryWordMakesItsStateAndBack) {
   EXPECT_EQ(MakeJobState("Leased", {}, {}, "").status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(EncodingNameTest, ReadsPlainAndRandomizedAndRefusesOtherSuffixes) {
-  EXPECT_EQ(ParseEncodingName("rope"), (EncodingName{"rope", false}));
-  EXPECT_EQ(ParseEncodingName("rope:randomized"), (EncodingName{"rope", true}));
-  EXPECT_EQ(ToText({"rope", true}), "rope:randomized");
-  EXPECT_FALSE(ParseEncodingName("rope:random").has_value());
-  EXPECT_FALSE(ParseEncodingName("rope:randomized:x").has_value());
-}
-
 TEST(SweepStateTest, WordsReadBack) {
   for (const SweepState state : {SweepState::kLive, SweepState::kPaused, SweepState::kCancelled}) {
     EXPECT_EQ(ParseSweepState(Word(state)), state);

@@ -5,6 +5,7 @@
 
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/encoding_name.h"
 #include "proto/catalog/limits.h"
 #include "proto/catalog/longbench.h"
 #include "worker/trainer/problems/mixture.h"
@@ -177,7 +178,7 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   if (settings.encoding != "rope" && settings.encoding != "none") {
     return refuse("encoding: '", settings.encoding, "' does not go with experiment 'llama', whose positions are 'rope' or 'none'");
   }
-  if (settings.randomized) return refuse("encoding: '", settings.encoding, ":randomized' does not go with experiment 'llama'");
+  if (settings.randomized) return refuse("encoding: '", catalog::ToText({.name = settings.encoding, .randomized = true}), "' does not go with experiment 'llama'");
   RETURN_IF_ERROR(ValidateLlamaTask(settings));
   if (model.folder.empty()) RETURN_IF_ERROR(ValidateLlamaSizes(model));
   if (model.dropout != 0 || settings.evaluation.dropout) return refuse("model.dropout: a LLaMA decoder has none");
