@@ -60,7 +60,7 @@ class Images final : public Problem {
   Batch TestBatch(PositionUse use, int length, int part) const override {
     const int64_t first = part * ImagesAtATime(length), end = std::min(Tested(), first + ImagesAtATime(length));
     Batch batch;
-    for (int64_t i = first; i < end; ++i) AddImage(valid_, length, i * Count() / Tested(), batch);
+    for (int64_t i = first; i < end; ++i) AddImage(valid_, length, Picked(i), batch);
     return Finish(std::move(batch), use, length,
                   {.key = EvaluationKey(settings_.evaluation.seed),
                    .step = static_cast<uint64_t>(part) << 32 | static_cast<uint64_t>(length),
@@ -81,6 +81,13 @@ class Images final : public Problem {
   int64_t Tested() const {
     const int64_t wanted = settings_.evaluation.examples;
     return wanted == 0 ? Count() : std::min(Count(), wanted);
+  }
+  // One of each of as many equal parts of the split, by chance: images often lie in the order of their classes, or take turns at them, and at equal distances
+  // a test would see a few classes only. The same at all lengths.
+  int64_t Picked(int64_t i) const {
+    const int64_t first = i * Count() / Tested(), end = (i + 1) * Count() / Tested();
+    const RandomStream stream{.key = EvaluationKey(settings_.evaluation.seed), .purpose = Purpose::kTestBatch, .layer = 0, .step = 0};
+    return first + stream.Below(static_cast<uint64_t>(i), static_cast<uint32_t>(end - first));
   }
   int64_t ImagesAtATime(int length) const {
     return std::max<int64_t>(1, kTestPixelsAtATime / TapeOf(settings_, length));

@@ -16,6 +16,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "proto/base/text.h"
 #include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/device.h"
 #include "worker/trainer/engine/engine.h"
@@ -99,6 +100,7 @@ std::vector<double> Timed(const Options& options, const std::function<void()>& w
 }
 
 absl::StatusOr<json> Make(Options options) {
+  if (options.config.heads < 1) return absl::InvalidArgumentError(Text("--heads: ", options.config.heads, " is not above 0"));
   options.config.head_dim = options.config.hidden_dim / options.config.heads;
   RETURN_IF_ERROR(Validate(options.config));
   const LlamaDecoder decoder(options.config);
