@@ -10,7 +10,9 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "proto/base/sha256.h"
 #include "worker/data/files.h"
@@ -61,7 +63,6 @@ class Files final : public ByteSource {
     for (const std::filesystem::path& file : files) {
       struct stat status {};
       if (stat(file.c_str(), &status) != 0) return SystemError("open", file, errno);
-      if (!S_ISREG(status.st_mode)) return absl::InvalidArgumentError(fmt::format("{} is not a regular file", file.string()));
       // That it cannot be read is better said now than after a gigabyte.
       RETURN_IF_ERROR(Descriptor::Open(file).status());
       ASSIGN_OR_RETURN(const std::string line, FingerprintOf(file));
@@ -118,6 +119,21 @@ absl::StatusOr<bool> LooksLikeText(const std::filesystem::path& file) {
   return std::memchr(head, 0, got) == nullptr;
 }
 
+// Whose bytes are not the text's.
+absl::Status RefuseCompressed(const std::filesystem::path& file) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"\x1F\x8B", "gzip"}, {"BZh", "bzip2"}, {"\xFD" "7zXZ", "xz"}, {"\x28\xB5\x2F\xFD", "zstd"}, {"PAR1", "Parquet"}};
+  ASSIGN_OR_RETURN(const Descriptor opened, Descriptor::Open(file));
+  char head[8];
+  ASSIGN_OR_RETURN(const size_t got, ReadSome(opened.number(), head, file));
+  for (const auto& [begin, kind] : kKinds) {
+    if (std::string_view(head, got).starts_with(begin)) {
+      return absl::InvalidArgumentError(fmt::format("{} is a file of {}, not a text; unpack it, and import what was in it", file.string(), kind));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Text files below a folder, ascending by path, byte by byte: the same on every machine.
 absl::StatusOr<std::vector<std::filesystem::path>> TextsBelow(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
@@ -152,7 +168,10 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenSource(const std::vector<std::fi
   for (const std::filesystem::path& path : paths) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) return SystemError("open", path, errno);
+    // Before anything opens it: a pipe would be waited for.
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) return absl::InvalidArgumentError(fmt::format("{} is not a regular file", path.string()));
     if (!S_ISDIR(status.st_mode)) {
+      RETURN_IF_ERROR(RefuseCompressed(path));
       files.push_back(path);
       continue;
     }

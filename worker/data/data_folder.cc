@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <system_error>
 
 #include "proto/base/names.h"
 #include "proto/base/sha256.h"
+#include "proto/base/synchronized.h"
 #include "worker/data/files.h"
 
 namespace longreach::data {
 namespace {
 
 constexpr int64_t kMaxManifestBytes = int64_t{256} << 20;
-constexpr const char* kManifest = "manifest.json";
 
 const char* Setting(const char* name) {
   const char* value = std::getenv(name);
@@ -37,6 +38,31 @@ absl::Status CheckNoOtherFiles(const std::filesystem::path& folder, const Manife
                                               "that has it under another name", manifest.name), absl::StatusCode::kFailedPrecondition);
   }
   return error ? SystemError("list", folder / manifest.name, error.value()) : absl::OkStatus();
+}
+
+absl::Status CheckBytes(const std::filesystem::path& path, const FileEntry& entry, const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
+  if (sha256 == entry.sha256) return absl::OkStatus();
+  return Damaged(path, fmt::format("its bytes have changed since the import (SHA-256 {} instead of {}); 'longreach data remove {}' and import it anew",
+                                   Short(sha256), Short(entry.sha256), name));
+}
+
+// The manifest is the last file that an import writes. Of one that was written later the bytes are looked at: once in a process, as long as it stays so.
+absl::Status CheckWrittenLater(const std::filesystem::path& folder, const Manifest& manifest) {
+  static Synchronized<std::set<std::string>> sound;
+  std::error_code error;
+  const auto imported = std::filesystem::last_write_time(folder / manifest.name / kManifest, error);
+  for (const FileEntry& entry : manifest.files) {
+    const std::filesystem::path path = folder / manifest.name / entry.name;
+    const auto written = error ? imported : std::filesystem::last_write_time(path, error);
+    if (error) return SystemError("look at", path, error.value());
+    if (written <= imported) continue;
+    const std::string seen = fmt::format("{} {} {}", path.string(), entry.sha256, written.time_since_epoch().count());
+    if (sound.Lock()->contains(seen)) continue;
+    RETURN_IF_ERROR(CheckBytes(path, entry, manifest.name));
+    sound.Lock()->insert(seen);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -73,6 +99,9 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
     const std::filesystem::path path = folder / name / entry.name;
     std::error_code error;
     const auto bytes = std::filesystem::file_size(path, error);
+    if (error == std::errc::no_such_file_or_directory) {
+      return Damaged(path, fmt::format("is missing; 'longreach data remove {}' and import it anew", name));
+    }
     if (error) return SystemError("look at", path, error.value());
     if (static_cast<int64_t>(bytes) != entry.bytes) {
       return Damaged(path, fmt::format("has {} bytes, and {} were imported; 'longreach data remove {}' and import it anew", bytes,
@@ -92,6 +121,7 @@ absl::StatusOr<Manifest> ReadDataSet(const std::filesystem::path& folder, const 
     return absl::FailedPreconditionError(fmt::format("the data set '{}' in {} has other bytes: {} instead of {}", name, folder.string(),
                                                      Short(own), Short(sha256)));
   }
+  RETURN_IF_ERROR(CheckWrittenLater(folder, manifest));
   // Of a model's folder what is there is what is read.
   if (kind == Kind::kModel) RETURN_IF_ERROR(CheckNoOtherFiles(folder, manifest));
   return manifest;
@@ -122,13 +152,7 @@ absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string
   ASSIGN_OR_RETURN(const Manifest manifest, ReadDataSet(folder, name));
   RETURN_IF_ERROR(CheckNoOtherFiles(folder, manifest));
   for (const FileEntry& entry : manifest.files) {
-    const std::filesystem::path path = folder / name / entry.name;
-    ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
-    if (sha256 != entry.sha256) {
-      return Damaged(path, fmt::format("its bytes have changed since the import (SHA-256 {} instead of {}); 'longreach data remove {}' "
-                                       "and import it anew",
-                                       Short(sha256), Short(entry.sha256), name));
-    }
+    RETURN_IF_ERROR(CheckBytes(folder / name / entry.name, entry, name));
   }
   return absl::OkStatus();
 }

@@ -134,6 +134,7 @@ absl::Status CheckWanted(const TokenImport& wanted, const tokenizer::Tokenizer* 
   if (vocabulary == 0) {
     return absl::InvalidArgumentError("how many ids there are is not known; give --tokenizer, or --vocabulary where all files are packed tokens");
   }
+  if (wanted.vocabulary < 0) return absl::InvalidArgumentError(fmt::format("--vocabulary: {} ids; give a number above 0", wanted.vocabulary));
   if (vocabulary < 1 || vocabulary > kMaxVocabulary) {
     return absl::InvalidArgumentError(fmt::format("a vocabulary of {} ids; ids are stored in 16 bits, so at most {}", vocabulary, kMaxVocabulary));
   }

@@ -25,7 +25,7 @@ constexpr int64_t kMaxDocuments = int64_t{1} << 40;
 
 // A name in the data set's own folder.
 bool IsFileName(std::string_view name) {
-  return IsOfNameCharacters(name) && name.size() <= 200 && name.front() != '.' && name != "manifest.json";
+  return IsOfNameCharacters(name) && name.size() <= 200 && name.front() != '.' && name != kManifest;
 }
 
 absl::Status Bad(std::string_view field, std::string_view what) {

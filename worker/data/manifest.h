@@ -11,6 +11,8 @@
 
 namespace longreach::data {
 
+inline constexpr const char* kManifest = "manifest.json";
+
 enum class Kind { kText, kImages, kTokens, kModel, kLongBench };
 std::string_view Word(Kind kind);  // "text", "images", "tokens", "model", "longbench".
 

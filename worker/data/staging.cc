@@ -99,7 +99,7 @@ absl::Status Staging::Publish(Manifest manifest) {
     std::filesystem::remove_all(other, error);
     if (error) return SystemError("remove", other, error.value());
   }
-  RETURN_IF_ERROR(WriteFile(path_ / "manifest.json", ToJson(manifest)));
+  RETURN_IF_ERROR(WriteFile(path_ / kManifest, ToJson(manifest)));
   RETURN_IF_ERROR(SyncFolder(path_));
   RETURN_IF_ERROR(Rename(path_, folder_ / name_));
   return SyncFolder(folder_);
@@ -116,6 +116,9 @@ absl::Status RemoveDataSet(const std::filesystem::path& folder, const std::strin
   const std::filesystem::path staging = StagingOf(folder, name);
   if (!Exists(place) && !Exists(staging)) {
     return absl::NotFoundError(fmt::format("there is no data set '{}' in {}", name, folder.string()));
+  }
+  if (Exists(place) && !Exists(place / kManifest)) {
+    return absl::FailedPreconditionError(fmt::format("{} is no data set: it has no {}; remove it by other means if it is not needed", place.string(), kManifest));
   }
   ASSIGN_OR_RETURN(const int lock, Lock(LockOf(folder, name), name));
   std::error_code error;

@@ -38,7 +38,7 @@ class Staging {
 };
 
 // Removes a data set, and what an interrupted import of that name left. Programs that have it open are not disturbed.
-// NOT_FOUND: neither is there.
+// NOT_FOUND: neither is there. FAILED_PRECONDITION: what has that name is no data set.
 absl::Status RemoveDataSet(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace longreach::data

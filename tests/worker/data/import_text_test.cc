@@ -152,6 +152,12 @@ TEST_F(ImportTextTest, SourcesThatCannotBeReadAreNamed) {
   Write(home_ / "a.txt", Pattern(100));
   fs::create_symlink(home_ / "a.txt", home_ / "b.txt");
   EXPECT_NE(message({home_ / "a.txt", home_ / "b.txt"}).find("b.txt is given twice"), std::string::npos);
+  ASSERT_EQ(mkfifo((home_ / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(message({home_ / "pipe"}).find("pipe is not a regular file"), std::string::npos);  // And is not waited for.
+  for (const auto& [begin, kind] : {std::pair("\x1F\x8B", "gzip"), {"PAR1", "Parquet"}, {"BZh", "bzip2"}}) {
+    Write(home_ / "packed", begin + Pattern(100));
+    EXPECT_NE(message({home_ / "packed"}).find(std::string("packed is a file of ") + kind), std::string::npos);
+  }
   if (geteuid() != 0) {  // Root reads everything.
     fs::permissions(home_ / "a.txt", fs::perms::none);
     EXPECT_NE(message({home_ / "a.txt"}).find("Permission denied"), std::string::npos);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/worker/data/support.h"
 #include "worker/data/data_folder.h"
 #include "worker/data/files.h"
@@ -73,11 +75,33 @@ TEST_F(StagingTest, WhatAnInterruptedImportLeftCanBeRemoved) {
   EXPECT_EQ(NamesIn(data_), "");
 }
 
+TEST_F(StagingTest, WhatIsNoDataSetIsNotRemoved) {
+  std::filesystem::create_directories(data_ / "notes");
+  Write(data_ / "notes/a.txt", "precious");
+  Write(data_ / "plain", "precious");
+
+  for (const char* name : {"notes", "plain"}) {
+    const absl::Status refused = RemoveDataSet(data_, name);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(refused.message().find("is no data set: it has no manifest.json"), std::string::npos) << refused;
+  }
+
+  EXPECT_EQ(Read(data_ / "notes/a.txt"), "precious");
+  EXPECT_EQ(NamesIn(data_), "notes plain ");
+}
+
 TEST_F(StagingTest, ADamagedDataSetIsRefusedWithTheFile) {
   const std::string identity = Publish();
   EXPECT_EQ(TextCorpus::Open(data_, "ten", std::string(64, '0')).status().code(), absl::StatusCode::kFailedPrecondition);
 
-  Write(data_ / "ten/corpus.bin", "0123456788");  // As long: only a full check sees it.
+  const auto imported = std::filesystem::last_write_time(data_ / "ten/manifest.json");
+  Write(data_ / "ten/corpus.bin", "0123456789");
+  std::filesystem::last_write_time(data_ / "ten/corpus.bin", imported + std::chrono::seconds(1));
+  EXPECT_OK(TextCorpus::Open(data_, "ten", identity));  // The same bytes, written anew.
+  Write(data_ / "ten/corpus.bin", "0123456788");
+  std::filesystem::last_write_time(data_ / "ten/corpus.bin", imported + std::chrono::seconds(2));
+  EXPECT_EQ(TextCorpus::Open(data_, "ten", identity).status().code(), absl::StatusCode::kDataLoss);
+  std::filesystem::last_write_time(data_ / "ten/corpus.bin", imported);  // As if the disk had done it: only a full check sees that.
   EXPECT_OK(TextCorpus::Open(data_, "ten", identity));
   const absl::Status checked = CheckDataSet(data_, "ten");
   EXPECT_EQ(checked.code(), absl::StatusCode::kDataLoss);
@@ -86,7 +110,9 @@ TEST_F(StagingTest, ADamagedDataSetIsRefusedWithTheFile) {
   Write(data_ / "ten/corpus.bin", "012345678");
   EXPECT_NE(Refusal().find("has 9 bytes, and 10 were imported"), std::string::npos) << Refusal();
   std::filesystem::remove(data_ / "ten/corpus.bin");
-  EXPECT_NE(Refusal().find("corpus.bin: No such file"), std::string::npos) << Refusal();
+  EXPECT_NE(Refusal().find("corpus.bin: is missing; 'longreach data remove ten' and import it anew"), std::string::npos) << Refusal();
+  ASSERT_EQ(ListDataSets(data_).damaged.size(), 1u);
+  EXPECT_EQ(CheckDataSet(data_, "ten").code(), absl::StatusCode::kDataLoss);
   Write(data_ / "ten/manifest.json", "{");
   EXPECT_NE(Refusal().find("longreach data remove ten"), std::string::npos) << Refusal();
 
