@@ -127,7 +127,7 @@ absl::Status SweepRun::StartWorkers() {
 }
 
 absl::StatusOr<int> SweepRun::UsualPacks(bool cuda, const std::string& engine, int threads) const {
-  int packs = catalog::UsualPacks(spec_.experiment(), cuda, engine, threads);
+  int packs = catalog::UsualPacks(submission_.spec().experiment(), cuda, engine, threads);
   if (packs == 1) return packs;
   // The worker trains what else is open in the store, too.
   ASSIGN_OR_RETURN(const v1::ListSweepsResponse all, connection_.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
@@ -140,7 +140,7 @@ absl::StatusOr<int> SweepRun::UsualPacks(bool cuda, const std::string& engine, i
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
-  for (const std::string& name : DataSetsOf(spec_)) {
+  for (const std::string& name : DataSetsOf(submission_.spec())) {
     std::vector<std::string> arguments = {"data", "ensure", name};
     if (!options_.worker.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options_.worker.data_folder});
     if (session_.settings().quiet) arguments.emplace_back("--quiet");
@@ -153,11 +153,8 @@ absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
 }
 
 absl::Status SweepRun::Submit() {
-  v1::SubmitSweepRequest request;
-  *request.mutable_spec() = spec_;
-  request.set_aside(options_.aside);
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
-                   connection_.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
+                   connection_.Call(&Connection::Stub::SubmitSweep, submission_, std::chrono::minutes(10)));
   sweep_ = response.sweep();
   session_.Say(fmt::format(
       "sweep {} {}: {}, {} done{}", ShortId(sweep_.id()), Printable(sweep_.name()),
@@ -205,6 +202,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
                      .width = environment.width});
   SweepWatcher watcher(connection_, sweep_.id(), session_.Patience());
   v1::SweepUpdate last;
+  bool lost = false;
   while (true) {
     const SweepWatcher::Event event = watcher.Next(interrupt_, milliseconds(500));
     switch (event.kind) {
@@ -214,8 +212,10 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         return Interrupted();
       case SweepWatcher::Event::Kind::kLost:
         view.Say(fmt::format("lost the scheduler at {}; trying again", connection_.address()));
+        lost = true;
         break;
       case SweepWatcher::Event::Kind::kUpdate:
+        if (std::exchange(lost, false)) view.Say("the scheduler answers again");
         last = event.update;
         sweep_ = last.sweep();
         view.Show(last);
@@ -309,9 +309,11 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
 absl::Status SweepRun::CheckStuck(const v1::SweepUpdate& last, ProgressView& view) {
   if (stuck_.Ask(last)) view.Say(stuck_.reason());
   if (workers_.empty() || stuck_.times() < kStuckAtLast) return absl::OkStatus();
-  return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()),
-               fmt::format("'longreach version' and 'longreach-worker --version' say which builds these are{}",
-                           options_.again.empty() ? "" : "; everything is kept, and the same command goes on"));
+  // Of data that lacks the reason says what brings it.
+  const bool of_data = stuck_.reason().find("data set") != std::string::npos;
+  const std::string builds = of_data ? "" : "'longreach version' and 'longreach-worker --version' say which builds these are";
+  const std::string kept = options_.again.empty() ? "" : "everything is kept, and the same command goes on";
+  return Error(absl::StatusCode::kAborted, fmt::format("nothing can go on: {}", stuck_.reason()), builds.empty() || kept.empty() ? builds + kept : builds + "; " + kept);
 }
 
 void SweepRun::StopWorkers() {
@@ -341,6 +343,8 @@ int SweepRun::Interrupted() {
   }
   session_.Say("stopping after a checkpoint; Ctrl-C again stops at once");
   StopWorkers();
+  // What they had still to hand in counts.
+  if (absl::StatusOr<v1::Sweep> now = FindSweep(connection_, sweep_.id()); now.ok()) sweep_ = *std::move(now);
   session_.Say(fmt::format("{} of {} done, and everything is kept. To go on:\n  {}{}", Thousands(sweep_.counts().succeeded()),
                            Count(sweep_.jobs(), "job"), options_.again, FlagsOf(options_.worker)));
   return interrupt_.exit_code();

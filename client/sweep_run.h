@@ -29,7 +29,6 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
 
 struct SweepRunOptions {
   bool retry_failed = false;  // Jobs that have failed get another chance first.
-  bool aside = false;         // "last" stays the sweep that it was.
   WorkerOptions worker = {};
   // The command that goes on after an interruption, but for options of workers: empty where the store goes away with the caller.
   std::string again = {};
@@ -38,11 +37,11 @@ struct SweepRunOptions {
 class SweepRun {
  public:
   // `interrupt` outlives it.
-  SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SweepSpec spec, SweepRunOptions options)
+  SweepRun(Session& session, Connection& connection, InterruptScope& interrupt, v1::SubmitSweepRequest submission, SweepRunOptions options)
       : session_(session),
         connection_(connection),
         interrupt_(interrupt),
-        spec_(std::move(spec)),
+        submission_(std::move(submission)),
         options_(std::move(options)),
         stuck_(session, connection) {}
   // Workers before the scheduler: they still have something to hand in.
@@ -79,7 +78,7 @@ class SweepRun {
   Session& session_;
   Connection& connection_;
   InterruptScope& interrupt_;
-  v1::SweepSpec spec_;
+  const v1::SubmitSweepRequest submission_;
   const SweepRunOptions options_;
 
   v1::Sweep sweep_;

@@ -68,7 +68,10 @@ class Attention final : public Command {
     InterruptScope interrupt;
     const std::string most = most_ ? fmt::format(" --max {}", *most_) : "";
     const std::string again = fmt::format("longreach attention {} --length {} --file {}{}{}", ShortId(trained.job().id()), length_, ShellWord(file_), most, WhereFlags(session));
-    SweepRun run(session, *connection, interrupt, spec, {.retry_failed = true, .aside = true, .worker = worker_options_, .again = again});
+    v1::SubmitSweepRequest submission;
+    *submission.mutable_spec() = spec;
+    submission.set_aside(true);
+    SweepRun run(session, *connection, interrupt, submission, {.retry_failed = true, .worker = worker_options_, .again = again});
     ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
     if (ended.has_value()) return *ended;
     if (!AllSucceeded(run.sweep())) return ReportOutcome(session, *connection, run.sweep(), "the same command tries again");

@@ -47,7 +47,7 @@ class PlanCommand final : public Command {
                      session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
     PartsOutput json(session, sweeps.size() > 1);
     for (const LoadedSweep& one : sweeps) {
-      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response, DryRun(*connection, one.file.spec));
+      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response, DryRun(*connection, one.file));
       const std::string& name = one.file.spec.name().empty() ? one.source.spec : one.file.spec.name();
       if (session.json()) {
         json.Add(name, "plan", response.plan());

@@ -30,8 +30,8 @@ class Results final : public Command {
         .group = kGroupLook,
         .summary = "Print the table of a sweep: measured, and beside it published",
         .details =
-            "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings, its main metric over\n"
-            "all test lengths, the best over learning rates and seeds. Axes are task, encoding, learning_rate, seed and\n"
+            "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings (one with systems, these x\n"
+            "tasks, or x encodings of one task), its main metric over all test lengths, the best over all else. Axes are task, encoding, learning_rate, seed and\n"
             "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
             "head, depth, attention_scale, longbench_task (--jobs shows what slices there are), and settings by their paths, as\n"
             "model.layers of a grid. The metric training_loss is by step, and without that axis the newest of each job; jobs have\n"

@@ -68,7 +68,7 @@ class RunCommand final : public Command {
     for (const LoadedSweep& one : sweeps) {
       // While the table before was printed, or its worker ended.
       if (interrupt.count() > 0) return interrupt.exit_code();
-      SweepRun run(session, *connection, interrupt, one.file.spec,
+      SweepRun run(session, *connection, interrupt, SubmissionOf(one.file),
                    {.retry_failed = retry_failed_, .worker = worker_options_, .again = "longreach run " + CommandLine(spec_) + WhereFlags(session)});
       ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
       if (ended.has_value()) return *ended;

@@ -41,6 +41,11 @@ class StatusCommand final : public Command {
          ProgressBlock(update, session.environment().out_is_terminal ? session.environment().width : 160)) {
       session.out() << line << "\n";
     }
+    // Nobody else has the store: who had these jobs has ended, without a word.
+    if (session.embedded() != nullptr && sweep.counts().leased() > 0) {
+      session.out() << fmt::format("nothing works on {} now; 'longreach run' with the sweep's preset or file and this --store goes on with it\n", Printable(session.store()));
+      return kDone;
+    }
     // A sweep that stands still because of its workers should not have to be asked why.
     if (!PrintPutAside(session, *connection)) {
       StuckWatch stuck(session, *connection);

@@ -36,8 +36,7 @@ class Submit final : public Command {
     RETURN_IF_ERROR(CheckParts(*connection, sweeps));
     PartsOutput json(session, sweeps.size() > 1);
     for (const LoadedSweep& one : sweeps) {
-      v1::SubmitSweepRequest request;
-      *request.mutable_spec() = one.file.spec;
+      v1::SubmitSweepRequest request = SubmissionOf(one.file);
       if (priority_.has_value()) request.set_priority(*priority_);
       ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
                        connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "client/commands/listings.h"
+#include "client/commands/tables.h"
 #include "client/errors.h"
 #include "client/output/text.h"
 
@@ -16,9 +17,17 @@ absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& s
   return connection.Call(&Connection::Stub::GetSweep, request);
 }
 
-absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1::SweepSpec& spec) {
+v1::SubmitSweepRequest SubmissionOf(const SweepFile& file) {
   v1::SubmitSweepRequest request;
-  *request.mutable_spec() = spec;
+  *request.mutable_spec() = file.spec;
+  if (!file.has_table) return request;
+  *request.mutable_table() = file.table;
+  SetUsualAxes(file.spec, *request.mutable_table());
+  return request;
+}
+
+absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file) {
+  v1::SubmitSweepRequest request = SubmissionOf(file);
   request.set_dry_run(true);
   return connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
 }
@@ -26,7 +35,7 @@ absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1:
 absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {
   if (sweeps.size() < 2) return absl::OkStatus();
   for (const LoadedSweep& one : sweeps) {
-    const absl::StatusOr<v1::SubmitSweepResponse> planned = DryRun(connection, one.file.spec);
+    const absl::StatusOr<v1::SubmitSweepResponse> planned = DryRun(connection, one.file);
     if (planned.ok()) continue;
     const auto [message, hint] = SplitError(planned.status());
     return Error(planned.status().code(), fmt::format("part '{}': {}", Printable(one.file.spec.name()), message), hint);

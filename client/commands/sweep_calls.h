@@ -13,8 +13,11 @@ namespace longreach::client {
 // A sweep with its counts and its specification, by its id, the beginning of one, its name, or 'last'.
 absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& sweep);
 
-// What the scheduler would do with a sweep; nothing is changed.
-absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const v1::SweepSpec& spec);
+// A file's sweep, ready to be submitted, with the table that it will be printed as: a slip in that is told before anything is trained.
+v1::SubmitSweepRequest SubmissionOf(const SweepFile& file);
+
+// What the scheduler would do with it; nothing is changed.
+absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file);
 
 // Where a file has several sweeps, that the scheduler takes each of them: none is submitted before all are known to be good.
 absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);

@@ -9,7 +9,7 @@ class Sweeps final : public Command {
  public:
   CommandInfo Info() const override {
     return {.group = kGroupLook,
-            .summary = "List all sweeps, the newest first",
+            .summary = "List all sweeps, the one that was asked for last first",
             .details = "",
             .examples = "longreach sweeps\nlongreach sweeps --store longreach.db -o json",
             .more_formats = kAllFormats};

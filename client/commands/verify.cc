@@ -209,7 +209,9 @@ class Verify final : public Command {
     if (step.asked && job->job().state() == "succeeded") session.Say(fmt::format("job {} has been trained in {} before", ShortId(id), Printable(scratch_)));
     WorkerOptions options = worker_options_;
     if (options.engine.empty() && options.device.empty()) options.engine = EngineLike(step.recorded);
-    SweepRun run(scratch, connection, interrupt, step.spec,
+    v1::SubmitSweepRequest submission;
+    *submission.mutable_spec() = step.spec;
+    SweepRun run(scratch, connection, interrupt, submission,
                  {.retry_failed = true, .worker = std::move(options), .again = scratch_.empty() ? "" : CommandAgain(session)});
     return run.ToItsEnd();
   }

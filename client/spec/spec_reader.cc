@@ -82,7 +82,7 @@ class Filler {
     if (value.kind == YamlNode::Kind::kSequence && field.is_repeated()) {
       if (value.items.empty()) {
         return tree_.ErrorAt(value.place, fmt::format("{}: a list without a value", path),
-                             "leave the field out to get its default");
+                             path.starts_with("axes.") ? "give at least one value" : "leave the field out to get its default");
       }
       for (const int item : value.items) RETURN_IF_ERROR(FillScalar(tree_.node(item), path, field, message));
       return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "scheduler/service/engine.h"
 #include "scheduler/service/plan.h"
 #include "scheduler/service/replies.h"
+#include "scheduler/service/results_table.h"
 #include "scheduler/service/settling.h"
 #include "scheduler/service/slice.h"
 
@@ -197,6 +198,8 @@ class Engine::Submission {
 absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store,
                                                             const std::function<bool()>& given_up) {
   ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec(), options_.revisions));
+  // Before anything is trained for it.
+  if (request.has_table()) RETURN_IF_ERROR(ResultsTable::Of(request.table(), sweep.kind().MainMetric()).status());
   v1::SubmitSweepResponse response;
   std::optional<store::SweepRow> known;
   {

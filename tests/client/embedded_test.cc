@@ -377,6 +377,19 @@ TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
   EXPECT_EQ(Contents("ends"), "worker ended\nended\n");
 }
 
+// Whoever had its jobs was killed: their leases are there still.
+TEST_F(EmbeddedTest, StatusOfAStoreThatNobodyElseHasSaysThatNothingWorksOnIt) {
+  SetScheduler(Listens());
+  MakeStore();
+  fake_.sweep.mutable_counts()->set_succeeded(1);
+  fake_.sweep.mutable_counts()->set_leased(1);
+
+  EXPECT_THAT(Run({"status", "--store", store()}).out, HasSubstr("nothing works on " + store() + " now; 'longreach run'"));
+
+  fake_.sweep.mutable_counts()->set_leased(0);
+  EXPECT_THAT(Run({"status", "--store", store()}).out, Not(HasSubstr("nothing works")));
+}
+
 TEST_F(EmbeddedTest, ARunSaysWhichSweepsOfItsStoreComeFirst) {
   SetScheduler(Listens());
   SetWorker("cat >/dev/null\n");

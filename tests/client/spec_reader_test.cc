@@ -124,7 +124,7 @@ TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
   EXPECT_THAT(Refusal("evaluation: {attention_scales: 1..20000000:1}"), HasSubstr("has more than 10000000 values"));
   EXPECT_THAT(Refusal("axes: {seed: [1, ' ']}"), HasSubstr("a list without a value"));
   EXPECT_THAT(Refusal("axes: {seed: '1,,2'}"), HasSubstr("an empty value in '1,,2'"));
-  EXPECT_THAT(Refusal("axes: {seed: []}"), HasSubstr("a list without a value"));
+  EXPECT_THAT(Refusal("axes: {seed: []}"), HasSubstr("axes.seed: a list without a value\n  give at least one value"));
   EXPECT_THAT(Refusal("axes: {seed: }"), HasSubstr("axes.seed: no value"));
   EXPECT_THAT(Refusal("axes: {seed: {a: 1}}"), HasSubstr("fields where a value belongs"));
   EXPECT_THAT(Refusal("table: {title: [a, b]}"), HasSubstr("table.title: a list where one value belongs"));

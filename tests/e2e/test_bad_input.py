@@ -72,6 +72,21 @@ def test_refuses_a_broken_sweep_file_and_names_the_line(home, scheduler, text, n
     assert query(scheduler.store, "SELECT count(*) FROM sweeps") == [(0,)]
 
 
+@pytest.mark.parametrize("command", ["plan", "submit", "run"])
+@pytest.mark.parametrize(("table", "named"), [
+    ("{rows: task, columns: taks}", ["table.columns", "taks", "task"]),
+    ("{rows: task, columns: task}", ["table.columns", "'task'"]),
+    ("{metric: acc}", ["table.metric", "acc", "accuracy"]),
+    ("{aggregate: average}", ["table.aggregate", "average"]),
+    ("{only: [foo=1]}", ["table.only", "foo"]),
+], ids=["axis", "twice", "metric", "aggregate", "only"])
+def test_refuses_a_table_that_cannot_be_printed_before_anything_is_trained(home, scheduler, command, table, named):
+    file = home.path / "sweep.yaml"
+    file.write_text(f"name: x\nexperiment: noop\naxes: {{task: even_pairs, encoding: [none, rope], learning_rate: 1e-3, seed: 0}}\ntable: {table}\n")
+    assert_refused(run_cli(home, command, file, scheduler=scheduler), 2, named)
+    assert query(scheduler.store, "SELECT count(*) FROM sweeps") == [(0,)]
+
+
 def test_says_when_there_is_no_scheduler(home):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

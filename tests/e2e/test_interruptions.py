@@ -157,6 +157,8 @@ def test_run_interrupted_by_ctrl_c_and_started_again(home, undisturbed):
     running.signal(signal.SIGINT)
     assert running.wait() == 130
     assert query(store, "SELECT count(*) FROM jobs WHERE state = 'leased'") == [(0,)]
+    (done,) = query(store, "SELECT count(*) FROM jobs WHERE state = 'succeeded'")[0]
+    assert f"{done} of {JOBS} jobs done" in running.log()
     again = run_cli(home, "run", sweep_file(home), "--store", store)
     assert again.code == 0, again
     assert outcome(store) == undisturbed

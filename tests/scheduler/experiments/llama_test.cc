@@ -228,6 +228,9 @@ TEST(LlamaKindTest, ScalesAreAsFineAsThePapersAndTheBestOnesNoMoreThanAMetricMay
   evaluation.add_attention_scales(20);
   EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.attention_scales: 1001 scales; at most 1000 are tried"));
   evaluation.mutable_attention_scales()->Truncate(1);
+  evaluation.set_attention_scales(0, 1e300);
+  EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.attention_scales: 1e+300 is not a finite number above 0 in float32"));
+  evaluation.set_attention_scales(0, 1);
   evaluation.set_position_bins(1000);
   EXPECT_THAT(Refused(sweep), HasSubstr("evaluation.position_bins: the best scales of 1000 bins and that over the lengths are more than 1000 values"));
   evaluation.clear_attention_scales();

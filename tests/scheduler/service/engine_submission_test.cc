@@ -57,6 +57,22 @@ TEST_F(EngineSubmissionTest, TheFirstJobsAreLeasedWhileOthersAreToCome) {
   EXPECT_EQ(ToCome("s"), 0);
 }
 
+TEST_F(EngineSubmissionTest, WhatCannotBePrintedIsNotTrained) {
+  v1::SubmitSweepRequest request;
+  *request.mutable_spec() = Sweep("s", 5);
+  request.mutable_table()->set_rows("taks");
+  for (const bool dry_run : {true, false}) {
+    request.set_dry_run(dry_run);
+    const absl::Status refused = engine_->SubmitSweep(request, *store_).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), HasSubstr("table.rows: unknown column 'taks'"));
+  }
+  EXPECT_FALSE(store::FindSweep(store_->writer_connection(), experiments::Expansion::Of(request.spec())->id().value)->has_value());
+
+  request.mutable_table()->set_rows("task");
+  EXPECT_TRUE(engine_->SubmitSweep(request, *store_).ok());
+}
+
 // Of millions of jobs it takes half a minute, in which others would wait for its thread.
 TEST_F(EngineSubmissionTest, APlanThatNobodyWaitsForEnds) {
   v1::SubmitSweepRequest request;
