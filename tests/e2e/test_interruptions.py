@@ -5,7 +5,7 @@ import grpc
 import pytest
 
 import harness
-from harness import BIN, Process, Scheduler, Worker, curves, messages, query, results, run_cli, until
+from harness import BIN, Process, Scheduler, Worker, curves, is_made, messages, query, results, run_cli, until
 
 pytestmark = harness.needs_worker
 
@@ -68,8 +68,7 @@ def training(scheduler, worker=None):
 
 def partly_done(store):
     """The store of an embedded run has some jobs with a result and some without."""
-    # On a busy machine the file is there for a while before its tables are.
-    if not store.exists() or not query(store, "SELECT 1 FROM sqlite_schema WHERE name = 'jobs'"):
+    if not is_made(store):
         return False
     states = dict(query(store, "SELECT state, count(*) FROM jobs GROUP BY state"))
     return 0 < states.get("succeeded", 0) < JOBS

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 import harness
-from harness import BIN, Process, Scheduler, Worker, query, run_cli, until, write
+from harness import BIN, Process, Scheduler, Worker, is_made, query, run_cli, until, write
 
 pytestmark = harness.needs_worker
 
@@ -178,7 +178,7 @@ def test_an_interrupted_verification_goes_on_in_its_scratch_store(home):
     scratch = home.path / "again.db"
     command = [BIN / "longreach", "verify", job, "--store", store, "--scratch", scratch, "--checkpoint-every-s", "0.05"]
     running = Process(home, "verify", command)
-    until(lambda: scratch.exists() and query(scratch, "SELECT 1 FROM jobs WHERE checkpoint_step > 0"), "a checkpoint of the job that is trained again")
+    until(lambda: is_made(scratch) and query(scratch, "SELECT 1 FROM jobs WHERE checkpoint_step > 0"), "a checkpoint of the job that is trained again")
     running.signal(signal.SIGINT)
     assert running.wait() == 130, running.log()
     again = next(line for line in running.log().splitlines() if line.startswith("  longreach verify "))

@@ -263,6 +263,11 @@ def query(store, sql, *parameters):
         return connection.execute(sql, parameters).fetchall()
 
 
+def is_made(store):
+    """Whether the store has its tables: on a busy machine its file is there for a while before they are."""
+    return store.exists() and query(store, "SELECT 1 FROM sqlite_schema WHERE name = 'jobs'")
+
+
 def check_ledger(home, store, *, artifacts=True):
     """The ledger check, which ends every test that did harm: `longreach store check` on the file, with every artifact read
     again. No scheduler may have the file open."""

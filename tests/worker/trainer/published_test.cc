@@ -245,7 +245,6 @@ TEST_F(PublishedTest, MoreTokensThanAWordCountsAreAllDrawnFrom) {
   manifest.test = {1, 2};
   manifest.tokens = kTokens + kTest;
   for (data::FileEntry& file : manifest.files) file.bytes = static_cast<int64_t>(std::filesystem::file_size(Folder("data") / "large" / file.name));
-  std::ofstream(Folder("data") / "large" / "manifest.json") << data::ToJson(manifest);
   const RandomStream begins{.key = request.settings.training.data_seed, .purpose = Purpose::kTrainingBatch, .layer = 0, .step = 0};
   std::fstream file(tokens, std::ios::in | std::ios::out | std::ios::binary);
   int behind = 0;
@@ -256,6 +255,7 @@ TEST_F(PublishedTest, MoreTokensThanAWordCountsAreAllDrawnFrom) {
     file.seekp(2 * begin).write(reinterpret_cast<const char*>(&id), sizeof(id));
   }
   file.close();
+  std::ofstream(Folder("data") / "large" / "manifest.json") << data::ToJson(manifest);
   ASSERT_GT(behind, 0);
   ASSERT_TRUE(ReadPublished(request).ok());
 
