@@ -202,7 +202,6 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
                      .width = environment.width});
   SweepWatcher watcher(connection_, sweep_.id(), session_.Patience());
   v1::SweepUpdate last;
-  bool lost = false;
   while (true) {
     const SweepWatcher::Event event = watcher.Next(interrupt_, milliseconds(500));
     switch (event.kind) {
@@ -212,10 +211,9 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         return Interrupted();
       case SweepWatcher::Event::Kind::kLost:
         view.Say(fmt::format("lost the scheduler at {}; trying again", connection_.address()));
-        lost = true;
         break;
       case SweepWatcher::Event::Kind::kUpdate:
-        if (std::exchange(lost, false)) view.Say("the scheduler answers again");
+        if (event.back) view.Say("the scheduler answers again");
         last = event.update;
         sweep_ = last.sweep();
         view.Show(last);

@@ -37,12 +37,15 @@ SweepWatcher::Event SweepWatcher::Next(InterruptScope& interrupt, std::chrono::m
     {
       auto shared = shared_.Lock();
       if (shared->update.has_value()) {
-        Event event{.kind = Event::Kind::kUpdate, .update = *std::move(shared->update)};
+        Event event{.kind = Event::Kind::kUpdate, .update = *std::move(shared->update), .back = std::exchange(told_lost_, false)};
         shared->update.reset();
         return event;
       }
       if (shared->ended) return {.kind = Event::Kind::kEnded, .status = shared->status};
-      if (std::exchange(shared->lost, false)) return {.kind = Event::Kind::kLost};
+      if (std::exchange(shared->lost, false)) {
+        told_lost_ = true;
+        return {.kind = Event::Kind::kLost};
+      }
     }
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();

@@ -34,6 +34,7 @@ class SweepWatcher {
     };
     Kind kind = Kind::kTick;
     v1::SweepUpdate update = {};
+    bool back = false;  // Of an update: the first after kLost.
     absl::Status status = {};
   };
 
@@ -64,6 +65,7 @@ class SweepWatcher {
   Synchronized<Shared> shared_;
   std::condition_variable stop_;
   std::thread thread_;
+  bool told_lost_ = false;  // By the last event but ticks.
 };
 
 // True when no job of the sweep failed, was cancelled or is still open.

@@ -59,7 +59,7 @@ absl::Status NothingWorks(Session& session, const v1::Sweep& sweep) {
   return Error(absl::StatusCode::kFailedPrecondition,
                fmt::format("{} of {} of sweep {} are done, and nothing works on {}", Thousands(sweep.counts().succeeded()), Count(sweep.jobs(), "job"),
                            Printable(sweep.name()), Printable(session.store())),
-               "'longreach run' with the sweep's preset or file and this --store goes on with it");
+               kWhatGoesOn);
 }
 
 }  // namespace longreach::client

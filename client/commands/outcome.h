@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "client/session.h"
 #include "longreach/v1/api.pb.h"
@@ -11,6 +12,9 @@ namespace longreach::client {
 // Says on stderr how many jobs failed, the first of them with reason, and the command that tells more. `again`: what runs them again; empty:
 // 'run', or 'retry' where workers are others'. Exit code 0 when every job succeeded, else 1.
 int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep, const std::string& again = "");
+
+// What goes on with a store on which nothing works.
+inline constexpr std::string_view kWhatGoesOn = "'longreach run' with the sweep's preset or file and this --store goes on with it";
 
 // FAILED_PRECONDITION, for commands that would wait: a store that is opened for this command alone has no worker.
 absl::Status NothingWorks(Session& session, const v1::Sweep& sweep);

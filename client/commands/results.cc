@@ -31,11 +31,11 @@ class Results final : public Command {
         .summary = "Print the table of a sweep: measured, and beside it published",
         .details =
             "Without options, the table of the sweep's preset; a sweep of no preset gives tasks x encodings (one with systems, these x\n"
-            "tasks, or x encodings of one task), its main metric over all test lengths, the best over all else. Axes are task, encoding, learning_rate, seed and\n"
-            "system; rows or columns may also be the lengths of the tests (length), and what slices of a metric name: layer,\n"
-            "head, depth, attention_scale, longbench_task (--jobs shows what slices there are), and settings by their paths, as\n"
-            "model.layers of a grid. The metric training_loss is by step, and without that axis the newest of each job; jobs have\n"
-            "it before they are done.\n"
+            "tasks, or x encodings of one task), its main metric over all test lengths, the best over all else. Axes are task,\n"
+            "encoding, learning_rate, seed and system; rows or columns may also be the lengths of the tests (length), and what\n"
+            "slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what slices there are), and\n"
+            "settings by their paths, as model.layers of a grid. The metric training_loss is by step, and without that axis the\n"
+            "newest of each job; jobs have it before they are done.\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"

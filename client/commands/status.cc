@@ -2,6 +2,7 @@
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/outcome.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
 #include "client/output/json.h"
@@ -43,7 +44,7 @@ class StatusCommand final : public Command {
     }
     // Nobody else has the store: who had these jobs has ended, without a word.
     if (session.embedded() != nullptr && sweep.counts().leased() > 0) {
-      session.out() << fmt::format("nothing works on {} now; 'longreach run' with the sweep's preset or file and this --store goes on with it\n", Printable(session.store()));
+      session.out() << fmt::format("nothing works on {} now; {}\n", Printable(session.store()), kWhatGoesOn);
       return kDone;
     }
     // A sweep that stands still because of its workers should not have to be asked why.

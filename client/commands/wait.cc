@@ -47,7 +47,7 @@ class Wait final : public Command {
     const auto start = std::chrono::steady_clock::now();
     v1::SweepUpdate last;
     StuckWatch stuck(session, *connection);
-    bool told_paused = false, lost = false;
+    bool told_paused = false;
     while (true) {
       if (stuck.Ask(last)) session.Say(stuck.reason());
       if (last.sweep().state() == "paused" && !last.finished() && !std::exchange(told_paused, true)) {
@@ -59,13 +59,12 @@ class Wait final : public Command {
           watcher.Next(interrupt, std::chrono::milliseconds(static_cast<int64_t>(left * 1000) + 1));
       switch (event.kind) {
         case SweepWatcher::Event::Kind::kUpdate:
-          if (std::exchange(lost, false)) session.Say("the scheduler answers again");
+          if (event.back) session.Say("the scheduler answers again");
           last = event.update;
           if (!last.finished() && session.embedded() != nullptr) return NothingWorks(session, last.sweep());
           break;
         case SweepWatcher::Event::Kind::kLost:
           session.Say(fmt::format("lost the scheduler at {}; trying again", connection->address()));
-          lost = true;
           break;
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
         case SweepWatcher::Event::Kind::kEnded: {

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/outcome.h"
@@ -38,7 +36,6 @@ class Watch final : public Command {
                                       .width = environment.width});
     SweepWatcher watcher(*connection, sweep_, session.Patience());
     v1::SweepUpdate last;
-    bool lost = false;
     StuckWatch stuck(session, *connection);
     while (true) {
       // What is said to people; a program reads the updates.
@@ -49,10 +46,9 @@ class Watch final : public Command {
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
         case SweepWatcher::Event::Kind::kLost:
           Tell(session, view, fmt::format("lost the scheduler at {}; trying again", connection->address()));
-          lost = true;
           break;
         case SweepWatcher::Event::Kind::kUpdate:
-          if (std::exchange(lost, false)) Tell(session, view, "the scheduler answers again");
+          if (event.back) Tell(session, view, "the scheduler answers again");
           last = event.update;
           if (session.json()) {
             session.out() << JsonDocument(last) << std::flush;

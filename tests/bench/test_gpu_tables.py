@@ -89,7 +89,7 @@ def test_packs_that_are_left_go_at_the_rates_of_as_few():
 
 
 def test_all_packs_wait_equally_long():
-    # As in the figures above: one and a half packs compute at a time. Two of a alone wait a third of a second for each other, two of b two thirds.
+    # An update of either took 0.2808 s longer where both were trained.
     seconds_at = {1: {"a": 1.0, "b": 2.0}, 2: {"a": 1.2808, "b": 2.2808}}
     both_compute = 1 / 1.2808 + 2 / 2.2808
     assert makespan(["a", "a"], seconds_at) == pytest.approx(2 / both_compute * UPDATES)
