@@ -267,6 +267,23 @@ absl::StatusOr<std::string> ArtifactFiles::Read(std::string_view sha256, int64_t
   }
 }
 
+ArtifactFiles::Identity ArtifactFiles::IdentityOf(const struct stat& found) {
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  return {.device = found.st_dev, .inode = found.st_ino, .changed_ns = found.st_ctim.tv_sec * kNanoseconds + found.st_ctim.tv_nsec};
+}
+
+std::string ArtifactFiles::WhyLost(std::string_view sha256, int64_t bytes) const {
+  struct stat found = {};
+  if (stat(PathOf(sha256).c_str(), &found) != 0) return errno == ENOENT && IsThere() ? "is missing" : "";
+  if (found.st_size != bytes) return fmt::format("has {} bytes instead of {}", found.st_size, bytes);
+  auto damaged = damaged_.Lock();
+  const auto known = damaged->find(std::string(sha256));
+  if (known == damaged->end()) return "";
+  if (known->second == IdentityOf(found)) return "is damaged";
+  damaged->erase(known);
+  return "";
+}
+
 std::vector<std::string> ArtifactFiles::List() const {
   std::vector<std::string> hashes;
   std::error_code error;
@@ -332,11 +349,12 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const ArtifactFiles& files, 
     if (error == ENOENT) return absl::NotFoundError(fmt::format("there is no artifact {}", sha256));
     return FileError("open", file, error);
   }
-  return ArtifactReader(std::string(sha256), fd);
+  return ArtifactReader(files, std::string(sha256), fd);
 }
 
 ArtifactReader::ArtifactReader(ArtifactReader&& other) noexcept
-    : sha256_(std::move(other.sha256_)),
+    : files_(other.files_),
+      sha256_(std::move(other.sha256_)),
       fd_(std::exchange(other.fd_, -1)),
       hash_(std::move(other.hash_)),
       finished_(other.finished_) {}
@@ -362,6 +380,7 @@ absl::StatusOr<std::string> ArtifactReader::Next(size_t limit) {
   finished_ = true;
   const std::string found = hash_.Finish();
   if (found != sha256_) {
+    if (struct stat file = {}; fstat(fd_, &file) == 0) files_->damaged_.Lock()->insert_or_assign(sha256_, ArtifactFiles::IdentityOf(file));
     return absl::DataLossError(fmt::format("artifact {} is damaged: its bytes have the hash {}", sha256_, found));
   }
   return bytes;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/stat.h>
 
 #include "proto/base/sha256.h"
 #include "proto/base/status.h"
@@ -104,6 +107,9 @@ class ArtifactFiles {
   absl::Status Verify(std::string_view sha256, const std::stop_token& stop = {}) const;
   // The text of a small file, verified. NOT_FOUND, DATA_LOSS; RESOURCE_EXHAUSTED when larger than `limit`.
   absl::StatusOr<std::string> Read(std::string_view sha256, int64_t limit) const;
+  // What is known, without reading it, to be wrong with a file that a row names: "is missing", "has 3 bytes instead of 9"; "is damaged" when
+  // a reader has come upon other bytes than its hash's and the file has not been replaced since. Empty: nothing, or the folder is away.
+  std::string WhyLost(std::string_view sha256, int64_t bytes) const;
   // The hashes of all files in the folder, ascending.
   std::vector<std::string> List() const;
   bool HasAny() const { return !List().empty(); }
@@ -115,8 +121,17 @@ class ArtifactFiles {
   absl::StatusOr<bool> Remove(std::string_view sha256);
 
  private:
+  friend class ArtifactReader;
   friend class ArtifactWriter;
   friend class Pin;
+  // Which file it was: one that is put in its place is another.
+  struct Identity {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    int64_t changed_ns = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  static Identity IdentityOf(const struct stat& found);
   explicit ArtifactFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
   Pin PinOf(std::string_view sha256);
   std::filesystem::path MarkOf(std::string_view sha256) const;
@@ -127,9 +142,10 @@ class ArtifactFiles {
   std::filesystem::path folder_;
   Synchronized<std::set<std::string>> synced_folders_;  // The folders below whose own names are on disk.
   Synchronized<std::multiset<std::string>> pinned_;
+  mutable Synchronized<std::map<std::string, Identity>> damaged_;
 };
 
-// Opens an artifact for reading in chunks; the hash is compared at the end.
+// Opens an artifact for reading in chunks; the hash is compared at the end. Its folder's object outlives it.
 class ArtifactReader {
  public:
   // NOT_FOUND when there is no such file; UNAVAILABLE when the folder itself is away, as then nobody knows.
@@ -141,7 +157,8 @@ class ArtifactReader {
   absl::StatusOr<std::string> Next(size_t limit);
 
  private:
-  ArtifactReader(std::string sha256, int fd) : sha256_(std::move(sha256)), fd_(fd) {}
+  ArtifactReader(const ArtifactFiles& files, std::string sha256, int fd) : files_(&files), sha256_(std::move(sha256)), fd_(fd) {}
+  const ArtifactFiles* files_;
   std::string sha256_;
   int fd_;
   Sha256 hash_;

@@ -106,7 +106,9 @@ absl::Status CheckFiles(const ArtifactFiles& files, ExpectedFiles expected, bool
   for (const NamedFile& file : expected.named) {
     const std::string why = WhyOther(files, file, read_artifacts, stop);
     if (stop.stop_requested()) return sql::Stopped();
-    if (!why.empty()) report.violations.push_back(fmt::format("{}: {}", file.what, why));
+    if (why.empty()) continue;
+    report.violations.push_back(fmt::format("{}: {}", file.what, why));
+    report.lacks_files = true;
   }
   if (read_artifacts) FindUnnamed(files, std::move(expected.known), report.unnamed);
   return absl::OkStatus();

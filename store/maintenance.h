@@ -29,6 +29,7 @@ struct UnnamedFile {
 
 struct CheckReport {
   std::vector<std::string> violations{};  // One line each; none: the store is sound. At most kMaxViolations of each kind.
+  bool lacks_files = false;  // Among them are files that are missing or not as their rows say.
   // Ascending by hash. No violation: such a file may be named by another copy of the database.
   std::vector<UnnamedFile> unnamed{};
   int64_t sweeps = 0;

@@ -59,6 +59,8 @@ struct EngineOptions {
   experiments::Revisions revisions = experiments::CatalogRevisions();
   // Leases that do not fit into an answer of this size go with a later one.
   size_t answer_bytes = kMaxContentBytes;
+  // The store's files: a job whose input's file is lost fails by itself, and no worker is blamed for it. Null: nobody looks.
+  const store::ArtifactFiles* files = nullptr;
 };
 
 // What workers can do, as the store keeps it: a text that is made when it changes, and not with every call.
@@ -272,7 +274,7 @@ class Engine {
   const std::function<void()> wake_;
   LiveBoard board_;
   Synchronized<Memory> memory_;
-  Leasing leasing_{options_.answer_bytes};  // Used within events only, as is
+  Leasing leasing_{options_.answer_bytes, options_.files};  // Used within events only, as is
   AbilitiesJson abilities_json_;
   // The sweep that it goes on with by itself.
   std::optional<std::pair<int64_t, experiments::Expansion>> going_on_;

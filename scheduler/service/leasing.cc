@@ -13,6 +13,7 @@
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/service/endings.h"
+#include "scheduler/service/input_files.h"
 #include "scheduler/service/needs.h"
 #include "store/artifacts.h"
 #include "store/workers.h"
@@ -32,7 +33,7 @@ v1::ArtifactRef RefOf(const store::ArtifactRow& row) {
   return ref;
 }
 
-absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow& job, SpecReader& specs) {
+absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow& job, const store::ArtifactFiles* files, SpecReader& specs) {
   v1::LeasedJob leased;
   leased.set_id(job.id);
   ASSIGN_OR_RETURN(*leased.mutable_spec(), specs.Read(job));
@@ -45,7 +46,9 @@ absl::StatusOr<v1::LeasedJob> BuildJob(sql::Connection& db, const store::JobRow&
   if (leased.spec().inputs().empty()) return leased;
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
   for (const store::JobInputRow& input : inputs) {
-    ASSIGN_OR_RETURN(*leased.add_inputs(), ResolveInput(db, input, job));
+    v1::ResolvedInput& resolved = *leased.add_inputs();
+    ASSIGN_OR_RETURN(resolved, ResolveInput(db, input, job));
+    RETURN_IF_ERROR(CheckFileOf(resolved, input, files));
   }
   return leased;
 }
@@ -58,11 +61,12 @@ struct Usable {
 };
 
 // Of more than `most_bytes` only the first jobs.
-absl::StatusOr<Usable> UsableOf(sql::Transaction& tx, std::vector<store::JobRow> jobs, size_t most_bytes, SpecReader& specs, Effects& effects) {
+absl::StatusOr<Usable> UsableOf(sql::Transaction& tx, std::vector<store::JobRow> jobs, size_t most_bytes, const store::ArtifactFiles* files,
+                                SpecReader& specs, Effects& effects) {
   Usable usable;
   size_t bytes = 0;
   for (store::JobRow& job : jobs) {
-    absl::StatusOr<v1::LeasedJob> built = BuildJob(tx, job, specs);
+    absl::StatusOr<v1::LeasedJob> built = BuildJob(tx, job, files, specs);
     if (built.ok() && built->ByteSizeLong() > most_bytes) {
       built = absl::InvalidArgumentError(fmt::format("what a worker needs to know of it takes {} bytes, and an answer has room for {}; "
                                                      "submit it with fewer lengths or inputs",
@@ -269,7 +273,7 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
       if (ready.size() > most) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(most), ready.end());
     }
     if (ready.empty()) return absl::InternalError(fmt::format("the group of job {} has no ready job", turn.group.first));
-    ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), most_bytes_, specs_, effects));
+    ASSIGN_OR_RETURN(Usable usable, UsableOf(tx, std::move(ready), most_bytes_, files_, specs_, effects));
     const size_t count = usable.jobs.size();
     if (count == 0) continue;  // All of them have failed, so the next look finds others.
     const size_t pack = noop ? 1 : count;
@@ -283,13 +287,13 @@ absl::Status Leasing::Lease(sql::Transaction& tx, const store::WorkerRow& worker
   }
 }
 
-absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt) {
+absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt, const store::ArtifactFiles* files) {
   v1::Lease lease;
   lease.set_attempt(static_cast<uint64_t>(attempt));
   ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(db, attempt));
   SpecReader specs;
   for (const store::JobRow& job : jobs) {
-    ASSIGN_OR_RETURN(*lease.add_jobs(), BuildJob(db, job, specs));
+    ASSIGN_OR_RETURN(*lease.add_jobs(), BuildJob(db, job, files, specs));
   }
   if (!jobs.empty()) RETURN_IF_ERROR(AddData(db, jobs[0].requirement, lease));
   return lease;

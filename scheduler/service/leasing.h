@@ -12,6 +12,7 @@
 #include "scheduler/core/packs.h"
 #include "scheduler/service/effects.h"
 #include "scheduler/service/failed_work.h"
+#include "store/artifact_files.h"
 #include "store/attempts.h"
 #include "store/jobs.h"
 #include "store/workers.h"
@@ -51,8 +52,8 @@ class AnswerRoom {
 // Gives jobs to workers. One object lives as long as the engine and is used within its events only.
 class Leasing {
  public:
-  // With jobs that would not fit into an answer of that size.
-  explicit Leasing(size_t answer_bytes) : most_bytes_(answer_bytes - answer_bytes / 8) {}
+  // With jobs that would not fit into an answer of that size. `files`: where inputs lie; null: nobody looks.
+  Leasing(size_t answer_bytes, const store::ArtifactFiles* files) : most_bytes_(answer_bytes - answer_bytes / 8), files_(files) {}
 
   // How many more attempts a worker gets: packs for its trainer, and jobs that need none, each as a pack of its own.
   struct Room {
@@ -96,6 +97,7 @@ class Leasing {
 
   // Of the jobs of a lease: an answer has data sets and directives, too.
   const size_t most_bytes_;
+  const store::ArtifactFiles* const files_;
   // What was seen.
   std::optional<std::vector<Work>> works_;
   // By what the jobs are apart from; nearly all workers' is empty. A head may have gone since, so it is looked at again before it counts;
@@ -108,7 +110,7 @@ class Leasing {
 };
 
 // The lease of a running attempt as it is sent, and sent again until the worker holds it. NOT_FOUND: an input is gone.
-absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt);
+absl::StatusOr<v1::Lease> BuildLease(sql::Connection& db, int64_t attempt, const store::ArtifactFiles* files);
 
 // Their pack is a worker's agent's, without a trainer.
 bool NeedsNoTrainer(std::span<const store::JobRow> jobs);

@@ -95,6 +95,10 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
   }
   v1::CheckStoreResponse response;
   for (std::string& violation : report.violations) response.add_violations(std::move(violation));
+  if (report.lacks_files) {
+    response.add_remarks("'longreach store merge OTHER' brings files back from a store that has them: a copy of this one, or one in which their jobs ran "
+                         "again with the same build and device");
+  }
   if (!report.unnamed.empty()) response.add_remarks(RemarkOn(report.unnamed, store.artifacts().folder()));
   response.set_sweeps(static_cast<int32_t>(report.sweeps));
   response.set_jobs(static_cast<int32_t>(report.jobs));

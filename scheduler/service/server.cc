@@ -120,8 +120,10 @@ struct Server::Parts {
 
 // What decides over the store.
 absl::Status Server::Parts::Decide(const ServerOptions& options) {
+  EngineOptions deciding = options.engine;
+  deciding.files = &store->artifacts();
   engine = std::make_unique<Engine>(
-      clock, options.engine, [this](store::Event event) { writer->Submit(std::move(event)); }, [this] { writer->Wake(); });
+      clock, deciding, [this](store::Event event) { writer->Submit(std::move(event)); }, [this] { writer->Wake(); });
   RETURN_IF_ERROR(engine->Restore(store->writer_connection()));
   RETURN_IF_ERROR(store::RemoveUnsettledFiles(store->writer_connection(), store->artifacts()).status());
   ASSIGN_OR_RETURN(log_keeper, store::LogKeeper::Start(store->writer_connection()));

@@ -10,6 +10,7 @@
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/failed_work.h"
+#include "scheduler/service/input_files.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -74,14 +75,19 @@ absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::
 }
 
 // Reports are acknowledged whether they count or not: a report of an attempt that has ended, is unknown or another's never will.
-absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& request, WallTime now, v1::SynchronizeResponse& response,
-                         Effects& effects) {
+absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& request, const store::ArtifactFiles* files, WallTime now,
+                         v1::SynchronizeResponse& response, Effects& effects) {
   for (const v1::AttemptReport& report : request.finished()) {
     response.add_acknowledged(report.attempt());
     ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, static_cast<int64_t>(report.attempt())));
     if (!attempt || attempt->worker != request.worker() || attempt->outcome) continue;
     RETURN_IF_ERROR(WritePoints(tx, attempt->id, report.points(), now));
-    switch (*FromProto(report.outcome())) {
+    Outcome outcome = *FromProto(report.outcome());
+    if (outcome == Outcome::kFailed) {
+      ASSIGN_OR_RETURN(const bool lacks, LacksFiles(tx, *attempt, files));
+      if (lacks) outcome = Outcome::kGivenBack;
+    }
+    switch (outcome) {
       case Outcome::kSucceeded: RETURN_IF_ERROR(EndSucceeded(tx, *attempt, report, now, effects)); break;
       case Outcome::kFailed: RETURN_IF_ERROR(EndFailed(tx, *attempt, report, now, effects)); break;
       default: RETURN_IF_ERROR(EndGivenBack(tx, *attempt, report.detail(), report.engine(), now, effects)); break;
@@ -115,8 +121,8 @@ struct Unconfirmed {
 
 // Attempts that this incarnation was given and does not hold: their leases are sent again, or taken back. Those that the answer has no
 // room for are the worker's all the same, and come with a later one.
-absl::StatusOr<Unconfirmed> SendAgain(sql::Transaction& tx, const std::vector<const store::AttemptRow*>& attempts, bool active, WallTime now,
-                                      AnswerRoom& room, v1::SynchronizeResponse& response, Effects& effects) {
+absl::StatusOr<Unconfirmed> SendAgain(sql::Transaction& tx, const std::vector<const store::AttemptRow*>& attempts, const store::ArtifactFiles* files, bool active,
+                                      WallTime now, AnswerRoom& room, v1::SynchronizeResponse& response, Effects& effects) {
   Unconfirmed unconfirmed;
   for (const store::AttemptRow* attempt : attempts) {
     ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt->id));
@@ -126,7 +132,7 @@ absl::StatusOr<Unconfirmed> SendAgain(sql::Transaction& tx, const std::vector<co
       ++count;
       continue;
     }
-    absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt->id);
+    absl::StatusOr<v1::Lease> lease = BuildLease(tx, attempt->id, files);
     if (wanted && lease.ok()) {
       ++count;
       if (room.Take(*lease)) *response.add_leases() = *std::move(lease);
@@ -176,7 +182,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
 
   ASSIGN_OR_RETURN(std::string json, abilities_json_.Of(request.worker(), request.abilities()));
   ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, Register(tx, request, std::move(json), now, leasing_));
-  RETURN_IF_ERROR(TakeReports(tx, request, now, response, effects));
+  RETURN_IF_ERROR(TakeReports(tx, request, options_.files, now, response, effects));
   if (!request.finished().empty()) {  // Its own reports may have put it aside: also one of success, whose results are refused.
     ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));
     if (!worker) return absl::InternalError("a worker's row is gone");
@@ -215,7 +221,7 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
 
   AnswerRoom answer(options_.answer_bytes);
   answer.TakeBytes(response.ByteSizeLong());
-  ASSIGN_OR_RETURN(const Unconfirmed unconfirmed, SendAgain(tx, not_held, active, now, answer, response, effects));
+  ASSIGN_OR_RETURN(const Unconfirmed unconfirmed, SendAgain(tx, not_held, options_.files, active, now, answer, response, effects));
   if (effects.work) leasing_.Forget();
   Leasing::Room room;
   if (active) {

@@ -72,12 +72,30 @@ TEST_F(ArtifactsTest, ADamagedFileIsNoticedWhenItIsRead) {
   EXPECT_EQ(reader.Next(100).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST_F(ArtifactsTest, WhatIsKnownToBeLostIsKnownUntilItIsReplaced) {
+  const std::string hash = test_.PutFile("the bytes");
+  EXPECT_EQ(files().WhyLost(hash, 9), "");
+  EXPECT_EQ(files().WhyLost(hash, 10), "has 9 bytes instead of 10");
+  EXPECT_EQ(files().WhyLost(Sha256Of("other bytes"), 9), "is missing");
+
+  WriteFile(files().PathOf(hash), "the bytEs");
+  EXPECT_EQ(files().WhyLost(hash, 9), "") << "nobody has read it yet";
+  EXPECT_FALSE(files().Verify(hash).ok());
+  EXPECT_EQ(files().WhyLost(hash, 9), "is damaged");
+
+  std::filesystem::remove(files().PathOf(hash));
+  EXPECT_EQ(files().WhyLost(hash, 9), "is missing");
+  test_.PutFile("the bytes");
+  EXPECT_EQ(files().WhyLost(hash, 9), "");
+}
+
 TEST_F(ArtifactsTest, AFileIsNotMissedWhileItsFolderIsAway) {
   const std::string hash = test_.PutFile("the bytes");
   const std::filesystem::path elsewhere = files().folder().string() + ".unmounted";
   std::filesystem::rename(files().folder(), elsewhere);
   EXPECT_EQ(ArtifactReader::Open(files(), hash).status().code(), absl::StatusCode::kUnavailable);
   std::filesystem::create_directory(files().folder());  // Where nothing is mounted.
+  EXPECT_EQ(files().WhyLost(hash, 9), "");
   EXPECT_EQ(ArtifactReader::Open(files(), hash).status().code(), absl::StatusCode::kUnavailable);
   std::filesystem::remove(files().folder());
   std::filesystem::rename(elsewhere, files().folder());

@@ -50,6 +50,7 @@ absl::Status Rig::Open() {
   service::EngineOptions options;
   options.jobs_in_slice = 4;  // Sweeps come in several slices,
   options.jobs_settled_in_slice = 4;  // and follow what users say in several.
+  options.files = &store_->artifacts();
   auto engine = std::make_unique<service::Engine>(
       outside_.clock, options, [this](store::Event event) { Run(std::move(event)); }, [] {});
   RETURN_IF_ERROR(engine->Restore(store_->writer_connection()));

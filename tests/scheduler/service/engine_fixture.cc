@@ -26,6 +26,7 @@ void EngineFixture::CheckLedger() {
 }
 
 void EngineFixture::RestartScheduler() {
+  options_.files = &store_->artifacts();
   engine_ = std::make_unique<Engine>(
       clock_, options_,
       [this](store::Event event) {
