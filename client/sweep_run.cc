@@ -27,6 +27,8 @@ using std::chrono::seconds;
 
 // How often a run without running jobs asks its workers why.
 constexpr seconds kAskWorkersEvery{2};
+// A worker that is ready says so; one whose predecessor has just been killed waits for its folder.
+constexpr seconds kReadyPatience{60};
 // A worker of our own sees new data within seconds. What it still cannot do at the fourth question, seconds apart, it never will.
 constexpr int kStuckAtLast = 4;
 
@@ -95,18 +97,40 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) 
 }
 
 absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
-  RETURN_IF_ERROR(Submit());
-  if (session_.embedded() != nullptr && !AllSucceeded(sweep_)) {
-    ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData());
-    if (missing.has_value()) return missing;
-    RETURN_IF_ERROR(StartWorkers());
+  if (session_.embedded() != nullptr) {
+    ASSIGN_OR_RETURN(const std::optional<int> ended, Prepare());
+    if (ended.has_value()) return ended;
   }
+  RETURN_IF_ERROR(Submit());
   ASSIGN_OR_RETURN(const std::optional<int> ended, Follow());
   // Nothing is left to compute: workers end while the caller goes on.
   if (!ended.has_value()) {
     for (OwnWorker& worker : workers_) worker.process.CloseInput();
   }
   return ended;
+}
+
+absl::StatusOr<std::optional<int>> SweepRun::Prepare() {
+  v1::SubmitSweepRequest plan = submission_;
+  plan.set_dry_run(true);
+  ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
+  if (planned.plan().done() == planned.plan().jobs()) return std::optional<int>();
+  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData());
+  if (missing.has_value()) return missing;
+  RETURN_IF_ERROR(StartWorkers());
+  return AwaitWorkers();
+}
+
+absl::StatusOr<std::optional<int>> SweepRun::AwaitWorkers() {
+  const Clock::time_point end = Clock::now() + kReadyPatience;
+  for (OwnWorker& worker : workers_) {
+    while (!worker.process.ReadLine(milliseconds(100)).has_value() && !worker.process.WaitFor(milliseconds(10))) {
+      if (interrupt_.count() > 0) return Interrupted();
+      if (Clock::now() > end) break;  // Whatever it waits for, it says why it gets no work.
+    }
+  }
+  RETURN_IF_ERROR(CheckOwnWorkers([this](const std::string& line) { session_.Say(line); }));
+  return std::optional<int>();
 }
 
 absl::Status SweepRun::StartWorkers() {
@@ -247,7 +271,10 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
   }
 }
 
-std::string SweepRun::AllIsKept() const { return options_.again.empty() ? "" : "what was finished is kept in the store; the same command goes on"; }
+std::string SweepRun::AllIsKept() const {
+  if (sweep_.id().empty()) return "nothing was submitted; 'longreach-worker run --help' says what a worker can be told";
+  return options_.again.empty() ? "" : "what was finished is kept in the store; the same command goes on";
+}
 
 absl::Status SweepRun::CheckChildren(ProgressView& view) {
   if (session_.embedded() != nullptr && !session_.embedded()->process().Running()) {
@@ -256,6 +283,10 @@ absl::Status SweepRun::CheckChildren(ProgressView& view) {
                              LastWords(session_.embedded()->process(), "longreach-scheduler")),
                  AllIsKept());
   }
+  return CheckOwnWorkers([&view](const std::string& line) { view.Say(line); });
+}
+
+absl::Status SweepRun::CheckOwnWorkers(const std::function<void(const std::string&)>& say) {
   int running = 0;
   std::vector<OwnWorker*> ended;
   for (OwnWorker& worker : workers_) {
@@ -268,7 +299,7 @@ absl::Status SweepRun::CheckChildren(ProgressView& view) {
     if (running == 0) {
       return Error(absl::StatusCode::kAborted, fmt::format("the worker ended: {}", words), AllIsKept());
     }
-    view.Say(fmt::format("the worker of {} ended, and {} on without it: {}", worker->device, running == 1 ? "another goes" : "others go", words));
+    say(fmt::format("the worker of {} ended, and {} on without it: {}", worker->device, running == 1 ? "another goes" : "others go", words));
   }
   return absl::OkStatus();
 }
@@ -330,6 +361,7 @@ void SweepRun::StopWorkers() {
 }
 
 int SweepRun::Interrupted() {
+  if (sweep_.id().empty()) return interrupt_.exit_code();  // Nothing has begun.
   if (session_.embedded() == nullptr) {
     session_.Say(fmt::format("the sweep goes on at {}; 'longreach watch {}{}' follows it",
                             session_.settings().scheduler, ShortId(sweep_.id()), WhereFlags(session_)));

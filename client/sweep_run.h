@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,6 +58,10 @@ class SweepRun {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // Before the sweep is in the store: sees to its data, and starts workers and has them look at what they were told, so that a slip leaves
+  // no sweep behind whose jobs would be trained before those of the next. An exit code: it ends here.
+  absl::StatusOr<std::optional<int>> Prepare();
+  absl::StatusOr<std::optional<int>> AwaitWorkers();
   absl::Status Submit();
   absl::Status Steer(v1::SteerSweepRequest::Action action);
   // Other sweeps of the store whose jobs the worker is given before: whoever began one with a wrong setting, and starts anew, would wait for it.
@@ -69,6 +74,7 @@ class SweepRun {
   // Why nothing can go on, if so: a child has died, or the scheduler gives our workers nothing any more.
   std::string AllIsKept() const;
   absl::Status CheckChildren(ProgressView& view);
+  absl::Status CheckOwnWorkers(const std::function<void(const std::string&)>& say);
   absl::Status CheckWorkers(ProgressView& view);
   absl::Status CheckStuck(const v1::SweepUpdate& last, ProgressView& view);
   int Interrupted();

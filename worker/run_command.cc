@@ -25,7 +25,7 @@ std::string CheckAddress(const std::string& address) { return std::string(agent:
 RunCommand::RunCommand(CLI::App& app) : command_(app.add_subcommand("run", "Work for a scheduler until told to leave (SIGTERM, Ctrl-C).")) {
   AddConnection();
   AddTraining();
-  command_->add_flag("--until-stdin-closes", until_stdin_closes_, "Leave when standard input comes to its end");
+  command_->add_flag("--until-stdin-closes", until_stdin_closes_, "Leave when standard input comes to its end; a line 'ready' on standard output says that it has its device");
   command_->add_option("--leave-when-idle", options_.leave_when_idle_s,
                        "Leave after so many seconds without work while the scheduler answers, or up to 5 s later; 0: as soon as it has none (default: stay)")
       ->check(CLI::Range(0.0, 1e9));

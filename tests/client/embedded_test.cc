@@ -23,6 +23,8 @@ class EmbeddedTest : public testing::Test {
   void SetWorker(const std::string& behaviour) {
     binaries_.WriteScript("longreach-worker", Record("worker") + behaviour);
   }
+  // One that likes what it was told.
+  void SetReadyWorker(const std::string& behaviour) { SetWorker("echo ready\n" + behaviour); }
 
   // Listens, and ends in order when the client closes the pipe.
   std::string Listens() const {
@@ -40,6 +42,11 @@ class EmbeddedTest : public testing::Test {
   std::string LastLine(const std::string& name) const {
     const std::string lines = Contents(name);
     return lines.empty() ? lines : lines.substr(lines.rfind('\n', lines.size() - 2) + 1);
+  }
+  // For a worker's script: goes on when the sweep was submitted and is watched.
+  std::string UntilWatched() {
+    fake_.when_watched = [file = Path("watched")] { std::ofstream(file) << "now"; };
+    return "while [ ! -e " + Path("watched") + " ]; do :; done\n";
   }
   std::string store() const { return Path("test.db"); }
   void MakeStore() { binaries_.Write("test.db", ""); }
@@ -182,7 +189,7 @@ TEST_F(EmbeddedTest, AMissingSchedulerIsNamed) {
 
 TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler) {
   SetScheduler(Listens());
-  SetWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
+  SetReadyWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);  // Something is left to do when it is submitted.
   v1::SweepUpdate update;
   *update.mutable_sweep() = fake_.sweep;
@@ -202,7 +209,7 @@ TEST_F(EmbeddedTest, RunStartsAWorkerWithTheOptionsAndStopsItBeforeTheScheduler)
 
 TEST_F(EmbeddedTest, RunStartsAWorkerForEachGpuThatIsNamed) {
   SetScheduler(Listens());
-  SetWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
+  SetReadyWorker("cat >/dev/null\necho worker ended >>" + Path("ends") + "\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
   v1::SweepUpdate update;
   *update.mutable_sweep() = fake_.sweep;
@@ -222,7 +229,7 @@ TEST_F(EmbeddedTest, RunStartsAWorkerForEachGpuThatIsNamed) {
 
 TEST_F(EmbeddedTest, RunTrainsSeveralPacksOfSmallModelsAtATimeUnlessToldOtherwise) {
   SetScheduler(Listens());
-  SetWorker("cat >/dev/null\n");
+  SetReadyWorker("cat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
   v1::SweepUpdate update;
   *update.mutable_sweep() = fake_.sweep;
@@ -260,7 +267,7 @@ TEST_F(EmbeddedTest, RunTrainsSeveralPacksOfSmallModelsAtATimeUnlessToldOtherwis
 
 TEST_F(EmbeddedTest, RunTrainsOnePackAtATimeWhileALargeModelIsOpenInTheStore) {
   SetScheduler(Listens());
-  SetWorker("cat >/dev/null\n");
+  SetReadyWorker("cat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
   v1::SweepUpdate update;
   *update.mutable_sweep() = fake_.sweep;
@@ -288,6 +295,7 @@ TEST_F(EmbeddedTest, RunTrainsOnePackAtATimeWhileALargeModelIsOpenInTheStore) {
 
 TEST_F(EmbeddedTest, RunOfAFinishedSweepStartsNoWorker) {
   SetScheduler(Listens());
+  fake_.plan.set_done(fake_.plan.jobs());
   const Outcome outcome = Run({"run", "table-b1", "--store", store()});
   EXPECT_EQ(outcome.code, kDone) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("87.5"));
@@ -296,7 +304,7 @@ TEST_F(EmbeddedTest, RunOfAFinishedSweepStartsNoWorker) {
 
 TEST_F(EmbeddedTest, AWorkerThatDiesEndsTheRun) {
   SetScheduler(Listens());
-  SetWorker("echo 'error: no GPU answers' >&2\nexit 1\n");
+  SetReadyWorker(UntilWatched() + "echo 'error: the GPU fell off the bus' >&2\nexit 1\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
   fake_.watch_stays_open = true;
   const Outcome outcome = Run({"run", "table-b1", "--store", store()});
@@ -305,7 +313,18 @@ TEST_F(EmbeddedTest, AWorkerThatDiesEndsTheRun) {
   EXPECT_THAT(
       outcome.err,
       HasSubstr(
-          "error: the worker ended: no GPU answers\n  what was finished is kept in the store; the same command goes on\n"));
+          "error: the worker ended: the GPU fell off the bus\n  what was finished is kept in the store; the same command goes on\n"));
+  EXPECT_EQ(Contents("ends"), "ended\n");
+}
+
+TEST_F(EmbeddedTest, AWorkerThatDoesNotLikeItsOptionsLeavesNoSweep) {
+  SetScheduler(Listens());
+  SetWorker("echo 'error: no GPU answers' >&2\nexit 1\n");
+  fake_.sweep.mutable_counts()->set_succeeded(0);
+  const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--device", "cuda"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("error: the worker ended: no GPU answers\n  nothing was submitted; 'longreach-worker run --help' says"));
+  EXPECT_TRUE(fake_.submitted.dry_run());
   EXPECT_EQ(Contents("ends"), "ended\n");
 }
 
@@ -320,10 +339,8 @@ TEST_F(EmbeddedTest, AMissingWorkerEndsTheRun) {
 
 TEST_F(EmbeddedTest, OfSeveralWorkersTheLastThatDiesEndsTheRun) {
   SetScheduler(Listens());
-  const std::string pid = Path("pid");
-  // The other dies once the client has seen the first's death: only then is its process gone.
-  SetWorker("case \"$*\" in *cuda:1*) echo $$ >" + pid + "; echo 'error: no GPU answers' >&2; exit 1 ;; esac\nwhile [ ! -s " + pid +
-            " ]; do :; done\nread first <" + pid + "\nwhile [ -d /proc/$first ]; do :; done\necho 'error: it was unplugged' >&2\nexit 1\n");
+  SetWorker("case \"$*\" in *cuda:1*) echo 'error: no GPU answers' >&2; exit 1 ;; esac\necho ready\n" + UntilWatched() +
+            "echo 'error: it was unplugged' >&2\nexit 1\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
   fake_.watch_stays_open = true;
   const Outcome outcome = Run({"run", "table-b1", "--store", store(), "--device", "cuda:0..1"});
@@ -334,7 +351,7 @@ TEST_F(EmbeddedTest, OfSeveralWorkersTheLastThatDiesEndsTheRun) {
 
 TEST_F(EmbeddedTest, AWorkerThatWasPutAsideEndsTheRun) {
   SetScheduler(Listens());
-  SetWorker("cat >/dev/null\n");
+  SetReadyWorker("cat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
   fake_.watch_stays_open = true;
   fake_.workers.mutable_workers(0)->set_state("put_aside");
@@ -348,7 +365,7 @@ TEST_F(EmbeddedTest, ASchedulerThatDiesEndsTheRun) {
   // It listens, and dies when the worker, which was started after it, says so.
   SetScheduler("echo listening on " + fake_.address() + "\nmkfifo " + Path("die") + "\nread line <" +
                Path("die") + "\necho 'error: disk full' >&2\nexit 1\n");
-  SetWorker("while [ ! -p " + Path("die") + " ]; do :; done\necho now >" + Path("die") +
+  SetReadyWorker("while [ ! -p " + Path("die") + " ]; do :; done\necho now >" + Path("die") +
             "\ncat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(0);
   fake_.watch_stays_open = true;
@@ -360,7 +377,7 @@ TEST_F(EmbeddedTest, ASchedulerThatDiesEndsTheRun) {
 TEST_F(EmbeddedTest, AnInterruptStopsTheWorkerInOrderAndSaysHowToGoOn) {
   SetScheduler(Listens());
   // The interrupt comes from the worker, so the client's handler is in place.
-  SetWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\necho worker ended >>" +
+  SetReadyWorker("kill -INT " + std::to_string(getpid()) + "\ncat >/dev/null\necho worker ended >>" +
             Path("ends") + "\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
   fake_.watch_stays_open = true;
@@ -392,7 +409,7 @@ TEST_F(EmbeddedTest, StatusOfAStoreThatNobodyElseHasSaysThatNothingWorksOnIt) {
 
 TEST_F(EmbeddedTest, ARunSaysWhichSweepsOfItsStoreComeFirst) {
   SetScheduler(Listens());
-  SetWorker("cat >/dev/null\n");
+  SetReadyWorker("cat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
   fake_.sweep.mutable_submitted_at()->set_seconds(100);
   const auto add = [this](const std::string& name, int64_t at, int priority, int queued) {
@@ -437,13 +454,14 @@ TEST_F(EmbeddedTest, DataCommandsGoToTheWorkersProgramAsTheyAre) {
 
 TEST_F(EmbeddedTest, RunSeesToTheSweepsDataBeforeItStartsTheWorker) {
   SetScheduler(Listens());
-  SetWorker("if [ \"$1\" = data ]; then exit 4; fi\ncat >/dev/null\n");
+  SetWorker("if [ \"$1\" = data ]; then exit 4; fi\necho ready\ncat >/dev/null\n");
   fake_.sweep.mutable_counts()->set_succeeded(1);
 
   const Outcome missing = Run({"run", "table-1", "--data-folder", "/tmp/sets", "--store", store()});
 
   EXPECT_EQ(missing.code, kNotFound);
   EXPECT_EQ(Contents("worker.calls"), "data ensure enwik8 --data-folder /tmp/sets\n");
+  EXPECT_TRUE(fake_.submitted.dry_run()) << "no sweep is left in the store whose jobs nobody can do";
   EXPECT_EQ(Run({"run", "table-1", "--set", "data=novels", "--store", store()}).code, kNotFound);
   EXPECT_THAT(Contents("worker.calls"), HasSubstr("data ensure novels\n"));
 }

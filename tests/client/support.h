@@ -109,6 +109,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::ListWorkersResponse workers;
   v1::Table table;
   v1::Plan plan;
+  std::function<void()> when_watched = [] {};
   v1::CheckStoreResponse check;
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
@@ -163,6 +164,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   grpc::Status WatchSweep(grpc::ServerContext* context, const v1::GetSweepRequest* request,
                           grpc::ServerWriter<v1::SweepUpdate>* writer) override {
     watched.push_back(request->sweep());
+    when_watched();
     if (const grpc::Status status = Answer("WatchSweep"); !status.ok()) return status;
     if (updates.empty() && !watch_stays_open) {
       v1::SweepUpdate update;

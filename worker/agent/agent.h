@@ -57,6 +57,8 @@ struct AgentOptions {
   std::filesystem::path binary;   // longreach-worker, for the trainer child.
   std::filesystem::path cuda_plugin;
   double hang_floor_s = 60;       // A silent trainer is killed after this, or 20 times its usual step.
+  // Called once, when the first trainer has its device. May be left out.
+  std::function<void()> on_usable = [] {};
   double patience_s = 20;         // When leaving, or with nothing but results for another store: how long to wait for the right scheduler.
   std::chrono::milliseconds state_patience{0};  // How long another worker may take to leave the state folder.
   // Leaves by itself after so long without anything to do, in touch with the scheduler. Infinite: never.

@@ -52,6 +52,7 @@ void Agent::MakeSlots() {
 }
 
 void Agent::OnTrainerReady(const v1::TrainerReady& ready) {
+  if (abilities_.name().empty()) options_.on_usable();
   abilities_ = AbilitiesOf(ready, options_.name, options_.threads, options_.packs, pack_limit_);
   if (pack_limit_ == 0) {
     LogInfo("measuring how many jobs are worth training together; --pack-limit says it without");

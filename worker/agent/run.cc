@@ -9,6 +9,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <system_error>
@@ -86,6 +87,10 @@ int RunWorker(AgentOptions options, bool until_stdin_closes) {
   if (until_stdin_closes) {
     options.patience_s = std::min(options.patience_s, kPatienceWithParentS);
     options.state_patience = kPatienceWithPredecessor;
+    options.on_usable = [] {  // The parent waits for this line.
+      fmt::print("ready\n");
+      std::fflush(stdout);
+    };
   }
   boost::asio::io_context io;
   std::unique_ptr<Signals> signals;
