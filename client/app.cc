@@ -8,6 +8,7 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
+#include "client/parse_errors.h"
 #include "proto/base/build_info.h"
 #include "proto/base/text.h"
 
@@ -246,7 +247,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
     if (message == "A subcommand is required") {
       message = fmt::format("'{}' needs one of: {}", PathOf(*app), Join(CommandNames(*app), ", "));
     }
-    return Report(UsageError(message, JoinHints(SetHint(*app, e, message), HelpHint(*app))), json, environment);
+    return Report(UsageError(WordsOfParser(message), JoinHints(SetHint(*app, e, message), HelpHint(*app))), json, environment);
   }
   const absl::StatusOr<int> code = RunCommand(*tree, environment, json);
   environment.out->flush();

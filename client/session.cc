@@ -90,6 +90,10 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
     }
     if (use == StoreUse::kExistingOrNone) store_ = kMemory;
   }
+  if (use != StoreUse::kCreate && store_ != kMemory && std::filesystem::is_regular_file(store_, error) && std::filesystem::file_size(store_, error) == 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, fmt::format("'{}' is empty, and no store", Printable(store_)),
+                 fmt::format("name another file; 'longreach run SPEC --store {}' makes it one", Printable(store_)));
+  }
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_, for_a_moment_);
   // A socket is that of another command here; who listens for other machines may ask for more than this one was told.

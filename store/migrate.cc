@@ -70,8 +70,9 @@ absl::StatusOr<int> Migrate(sql::Connection& db, std::span<const std::string_vie
   for (int version = found + 1; version <= target && status.ok(); ++version) {
     status = ApplyOne(db, version, migrations[static_cast<size_t>(version - 1)]);
     if (!status.ok()) {
-      status = absl::Status(status.code(), fmt::format("cannot bring '{}' to store version {}: {}", db.file().string(),
-                                                       version, std::string(status.message())));
+      const bool full = status.code() == absl::StatusCode::kResourceExhausted;
+      status = absl::Status(status.code(), fmt::format("cannot bring '{}' to store version {}: {}{}", db.file().string(), version,
+                                                       std::string(status.message()), full ? "; make room there, or name a store on another disk" : ""));
     }
   }
   RETURN_IF_ERROR(db.Execute("PRAGMA foreign_keys = ON"));

@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/sweep_calls.h"
+#include "client/output/text.h"
 
 namespace longreach::client {
 namespace {
@@ -18,6 +21,12 @@ class Retry final : public Command {
   }
   void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_); }
   absl::StatusOr<int> Run(Session& session) override {
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(const v1::Sweep before, FindSweep(*connection, sweep_));
+    if (before.counts().failed() == 0) session.Say("none of its jobs has failed");
+    if (const int64_t diverged = before.counts().diverged(); diverged > 0) {
+      session.Say(fmt::format("{} diverged, which is a result: the same settings lead there again", Count(diverged, "job")));
+    }
     return SteerSweep(session, sweep_, v1::SteerSweepRequest::ACTION_RETRY);
   }
 

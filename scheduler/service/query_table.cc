@@ -17,11 +17,13 @@
 #include "scheduler/experiments/differences.h"
 #include "scheduler/experiments/expansion.h"
 #include "scheduler/service/needs.h"
+#include "scheduler/service/other_values.h"
 #include "scheduler/service/references.h"
 #include "scheduler/service/replies.h"
 #include "scheduler/service/results_table.h"
 #include "scheduler/service/step_bins.h"
 #include "store/loss_curves.h"
+#include "store/measurements.h"
 #include "store/reading.h"
 #include "store/sweeps.h"
 
@@ -241,6 +243,19 @@ class SliceReader {
   std::map<std::string, std::optional<std::vector<std::string>>> places_;  // By slice.
 };
 
+// What the first job that is wanted and has succeeded has measured instead of what the table asks for. Empty: nothing has, yet.
+absl::StatusOr<std::string> MeasuredInstead(sql::Connection& db, const Jobs& members, const v1::TableSpec& spec,
+                                            const std::function<bool(const TableJob&)>& wanted) {
+  JobMaker maker(members);
+  std::optional<int64_t> first;
+  RETURN_IF_ERROR(ForEach(db, members, spec, 0, [&](const store::MeasuredJob& measured) {
+    if (!first && measured.state == store::State::kSucceeded && !measured.diverged && wanted(maker.Of(measured))) first = measured.num;
+  }));
+  if (!first) return std::string();
+  ASSIGN_OR_RETURN(const std::vector<store::Measurement> all, store::MeasurementsOf(db, *first, store::MeasurementFilter{}));
+  return OtherValues(all, spec);
+}
+
 // The sweep that an extra column is of, and what it differs in from the table's.
 struct Beside {
   int64_t sweep = 0;
@@ -325,7 +340,16 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   RETURN_IF_ERROR(table.CheckOnly());
   v1::Table built = table.Build();
   const auto note_no_value = [&built](const std::string& text) { AddTypedNote(built, v1::TableNote::KIND_NO_VALUE, "", text); };
-  if (nowhere && !by_slice) note_no_value(fmt::format("no job has a value of {} at a length", spec.metric()));
+  const bool no_value = !by_slice && std::ranges::none_of(built.cells(), [](const v1::TableCell& cell) { return cell.has_measured(); });
+  std::string instead;
+  if (no_value && sweep.counts.succeeded > 0) {
+    ASSIGN_OR_RETURN(instead, MeasuredInstead(db, members, spec, is_wanted(false)));
+  }
+  if (nowhere && !by_slice) {
+    note_no_value(fmt::format("no job has a value of {} at a length{}{}", spec.metric(), instead.empty() ? "" : "; ", instead));
+  } else if (!instead.empty()) {
+    note_no_value(instead);
+  }
   if (nowhere && by_slice) {
     const std::string other = slices.Axes();
     note_no_value(fmt::format("no job has a value of {} by {}{}{}", spec.metric(), Join(table.slice_axes(), " and "),

@@ -217,6 +217,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   }
   const bool gated = !options.tls.certificate.empty() || parts->tokens != nullptr;
   if (gated) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(parts->tokens.get(), parts->strangers));
+  // No store is made for nothing.
+  if (std::error_code error; !std::filesystem::exists(options.store, error)) RETURN_IF_ERROR(MakeFree(address));
   ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts}));
   // Only whoever holds the store may take the address over from a predecessor.
   RETURN_IF_ERROR(MakeFree(address));

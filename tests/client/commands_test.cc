@@ -122,11 +122,15 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"watch", "nope-tinyllama"}, "'nope-tinyllama' stands for several sweeps; name one of nope-");
   refused({"list"}, "'longreach list' needs one of: tasks, encodings, presets, metrics, axes, data, fields");
   refused({"status", "a", "b"}, "b");
-  refused({"plan", "quickstart", "training.steps=5"}, "not expected: training.steps=5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
+  refused({"plan", "quickstart", "training.steps=5"}, "there is no place for: training.steps=5\n  '--set training.steps=5' replaces a field; 'longreach plan --help'");
   refused({"jobs", "last", "--limit", "3x"}, "--limit: '3x' is not a whole number from 0 to 2147483647");
   refused({"jobs", "last", "--limit", "-1"}, "'-1' is not a whole number from 0");
   refused({"run", "quickstart", "--checkpoint-every-s", "nan"}, "'nan' is not a number of seconds above 0");
   refused({"jobs", "last", "--state", "running"}, "the state of jobs that run is 'leased'");
+  refused({"results", "last", "--length", "x"}, "--length: 'x' is not a number of the kind that it takes");
+  refused({"run", "quickstart", "--packs", "0"}, "--packs: 0 is not within 1 to 64");
+  refused({"run", "quickstart", "--threads"}, "--threads: its value is missing (N:INT)");
+  refused({"run", "quickstart", "--threads", "1", "--threads", "2"}, "--threads: given more than once");
   refused({"priority", "last", "high"}, "high");
   refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
   refused({"status", "-o", "latex"}, "'longreach status' has no output as latex");
@@ -383,6 +387,19 @@ TEST_F(CommandTest, SteeringSaysWhatToWhom) {
   EXPECT_THAT(Run({"drain", "gpu-1"}).out, HasSubstr("gpu-1 is draining"));
   EXPECT_THAT(Run({"drain", "gpu-1", "--undo"}).out, HasSubstr("gpu-1 is active"));
   EXPECT_EQ(scheduler_.steered_worker.worker(), "gpu-1");
+}
+
+TEST_F(CommandTest, RetrySaysWhatItDoesNotTryAgain) {
+  scheduler_.sweep.mutable_counts()->set_failed(0);
+  scheduler_.sweep.mutable_counts()->set_diverged(2);
+
+  const Outcome outcome = Run({"retry", "mine"});
+
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.err, HasSubstr("none of its jobs has failed\n2 jobs diverged, which is a result"));
+  scheduler_.sweep.mutable_counts()->set_failed(1);
+  scheduler_.sweep.mutable_counts()->set_diverged(0);
+  EXPECT_EQ(Run({"retry", "mine"}).err, "");
 }
 
 TEST_F(CommandTest, StoreCheckFailsOnContradictions) {

@@ -49,7 +49,7 @@ class EmbeddedTest : public testing::Test {
     return "while [ ! -e " + Path("watched") + " ]; do :; done\n";
   }
   std::string store() const { return Path("test.db"); }
-  void MakeStore() { binaries_.Write("test.db", ""); }
+  void MakeStore() { binaries_.Write("test.db", "a store"); }
 
   FakeScheduler fake_;
   TempFolder runtime_;
@@ -79,6 +79,17 @@ TEST_F(EmbeddedTest, LookingIntoAStoreThatIsNotThereMakesNone) {
   const Outcome outcome = Run({"sweeps", "--store", store()});
   EXPECT_EQ(outcome.code, kNotFound);
   EXPECT_THAT(outcome.err, HasSubstr("there is no store '"));
+  EXPECT_EQ(Contents("scheduler.calls"), "");
+}
+
+TEST_F(EmbeddedTest, AnEmptyFileIsNoStoreAndStaysAsItIs) {
+  SetScheduler(Listens());
+  std::ofstream(store()).flush();
+  for (const char* command : {"sweeps", "status"}) {
+    const Outcome outcome = Run({command, "--store", store()});
+    EXPECT_EQ(outcome.code, kFailed);
+    EXPECT_THAT(outcome.err, HasSubstr("test.db' is empty, and no store\n"));
+  }
   EXPECT_EQ(Contents("scheduler.calls"), "");
 }
 

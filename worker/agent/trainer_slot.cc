@@ -24,8 +24,7 @@ std::chrono::steady_clock::duration Seconds(double seconds) {
 }  // namespace
 
 TrainerSlot::TrainerSlot(boost::asio::io_context& io, Options options, Handlers handlers)
-    : io_(io),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       handlers_(std::move(handlers)),
       restart_timer_(io),
       hang_(options_.hang_floor_s),

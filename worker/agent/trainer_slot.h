@@ -96,7 +96,6 @@ class TrainerSlot {
   void WatchForHangs();
   void OnHung(const AttemptPtr& attempt);
 
-  boost::asio::io_context& io_;
   const Options options_;
   const Handlers handlers_;
   State state_ = State::kCold;

@@ -94,7 +94,7 @@ TEST_F(QueryTableTest, OtherColumnsLengthsMetricsAndAggregatesOfTheSameJobs) {
   elsewhere.set_length(60);
   const v1::Table missing = Table("s", elsewhere);
   EXPECT_FALSE(missing.cells(0).has_measured());
-  EXPECT_THAT(missing.notes(), ElementsAre("16 jobs succeeded without a value of accuracy at length 60"));
+  EXPECT_THAT(missing.notes(), ElementsAre("16 jobs succeeded without a value of accuracy at length 60", "there are values of accuracy over all lengths and at length 50"));
 }
 
 v1::TableSpec WithBestOfRuoss() {

@@ -1,0 +1,11 @@
+// What the option parser refuses, in the words of all other errors: which option, which value, and what was expected.
+#pragma once
+
+#include <string>
+
+namespace longreach::client {
+
+// As it is, where the parser's own words are good enough.
+std::string WordsOfParser(const std::string& message);
+
+}  // namespace longreach::client
