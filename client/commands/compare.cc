@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "client/commands/arguments.h"
+#include "client/commands/between.h"
 #include "client/commands/command.h"
 #include "client/commands/measurement_pages.h"
 #include "client/commands/paired_values.h"
@@ -27,29 +30,42 @@
 namespace longreach::client {
 namespace {
 
+// What stands beside each other, and what there is to say of it.
+struct Comparison {
+  std::array<std::string, 2> names;   // Of the two sides.
+  std::string title;                  // Both, for people.
+  std::vector<std::string> settings;  // In which they differ.
+  PairedValues values;
+  std::vector<std::string> notes;
+};
+
 class Compare final : public Command {
  public:
   CommandInfo Info() const override {
     return {.group = kGroupLook,
-            .summary = "Compare two sweeps job by job: what differs, by how much, and how sure that is",
+            .summary = "Compare two sweeps, or two encodings of one, job by job: by how much they differ, and how sure that is",
             .details =
                 "Jobs of the same system, task, encoding, learning rate and seed are a pair; where each sweep has one value of such an\n"
-                "axis, and another one, that is what is compared, and need not be the same. A row is the mean over the pairs of a task\n"
-                "and encoding, or of what --by names: of the first sweep, of the second, second minus first, and the interval that has the\n"
-                "true mean of the differences in 95 of 100 cases, by Student's distribution, if pairs are independent. One row in twenty\n"
-                "has its interval off by chance. Jobs that are not done, have diverged or have no partner are in no pair.\n"
-                "As csv and json values are as they are stored (accuracy from 0 to 1).\n"
+                "axis, and another one, that is what is compared, and need not be the same. With --between the pairs are of one sweep and\n"
+                "differ in that axis alone. A row is the mean over the pairs of a task and encoding, or of what --by names: of the first,\n"
+                "of the second, second minus first, and the interval that has the true mean of the differences in 95 of 100 cases, by\n"
+                "Student's distribution, if pairs are independent. One row in twenty has its interval off by chance. Jobs that are not\n"
+                "done, have diverged or have no partner are in no pair. As csv and json values are as they are stored (accuracy from 0 to 1).\n"
                 "FIRST and SECOND are ids, the beginnings of some, names, or 'last', of sweeps in one store ('longreach store merge' brings\n"
                 "them together).",
             .examples =
                 "longreach compare table-b1 mine\n"
-                "longreach compare rope-5-layers rope-6-layers --by task --length 500\n"
+                "longreach compare table-b1 --between randomized --by encoding\n"
+                "longreach compare table-b1 --between encoding=rope,alibi --by task --length 500\n"
                 "longreach compare float32 bfloat16 --by learning_rate -o csv",
             .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, first_, {.name = "FIRST"});
-    AddSweepArgument(app, second_, {.name = "SECOND", .description = "The sweep that it is compared with"});
+    AddSweepArgument(app, second_, {.name = "SECOND", .description = "The sweep that it is compared with"})->required(false);
+    app.add_option("--between", between_, "Compare jobs of FIRST: two values of an axis (encoding=rope,alibi), or plain and randomized positions of each encoding: randomized")
+        ->type_name("AXIS=A,B")
+        ->check(WhyNoText);
     app.add_option("--by", by_, fmt::format("Axes with a row for each of their values: {} [task,encoding, and system where there are several]", Join(AxisNames(), ", ")))
         ->type_name("AXIS,...")
         ->delimiter(',');
@@ -60,6 +76,28 @@ class Compare final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
+    RETURN_IF_ERROR(CheckOptions());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(const v1::Sweep first, FindSweep(*connection, first_));
+    v1::TableSpec usual;
+    usual.set_metric(metric_);
+    RETURN_IF_ERROR(CompleteTable(*connection, first, usual));
+    metric_ = usual.metric();
+    ASSIGN_OR_RETURN(Comparison comparison, between_.empty() ? OfTwo(*connection, first) : OfOne(*connection, first));
+    const std::vector<std::string_view> axes = Axes(comparison.values);
+    std::vector<PairedGroup> groups = comparison.values.Groups(axes);
+    if (groups.size() > 1) {
+      groups.push_back(comparison.values.Groups({}).front());
+      groups.back().values.assign(axes.size(), "");
+    }
+    Print(session, comparison, axes, groups);
+    return kDone;
+  }
+
+ private:
+  static std::vector<std::string> AxisNames() { return {kPairAxes.begin(), kPairAxes.end()}; }
+
+  absl::Status CheckOptions() const {
     for (const std::string& axis : by_) RETURN_IF_ERROR(CheckChoice("--by", axis, AxisNames()));
     if (std::set(by_.begin(), by_.end()).size() != by_.size()) return UsageError("--by names an axis twice");
     RETURN_IF_ERROR(CheckMeasure(metric_, ""));
@@ -67,59 +105,71 @@ class Compare final : public Command {
       return UsageError(fmt::format("--metric {}: losses of training are by step, not one for each job", kTrainingLoss),
                         "'longreach plot SWEEP --x step' draws them");
     }
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
-    ASSIGN_OR_RETURN(const v1::Sweep first, FindSweep(*connection, first_));
-    ASSIGN_OR_RETURN(const v1::Sweep second, FindSweep(*connection, second_));
-    if (first.id() == second.id()) {
-      return UsageError(fmt::format("'{}' and '{}' are the same sweep", Printable(first_), Printable(second_)), "name another one; 'longreach sweeps' lists them");
+    if (second_.empty() == between_.empty()) {
+      return UsageError(second_.empty() ? "SECOND is missing" : "--between: it compares jobs of one sweep, and SECOND is another",
+                        "two sweeps: longreach compare FIRST SECOND; jobs of one: longreach compare FIRST --between encoding=rope,alibi");
     }
-    v1::TableSpec usual;
-    usual.set_metric(metric_);
-    RETURN_IF_ERROR(CompleteTable(*connection, first, usual));
-    metric_ = usual.metric();
-    ASSIGN_OR_RETURN(const SweepValues first_values, Read(*connection, first));
-    ASSIGN_OR_RETURN(const SweepValues second_values, Read(*connection, second));
-    const PairedValues values(first_values, second_values);
-    const std::vector<std::string_view> axes = Axes(values);
-    std::vector<PairedGroup> groups = values.Groups(axes);
-    const bool several = groups.size() > 1;
-    if (several) {
-      groups.push_back(values.Groups({}).front());
-      groups.back().values.assign(axes.size(), "");
-    }
-    Notes notes;
-    AddNotes(first, first_values, values, notes);
-    AddNotes(second, second_values, values, notes);
-    if (length_ > 0) {
-      std::string note = NoteOfSharedDraw(first.spec(), only_);
-      if (note.empty()) note = NoteOfSharedDraw(second.spec(), only_);
-      if (!note.empty()) notes.push_back(std::move(note));
-    }
-    Print(session, first, second, Settings(first, second, first_values, second_values), axes, groups, notes);
-    return kDone;
+    return absl::OkStatus();
   }
 
- private:
-  using Notes = std::vector<std::string>;
+  absl::StatusOr<Comparison> OfTwo(Connection& connection, const v1::Sweep& first) const {
+    ASSIGN_OR_RETURN(const v1::Sweep second, FindSweep(connection, second_));
+    if (first.id() == second.id()) {
+      return UsageError(fmt::format("'{}' and '{}' are the same sweep", Printable(first_), Printable(second_)),
+                        "name another one ('longreach sweeps' lists them), or what to compare within it: --between encoding=rope,alibi");
+    }
+    std::array<SweepValues, 2> sides = {SweepValues(first.spec(), only_), SweepValues(second.spec(), only_)};
+    RETURN_IF_ERROR(Read(connection, first, [&sides](v1::Job& job, std::optional<double> value) { sides[0].Add(job, value); }));
+    RETURN_IF_ERROR(Read(connection, second, [&sides](v1::Job& job, std::optional<double> value) { sides[1].Add(job, value); }));
+    Comparison comparison{.names = {first.name(), second.name()},
+                          .title = fmt::format("{} and {}", first.name(), second.name()),
+                          .settings = Settings(first, second, sides[0], sides[1]),
+                          .values = PairedValues(sides[0], sides[1]),
+                          .notes = {}};
+    AddNotesOnSides(sides, comparison);
+    AddNoteOnOpen(first, comparison);
+    AddNoteOnOpen(second, comparison);
+    AddNoteOnDraws({first.spec(), second.spec()}, comparison);
+    return comparison;
+  }
 
-  static std::vector<std::string> AxisNames() { return {kPairAxes.begin(), kPairAxes.end()}; }
+  absl::StatusOr<Comparison> OfOne(Connection& connection, const v1::Sweep& sweep) const {
+    ASSIGN_OR_RETURN(const Between between, Between::Parse(between_));
+    RETURN_IF_ERROR(between.Check(SweepValues(sweep.spec(), only_).axes()));
+    if (std::ranges::any_of(by_, [&between](const std::string& axis) { return !between.Leaves(axis); })) {
+      return UsageError(fmt::format("--by {}: that is what --between compares", between.difference()), "name another axis");
+    }
+    std::array<SweepValues, 2> sides;
+    RETURN_IF_ERROR(Read(connection, sweep, [&](v1::Job& job, std::optional<double> value) {
+      if (const std::optional<size_t> side = between.Take(job)) sides[*side].Add(job, value);
+    }));
+    Comparison comparison{.names = between.values(),
+                          .title = fmt::format("{}, {} and {}", sweep.name(), between.values()[0], between.values()[1]),
+                          .settings = {std::string(between.difference())},
+                          .values = PairedValues::OfOneSweep(sides[0], sides[1]),
+                          .notes = {}};
+    AddNotesOnSides(sides, comparison);
+    AddNoteOnOpen(sweep, comparison);
+    AddNoteOnDraws({sweep.spec()}, comparison);
+    return comparison;
+  }
 
-  absl::StatusOr<SweepValues> Read(Connection& connection, const v1::Sweep& sweep) const {
-    SweepValues values(sweep.spec(), only_);
+  // Calls `use` with each job that has a value or has diverged.
+  absl::Status Read(Connection& connection, const v1::Sweep& sweep, const std::function<void(v1::Job&, std::optional<double>)>& use) const {
     v1::ListMeasurementsRequest question;
     question.set_sweep(sweep.id());
     question.set_metric(metric_);
     question.set_length(length_);
     question.set_slice(slice_);
     for (const std::string& only : only_) question.add_only(only);
-    const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&values](const v1::ListMeasurementsResponse& page) {
-      for (const v1::JobMeasurements& of_job : page.jobs()) {
-        if (of_job.job().diverged()) values.Add(of_job.job(), std::nullopt);
-        else if (!of_job.measurements().empty()) values.Add(of_job.job(), of_job.measurements(0).value());
+    const absl::Status read = ForEachMeasurementPage(connection, std::move(question), [&use](v1::ListMeasurementsResponse& page) {
+      for (v1::JobMeasurements& of_job : *page.mutable_jobs()) {
+        if (of_job.job().diverged()) use(*of_job.mutable_job(), std::nullopt);
+        else if (!of_job.measurements().empty()) use(*of_job.mutable_job(), of_job.measurements(0).value());
       }
       return true;
     });
-    if (read.ok()) return values;
+    if (read.ok()) return read;
     const ErrorText text = SplitError(read);
     return Error(read.code(), fmt::format("sweep '{}': {}", Printable(sweep.name()), text.message), text.hint);
   }
@@ -144,17 +194,29 @@ class Compare final : public Command {
   }
 
   // Of the jobs that are in no pair: why.
-  void AddNotes(const v1::Sweep& sweep, const SweepValues& of_sweep, const PairedValues& values, Notes& notes) const {
-    const auto note = [&](int64_t count, std::string_view what) {
-      if (count > 0) notes.push_back(fmt::format("{} of {} {}", Count(count, "job"), Printable(sweep.name()), what));
-    };
-    note(of_sweep.diverged(), "diverged");
-    note(static_cast<int64_t>(of_sweep.values().size() - values.pairs()), "without a partner");
-    note(sweep.jobs() - sweep.counts().succeeded(), only_.empty() ? "not done" : "not done, --only aside");
+  static void AddNotesOnSides(const std::array<SweepValues, 2>& sides, Comparison& comparison) {
+    for (size_t side = 0; side < sides.size(); ++side) {
+      const auto note = [&](int64_t count, std::string_view what) {
+        if (count > 0) comparison.notes.push_back(fmt::format("{} of {} {}", Count(count, "job"), Printable(comparison.names[side]), what));
+      };
+      note(sides[side].diverged(), "diverged");
+      note(static_cast<int64_t>(sides[side].values().size() - comparison.values.pairs()), "without a partner");
+    }
+  }
+  void AddNoteOnOpen(const v1::Sweep& sweep, Comparison& comparison) const {
+    const int64_t open = sweep.jobs() - sweep.counts().succeeded();
+    if (open == 0) return;
+    const bool all = only_.empty() && between_.empty();
+    comparison.notes.push_back(fmt::format("{} of {} not done{}", Count(open, "job"), Printable(sweep.name()), all ? "" : ", whether asked for here or not"));
+  }
+  void AddNoteOnDraws(const std::vector<v1::SweepSpec>& specs, Comparison& comparison) const {
+    if (length_ == 0) return;
+    for (const v1::SweepSpec& spec : specs) {
+      if (std::string note = NoteOfSharedDraw(spec, only_); !note.empty()) return comparison.notes.push_back(std::move(note));
+    }
   }
 
-  void Print(Session& session, const v1::Sweep& first, const v1::Sweep& second, const std::vector<std::string>& settings, const std::vector<std::string_view>& axes,
-             const std::vector<PairedGroup>& groups, const Notes& notes) const {
+  void Print(Session& session, const Comparison& comparison, const std::vector<std::string_view>& axes, const std::vector<PairedGroup>& groups) const {
     const Format format = session.settings().format;
     const Grid grid = GridOf(axes, groups);
     if (session.json()) {
@@ -163,28 +225,29 @@ class Compare final : public Command {
         for (const std::string& text : texts) quoted.push_back(JsonText(text));
         return "[" + Join(quoted, ",") + "]";
       };
-      session.out() << JsonDocument({{"first", JsonText(first.name())},
-                                     {"second", JsonText(second.name())},
+      session.out() << JsonDocument({{"first", JsonText(comparison.names[0])},
+                                     {"second", JsonText(comparison.names[1])},
                                      {"metric", JsonText(metric_)},
                                      {"length", JsonNumber(length_)},
                                      {"slice", JsonText(slice_)},
-                                     {"settings", list(settings)},
+                                     {"settings", list(comparison.settings)},
                                      {"rows", GridAsJson(grid)},
-                                     {"notes", list(notes)}});
+                                     {"notes", list(comparison.notes)}});
       return;
     }
     if (format == Format::kTable || format == Format::kMarkdown) {
-      for (const std::string& line : {fmt::format("{} and {}: {} {}{}, by pairs of jobs", first.name(), second.name(), WithUnit(metric_), AtLength(length_), slice_.empty() ? "" : ", " + slice_),
+      const std::vector<std::string>& settings = comparison.settings;
+      for (const std::string& line : {fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(metric_), AtLength(length_), slice_.empty() ? "" : ", " + slice_),
                                       fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}) {
         session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : Printable(line)) << "\n";
       }
       session.out() << "\n";
     }
     session.Print(grid, "rows");
-    for (const std::string& note : notes) session.Say("note: " + note);
+    for (const std::string& note : comparison.notes) session.Say("note: " + note);
     if (groups.empty()) {
       session.Say(fmt::format("no job of '{}' has a partner in '{}' with {}: 'longreach results SWEEP --jobs --metric {}{}' lists the values of each",
-                              Printable(first.name()), Printable(second.name()), metric_, metric_, WhereFlags(session)));
+                              Printable(comparison.names[0]), Printable(comparison.names[1]), metric_, metric_, WhereFlags(session)));
     }
   }
 
@@ -229,6 +292,7 @@ class Compare final : public Command {
 
   std::string first_;
   std::string second_;
+  std::string between_;
   std::vector<std::string> by_;
   std::string metric_;
   int length_ = 0;

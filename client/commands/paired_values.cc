@@ -102,14 +102,20 @@ SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::strin
   for (const v1::System& system : spec.systems()) add(AxesOf(spec, system), system.name());
 }
 
+PairKey KeyOf(const v1::Job& job) {
+  return {SystemsText(job), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), std::to_string(job.seed())};
+}
+
 void SweepValues::Add(const v1::Job& job, std::optional<double> value) {
-  const PairKey key = {SystemsText(job), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), std::to_string(job.seed())};
+  const PairKey key = KeyOf(job);
   for (size_t axis = 0; axis < kPairAxes.size(); ++axis) axes_[axis].insert(key[axis]);
   if (value.has_value()) values_.emplace(key, *value);
   else ++diverged_;
 }
 
-PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) : differing_(DifferingAxes(first, second)) {
+PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) : PairedValues(first, second, DifferingAxes(first, second)) {}
+
+PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing) : differing_(std::move(differing)) {
   const auto shared = [&](PairKey key) {
     for (const std::string_view axis : differing_) key[Place(axis)].clear();
     return key;

@@ -1,4 +1,4 @@
-// The values of two sweeps, job beside job: those of the same system, task, encoding, learning rate and seed are a pair. Differences of pairs
+// The values of two sweeps, or of two kinds of one sweep's jobs, job beside job: those of the same system, task, encoding, learning rate and seed are a pair. Differences of pairs
 // say more than those of means: what a task or a seed does to both is not in them.
 #pragma once
 
@@ -17,6 +17,7 @@ namespace longreach::client {
 // What a job is known by within its sweep; a place for each axis, in this order.
 inline constexpr std::array<std::string_view, 5> kPairAxes = {"system", "task", "encoding", "learning_rate", "seed"};
 using PairKey = std::array<std::string, kPairAxes.size()>;
+PairKey KeyOf(const v1::Job& job);
 
 // What the pairs have in common that have the same values of some axes.
 struct PairedGroup {
@@ -57,6 +58,8 @@ class SweepValues {
 class PairedValues {
  public:
   PairedValues(const SweepValues& first, const SweepValues& second);
+  // Of one sweep's jobs that have nothing left in their keys but what partners have in common.
+  static PairedValues OfOneSweep(const SweepValues& first, const SweepValues& second) { return PairedValues(first, second, {}); }
 
   // Axes of which each side has one value, and not the same one: they are what differs, so pairs need not have them in common.
   const std::vector<std::string_view>& differing() const { return differing_; }
@@ -67,6 +70,8 @@ class PairedValues {
   std::vector<PairedGroup> Groups(const std::vector<std::string_view>& axes) const;
 
  private:
+  PairedValues(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing);
+
   struct Pair {
     PairKey key;
     double first, second;

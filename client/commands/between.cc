@@ -1,0 +1,76 @@
+#include "client/commands/between.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "client/commands/arguments.h"
+#include "client/errors.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
+#include "proto/catalog/encoding_name.h"
+
+namespace longreach::client {
+namespace {
+
+constexpr std::string_view kPlain = "plain";
+
+size_t PlaceOf(std::string_view axis) { return static_cast<size_t>(std::ranges::find(kPairAxes, axis) - kPairAxes.begin()); }
+
+void Clear(std::string_view axis, v1::Job& job) {
+  if (axis == "system") job.clear_systems();
+  if (axis == "task") job.clear_task();
+  if (axis == "encoding") job.clear_encoding();
+  if (axis == "learning_rate") job.clear_learning_rate();
+  if (axis == "seed") job.clear_seed();
+}
+
+}  // namespace
+
+absl::StatusOr<Between> Between::Parse(const std::string& text) {
+  if (text == kRandomized) return Between("encoding", {std::string(kPlain), std::string(kRandomized)});
+  const size_t equals = text.find('=');
+  const std::string axis = text.substr(0, equals);
+  const auto known = std::ranges::find(kPairAxes, axis);
+  std::vector<std::string> values = equals == std::string::npos ? std::vector<std::string>() : Split(text.substr(equals + 1), ',');
+  if (axis == "learning_rate") {
+    for (std::string& value : values) {
+      if (const std::optional<double> rate = ParseDouble(value)) value = ShortestNumber(*rate);
+    }
+  }
+  if (known == kPairAxes.end() || values.size() != 2 || values[0] == values[1]) {
+    return UsageError(fmt::format("--between: '{}' is no axis with two values", Printable(text)),
+                      fmt::format("as encoding=rope,alibi; axes are {}; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")));
+  }
+  return Between(*known, {values[0], values[1]});
+}
+
+absl::Status Between::Check(const AxisValues& axes) const {
+  const std::set<std::string>& known = axes[PlaceOf(axis_)];
+  if (known.empty()) return absl::OkStatus();
+  if (OfPositions()) {
+    const auto randomized = static_cast<size_t>(std::ranges::count_if(known, [](const std::string& value) { return catalog::IsRandomized(value); }));
+    if (randomized > 0 && randomized < known.size()) return absl::OkStatus();
+    return UsageError(fmt::format("--between randomized: the sweep has encodings with {} positions alone", randomized == 0 ? kPlain : kRandomized),
+                      fmt::format("they are {}", Join({known.begin(), known.end()}, ", ")));
+  }
+  for (const std::string& value : values_) RETURN_IF_ERROR(CheckChoice(fmt::format("--between {}", axis_), value, {known.begin(), known.end()}));
+  return absl::OkStatus();
+}
+
+std::optional<size_t> Between::Take(v1::Job& job) const {
+  if (OfPositions()) {
+    const std::optional<catalog::EncodingName> encoding = catalog::ParseEncodingName(job.encoding());
+    if (!encoding) return std::nullopt;
+    job.set_encoding(encoding->name);
+    return encoding->randomized ? 1 : 0;
+  }
+  const std::string value = KeyOf(job)[PlaceOf(axis_)];
+  const auto side = std::ranges::find(values_, value);
+  if (side == values_.end()) return std::nullopt;
+  Clear(axis_, job);
+  return static_cast<size_t>(side - values_.begin());
+}
+
+}  // namespace longreach::client

@@ -1,0 +1,77 @@
+// What --between of `longreach compare` takes, and which jobs it puts beside each other.
+#include "client/commands/between.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+
+v1::Job JobWith(const std::string& encoding, uint32_t seed = 0, double rate = 1e-3) {
+  v1::Job job;
+  job.set_task("even_pairs");
+  job.set_encoding(encoding);
+  job.set_seed(seed);
+  job.set_learning_rate(rate);
+  return job;
+}
+
+// The side that a job is on and the key that it has there.
+std::pair<int, PairKey> Taken(const std::string& between, v1::Job job) {
+  const absl::StatusOr<Between> parsed = Between::Parse(between);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  if (!parsed.ok()) return {};
+  const std::optional<size_t> side = parsed->Take(job);
+  return {side ? static_cast<int>(*side) : -1, KeyOf(job)};
+}
+
+TEST(BetweenTest, TwoValuesOfAnAxisAreTheSides) {
+  const auto rope = Taken("encoding=rope,alibi", JobWith("rope")), alibi = Taken("encoding=rope,alibi", JobWith("alibi"));
+  EXPECT_EQ(rope.first, 0);
+  EXPECT_EQ(alibi.first, 1);
+  EXPECT_EQ(rope.second, alibi.second) << "so they are a pair";
+  EXPECT_EQ(Taken("encoding=rope,alibi", JobWith("rope:randomized")).first, -1);
+  EXPECT_NE(Taken("encoding=rope,alibi", JobWith("alibi", 1)).second, rope.second);
+}
+
+TEST(BetweenTest, NumbersAreWhatTheyStandFor) {
+  EXPECT_EQ(Taken("learning_rate=0.0003,1e-3", JobWith("rope", 0, 3e-4)).first, 0);
+  EXPECT_EQ(Taken("learning_rate=0.0003,1e-3", JobWith("rope", 0, 1e-3)).first, 1);
+  EXPECT_EQ(Taken("seed=1,0", JobWith("rope", 0)), (std::pair<int, PairKey>{1, KeyOf(JobWith("rope", 0))}));
+}
+
+TEST(BetweenTest, EachEncodingIsBesideItselfWithRandomizedPositions) {
+  const auto plain = Taken("randomized", JobWith("rope")), randomized = Taken("randomized", JobWith("rope:randomized"));
+  EXPECT_EQ(plain.first, 0);
+  EXPECT_EQ(randomized.first, 1);
+  EXPECT_EQ(plain.second, randomized.second);
+  EXPECT_EQ(plain.second, KeyOf(JobWith("rope")));
+  EXPECT_NE(Taken("randomized", JobWith("alibi:randomized")).second, plain.second);
+}
+
+TEST(BetweenTest, WhatIsNoAxisWithTwoValuesIsRefused) {
+  for (const char* text : {"", "encoding", "encoding=", "encoding=rope", "encoding=rope,rope", "encoding=a,b,c", "layers=1,2", "random", "learning_rate=0.001,1e-3"}) {
+    const absl::StatusOr<Between> parsed = Between::Parse(text);
+    EXPECT_FALSE(parsed.ok()) << text;
+    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("is no axis with two values")) << text;
+  }
+}
+
+TEST(BetweenTest, ValuesThatTheSweepLacksAreRefused) {
+  v1::SweepSpec spec;
+  for (const char* encoding : {"rope", "alibi"}) spec.mutable_axes()->add_encoding(encoding);
+  const AxisValues axes = SweepValues(spec, {}).axes();
+  EXPECT_TRUE(Between::Parse("encoding=rope,alibi")->Check(axes).ok());
+  EXPECT_TRUE(Between::Parse("encoding=rope,none")->Check(AxisValues()).ok()) << "nobody knows";
+  EXPECT_THAT(std::string(Between::Parse("encoding=rope,alibbi")->Check(axes).message()), HasSubstr("unknown value 'alibbi'"));
+  EXPECT_THAT(std::string(Between::Parse("randomized")->Check(axes).message()), HasSubstr("encodings with plain positions alone"));
+  spec.mutable_axes()->add_encoding("rope:randomized");
+  EXPECT_TRUE(Between::Parse("randomized")->Check(SweepValues(spec, {}).axes()).ok());
+  EXPECT_THAT(std::string(Between::Parse("randomized")->Check(SweepValues(spec, {"encoding=rope:randomized"}).axes()).message()),
+              HasSubstr("encodings with randomized positions alone"));
+}
+
+}  // namespace
+}  // namespace longreach::client
