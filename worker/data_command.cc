@@ -385,6 +385,7 @@ int DataCommand::Options::Show() const {
 
 int DataCommand::Run() const {
   const Options& o = *options_;
+  if (const absl::Status status = data::CheckDataFolder(o.folder); !status.ok()) return Refused(status, o.json());
   if (o.ensure->parsed()) return o.Ensure();
   if (o.list->parsed()) return o.List();
   if (o.check->parsed()) return o.Check();

@@ -72,6 +72,7 @@ int RunCommand::Run() const {
   // Not from the command line, which everybody on the machine can see.
   if (const char* token = std::getenv("LONGREACH_TOKEN"); token != nullptr && token_file_->count() == 0) options.credentials.token = token;
   umask(S_IRWXG | S_IRWXO);  // The state folder is its owner's alone, whatever the caller's umask.
+  if (const absl::Status folder = data::CheckDataFolder(options.data_folder); !folder.ok()) return Refused(folder, false);
   const absl::StatusOr<catalog::Device> device = TakeDevice(device_);
   if (!device.ok()) return Refused(device.status(), false);
   options.cuda = device->cuda;

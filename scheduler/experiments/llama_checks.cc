@@ -145,6 +145,9 @@ void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks) {
                               ShortestNumber(positions.rope_factor()), positions.rope_scaling(),
                               scaled ? "set a factor above 1" : "leave the factor out, or set positions.rope_scaling"));
   }
+  if (positions.rope_factor() > kMaxSize) {
+    checks.Refuse(fmt::format("positions.rope_factor: {} is above {}", ShortestNumber(positions.rope_factor()), kMaxSize));
+  }
   checks.Range("positions.original_length", positions.original_length(), 0, kMaxSize);
   // A folder's config.json has it.
   if (NeedsOriginalLength(positions) && positions.original_length() == 0 && !folder) {

@@ -137,6 +137,16 @@ def test_a_folder_for_temporary_files_that_is_not_there_is_not_needed(home):
     assert listed.code == 0, listed
 
 
+@pytest.mark.parametrize("command", [["data", "list"], ["data", "check"], ["run", "quickstart"]], ids=" ".join)
+def test_refuses_a_file_where_a_folder_of_data_sets_belongs(home, command):
+    file = home.path / "novels.txt"
+    file.write_text("once")
+    refused = run_cli(home, *command, "--data-folder", file, *(["--store", home.path / "n.db"] if command[0] == "run" else []))
+    assert refused.code != 0
+    assert "novels.txt' is a file, and no folder of data sets" in refused.err
+    assert "--data-folder or LONGREACH_DATA" in refused.err
+
+
 def test_unknown_commands_and_options_are_usage_errors(home):
     assert_refused(run_cli(home, "sumbit", "quickstart"), 2, ["sumbit", "submit"])
     assert_refused(run_cli(home, "submit"), 2, ["SPEC"])

@@ -74,6 +74,12 @@ std::filesystem::path DefaultDataFolder() {
   return "longreach-data";
 }
 
+absl::Status CheckDataFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error) || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("'{}' is a file, and no folder of data sets; name another with --data-folder or LONGREACH_DATA", folder.string()));
+}
+
 absl::Status CheckName(const std::string& name) {
   if (IsOfNameCharacters(name) && name.size() <= kMaxNameBytes && name.front() != '.') return absl::OkStatus();
   return absl::InvalidArgumentError(

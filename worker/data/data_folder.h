@@ -31,6 +31,9 @@ struct Listing {
 };
 Listing ListDataSets(const std::filesystem::path& folder);
 
+// INVALID_ARGUMENT: it is something else than a folder. One that is not there yet is made by the first import.
+absl::Status CheckDataFolder(const std::filesystem::path& folder);
+
 // Reads all files of a data set and compares their hashes. DATA_LOSS names the first file that is not as it was written, FAILED_PRECONDITION one
 // that was not imported.
 absl::Status CheckDataSet(const std::filesystem::path& folder, const std::string& name);

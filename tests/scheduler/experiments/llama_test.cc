@@ -44,6 +44,8 @@ TEST(LlamaKindTest, RefusesWhatNoDecoderComputes) {
   EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_rope_scaling("linear"); s.mutable_positions()->set_rope_factor(2); }),
               HasSubstr("the encoding 'none' has none"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_rope_scaling("yarm"); }), HasSubstr("did you mean 'yarn'?"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_rope_scaling("linear"); s.mutable_positions()->set_rope_factor(1e30); }),
+              HasSubstr("positions.rope_factor: 1e+30 is above 1000000"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_positions()->set_rope_factor(2); }), HasSubstr("positions.rope_factor: 2 does not go with"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_kv_heads(5); }), HasSubstr("model.kv_heads: 5 does not divide model.heads, 12"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_training()->set_trainable("head_scales"); }), HasSubstr("give an input 'weights'"));

@@ -142,9 +142,11 @@ int Run(const char* file) {
 }  // namespace longreach::tokenizer
 
 int main(int argc, char** argv) {
-  if (argc != 2 || std::string_view(argv[1]).starts_with("--")) {
-    std::fputs("usage: longreach-tokenizer FILE\n  longreach-worker starts it, to read a SentencePiece model (tokenizer.model)\n", stderr);
-    return 2;
+  const std::string_view word = argc == 2 ? argv[1] : "";
+  const bool asks = word == "--help" || word == "-h";
+  if (argc != 2 || word.starts_with("-")) {
+    std::fputs("usage: longreach-tokenizer FILE\n  longreach-worker starts it, to read a SentencePiece model (tokenizer.model)\n", asks ? stdout : stderr);
+    return asks ? 0 : 2;
   }
   return longreach::tokenizer::Run(argv[1]);
 }
