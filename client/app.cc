@@ -8,8 +8,8 @@
 
 #include "client/errors.h"
 #include "client/output/text.h"
-#include "client/parse_errors.h"
 #include "proto/base/build_info.h"
+#include "proto/base/parse_errors.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {

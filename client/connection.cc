@@ -17,6 +17,9 @@
 namespace longreach::client {
 namespace {
 
+// As a scheduler says it of its store's disk.
+constexpr const char* kDiskIsFull = "the disk is full";
+
 absl::Status NoScheduler(const std::string& address, bool tls, const std::shared_ptr<grpc::Channel>& channel) {
   if (tls) {
     // The channel's state does not say why; a call does.
@@ -24,6 +27,11 @@ absl::Status NoScheduler(const std::string& address, bool tls, const std::shared
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
     v1::GetInfoResponse ignored;
     const grpc::Status status = v1::Longreach::NewStub(channel)->GetInfo(&context, v1::GetInfoRequest(), &ignored);
+    for (const char* far : {"Connection refused", "DNS resolution failed", "No route to host", "Network is unreachable"}) {
+      if (status.error_message().find(far) == std::string::npos) continue;
+      return Error(absl::StatusCode::kUnavailable, fmt::format("no scheduler at {}: {}", Printable(address), far),
+                   "start one with 'longreach-scheduler --store FILE', or name another with --scheduler HOST:PORT");
+    }
     return Error(absl::StatusCode::kUnavailable,
                  fmt::format("no TLS with a scheduler at {}: {}", Printable(address), Printable(status.error_message())),
                  "is it there, does it speak TLS, is --ca its authority, is its certificate for this name, and yours still good? "
@@ -129,7 +137,7 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
     case grpc::StatusCode::UNAVAILABLE:
       return Error(absl::StatusCode::kUnavailable,
                    fmt::format("lost the scheduler at {}: {}", Printable(address_), status.error_message()),
-                   "what was submitted is kept; try again when it is back");
+                   "what it has answered is kept, and this call may not have been carried out; see when it is back");
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return Error(absl::StatusCode::kDeadlineExceeded,
                    fmt::format("the scheduler at {} did not answer in time", Printable(address_)),
@@ -138,8 +146,15 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
       return Error(absl::StatusCode::kUnimplemented,
                    fmt::format("the scheduler at {} does not know this call", Printable(address_)),
                    "it is of another version than this client, or no scheduler at all");
-    default: return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      if (status.error_message().find(kDiskIsFull) != std::string::npos) {
+        return Error(absl::StatusCode::kResourceExhausted, fmt::format("the store of the scheduler at {}: {}", Printable(address_), status.error_message()),
+                     "make room on its disk");
+      }
+      break;
+    default: break;
   }
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 void Connection::WaitBeforeAttempt(int attempt) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -207,14 +208,62 @@ std::vector<std::string> Process::LogTail(size_t lines) const {
   return tail;
 }
 
+namespace {
+
+// Signals that somebody sent to this process alone go on to the program that runs in its place; a terminal's reach both by themselves.
+class PassedOnSignals {
+ public:
+  PassedOnSignals() {
+    child_ = -1;
+    pending_ = 0;
+    struct sigaction pass {};
+    pass.sa_sigaction = PassOn;
+    pass.sa_flags = SA_SIGINFO;
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &pass, &before_[i]);
+  }
+  ~PassedOnSignals() {
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  PassedOnSignals(const PassedOnSignals&) = delete;
+
+  void To(pid_t child) {
+    child_ = child;
+    if (pending_ != 0) kill(child, pending_);
+  }
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+
+  static void PassOn(int signal, siginfo_t* info, void* context) {
+    if (info->si_code <= 0) {
+      if (child_ > 0) kill(child_, signal);
+      else pending_ = signal;
+    }
+    for (size_t i = 0; i < kSignals.size(); ++i) {  // Who counts them goes on to.
+      if (kSignals[i] != signal) continue;
+      if ((before_[i].sa_flags & SA_SIGINFO) != 0) before_[i].sa_sigaction(signal, info, context);
+      else if (before_[i].sa_handler != SIG_DFL && before_[i].sa_handler != SIG_IGN) before_[i].sa_handler(signal);
+    }
+  }
+
+  // Of the one program that runs so.
+  static inline volatile pid_t child_ = -1;
+  static inline volatile sig_atomic_t pending_ = 0;
+  static inline std::array<struct sigaction, 3> before_{};
+};
+
+}  // namespace
+
 absl::StatusOr<int> RunAttached(const std::filesystem::path& program,
                                 const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(CheckProgram(program));
   pid_t pid = -1;
+  PassedOnSignals signals;
   if (const int failed = Spawn(program, arguments, nullptr, nullptr, pid); failed != 0) {
     return absl::InternalError(
         fmt::format("cannot start '{}': {}", Printable(program.string()), std::strerror(failed)));
   }
+  signals.To(pid);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return absl::InternalError(fmt::format("waitpid: {}", std::strerror(errno)));

@@ -56,7 +56,7 @@ class Process {
   std::string unread_;
 };
 
-// Runs a program with this process's own streams, to its end. Returns its exit code, or 128 plus the
+// Runs a program with this process's own streams, to its end; SIGINT, SIGTERM and SIGHUP go on to it. Returns its exit code, or 128 plus the
 // signal's number.
 absl::StatusOr<int> RunAttached(const std::filesystem::path& program,
                                 const std::vector<std::string>& arguments);

@@ -13,7 +13,6 @@
 #include "client/watcher.h"
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
-#include "proto/catalog/catalog.h"
 #include "proto/catalog/devices.h"
 #include "proto/catalog/packs.h"
 #include "proto/types/time.h"
@@ -42,23 +41,6 @@ std::string FlagsOf(const WorkerOptions& options) {
 int64_t OpenJobs(const v1::Sweep& sweep) { return int64_t{sweep.counts().waiting()} + sweep.counts().queued() + sweep.counts().leased(); }
 
 }  // namespace
-
-std::set<std::string> DataSetsOf(const v1::SweepSpec& spec) {
-  std::set<std::string> names;
-  const auto add = [&](const v1::SweepSpec& with) {
-    const std::string& own = with.data().empty() ? spec.data() : with.data();
-    if (!own.empty()) {
-      names.insert(own);
-      return;
-    }
-    for (const std::string& task : with.axes().task().empty() ? spec.axes().task() : with.axes().task()) {
-      if (catalog::FindDataTask(task) != nullptr) names.insert(task);
-    }
-  };
-  for (const v1::System& system : spec.systems()) add(system.with());
-  if (spec.systems().empty()) add(spec);
-  return names;
-}
 
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {
   app.add_option("--device", options.device, "Device of the worker: cpu, or cuda: the first GPU; cuda:0..3: a worker for each of these GPUs [cpu]")
@@ -96,6 +78,19 @@ absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options) 
                     "leave the worker's options out, or name a --store FILE to run the sweep on this machine");
 }
 
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::Plan& plan, const WorkerOptions& options, const InterruptScope& interrupt) {
+  for (const std::string& name : plan.data_sets()) {
+    std::vector<std::string> arguments = {"data", "ensure", name};
+    if (!options.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options.data_folder});
+    if (session.settings().quiet) arguments.emplace_back("--quiet");
+    session.out().flush();
+    ASSIGN_OR_RETURN(const int code, RunAttached(session.environment().binaries / "longreach-worker", arguments));
+    if (interrupt.count() > 0) return interrupt.exit_code();
+    if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
+  }
+  return std::optional<int>();
+}
+
 absl::StatusOr<std::optional<int>> SweepRun::ToItsEnd() {
   if (session_.embedded() != nullptr) {
     ASSIGN_OR_RETURN(const std::optional<int> ended, Prepare());
@@ -115,7 +110,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Prepare() {
   plan.set_dry_run(true);
   ASSIGN_OR_RETURN(const v1::SubmitSweepResponse planned, connection_.Call(&Connection::Stub::SubmitSweep, plan, std::chrono::minutes(10)));
   if (planned.plan().done() == planned.plan().jobs()) return std::optional<int>();
-  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData());
+  ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session_, planned.plan(), options_.worker, interrupt_));
   if (missing.has_value()) return missing;
   RETURN_IF_ERROR(StartWorkers());
   return AwaitWorkers();
@@ -161,19 +156,6 @@ absl::StatusOr<int> SweepRun::UsualPacks(bool cuda, const std::string& engine, i
     packs = std::min(packs, catalog::UsualPacks(other.spec().experiment(), cuda, engine, threads));
   }
   return packs;
-}
-
-absl::StatusOr<std::optional<int>> SweepRun::EnsureData() {
-  for (const std::string& name : DataSetsOf(submission_.spec())) {
-    std::vector<std::string> arguments = {"data", "ensure", name};
-    if (!options_.worker.data_folder.empty()) arguments.insert(arguments.end(), {"--data-folder", options_.worker.data_folder});
-    if (session_.settings().quiet) arguments.emplace_back("--quiet");
-    session_.out().flush();
-    ASSIGN_OR_RETURN(const int code, RunAttached(session_.environment().binaries / "longreach-worker", arguments));
-    if (interrupt_.count() > 0) return Interrupted();
-    if (code != 0) return std::optional<int>(code == kNotFound ? kNotFound : kFailed);
-  }
-  return std::optional<int>();
 }
 
 absl::Status SweepRun::Submit() {

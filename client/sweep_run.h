@@ -7,7 +7,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,13 +19,14 @@
 
 namespace longreach::client {
 
-// What its jobs read: of each system its own data set, else the sweep's, else those that go by the names of its tasks.
-std::set<std::string> DataSetsOf(const v1::SweepSpec& spec);
-
 // What workers of our own are told.
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options);
 // Refuses them where the sweep goes to a scheduler, whose workers were told their own.
 absl::Status CheckWorkerOptions(Session& session, const WorkerOptions& options);
+
+// Has the worker's program look for the data sets that a plan's jobs read, and make those that it can. An exit code: one is missing, or the user
+// has ended it.
+absl::StatusOr<std::optional<int>> EnsureData(Session& session, const v1::Plan& plan, const WorkerOptions& options, const InterruptScope& interrupt);
 
 struct SweepRunOptions {
   bool retry_failed = false;  // Jobs that have failed get another chance first.
@@ -68,8 +68,6 @@ class SweepRun {
   absl::Status SayWhatComesFirst() const;
   // That each of our workers trains at a time when nobody says how many: as the largest models among the open sweeps want it.
   absl::StatusOr<int> UsualPacks(bool cuda, const std::string& engine, int threads) const;
-  // Has the worker's program look for the sweep's data sets, and make those that it can. An exit code: one is missing.
-  absl::StatusOr<std::optional<int>> EnsureData();
   absl::StatusOr<std::optional<int>> Follow();
   // Why nothing can go on, if so: a child has died, or the scheduler gives our workers nothing any more.
   std::string AllIsKept() const;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "proto/base/build_info.h"
+#include "proto/base/parse_errors.h"
 #include "scheduler/service/memory.h"
 #include "scheduler/service/ordered_clock.h"
 #include "scheduler/service/server.h"
@@ -117,6 +118,7 @@ int Main(int argc, char** argv) {
   CLI::Option* const tokens = app.add_option("--tokens", options.tokens, "Callers may show bearer tokens, whose hashes are in this file");
   app.add_option("--max-artifact-bytes", options.artifact_limits.all_bytes, "Refuse uploads beyond this, for example 500G; 0: as much as the disk has")
       ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--for-a-moment", options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
   app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
@@ -132,8 +134,9 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "error: {}\n  'longreach-scheduler --help' shows how it is used\n", WordsOfParser(error.what()));
+    return 2;
   }
   // A scheduler that a parent keeps for itself asks nobody for credentials that its parent does not know of.
   if (!until_stdin_closes) {

@@ -62,11 +62,30 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
         ours.st_dev == named.st_dev) {
       std::unique_ptr<FileLock> lock(new FileLock(lock_file, fd));
       lock->Say("");  // Not where a holder listened that was killed.
+      RETURN_IF_ERROR(lock->LockItself(file));
       return lock;
     }
     close(fd);
   }
   return absl::UnavailableError(fmt::format("cannot lock '{}': it comes and goes", lock_file.string()));
+}
+
+absl::Status FileLock::LockItself(const std::filesystem::path& file) {
+  constexpr off_t kFarBehind = off_t{1} << 40;  // SQLite locks bytes at 1 GiB.
+  if (itself_ >= 0) return absl::OkStatus();
+  itself_ = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  if (itself_ < 0) return absl::OkStatus();  // Who opens it next says why it cannot be had.
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = kFarBehind;
+  range.l_len = 1;
+  // Of the descriptor and not of the process. A file system without such locks has FILE.lock alone.
+  if (fcntl(itself_, F_OFD_SETLK, &range) == 0 || (errno != EAGAIN && errno != EACCES)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("the store '{}' is held by another scheduler under another name: it has a hard link, or was moved, or lost its .lock, while it was open; "
+                  "stop that one first",
+                  file.string()));
 }
 
 void FileLock::Say(const std::string& address) {
@@ -78,6 +97,7 @@ void FileLock::Say(const std::string& address) {
 FileLock::~FileLock() {
   unlink(lock_file_.c_str());  // While it is held: who opened it meanwhile finds out that it is not the named one.
   close(fd_);
+  if (itself_ >= 0) close(itself_);
 }
 
 }  // namespace longreach::store

@@ -1,4 +1,6 @@
-// One scheduler per store: an flock on FILE.lock, which the kernel takes back when the process ends, however it ends.
+// One scheduler per store: an flock on FILE.lock, which says where its holder listens, and a lock on the file itself, which holds also where it
+// goes by another name (a hard link, a file that was moved, a FILE.lock that somebody removed). The kernel takes both back when the process
+// ends, however it ends.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +16,12 @@ inline constexpr char kHeldAt[] = "longreach/held-at";
 
 class FileLock {
  public:
-  // Locks FILE.lock. FAILED_PRECONDITION, with the file's name, when somebody else holds it.
+  // Locks FILE.lock, and FILE if it is there. FAILED_PRECONDITION, with the file's name, when somebody else holds either.
+  // While the lock lives, no other descriptor of FILE may be closed in this process but SQLite's own, and all of those before it goes: the
+  // kernel would drop SQLite's locks.
   static absl::StatusOr<std::unique_ptr<FileLock>> Take(const std::filesystem::path& file);
+  // FILE is there now. FAILED_PRECONDITION: somebody else holds it.
+  absl::Status LockItself(const std::filesystem::path& file);
   // Removes the lock file and lets go.
   ~FileLock();
   // Says to whoever is refused where the holder listens.
@@ -27,6 +33,7 @@ class FileLock {
   FileLock(std::filesystem::path lock_file, int fd) : lock_file_(std::move(lock_file)), fd_(fd) {}
   std::filesystem::path lock_file_;
   int fd_;
+  int itself_ = -1;
 };
 
 }  // namespace longreach::store

@@ -238,6 +238,14 @@ absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::s
   return ids;
 }
 
+absl::StatusOr<std::vector<std::string>> SweepIdsBeginning(sql::Connection& db, std::string_view beginning) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM sweeps WHERE id >= ? AND id < ? ORDER BY id", beginning, AfterPrefix(beginning)));
+  std::vector<std::string> ids;
+  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
+  return ids;
+}
+
 absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job) {
   // Two ranges of the partial index jobs_ready for each kind of work.
   return db.One<int64_t>(

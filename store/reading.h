@@ -121,6 +121,8 @@ absl::StatusOr<StepsOfJobs> StepsOfAllJobs(sql::Connection& db, int64_t sweep);
 
 // All ids of the sweeps of a name, the newest first.
 absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name);
+// All ids of sweeps that begin so.
+absl::StatusOr<std::vector<std::string>> SweepIdsBeginning(sql::Connection& db, std::string_view beginning);
 
 // Wanted queued jobs that are leased before this one to a worker that can do either: higher priority, or the same and
 // submitted before.

@@ -127,6 +127,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   ASSIGN_OR_RETURN(const Folder artifacts, FindFolder(options.artifacts, store->file_));
   ASSIGN_OR_RETURN(sql::Connection writer, sql::Connection::Open(store->file_, sql::Mode::kReadWriteCreate));
   store->writer_ = std::make_unique<sql::Connection>(std::move(writer));
+  RETURN_IF_ERROR(store->lock_->LockItself(store->file_));
   ASSIGN_OR_RETURN(store->version_found_, Migrate(*store->writer_, options.migrations));
   ASSIGN_OR_RETURN(std::string mode, store->writer_->One<std::string>("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {

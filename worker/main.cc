@@ -6,6 +6,7 @@
 #include <string>
 
 #include "proto/base/build_info.h"
+#include "proto/base/parse_errors.h"
 #include "worker/agent/child.h"
 #include "worker/bench_command.h"
 #include "worker/data_command.h"
@@ -36,7 +37,15 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const CLI::App* command = &app;
+    std::string path = app.get_name();
+    while (!command->get_subcommands().empty()) {
+      command = command->get_subcommands().front();
+      path += " " + command->get_name();
+    }
+    std::fprintf(stderr, "error: %s\n  '%s --help' shows how it is used\n", longreach::WordsOfParser(error.what()).c_str(), path.c_str());
+    return kUsage;
   }
   if (*child) return longreach::agent::RunTrainerChild({.cuda = !child_plugin.empty(), .cuda_plugin = child_plugin, .trainers = child_trainers});
   if (data.chosen()) return data.Run();

@@ -18,6 +18,8 @@
 namespace longreach {
 namespace {
 
+constexpr size_t kMaxName = 256;  // Of the scheduler's.
+
 std::string CheckAddress(const std::string& address) { return std::string(agent::CheckAddress(address).message()); }
 
 }  // namespace
@@ -45,7 +47,8 @@ void RunCommand::AddConnection() {
   command_->add_option("--state", options_.state, "Folder of this worker alone: who it is, and results not yet handed in")
       ->capture_default_str();
   AddDataFolder(*command_, options_.data_folder);
-  command_->add_option("--name", options_.name, "What people see (default: the machine's name, and the number of the GPU where --device has one)");
+  command_->add_option("--name", options_.name, "What people see (default: the machine's name, and the number of the GPU where --device has one)")
+      ->check([](const std::string& name) { return name.size() <= kMaxName ? std::string() : "a name has at most " + std::to_string(kMaxName) + " bytes"; });
 }
 
 void RunCommand::AddTraining() {

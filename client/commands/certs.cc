@@ -43,6 +43,9 @@ std::vector<std::string> OwnHosts() {
   return hosts;
 }
 
+// As it stands before ":7070".
+std::string Reachable(const std::string& host) { return host.find(':') == std::string::npos ? host : fmt::format("[{}]", host); }
+
 absl::Status MakeFolder(const path& folder) {
   if (mkdir(folder.c_str(), S_IRWXU) == 0 || (errno == EEXIST && std::filesystem::is_directory(folder))) return absl::OkStatus();
   return Error(absl::StatusCode::kFailedPrecondition,
@@ -87,7 +90,7 @@ class Certs final : public Command {
     issue->add_option("DIR", folder_, "The folder of 'certs init', with ca.key")->required();
     issue->add_option("NAME", name_, "Of its files, and of who has it")->required();
     issue->add_option("--role", role_, "client, reader, worker or server")->check(CLI::IsMember({"client", "reader", "worker", kServer}))->required();
-    issue->add_flag("--renew", renew_, "Replace the files that are there, key and all");
+    issue->add_flag("--renew", renew_, "Replace the files that are there, key and all; role and hosts stay, unless --host says others");
     add_hosts(*issue);
     add_days(*issue);
     add("show", "Say whose a certificate is, and until when")->add_option("FILE", files_, "Certificates (PEM)")->required();
@@ -158,7 +161,7 @@ class Certs final : public Command {
         "  export LONGREACH_SCHEDULER={1}:7070 LONGREACH_CA={0}/ca.crt LONGREACH_CERTIFICATE={0}/client.crt LONGREACH_KEY={0}/client.key\n"
         "On a worker's machine:\n"
         "  longreach-worker run --scheduler {1}:7070 --ca {0}/ca.crt --certificate {0}/worker.crt --key {0}/worker.key",
-        dir, Printable(hosts_.empty() ? OwnHosts().back() : hosts_.front())));
+        dir, Reachable(Printable(hosts_.empty() ? OwnHosts().back() : hosts_.front()))));
     return kDone;
   }
 
@@ -173,10 +176,26 @@ class Certs final : public Command {
       return Error(absl::StatusCode::kAlreadyExists, fmt::format("there is a {} already", Printable(CertificateOf(folder_, name_).string())),
                    "--renew replaces it; a scheduler that runs takes up its own within 10 s");
     }
+    if (role_ != kServer && !hosts_.empty()) return UsageError(fmt::format("--host: a certificate with the role {} has none", role_), "leave it away");
+    RETURN_IF_ERROR(TakeOverFromBefore());
     ASSIGN_OR_RETURN(const access::KeyAndCertificate made, Made(authority, name_, role_));
     RETURN_IF_ERROR(Write(name_, made));
     files_ = {CertificateOf(folder_, name_).string()};
     return Show(session);
+  }
+
+  // One that is renewed keeps its role, and its hosts unless others are given.
+  absl::Status TakeOverFromBefore() {
+    const absl::StatusOr<std::string> pem = access::ReadSmallFile(CertificateOf(folder_, name_));
+    if (!pem.ok()) return absl::OkStatus();
+    const absl::StatusOr<access::CertificateInfo> before = access::ReadCertificate(*pem);
+    if (!before.ok()) return absl::OkStatus();  // What is there is of no use.
+    const std::string role = before->role ? std::string(access::RoleName(*before->role)) : kServer;
+    if (role != role_) {
+      return UsageError(fmt::format("--role {}: '{}' has the role {}", role_, Printable(name_), role), fmt::format("say --role {} to renew it, or take another name", role));
+    }
+    if (hosts_.empty()) hosts_ = before->hosts;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<int> Show(Session& session) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
 #include "client/commands/suggestions.h"
@@ -14,7 +16,13 @@ namespace {
 
 constexpr int kShown = 5;
 
-void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sweep, std::string again) {
+// Also of a quiet command: that jobs failed is no talk.
+void Tell(Session& session, const std::string& line) { *session.environment().err << line << std::endl; }
+
+// One that failed because of another has written nothing.
+bool FailedByItself(const v1::Job& job) { return !job.failure().starts_with("input failed"); }
+
+void TellFailedJobs(Session& session, Connection& connection, const v1::Sweep& sweep, std::string again) {
   v1::ListJobsRequest request;
   request.set_sweep(sweep.id());
   request.set_state("failed");
@@ -23,19 +31,22 @@ void SayFailedJobs(Session& session, Connection& connection, const v1::Sweep& sw
   if (!page.ok() || page->jobs().empty()) return;
   for (const v1::Job& job : page->jobs()) {
     const std::string system = SystemsText(job);
-    session.Say(fmt::format("  {}  {}{} {}, learning rate {}, seed {}: {}", ShortId(job.id()), system.empty() ? "" : Printable(system) + ": ",
-                            Printable(job.task()), Printable(job.encoding()),
-                            ShortestNumber(job.learning_rate()), job.seed(), Printable(job.failure())));
+    Tell(session, fmt::format("  {}  {}{} {}, learning rate {}, seed {}: {}", ShortId(job.id()), system.empty() ? "" : Printable(system) + ": ",
+                              Printable(job.task()), Printable(job.encoding()),
+                              ShortestNumber(job.learning_rate()), job.seed(), Printable(job.failure())));
   }
   if (sweep.counts().failed() > page->jobs_size()) {
-    session.Say(fmt::format("  and {} more", sweep.counts().failed() - page->jobs_size()));
+    Tell(session, fmt::format("  and {} more", sweep.counts().failed() - page->jobs_size()));
   }
   const std::string where = WhereFlags(session);
   if (again.empty()) {
     again = session.embedded() != nullptr ? "the same 'longreach run' with --retry-failed runs the failed ones again"
                                           : fmt::format("'longreach retry {}{}' queues the failed ones again", ShortId(sweep.id()), where);
   }
-  session.Say(fmt::format("'longreach logs {}{}' shows its log; {}", ShortId(page->jobs(0).id()), where, again));
+  const auto job = std::ranges::find_if(page->jobs(), FailedByItself);
+  const std::string look = job != page->jobs().end() ? fmt::format("'longreach logs {}{}' shows its log", ShortId(job->id()), where)
+                                                     : fmt::format("'longreach explain {}{}' says what its input lacks", ShortId(page->jobs(0).id()), where);
+  session.Say(fmt::format("{}; {}", look, again));
 }
 
 }  // namespace
@@ -48,9 +59,8 @@ int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& swe
         fmt::format("{} of sweep {} cancelled", Count(counts.cancelled(), "job"), Printable(sweep.name())));
   }
   if (counts.failed() > 0) {
-    session.Say(
-        fmt::format("{} of sweep {} failed:", Count(counts.failed(), "job"), Printable(sweep.name())));
-    SayFailedJobs(session, connection, sweep, again);
+    Tell(session, fmt::format("{} of sweep {} failed:", Count(counts.failed(), "job"), Printable(sweep.name())));
+    TellFailedJobs(session, connection, sweep, again);
   }
   return kFailed;
 }

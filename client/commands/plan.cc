@@ -7,6 +7,7 @@
 #include "client/commands/sweep_calls.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
@@ -60,7 +61,9 @@ class PlanCommand final : public Command {
       return kDone;
     }
     if (sweeps.size() > 1) session.Say("each plan counts the jobs that it shares with others; they are done once");
-    session.Say(fmt::format("nothing was changed; 'longreach run {}{}' runs it here, 'longreach submit' hands it to a scheduler", CommandLine(spec_), WhereFlags(session)));
+    const std::string run = fmt::format("'longreach run {}{}'", CommandLine(spec_), WhereFlags(session));
+    session.Say(session.embedded() != nullptr ? fmt::format("nothing was changed; {} runs it here, 'longreach submit' hands it to a scheduler", run)
+                                              : fmt::format("nothing was changed; {} hands it to that scheduler and waits for it", run));
     return kDone;
   }
 
@@ -73,10 +76,16 @@ class PlanCommand final : public Command {
                          Thousands(plan.prerequisites_done()));
     }
     out << fmt::format("  packs          {}\n", Thousands(plan.packs()));
-    out << fmt::format("  compute        {}\n", ComputeText(plan.flops()));
-    out << fmt::format("  memory         {} for parameters, gradients and Adam of the largest pack, beside activations\n",
-                       HumanBytes(plan.pack_memory_bytes()));
-    out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));
+    if (!plan.data_sets().empty()) {
+      out << fmt::format("  data           {}; 'longreach data list' says what this machine has\n", Printable(Join({plan.data_sets().begin(), plan.data_sets().end()}, ", ")));
+    }
+    // Of a published model they are its folder's, which the scheduler never sees.
+    if (plan.pack_memory_bytes() > 0) {
+      out << fmt::format("  compute        {}\n", ComputeText(plan.flops()));
+      out << fmt::format("  memory         {} for parameters, gradients and Adam of the largest pack, beside activations\n",
+                         HumanBytes(plan.pack_memory_bytes()));
+      out << fmt::format("  checkpoints    {}\n", HumanBytes(plan.checkpoint_bytes()));
+    }
     out << fmt::format("  time           {}\n", TimeText(plan));
   }
 

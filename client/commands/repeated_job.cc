@@ -37,16 +37,18 @@ void CompareMeasurements(const JobRecord& recorded, const JobRecord& again, Repe
   const std::map<Key, double> first = ByKey(recorded.measurements);
   const std::map<Key, double> second = ByKey(again.measurements);
   for (const auto& [key, value] : first) {
+    ++out.measurements;
     const auto other = second.find(key);
     if (other == second.end()) {
       out.different.push_back(Different(key, value, std::nullopt));
       continue;
     }
-    ++out.measurements;
     if (!SameBits(value, other->second)) out.different.push_back(Different(key, value, other->second));
   }
   for (const auto& [key, value] : second) {
-    if (!first.contains(key)) out.different.push_back(Different(key, std::nullopt, value));
+    if (first.contains(key)) continue;
+    ++out.measurements;
+    out.different.push_back(Different(key, std::nullopt, value));
   }
 }
 

@@ -37,7 +37,7 @@ struct DifferentValue {
 };
 
 struct RepeatedJob {
-  int measurements = 0;  // That were compared.
+  int measurements = 0;  // That either has.
   int losses = 0;
   // Ascending by metric, length and slice. Of losses the first step alone: all that follow have other parameters.
   std::vector<DifferentValue> different;

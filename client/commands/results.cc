@@ -144,6 +144,7 @@ class Results final : public Command {
       session.out() << RenderResults(measured, table, session.settings().format,
                                      {.published = published_, .spread = spread_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : "",
                                       .header = output.TakeFirst()});
+      SayNotesBeside(session, measured);
     }
     return absl::OkStatus();
   }

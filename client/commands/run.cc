@@ -61,8 +61,14 @@ class RunCommand final : public Command {
     ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate, /*embed_by_default=*/true));
     RETURN_IF_ERROR(CheckWorkerOptions(session, worker_options_));
-    RETURN_IF_ERROR(CheckParts(*connection, sweeps));
+    ASSIGN_OR_RETURN(const std::vector<v1::Plan> plans, CheckParts(*connection, sweeps));
     InterruptScope interrupt;
+    if (session.embedded() != nullptr) {  // Hours of one part are not for nothing because another's data are missing.
+      for (const v1::Plan& plan : plans) {
+        ASSIGN_OR_RETURN(const std::optional<int> missing, EnsureData(session, plan, worker_options_, interrupt));
+        if (missing.has_value()) return *missing;
+      }
+    }
     PartsOutput output(session, sweeps.size() > 1);
     int code = kDone;
     for (const LoadedSweep& one : sweeps) {
@@ -106,6 +112,7 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
     session.out() << RenderResults(measured, table, session.settings().format,
                                    {.published = published_, .color = session.settings().color_out, .sweep = output.several() ? sweep.name() : "",
                                     .header = output.TakeFirst()});
+    SayNotesBeside(session, measured);
   }
   session.out().flush();
   if (!file.grid.empty() && !ShowsSystems(table)) {

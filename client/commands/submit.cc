@@ -33,7 +33,7 @@ class Submit final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(const std::vector<LoadedSweep> sweeps, spec_.Load());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate));
-    RETURN_IF_ERROR(CheckParts(*connection, sweeps));
+    RETURN_IF_ERROR(CheckParts(*connection, sweeps).status());
     PartsOutput json(session, sweeps.size() > 1);
     for (const LoadedSweep& one : sweeps) {
       v1::SubmitSweepRequest request = SubmissionOf(one.file);

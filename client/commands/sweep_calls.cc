@@ -32,15 +32,18 @@ absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const Swe
   return connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
 }
 
-absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {
-  if (sweeps.size() < 2) return absl::OkStatus();
+absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {
+  std::vector<v1::Plan> plans;
+  if (sweeps.size() < 2) return plans;
   for (const LoadedSweep& one : sweeps) {
     const absl::StatusOr<v1::SubmitSweepResponse> planned = DryRun(connection, one.file);
-    if (planned.ok()) continue;
-    const auto [message, hint] = SplitError(planned.status());
-    return Error(planned.status().code(), fmt::format("part '{}': {}", Printable(one.file.spec.name()), message), hint);
+    if (!planned.ok()) {
+      const auto [message, hint] = SplitError(planned.status());
+      return Error(planned.status().code(), fmt::format("part '{}': {}", Printable(one.file.spec.name()), message), hint);
+    }
+    plans.push_back(planned->plan());
   }
-  return absl::OkStatus();
+  return plans;
 }
 
 absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,

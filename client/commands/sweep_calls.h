@@ -19,8 +19,8 @@ v1::SubmitSweepRequest SubmissionOf(const SweepFile& file);
 // What the scheduler would do with it; nothing is changed.
 absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file);
 
-// Where a file has several sweeps, that the scheduler takes each of them: none is submitted before all are known to be good.
-absl::Status CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
+// Where a file has several sweeps, the plan of each: none is submitted before the scheduler is known to take all of them.
+absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
 
 // Calls SteerSweep and prints the sweep.
 absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,

@@ -9,6 +9,7 @@
 
 #include "client/commands/system_settings.h"
 #include "client/commands/title_words.h"
+#include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/words.h"
@@ -82,6 +83,11 @@ absl::StatusOr<v1::Table> FetchTable(Connection& connection, const std::string& 
   request.set_sweep(sweep);
   *request.mutable_table() = table;
   return connection.Call(&Connection::Stub::GetTable, request, std::chrono::minutes(10));
+}
+
+void SayNotesBeside(Session& session, const v1::Table& table) {
+  if (session.settings().format != Format::kCsv) return;
+  for (const std::string& note : table.notes()) session.Say("note: " + Printable(note));
 }
 
 }  // namespace longreach::client

@@ -66,7 +66,7 @@ class Filler {
     known.insert(known.end(), more.begin(), more.end());
     std::string hint = DidYouMean(entry.key, known);
     if (const std::string group = PathBelow(type, entry.key); !group.empty()) {
-      hint = fmt::format("'{}' belongs under '{}:'", entry.key, group);
+      hint = fmt::format("'{}' belongs under '{}:';", entry.key, group);
     }
     const std::string where = path.empty() ? "a sweep" : fmt::format("'{}'", path);
     return tree_.ErrorAt(entry.key_place, fmt::format("unknown field '{}'", Printable(entry.key)),

@@ -90,8 +90,8 @@ absl::StatusOr<std::string> AlternativeNames(const CertificateWish& wish) {
   std::string names;
   if (wish.role != v1::ROLE_UNSPECIFIED) names = fmt::format("URI:{}", RoleUri(wish.role));
   for (const std::string& host : wish.hosts) {
-    if (host.empty() || host.size() > 253 || host.find_first_of(", \t\n'\"\\/") != std::string::npos) {
-      return absl::InvalidArgumentError(fmt::format("'{}' is no host's name or address", host));
+    if (host.empty() || host.size() > 253 || host.find_first_of(", \t\n'\"\\/[]") != std::string::npos || (host.find(':') != std::string::npos && !IsAddress(host))) {
+      return absl::InvalidArgumentError(fmt::format("'{}' is no host's name or address (without a port)", host));
     }
     if (!names.empty()) names += ',';
     names += fmt::format("{}:{}", IsAddress(host) ? "IP" : "DNS", host);

@@ -30,6 +30,8 @@ absl::StatusOr<std::string> Read(const std::filesystem::path& path, bool secret)
     result = error("it is no file");
   } else if (secret && (status.st_mode & S_IRWXO) != 0) {
     result = error(fmt::format("it is a secret, and everybody on this machine may open it; chmod 600 {}", path.string()));
+  } else if ((status.st_mode & S_IWOTH) != 0) {
+    result = error(fmt::format("everybody on this machine may write it, and so decide who is let in; chmod o-w {}", path.string()));
   }
   char buffer[4096];
   while (result.ok()) {

@@ -238,8 +238,8 @@ class LlamaKind final : public DataKind {
     }
     for (const auto& [field, value, least] : {std::tuple("model.rope_theta", model.rope_theta(), 1.0),
                                               std::tuple("model.attention_scale", model.attention_scale(), 0.0)}) {
-      if (!std::isfinite(value) || value <= least) {
-        checks.Refuse(fmt::format("{}: {} is not a finite number above {}", field, ShortestNumber(value), least));
+      if (!std::isfinite(value) || value <= least || value > kMostFactor) {
+        checks.Refuse(fmt::format("{}: {} is not a number above {}, at most {}", field, ShortestNumber(value), least, ShortestNumber(kMostFactor)));
       }
     }
     if (model.dropout() != 0) checks.Refuse("model.dropout: this model has none\n  leave it out");

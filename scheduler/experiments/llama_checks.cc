@@ -125,7 +125,9 @@ void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
 void CheckScaleByPosition(const v1::Model& model, const v1::Training& training, Checks& checks) {
   checks.Range("model.attention_scale_from", model.attention_scale_from(), 0, kMaxSize);
   const double growth = model.attention_scale_growth();
-  if (!std::isfinite(growth)) checks.Refuse(fmt::format("model.attention_scale_growth: {} is not a finite number", ShortestNumber(growth)));
+  if (!(std::abs(growth) <= kMostFactor)) {
+    checks.Refuse(fmt::format("model.attention_scale_growth: {} is not a number from -{} to {}", ShortestNumber(growth), ShortestNumber(kMostFactor), ShortestNumber(kMostFactor)));
+  }
   if (growth != 0 && model.attention_scale_from() == 0) {
     checks.Refuse(fmt::format("model.attention_scale_growth: {} is a factor of ln(position / attention_scale_from)\n"
                               "  set model.attention_scale_from to the first position that it is for, such as the training length", ShortestNumber(growth)));
@@ -159,7 +161,10 @@ void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks) {
 void CheckTuning(const v1::Training& training, Checks& checks) {
   CheckWord("training.trainable", training.trainable(), {"all", "head_scales"}, checks);
   CheckWord("training.scale_bound", training.scale_bound(), {"clamp", "none", "relu"}, checks);
-  if (!std::isfinite(training.scale_lower_bound())) checks.Refuse("training.scale_lower_bound: is not a finite number");
+  if (!(std::abs(training.scale_lower_bound()) <= kMostFactor)) {
+    checks.Refuse(fmt::format("training.scale_lower_bound: {} is not a number from -{} to {}", ShortestNumber(training.scale_lower_bound()),
+                              ShortestNumber(kMostFactor), ShortestNumber(kMostFactor)));
+  }
   if (!(training.final_rate() >= 0 && training.final_rate() <= 1)) {
     checks.Refuse(fmt::format("training.final_rate: {} is not in [0, 1]", ShortestNumber(training.final_rate())));
   }

@@ -20,6 +20,8 @@ void CheckFolder(const v1::SweepSpec& sweep, Checks& checks);
 // A scale that depends on the position of a query, which no training knows.
 void CheckScaleByPosition(const v1::Model& model, const v1::Training& training, Checks& checks);
 void CheckScaling(const v1::Positions& positions, bool folder, Checks& checks);
+// The most that anything is multiplied by: in float32 the product is still finite.
+inline constexpr double kMostFactor = 1e9;
 void CheckTuning(const v1::Training& training, Checks& checks);
 void CheckTests(const v1::Evaluation& evaluation, Checks& checks);
 

@@ -16,6 +16,11 @@ constexpr char kOfMixture = '+';
 
 }  // namespace
 
+DataSetNames DataSetNamesOf(const v1::JobSpec& spec) {
+  const auto& mixture = spec.training().mixture();
+  return {.corpus = spec.data(), .model = spec.model().folder(), .longbench = spec.evaluation().longbench(), .mixture = {mixture.begin(), mixture.end()}};
+}
+
 std::string JoinDataSets(const DataSetNames& names) {
   std::string data = names.corpus;
   for (const std::string& more : {names.model, names.longbench}) {
@@ -44,6 +49,13 @@ DataSetNames SplitDataSets(std::string_view data) {
   return names;
 }
 
+std::vector<std::string> AllOf(const DataSetNames& names) {
+  std::vector<std::string> all = {names.corpus, names.model, names.longbench};
+  all.insert(all.end(), names.mixture.begin(), names.mixture.end());
+  std::erase(all, "");
+  return all;
+}
+
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement) {
   core::Needs needs{.experiment = requirement.experiment,
                     .task = requirement.task,
@@ -51,11 +63,7 @@ absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requiremen
                     .encoding = requirement.encoding,
                     .encoding_revision = requirement.encoding_revision,
                     .model_revision = requirement.model_revision};
-  const DataSetNames names = SplitDataSets(requirement.data);
-  std::vector<std::string> all = {names.corpus, names.model, names.longbench};
-  all.insert(all.end(), names.mixture.begin(), names.mixture.end());
-  for (std::string& name : all) {
-    if (name.empty()) continue;
+  for (std::string& name : AllOf(SplitDataSets(requirement.data))) {
     ASSIGN_OR_RETURN(std::optional<store::DataSetRow> bound, store::FindDataSet(db, name));
     needs.data_sets.push_back({.name = std::move(name), .sha256 = bound ? std::move(bound->sha256) : std::string()});
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "longreach/v1/spec.pb.h"
 #include "proto/base/status.h"
 #include "scheduler/core/packs.h"
 #include "store/jobs.h"
@@ -22,10 +23,13 @@ struct DataSetNames {
 
   bool operator==(const DataSetNames&) const = default;
 };
+DataSetNames DataSetNamesOf(const v1::JobSpec& spec);
 // As one text, which a requirement has under `data`: the names with a blank between them, those that there are; first corpus, model and
 // LongBench, in this order, then those of the mixture, each with a '+' in front. No name has a blank or a '+' in it.
 std::string JoinDataSets(const DataSetNames& names);
 DataSetNames SplitDataSets(std::string_view data);
+// Those that there are, corpus first.
+std::vector<std::string> AllOf(const DataSetNames& names);
 
 absl::StatusOr<core::Needs> NeedsOf(sql::Connection& db, const store::Requirement& requirement);
 

@@ -8,6 +8,7 @@
 #include "proto/types/canonical.h"
 #include "scheduler/core/packs.h"
 #include "scheduler/core/plan.h"
+#include "scheduler/service/needs.h"
 #include "scheduler/service/query_workers.h"
 #include "store/attempts.h"
 #include "store/jobs.h"
@@ -74,6 +75,7 @@ void PlanCounter::AddOpen(const v1::JobSpec& spec, const std::string& pack_key, 
     cost_ = CostOf(spec);
     needs_trainer_ = !kind->ComputesNothing();
     cost_of_ = pack_key;
+    for (std::string& name : AllOf(DataSetNamesOf(spec))) data_sets_.insert(std::move(name));
   }
   flops_ += cost_.flops * static_cast<double>(jobs);
   checkpoint_bytes_ += cost_.checkpoint_bytes * static_cast<double>(jobs);
@@ -123,6 +125,7 @@ v1::Plan PlanCounter::Plan(int pack_limit) const {
   plan.set_flops(flops_);
   plan.set_checkpoint_bytes(checkpoint_bytes_);
   plan.set_pack_memory_bytes(memory_bytes);
+  for (const std::string& name : data_sets_) plan.add_data_sets(name);
   return plan;
 }
 

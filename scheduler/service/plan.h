@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -57,6 +58,7 @@ class PlanCounter {
   std::string cost_of_;                            // Pack key of the job that cost_ is of.
   experiments::Cost cost_;
   bool needs_trainer_ = true;
+  std::set<std::string> data_sets_;
   double flops_ = 0;
   double checkpoint_bytes_ = 0;
 };

@@ -34,6 +34,14 @@ absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_vi
           fmt::format("sweep: {} sweeps are called '{}' ({}); give an id instead, or 'last'. 'longreach sweeps' shows them",
                       named.size(), reference, Listed(named, 8)));
     }
+    if (named.size() == 1 && store::IsIdPrefix(reference)) {
+      ASSIGN_OR_RETURN(std::vector<std::string> ids, store::SweepIdsBeginning(db, reference));
+      std::erase(ids, named.front());
+      if (!ids.empty()) {
+        return absl::InvalidArgumentError(fmt::format("sweep: '{}' is the name of one sweep ({:.8}) and the beginning of another's id ({}); give more digits of the one that you mean",
+                                                      reference, named.front(), ids.front().substr(0, std::max<size_t>(12, reference.size() + 4))));
+      }
+    }
   }
   return store::ResolveSweep(db, reference);
 }

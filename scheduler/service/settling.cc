@@ -7,6 +7,8 @@
 #include <limits>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 
@@ -34,6 +36,11 @@ absl::StatusOr<bool> Settle(sql::Transaction& tx, const store::SweepRow& sweep, 
     ASSIGN_OR_RETURN(at_once, store::SweepHasInputs(tx, sweep.num));
   }
   return SettleNext(tx, sweep.num, at_once ? std::numeric_limits<int64_t>::max() : most, now, effects);
+}
+
+absl::Status GoesOn(const std::string& done, const absl::Status& why) {
+  if (why.code() != absl::StatusCode::kResourceExhausted) return why;
+  return absl::ResourceExhaustedError(fmt::format("{}, and the scheduler goes on by itself once it can: {}", done, std::string(why.message())));
 }
 
 struct Engine::Slices {

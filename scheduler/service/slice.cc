@@ -18,11 +18,7 @@ store::NewJob ToNewJob(const experiments::ExpandedJob& job) {
   row.requirement.encoding = job.spec.encoding();
   row.requirement.encoding_revision = job.spec.revisions().encoding();
   row.requirement.model_revision = job.spec.revisions().model();
-  const auto& mixture = job.spec.training().mixture();
-  row.requirement.data = JoinDataSets({.corpus = job.spec.data(),
-                                       .model = job.spec.model().folder(),
-                                       .longbench = job.spec.evaluation().longbench(),
-                                       .mixture = {mixture.begin(), mixture.end()}});
+  row.requirement.data = JoinDataSets(DataSetNamesOf(job.spec));
   row.randomized = job.spec.randomized();
   row.learning_rate = job.spec.learning_rate();
   row.seed = job.spec.seed();

@@ -95,6 +95,7 @@ absl::StatusOr<Engine::NextSlice> Engine::Steer(sql::Transaction& tx, const stor
 void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer) {
   struct Steered {
     int64_t sweep = 0;
+    bool is_remembered = false;  // What is asked for, so that it goes on by itself when it breaks off.
     NextSlice next;
     v1::Sweep reply;
   };
@@ -107,6 +108,7 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer)
       [this, request = std::move(request), steered](sql::Transaction& tx, Effects& effects) -> absl::Status {
         ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(tx, request.sweep()));
         steered->sweep = sweep.num;
+        steered->is_remembered = request.action() != v1::SteerSweepRequest::ACTION_RETRY;
         ASSIGN_OR_RETURN(steered->next, Steer(tx, sweep, request, effects));
         ASSIGN_OR_RETURN(store::SweepRow after, store::GetSweep(tx, sweep.num));
         steered->reply = ToSweep(after);
@@ -122,8 +124,9 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer)
               return more;
             },
             [this, steered, finish](const absl::Status& all) {
-              if (!all.ok()) GoOnWith(steered->sweep);
-              finish(all);
+              if (all.ok()) return finish(all);
+              GoOnWith(steered->sweep);
+              finish(steered->is_remembered ? GoesOn(fmt::format("the sweep '{}' is as asked for, but for some of its jobs", steered->reply.name()), all) : all);
             });
       });
 }

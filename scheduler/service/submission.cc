@@ -90,8 +90,9 @@ class Engine::Submission {
     absl::Status status;
     if (after_.unsettled_from) status = SettleTheRest();
     if (status.ok()) status = AddTheRest();
-    if (!status.ok()) engine_.GoOnWith(after_.num);
-    return status;
+    if (status.ok()) return status;
+    engine_.GoOnWith(after_.num);
+    return GoesOn(fmt::format("the sweep '{}' is in the store, with {} of its {} jobs", after_.name, after_.there(), after_.counts.jobs()), status);
   }
 
   // After that.

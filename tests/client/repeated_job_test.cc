@@ -53,6 +53,16 @@ TEST(RepeatedJobTest, TheSameValuesAreTheSame) {
   EXPECT_THAT(WhyDifferent(Record(), Record()), IsEmpty());
 }
 
+TEST(RepeatedJobTest, WhatOneSideLacksIsCountedAmongAll) {
+  JobRecord again = Record();
+  again.measurements = {Value("accuracy", 0, 0.5), Value("accuracy", 99, 0.25)};
+
+  const RepeatedJob repeated = Compare(Record(), again);
+
+  EXPECT_EQ(repeated.measurements, 4);
+  EXPECT_EQ(repeated.different.size(), 3u);
+}
+
 TEST(RepeatedJobTest, TheLastBitCounts) {
   JobRecord again = Record();
   again.measurements[1].set_value(std::nextafter(0.25, 1));

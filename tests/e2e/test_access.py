@@ -187,6 +187,24 @@ def test_certs_overwrite_nothing(home):
     assert [(one["name"], one["role"]) for one in shown] == [("client", "client")]
 
 
+def test_a_renewed_certificate_keeps_its_role_and_hosts(home):
+    made = run_cli(home, "certs", "init", "c", "--host", "scheduler.example.org", "--host", "fd00::1")
+    assert "LONGREACH_SCHEDULER=scheduler.example.org:7070 " in made.err, made
+    hosts = lambda: run_cli(home, "certs", "show", "c/server.crt", "-o", "json").json()["certificates"][0]["hosts"]
+    before = hosts()
+    assert "scheduler.example.org" in before
+    assert run_cli(home, "certs", "issue", "c", "server", "--role", "server", "--renew").code == 0
+    assert hosts() == before
+    other = run_cli(home, "certs", "issue", "c", "server", "--role", "worker", "--renew")
+    assert other.code == 2 and "'server' has the role server" in other.err, other
+    assert run_cli(home, "certs", "issue", "c", "server", "--role", "server", "--host", "new.example.org", "--renew").code == 0
+    assert "new.example.org" in hosts() and "scheduler.example.org" not in hosts()
+    host = run_cli(home, "certs", "issue", "c", "gpu", "--role", "worker", "--host", "gpu.example.org")
+    assert host.code == 2 and "--host" in host.err, host
+    shown = run_cli(home, "certs", "init", "d", "--host", "fd00::1")
+    assert "LONGREACH_SCHEDULER=[fd00::1]:7070 " in shown.err, shown
+
+
 def test_certs_that_are_refused_leave_nothing_in_the_next_try_s_way(home):
     refused = run_cli(home, "certs", "init", "c", "--host", "good.example", "--host", "bad host")
     assert refused.code == 2 and "'bad host' is no host's name or address" in refused.err, refused

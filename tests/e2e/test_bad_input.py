@@ -151,3 +151,15 @@ def test_unknown_commands_and_options_are_usage_errors(home):
     assert_refused(run_cli(home, "sumbit", "quickstart"), 2, ["sumbit", "submit"])
     assert_refused(run_cli(home, "submit"), 2, ["SPEC"])
     assert_refused(run_cli(home, "status", "--colour", "never"), 2, ["--colour"])
+
+
+def test_the_other_programs_refuse_what_they_do_not_know_in_the_same_words(home):
+    config = home.path / "scheduler.conf"
+    config.write_text('listn = "localhost:7070"\n')
+    assert_refused(run(home, BIN / "longreach-scheduler", "--store", home.path / "s.db", "--config", config), 2, ["listn: no option has this name", "--config"])
+    assert_refused(run(home, BIN / "longreach-scheduler", "--listn", "localhost:7070"), 2, ["there is no place for", "--listn"])
+    assert_refused(run(home, BIN / "longreach-scheduler", "--store", home.path / "s.db", "--max-artifact-bytes", "-5"), 2, ["--max-artifact-bytes", "-5"])
+    if harness.HAS_WORKER:
+        assert_refused(run(home, BIN / "longreach-worker", "run", "--packs", "0"), 2, ["--packs: 0 is not within 1 to", "'longreach-worker run --help'"])
+        assert_refused(run(home, BIN / "longreach-worker", "run", "--name", "n" * 300), 2, ["--name", "256"])
+    assert not (home.path / "s.db").exists()

@@ -55,6 +55,19 @@ TEST(StoreTest, WhoIsRefusedIsToldWhereTheHolderListens) {
   EXPECT_THAT(std::string(Store::Open((folder / "s.db").string()).status().message()), HasSubstr("held by another scheduler; stop"));
 }
 
+// Two schedulers that write one file lose what one of them has answered.
+TEST(StoreTest, UnderAnotherNameTheFileIsHeldToo) {
+  TemporaryFolder folder;
+  TestStore first(folder / "s.db");
+  std::filesystem::create_hard_link(folder / "s.db", folder / "linked.db");
+  const auto refused = [&folder](const char* name) { return std::string(Store::Open((folder / name).string()).status().message()); };
+  EXPECT_THAT(refused("linked.db"), HasSubstr("linked.db' is held by another scheduler under another name"));
+  std::filesystem::remove(folder / "s.db.lock");
+  EXPECT_THAT(refused("s.db"), HasSubstr("s.db' is held by another scheduler under another name"));
+  std::filesystem::rename(folder / "s.db", folder / "moved.db");
+  EXPECT_THAT(refused("moved.db"), HasSubstr("under another name"));
+}
+
 TEST(StoreTest, ALinkToTheFileIsTheSameStore) {
   TemporaryFolder folder;
   TestStore first(folder / "s.db");

@@ -114,6 +114,15 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
       stopped_ = true;
       return handlers_.on_refused(FromGrpc(call->status));
     }
+    case grpc::StatusCode::PERMISSION_DENIED:
+    case grpc::StatusCode::UNAUTHENTICATED:
+      // Whoever has just started this worker can do something about it. Later on it may be a mistake of whoever keeps the tokens, and what is trained
+      // is kept meanwhile.
+      if (!ever_answered_) {
+        stopped_ = true;
+        return handlers_.on_refused(FromGrpc(call->status));
+      }
+      break;
     default:
       break;
   }
@@ -128,6 +137,7 @@ void Synchronizer::OnDone(const std::shared_ptr<Call>& call) {
 void Synchronizer::OnAnswer(const Call& call) {
   const auto now = std::chrono::steady_clock::now();
   answered_at_ = now;
+  ever_answered_ = true;
   backoff_.Reset();
   overtaken_ = false;
   if (std::exchange(lost_, false)) {

@@ -68,6 +68,7 @@ class Synchronizer {
   bool stopped_ = false;
   std::chrono::duration<double> renew_every_{5};
   std::chrono::steady_clock::time_point answered_at_ = std::chrono::steady_clock::now();
+  bool ever_answered_ = false;
   std::chrono::steady_clock::time_point in_touch_since_ = answered_at_;
   Backoff backoff_;
 };

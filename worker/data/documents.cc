@@ -79,6 +79,7 @@ absl::Status VisitLines(const fs::path& file, std::string_view bytes, const std:
 
 absl::StatusOr<std::vector<fs::path>> DocumentFiles(const std::vector<fs::path>& sources) {
   std::vector<fs::path> files;
+  std::set<fs::path> named;
   for (const fs::path& source : sources) {
     std::error_code error;
     const fs::file_status status = fs::status(source, error);
@@ -86,6 +87,7 @@ absl::StatusOr<std::vector<fs::path>> DocumentFiles(const std::vector<fs::path>&
     if (!fs::is_directory(status)) {
       if (!fs::is_regular_file(status)) return absl::FailedPreconditionError(fmt::format("{} is not a regular file", source.string()));
       files.push_back(source);
+      named.insert(source);
       continue;
     }
     ASSIGN_OR_RETURN(const std::vector<fs::path> below, FilesBelow(source));
@@ -93,14 +95,17 @@ absl::StatusOr<std::vector<fs::path>> DocumentFiles(const std::vector<fs::path>&
     files.insert(files.end(), below.begin(), below.end());
   }
   std::set<fs::path> seen;
+  std::vector<fs::path> once;
   for (const fs::path& file : files) {
     RETURN_IF_ERROR(CheckReadable(file));
     std::error_code error;
     const fs::path real = fs::canonical(file, error);
     if (error) return SystemError("open", file, error.value());
-    if (!seen.insert(real).second) return absl::InvalidArgumentError(fmt::format("{} is given twice", file.string()));
+    if (seen.insert(real).second) once.push_back(file);
+    // Below a folder a link to a file that is there too is usual.
+    else if (named.contains(file)) return absl::InvalidArgumentError(fmt::format("{} is given twice; name it once", file.string()));
   }
-  return files;
+  return once;
 }
 
 absl::Status VisitDocuments(const fs::path& file, const std::string& text_field, const DocumentVisitor& visitor) {

@@ -50,6 +50,14 @@ TEST_F(CredentialsTest, ASecretThatEverybodyCanReadIsRefused) {
   EXPECT_THAT(std::string(read.status().message()), HasSubstr("chmod 600 " + token));
 }
 
+TEST_F(CredentialsTest, WhatEverybodyCanWriteIsTrustedByNobody) {
+  const std::string ca = Write("ca", authority_.certificate);
+  std::filesystem::permissions(ca, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  const auto read = ReadSmallFile(ca);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("chmod o-w " + ca));
+}
+
 TEST_F(CredentialsTest, HalvesAndForeignKeysAndExpiredOnesAreRefusedWithTheFile) {
   const std::string ca = Write("ca", authority_.certificate);
   const std::string certificate = Write("crt", reader_.certificate);

@@ -64,7 +64,7 @@ TEST(ScaleByPositionTest, RefusesWhatHasNoMeaning) {
                 s.mutable_model()->set_attention_scale_from(2048);
                 s.mutable_model()->set_attention_scale_growth(std::numeric_limits<double>::infinity());
               }),
-              HasSubstr("model.attention_scale_growth: inf is not a finite number"));
+              HasSubstr("model.attention_scale_growth: inf is not a number from -1000000000 to 1000000000"));
   EXPECT_THAT(refused([](auto& s) {
                 s.mutable_model()->set_attention_scale_from(2048);
                 s.mutable_training()->set_steps(200);

@@ -207,7 +207,9 @@ TEST_F(EngineSettlingTest, SubmittingAgainAfterAKillOvertakesACancelThatBrokeOff
 
 TEST_F(EngineSettlingTest, WhatBrokeOffIsGoneOnWithAfterAStart) {
   Submit(Sweep("s", 7));
-  EXPECT_EQ(BreakOff("s", Steering::ACTION_CANCEL).code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status broken_off = BreakOff("s", Steering::ACTION_CANCEL);
+  EXPECT_EQ(broken_off.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(broken_off.message()), testing::StartsWith("the sweep 's' is as asked for, but for some of its jobs, and the scheduler goes on by itself"));
   EXPECT_EQ(Counts("s").cancelled(), 2);
 
   RestartScheduler();

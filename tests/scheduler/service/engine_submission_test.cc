@@ -99,7 +99,9 @@ TEST_F(EngineSubmissionTest, ATableSaysThatJobsAreToCome) {
 }
 
 TEST_F(EngineSubmissionTest, WhatBrokeOffIsGoneOnWithAfterAStart) {
-  EXPECT_EQ(BreakOff(Sweep("s", 5)).code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status broken_off = BreakOff(Sweep("s", 5));
+  EXPECT_EQ(broken_off.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(broken_off.message()), testing::StartsWith("the sweep 's' is in the store, with 2 of its 5 jobs, and the scheduler goes on by itself once it can: "));
   EXPECT_EQ(ToCome("s"), 3);
 
   RestartScheduler();

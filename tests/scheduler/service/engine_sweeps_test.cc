@@ -74,6 +74,48 @@ TEST_F(EngineSweepsTest, ADryRunChangesNothingAndCountsWhatIsThere) {
   EXPECT_EQ(store::ListSweeps(store_->writer_connection())->size(), 1u);
 }
 
+TEST_F(EngineSweepsTest, APlanNamesTheDataSetsOfOpenJobs) {
+  v1::SweepSpec spec;
+  spec.set_name("s");
+  spec.set_experiment("llama");
+  spec.set_data("lict");
+  spec.mutable_axes()->add_task("tokens");
+  spec.mutable_axes()->add_encoding("none");
+  spec.mutable_axes()->add_learning_rate(1e-3);
+  spec.mutable_axes()->add_seed(0);
+  spec.mutable_model()->set_folder("tinyllama");
+  spec.mutable_training()->set_steps(10);
+  spec.mutable_training()->set_warmup_steps(2);
+  for (const char* name : {"novels", "lict"}) {
+    spec.mutable_training()->add_mixture(name);
+    spec.mutable_training()->add_mixture_weights(1);
+  }
+  const auto named = [this](const v1::SweepSpec& asked) {
+    v1::SubmitSweepRequest request;
+    *request.mutable_spec() = asked;
+    request.set_dry_run(true);
+    const absl::StatusOr<v1::SubmitSweepResponse> response = engine_->SubmitSweep(request, *store_);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? std::vector<std::string>(response->plan().data_sets().begin(), response->plan().data_sets().end()) : std::vector<std::string>();
+  };
+  EXPECT_THAT(named(spec), ElementsAre("lict", "novels", "tinyllama"));
+  EXPECT_THAT(named(Sweep("made", 2)), ElementsAre()) << "its data are made up";
+}
+
+TEST_F(EngineSweepsTest, ANameThatIsTheBeginningOfAnotherSweepsIdIsNotGuessedAt) {
+  const std::string id = Submit(Sweep("first", 1)).sweep().id();
+  v1::SweepSpec named = Sweep(id.substr(0, 8), 2);
+  const std::string other = Submit(named).sweep().id();
+
+  const absl::Status refused = Steer(id.substr(0, 8), Steering::ACTION_CANCEL).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is the name of one sweep (" + other.substr(0, 8) + ") and the beginning of another's id"));
+  const absl::StatusOr<v1::Sweep> cancelled = Steer(id.substr(0, 12), Steering::ACTION_CANCEL);
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_EQ(cancelled->name(), "first");
+}
+
 TEST_F(EngineSweepsTest, APlanEstimatesFromWhatWasMeasured) {
   Submit(Sweep("s", 2));
   TestWorker worker = Worker("a");

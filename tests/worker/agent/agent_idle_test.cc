@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <limits>
+
 #include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
 
@@ -101,6 +103,28 @@ TEST_F(AgentIdleTest, WaitsForASchedulerThatIsAway) {
 
   Seen seen = ExpectItLeaves(agent);
   EXPECT_EQ(seen.reports[7].outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+}
+
+// Of a wrong certificate or token: whoever has just started it can do something about that, and a task of a cluster would hold its GPU for nothing.
+TEST_F(AgentIdleTest, EndsWhenItIsNotLetInFromTheBeginning) {
+  for (const grpc::StatusCode code : {grpc::StatusCode::PERMISSION_DENIED, grpc::StatusCode::UNAUTHENTICATED}) {
+    scheduler_.RefuseCalls({code, "certificate client has the role client, and this call is for worker"});
+    AgentUnderTest agent(Options(std::numeric_limits<double>::infinity()));
+    const absl::Status status = agent.Join();
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("this call is for worker"));
+  }
+}
+
+TEST_F(AgentIdleTest, WaitsWhenItIsNotLetInAnyMore) {
+  scheduler_.Offer(LeaseOf(7, 3));
+  AgentUnderTest agent(Options(0));
+  scheduler_.WaitFor("a call", [](const Seen& seen) { return seen.calls > 0; });
+  scheduler_.RefuseCalls({grpc::StatusCode::UNAUTHENTICATED, "this token is not known here (any more)"});
+  scheduler_.WaitFor("two calls in vain", [](const Seen& seen) { return seen.turned_away >= 2; });
+
+  scheduler_.RefuseCalls(grpc::Status::OK);
+
+  EXPECT_EQ(ExpectItLeaves(agent).reports[7].outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
 }
 
 TEST_F(AgentIdleTest, BeginsToCountAnewWhenTheSchedulerIsBack) {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace longreach::client {
+namespace longreach {
 
 // As it is, where the parser's own words are good enough.
 std::string WordsOfParser(const std::string& message);
 
-}  // namespace longreach::client
+}  // namespace longreach
