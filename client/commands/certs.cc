@@ -120,7 +120,7 @@ class Certs final : public Command {
   absl::StatusOr<access::KeyAndCertificate> Made(const access::KeyAndCertificate& authority, const std::string& name, const std::string& role) const {
     access::CertificateWish wish{.name = name, .role = access::ParseRole(role).value_or(v1::ROLE_UNSPECIFIED), .days = days_};
     if (role == kServer) {
-      wish.hosts = OwnHosts();
+      if (!keeps_hosts_) wish.hosts = OwnHosts();
       for (const std::string& host : hosts_) {
         if (std::ranges::find(wish.hosts, host) == wish.hosts.end()) wish.hosts.push_back(host);
       }
@@ -194,7 +194,8 @@ class Certs final : public Command {
     if (role != role_) {
       return UsageError(fmt::format("--role {}: '{}' has the role {}", role_, Printable(name_), role), fmt::format("say --role {} to renew it, or take another name", role));
     }
-    if (hosts_.empty()) hosts_ = before->hosts;
+    keeps_hosts_ = hosts_.empty();
+    if (keeps_hosts_) hosts_ = before->hosts;
     return absl::OkStatus();
   }
 
@@ -264,6 +265,7 @@ class Certs final : public Command {
   std::vector<std::string> files_;
   int days_ = 365;
   bool renew_ = false;
+  bool keeps_hosts_ = false;  // Those are all of them: that of a machine where it was issued, too.
 };
 
 }  // namespace
