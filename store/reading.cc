@@ -1,6 +1,7 @@
 #include "store/reading.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,13 @@ ListedJob ReadListed(const sql::Rows& rows) {
           .score = rows.Get<std::optional<double>>(18)};
 }
 
+absl::StatusOr<std::vector<std::string>> ReadIds(sql::Rows rows) {
+  std::vector<std::string> ids;
+  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
+  RETURN_IF_ERROR(rows.status());
+  return ids;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ListedJob>> ListSweepJobs(sql::Connection& db, int64_t sweep, int64_t after_position,
@@ -76,10 +84,7 @@ absl::StatusOr<std::vector<std::string>> JobIdsBeginning(sql::Connection& db, st
                    db.Query("SELECT id FROM jobs WHERE substr(id, 1, 24) >= ? AND substr(id, 1, 24) < ? AND id >= ? AND id < ? "
                             "ORDER BY substr(id, 1, 24) LIMIT ?",
                             beginning, AfterPrefix(beginning), prefix, AfterPrefix(prefix), limit));
-  std::vector<std::string> ids;
-  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
-  return ids;
+  return ReadIds(std::move(rows));
 }
 
 namespace {
@@ -232,18 +237,12 @@ absl::StatusOr<int> StepsOfFirstJob(sql::Connection& db, int64_t sweep) {
 
 absl::StatusOr<std::vector<std::string>> SweepsNamed(sql::Connection& db, std::string_view name) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM sweeps WHERE name = ? ORDER BY asked_at DESC, num DESC", name));
-  std::vector<std::string> ids;
-  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
-  return ids;
+  return ReadIds(std::move(rows));
 }
 
 absl::StatusOr<std::vector<std::string>> SweepIdsBeginning(sql::Connection& db, std::string_view beginning) {
   ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT id FROM sweeps WHERE id >= ? AND id < ? ORDER BY id", beginning, AfterPrefix(beginning)));
-  std::vector<std::string> ids;
-  while (rows.Next()) ids.push_back(rows.Get<std::string>(0));
-  RETURN_IF_ERROR(rows.status());
-  return ids;
+  return ReadIds(std::move(rows));
 }
 
 absl::StatusOr<int64_t> JobsAhead(sql::Connection& db, int priority, int64_t job) {

@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::string_view kPlain = "plain";
 
-size_t PlaceOf(std::string_view axis) { return static_cast<size_t>(std::ranges::find(kPairAxes, axis) - kPairAxes.begin()); }
-
 void Clear(std::string_view axis, v1::Job& job) {
   if (axis == "system") job.clear_systems();
   if (axis == "task") job.clear_task();
@@ -34,11 +32,7 @@ absl::StatusOr<Between> Between::Parse(const std::string& text) {
   const std::string axis = text.substr(0, equals);
   const auto known = std::ranges::find(kPairAxes, axis);
   std::vector<std::string> values = equals == std::string::npos ? std::vector<std::string>() : Split(text.substr(equals + 1), ',');
-  if (axis == "learning_rate") {
-    for (std::string& value : values) {
-      if (const std::optional<double> rate = ParseDouble(value)) value = ShortestNumber(*rate);
-    }
-  }
+  for (std::string& value : values) value = KeyValue(axis, value);
   if (known == kPairAxes.end() || values.size() != 2 || values[0] == values[1]) {
     return UsageError(fmt::format("--between: '{}' is no axis with two values", Printable(text)),
                       fmt::format("as encoding=rope,alibi; axes are {}; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")));

@@ -27,10 +27,6 @@ bool IsBefore(const std::string& a, const std::string& b) {
   return x.has_value() && *x != *y ? *x < *y : a < b;
 }
 
-size_t Place(std::string_view axis) {
-  return static_cast<size_t>(std::ranges::find(kPairAxes, axis) - kPairAxes.begin());
-}
-
 // Of at least two differences.
 double HalfWidth(std::vector<double> differences) {
   const double count = static_cast<double>(differences.size());
@@ -53,20 +49,17 @@ std::optional<std::set<std::string>> Admitted(std::string_view axis, const std::
   for (const std::string& one : only) {
     if (!one.starts_with(axis) || one.size() <= axis.size() || one[axis.size()] != '=') continue;
     std::set<std::string> values;
-    for (const std::string& word : Split(one.substr(axis.size() + 1), ',')) {
-      const std::optional<double> number = axis == "learning_rate" ? ParseDouble(word) : std::nullopt;
-      values.insert(number ? ShortestNumber(*number) : word);
-    }
+    for (const std::string& word : Split(one.substr(axis.size() + 1), ',')) values.insert(KeyValue(axis, word));
     return values;
   }
   return std::nullopt;
 }
 
 void Insert(const v1::Axes& axes, AxisValues& values) {
-  values[Place("task")].insert(axes.task().begin(), axes.task().end());
-  values[Place("encoding")].insert(axes.encoding().begin(), axes.encoding().end());
-  for (const double rate : axes.learning_rate()) values[Place("learning_rate")].insert(ShortestNumber(rate));
-  for (const uint32_t seed : axes.seed()) values[Place("seed")].insert(std::to_string(seed));
+  values[PlaceOf("task")].insert(axes.task().begin(), axes.task().end());
+  values[PlaceOf("encoding")].insert(axes.encoding().begin(), axes.encoding().end());
+  for (const double rate : axes.learning_rate()) values[PlaceOf("learning_rate")].insert(ShortestNumber(rate));
+  for (const uint32_t seed : axes.seed()) values[PlaceOf("seed")].insert(std::to_string(seed));
 }
 
 // Of one system's jobs.
@@ -89,7 +82,7 @@ SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::strin
   if (!std::ranges::all_of(only, is_of_pairs)) return;
   const auto add = [&](const v1::Axes& axes, const std::string& system) {
     AxisValues own;
-    own[Place("system")].insert(system);
+    own[PlaceOf("system")].insert(system);
     Insert(axes, own);
     for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
       const auto admitted = Admitted(kPairAxes[axis], only);
@@ -100,6 +93,13 @@ SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::strin
   };
   if (spec.systems().empty()) add(spec.axes(), "");
   for (const v1::System& system : spec.systems()) add(AxesOf(spec, system), system.name());
+}
+
+size_t PlaceOf(std::string_view axis) { return static_cast<size_t>(std::ranges::find(kPairAxes, axis) - kPairAxes.begin()); }
+
+std::string KeyValue(std::string_view axis, const std::string& word) {
+  const std::optional<double> number = axis == "learning_rate" ? ParseDouble(word) : std::nullopt;
+  return number ? ShortestNumber(*number) : word;
 }
 
 PairKey KeyOf(const v1::Job& job) {
@@ -117,7 +117,7 @@ PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) 
 
 PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing) : differing_(std::move(differing)) {
   const auto shared = [&](PairKey key) {
-    for (const std::string_view axis : differing_) key[Place(axis)].clear();
+    for (const std::string_view axis : differing_) key[PlaceOf(axis)].clear();
     return key;
   };
   std::map<PairKey, double> partners;
@@ -143,7 +143,7 @@ std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view
   std::map<std::vector<std::string>, std::vector<Pair>, decltype(before)> by_values(before);
   for (const Pair& pair : pairs_) {
     std::vector<std::string> values;
-    for (const std::string_view axis : axes) values.push_back(pair.key[Place(axis)]);
+    for (const std::string_view axis : axes) values.push_back(pair.key[PlaceOf(axis)]);
     by_values[values].push_back(pair);
   }
   std::vector<PairedGroup> groups;

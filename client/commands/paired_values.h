@@ -1,5 +1,5 @@
-// The values of two sweeps, or of two kinds of one sweep's jobs, job beside job: those of the same system, task, encoding, learning rate and seed are a pair. Differences of pairs
-// say more than those of means: what a task or a seed does to both is not in them.
+// The values of two sweeps, or of two kinds of one sweep's jobs, job beside job: those of the same system, task, encoding, learning rate and
+// seed are a pair. Differences of pairs say more than those of means: what a task or a seed does to both is not in them.
 #pragma once
 
 #include <array>
@@ -18,6 +18,10 @@ namespace longreach::client {
 inline constexpr std::array<std::string_view, 5> kPairAxes = {"system", "task", "encoding", "learning_rate", "seed"};
 using PairKey = std::array<std::string, kPairAxes.size()>;
 PairKey KeyOf(const v1::Job& job);
+// The place of one of kPairAxes.
+size_t PlaceOf(std::string_view axis);
+// A value as users write it, as it stands in a key.
+std::string KeyValue(std::string_view axis, const std::string& word);
 
 // What the pairs have in common that have the same values of some axes.
 struct PairedGroup {
