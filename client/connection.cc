@@ -154,7 +154,7 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
       break;
     default: break;
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), wording_ ? wording_(status.error_message()) : status.error_message());
 }
 
 void Connection::WaitBeforeAttempt(int attempt) {

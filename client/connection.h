@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "longreach/v1/api.grpc.pb.h"
@@ -56,8 +57,12 @@ class Connection {
   // by `stop`.
   absl::Status DownloadTo(const std::filesystem::path& file, const std::string& sha256, const Stop& stop);
 
-  // As the client reports it.
+  // As the client reports it: what the scheduler says in the words of SetWording().
   absl::Status Translate(const grpc::Status& status) const;
+
+  // The scheduler does not know where the user asked: what its texts lack of that (suggestions.h).
+  using Wording = std::function<std::string(std::string_view)>;
+  void SetWording(Wording wording) { wording_ = std::move(wording); }
 
  private:
   static constexpr int kAttempts = 3;
@@ -73,6 +78,7 @@ class Connection {
   absl::Status Receive(const std::string& sha256, std::chrono::minutes deadline, const Sink& sink, const Stop& stop = {});
 
   std::string address_;
+  Wording wording_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
 };

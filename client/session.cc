@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "client/commands/suggestions.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 
@@ -54,6 +55,7 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
     }
     ASSIGN_OR_RETURN(connection_, std::move(opened));
   }
+  connection_->SetWording([this](std::string_view text) { return WithFlags(text, *this); });
   return connection_.get();
 }
 

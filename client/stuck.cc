@@ -48,12 +48,12 @@ void StuckWatch::Look(const v1::SweepUpdate& last) {
   if (!why.ok()) return;
   // To a store that this command has opened for itself no worker comes but its own, and of that it is not said that it is not there.
   if (why->no_worker() && session_.embedded() == nullptr) {
-    reason_ = fmt::format("nothing runs, for no worker is there: start one with 'longreach-worker run --scheduler {}'", Printable(connection_.address()));
+    reason_ = fmt::format("nothing runs, for no worker is there: start one with {}", WorkerToStart(session_.settings()));
   }
   if (!why->stuck()) return;
   std::vector<std::string> reasons;
   // The first says that it is ready.
-  for (int i = 1; i < std::min(why->reasons_size(), 1 + kMostReasons); ++i) reasons.push_back(WithFlags(Printable(why->reasons(i)), WhereFlags(session_)));
+  for (int i = 1; i < std::min(why->reasons_size(), 1 + kMostReasons); ++i) reasons.push_back(WithFlags(Printable(why->reasons(i)), session_));
   reason_ = fmt::format("job {} does not begin. {}", ShortId(why->job().id()), Join(reasons, " "));
 }
 

@@ -223,6 +223,10 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         last = event.update;
         sweep_ = last.sweep();
         view.Show(last);
+        if (!workers_.empty() && sweep_.counts().succeeded() > 0 && !std::exchange(asked_engine_, true)) SayEngine(view);
+        if (const bool paused = sweep_.state() == "paused" && !last.finished(); std::exchange(told_paused_, paused) != paused && paused) {
+          view.Say(fmt::format("the sweep is paused; 'longreach resume {}{}' lets it go on", ShortId(sweep_.id()), WhereFlags(session_)));
+        }
         break;
       case SweepWatcher::Event::Kind::kEnded:
         view.Finish();
@@ -250,6 +254,24 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
       view.Finish();
       return status;
     }
+  }
+}
+
+void SweepRun::SayEngine(ProgressView& view) {
+  constexpr std::string_view kLine = "engine libtorch instead of ";
+  v1::ListJobsRequest list;
+  list.set_sweep(sweep_.id());
+  list.set_state("succeeded");
+  list.set_limit(1);
+  const absl::StatusOr<v1::ListJobsResponse> done = connection_.Call(&Connection::Stub::ListJobs, list, seconds(10));
+  if (!done.ok() || done->jobs().empty()) return;
+  v1::GetJobRequest job;
+  job.set_job(done->jobs(0).id());
+  const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, job, seconds(10));
+  if (!log.ok()) return;  // It has left none.
+  const std::string& text = log->text();
+  if (const size_t begin = text.find(kLine); begin != std::string::npos) {
+    view.Say(fmt::format("job {}: {}", ShortId(job.job()), Printable(text.substr(begin, text.find('\n', begin) - begin))));
   }
 }
 
@@ -300,7 +322,7 @@ absl::Status SweepRun::CheckWorkers(ProgressView& view) {
     const bool idle = put_aside && worker.running().empty();
     any_put_aside |= idle;
     any_useful |= !idle;
-    if (!worker.reason().empty() && (idle || !put_aside)) reason = WithFlags(Printable(worker.reason()), WhereFlags(session_));
+    if (!worker.reason().empty() && (idle || !put_aside)) reason = WithFlags(Printable(worker.reason()), session_);
   }
   const bool aside = any_put_aside && !any_useful;
   // Between its report and its next call it has nothing: only the second look counts.

@@ -75,6 +75,8 @@ class SweepRun {
   absl::Status CheckOwnWorkers(const std::function<void(const std::string&)>& say);
   absl::Status CheckWorkers(ProgressView& view);
   absl::Status CheckStuck(const v1::SweepUpdate& last, ProgressView& view);
+  // That a slower engine trains, if one does, and why: as the log of the first job that is done has it.
+  void SayEngine(ProgressView& view);
   int Interrupted();
   absl::Status StartWorkers();
   void StopWorkers();
@@ -95,6 +97,8 @@ class SweepRun {
   std::vector<OwnWorker> workers_;
   Clock::time_point workers_asked_;
   std::string told_reason_;
+  bool told_paused_ = false;
+  bool asked_engine_ = false;
   bool seen_aside_ = false;  // At the last look all workers were put aside and had nothing to do.
   StuckWatch stuck_;
 };

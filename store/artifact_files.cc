@@ -112,7 +112,7 @@ ArtifactWriter::~ArtifactWriter() {
 
 absl::Status ArtifactWriter::Append(std::string_view bytes) {
   if (written_ + static_cast<int64_t>(bytes.size()) > announced_) {
-    return absl::ResourceExhaustedError(fmt::format("the file {} has more than the announced {} bytes", sha256_, announced_));
+    return absl::DataLossError(fmt::format("the file {} has more than the announced {} bytes", sha256_, announced_));
   }
   hash_.Update(bytes);
   written_ += static_cast<int64_t>(bytes.size());

@@ -70,15 +70,14 @@ absl::StatusOr<OneJob> InsertOrFindJob(sql::Transaction& tx, const NewJob& job, 
   return OneJob{.num = num, .state = ready ? State::kQueued : State::kWaiting, .created = true};
 }
 
-absl::Status CheckResult(int64_t job, const JobResult& result) {
+absl::Status CheckResult(const JobResult& result) {
   if (result.diverged != result.measurements.empty()) {
-    return absl::InvalidArgumentError(fmt::format("the result of job {} {}", job,
-                                                  result.diverged ? "is diverged and has measurements" : "has no measurement"));
+    return absl::InvalidArgumentError(result.diverged ? "it is diverged and has measurements" : "it has no measurement");
   }
   for (const Measurement& m : result.measurements) {
     if (!std::isfinite(m.value)) {
       return absl::InvalidArgumentError(
-          fmt::format("the result of job {}: {} at length {} is not a finite number", job, m.metric, m.length));
+          fmt::format("{} at length {} is not a finite number", m.metric, m.length));
     }
   }
   return absl::OkStatus();
@@ -229,7 +228,7 @@ absl::Status LeaseJobs(sql::Transaction& tx, int64_t attempt, std::span<const in
 }
 
 absl::Status CompleteJob(sql::Transaction& tx, int64_t job, int64_t attempt, const JobResult& result) {
-  RETURN_IF_ERROR(CheckResult(job, result));
+  RETURN_IF_ERROR(CheckResult(result));
   RETURN_IF_ERROR(ExactlyOne(tx.Run("UPDATE jobs SET state = 'succeeded', diverged = ?, diverged_at = ?, failure = '', "
                                     "checkpoint_step = 0 WHERE num = ? AND state = 'leased' AND attempt = ?",
                                     result.diverged, result.diverged ? result.diverged_at : 0, job, attempt),
@@ -241,7 +240,7 @@ absl::Status CompleteJob(sql::Transaction& tx, int64_t job, int64_t attempt, con
             .status();
     if (status.code() == absl::StatusCode::kAlreadyExists) {
       return absl::InvalidArgumentError(
-          fmt::format("the result of job {} has {} at length {} twice (slice '{}')", job, m.metric, m.length, m.slice));
+          fmt::format("{} at length {} is there twice (slice '{}')", m.metric, m.length, m.slice));
     }
     RETURN_IF_ERROR(status);
   }

@@ -64,6 +64,7 @@ struct MergeReport {
   int artifacts_added = 0;  // Rows: one for each job that a file belongs to.
   int results_in_both = 0;
   std::vector<std::string> differences{};  // One line per job whose results differ; ours stay.
+  int lacking = 0;  // Files that are missing or damaged over there, and were not here either.
   // Jobs that were leased here and have their result now; they are no members of their attempts any more. The caller ends
   // attempts that have no member left, and tells their workers.
   std::vector<DroppedJob> dropped{};
@@ -74,7 +75,7 @@ class MergeSource {
  public:
   // `artifacts` empty: FILE.artifacts beside it.
   // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours;
-  // DATA_LOSS: not a database, or Check finds violations in it.
+  // DATA_LOSS: not a database, or CheckRows finds violations in it.
   // A stop also ends what is done with it later.
   static absl::StatusOr<MergeSource> Open(const std::filesystem::path& file, const std::filesystem::path& artifacts = {},
                                           const std::stop_token& stop = {});
@@ -83,9 +84,9 @@ class MergeSource {
 
   // What Apply would refuse, before anything is copied.
   absl::Status Check(sql::Connection& ours);
-  // Copies the artifact files that `files` lacks. Takes long; call it before Apply and not on the writer's thread. The pins keep
+  // Copies the artifact files that `files` lacks and that are whole over there. Takes long; call it before Apply and not on the writer's thread. The pins keep
   // the files until rows name them; they are to be settled after the commit, or noted (NoteUnnamed) when nothing came of it, also when this
-  // fails. DATA_LOSS: a file is damaged over there.
+  // fails.
   absl::Status CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins);
   // Takes over jobs, results, attempts (under new numbers), sweeps, workers, data sets and artifacts. A job that both have keeps the
   // result it has; one that is unfinished here and finished there gets that result; one that is unfinished in both goes on from the

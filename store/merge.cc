@@ -56,7 +56,7 @@ absl::Status CheckSweeps(sql::Connection& theirs, sql::Connection& ours) {
 
 class Merge {
  public:
-  Merge(sql::Connection& theirs, sql::Transaction& ours) : theirs_(theirs), ours_(ours) {}
+  Merge(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking) : theirs_(theirs), ours_(ours), lacking_(lacking) {}
 
   absl::StatusOr<MergeReport> Run() {
     RETURN_IF_ERROR(Workers());
@@ -93,6 +93,7 @@ class Merge {
 
   sql::Connection& theirs_;
   sql::Transaction& ours_;
+  const std::set<std::string>& lacking_;
   MergeReport report_;
   size_t differing_ = 0;
   // From numbers over there to ours.
@@ -288,6 +289,7 @@ absl::Status Merge::CopyArtifacts(const JobRow& job, int64_t own, bool checkpoin
   ASSIGN_OR_RETURN(std::vector<ArtifactRow> artifacts, ArtifactsOf(theirs_, job.num));
   for (ArtifactRow& artifact : artifacts) {
     if (checkpoints_only && artifact.kind != ArtifactKind::kCheckpoint) continue;
+    if (artifact.kind == ArtifactKind::kCheckpoint && lacking_.contains(artifact.sha256)) continue;  // One of ours may be whole.
     const auto attempt = attempts_.find(artifact.attempt);
     if (attempt == attempts_.end()) return absl::DataLossError(fmt::format("an artifact of job {} has no attempt", job.id));
     artifact.job = own;
@@ -418,9 +420,9 @@ absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours) {
   return CheckSweeps(theirs, ours);
 }
 
-absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours) {
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking) {
   RETURN_IF_ERROR(CheckMerge(theirs, ours));
-  return Merge(theirs, ours).Run();
+  return Merge(theirs, ours, lacking).Run();
 }
 
 }  // namespace longreach::store

@@ -8,7 +8,8 @@ namespace longreach::store {
 // FAILED_PRECONDITION: what the two have cannot be in one store, or `theirs` is not at rest.
 absl::Status CheckMerge(sql::Connection& theirs, sql::Connection& ours);
 
-// Everything of `theirs` that `ours` lacks. `theirs` is sound (Check) and is not written while this runs. As CheckMerge.
-absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours);
+// Everything of `theirs` that `ours` lacks. The rows of `theirs` are sound (CheckRows) and not written while this runs. `lacking`: hashes of files
+// that could not be copied; what rows say of them is taken over, so that another merge can bring them, but no checkpoint. As CheckMerge.
+absl::StatusOr<MergeReport> MergeRows(sql::Connection& theirs, sql::Transaction& ours, const std::set<std::string>& lacking);
 
 }  // namespace longreach::store

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;
 
+// NOT_FOUND, DATA_LOSS: `from` has no such file, or not with these bytes.
 absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::string& hash, int64_t bytes,
                       const std::stop_token& stop, std::vector<Pin>& pins) {
   if (std::optional<Pin> pin = to.FindAndPin(hash, bytes); pin.has_value()) {
@@ -36,6 +37,7 @@ struct MergeSource::Impl {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<ArtifactFiles> files;
   std::unique_ptr<sql::Connection> db;
+  std::set<std::string> lacking;  // Hashes of files that CopyFiles() did not find whole.
   std::stop_token stop;
   std::unique_ptr<sql::StopQueries> stopping;
 };
@@ -67,7 +69,9 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                                    file.string(), version, SchemaVersion(), file.string()));
   }
   impl->files = ArtifactFiles::OfOtherStore(artifacts.empty() ? std::filesystem::path(real.string() + ".artifacts") : artifacts);
-  ASSIGN_OR_RETURN(CheckReport report, store::Check(*impl->db, *impl->files, false, stop));
+  // Results do not hang on files: which of these are whole CopyFiles() finds out.
+  ExpectedFiles expected;
+  ASSIGN_OR_RETURN(CheckReport report, CheckRows(*impl->db, expected, stop));
   if (!report.violations.empty()) {
     return absl::DataLossError(fmt::format("'{}' is not sound, nothing was merged: {}{}", file.string(), report.violations[0],
                                            report.violations.size() > 1
@@ -86,14 +90,22 @@ absl::Status MergeSource::CopyFiles(ArtifactFiles& files, std::vector<Pin>& pins
   ASSIGN_OR_RETURN(sql::Rows rows, impl_->db->Query("SELECT DISTINCT sha256, bytes FROM artifacts ORDER BY sha256"));
   while (rows.Next()) {
     if (impl_->stop.stop_requested()) return sql::Stopped();
-    RETURN_IF_ERROR(CopyFile(*impl_->files, files, rows.Get<std::string>(0), rows.Get<int64_t>(1), impl_->stop, pins));
+    const auto hash = rows.Get<std::string>(0);
+    if (!IsSha256(hash)) return absl::DataLossError(fmt::format("an artifact over there has the hash '{}', which is none; nothing was merged", hash));
+    const absl::Status copied = CopyFile(*impl_->files, files, hash, rows.Get<int64_t>(1), impl_->stop, pins);
+    if (copied.ok()) continue;
+    const bool is_away = absl::IsUnavailable(copied) && !impl_->files->IsThere();  // The whole folder.
+    if (!absl::IsNotFound(copied) && !absl::IsDataLoss(copied) && !is_away) return copied;
+    impl_->lacking.insert(hash);
   }
   return rows.status();
 }
 
 absl::StatusOr<MergeReport> MergeSource::Apply(sql::Transaction& tx) {
   if (impl_->stop.stop_requested()) return sql::Stopped();
-  return MergeRows(*impl_->db, tx);
+  ASSIGN_OR_RETURN(MergeReport report, MergeRows(*impl_->db, tx, impl_->lacking));
+  report.lacking = static_cast<int>(impl_->lacking.size());
+  return report;
 }
 
 }  // namespace longreach::store

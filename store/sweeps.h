@@ -51,6 +51,8 @@ struct SweepRow {
   // The position from which on its jobs do not follow its state and priority yet; nothing: all do.
   std::optional<int64_t> unsettled_from{};
   int64_t there() const { return counts.jobs() - to_come; }
+  // Nothing of it is to be waited for: no job of it is open, or it was cancelled, and those that still are another sweep wants.
+  bool is_over() const { return counts.open() == 0 || (state == SweepState::kCancelled && !unsettled_from); }
 };
 
 // Adds a live sweep; its num. ALREADY_EXISTS: there is one of this id.

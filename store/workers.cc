@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "proto/base/text.h"
 #include "store/job_row.h"
 #include "store/reference.h"
@@ -89,7 +91,7 @@ absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime a
   return tx.Run("UPDATE workers SET seen_at = ? WHERE id = ?", at, id).status();
 }
 
-absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference) {
+absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference, const std::function<bool(const std::string&)>& is_here) {
   static const std::string kNamed = SelectWorkers("WHERE id = ? OR name = ? ORDER BY seen_at DESC, id");
   static const std::string kPrefix = SelectWorkers("WHERE id >= ? AND id < ? ORDER BY id");
   if (reference.empty()) return absl::InvalidArgumentError("no worker named; give an id, the beginning of one, or a name");
@@ -98,6 +100,10 @@ absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view re
   if (found.empty() && IsIdPrefix(reference)) {
     ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kPrefix, reference, AfterPrefix(reference)));
     ASSIGN_OR_RETURN(found, ReadWorkers(std::move(rows)));
+  }
+  if (found.size() > 1 && is_here) {
+    const auto here = [&is_here](const WorkerRow& one) { return is_here(one.id); };
+    if (std::ranges::count_if(found, here) == 1) return std::move(*std::ranges::find_if(found, here));
   }
   if (found.size() == 1) return std::move(found[0]);
   if (found.size() > 1) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,8 +43,8 @@ absl::StatusOr<std::string> FailuresOfWorker(sql::Connection& db, std::string_vi
 // Of a worker that is not in the store (its first call was refused) nothing is written.
 absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime at);
 // A worker by its id, the beginning of one (at least 4 digits), or its name. NOT_FOUND with a suggestion;
-// INVALID_ARGUMENT when several fit.
-absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference);
+// INVALID_ARGUMENT when several fit, unless just one of these `is_here`: a machine that was set up anew leaves the row of its name's former worker.
+absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference, const std::function<bool(const std::string& id)>& is_here = nullptr);
 
 struct DataSetRow {
   std::string name{};

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "client/commands/arguments.h"
+#include "client/commands/varying_settings.h"
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
 #include "proto/catalog/encoding_name.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
 namespace {
@@ -30,17 +34,47 @@ absl::StatusOr<Between> Between::Parse(const std::string& text) {
   if (text == kRandomized) return Between("encoding", {std::string(kPlain), std::string(kRandomized)});
   const size_t equals = text.find('=');
   const std::string axis = text.substr(0, equals);
-  const auto known = std::ranges::find(kPairAxes, axis);
   std::vector<std::string> values = equals == std::string::npos ? std::vector<std::string>() : Split(text.substr(equals + 1), ',');
   for (std::string& value : values) value = KeyValue(axis, value);
-  if (known == kPairAxes.end() || values.size() != 2 || values[0] == values[1]) {
+  if ((!IsPairAxis(axis) && !IsSettingPath(axis)) || values.size() != 2 || values[0] == values[1]) {
     return UsageError(fmt::format("--between: '{}' is no axis with two values", Printable(text)),
-                      fmt::format("as encoding=rope,alibi; axes are {}; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")));
+                      fmt::format("as encoding=rope,alibi or model.layers=1,2; axes are {}, and the paths of settings; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")));
   }
-  return Between(*known, {values[0], values[1]});
+  return Between(axis, {values[0], values[1]});
+}
+
+absl::Status Between::ReadSystems(const SystemSettings& settings) {
+  std::vector<std::string> others = VaryingSettings(settings);
+  std::erase(others, axis_);
+  std::set<std::string> known;
+  std::map<std::pair<size_t, std::string>, std::string> names;
+  for (const v1::System& system : settings.spec().systems()) {
+    const std::string value = KeyValue(axis_, settings.Of(system, axis_));
+    if (!value.empty()) known.insert(value);
+    const auto side = std::ranges::find(values_, value);
+    if (side == values_.end()) continue;
+    System& own = systems_[system.name()];
+    own.side = static_cast<size_t>(side - values_.begin());
+    std::vector<std::string> words;
+    for (const std::string& path : others) words.push_back(fmt::format("{}={}", path, settings.Of(system, path)));
+    own.others = Join(words, " ");
+    const auto [other, is_first] = names.emplace(std::pair(own.side, own.others), system.name());
+    if (!is_first) {
+      return UsageError(fmt::format("--between {}: the systems '{}' and '{}' have the same value, and differ in more than single settings", axis_,
+                                    Printable(other->second), Printable(system.name())),
+                        "compare two systems: --between system=A,B");
+    }
+  }
+  if (known.empty()) {
+    return UsageError(fmt::format("--between {}: the sweep has no systems, and so one value of each setting", axis_),
+                      fmt::format("a sweep with --set {}={},{} has two", axis_, values_[0], values_[1]));
+  }
+  for (const std::string& value : values_) RETURN_IF_ERROR(CheckChoice(fmt::format("--between {}", axis_), value, {known.begin(), known.end()}));
+  return absl::OkStatus();
 }
 
 absl::Status Between::Check(const AxisValues& axes) const {
+  if (OfSetting()) return absl::OkStatus();  // ReadSystems() has looked.
   const std::set<std::string>& known = axes[PlaceOf(axis_)];
   if (known.empty()) return absl::OkStatus();
   if (OfPositions()) {
@@ -59,6 +93,14 @@ std::optional<size_t> Between::Take(v1::Job& job) const {
     if (!encoding) return std::nullopt;
     job.set_encoding(encoding->name);
     return encoding->randomized ? 1 : 0;
+  }
+  if (OfSetting()) {
+    // One of several has the same settings as the others.
+    const auto system = job.systems().empty() ? systems_.end() : systems_.find(job.systems(0));
+    if (system == systems_.end()) return std::nullopt;
+    job.clear_systems();
+    if (!system->second.others.empty()) job.add_systems(system->second.others);
+    return system->second.side;
   }
   const std::string value = KeyOf(job)[PlaceOf(axis_)];
   const auto side = std::ranges::find(values_, value);

@@ -1,12 +1,15 @@
-// What jobs of one sweep are compared by: two values of an axis, or plain and randomized positions of each encoding.
+// What jobs of one sweep are compared by: two values of an axis or of a setting of its systems, or plain and randomized positions of each
+// encoding.
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "client/commands/paired_values.h"
+#include "client/commands/system_settings.h"
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
 
@@ -16,8 +19,13 @@ class Between {
  public:
   static constexpr std::string_view kRandomized = "randomized";
 
-  // "encoding=rope,alibi", or "randomized". INVALID_ARGUMENT: neither.
+  // "encoding=rope,alibi", "model.layers=1,2", or "randomized". INVALID_ARGUMENT: none of these.
   static absl::StatusOr<Between> Parse(const std::string& text);
+
+  // Of a setting, which what follows needs first: the value that each system has, and what else tells systems apart. INVALID_ARGUMENT: no
+  // system has one of the values, or there are two with one that differ in more than settings.
+  bool OfSetting() const { return !IsPairAxis(axis_); }
+  absl::Status ReadSystems(const SystemSettings& settings);
 
   // INVALID_ARGUMENT: there is no such value among a sweep's `axes`. Axes without values are not known.
   absl::Status Check(const AxisValues& axes) const;
@@ -25,9 +33,9 @@ class Between {
   // The side that a job is on, which then has only what it has in common with its partner. Nothing: it is on neither.
   std::optional<size_t> Take(v1::Job& job) const;
 
-  // Whether partners have the same value of an axis.
+  // Whether partners have the same value of an axis; of a setting their systems have the other settings in common.
   bool Leaves(std::string_view axis) const { return OfPositions() || axis != axis_; }
-  // What differs: an axis, or "randomized".
+  // What differs: an axis, a setting's path, or "randomized".
   std::string_view difference() const { return OfPositions() ? kRandomized : axis_; }
   // Of each side, for people: "rope", "randomized".
   const std::array<std::string, 2>& values() const { return values_; }
@@ -36,8 +44,15 @@ class Between {
   Between(std::string_view axis, std::array<std::string, 2> values) : axis_(axis), values_(std::move(values)) {}
   bool OfPositions() const { return values_[1] == kRandomized; }
 
-  std::string_view axis_;  // One of kPairAxes.
+  // One that has one of the two values.
+  struct System {
+    size_t side = 0;
+    std::string others;  // "training.batch_size=32": the settings beside it in which the sweep's systems differ.
+  };
+
+  std::string axis_;  // One of kPairAxes, or a setting's path.
   std::array<std::string, 2> values_;
+  std::map<std::string, System, std::less<>> systems_;  // By name.
 };
 
 }  // namespace longreach::client

@@ -43,11 +43,12 @@ class Compare final : public Command {
  public:
   CommandInfo Info() const override {
     return {.group = kGroupLook,
-            .summary = "Compare two sweeps, or two encodings of one, job by job: by how much they differ, and how sure that is",
+            .summary = "Compare two sweeps, or two encodings or settings of one, job by job: by how much they differ, and how sure that is",
             .details =
                 "Jobs of the same system, task, encoding, learning rate and seed are a pair; where each sweep has one value of such an\n"
-                "axis, and another one, that is what is compared, and need not be the same. With --between the pairs are of one sweep and\n"
-                "differ in that axis alone. A row is the mean over the pairs of a task and encoding, or of what --by names: of the first,\n"
+                "axis, and another one, that is what is compared, and need not be the same. A sweep of one encoding, or of one system or\n"
+                "none, is also a baseline for one of several others. With --between the pairs are of one sweep and differ in that axis\n"
+                "alone. A row is the mean over the pairs of a task and encoding, or of what --by names: of the first,\n"
                 "of the second, second minus first, and the interval that has the true mean of the differences in 95 of 100 cases, by\n"
                 "Student's distribution, if pairs are independent. One row in twenty has its interval off by chance. Jobs that are not\n"
                 "done, have diverged or have no partner are in no pair. As csv and json values are as they are stored (accuracy from 0 to 1).\n"
@@ -57,13 +58,14 @@ class Compare final : public Command {
                 "longreach compare table-b1 mine\n"
                 "longreach compare table-b1 --between randomized --by encoding\n"
                 "longreach compare table-b1 --between encoding=rope,alibi --by task --length 500\n"
+                "longreach compare depths --between model.layers=2,4\n"
                 "longreach compare float32 bfloat16 --by learning_rate -o csv",
             .more_formats = kAllFormats};
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, first_, {.name = "FIRST"});
     AddSweepArgument(app, second_, {.name = "SECOND", .description = "The sweep that it is compared with"})->required(false);
-    app.add_option("--between", between_, "Compare jobs of FIRST: two values of an axis (encoding=rope,alibi), or plain and randomized positions of each encoding: randomized")
+    app.add_option("--between", between_, "Compare jobs of FIRST: two values of an axis (encoding=rope,alibi) or of a setting (model.layers=1,2), or plain and randomized positions of each encoding: randomized")
         ->type_name("AXIS=A,B")
         ->check(WhyNoText);
     app.add_option("--by", by_, fmt::format("Axes with a row for each of their values: {} [task,encoding, and system where there are several]", Join(AxisNames(), ", ")))
@@ -121,20 +123,28 @@ class Compare final : public Command {
     std::array<SweepValues, 2> sides = {SweepValues(first.spec(), only_), SweepValues(second.spec(), only_)};
     RETURN_IF_ERROR(Read(connection, first, [&sides](v1::Job& job, std::optional<double> value) { sides[0].Add(job, value); }));
     RETURN_IF_ERROR(Read(connection, second, [&sides](v1::Job& job, std::optional<double> value) { sides[1].Add(job, value); }));
-    Comparison comparison{.names = {first.name(), second.name()},
-                          .title = fmt::format("{} and {}", first.name(), second.name()),
+    // Sweeps may have one name.
+    const bool same = first.name() == second.name();
+    const auto name = [same](const v1::Sweep& sweep) { return same ? fmt::format("{} ({})", sweep.name(), ShortId(sweep.id())) : sweep.name(); };
+    Comparison comparison{.names = {name(first), name(second)},
+                          .title = fmt::format("{} and {}", name(first), name(second)),
                           .settings = Settings(first, second, sides[0], sides[1]),
                           .values = PairedValues(sides[0], sides[1]),
                           .notes = {}};
+    AddNotesOnAxes(sides, comparison);
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(first, comparison);
     AddNoteOnOpen(second, comparison);
-    AddNoteOnDraws({first.spec(), second.spec()}, comparison);
+    AddNoteOnDraws({first.spec(), second.spec()}, only_, comparison);
     return comparison;
   }
 
   absl::StatusOr<Comparison> OfOne(Connection& connection, const v1::Sweep& sweep) const {
-    ASSIGN_OR_RETURN(const Between between, Between::Parse(between_));
+    ASSIGN_OR_RETURN(Between between, Between::Parse(between_));
+    if (between.OfSetting()) {
+      ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::Fetch(connection, sweep, {std::string(between.difference())}));
+      RETURN_IF_ERROR(between.ReadSystems(settings));
+    }
     RETURN_IF_ERROR(between.Check(SweepValues(sweep.spec(), only_).axes()));
     if (std::ranges::any_of(by_, [&between](const std::string& axis) { return !between.Leaves(axis); })) {
       return UsageError(fmt::format("--by {}: that is what --between compares", between.difference()), "name another axis");
@@ -150,7 +160,9 @@ class Compare final : public Command {
                           .notes = {}};
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(sweep, comparison);
-    AddNoteOnDraws({sweep.spec()}, comparison);
+    std::vector<std::string> only = only_;
+    if (between.difference() == "encoding") only.push_back(fmt::format("encoding={}", Join({between.values()[0], between.values()[1]}, ",")));
+    AddNoteOnDraws({sweep.spec()}, only, comparison);
     return comparison;
   }
 
@@ -200,7 +212,22 @@ class Compare final : public Command {
         if (count > 0) comparison.notes.push_back(fmt::format("{} of {} {}", Count(count, "job"), Printable(comparison.names[side]), what));
       };
       note(sides[side].diverged(), "diverged");
-      note(static_cast<int64_t>(sides[side].values().size() - comparison.values.pairs()), "without a partner");
+      note(static_cast<int64_t>(sides[side].values().size() - comparison.values.partnered(side)), "without a partner");
+    }
+  }
+  // Of two sweeps: what stands beside several, or beside nothing.
+  static void AddNotesOnAxes(const std::array<SweepValues, 2>& sides, Comparison& comparison) {
+    for (const std::string_view axis : kPairAxes) {
+      const AxisValues &first = sides[0].axes(), &second = sides[1].axes();
+      if (const std::optional<size_t> baseline = BaselineSide(first, second, axis); baseline && comparison.values.pairs() > 0) {
+        comparison.notes.push_back(fmt::format("jobs of {} are in a pair with each {} of {}", Printable(comparison.names[*baseline]), axis, Printable(comparison.names[1 - *baseline])));
+      } else if (std::ranges::find(comparison.values.differing(), axis) == comparison.values.differing().end() && AreDisjoint(first, second, axis)) {
+        const auto list = [axis](const AxisValues& values) {
+          const std::set<std::string>& of_axis = values[PlaceOf(axis)];
+          return Printable(Join(std::vector<std::string>(of_axis.begin(), of_axis.end()), ", "));
+        };
+        comparison.notes.push_back(fmt::format("they have no {} in common: {}, and {}", axis, list(first), list(second)));
+      }
     }
   }
   void AddNoteOnOpen(const v1::Sweep& sweep, Comparison& comparison) const {
@@ -209,10 +236,10 @@ class Compare final : public Command {
     const bool all = only_.empty() && between_.empty();
     comparison.notes.push_back(fmt::format("{} of {} not done{}", Count(open, "job"), Printable(sweep.name()), all ? "" : ", whether asked for here or not"));
   }
-  void AddNoteOnDraws(const std::vector<v1::SweepSpec>& specs, Comparison& comparison) const {
+  void AddNoteOnDraws(const std::vector<v1::SweepSpec>& specs, const std::vector<std::string>& only, Comparison& comparison) const {
     if (length_ == 0) return;
     for (const v1::SweepSpec& spec : specs) {
-      if (std::string note = NoteOfSharedDraw(spec, only_); !note.empty()) return comparison.notes.push_back(std::move(note));
+      if (std::string note = NoteOfSharedDraw(spec, only); !note.empty()) return comparison.notes.push_back(std::move(note));
     }
   }
 
@@ -235,13 +262,13 @@ class Compare final : public Command {
                                      {"notes", list(comparison.notes)}});
       return;
     }
-    if (format == Format::kTable || format == Format::kMarkdown) {
+    if (format != Format::kCsv) {
       const std::vector<std::string>& settings = comparison.settings;
       for (const std::string& line : {fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(metric_), AtLength(length_), slice_.empty() ? "" : ", " + slice_),
                                       fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}) {
-        session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : Printable(line)) << "\n";
+        session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : format == Format::kLatex ? "% " + Printable(line) : Printable(line)) << "\n";
       }
-      session.out() << "\n";
+      if (format != Format::kLatex) session.out() << "\n";
     }
     session.Print(grid, "rows");
     for (const std::string& note : comparison.notes) session.Say("note: " + note);

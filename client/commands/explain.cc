@@ -37,7 +37,7 @@ class Explain final : public Command {
                                  Printable(job.task()), Printable(job.encoding()),
                                  ShortestNumber(job.learning_rate()), job.seed(), Printable(job.state()));
     for (const std::string& reason : response.reasons()) {
-      session.out() << fmt::format("- {}\n", WithFlags(Printable(reason), WhereFlags(session)));
+      session.out() << fmt::format("- {}\n", WithFlags(Printable(reason), session));
     }
     if (job.state() == "failed") {
       session.out() << fmt::format("- To repeat it by itself: {}\n", RepeatCommand(session, job));

@@ -54,6 +54,11 @@ void TellFailedJobs(Session& session, Connection& connection, const v1::Sweep& s
 int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& sweep, const std::string& again) {
   if (AllSucceeded(sweep)) return kDone;
   const v1::JobCounts& counts = sweep.counts();
+  const int open = sweep.jobs() - counts.succeeded() - counts.failed() - counts.cancelled();
+  if (open > 0) {
+    session.Say(fmt::format("sweep {} is cancelled; {} of its jobs {} another sweep's too, and {} on", Printable(sweep.name()), Thousands(open),
+                            open == 1 ? "is" : "are", open == 1 ? "goes" : "go"));
+  }
   if (counts.cancelled() > 0) {
     session.Say(
         fmt::format("{} of sweep {} cancelled", Count(counts.cancelled(), "job"), Printable(sweep.name())));

@@ -11,6 +11,7 @@
 #include "client/commands/listings.h"
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
 namespace {
@@ -18,9 +19,8 @@ namespace {
 // Numbers by their size, and before texts.
 bool IsBefore(const std::string& a, const std::string& b) {
   const auto number = [](const std::string& text) -> std::optional<double> {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    return text.empty() || *end != '\0' ? std::nullopt : std::optional(value);
+    const std::optional<double> value = ParseDouble(text);
+    return value && std::isfinite(*value) ? value : std::nullopt;  // NaN is before nothing; it may be a system's name.
   };
   const std::optional<double> x = number(a), y = number(b);
   if (x.has_value() != y.has_value()) return x.has_value();
@@ -35,11 +35,11 @@ double HalfWidth(std::vector<double> differences) {
   return boost::math::quantile(boost::math::complement(distribution, 0.025)) * *catalog::DeviationOf(differences) / std::sqrt(count);
 }
 
-std::vector<std::string_view> DifferingAxes(const SweepValues& first, const SweepValues& second) {
+std::vector<std::string_view> DifferingAxes(const AxisValues& first, const AxisValues& second) {
   std::vector<std::string_view> differing;
   for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
-    const std::set<std::string>&of_first = first.axes()[axis], &of_second = second.axes()[axis];
-    if (of_first.size() == 1 && of_second.size() == 1 && of_first != of_second) differing.push_back(kPairAxes[axis]);
+    const bool one_each = first[axis].size() == 1 && second[axis].size() == 1 && first[axis] != second[axis];
+    if (one_each || BaselineSide(first, second, kPairAxes[axis])) differing.push_back(kPairAxes[axis]);
   }
   return differing;
 }
@@ -95,10 +95,12 @@ SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::strin
   for (const v1::System& system : spec.systems()) add(AxesOf(spec, system), system.name());
 }
 
+bool IsPairAxis(std::string_view axis) { return PlaceOf(axis) < kPairAxes.size(); }
+
 size_t PlaceOf(std::string_view axis) { return static_cast<size_t>(std::ranges::find(kPairAxes, axis) - kPairAxes.begin()); }
 
 std::string KeyValue(std::string_view axis, const std::string& word) {
-  const std::optional<double> number = axis == "learning_rate" ? ParseDouble(word) : std::nullopt;
+  const std::optional<double> number = axis == "learning_rate" || IsNumberSetting(axis) ? ParseDouble(word) : std::nullopt;
   return number ? ShortestNumber(*number) : word;
 }
 
@@ -113,19 +115,47 @@ void SweepValues::Add(const v1::Job& job, std::optional<double> value) {
   else ++diverged_;
 }
 
-PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) : PairedValues(first, second, DifferingAxes(first, second)) {}
+bool AreDisjoint(const AxisValues& first, const AxisValues& second, std::string_view axis) {
+  const std::set<std::string>&of_first = first[PlaceOf(axis)], &of_second = second[PlaceOf(axis)];
+  return !of_first.empty() && !of_second.empty() && std::ranges::none_of(of_first, [&](const std::string& value) { return of_second.contains(value); });
+}
+
+std::optional<size_t> BaselineSide(const AxisValues& first, const AxisValues& second, std::string_view axis) {
+  // Others are in one row, where one job's partners would pass for independent pairs.
+  if ((axis != "system" && axis != "encoding") || !AreDisjoint(first, second, axis)) return std::nullopt;
+  const size_t of_first = first[PlaceOf(axis)].size(), of_second = second[PlaceOf(axis)].size();
+  if ((of_first == 1) == (of_second == 1)) return std::nullopt;
+  return of_first == 1 ? 0 : 1;
+}
+
+PairedValues::PairedValues(const SweepValues& first, const SweepValues& second) : PairedValues(first, second, DifferingAxes(first.axes(), second.axes())) {}
 
 PairedValues::PairedValues(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing) : differing_(std::move(differing)) {
   const auto shared = [&](PairKey key) {
     for (const std::string_view axis : differing_) key[PlaceOf(axis)].clear();
     return key;
   };
-  std::map<PairKey, double> partners;
-  for (const auto& [key, value] : second.values()) partners.emplace(shared(key), value);
+  const auto shown = [&](PairKey key, const PairKey& of_first, const PairKey& of_second) {
+    for (const std::string_view axis : differing_) {
+      const std::optional<size_t> baseline = BaselineSide(first.axes(), second.axes(), axis);
+      if (baseline) key[PlaceOf(axis)] = (*baseline == 0 ? of_second : of_first)[PlaceOf(axis)];
+    }
+    return key;
+  };
+  std::multimap<PairKey, const std::pair<const PairKey, double>*> partners;
+  for (const auto& one : second.values()) partners.emplace(shared(one.first), &one);
+  std::set<PairKey> met;
   for (const auto& [key, value] : first.values()) {
     const PairKey common = shared(key);
-    if (const auto partner = partners.find(common); partner != partners.end()) pairs_.push_back({common, value, partner->second});
+    const auto [from, to] = partners.equal_range(common);
+    if (from != to) ++partnered_[0];
+    for (auto partner = from; partner != to; ++partner) {
+      const auto& [other_key, other_value] = *partner->second;
+      pairs_.push_back({shown(common, key, other_key), value, other_value});
+      met.insert(other_key);
+    }
   }
+  partnered_[1] = met.size();
 }
 
 std::vector<std::string_view> PairedValues::Varying() const {

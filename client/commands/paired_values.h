@@ -18,6 +18,7 @@ namespace longreach::client {
 inline constexpr std::array<std::string_view, 5> kPairAxes = {"system", "task", "encoding", "learning_rate", "seed"};
 using PairKey = std::array<std::string, kPairAxes.size()>;
 PairKey KeyOf(const v1::Job& job);
+bool IsPairAxis(std::string_view axis);
 // The place of one of kPairAxes.
 size_t PlaceOf(std::string_view axis);
 // A value as users write it, as it stands in a key.
@@ -59,15 +60,25 @@ class SweepValues {
   int diverged_ = 0;
 };
 
+// The side that is a baseline by this axis (see PairedValues), if one is.
+std::optional<size_t> BaselineSide(const AxisValues& first, const AxisValues& second, std::string_view axis);
+// Whether they have none of an axis's values in common, though each has some.
+bool AreDisjoint(const AxisValues& first, const AxisValues& second, std::string_view axis);
+
 class PairedValues {
  public:
+  // A side that has one system or encoding, where the other has several and not that one, is a baseline: each of its jobs is in a pair with
+  // one of each of them.
   PairedValues(const SweepValues& first, const SweepValues& second);
   // Of one sweep's jobs that have nothing left in their keys but what partners have in common.
   static PairedValues OfOneSweep(const SweepValues& first, const SweepValues& second) { return PairedValues(first, second, {}); }
 
-  // Axes of which each side has one value, and not the same one: they are what differs, so pairs need not have them in common.
+  // What differs, so that pairs need not have it in common: axes of which each side has one value, and not the same one, and those of which one
+  // side is the baseline.
   const std::vector<std::string_view>& differing() const { return differing_; }
   size_t pairs() const { return pairs_.size(); }
+  // How many of a side's values are in a pair.
+  size_t partnered(size_t side) const { return partnered_[side]; }
   // Axes of which there is more than one value among the pairs, in the order of kPairAxes.
   std::vector<std::string_view> Varying() const;
   // Groups by these axes, ascending; numbers by their size. No axes: one group of all pairs.
@@ -77,12 +88,13 @@ class PairedValues {
   PairedValues(const SweepValues& first, const SweepValues& second, std::vector<std::string_view> differing);
 
   struct Pair {
-    PairKey key;
+    PairKey key;  // What both have in common, and what a baseline's partner has of its own.
     double first, second;
   };
 
   std::vector<std::string_view> differing_;
   std::vector<Pair> pairs_;
+  std::array<size_t, 2> partnered_ = {};
 };
 
 }  // namespace longreach::client

@@ -17,6 +17,7 @@
 #include "client/figure/line_plot.h"
 #include "client/figure/scatter_plot.h"
 #include "client/figure/vega_renderer.h"
+#include "client/interrupt.h"
 #include "client/new_file.h"
 #include "client/output/bits.h"
 #include "client/output/json.h"
@@ -119,7 +120,10 @@ class Plot final : public Command {
     }
     std::string& bytes = drawing.specification;
     if (!format.empty()) {
-      ASSIGN_OR_RETURN(bytes, RenderVegaLite(bytes, format, session.environment()));
+      InterruptScope interrupt;  // What is begun for it is cleaned up.
+      absl::StatusOr<std::string> drawn = RenderVegaLite(bytes, format, session.environment(), [&interrupt] { return interrupt.count() > 0; });
+      if (absl::IsCancelled(drawn.status())) return interrupt.exit_code();
+      ASSIGN_OR_RETURN(bytes, std::move(drawn));
     }
     if (file_ == kStdout) {
       session.out() << bytes;
@@ -276,7 +280,7 @@ class Plot final : public Command {
     if (const std::string over = AggregatedOver(settings, how); !over.empty()) parts.push_back(over + (HasBands() ? "; bands: standard deviation" : ""));
     if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_));
     if (!slice_.empty()) parts.push_back(slice_);
-    if (axes_.x == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in {} of steps", Count(step_bins_, "range")));
+    if (axes_.x == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in at most {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");
   }
 

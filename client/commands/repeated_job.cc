@@ -146,7 +146,7 @@ std::vector<std::string> WhyDifferent(const JobRecord& recorded, const JobRecord
   }
   std::set<std::string> others;
   for (const v1::AttemptInfo& one : recorded.job.attempts()) {
-    if (!one.engine().empty() && one.engine() != first->engine()) others.insert(one.engine());
+    if (one.outcome() != "dropped" && !one.engine().empty() && one.engine() != first->engine()) others.insert(one.engine());
   }
   if (!others.empty()) reasons.push_back(fmt::format("of the recorded one {} may have trained a part", Join({others.begin(), others.end()}, ", ")));
   return reasons;

@@ -43,7 +43,8 @@ class StatusCommand final : public Command {
       session.out() << line << "\n";
     }
     // Nobody else has the store: who had these jobs has ended, without a word.
-    if (session.embedded() != nullptr && sweep.counts().leased() > 0) {
+    const v1::JobCounts& counts = sweep.counts();
+    if (session.embedded() != nullptr && sweep.state() != "cancelled" && counts.waiting() + counts.queued() + counts.leased() > 0) {
       session.out() << fmt::format("nothing works on {} now; {}\n", Printable(session.store()), kWhatGoesOn);
       return kDone;
     }
@@ -67,7 +68,7 @@ class StatusCommand final : public Command {
     if (!workers.ok()) return any;
     for (const v1::WorkerInfo& worker : workers->workers()) {
       if (worker.state() != Word(WorkerState::kPutAside)) continue;
-      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), WithFlags(Printable(worker.reason()), WhereFlags(session)));
+      session.out() << fmt::format("worker '{}' is put aside: {}\n", Printable(worker.name()), WithFlags(Printable(worker.reason()), session));
       any = true;
     }
     return any;

@@ -66,6 +66,7 @@ class Store final : public Command {
       session.out() << JsonDocument(response);
     } else {
       session.out() << fmt::format("{}: {}\n", Printable(path_), HumanBytes(response.bytes()));
+      session.Say("results and tables are in it; logs, weights and checkpoints are files of the folder of artifacts, which is copied apart");
     }
     return kDone;
   }
@@ -84,7 +85,7 @@ class Store final : public Command {
     for (const std::string& remark : response.remarks()) session.out() << fmt::format("remark: {}\n", Printable(remark));
     session.out() << fmt::format(
         "{}: looked at {}, {}, {}, {} and {}\n",
-        response.violations().empty() ? "sound" : Count(response.violations_size(), "contradiction"),
+        response.violations().empty() ? "sound" : "not sound",
         Count(response.sweeps(), "sweep"), Count(response.jobs(), "job"),
         Count(response.attempts(), "attempt"),
         Count(static_cast<int64_t>(response.measurements()), "measurement"),
@@ -121,10 +122,11 @@ class Store final : public Command {
     for (const std::string& difference : response.differences()) {
       session.out() << Printable(difference) << "\n";
     }
-    session.out() << fmt::format(
-        "added {}, {} and {}; {} were in both, {} of them differ\n", Count(response.jobs_added(), "job"),
-        Count(response.results_added(), "result"), Count(response.artifacts_added(), "artifact"),
-        Thousands(response.results_in_both()), Thousands(response.differences_size()));
+    // Of very many only some are named.
+    const bool differ = !response.differences().empty();
+    session.out() << fmt::format("added {}, {} and {}; {} in both{}\n", Count(response.jobs_added(), "job"), Count(response.results_added(), "result"),
+                                 Count(response.artifacts_added(), "artifact"), Count(response.results_in_both(), "result"),
+                                 response.results_in_both() == 0 ? "" : differ ? ", ours kept where they differ" : ", none of which differs");
     return kDone;
   }
 

@@ -35,6 +35,7 @@ class Submit final : public Command {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kCreate));
     RETURN_IF_ERROR(CheckParts(*connection, sweeps).status());
     PartsOutput json(session, sweeps.size() > 1);
+    bool all_done = true;
     for (const LoadedSweep& one : sweeps) {
       v1::SubmitSweepRequest request = SubmissionOf(one.file);
       if (priority_.has_value()) request.set_priority(*priority_);
@@ -45,9 +46,11 @@ class Submit final : public Command {
       } else {
         Print(session, response);
       }
+      const v1::Sweep& sweep = response.sweep();
+      all_done = all_done && sweep.counts().succeeded() == sweep.jobs();
     }
     if (session.json()) json.Finish();
-    if (session.embedded() != nullptr && !session.json()) {
+    if (session.embedded() != nullptr && !session.json() && !all_done) {
       session.Say(fmt::format("nothing runs yet; 'longreach run {}{}' does", CommandLine(spec_), WhereFlags(session)));
     }
     return kDone;

@@ -2,11 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "client/output/text.h"
 
 namespace longreach::client {
+
+namespace {
+
+// Whether a command, without the program's name, is one of a store, and does not say of which.
+bool AsksAStore(std::string_view command) {
+  constexpr std::string_view kOthers[] = {"data", "list", "certs", "completion", "version", "reference"};
+  const std::string_view word = command.substr(0, command.find(' '));
+  return !word.starts_with('-') && std::ranges::find(kOthers, word) == std::end(kOthers) && command.find("--store") == command.npos &&
+         command.find("--scheduler") == command.npos;
+}
+
+}  // namespace
 
 std::string ShellWord(std::string_view text) {
   constexpr std::string_view kPlain =
@@ -41,15 +55,27 @@ std::string WhereFlags(Session& session) {
   return on_disk ? " --store " + ShellWord(session.store()) : WhereFlags(session.settings());
 }
 
-std::string WithFlags(std::string_view sentence, std::string_view flags) {
-  constexpr std::string_view kBegin = "'longreach ";
+std::string WorkerToStart(const Settings& settings) {
+  const access::CredentialFiles& files = settings.credentials;
+  const bool shows = !files.ca.empty() || !files.token_file.empty() || !files.token.empty();
+  return fmt::format("'longreach-worker run --scheduler {}{}'{}", ShellWord(settings.scheduler), files.ca.empty() ? "" : " --ca " + ShellWord(files.ca),
+                     shows ? ", with a worker's certificate or token" : "");
+}
+
+std::string WithFlags(std::string_view sentence, Session& session) {
+  constexpr std::string_view kBegin = "'longreach ", kWorker = "'longreach-worker run'";
+  const std::string flags = WhereFlags(session);
   std::string text;
+  if (const size_t worker = sentence.find(kWorker); worker != std::string_view::npos && session.embedded() == nullptr) {
+    text = fmt::format("{}{}", sentence.substr(0, worker), WorkerToStart(session.settings()));
+    sentence.remove_prefix(worker + kWorker.size());
+  }
   while (true) {
     const size_t begin = sentence.find(kBegin);
     const size_t end = begin == std::string_view::npos ? begin : sentence.find('\'', begin + 1);
     if (end == std::string_view::npos) return text + std::string(sentence);
     text += sentence.substr(0, end);
-    if (!sentence.substr(begin + kBegin.size()).starts_with("data ")) text += flags;
+    if (AsksAStore(sentence.substr(begin + kBegin.size(), end - begin - kBegin.size()))) text += flags;
     text += '\'';
     sentence.remove_prefix(end + 1);
   }

@@ -29,8 +29,11 @@ std::string WhereFlags(const Settings& settings);
 // The same of a session, which may have found a store that nobody named.
 std::string WhereFlags(Session& session);
 
-// A sentence of the scheduler's, which does not know where the user asked: each command that it quotes ('longreach logs 1f3a') gets `flags`
-// at its end. Those of data do not: they are of a machine, not of a store.
-std::string WithFlags(std::string_view sentence, std::string_view flags);
+// 'longreach-worker run --scheduler ADDR', and what a worker there has to show beside it.
+std::string WorkerToStart(const Settings& settings);
+
+// A sentence of the scheduler's, which does not know where the user asked: each command that it quotes ('longreach logs 1f3a') gets WhereFlags()
+// at its end, and a worker the scheduler's address. What is not of a store ('longreach data', 'longreach list') does not, nor what names one.
+std::string WithFlags(std::string_view sentence, Session& session);
 
 }  // namespace longreach::client

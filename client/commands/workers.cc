@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "client/commands/command.h"
+#include "client/commands/suggestions.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
@@ -64,7 +65,7 @@ class Workers final : public Command {
     if (session.settings().quiet) return kDone;
     session.Print(grid, "workers");
     if (grid.rows.empty()) {
-      session.Say("no worker has come yet; start one with 'longreach-worker run --scheduler ADDR'");
+      session.Say(session.embedded() != nullptr ? "no worker has come yet; 'longreach run' has one of its own" : fmt::format("no worker has come yet; start one with {}", WorkerToStart(session.settings())));
     }
     return kDone;
   }

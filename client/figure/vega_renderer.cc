@@ -66,9 +66,22 @@ absl::Status NotThere(std::string_view what, std::string_view format) {
                "or write FILE.vl.json: https://vega.github.io/editor and notebooks draw it");
 }
 
+absl::Status WaitFor(Process& process, const std::function<bool()>& given_up) {
+  constexpr std::chrono::milliseconds kLook{50};
+  for (std::chrono::milliseconds waited{0}; waited < kAtMost; waited += kLook) {
+    if (process.WaitFor(kLook)) return absl::OkStatus();
+    if (given_up && given_up()) {
+      process.Kill();
+      return absl::CancelledError("the figure was given up");
+    }
+  }
+  return absl::DeadlineExceededError("drawing the figure took more than five minutes");
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment) {
+absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::string_view format, const Environment& environment,
+                                           const std::function<bool()>& given_up) {
   const std::vector<std::filesystem::path> pythons = Pythons(environment);
   if (pythons.empty()) return NotThere("there is no python3 in PATH", format);
   ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::Temporary());
@@ -81,7 +94,7 @@ absl::StatusOr<std::string> RenderVegaLite(std::string_view specification, std::
     absl::StatusOr<Process> started = Process::Start(python, {"-c", kScript, input.string(), output.string(), std::string(format)});
     if (!started.ok()) return NotThere(SplitError(started.status()).message, format);
     process.emplace(*std::move(started));
-    if (!process->WaitFor(kAtMost)) return absl::DeadlineExceededError("drawing the figure took more than five minutes");
+    RETURN_IF_ERROR(WaitFor(*process, given_up));
     if (process->exit_code() != kNoPackage) break;
     without.push_back(fmt::format("'{}'", Printable(python.string())));
   }

@@ -139,7 +139,8 @@ std::vector<std::string> Legend(const Table& table, const ResultsStyle& style, c
   if (style.spread) legend.push_back(SpreadLegend(table));
   if (published) legend.push_back("in parentheses: published");
   if (any_cell([](const TableCell& cell) { return !cell.has_measured(); }) || table.cells().empty()) {
-    legend.push_back(fmt::format("{} not measured", marks.missing));
+    const bool diverged = any_cell([](const TableCell& cell) { return !cell.has_measured() && cell.diverged() > 0; });
+    legend.push_back(fmt::format("{} not measured{}", marks.missing, diverged ? ", or all diverged" : ""));
   }
   return legend;
 }

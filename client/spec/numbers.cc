@@ -77,6 +77,9 @@ std::optional<int64_t> InUnits(const Decimal& number, int decimals) {
   return static_cast<int64_t>(units);
 }
 
+// A power of ten, which a range of this width has at least ten of; 0.1 for one of no width.
+double TenthOf(double width) { return width > 0 ? std::pow(10, std::floor(std::log10(width * 1.000001)) - 1) : 0.1; }
+
 }  // namespace
 
 absl::StatusOr<double> ParseNumber(std::string_view text) {
@@ -118,8 +121,9 @@ absl::StatusOr<NumberRange> ParseDecimalRange(std::string_view text) {
   ASSIGN_OR_RETURN(const double first, ParseNumber(texts.first));
   ASSIGN_OR_RETURN(const double last, ParseNumber(texts.last));
   if (!texts.step) {
-    return UsageError(fmt::format("the range {} has no step", Printable(text)), fmt::format("write {}..{}:0.1, or which step it has",
-                                                                                           Printable(texts.first), Printable(texts.last)));
+    return UsageError(fmt::format("the range {} has no step", Printable(text)),
+                      fmt::format("write {}..{}:{}, or which step it has; values by another rule are written one by one", Printable(texts.first), Printable(texts.last),
+                                  ShortestNumber(TenthOf(last - first))));
   }
   ASSIGN_OR_RETURN(const double step, ParseNumber(*texts.step));
   if (!(step > 0)) return UsageError(fmt::format("the step {} of a range is not above 0", Printable(*texts.step)));

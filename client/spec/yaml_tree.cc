@@ -180,7 +180,8 @@ absl::StatusOr<YamlTree> YamlTree::Parse(std::string_view text, std::string name
   } catch (const Refused& refused) {
     return refused.status;
   } catch (const YAML::Exception& e) {
-    return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", Printable(e.msg)));
+    const bool tabs = text.find('\t') != std::string_view::npos;
+    return tree.ErrorAt(PlaceOf(e.mark), fmt::format("not valid YAML: {}", Printable(e.msg)), tabs ? "there are tabs in this file; YAML is indented by spaces alone" : "");
   }
   if (tree.root().kind != YamlNode::Kind::kMapping) {
     return tree.ErrorAt(tree.root().place, "expected 'field: value' lines",

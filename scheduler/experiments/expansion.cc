@@ -12,6 +12,7 @@
 #include "proto/types/wire_limits.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/lengths.h"
+#include "scheduler/experiments/transformer.h"
 
 namespace longreach::experiments {
 namespace {
@@ -57,6 +58,9 @@ absl::Status CheckAxes(const v1::Axes& axes, std::string_view prefix, bool compl
   for (const double value : axes.learning_rate()) {
     if (!std::isfinite(value) || value <= 0) {
       return Refuse(prefix, "axes.learning_rate", fmt::format("{} is not a finite number above 0", ShortestNumber(value)));
+    }
+    if (!IsAboveZeroInFloat32(value)) {
+      return Refuse(prefix, "axes.learning_rate", fmt::format("{} is not a finite number above 0 in float32", ShortestNumber(value)));
     }
   }
   RETURN_IF_ERROR(CheckAxis(axes.task(), prefix, "task", complete, same));

@@ -34,8 +34,7 @@ void CheckScales(const v1::Evaluation& evaluation, Checks& checks) {
     checks.Refuse("evaluation.attention_scales: the best one is that of the least loss in a bin of positions\n  set evaluation.position_bins");
   }
   for (int i = 0; i < scales.size(); ++i) {
-    // Trainers multiply in float32.
-    if (!(scales[i] > 0 && scales[i] <= std::numeric_limits<float>::max())) {
+    if (!IsAboveZeroInFloat32(scales[i])) {
       checks.Refuse(fmt::format("evaluation.attention_scales: {} is not a finite number above 0 in float32", ShortestNumber(scales[i])));
     }
     if (i > 0 && scales[i] <= scales[i - 1]) {

@@ -79,8 +79,8 @@ void CheckTraining(const v1::Training& training, Checks& checks) {
   checks.Range("training.steps", training.steps(), 0, std::numeric_limits<int32_t>::max());
   checks.Range("training.batch_size", training.batch_size(), 1, kMaxSize);
   CheckLengths("training.lengths", training.lengths(), kMaxTrainingLengths, checks);
-  if (!std::isfinite(training.clip_norm()) || training.clip_norm() <= 0) {
-    checks.Refuse(fmt::format("training.clip_norm: {} is not a finite number above 0", ShortestNumber(training.clip_norm())));
+  if (!IsAboveZeroInFloat32(training.clip_norm())) {
+    checks.Refuse(fmt::format("training.clip_norm: {} is not a finite number above 0 in float32", ShortestNumber(training.clip_norm())));
   }
 }
 
@@ -158,9 +158,10 @@ std::vector<int> LengthsOf(const Settings& settings) {
 }
 
 void CheckEncodingFits(const EncodingName& encoding, const Settings& settings, std::span<const Tape> tapes, Checks& checks) {
+  // The longest: what has room for it has room for all.
   const auto longer_than = [&](int64_t limit) {
-    const auto found = std::ranges::find_if(tapes, [limit](const Tape& tape) { return tape.tokens > limit; });
-    return found == tapes.end() ? nullptr : &*found;
+    const auto found = std::ranges::max_element(tapes, {}, &Tape::tokens);
+    return found == tapes.end() || found->tokens <= limit ? nullptr : &*found;
   };
   const v1::Model& model = settings.model;
   const v1::Positions& positions = settings.positions;

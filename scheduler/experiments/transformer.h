@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ namespace longreach::experiments {
 
 // Larger sizes are typing errors; the bounds also keep every product of the costs within 64 bits.
 inline constexpr int kMaxSize = 1'000'000;
+// Trainers compute in float32, of which anything beyond this is 0, has few digits left, or is infinite.
+constexpr bool IsAboveZeroInFloat32(double value) { return value >= std::numeric_limits<float>::min() && value <= std::numeric_limits<float>::max(); }
 // float32: parameters, and Adam's two moments of those that are trained.
 constexpr double CheckpointBytes(double parameters, double trained) { return 4 * (parameters + 2 * trained); }
 // In memory there are gradients too.

@@ -1,6 +1,7 @@
 #include "scheduler/service/endings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -71,13 +72,20 @@ absl::Status End(sql::Transaction& tx, const store::AttemptRow& attempt, Outcome
   return absl::OkStatus();
 }
 
-// Why a result cannot be accepted; empty: it can. The store looks at the values.
+// A mean of shares may be rounded up.
+bool IsShare(double value) { return value >= 0 && value <= 1 + 1e-9; }
+
+// Why a result cannot be accepted; empty: it can. The store looks for values that are not finite or there twice.
 std::string WhyRefused(const v1::MemberResult& result, const store::JobRow& job) {
   if (result.diverged()) return result.diverged_at() < 0 ? "diverged_at is negative" : "";
   const experiments::Kind* kind = experiments::FindKind(job.requirement.experiment);
   bool score = false;
   for (const v1::Measurement& measurement : result.measurements()) {
-    if (catalog::FindMetric(measurement.metric()) == nullptr) return fmt::format("unknown metric '{}'", OneLine(measurement.metric()));
+    const catalog::Metric* metric = catalog::FindMetric(measurement.metric());
+    if (metric == nullptr) return fmt::format("unknown metric '{}'", OneLine(measurement.metric()));
+    if (metric->unit == "%" && std::isfinite(measurement.value()) && !IsShare(measurement.value())) {
+      return fmt::format("{} at length {} is {}, and a share is between 0 and 1", measurement.metric(), measurement.length(), measurement.value());
+    }
     if (measurement.metric() == kTrainingLoss) return fmt::format("{} as a measurement, which is of the points of its loss curve", kTrainingLoss);
     if (measurement.slice().size() > kMaxSlice) return fmt::format("{} in a slice whose name has {} bytes", measurement.metric(), measurement.slice().size());
     if (measurement.length() < 0) return fmt::format("{} at the negative length {}", measurement.metric(), measurement.length());
@@ -156,7 +164,10 @@ absl::StatusOr<core::Life> LifeOf(const store::JobRow& row, const std::string& w
 absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt, const v1::AttemptReport& report, WallTime now,
                           Effects& effects) {
   std::map<std::string_view, const v1::MemberResult*> results;
-  for (const v1::MemberResult& result : report.results()) results.emplace(result.job(), &result);
+  std::set<std::string_view> twice;
+  for (const v1::MemberResult& result : report.results()) {
+    if (!results.emplace(result.job(), &result).second) twice.insert(result.job());
+  }
   ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt.id));
   std::string refusal;
   std::set<int64_t> accepted;
@@ -164,8 +175,9 @@ absl::Status EndSucceeded(sql::Transaction& tx, const store::AttemptRow& attempt
     ASSIGN_OR_RETURN(core::Life before, LifeOf(job, attempt.worker));
     RETURN_IF_ERROR(core::Succeed(before, Attempt{attempt.id}).status());
     const auto result = results.find(job.id);
-    const absl::Status status = result == results.end() ? absl::InvalidArgumentError("the report of its attempt has none")
-                                                        : Accept(tx, job, attempt.id, *result->second);
+    const absl::Status status = result == results.end()     ? absl::InvalidArgumentError("the report of its attempt has none")
+                                : twice.contains(job.id) ? absl::InvalidArgumentError("the report of its attempt has two")
+                                                         : Accept(tx, job, attempt.id, *result->second);
     if (status.ok()) {
       accepted.insert(job.num);
       RETURN_IF_ERROR(SettleDependants(tx, job.num, effects));

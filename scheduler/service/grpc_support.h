@@ -12,10 +12,14 @@
 
 namespace longreach::service {
 
+// `text` as it is sent: a text beyond some 6,000 bytes, of which bytes that are not printable take three on their way, is cut in the middle, since
+// of a call's trailers gRPC takes 8 KiB and makes an error of its own of more. What was refused stands at the beginning, the advice at the end.
+std::string ForTrailers(std::string_view text);
+
 // Absl's codes are gRPC's codes.
 inline grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message().data(), status.message().size())};
+  return {static_cast<grpc::StatusCode>(status.code()), ForTrailers({status.message().data(), status.message().size()})};
 }
 
 // Threads for handlers that read the store or files: gRPC's own must not block. Joined before anything that they use goes.

@@ -1,5 +1,5 @@
 // What is known of the running attempts and the workers right now, between two writes to the store: for answers that people
-// read, never for a decision. The engine fills it (an attempt when its lease is given, at each Synchronize, and at its end; a worker at
+// read and for whom they mean by a name, never for another decision. The engine fills it (an attempt when its lease is given, at each Synchronize, and at its end; a worker at
 // each Synchronize, and when it leaves or its lease term runs out), and the writer tells of its disk; the reading handlers take copies. Lost with the process, without
 // harm: workers tell everything again within seconds.
 #pragma once

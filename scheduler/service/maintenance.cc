@@ -72,10 +72,17 @@ absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::
   return report;
 }
 
+// The system would read it up to the NUL.
+absl::Status CheckPath(const std::string& path, std::string_view what) {
+  if (path.empty()) return absl::InvalidArgumentError(fmt::format("path: empty; {}", what));
+  if (path.find('\0') != path.npos) return absl::InvalidArgumentError(fmt::format("path: there is a NUL byte in it; {}", what));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v1::BackupStoreRequest& request, const std::stop_token& stop) {
-  if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file to write");
+  RETURN_IF_ERROR(CheckPath(request.path(), "name the file to write"));
   ASSIGN_OR_RETURN(store::Snapshot snapshot, store.Read());
   ASSIGN_OR_RETURN(int64_t bytes, store::Backup(snapshot.db(), request.path(), stop));
   v1::BackupStoreResponse response;
@@ -110,7 +117,7 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
 
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
                                                   const v1::MergeStoreRequest& request, const std::stop_token& stop) {
-  if (request.path().empty()) return absl::InvalidArgumentError("path: empty; name the file of the other store");
+  RETURN_IF_ERROR(CheckPath(request.path(), "name the file of the other store"));
   std::error_code no_file;  // Which opening it tells.
   if (std::filesystem::equivalent(request.path(), store.file(), no_file)) {
     return absl::FailedPreconditionError(fmt::format("'{}' is this store itself; name another one", request.path()));
@@ -132,6 +139,10 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   response.set_artifacts_added(report.artifacts_added);
   response.set_results_in_both(report.results_in_both);
   for (std::string& difference : report.differences) response.add_differences(std::move(difference));
+  if (report.lacking > 0) {
+    response.add_differences(fmt::format("{} of its files {} missing or damaged over there and not here either; a merge of a store that has {} brings {}", report.lacking,
+                                         report.lacking == 1 ? "is" : "are", report.lacking == 1 ? "it" : "them", report.lacking == 1 ? "it" : "them"));
+  }
   return response;
 }
 

@@ -39,14 +39,20 @@ absl::StatusOr<store::JobFilter> FilterOf(const std::string& words) {
   return filter;
 }
 
-v1::AttemptInfo ToAttemptInfo(const store::AttemptRow& row) {
+// As regards the job: an attempt that succeeded may have done so for other members alone, or in another store that this one merged.
+Outcome OutcomeFor(const store::JobRow& job, const store::AttemptRow& attempt) {
+  const bool is_its_result = job.state == store::State::kSucceeded && job.attempt == attempt.id;
+  return *attempt.outcome == Outcome::kSucceeded && !is_its_result ? Outcome::kDropped : *attempt.outcome;
+}
+
+v1::AttemptInfo ToAttemptInfo(const store::JobRow& job, const store::AttemptRow& row) {
   v1::AttemptInfo attempt;
   attempt.set_attempt(static_cast<uint32_t>(row.id));
   attempt.set_worker(row.worker);
   attempt.set_worker_name(row.worker_name);
   *attempt.mutable_started_at() = ToTimestamp(row.started_at);
   if (row.ended_at.has_value()) *attempt.mutable_ended_at() = ToTimestamp(*row.ended_at);
-  if (row.outcome.has_value()) attempt.set_outcome(std::string(Word(*row.outcome)));
+  if (row.outcome.has_value()) attempt.set_outcome(std::string(Word(OutcomeFor(job, row))));
   attempt.set_detail(row.detail);
   attempt.set_build(row.build);
   attempt.set_device(row.device);
@@ -152,7 +158,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobR
   RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
   *response.mutable_spec() = std::move(spec);
   response.set_canonical(job.spec);
-  for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(attempt);
+  for (const store::AttemptRow& attempt : attempts) *response.add_attempts() = ToAttemptInfo(job, attempt);
   RETURN_IF_ERROR(AddMeasurements(db, num, response));
   RETURN_IF_ERROR(AddArtifacts(db, num, response));
   RETURN_IF_ERROR(AddProgress(db, num, job.id, response));

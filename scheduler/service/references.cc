@@ -66,8 +66,8 @@ absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view referen
   return *num;
 }
 
-absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference) {
-  return store::ResolveWorker(db, reference);
+absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference, const LiveBoard::State& live) {
+  return store::ResolveWorker(db, reference, [&live](const std::string& id) { return live.workers.contains(id); });
 }
 
 }  // namespace longreach::service

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "scheduler/service/live_board.h"
 #include "store/sql/connection.h"
 #include "store/sweeps.h"
 #include "store/workers.h"
@@ -16,7 +17,7 @@ absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_vi
 // A job's number in the store, by its id or the beginning of one.
 absl::StatusOr<int64_t> ResolveJob(sql::Connection& db, std::string_view reference);
 
-// A worker's id, the beginning of one, or its name.
-absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference);
+// A worker's id, the beginning of one, or its name. Of several the one that is there, if one is.
+absl::StatusOr<store::WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference, const LiveBoard::State& live);
 
 }  // namespace longreach::service

@@ -137,6 +137,40 @@ bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less
   return taken;
 }
 
+absl::Status ResultsTable::CheckOnlyOf(const v1::SweepSpec& sweep) {
+  // Of very many they are not looked at twice: then a slip is told with the table.
+  constexpr int kMostValues = 100'000;
+  std::vector<TableFilter*> filters;
+  for (TableFilter& filter : filters_) {
+    if (!filter.IsOfSlices() && !IsSettingPath(filter.axis())) filters.push_back(&filter);
+  }
+  int looked_at = 0;
+  const auto see = [&](const v1::Axes& own, const std::string& system) {
+    const auto of = [](const auto& values, const auto& of_sweep) -> const auto& { return values.empty() ? of_sweep : values; };
+    const auto &tasks = of(own.task(), sweep.axes().task()), &encodings = of(own.encoding(), sweep.axes().encoding());
+    const auto& rates = of(own.learning_rate(), sweep.axes().learning_rate());
+    const auto& seeds = of(own.seed(), sweep.axes().seed());
+    const int count = std::max({1, tasks.size(), encodings.size(), rates.size(), seeds.size()});
+    looked_at = std::min(looked_at, kMostValues) + std::min(count, kMostValues);
+    for (int i = 0; i < count && looked_at <= kMostValues; ++i) {
+      // With one value of each axis; each filter looks at its own.
+      const auto at = [i](const auto& values) { return values[std::min(i, values.size() - 1)]; };
+      TableJob job;
+      job.system = system;
+      if (!tasks.empty()) job.task = at(tasks);
+      if (!encodings.empty()) job.encoding = at(encodings);
+      if (!rates.empty()) job.learning_rate = at(rates);
+      if (!seeds.empty()) job.seed = at(seeds);
+      for (TableFilter* filter : filters) filter->See(job);
+    }
+  };
+  if (sweep.systems().empty()) see(sweep.axes(), "");
+  for (const v1::System& system : sweep.systems()) see(system.with().axes(), system.name());
+  if (looked_at > kMostValues) return absl::OkStatus();
+  for (const TableFilter* filter : filters) RETURN_IF_ERROR(filter->Check());
+  return absl::OkStatus();
+}
+
 absl::Status ResultsTable::CheckOnly() const {
   for (const TableFilter& filter : filters_) RETURN_IF_ERROR(filter.Check());
   return absl::OkStatus();
@@ -146,23 +180,33 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
   if (jobs == 0) data = job.data;
   if (data != job.data) data.clear();
   jobs += job.more ? 0 : 1;
-  if (job.state == store::State::kFailed) ++failed;
+  if (job.state == store::State::kFailed) failed += job.more ? 0 : 1;
   const auto take = [&] {
     values.push_back(*job.value * factor);
     measured_jobs += job.more ? 0 : 1;
+    if (!job.more) by_job.emplace_back();
+    by_job.back().sum += values.back();
+    ++by_job.back().count;
   };
   // Losses of training are there before the job is done.
   if (IsOpen(job.state) && job.value.has_value()) take();
   if (job.state != store::State::kSucceeded) return;
   succeeded += job.more ? 0 : 1;
   if (job.diverged) {
-    ++diverged;
+    diverged += job.more ? 0 : 1;
   } else if (job.value.has_value()) {
     take();
     if (builds.empty() || last_build != job.build) builds.insert(last_build = job.build);
   } else {
     ++unmeasured;
   }
+}
+
+std::optional<double> ResultsTable::Cell::Deviation() const {
+  std::vector<double> means;
+  for (const OfJob& job : by_job) means.push_back(job.sum / job.count);
+  std::ranges::sort(means);
+  return catalog::DeviationOf(means);
 }
 
 void ResultsTable::AddWithoutCell(const TableJob& job) {
@@ -256,7 +300,7 @@ v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) 
   std::ranges::sort(values);
   out.set_measured(catalog::AggregateOf(values, spec_.aggregate()));
   out.set_median(catalog::MedianOf(values));
-  if (const std::optional<double> deviation = catalog::DeviationOf(values)) out.set_deviation(*deviation);
+  if (const std::optional<double> deviation = cell.Deviation()) out.set_deviation(*deviation);
   return out;
 }
 

@@ -64,6 +64,8 @@ class ResultsTable {
 
   // RESOURCE_EXHAUSTED: more cells than anyone reads, or than an answer holds.
   absl::Status CheckSize() const;
+  // The same of values that no job of the sweep will have, before there are any: of its axes and systems.
+  absl::Status CheckOnlyOf(const v1::SweepSpec& sweep);
   // INVALID_ARGUMENT: spec().only() names a value that none of the jobs has which were added.
   absl::Status CheckOnly() const;
   v1::Table Build() const;
@@ -74,6 +76,12 @@ class ResultsTable {
   // What has been added to one cell.
   struct Cell {
     std::vector<double> values;
+    // A job may have several in one cell, by head or step; spread between jobs is not spread within one.
+    struct OfJob {
+      double sum = 0;
+      int count = 0;
+    };
+    std::vector<OfJob> by_job;
     std::set<std::string> builds;
     int jobs = 0;
     int succeeded = 0;
@@ -84,6 +92,8 @@ class ResultsTable {
     std::string last_build = {};
     std::string data = {};      // Of all its jobs; empty where they differ.
     void Add(const TableJob& job, double factor);
+    // Over jobs, of each the mean of its values. Nothing for fewer than two.
+    std::optional<double> Deviation() const;
   };
   // Neighbours are mostly of one cell, which is then looked for once.
   struct Last {

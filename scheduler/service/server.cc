@@ -72,28 +72,22 @@ absl::Status CheckAccess(const ListenAddress& address, const ServerOptions& opti
   return absl::OkStatus();
 }
 
-// Without TLS and tokens everybody on this machine may call; else the gate that is set on them decides.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(const ListenAddress& address, const ServerOptions& options) {
-  if (!options.tls.certificate.empty()) return TlsServer(options.tls);
-  if (options.tokens.empty()) return grpc::InsecureServerCredentials();
-  // Plaintext too, but these admit a gate, and refuse whoever comes from elsewhere.
-  return grpc::experimental::LocalServerCredentials(address.socket.empty() ? LOCAL_TCP : UDS);
-}
-
 }  // namespace
 
 // In order of construction: each uses those above it, and they go in the opposite order.
 struct Server::Parts {
   explicit Parts(const Clock& its_clock) : clock(its_clock), strangers(clock), cuts(clock) {}
 
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Admit(const ListenAddress& at, const ServerOptions& options);
   absl::Status Decide(const ServerOptions& options);
   store::WriterOptions Writing();
   void MakeHandlers(const ServerOptions& options);
-  absl::Status Listen(const ListenAddress& at, bool gated, const std::shared_ptr<grpc::ServerCredentials>& credentials);
+  absl::Status Listen(const ListenAddress& at, const std::shared_ptr<grpc::ServerCredentials>& credentials);
 
   const Clock& clock;
   Refusals strangers;
   Refusals cuts;  // Apart, so that a flood of strangers does not hide whose connection was cut.
+  std::unique_ptr<CheckedTlsFiles> tls;
   std::unique_ptr<TokenFile> tokens;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
@@ -117,6 +111,24 @@ struct Server::Parts {
   std::string address;
   std::filesystem::path socket;
 };
+
+// Without TLS and tokens everybody on this machine may call; else a gate decides.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(const ListenAddress& at, const ServerOptions& options) {
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+  if (!options.tls.certificate.empty()) {
+    ASSIGN_OR_RETURN(tls, CheckedTlsFiles::Open(options.tls, strangers));
+    tls->Follow();
+    credentials = TlsServer(*tls);
+  } else if (!options.tokens.empty()) {
+    // Plaintext too, but these admit a gate, and refuse whoever comes from elsewhere.
+    credentials = grpc::experimental::LocalServerCredentials(at.socket.empty() ? LOCAL_TCP : UDS);
+  }
+  if (!options.tokens.empty()) {
+    ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.tokens, clock, strangers));
+  }
+  if (tls != nullptr || tokens != nullptr) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(tokens.get(), strangers));
+  return credentials;
+}
 
 // What decides over the store.
 absl::Status Server::Parts::Decide(const ServerOptions& options) {
@@ -171,7 +183,7 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
 }
 
 // From here on calls are answered.
-absl::Status Server::Parts::Listen(const ListenAddress& at, bool gated, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+absl::Status Server::Parts::Listen(const ListenAddress& at, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::EnableDefaultHealthCheckService(true);
   // Names the description, so that the linker keeps it for reflection.
   grpc::health::v1::HealthCheckRequest::descriptor();
@@ -180,6 +192,7 @@ absl::Status Server::Parts::Listen(const ListenAddress& at, bool gated, const st
   SetUp(builder);
   int port = 0;
   if (at.socket.empty()) {
+    const bool gated = tls != nullptr || tokens != nullptr;
     ASSIGN_OR_RETURN(listener, TcpListener::Open(at, {.max_connections = AffordableConnections(kMaxConnections), .strangers = gated ? &strangers : nullptr}, cuts));
     port = listener->port();
     acceptor = builder.experimental().AddExternalConnectionAcceptor(grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
@@ -210,13 +223,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(CheckAccess(address, options));
   access::KeepGrpc();
   HearGrpc();
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsFor(address, options));
   auto parts = std::make_unique<Parts>(clock);
-  if (!options.tokens.empty()) {
-    ASSIGN_OR_RETURN(parts->tokens, TokenFile::Open(options.tokens, clock, parts->strangers));
-  }
-  const bool gated = !options.tls.certificate.empty() || parts->tokens != nullptr;
-  if (gated) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(parts->tokens.get(), parts->strangers));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, parts->Admit(address, options));
   // No store is made for nothing.
   if (std::error_code error; !std::filesystem::exists(options.store, error)) RETURN_IF_ERROR(MakeFree(address));
   ASSIGN_OR_RETURN(parts->store, store::Store::Open(options.store, {.artifacts = options.artifacts}));
@@ -224,7 +232,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(MakeFree(address));
   RETURN_IF_ERROR(parts->Decide(options));
   parts->MakeHandlers(options);
-  RETURN_IF_ERROR(parts->Listen(address, gated, credentials));
+  RETURN_IF_ERROR(parts->Listen(address, credentials));
   // Whoever finds the store may be in another folder.
   const std::string found_at = address.socket.empty() ? parts->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string());
   if (!options.for_a_moment) parts->store->ListensAt(found_at);

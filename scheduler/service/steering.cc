@@ -135,7 +135,7 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
   auto reply = std::make_shared<v1::WorkerInfo>();
   SubmitSteering(
       [this, request = std::move(request), reply](sql::Transaction& tx, Effects& effects) -> absl::Status {
-        ASSIGN_OR_RETURN(store::WorkerRow worker, ResolveWorker(tx, request.worker()));
+        ASSIGN_OR_RETURN(store::WorkerRow worker, ResolveWorker(tx, request.worker(), board_.Read()));
         if (request.drain()) {
           RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, WorkerState::kDraining,
                                                 fmt::format("it is drained; 'longreach drain --undo {}' gives it work again", WorkerInCommand(worker))));

@@ -200,7 +200,10 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
                                                             const std::function<bool()>& given_up) {
   ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec(), options_.revisions));
   // Before anything is trained for it.
-  if (request.has_table()) RETURN_IF_ERROR(ResultsTable::Of(request.table(), sweep.kind().MainMetric()).status());
+  if (request.has_table()) {
+    ASSIGN_OR_RETURN(ResultsTable table, ResultsTable::Of(request.table(), sweep.kind().MainMetric()));
+    RETURN_IF_ERROR(table.CheckOnlyOf(request.spec()));
+  }
   v1::SubmitSweepResponse response;
   std::optional<store::SweepRow> known;
   {

@@ -77,6 +77,8 @@ absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::
 // Reports are acknowledged whether they count or not: a report of an attempt that has ended, is unknown or another's never will.
 absl::Status TakeReports(sql::Transaction& tx, const v1::SynchronizeRequest& request, const store::ArtifactFiles* files, WallTime now,
                          v1::SynchronizeResponse& response, Effects& effects) {
+  // Something is written anyway; else it is once a minute.
+  if (!request.finished().empty()) RETURN_IF_ERROR(store::SetWorkerSeen(tx, request.worker(), now));
   for (const v1::AttemptReport& report : request.finished()) {
     response.add_acknowledged(report.attempt());
     ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, static_cast<int64_t>(report.attempt())));

@@ -28,9 +28,10 @@ absl::StatusOr<std::vector<store::AttemptMember>> MembersOfUpload(sql::Connectio
   for (const std::string& job : header.jobs()) {
     const auto found = by_id.find(job);
     if (found == by_id.end()) {
-      return absl::InvalidArgumentError(fmt::format("job {} is no member of attempt {}", job, header.attempt()));
+      return absl::InvalidArgumentError(fmt::format("job {} is no member of attempt {}, or named twice", job, header.attempt()));
     }
     named.push_back(*found->second);
+    by_id.erase(found);  // Each has one member in the file.
   }
   return named;
 }

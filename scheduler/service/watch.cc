@@ -102,7 +102,7 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
     absl::StatusOr<store::Snapshot> snapshot = store_.Read();
     if (!snapshot.ok()) return false;
     const absl::StatusOr<store::SweepRow> sweep = ResolveSweep(*snapshot, request_.sweep());
-    return sweep.ok() && sweep->counts.open() == 0;
+    return sweep.ok() && sweep->is_over();
   }
 
   v1::GetSweepRequest request_;

@@ -84,8 +84,9 @@ absl::Status StatusOfCode(int code, std::string_view message, std::string_view w
       return absl::ResourceExhaustedError(fmt::format("{}: out of memory", what));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+      // Whichever query met it.
       return absl::DataLossError(fmt::format("the store's file is damaged; go on with a backup of it ('longreach store backup' makes one), or see what sqlite3's "
-                                             "'.recover' saves of it ({})", text));
+                                             "'.recover' saves of it (SQLite {}: {})", code, message));
     case SQLITE_IOERR:
       return WithDiskTrouble(absl::UnavailableError(text), fmt::format("its disk cannot be read or written ({})", message));
     case SQLITE_BUSY:

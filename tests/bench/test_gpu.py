@@ -1,9 +1,11 @@
 """The GPU's benchmark as a command: on a CPU in a GPU's place, and on made-up tools where a GPU would be."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -271,6 +273,8 @@ def test_a_run_that_is_killed_says_what_it_did_not_come_to(place):
     assert any(b"one pack, by our own kernels: 1 cells" in line for line in process.stderr)
     process.kill()
     process.communicate()
+    with contextlib.suppress(ProcessLookupError):  # What it was measuring.
+        os.killpg(process.pid, signal.SIGKILL)
 
     assert set(place.figures()["cells"]) == {"tests"}
     assert "- `train/resident/even_pairs/9`: the run ended before" in place.page.read_text()

@@ -51,6 +51,52 @@ TEST(BetweenTest, EachEncodingIsBesideItselfWithRandomizedPositions) {
   EXPECT_NE(Taken("randomized", JobWith("alibi:randomized")).second, plain.second);
 }
 
+SystemSettings Grid(const std::vector<std::pair<int, int>>& layers_and_batches) {
+  v1::SweepSpec spec;
+  for (const auto& [layers, batch] : layers_and_batches) {
+    v1::System& system = *spec.add_systems();
+    system.set_name("l" + std::to_string(layers) + "_b" + std::to_string(batch));
+    system.mutable_with()->mutable_model()->set_layers(layers);
+    system.mutable_with()->mutable_training()->set_batch_size(batch);
+  }
+  return SystemSettings(spec);
+}
+
+TEST(BetweenTest, SystemsAreBesideThoseThatHaveTheOtherSettingsInCommon) {
+  absl::StatusOr<Between> between = Between::Parse("model.layers=2,1");
+  ASSERT_TRUE(between.ok()) << between.status();
+  ASSERT_TRUE(between->OfSetting());
+  ASSERT_TRUE(between->ReadSystems(Grid({{1, 8}, {1, 16}, {2, 8}, {2, 16}, {3, 8}})).ok());
+  const auto taken = [&between](const std::string& system) {
+    v1::Job job = JobWith("rope");
+    job.add_systems(system);
+    const std::optional<size_t> side = between->Take(job);
+    return std::pair(side ? static_cast<int>(*side) : -1, KeyOf(job)[PlaceOf("system")]);
+  };
+  EXPECT_EQ(taken("l2_b8"), std::pair(0, std::string("training.batch_size=8")));
+  EXPECT_EQ(taken("l1_b8"), std::pair(1, std::string("training.batch_size=8")));
+  EXPECT_EQ(taken("l1_b16"), std::pair(1, std::string("training.batch_size=16")));
+  EXPECT_EQ(taken("l3_b8").first, -1);
+  EXPECT_EQ(taken("another").first, -1);
+  EXPECT_EQ(between->difference(), "model.layers");
+  EXPECT_TRUE(between->Leaves("system"));
+}
+
+TEST(BetweenTest, ASettingMustTellTheSystemsApart) {
+  const auto refused = [](const std::string& text, const SystemSettings& settings) {
+    absl::StatusOr<Between> between = Between::Parse(text);
+    EXPECT_TRUE(between.ok()) << between.status();
+    return std::string(between->ReadSystems(settings).message());
+  };
+  EXPECT_THAT(refused("model.layers=1,4", Grid({{1, 8}, {2, 8}})), HasSubstr("'4'"));
+  EXPECT_THAT(refused("model.layers=1,2", SystemSettings({})), HasSubstr("the sweep has no systems"));
+  v1::SweepSpec spec = Grid({{1, 8}, {2, 8}}).spec();
+  *spec.add_systems() = spec.systems(0);
+  spec.mutable_systems(2)->set_name("others");
+  spec.mutable_systems(2)->mutable_with()->mutable_axes()->add_task("even_pairs");
+  EXPECT_THAT(refused("model.layers=1,2", SystemSettings(spec)), HasSubstr("the systems 'l1_b8' and 'others' have the same value"));
+}
+
 TEST(BetweenTest, WhatIsNoAxisWithTwoValuesIsRefused) {
   for (const char* text : {"", "encoding", "encoding=", "encoding=rope", "encoding=rope,rope", "encoding=a,b,c", "layers=1,2", "random", "learning_rate=0.001,1e-3"}) {
     const absl::StatusOr<Between> parsed = Between::Parse(text);

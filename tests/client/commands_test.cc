@@ -406,7 +406,7 @@ TEST_F(CommandTest, StoreCheckFailsOnContradictions) {
   scheduler_.check.add_violations("job 1f3a has two results");
   const Outcome outcome = Run({"store", "check"});
   EXPECT_EQ(outcome.code, kFailed);
-  EXPECT_THAT(outcome.out, HasSubstr("job 1f3a has two results\n1 contradiction: "));
+  EXPECT_THAT(outcome.out, HasSubstr("job 1f3a has two results\nnot sound: "));
   EXPECT_EQ(Run({"store", "check", "-o", "json"}).code, kFailed);
 }
 

@@ -94,8 +94,8 @@ TEST_F(PairedValuesTest, WhatHasNoPartnerIsCountedAndLeftOut) {
 
   EXPECT_EQ(Values().Groups({})[0].pairs, 1);
   EXPECT_EQ(Values().Groups({})[0].difference, 1);
-  EXPECT_EQ(first_.values().size() - Values().pairs(), 1u);
-  EXPECT_EQ(second_.values().size() - Values().pairs(), 2u);
+  EXPECT_EQ(first_.values().size() - Values().partnered(0), 1u);
+  EXPECT_EQ(second_.values().size() - Values().partnered(1), 2u);
   EXPECT_EQ(first_.diverged(), 0);
   EXPECT_EQ(second_.diverged(), 1);
   EXPECT_TRUE(Values().differing().empty());
@@ -114,20 +114,63 @@ TEST_F(PairedValuesTest, AnAxisOfOneValueEachIsWhatIsCompared) {
   EXPECT_EQ(Values().Groups({"encoding"})[0].difference, 2);
 }
 
-TEST_F(PairedValuesTest, AnAxisOfSeveralValuesMustAgree) {
-  first_.Add(JobAt({.encoding = "rope"}), 1);
+TEST_F(PairedValuesTest, ABaselineIsBesideEachOfSeveral) {
+  for (int seed = 0; seed < 2; ++seed) {
+    first_.Add(JobAt({.seed = seed}), seed);
+    second_.Add(JobAt({.seed = seed, .system = "small"}), seed + 1);
+    second_.Add(JobAt({.seed = seed, .system = "large"}), seed + 2);
+  }
+  second_.Add(JobAt({.seed = 7, .system = "large"}), 1);
+
+  EXPECT_EQ(Values().differing(), std::vector<std::string_view>{"system"});
+  EXPECT_EQ(Values().pairs(), 4u);
+  EXPECT_EQ(Values().partnered(0), 2u);
+  EXPECT_EQ(Values().partnered(1), 4u) << "seed 7 has no partner";
+  const std::vector<PairedGroup> groups = Values().Groups({"system"});
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].values, std::vector<std::string>{"large"});
+  EXPECT_EQ(groups[0].difference, 2);
+  EXPECT_EQ(groups[1].values, std::vector<std::string>{"small"});
+  EXPECT_EQ(groups[1].difference, 1);
+
+  const PairedValues turned(second_, first_);
+  EXPECT_EQ(turned.Groups({"system"})[0].difference, -2);
+  EXPECT_EQ(turned.partnered(0), 4u);
+  EXPECT_EQ(turned.partnered(1), 2u);
+}
+
+TEST_F(PairedValuesTest, ABaselineIsOfSystemsAndEncodingsAlone) {
   first_.Add(JobAt({.encoding = "none"}), 1);
+  second_.Add(JobAt({.encoding = "rope"}), 2);
   second_.Add(JobAt({.encoding = "alibi"}), 3);
+  EXPECT_EQ(Values().pairs(), 2u);
+  EXPECT_EQ(BaselineSide(first_.axes(), second_.axes(), "encoding"), 0u);
+  EXPECT_EQ(BaselineSide(second_.axes(), first_.axes(), "encoding"), 1u);
+
+  // Three jobs of other seeds are no three pairs with one.
+  SweepValues of_zero, of_others;
+  of_zero.Add(JobAt({.seed = 0}), 1);
+  for (int seed = 1; seed < 4; ++seed) of_others.Add(JobAt({.seed = seed}), 2);
+  EXPECT_EQ(PairedValues(of_zero, of_others).pairs(), 0u);
+  EXPECT_TRUE(AreDisjoint(of_zero.axes(), of_others.axes(), "seed"));
+}
+
+TEST_F(PairedValuesTest, AnAxisOfSeveralValuesMustAgree) {
+  for (const char* encoding : {"rope", "none"}) first_.Add(JobAt({.encoding = encoding}), 1);
+  for (const char* encoding : {"rope", "alibi"}) second_.Add(JobAt({.encoding = encoding}), 3);
+  second_.Add(JobAt({.task = "parity_check"}), 3);
 
   EXPECT_TRUE(Values().differing().empty());
-  EXPECT_TRUE(Values().Groups({}).empty());
+  EXPECT_EQ(Values().pairs(), 1u);
+  EXPECT_FALSE(AreDisjoint(first_.axes(), second_.axes(), "encoding"));
+  EXPECT_FALSE(AreDisjoint(AxisValues(), second_.axes(), "encoding"));
 }
 
 TEST_F(PairedValuesTest, WithoutJobsThereIsNothing) {
   EXPECT_TRUE(Values().Groups({}).empty());
   EXPECT_TRUE(Values().Groups({"task"}).empty());
   EXPECT_TRUE(Values().Varying().empty());
-  EXPECT_EQ(first_.values().size() - Values().pairs(), 0u);
+  EXPECT_EQ(first_.values().size() - Values().partnered(0), 0u);
 }
 
 v1::SweepSpec SweepOf(const std::vector<int>& seeds, const std::vector<std::string>& encodings = {"rope"}) {

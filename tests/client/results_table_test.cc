@@ -1,5 +1,6 @@
 #include "client/output/results_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -67,6 +68,13 @@ v1::Table Example() {
   table.set_published_gain_stated(7.4);
   table.add_notes("cell even_pairs, log_kerple: 1 of 9 jobs diverged");
   return table;
+}
+
+TEST(ResultsTableTest, ACellWhoseJobsAllDivergedWasMeasuredAllTheSame) {
+  v1::Table table = Example();
+  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), testing::HasSubstr("; - not measured\n"));
+  table.mutable_cells(5)->set_diverged(9);
+  EXPECT_THAT(RenderResults(table, Spec(), Format::kTable, {}), testing::HasSubstr("; - not measured, or all diverged\n"));
 }
 
 TEST(ResultsTableTest, PrintsThePapersShape) {

@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 
@@ -104,8 +105,14 @@ def test_a_renewed_certificate_is_taken_up_without_a_restart(home):
 
     before = shown()
     assert "BEGIN CERT" in before
-    certificates.issue("server", "server", "--renew")
-    until(lambda: shown() != before, "the new certificate is shown")
+    elsewhere = home.path / "elsewhere"
+    shutil.copytree(certificates.folder, elsewhere)
+    assert run_cli(home, "certs", "issue", elsewhere, "server", "--role", "server", "--renew").code == 0
+    shutil.copy(elsewhere / "server.crt", certificates["server.crt"])
+    until(lambda: "the key belongs to another certificate; those of before still serve" in scheduler.log(), "one without its key is logged")
+    assert shown() == before, "and locks nobody out"
+    shutil.copy(elsewhere / "server.key", certificates["server.key"])
+    until(lambda: shown() not in (before, ""), "the new certificate is shown")
     assert run_cli(home, "sweeps", *certificates.flags("reader"), scheduler=scheduler).code == 0
 
 

@@ -26,7 +26,7 @@ REFUSED_SPECIFICATIONS = [
     (["--set", "seed=0..999999999"], 2, ["seed", "999999999"]),
     (["--set", "seed=0..1999999"], 1, ["16000000 jobs", "10000000"]),
     (["--set", "evaluation.lengths=0..3"], 2, ["evaluation.lengths", "0"]),
-    (["--set", "evaluation.lengths=2048", "--set", "encoding=rope:randomized"], 2, ["2049", "positions.max_position"]),
+    (["--set", "evaluation.lengths=2048", "--set", "encoding=rope:randomized"], 2, ["4096", "positions.max_position"]),
     (["--set", "evaluation.lengths=3000"], 2, ["evaluation.lengths", "3000", "2048"]),
     (["--set", "model.heads=7"], 2, ["model.heads", "7"]),
     (["--set", "model.dropout=1"], 2, ["model.dropout", "1"]),

@@ -128,3 +128,27 @@ def test_settings_are_refused(home, scheduler):
     refused = run_cli(home, "submit", "noop", "--set", "training.steps=5", scheduler=scheduler)
     assert refused.code != 0
     assert "training: a no-op job computes nothing and has no settings" in refused.err, refused
+
+
+def test_a_cancelled_sweep_is_not_waited_for_though_another_wants_its_jobs(home, scheduler):
+    submit(home, scheduler, 8)
+    more = run_cli(home, "submit", "noop", "--set", "seed=0..2", "--set", "name=more", scheduler=scheduler)
+    assert more.code == 0, more
+    assert run_cli(home, "cancel", "noop", scheduler=scheduler).code == 0
+    for waiting in (["wait", "noop"], ["wait", "noop", "--timeout", "0"], ["watch", "noop"]):
+        waited = run_cli(home, *waiting, scheduler=scheduler)
+        assert waited.code == 1, waited
+        assert "sweep noop is cancelled; 8 of its jobs are another sweep's too, and go on" in waited.err, waited
+    status = run_cli(home, "status", "more", "-o", "json", scheduler=scheduler).json()
+    assert status["sweep"]["counts"]["queued"] == 12, status
+
+
+@harness.needs_worker
+def test_what_is_done_is_done_also_for_who_has_no_time(home, scheduler):
+    worker = Worker(home, scheduler)
+    submit(home, scheduler, 8)
+    assert run_cli(home, "wait", "noop", scheduler=scheduler).code == 0
+    for _ in range(20):
+        waited = run_cli(home, "wait", "noop", "--timeout", "0", scheduler=scheduler)
+        assert waited.code == 0, waited
+    assert worker.stop() == 0

@@ -1,6 +1,9 @@
 """Figures of a real sweep, drawn by the real vl-convert-python."""
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -68,3 +71,22 @@ def test_pictures_show_it(home, monkeypatch):
     png = plot(home, monkeypatch, "curves.png", "--panels", "none", "--lines", "task", "--x", "seed")
     assert png.startswith(b"\x89PNG\r\n")
     assert plot(home, monkeypatch, "rates.pdf", "--only", "task=even_pairs", "--only", "seed=1").startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_figure_that_is_given_up_leaves_nothing(home, tmp_path, number):
+    """The Python that draws ends too, and what it was given is removed."""
+    begun, temporary = tmp_path / "begun", tmp_path / "temporary"
+    temporary.mkdir()
+    python = tmp_path / "python3"
+    python.write_text(f"#!/bin/sh\necho $$ > {begun}.new; mv {begun}.new {begun}; exec sleep 600\n")
+    python.chmod(0o755)
+    environment = {**home.environment(), "LONGREACH_PYTHON": str(python), "TMPDIR": str(temporary)}
+    drawing = subprocess.Popen([harness.BIN / "longreach", "plot", "curves", "--store", home.path / "curves.db", "--file", tmp_path / "a.png"],
+                               env=environment, cwd=home.path, start_new_session=True)
+    harness.until(begun.exists, "the figure is being drawn")
+    drawing.send_signal(number)
+    assert drawing.wait(harness.PATIENCE_S) == 128 + number
+    assert list(temporary.iterdir()) == [] and not (tmp_path / "a.png").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)

@@ -131,16 +131,76 @@ TEST_F(MergeTest, AStoreThatContradictsItselfIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("has no measurements"));
 }
 
-TEST_F(MergeTest, ADamagedArtifactOverThereIsRefused) {
+// A backup of the database alone has every result.
+TEST_F(MergeTest, ResultsComeWithoutTheirFiles) {
+  const std::vector<NewJob> pack = MakePack(2);
+  theirs_->AddSweep("one", pack);
+  const int64_t attempt = theirs_->Start("w2", {1, 2});
+  theirs_->AddFile(1, "weights", 100, attempt, "missing weights");
+  theirs_->AddFile(2, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  const std::filesystem::path away = theirs_->store->artifacts().PathOf(Sha256Of("missing weights"));
+  std::filesystem::rename(away, folder_ / "away");
+  WriteFile(theirs_->store->artifacts().PathOf(Sha256Of("the weights")), "the wEights");
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  EXPECT_EQ(report.results_added, 2);
+  EXPECT_EQ(report.lacking, 2);
+  EXPECT_EQ(OurJob(pack[0]).state, State::kSucceeded);
+  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty()) << "nor what is damaged";
+  ASSERT_OK_AND_ASSIGN(const CheckReport check, Check(ours_.db(), ours_.store->artifacts(), false));
+  EXPECT_TRUE(check.lacks_files);
+  EXPECT_THAT(check.violations, ::testing::Each(HasSubstr("its file is missing")));
+
+  // Whoever has them brings them.
+  std::filesystem::rename(folder_ / "away", away);
+  ASSERT_OK_AND_ASSIGN(MergeReport again, Merge());
+  EXPECT_EQ(again.lacking, 1);
+  EXPECT_THAT(ours_.store->artifacts().List(), ::testing::ElementsAre(Sha256Of("missing weights")));
+}
+
+TEST_F(MergeTest, AFolderOfArtifactsThatIsNotThereLosesNoResult) {
   theirs_->AddSweep("one", MakePack(1));
   const int64_t attempt = theirs_->Start("w2", {1});
   theirs_->AddFile(1, "weights", 100, attempt, "the weights");
   theirs_->Succeed(attempt, 0.75);
-  WriteFile(theirs_->store->artifacts().PathOf(Sha256Of("the weights")), "the wEights");
+  std::filesystem::remove_all(theirs_->store->artifacts().folder());
+
+  ASSERT_OK_AND_ASSIGN(MergeReport report, Merge());
+
+  EXPECT_EQ(report.results_added, 1);
+  EXPECT_EQ(report.lacking, 1);
+}
+
+TEST_F(MergeTest, ACheckpointThatIsNotThereTakesNoPlaceOfOurs) {
+  const std::vector<NewJob> pack = MakePack(1);
+  for (TestStore* store : {&ours_, theirs_.get()}) store->AddSweep("one", pack);
+  ours_.AddFile(1, "checkpoint", 10, ours_.Start("w1", {1}), "ours at 10");
+  ASSERT_OK(ours_.db().Run("UPDATE jobs SET state = 'queued', attempt = NULL"));
+  ASSERT_OK(ours_.db().Run("UPDATE attempts SET outcome = 'lost', ended_at = started_at"));
+  const int64_t attempt = theirs_->Start("w2", {1});
+  for (const int step : {20, 30}) theirs_->AddFile(1, "checkpoint", step, attempt, "theirs at " + std::to_string(step));
+  ASSERT_OK(theirs_->db().Run("UPDATE jobs SET state = 'queued', attempt = NULL"));
+  ASSERT_OK(theirs_->db().Run("UPDATE attempts SET outcome = 'lost', ended_at = started_at"));
+  std::filesystem::remove(theirs_->store->artifacts().PathOf(Sha256Of("theirs at 30")));
+
+  ASSERT_OK(Merge());
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<ArtifactRow> checkpoints, CheckpointsOf(ours_.db(), OurJob(pack[0]).num));
+  ASSERT_EQ(checkpoints.size(), 2u);
+  EXPECT_EQ(checkpoints[0].step, 20);
+  EXPECT_EQ(checkpoints[1].step, 10);
+}
+
+TEST_F(MergeTest, WhatIsNoHashIsRefused) {
+  theirs_->AddSweep("one", MakePack(1));
+  const int64_t attempt = theirs_->Start("w2", {1});
+  theirs_->AddFile(1, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  ASSERT_OK(theirs_->db().Run("UPDATE artifacts SET sha256 = '../../../../etc/passwd'"));
 
   EXPECT_EQ(Merge().status().code(), absl::StatusCode::kDataLoss);
-
-  EXPECT_THAT(ours_.store->artifacts().List(), IsEmpty());
 }
 
 TEST_F(MergeTest, OneThatIsStoppedWritesNothing) {

@@ -90,8 +90,10 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
 }
 
 absl::Status StateFolder::SetStore(const std::string& store) {
+  // Once it is written: what could not be is tried again at the next answer.
+  RETURN_IF_ERROR(WriteFileSynced(folder_ / "store", store + "\n"));
   store_ = store;
-  return WriteFileSynced(folder_ / "store", store + "\n");
+  return absl::OkStatus();
 }
 
 std::filesystem::path StateFolder::trainer_log(int slot) const {

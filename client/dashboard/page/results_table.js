@@ -45,7 +45,8 @@ export function resultsTable(table, {published}) {
   if (cells.some((cell) => cell.best || (published && cell.published_best))) legend.push("bold: best of its row");
   if (rows.some((row) => row.mark === "permutation_invariant")) legend.push("† permutation-invariant");
   if (published) legend.push("in parentheses: published");
-  if (cells.some((cell) => cell.measured === undefined)) legend.push("- not measured");
+  const missing = cells.filter((cell) => cell.measured === undefined);
+  if (missing.length > 0) legend.push(`- not measured${missing.some((cell) => cell.diverged > 0) ? ", or all diverged" : ""}`);
   const row = (entry, at) => {
     const first = at === 0 || rows[at - 1].group !== entry.group;
     return element("tr", {class: first && at > 0 ? "group" : null},

@@ -246,7 +246,7 @@ void TcpListener::End(int watched) {
   if (ended.admitted || ended.cut || options_.strangers == nullptr) return;
   const std::string tls = TlsFailureSince(ended.since);
   options_.strangers->Add(fmt::format("connection from {}: no call of it was admitted{}", ended.peer,
-                                      tls.empty() ? "" : fmt::format("; TLS failed meanwhile:{}", tls)));
+                                      tls.empty() ? "" : fmt::format("; TLS failed meanwhile: {}", tls)));
 }
 
 void TcpListener::Admit(const std::string& peer) {

@@ -7,16 +7,12 @@
 
 #include <string_view>
 
-#include "proto/access/certificates.h"
-#include "proto/access/credentials.h"
 #include "proto/base/synchronized.h"
+#include "proto/base/text.h"
 #include "scheduler/service/access/refusals.h"
 
 namespace longreach::service {
 namespace {
-
-// How often changed files are looked for.
-constexpr unsigned kRenewEveryS = 10;
 
 struct Failure {
   std::chrono::steady_clock::time_point at{};
@@ -40,7 +36,7 @@ void OnGrpcLog(gpr_log_func_args* args) {
   const std::string_view text = args->message;
   if (text.find("andshake") != std::string_view::npos) {
     const size_t reason = text.rfind(':');
-    *LastFailure().Lock() = {std::chrono::steady_clock::now(), ForLog(reason == std::string_view::npos ? text : text.substr(reason + 1))};
+    *LastFailure().Lock() = {std::chrono::steady_clock::now(), ForLog(Trim(reason == std::string_view::npos ? text : text.substr(reason + 1)))};
     return;
   }
   GrpcLog().Add(ForLog(text));
@@ -48,22 +44,12 @@ void OnGrpcLog(gpr_log_func_args* args) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsServer(const TlsFiles& files) {
-  ASSIGN_OR_RETURN(const std::string certificate, access::ReadSmallFile(files.certificate));
-  ASSIGN_OR_RETURN(const std::string key, access::ReadSecretFile(files.key));
-  if (const absl::Status pair = access::CheckPair(certificate, key); !pair.ok()) {
-    return absl::FailedPreconditionError(
-        fmt::format("certificate {} with key {}: {}", files.certificate, files.key, std::string(pair.message())));
-  }
-  RETURN_IF_ERROR(access::CheckValidNow(certificate, fmt::format("certificate {}", files.certificate)));
-  if (!files.client_ca.empty()) {
-    ASSIGN_OR_RETURN(const std::string authority, access::ReadSmallFile(files.client_ca));
-    RETURN_IF_ERROR(access::CheckValidNow(authority, fmt::format("client authority {}", files.client_ca)));
-  }
+std::shared_ptr<grpc::ServerCredentials> TlsServer(const CheckedTlsFiles& files) {
+  // Reads its paths again and again, and takes up whatever is there; those of `files` have nothing wrong.
   grpc::experimental::TlsServerCredentialsOptions options(std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-      files.key, files.certificate, files.client_ca, kRenewEveryS));
+      files.pair(), files.pair(), files.client_ca(), static_cast<unsigned>(CheckedTlsFiles::kEvery.count())));
   options.watch_identity_key_cert_pairs();
-  if (!files.client_ca.empty()) {
+  if (!files.client_ca().empty()) {
     options.watch_root_certs();
     options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
   }

@@ -7,20 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "proto/base/status.h"
+#include "scheduler/service/access/checked_tls_files.h"
 
 namespace longreach::service {
 
-// Paths; all empty: no TLS.
-struct TlsFiles {
-  std::string certificate;
-  std::string key;
-  std::string client_ca;  // The authority of callers' certificates; empty: no caller has one.
-};
-
-// FAILED_PRECONDITION with the file: unreadable, not PEM, not a pair, expired, or readable by everybody.
-// The files are read again when they change, so that a renewed certificate serves new connections without a restart.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsServer(const TlsFiles& files);
+// A renewed certificate serves new connections without a restart, within two of CheckedTlsFiles::kEvery. `files` outlive the server.
+std::shared_ptr<grpc::ServerCredentials> TlsServer(const CheckedTlsFiles& files);
 
 // What gRPC said last about a TLS handshake that failed, if it was since `since`; it does not say whose it was.
 std::string TlsFailureSince(std::chrono::steady_clock::time_point since);

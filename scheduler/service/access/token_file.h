@@ -1,8 +1,6 @@
 // The scheduler's list of tokens, read again when its file changes: a token is given and taken away without a restart.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "proto/access/tokens.h"
 #include "proto/base/clock.h"
 #include "proto/base/synchronized.h"
+#include "scheduler/service/access/file_stamp.h"
 #include "scheduler/service/access/refusals.h"
 
 namespace longreach::service {
@@ -29,21 +28,14 @@ class TokenFile {
   std::optional<access::Token> Find(std::string_view shown);
 
  private:
-  // What changes when the file does.
-  struct Stamp {
-    timespec changed{};
-    ino_t inode = 0;
-    off_t size = 0;
-    bool operator==(const Stamp& other) const;
-  };
   struct State {
     std::vector<access::Token> tokens;
-    Stamp stamp;
+    FileStamp stamp;
+    std::string trouble;  // What was logged last, and still is so.
     SteadyTime look_at{};
   };
 
   TokenFile(std::filesystem::path path, const Clock& clock, Refusals& log) : path_(std::move(path)), clock_(clock), log_(log) {}
-  static Stamp StampOf(const std::filesystem::path& path);
   absl::Status Read(State& state) const;
   void Look(State& state) const;
 

@@ -139,6 +139,8 @@ TEST(ExpansionTest, RefusesEmptyAxesAndDuplicates) {
   EXPECT_EQ(refused([](v1::Axes& axes) { axes.add_encoding("rope"); }), "axes.encoding: 'rope' is there twice");
   EXPECT_EQ(refused([](v1::Axes& axes) { axes.add_learning_rate(1e-4); }), "axes.learning_rate: '0.0001' is there twice");
   EXPECT_EQ(refused([](v1::Axes& axes) { axes.add_learning_rate(-1e-4); }), "axes.learning_rate: -0.0001 is not a finite number above 0");
+  EXPECT_EQ(refused([](v1::Axes& axes) { axes.add_learning_rate(1e-60); }), "axes.learning_rate: 1e-60 is not a finite number above 0 in float32");
+  EXPECT_EQ(refused([](v1::Axes& axes) { axes.add_learning_rate(1e39); }), "axes.learning_rate: 1e+39 is not a finite number above 0 in float32");
   EXPECT_THAT(refused([](v1::Axes& axes) { axes.add_learning_rate(std::numeric_limits<double>::quiet_NaN()); }), HasSubstr("nan is not"));
   EXPECT_THAT(refused([](v1::Axes& axes) { axes.add_learning_rate(std::numeric_limits<double>::infinity()); }), HasSubstr("inf is not"));
 }

@@ -364,6 +364,24 @@ TEST_F(EngineLeasesTest, AResultThatCannotBeIsThatJobsFailureAlone) {
   EXPECT_EQ(Job(lease.jobs(0).id()).failures, 1);
 }
 
+TEST_F(EngineLeasesTest, AResultThatContradictsItselfIsRefused) {
+  Submit(Sweep("s", 3));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  v1::AttemptReport report = SuccessOf(lease);
+  report.mutable_results(0)->mutable_measurements(0)->set_value(57.3);
+  *report.add_results() = report.results(1);
+  report.mutable_results(3)->mutable_measurements(0)->set_value(0.9);
+  worker.next().set_free_slots(0);
+  worker.Report(report);
+
+  worker.Sync();
+
+  EXPECT_EQ(Counts("s").succeeded(), 1);
+  EXPECT_THAT(Job(lease.jobs(0).id()).failure, HasSubstr("is 57.3, and a share is between 0 and 1"));
+  EXPECT_THAT(Job(lease.jobs(1).id()).failure, HasSubstr("the report of its attempt has two"));
+}
+
 TEST_F(EngineLeasesTest, ADivergedMemberIsAResult) {
   Submit(Sweep("s", 2));
   TestWorker worker = Worker("a");

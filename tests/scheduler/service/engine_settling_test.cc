@@ -126,6 +126,22 @@ TEST_F(EngineSettlingTest, WhoWatchesSeesTheEndWhenAllJobsFollow) {
   EXPECT_TRUE(look().finished());
 }
 
+TEST_F(EngineSettlingTest, ACancelledSweepIsOverThoughAnotherWantsItsJobs) {
+  Submit(Sweep("a", 7));
+  Submit(Sweep("b", 9));  // Seven of its jobs are those of "a".
+  ASSERT_TRUE(Steer("a", Steering::ACTION_CANCEL).ok());
+  const auto finished = [this](const char* sweep) {
+    v1::GetSweepRequest request;
+    request.set_sweep(sweep);
+    absl::StatusOr<v1::SweepUpdate> update = GetSweepUpdate(store_->writer_connection(), request, engine_->board().Read());
+    EXPECT_TRUE(update.ok()) << update.status();
+    return update.ok() && update->finished();
+  };
+  EXPECT_EQ(Counts("a").queued(), 7);
+  EXPECT_TRUE(finished("a"));
+  EXPECT_FALSE(finished("b"));
+}
+
 TEST_F(EngineSettlingTest, AJobThatAnotherSweepWantsAgainIsNotLeftCancelled) {
   Submit(Sweep("a", 7));
   Submit(Sweep("b", 9));  // Seven of its jobs are those of "a".

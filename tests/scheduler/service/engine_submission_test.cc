@@ -69,7 +69,15 @@ TEST_F(EngineSubmissionTest, WhatCannotBePrintedIsNotTrained) {
   }
   EXPECT_FALSE(store::FindSweep(store_->writer_connection(), experiments::Expansion::Of(request.spec())->id().value)->has_value());
 
+  // Seeds are 0 to 4; other values than those of the axes may still come, of slices and settings.
   request.mutable_table()->set_rows("task");
+  request.mutable_table()->add_only("seed=1,7");
+  EXPECT_THAT(engine_->SubmitSweep(request, *store_).status().message(), HasSubstr("only: unknown seed '7'\n  known are 0, 1, 2, 3, 4"));
+  request.mutable_table()->set_only(0, "system=small");
+  EXPECT_THAT(engine_->SubmitSweep(request, *store_).status().message(), HasSubstr("only: unknown system 'small'"));
+  request.mutable_table()->set_only(0, "seed=1,4");
+  request.mutable_table()->add_only("learning_rate=1e-3");
+  request.mutable_table()->add_only("step=7");
   EXPECT_TRUE(engine_->SubmitSweep(request, *store_).ok());
 }
 

@@ -85,9 +85,6 @@ TEST_F(MaintenanceTest, AMergeThatIsRefusedLeavesNoFiles) {
     test.AddFile(jobs[1], "weights", 100, attempt, "the other's weights");
     test.Succeed(attempt, 0.75);
     EXPECT_OK(test.db().Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES ('corpus', ?, 1, 0)", sha256).status());
-    // The later by its hash, so that the other is copied.
-    const std::string later = std::max(Sha256Of("the weights"), Sha256Of("the other's weights"));
-    return test.store->artifacts().PathOf(later);
   };
   {
     TestStore theirs(folder_ / "other_data.db");
@@ -95,8 +92,9 @@ TEST_F(MaintenanceTest, AMergeThatIsRefusedLeavesNoFiles) {
   }
   {
     TestStore theirs(folder_ / "damaged.db");
-    const std::filesystem::path file = fill(theirs, std::string(64, 'a'));
-    store::WriteFile(file, std::string(std::filesystem::file_size(file), 'x'));
+    fill(theirs, std::string(64, 'a'));
+    // No hash, and behind all hashes, so that the other file is copied.
+    EXPECT_OK(theirs.db().Run("UPDATE artifacts SET sha256 = ? WHERE sha256 = ?", std::string(64, 'z'), Sha256Of("the weights")).status());
   }
   EXPECT_OK(ours_.db().Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES ('corpus', ?, 1, 0)", std::string(64, 'a')).status());
   StartWriter();

@@ -245,6 +245,31 @@ TEST_F(QueryJobsTest, AJobTellsAllThatIsKnownOfIt) {
   EXPECT_THAT(response->sweeps(), ElementsAre(sweep.id));
 }
 
+// Who made a job's numbers must be told from who had the job.
+TEST_F(QueryJobsTest, OneAttemptAtMostHasSucceededForAJob) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  const std::span<const int64_t> jobs(sweep.jobs);
+  const int64_t first = Lease("w1", jobs.first(2), "1.0");
+  Write([&](sql::Transaction& tx) { return store::DropMember(tx, first, jobs[0]); });
+  GiveBack(first, jobs.first(1));
+  Succeed(first, jobs.subspan(1, 1), std::vector{0.5});
+  End(first, Outcome::kSucceeded);
+
+  EXPECT_EQ(Get(sweep.ids[0])->attempts(0).outcome(), "dropped") << "it has no result at all";
+  EXPECT_EQ(Get(sweep.ids[1])->attempts(0).outcome(), "succeeded");
+
+  const int64_t second = Lease("w1", jobs.first(1), "1.1");
+  Succeed(second, jobs.first(1), std::vector{0.75});
+  End(second, Outcome::kSucceeded);
+
+  const absl::StatusOr<v1::GetJobResponse> job = Get(sweep.ids[0]);
+  ASSERT_EQ(job->attempts_size(), 2);
+  EXPECT_EQ(job->attempts(0).outcome(), "succeeded");
+  EXPECT_EQ(job->attempts(0).build(), "1.1");
+  EXPECT_EQ(job->attempts(1).outcome(), "dropped");
+}
+
 TEST_F(QueryJobsTest, AWrongJobIsRefused) {
   AddSweep(SmallSweep("s"));
   EXPECT_EQ(Get("abc").status().code(), absl::StatusCode::kInvalidArgument);

@@ -69,7 +69,7 @@ TEST_F(QueryWorkersTest, OneThatIsGoneIsListedForAWeekOfOthersCalls) {
   for (const v1::WorkerInfo& worker : response->workers()) names.push_back(worker.name());
   EXPECT_THAT(names, testing::ElementsAre("a new one", "gone", "there all the time"));
   EXPECT_EQ(WorkersThere(snapshot.db(), board_.Read())->size(), 2u);
-  EXPECT_EQ(ResolveWorker(snapshot.db(), "long gone")->id, "11111111-aaaa") << "it can be steered as ever";
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "long gone", board_.Read())->id, "11111111-aaaa") << "it can be steered as ever";
 }
 
 TEST_F(QueryWorkersTest, AWorkerGoesByNameOrIdAndAnAmbiguousOneIsRefused) {
@@ -78,12 +78,18 @@ TEST_F(QueryWorkersTest, AWorkerGoesByNameOrIdAndAnAmbiguousOneIsRefused) {
   AddWorker("22222222-cccc", "beta");
   store::Snapshot snapshot = Read();
 
-  EXPECT_EQ(ResolveWorker(snapshot.db(), "alpha")->id, "11111111-aaaa");
-  EXPECT_EQ(ResolveWorker(snapshot.db(), "1111")->id, "11111111-aaaa");
-  EXPECT_EQ(ResolveWorker(snapshot.db(), "22222222-c")->id, "22222222-cccc");
-  EXPECT_EQ(ResolveWorker(snapshot.db(), "beta").status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ResolveWorker(snapshot.db(), "2222").status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ResolveWorker(snapshot.db(), "alfa").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "alpha", board_.Read())->id, "11111111-aaaa");
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "1111", board_.Read())->id, "11111111-aaaa");
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "22222222-c", board_.Read())->id, "22222222-cccc");
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "beta", board_.Read()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "2222", board_.Read()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "alfa", board_.Read()).status().code(), absl::StatusCode::kNotFound);
+
+  board_.SetWorker("22222222-cccc", now_);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "beta", board_.Read())->id, "22222222-cccc") << "the other is gone";
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "2222", board_.Read())->id, "22222222-cccc");
+  board_.SetWorker("22222222-bbbb", now_);
+  EXPECT_EQ(ResolveWorker(snapshot.db(), "beta", board_.Read()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(QueryWorkersTest, DataSetsAreListedByName) {

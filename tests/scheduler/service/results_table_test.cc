@@ -97,6 +97,47 @@ TEST(ResultsTableTest, AnUnevenMedianIsTheMiddleValueAndOneValueHasNoDeviation) 
   EXPECT_FALSE(CellAt(built, "9", "even_pairs").has_deviation());
 }
 
+// A job's values at several steps or of several heads say nothing of how jobs differ.
+TEST(ResultsTableTest, TheDeviationIsThatOfJobsOfWhichEachMayHaveSeveralValues) {
+  v1::TableSpec spec;
+  spec.set_aggregate("mean");
+  ResultsTable table = Make(spec);
+  const auto add = [&table](uint32_t seed, std::vector<double> values) {
+    TableJob job = Done("even_pairs", "rope", 1e-4, seed, 0);
+    for (const double value : values) {
+      job.value = value;
+      table.Add(job);
+      job.again = job.more = true;
+    }
+  };
+  add(0, {0.1, 0.9});
+  EXPECT_FALSE(table.Build().cells(0).has_deviation()) << "of one job there is none";
+  add(1, {0.2, 0.8, 0.8});
+
+  const v1::TableCell cell = table.Build().cells(0);
+  EXPECT_DOUBLE_EQ(cell.measured(), 56) << "of all five values";
+  EXPECT_EQ(cell.measured_jobs(), 2);
+  EXPECT_NEAR(cell.deviation(), 7.0710678, 1e-6) << "of 50 and 60";
+}
+
+TEST(ResultsTableTest, AJobThatFailedOrDivergedCountsOnceWhateverManyValuesAreAskedFor) {
+  ResultsTable table = Make({});
+  for (const store::State state : {store::State::kFailed, store::State::kSucceeded}) {
+    TableJob job = Done("even_pairs", "rope", 1e-4, state == store::State::kFailed ? 1 : 2, 0);
+    job.state = state;
+    job.diverged = state == store::State::kSucceeded;
+    job.value.reset();
+    for (int i = 0; i < 3; ++i) {
+      table.Add(job);
+      job.again = job.more = true;
+    }
+  }
+  const v1::TableCell cell = table.Build().cells(0);
+  EXPECT_EQ(cell.jobs(), 2);
+  EXPECT_EQ(cell.failed(), 1);
+  EXPECT_EQ(cell.diverged(), 1);
+}
+
 TEST(ResultsTableTest, DivergedFailedAndOpenJobsAreCountedAndNamedButNeverAveraged) {
   v1::TableSpec spec;
   spec.set_aggregate("mean");

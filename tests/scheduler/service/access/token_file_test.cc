@@ -7,6 +7,7 @@
 #include <string>
 
 #include "proto/base/text.h"
+#include "tests/scheduler/service/access/silent_log.h"
 #include "tests/support/temporary_folder.h"
 
 namespace longreach::service {
@@ -17,15 +18,6 @@ class TestClock final : public Clock {
   WallTime Wall() const override { return WallTime{}; }
   SteadyTime Steady() const override { return now; }
   SteadyTime now{std::chrono::seconds(100)};
-};
-
-class SilentLog final : public Refusals {
- public:
-  using Refusals::Refusals;
-  int lines = 0;
-
- protected:
-  void Write(const std::string&) override { ++lines; }
 };
 
 class TokenFileTest : public ::testing::Test {

@@ -1,0 +1,113 @@
+#include "scheduler/service/access/checked_tls_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "proto/access/certificates.h"
+#include "proto/access/credentials.h"
+
+namespace longreach::service {
+namespace {
+
+absl::Status MemoryError() { return absl::ResourceExhaustedError(fmt::format("no memory for the TLS files: {}", std::strerror(errno))); }
+
+// Whoever opens /proc/self/fd/`fd` afterwards reads `text`; who has it open goes on with what was there.
+absl::Status Replace(int& fd, const std::string& text) {
+  const int made = memfd_create("longreach-tls", MFD_CLOEXEC);
+  if (made < 0) return MemoryError();
+  size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t more = write(made, text.data() + written, text.size() - written);
+    if (more < 0 && errno == EINTR) continue;
+    if (more <= 0) break;
+    written += static_cast<size_t>(more);
+  }
+  absl::Status result = written == text.size() ? absl::OkStatus() : MemoryError();
+  if (result.ok() && fd < 0) {
+    fd = made;
+    return result;
+  }
+  if (result.ok() && dup3(made, fd, O_CLOEXEC) < 0) result = MemoryError();
+  close(made);
+  return result;
+}
+
+std::string PathOf(int fd) { return fd < 0 ? std::string() : fmt::format("/proc/self/fd/{}", fd); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> CheckedTlsFiles::Open(TlsFiles files, Refusals& log) {
+  auto checked = std::unique_ptr<CheckedTlsFiles>(new CheckedTlsFiles(std::move(files), log));
+  // Before they are read: what changes meanwhile is a change.
+  checked->state_.Lock()->good = checked->StampsNow();
+  RETURN_IF_ERROR(checked->Take());
+  if (::access(checked->pair().c_str(), R_OK) != 0) {
+    return absl::FailedPreconditionError(fmt::format("TLS needs /proc, and {} cannot be read: {}; mount it", checked->pair(), std::strerror(errno)));
+  }
+  return checked;
+}
+
+CheckedTlsFiles::~CheckedTlsFiles() {
+  if (follower_.joinable()) {
+    follower_.request_stop();
+    follower_.join();
+  }
+  if (pair_ >= 0) close(pair_);
+  if (client_ca_ >= 0) close(client_ca_);
+}
+
+std::string CheckedTlsFiles::pair() const { return PathOf(pair_); }
+std::string CheckedTlsFiles::client_ca() const { return PathOf(client_ca_); }
+
+CheckedTlsFiles::Stamps CheckedTlsFiles::StampsNow() const {
+  return {.certificate = StampOf(files_.certificate),
+          .key = StampOf(files_.key),
+          .client_ca = files_.client_ca.empty() ? FileStamp{} : StampOf(files_.client_ca)};
+}
+
+absl::Status CheckedTlsFiles::Take() {
+  ASSIGN_OR_RETURN(const std::string certificate, access::ReadSmallFile(files_.certificate));
+  ASSIGN_OR_RETURN(const std::string key, access::ReadSecretFile(files_.key));
+  if (const absl::Status pair = access::CheckPair(certificate, key); !pair.ok()) {
+    return absl::FailedPreconditionError(
+        fmt::format("certificate {} with key {}: {}", files_.certificate, files_.key, std::string(pair.message())));
+  }
+  RETURN_IF_ERROR(access::CheckValidNow(certificate, fmt::format("certificate {}", files_.certificate)));
+  if (!files_.client_ca.empty()) {
+    ASSIGN_OR_RETURN(const std::string authority, access::ReadSmallFile(files_.client_ca));
+    RETURN_IF_ERROR(access::CheckValidNow(authority, fmt::format("client authority {}", files_.client_ca)));
+    RETURN_IF_ERROR(Replace(client_ca_, authority));
+  }
+  return Replace(pair_, fmt::format("{}\n{}", key, certificate));
+}
+
+void CheckedTlsFiles::Look() {
+  auto state = state_.Lock();
+  const Stamps now = StampsNow();
+  if (now == state->good) return;
+  const absl::Status took = Take();
+  const std::string wrong(took.message());
+  if (took.ok()) state->good = now;
+  const bool again = std::exchange(state->wrong, wrong) == wrong;
+  if (took.ok()) state->logged.clear();
+  else if (again && std::exchange(state->logged, wrong) != wrong) log_.Add(fmt::format("a change of the TLS files: {}; those of before still serve", wrong));
+}
+
+void CheckedTlsFiles::Follow() {
+  follower_ = std::jthread([this](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    std::unique_lock lock(mutex);
+    while (!ended.wait_for(lock, stop, kEvery, [&stop] { return stop.stop_requested(); })) Look();
+  });
+}
+
+}  // namespace longreach::service

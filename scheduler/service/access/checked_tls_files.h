@@ -1,0 +1,67 @@
+// The scheduler's certificate, key and authority as they last were whole. What takes their place is taken up only once it is whole
+// too: a certificate without its key, half a copy or an expired one locks nobody out.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "proto/base/status.h"
+#include "proto/base/synchronized.h"
+#include "scheduler/service/access/file_stamp.h"
+#include "scheduler/service/access/refusals.h"
+
+namespace longreach::service {
+
+// Paths; all empty: no TLS.
+struct TlsFiles {
+  std::string certificate;
+  std::string key;
+  std::string client_ca;  // The authority of callers' certificates; empty: no caller has one.
+};
+
+class CheckedTlsFiles {
+ public:
+  // How long a change may take to be seen.
+  static constexpr std::chrono::seconds kEvery{5};
+
+  // FAILED_PRECONDITION with the file: unreadable, not PEM, not a pair, expired, or readable by everybody. `log` outlives it.
+  static absl::StatusOr<std::unique_ptr<CheckedTlsFiles>> Open(TlsFiles files, Refusals& log);
+  ~CheckedTlsFiles();
+  CheckedTlsFiles(const CheckedTlsFiles&) = delete;
+  CheckedTlsFiles& operator=(const CheckedTlsFiles&) = delete;
+
+  // Paths for whoever reads them again and again: copies in this process's memory, each of which is replaced at once and whole.
+  // Key and certificate are one file, so that nobody reads one of before and one of after.
+  std::string pair() const;
+  std::string client_ca() const;  // Empty: there is none.
+
+  // Takes up what has changed. What is wrong at two looks in a row is logged once, for between two renames it may be wrong for a moment.
+  void Look();
+  // Looks every kEvery, on a thread of its own, until this ends.
+  void Follow();
+
+ private:
+  struct Stamps {
+    FileStamp certificate, key, client_ca;
+    bool operator==(const Stamps& other) const = default;
+  };
+  struct State {
+    Stamps good;
+    std::string wrong;   // With what there was at the last look.
+    std::string logged;  // And is still so.
+  };
+
+  CheckedTlsFiles(TlsFiles files, Refusals& log) : files_(std::move(files)), log_(log) {}
+  Stamps StampsNow() const;
+  absl::Status Take();
+
+  const TlsFiles files_;
+  Refusals& log_;
+  int pair_ = -1;  // Descriptors, which keep their numbers when what they refer to is replaced.
+  int client_ca_ = -1;
+  Synchronized<State> state_;
+  std::jthread follower_;
+};
+
+}  // namespace longreach::service

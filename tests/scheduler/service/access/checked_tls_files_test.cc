@@ -1,0 +1,118 @@
+#include "scheduler/service/access/checked_tls_files.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "proto/access/certificates.h"
+#include "tests/scheduler/service/access/silent_log.h"
+#include "tests/support/temporary_folder.h"
+
+namespace longreach::service {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string Pair(const access::KeyAndCertificate& made) { return fmt::format("{}\n{}", made.key, made.certificate); }
+
+class CheckedTlsFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<access::KeyAndCertificate> made = access::MakeAuthority("authority", 30);
+    ASSERT_TRUE(made.ok()) << made.status();
+    authority_ = *std::move(made);
+    before_ = Issued(30);
+    Write(files_.client_ca, authority_.certificate);
+    Write(files_.key, before_.key);
+    Write(files_.certificate, before_.certificate);
+  }
+
+  access::KeyAndCertificate Issued(int days) const {
+    absl::StatusOr<access::KeyAndCertificate> made = access::Issue(authority_, {.name = "server", .hosts = {"localhost"}, .days = days});
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.ok() ? *std::move(made) : access::KeyAndCertificate{};
+  }
+
+  // As a new file, which a change of the same size in the same tick of the clock is too.
+  void Write(const std::string& path, const std::string& text) {
+    const std::string beside = path + ".new";
+    std::ofstream(beside) << text;
+    std::filesystem::permissions(beside, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    std::filesystem::rename(beside, path);
+  }
+
+  testing::TemporaryFolder folder_;
+  const TlsFiles files_{.certificate = folder_ / "server.crt", .key = folder_ / "server.key", .client_ca = folder_ / "ca.crt"};
+  access::KeyAndCertificate authority_, before_;
+  SystemClock clock_;
+  SilentLog log_{clock_};
+};
+
+TEST_F(CheckedTlsFilesTest, ARenewedPairAndAnotherAuthorityAreTakenUp) {
+  const auto checked = CheckedTlsFiles::Open(files_, log_);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  const std::string pair = (*checked)->pair();
+  EXPECT_EQ(Contents(pair), Pair(before_));
+  EXPECT_EQ(Contents((*checked)->client_ca()), authority_.certificate);
+
+  const access::KeyAndCertificate after = Issued(60);
+  const access::KeyAndCertificate other = *access::MakeAuthority("another", 30);
+  Write(files_.key, after.key);
+  Write(files_.certificate, after.certificate);
+  Write(files_.client_ca, other.certificate);
+  (*checked)->Look();
+  EXPECT_EQ((*checked)->pair(), pair) << "the path stays";
+  EXPECT_EQ(Contents(pair), Pair(after));
+  EXPECT_EQ(Contents((*checked)->client_ca()), other.certificate);
+  EXPECT_EQ(log_.lines, 0);
+}
+
+TEST_F(CheckedTlsFilesTest, AKeyWithoutItsCertificateIsLoggedOnceAndChangesNothing) {
+  const auto checked = CheckedTlsFiles::Open(files_, log_);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  const access::KeyAndCertificate after = Issued(60);
+  Write(files_.key, after.key);
+  (*checked)->Look();
+  EXPECT_EQ(log_.lines, 0) << "its certificate may come at once";
+  for (int i = 0; i < 3; ++i) (*checked)->Look();
+  EXPECT_EQ(log_.lines, 1);
+  EXPECT_THAT(log_.last, HasSubstr("the key belongs to another certificate; those of before still serve"));
+  EXPECT_EQ(Contents((*checked)->pair()), Pair(before_));
+
+  Write(files_.certificate, after.certificate);
+  (*checked)->Look();
+  EXPECT_EQ(Contents((*checked)->pair()), Pair(after));
+}
+
+TEST_F(CheckedTlsFilesTest, AWrongAuthorityKeepsAGoodPairOutToo) {
+  const auto checked = CheckedTlsFiles::Open(files_, log_);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  Write(files_.client_ca, "nothing");
+  for (int i = 0; i < 2; ++i) (*checked)->Look();
+  EXPECT_THAT(log_.last, HasSubstr("client authority"));
+  EXPECT_EQ(Contents((*checked)->client_ca()), authority_.certificate);
+  std::filesystem::remove(files_.certificate);
+  for (int i = 0; i < 2; ++i) (*checked)->Look();
+  EXPECT_EQ(log_.lines, 2);
+  EXPECT_EQ(Contents((*checked)->pair()), Pair(before_));
+}
+
+TEST_F(CheckedTlsFilesTest, WhatIsWrongFromTheStartIsAnError) {
+  Write(files_.key, Issued(30).key);
+  const auto checked = CheckedTlsFiles::Open(files_, log_);
+  EXPECT_THAT(checked.status().message(), HasSubstr("server.key: the key belongs to another certificate"));
+  std::filesystem::permissions(files_.key, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
+  EXPECT_THAT(CheckedTlsFiles::Open(files_, log_).status().message(), HasSubstr("chmod 600"));
+}
+
+}  // namespace
+}  // namespace longreach::service
