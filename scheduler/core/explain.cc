@@ -93,9 +93,10 @@ std::vector<std::string> Explain(const JobFacts& facts) {
       ExplainWorkers(facts, out);
     }
   } else if (const auto* lease = std::get_if<Leased>(&facts.state)) {
+    const std::string_view doing = facts.phase.has_value() ? Word(*facts.phase) : facts.step > 0 ? "its worker has not called since this scheduler began" : "not started yet";
     const std::string worker = facts.worker_name.empty() ? std::string(ShortId(lease->holder.value)) : facts.worker_name;
     out.push_back(fmt::format("Worker '{}' has it as attempt {}, in a pack of {}: {}, step {} of {}.", worker, lease->attempt.value,
-                              std::max(facts.members, 1), facts.phase.has_value() ? Word(*facts.phase) : "not started yet", facts.step, facts.steps));
+                              std::max(facts.members, 1), doing, facts.step, facts.steps));
     if (!facts.demand.wanted) {
       out.push_back(facts.demand.held ? "All sweeps that want it are paused: it stops after a checkpoint." : "No sweep wants it any more.");
     }

@@ -120,9 +120,9 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
   if (there == live.workers.end()) {
     if (row.reason.empty()) worker.set_reason(fmt::format("last heard of at {}", ToIso8601(row.seen_at)));
     *worker.mutable_seen_at() = ToTimestamp(row.seen_at);
-  } else {
-    *worker.mutable_seen_at() = ToTimestamp(std::max(row.seen_at, there->second));
+    return worker;  // What it had it may have until its lease runs out, and does not work on.
   }
+  *worker.mutable_seen_at() = ToTimestamp(std::max(row.seen_at, there->second));
   for (const auto& [attempt, running] : live.attempts) {
     if (running.worker == row.id) *worker.add_running() = ToRunningAttempt(attempt, running);
   }

@@ -80,6 +80,14 @@ TEST(ExplainTest, ALeasedJobNamesWorkerAttemptAndStep) {
               ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 9: training, step 10 of 100.", "Its worker was lost 1 of at most 10 times."));
 }
 
+TEST(ExplainTest, WhatAWorkerDidBeforeTheSchedulerBeganIsNotWhatItDoes) {
+  JobFacts leased{.state = Leased{Attempt{4}, WorkerId{"id"}}, .demand = kWanted, .steps = 100, .worker_name = "gpu-a", .members = 9};
+  EXPECT_THAT(Explain(leased), ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 9: not started yet, step 0 of 100."));
+  leased.step = 10;
+  EXPECT_THAT(Explain(leased),
+              ElementsAre("Worker 'gpu-a' has it as attempt 4, in a pack of 9: its worker has not called since this scheduler began, step 10 of 100."));
+}
+
 TEST(ExplainTest, TheEndsSayWhy) {
   EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}, .diverged = true, .diverged_at = 30}), ElementsAre(HasSubstr("not finite at step 30")));
   EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}}), ElementsAre("It has its result, from attempt 2."));

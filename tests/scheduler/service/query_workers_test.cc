@@ -20,6 +20,8 @@ TEST_F(QueryWorkersTest, AWorkerIsGoneUnlessItCallsAndShowsWhatItRuns) {
   AddWorker("33333333-cccc", "gamma");
   board_.SetWorker("22222222-bbbb", now_ + std::chrono::seconds(30));
   board_.SetWorker("33333333-cccc", now_);
+  // What it had before the scheduler began, and until its lease runs out; it does not work on it.
+  board_.Set(6, {.worker = "11111111-aaaa", .worker_name = "alpha", .task = "even_pairs", .encoding = "rope", .members = 1, .step = 3, .steps = 10, .phase = std::nullopt});
   board_.Set(7, {.worker = "22222222-bbbb", .worker_name = "beta", .task = "even_pairs", .encoding = "rope:randomized",
                  .members = 9, .step = 3, .steps = 10, .phase = AttemptPhase::kTraining, .steps_per_second = 2.5});
   Write([&](sql::Transaction& tx) {
@@ -34,6 +36,7 @@ TEST_F(QueryWorkersTest, AWorkerIsGoneUnlessItCallsAndShowsWhatItRuns) {
   const v1::WorkerInfo& alpha = response->workers(0);
   EXPECT_EQ(alpha.name(), "alpha");
   EXPECT_EQ(alpha.state(), "gone");
+  EXPECT_EQ(alpha.running_size(), 0);
   EXPECT_THAT(alpha.reason(), HasSubstr(ToIso8601(now_)));
   const v1::WorkerInfo& beta = response->workers(1);
   EXPECT_EQ(beta.state(), "active");
