@@ -124,6 +124,10 @@ struct Marks {
   std::string_view missing = "-";
 };
 
+bool HasGroups(const Table& table) {
+  return std::any_of(table.rows().begin(), table.rows().end(), [](const TableAxisEntry& row) { return !row.group().empty(); });
+}
+
 std::vector<std::string> Legend(const Table& table, const ResultsStyle& style, const Marks& marks) {
   const bool published = style.published;
   std::vector<std::string> legend;
@@ -259,8 +263,7 @@ std::string AsTable(const Table& table, const PublishedTexts& texts, const Resul
 std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
   std::string out;
   if (!table.title().empty()) out += fmt::format("**{}**\n\n", EscapeMarkdown(table.title()));
-  const bool groups = std::any_of(table.rows().begin(), table.rows().end(),
-                                  [](const TableAxisEntry& row) { return !row.group().empty(); });
+  const bool groups = HasGroups(table);
   std::string header = groups ? "| | |" : "| |";
   std::string rule = groups ? "| --- | --- |" : "| --- |";
   for (const TableAxisEntry& column : table.columns()) {
@@ -298,17 +301,18 @@ std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const Re
 
 // A tabular in the style of booktabs, to be put into a table environment.
 std::string AsLatex(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
+  const bool groups = HasGroups(table);
   std::string out;
   if (!table.title().empty()) out += fmt::format("% {}\n", Printable(table.title()));
-  out += "\\begin{tabular}{ll" + std::string(table.columns_size(), 'r') + "}\n\\toprule\n & ";
+  out += fmt::format("\\begin{{tabular}}{{{}{}}}\n\\toprule\n{}", groups ? "ll" : "l", std::string(table.columns_size(), 'r'), groups ? " & " : "");
   for (const TableAxisEntry& column : table.columns()) out += " & " + EscapeLatex(Label(column));
   out += " \\\\\n\\midrule\n";
   for (int r = 0; r < table.rows_size(); ++r) {
     const TableAxisEntry& row = table.rows(r);
     const bool new_group = r == 0 || table.rows(r - 1).group() != row.group();
     if (r > 0 && new_group) out += "\\midrule\n";
-    out += fmt::format("{} & {}{}", new_group ? EscapeLatex(row.group()) : "", EscapeLatex(Label(row)),
-                       IsMarked(row) ? "$^\\dagger$" : "");
+    if (groups) out += (new_group ? EscapeLatex(row.group()) : "") + " & ";
+    out += EscapeLatex(Label(row)) + (IsMarked(row) ? "$^\\dagger$" : "");
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
       std::string text = cell.has_measured() ? Number(cell.measured(), table) : "--";

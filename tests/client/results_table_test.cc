@@ -205,6 +205,14 @@ TEST(ResultsTableTest, MarkdownAndLatexMarkTheBestInBold) {
       "% note: cell even_pairs, log_kerple: 1 of 9 jobs diverged\n");
 }
 
+TEST(ResultsTableTest, ATabularOfRowsWithoutGroupsHasNoColumnForThem) {
+  v1::Table table = Example();
+  for (v1::TableAxisEntry& row : *table.mutable_rows()) row.clear_group();
+  const std::string latex = RenderResults(table, Spec(), Format::kLatex, {});
+  EXPECT_THAT(latex, testing::HasSubstr("\\begin{tabular}{lrr}\n\\toprule\n & Log KERPLE & Log KERPLE (randomized) \\\\\n\\midrule\nEven Pairs & 81.2 & "));
+  EXPECT_THAT(latex, testing::Not(testing::HasSubstr("\\midrule\nReverse String")));
+}
+
 TEST(ResultsTableTest, JsonIsTheMessage) {
   const nlohmann::json json = nlohmann::json::parse(RenderResults(Example(), Spec(), Format::kJson, {}));
   EXPECT_EQ(json["schema"], "longreach/v1");
