@@ -101,14 +101,15 @@ TEST(AlgorithmicTest, RefusesATapeThatThePositionsCannotHold) {
 
   sweep.mutable_axes()->set_encoding(0, "learned");
   sweep.mutable_model()->set_learned_rows(1000);
-  EXPECT_THAT(Refusal(sweep), HasSubstr("model.learned_rows: duplicate_string at length 334 has a tape of 1002"));
+  EXPECT_THAT(Refusal(sweep), HasSubstr("model.learned_rows: duplicate_string at length 500 has a tape of 1500 tokens, and the table has 1000 rows\n"
+                                        "  set model.learned_rows to at least 1500")) << "what has room for the longest has room for all";
 
   v1::SweepSpec shape = WithEncoding("shape");
   shape.mutable_positions()->set_shift_max(1600);
   EXPECT_TRUE(Expansion::Of(shape).ok()) << "of a long tape shifts are drawn from fewer";
   shape.mutable_positions()->set_shift_at_test("fixed");
-  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 448 has a tape of 449 tokens, which shape shifts by 1600 at test below 2048\n"
-                                        "  set positions.max_position to at least 2049"));
+  EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 500 has a tape of 501 tokens, which shape shifts by 1600 at test below 2048\n"
+                                        "  set positions.max_position to at least 2101"));
   shape.mutable_positions()->set_shift_at_test("zero");
   shape.mutable_positions()->set_max_position(500);
   EXPECT_THAT(Refusal(shape), HasSubstr("even_pairs at length 500 has a tape of 501 tokens, which shape shifts below 500"));
