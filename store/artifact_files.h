@@ -59,7 +59,7 @@ class ArtifactWriter {
   const std::string& sha256() const { return sha256_; }
   // Of a linked file: reads on, so many bytes at most. True: that was all of it. FAILED_PRECONDITION: it cannot be read.
   absl::StatusOr<bool> ReadOn(int64_t limit);
-  // RESOURCE_EXHAUSTED: no space, or more bytes than announced.
+  // RESOURCE_EXHAUSTED: no space. DATA_LOSS: more bytes than announced.
   absl::Status Append(std::string_view bytes);
   // Compares hash and size with what was announced, syncs, renames and syncs the folder; the file is unsettled then.
   // DATA_LOSS: they differ; nothing stays.
