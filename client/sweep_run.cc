@@ -225,7 +225,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
         view.Show(last);
         if (!workers_.empty() && sweep_.counts().succeeded() > 0 && !std::exchange(asked_engine_, true)) SayEngine(view);
         if (const bool paused = sweep_.state() == "paused" && !last.finished(); std::exchange(told_paused_, paused) != paused && paused) {
-          view.Say(fmt::format("the sweep is paused; 'longreach resume {}{}' lets it go on", ShortId(sweep_.id()), WhereFlags(session_)));
+          view.Say(PausedSentence(sweep_, session_));
         }
         break;
       case SweepWatcher::Event::Kind::kEnded:

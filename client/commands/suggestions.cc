@@ -62,6 +62,10 @@ std::string WorkerToStart(const Settings& settings) {
                      shows ? ", with a worker's certificate or token" : "");
 }
 
+std::string PausedSentence(const v1::Sweep& sweep, Session& session) {
+  return fmt::format("the sweep is paused; 'longreach resume {}{}' lets it go on", ShortId(sweep.id()), WhereFlags(session));
+}
+
 std::string WithFlags(std::string_view sentence, Session& session) {
   constexpr std::string_view kBegin = "'longreach ", kWorker = "'longreach-worker run'";
   const std::string flags = WhereFlags(session);

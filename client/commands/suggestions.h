@@ -32,6 +32,9 @@ std::string WhereFlags(Session& session);
 // 'longreach-worker run --scheduler ADDR', and what a worker there has to show beside it.
 std::string WorkerToStart(const Settings& settings);
 
+// What to say of a paused sweep, and how it goes on.
+std::string PausedSentence(const v1::Sweep& sweep, Session& session);
+
 // A sentence of the scheduler's, which does not know where the user asked: each command that it quotes ('longreach logs 1f3a') gets WhereFlags()
 // at its end, and a worker the scheduler's address. What is not of a store ('longreach data', 'longreach list') does not, nor what names one.
 std::string WithFlags(std::string_view sentence, Session& session);

@@ -51,7 +51,7 @@ class Wait final : public Command {
     while (true) {
       if (stuck.Ask(last)) session.Say(stuck.reason());
       if (last.sweep().state() == "paused" && !last.finished() && !std::exchange(told_paused, true)) {
-        session.Say(fmt::format("the sweep is paused; 'longreach resume {}{}' lets it go on", ShortId(last.sweep().id()), WhereFlags(session)));
+        session.Say(PausedSentence(last.sweep(), session));
       }
       const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
       const double left = std::max(0.0, std::min(seconds - gone.count(), kLookEvery));
