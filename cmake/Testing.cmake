@@ -1,12 +1,11 @@
 # longreach_test(NAME SOURCES a.cc ... LIBRARIES x ... [RPC | TORCH | FAST] [DEFINITIONS d ... PREFIX p]): one GoogleTest program; each of its
-# tests is one of ctest's. Sources that are compiled twice, with other definitions, need a prefix to the names of their tests.
+# suites is one of ctest's tests. Sources that are compiled twice, with other definitions, need a prefix to the names of their suites.
 #
 # A third of a build is tests, and most of a test's compilation is headers and templates of others. So what most tests include is parsed
 # once for all of them, with RPC (tests of what links longreach::proto) the services' headers too, with TORCH the trainer's; and code that
 # runs once is not made fast, but with FAST.
 if(LONGREACH_TESTS)
   find_package(GTest REQUIRED)
-  include(GoogleTest)
 
   set(longreach_test_options $<$<NOT:$<CONFIG:Debug>>:-O1>)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/test_headers.cc CONTENT "")
@@ -22,7 +21,7 @@ if(LONGREACH_TESTS)
 endif()
 
 function(longreach_test name)
-  cmake_parse_arguments(ARG "RPC;TORCH;FAST" "PREFIX" "SOURCES;LIBRARIES;LABELS;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "RPC;TORCH;FAST" "PREFIX" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE longreach::options ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
@@ -38,10 +37,11 @@ function(longreach_test name)
     target_compile_options(${name} PRIVATE ${longreach_test_options})
     longreach_precompile_headers(${name} REUSE_FROM longreach_test_headers)
   endif()
-  # Without the values of parameters in their names, which may be addresses.
-  set(labels)
-  if(ARG_LABELS)
-    set(labels LABELS "${ARG_LABELS}")
-  endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600 ${labels})
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${suites} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DPREFIX=${ARG_PREFIX} -DOUTPUT=${suites} -P ${CMAKE_SOURCE_DIR}/cmake/DiscoverSuites.cmake)
+  # A program that was not built is a test that fails.
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake
+    "if(EXISTS [[${suites}]])\n  include([[${suites}]])\nelse()\n  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake)
 endfunction()
