@@ -114,6 +114,11 @@ void CheckFolder(const v1::SweepSpec& sweep, Checks& checks) {
     return;
   }
   CheckDataName("model.folder", model.folder(), checks);
+  // Their results would look like a spread of none.
+  if (const int seeds = sweep.axes().seed_size(); seeds > 1) {
+    checks.Refuse(fmt::format("axes.seed: {} seeds, which draw initial weights, and those of '{}' are trained already: the jobs would be one and the same\n"
+                              "  give one; training.data_seed and evaluation.seed draw other data", seeds, model.folder()));
+  }
   const int given = model.has_layers() + model.has_embedding_dim() + model.has_heads() + model.has_kv_heads() + model.has_mlp_dim();
   if (given != 0 && given != 5) {
     checks.Refuse(fmt::format("model: {} of layers, embedding_dim, heads, kv_heads and mlp_dim are given beside model.folder\n"

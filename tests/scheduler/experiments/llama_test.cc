@@ -174,6 +174,7 @@ TEST(LlamaKindTest, APublishedModelReadsTokensAndBeginsWithItsWeights) {
   EXPECT_THAT(refused([](auto& s) { s.mutable_axes()->set_task(0, "bytes"); }), HasSubstr("the model of 'tinyllama' reads ids of its tokenizer"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->clear_folder(); }), HasSubstr("model.folder: the task 'tokens' is for a published model"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_folder("a b"); }), HasSubstr("model.folder: 'a b' cannot be a data set's name"));
+  EXPECT_THAT(refused([](auto& s) { s.mutable_axes()->add_seed(7); }), HasSubstr("axes.seed: 2 seeds, which draw initial weights"));
   EXPECT_THAT(refused([](auto& s) { s.set_data("a b"); }), HasSubstr("data: 'a b' cannot be a data set's name"));
   EXPECT_THAT(refused([](auto& s) { s.mutable_model()->set_layers(22); }), HasSubstr("1 of layers, embedding_dim"));
   EXPECT_THAT(refused([](auto& s) {
