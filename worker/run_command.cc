@@ -66,7 +66,7 @@ void RunCommand::AddTraining() {
   command_->add_option("--checkpoint-every-s", options_.checkpoint_every_s, "Seconds between checkpoints; 0: only when stopping")
       ->check(CLI::Range(0.0, 1e9))->capture_default_str();
   command_->add_option("--hang-after-s", options_.hang_floor_s,
-                       "A trainer that gives no sign of life for so long, or for 20 of its usual steps if that is longer, is killed")
+                       "A trainer that gives no sign of life for so long, or for 20 of its usual steps if that is longer, is killed; ten times as long before its first step or file of a kind")
       ->check(CLI::Range(0.1, 1e9))->capture_default_str();
 }
 

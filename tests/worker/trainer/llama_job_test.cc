@@ -344,6 +344,11 @@ TEST_F(LlamaJobTest, RefusesWhatItCannotCompute) {
   EXPECT_THAT(refused([](PackSettings& s) { s.model.kv_heads = 3; }), HasSubstr("model.kv_heads: 3 does not divide model.heads 4"));
   EXPECT_THAT(refused([](PackSettings& s) { s.encoding = "alibi"; }), HasSubstr("'rope' or 'none'"));
   EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.stride = 24; }), HasSubstr("evaluation.stride: 24"));
+  EXPECT_THAT(refused([](PackSettings& s) {
+                s.evaluation = {};
+                s.evaluation.stride = -1;
+              }),
+              HasSubstr("evaluation.stride: -1 is negative"));
   EXPECT_THAT(refused([](PackSettings& s) { s.evaluation.position_bins = 7; }), HasSubstr("7 bins do not divide"));
   EXPECT_THAT(refused([](PackSettings& s) { s.training.warmup_steps = 5; }), HasSubstr("training.warmup_steps: 5"));
   EXPECT_THAT(refused([](PackSettings& s) { s.model.attention_scale_from = -1; }), HasSubstr("model.attention_scale_from: -1 is below 0"));

@@ -233,7 +233,8 @@ class LibtorchEngine final : public StepEngine {
       for (int64_t unit = 0; unit < units; ++unit) count(unit, &pool_, between);
       return;
     }
-    const int64_t at_a_time = (large ? 1 : 8) * pool_.threads();
+    // A unit has kTestTokensAtATime, or one sequence that is longer.
+    const int64_t at_a_time = (large ? 1 : std::clamp<int64_t>(8 * kTestTokensAtATime / tape, 1, 8)) * pool_.threads();
     for (int64_t done = 0; done < units; done += at_a_time) {
       pool_.Run(std::min(at_a_time, units - done), [&](int64_t i) {
         const c10::InferenceMode inference;

@@ -11,7 +11,10 @@ PasskeyStudy::PasskeyStudy(const PackSettings& settings, int threads, std::uniqu
     : questions_(MakePasskeyQuestions(settings, std::move(tokenizer))), model_(settings), pool_(threads) {}
 
 absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, const std::function<void()>& between) {
-  ASSIGN_OR_RETURN(const std::vector<AskedPasskey> questions, questions_->Of(cell, between));
+  const bool shares_threads = !member.is_cpu() || questions_->LengthOf(cell) >= kSharedLength;
+  // Short prompts are made in a moment: signs of life in between would make their pace the usual one, which answers do not keep.
+  const std::function<void()> nothing = [] {};
+  ASSIGN_OR_RETURN(const std::vector<AskedPasskey> questions, questions_->Of(cell, shares_threads ? between : nothing));
   const ParameterSet parameters = ViewParameters(model_.layout(), member);
   const torch::NoGradGuard no_gradient;
   FrozenModel model{.decoder = &model_.decoder(), .parameters = &parameters, .head_factors = model_.HeadFactors(parameters)};
@@ -20,7 +23,7 @@ absl::StatusOr<double> PasskeyStudy::Accuracy(const Tensor& member, int cell, co
     DecoderContinuation continuation(model, DecoderContinuation::Memory::kCache);
     answers[i] = Greedy(continuation, questions[i].prompt, questions[i].rule).tokens;
   };
-  if (!member.is_cpu() || questions_->LengthOf(cell) >= kSharedLength) {
+  if (shares_threads) {
     model.pool = &pool_;
     model.between = between;
     for (size_t i = 0; i < questions.size(); ++i) answer(i);

@@ -203,7 +203,8 @@ absl::Status ValidateLlama(const PackSettings& settings) {
   }
   RETURN_IF_ERROR(ValidateMixture(training));
   const PackSettings::Evaluation& tests = settings.evaluation;
-  if (tests.stride < 0 || (!tests.lengths.empty() && tests.stride >= tests.lengths.front())) {
+  if (tests.stride < 0) return refuse("evaluation.stride: ", tests.stride, " is negative");
+  if (!tests.lengths.empty() && tests.stride >= tests.lengths.front()) {
     return refuse("evaluation.stride: ", tests.stride, " bytes of a window of ", tests.lengths.front(), " cannot be scored");
   }
   if (tests.perplexity_protocol != PackSettings::Evaluation::PerplexityProtocol::kNope && tests.stride == 0) {
