@@ -65,7 +65,7 @@ absl::StatusOr<std::optional<AttemptRow>> FindAttempt(sql::Connection& db, int64
 }
 
 absl::StatusOr<std::vector<AttemptMember>> MembersOf(sql::Connection& db, int64_t attempt) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT aj.member, aj.job, j.id, aj.dropped FROM attempt_jobs AS aj "
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT aj.member, aj.job, j.id, j.steps, aj.dropped FROM attempt_jobs AS aj "
                                             "JOIN jobs AS j ON j.num = aj.job WHERE aj.attempt = ? ORDER BY aj.member",
                                             attempt));
   std::vector<AttemptMember> members;
@@ -73,7 +73,8 @@ absl::StatusOr<std::vector<AttemptMember>> MembersOf(sql::Connection& db, int64_
     members.push_back({.member = rows.Get<int>(0),
                        .job = rows.Get<int64_t>(1),
                        .id = rows.Get<std::string>(2),
-                       .dropped = rows.Get<bool>(3)});
+                       .steps = rows.Get<int>(3),
+                       .dropped = rows.Get<bool>(4)});
   }
   RETURN_IF_ERROR(rows.status());
   return members;
@@ -106,8 +107,11 @@ absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64
 }
 
 absl::StatusOr<std::vector<MeasuredAttempt>> MeasuredAttempts(sql::Connection& db, int limit) {
+  // What a worker does at once began close together: as many attempts before and after are looked at as all of its packs are, and more.
   ASSIGN_OR_RETURN(sql::Rows rows,
-                   db.Query("SELECT a.worker, (a.ended_at - a.started_at) / 1000000.0, a.members, j.spec FROM attempts AS a "
+                   db.Query("SELECT a.worker, (a.ended_at - a.started_at) / 1000000.0, a.members, j.spec, "
+                            "(SELECT sum(max(0, min(ifnull(b.ended_at, a.ended_at), a.ended_at) - max(b.started_at, a.started_at))) FROM attempts AS b "
+                            "WHERE b.id BETWEEN a.id - 128 AND a.id + 128 AND b.worker = a.worker) * 1.0 / (a.ended_at - a.started_at) FROM attempts AS a "
                             "JOIN attempt_jobs AS aj ON aj.attempt = a.id AND aj.member = 0 JOIN jobs AS j ON j.num = aj.job "
                             "WHERE a.outcome = 'succeeded' AND a.start_step = 0 AND a.ended_at > a.started_at "
                             "ORDER BY a.id DESC LIMIT ?",
@@ -116,6 +120,7 @@ absl::StatusOr<std::vector<MeasuredAttempt>> MeasuredAttempts(sql::Connection& d
   while (rows.Next()) {
     measured.push_back({.worker = rows.Get<std::string>(0),
                         .seconds = rows.Get<double>(1),
+                        .at_once = rows.Get<double>(4),
                         .members = rows.Get<int>(2),
                         .spec = rows.Get<std::string>(3)});
   }

@@ -46,6 +46,7 @@ struct AttemptMember {
   int member = 0;  // Position along the pack axis.
   int64_t job = 0;
   std::string id{};
+  int steps = 0;  // Of the job.
   bool dropped = false;
 };
 
@@ -67,6 +68,8 @@ absl::StatusOr<std::vector<AttemptRow>> AttemptsOfJob(sql::Connection& db, int64
 struct MeasuredAttempt {
   std::string worker{};  // Its id.
   double seconds = 0;
+  // How many attempts its worker had meanwhile, itself included, in the mean over this time: each has a part of the machine.
+  double at_once = 1;
   int members = 0;
   std::string spec{};    // Canonical text of its first job.
 };

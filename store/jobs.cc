@@ -244,6 +244,8 @@ absl::Status CompleteJob(sql::Transaction& tx, int64_t job, int64_t attempt, con
     }
     RETURN_IF_ERROR(status);
   }
+  // An attempt before, on another device, may have come further.
+  if (result.diverged) RETURN_IF_ERROR(tx.Run("DELETE FROM progress WHERE job = ? AND step > ?", job, result.diverged_at).status());
   return KeepFilesOfResult(tx, job, attempt);
 }
 

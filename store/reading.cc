@@ -92,7 +92,14 @@ namespace {
 // What is read of a job `j`, with the column of `m` that has the value. Task and encoding are those of its requirement: a number is read
 // faster than two texts.
 std::string MeasuredColumns(std::string_view value) {
-  return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.{}, a.build, j.num", value);
+  // One that went on from a checkpoint: also of the attempts whose checkpoints were gone on from, back to the one that began.
+  constexpr std::string_view kBuilds =
+      "CASE WHEN a.start_step > 0 THEN (SELECT group_concat(build, char(10)) FROM ("
+      "SELECT x.id, x.build, x.start_step, lead(x.start_step) OVER (ORDER BY x.id) AS next_step FROM attempt_jobs AS xj "
+      "JOIN attempts AS x ON x.id = xj.attempt WHERE xj.job = j.num AND x.id <= a.id AND x.id >= ("
+      "SELECT ifnull(max(y.id), 0) FROM attempt_jobs AS yj JOIN attempts AS y ON y.id = yj.attempt WHERE yj.job = j.num AND y.id < a.id AND y.start_step = 0)) "
+      "WHERE id = a.id OR next_step > start_step) ELSE a.build END";
+  return fmt::format("j.requirement, j.randomized, j.learning_rate, j.seed, j.state, j.diverged, m.{}, {}, j.num", value, kBuilds);
 }
 constexpr std::string_view kAttemptJoin = "LEFT JOIN attempts AS a ON a.id = j.attempt ";
 // The whole primary key of measurements is bound, so that a job's other lengths are never looked at.
@@ -133,7 +140,7 @@ absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::functi
          .state = StateOf(rows.Get<std::string_view>(5)).value_or(State::kFailed),
          .diverged = rows.Get<bool>(6),
          .value = rows.Get<std::optional<double>>(7),
-         .build = rows.Get<std::string_view>(8)});
+         .builds = rows.Get<std::string_view>(8)});
   }
   return rows.status();
 }

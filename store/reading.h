@@ -64,7 +64,7 @@ struct MeasuredJob {
   State state = State::kQueued;
   bool diverged = false;
   std::optional<double> value{};
-  std::string_view build{};  // Of the attempt that the result is from; empty before.
+  std::string_view builds{};  // Which trained it, one a line; empty before there is a result.
 };
 // Calls `use` for each member in order of expansion; what it is given holds for that call. Of a job's measurements only the one asked
 // for is read.

@@ -42,29 +42,6 @@ std::string Number(double value, const Table& table) {
                                                    : fmt::format("{:.3f}", value);
 }
 
-// The published values of a table as they were printed, which says how exact they are.
-class PublishedTexts {
- public:
-  explicit PublishedTexts(const v1::TableSpec& spec) : spec_(spec), values_(catalog::PublishedValues(spec.published())) {}
-
-  // Empty: it is not known. Of several corpora it is the one whose value the scheduler has put there.
-  std::string Of(const std::string& row, const std::string& column, double value) const {
-    for (const catalog::PublishedValue& one : values_) {
-      if (one.value == value && Has(one, spec_.rows(), row) && Has(one, spec_.columns(), column)) return one.text;
-    }
-    return "";
-  }
-
- private:
-  static bool Has(const catalog::PublishedValue& value, const std::string& axis, const std::string& key) {
-    const auto found = value.keys.find(axis);
-    return found == value.keys.end() || found->second == key;
-  }
-
-  const v1::TableSpec& spec_;
-  std::vector<catalog::PublishedValue> values_;
-};
-
 bool HasPublished(const Table& table) {
   return std::any_of(table.cells().begin(), table.cells().end(),
                      [](const TableCell& cell) { return cell.has_published(); });
@@ -162,10 +139,9 @@ std::vector<std::string> WrapHeader(const std::string& label) {
   return lines;
 }
 
-std::string PublishedText(const Table& table, int row, int column, const PublishedTexts& published) {
-  const double value = CellAt(table, row, column).published();
-  const std::string text = published.Of(table.rows(row).key(), table.columns(column).key(), value);
-  return text.empty() ? Number(value, table) : text;
+// As it was printed.
+std::string PublishedText(const TableCell& cell, const Table& table) {
+  return cell.published_text().empty() ? Number(cell.published(), table) : Printable(cell.published_text());
 }
 
 // Columns of the widest SpreadText().
@@ -177,7 +153,7 @@ int SpreadWidth(const Table& table) {
 
 // "81.2*", "81.2* ± 2.1" or "81.2* (69.3 )": every cell of a table has the same parts, so that right-aligned numbers line up. `spread`: columns
 // of the standard deviation; 0: none.
-std::string CellText(const Table& table, int row, int column, int spread, const PublishedTexts* published) {
+std::string CellText(const Table& table, int row, int column, int spread, bool published) {
   const TableCell& cell = CellAt(table, row, column);
   std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
   text += cell.has_measured() && cell.best() ? "*" : " ";
@@ -185,15 +161,15 @@ std::string CellText(const Table& table, int row, int column, int spread, const 
     const std::string deviation = SpreadText(cell, table);
     text += deviation.empty() ? PadRight("", spread + 3) : " ± " + PadLeft(deviation, spread);
   }
-  if (published != nullptr) {
+  if (published) {
     const std::string value =
-        cell.has_published() ? PublishedText(table, row, column, *published) + (cell.published_best() ? "*" : "") : "";
+        cell.has_published() ? PublishedText(cell, table) + (cell.published_best() ? "*" : "") : "";
     text += value.empty() ? "         " : PadRight(fmt::format(" ({})", value), 9);
   }
   return text;
 }
 
-std::string AsTable(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
+std::string AsTable(const Table& table, const ResultsStyle& style) {
   const int columns = table.columns_size();
   int group_width = 0;
   int label_width = 0;
@@ -204,7 +180,7 @@ std::string AsTable(const Table& table, const PublishedTexts& texts, const Resul
   const int left = (group_width > 0 ? group_width + 2 : 0) + label_width;
 
   const int spread = style.spread ? SpreadWidth(table) : 0;
-  const auto cell_text = [&](int row, int column) { return CellText(table, row, column, spread, style.published ? &texts : nullptr); };
+  const auto cell_text = [&](int row, int column) { return CellText(table, row, column, spread, style.published); };
 
   std::vector<std::vector<std::string>> headers;
   std::vector<int> widths;
@@ -260,7 +236,7 @@ std::string AsTable(const Table& table, const PublishedTexts& texts, const Resul
   return out;
 }
 
-std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
+std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
   std::string out;
   if (!table.title().empty()) out += fmt::format("**{}**\n\n", EscapeMarkdown(table.title()));
   const bool groups = HasGroups(table);
@@ -282,14 +258,14 @@ std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const Re
       if (cell.has_measured() && cell.best()) text = "**" + text + "**";
       if (const std::string spread = SpreadText(cell, table); style.spread && !spread.empty()) text += " ± " + spread;
       if (style.published && cell.has_published()) {
-        const std::string value = EscapeMarkdown(PublishedText(table, r, c, texts));
+        const std::string value = EscapeMarkdown(PublishedText(cell, table));
         text += cell.published_best() ? fmt::format(" (**{}**)", value) : fmt::format(" ({})", value);
       }
       out += fmt::format(" {} |", text);
     }
     out += "\n";
   }
-  if (const std::vector<std::string> legend = Legend(table, style, {.best = "bold:"}); !legend.empty()) {
+  if (const std::vector<std::string> legend = Legend(table, style, {.best = "bold:", .missing = "\\-"}); !legend.empty()) {
     out += fmt::format("\n{}\n", Join(legend, "; "));
   }
   if (const std::string gain = GainLine(table); !gain.empty()) {
@@ -300,7 +276,7 @@ std::string AsMarkdown(const Table& table, const PublishedTexts& texts, const Re
 }
 
 // A tabular in the style of booktabs, to be put into a table environment.
-std::string AsLatex(const Table& table, const PublishedTexts& texts, const ResultsStyle& style) {
+std::string AsLatex(const Table& table, const ResultsStyle& style) {
   const bool groups = HasGroups(table);
   std::string out;
   if (!table.title().empty()) out += fmt::format("% {}\n", Printable(table.title()));
@@ -319,7 +295,7 @@ std::string AsLatex(const Table& table, const PublishedTexts& texts, const Resul
       if (cell.has_measured() && cell.best()) text = fmt::format("\\textbf{{{}}}", text);
       if (const std::string spread = SpreadText(cell, table); style.spread && !spread.empty()) text += " $\\pm$ " + spread;
       if (style.published && cell.has_published()) {
-        const std::string value = EscapeLatex(PublishedText(table, r, c, texts));
+        const std::string value = EscapeLatex(PublishedText(cell, table));
         text += cell.published_best() ? fmt::format(" (\\textbf{{{}}})", value) : fmt::format(" ({})", value);
       }
       out += " & " + text;
@@ -334,7 +310,7 @@ std::string AsLatex(const Table& table, const PublishedTexts& texts, const Resul
 }
 
 // One line for each cell, with all that is known about it: what pandas and R want.
-std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::TableSpec& spec, const std::string& sweep, bool header) {
+std::string AsCsv(const Table& table, const v1::TableSpec& spec, const std::string& sweep, bool header) {
   const auto number_or_missing = [](bool has, double value) {
     return has ? NumberCell(value) : MissingCell();
   };
@@ -349,8 +325,6 @@ std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::Tab
   for (int r = 0; r < table.rows_size(); ++r) {
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
-      const std::string text =
-          cell.has_published() ? texts.Of(table.rows(r).key(), table.columns(c).key(), cell.published()) : "";
       std::vector<GridCell>& line = grid.rows.emplace_back();
       const GridCell row = TextCell(table.rows(r).key()), column = TextCell(table.columns(c).key());
       if (several) line = {TextCell(sweep), TextCell(spec.rows()), row, TextCell(spec.columns()), column, TextCell(table.metric())};
@@ -366,7 +340,7 @@ std::string AsCsv(const Table& table, const PublishedTexts& texts, const v1::Tab
                                             NumberCell(cell.measured_jobs()),
                                             number_or_missing(cell.has_median(), cell.median()),
                                             number_or_missing(cell.has_deviation(), cell.deviation()),
-                                            text.empty() ? MissingCell() : TextCell(text)};
+                                            cell.published_text().empty() ? MissingCell() : TextCell(cell.published_text())};
       line.insert(line.end(), values.begin(), values.end());
     }
   }
@@ -379,13 +353,12 @@ std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format 
                           const ResultsStyle& style) {
   ResultsStyle shown = style;
   shown.published = style.published && HasPublished(table);
-  const PublishedTexts texts(spec);
   switch (format) {
-    case Format::kTable: return AsTable(table, texts, shown);
-    case Format::kCsv: return AsCsv(table, texts, spec, shown.sweep, shown.header);
+    case Format::kTable: return AsTable(table, shown);
+    case Format::kCsv: return AsCsv(table, spec, shown.sweep, shown.header);
     case Format::kJson: return JsonDocument(table);
-    case Format::kMarkdown: return AsMarkdown(table, texts, shown);
-    case Format::kLatex: return AsLatex(table, texts, shown);
+    case Format::kMarkdown: return AsMarkdown(table, shown);
+    case Format::kLatex: return AsLatex(table, shown);
   }
   return "";
 }

@@ -77,7 +77,10 @@ bool IsShare(double value) { return value >= 0 && value <= 1 + 1e-9; }
 
 // Why a result cannot be accepted; empty: it can. The store looks for values that are not finite or there twice.
 std::string WhyRefused(const v1::MemberResult& result, const store::JobRow& job) {
-  if (result.diverged()) return result.diverged_at() < 0 ? "diverged_at is negative" : "";
+  if (result.diverged()) {
+    const bool is_own = result.diverged_at() >= 0 && result.diverged_at() <= job.steps;
+    return is_own ? "" : fmt::format("diverged_at is {}, and the job has {} steps", result.diverged_at(), job.steps);
+  }
   const experiments::Kind* kind = experiments::FindKind(job.requirement.experiment);
   bool score = false;
   for (const v1::Measurement& measurement : result.measurements()) {
@@ -258,13 +261,13 @@ absl::Status WritePoints(sql::Transaction& tx, int64_t attempt,
                          const google::protobuf::RepeatedPtrField<v1::ProgressPoint>& points, WallTime now) {
   if (points.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, OwnJobs(tx, attempt));
-  std::map<std::string_view, int64_t> nums;
-  for (const store::JobRow& job : jobs) nums.emplace(job.id, job.num);
+  std::map<std::string_view, const store::JobRow*> by_id;
+  for (const store::JobRow& job : jobs) by_id.emplace(job.id, &job);
   std::map<int64_t, std::vector<store::ProgressRow>> rows;
   for (const v1::ProgressPoint& point : points) {
-    const auto job = nums.find(point.job());
-    if (job == nums.end() || point.step() < 0) continue;
-    rows[job->second].push_back({.step = point.step(), .loss = point.loss(), .at = now});
+    const auto job = by_id.find(point.job());
+    if (job == by_id.end() || point.step() < 0 || point.step() > job->second->steps) continue;
+    rows[job->second->num].push_back({.step = point.step(), .loss = point.loss(), .at = now});
   }
   for (const auto& [job, of_job] : rows) RETURN_IF_ERROR(store::AddProgress(tx, job, of_job));
   return absl::OkStatus();

@@ -31,7 +31,7 @@ absl::Status EndLost(sql::Transaction& tx, const store::AttemptRow& attempt, con
 // members left ends.
 absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, WallTime now, Effects& effects);
 
-// The points of loss curves that belong to jobs of this attempt; others are left out.
+// The points of loss curves that belong to jobs of this attempt and to their steps; others are left out.
 absl::Status WritePoints(sql::Transaction& tx, int64_t attempt,
                          const google::protobuf::RepeatedPtrField<v1::ProgressPoint>& points, WallTime now);
 

@@ -32,7 +32,8 @@ absl::StatusOr<Rates> MeasuredRates(sql::Connection& db) {
   for (const store::MeasuredAttempt& attempt : attempts) {
     const absl::StatusOr<v1::JobSpec> job = experiments::ReadJob(attempt.spec);
     if (!job.ok()) continue;  // Of a kind that this program does not know.
-    const double rate = experiments::FindKind(job->experiment())->CostOf(*job).flops * attempt.members / attempt.seconds;
+    const double flops = experiments::FindKind(job->experiment())->CostOf(*job).flops * attempt.members;
+    const double rate = flops / attempt.seconds * attempt.at_once;  // Of the whole worker.
     if (rate <= 0) continue;  // It computed nothing, so its time says nothing.
     rates.all.push_back(rate);
     rates.of_worker[attempt.worker].push_back(rate);

@@ -51,7 +51,7 @@ class JobMaker {
       encoding_ = EncodingName{std::string(measured.encoding), measured.randomized};
       job_.encoding = ToText(*encoding_);
     }
-    if (job_.build != measured.build) job_.build = measured.build;
+    if (job_.builds != measured.builds) job_.builds = measured.builds;
     job_.learning_rate = measured.learning_rate;
     job_.seed = measured.seed;
     job_.state = measured.state;

@@ -197,7 +197,10 @@ void ResultsTable::Cell::Add(const TableJob& job, double factor) {
     diverged += job.more ? 0 : 1;
   } else if (job.value.has_value()) {
     take();
-    if (builds.empty() || last_build != job.build) builds.insert(last_build = job.build);
+    if (builds.empty() || last_builds != job.builds) {
+      last_builds = job.builds;
+      for (std::string& build : Split(last_builds, '\n')) builds.insert(std::move(build));
+    }
   } else {
     ++unmeasured;
   }
@@ -287,7 +290,10 @@ const catalog::PublishedValue* ResultsTable::PublishedAt(const v1::Table& table,
 v1::TableCell ResultsTable::CellOf(const v1::Table& table, int row, int column) const {
   v1::TableCell out;
   const Cell* found = Find(table, row, column);
-  if (const catalog::PublishedValue* published = PublishedAt(table, row, column)) out.set_published(published->value);
+  if (const catalog::PublishedValue* published = PublishedAt(table, row, column)) {
+    out.set_published(published->value);
+    out.set_published_text(published->text);
+  }
   if (found == nullptr) return out;
   const Cell& cell = *found;
   out.set_jobs(cell.jobs);

@@ -89,7 +89,7 @@ class ResultsTable {
     int failed = 0;
     int measured_jobs = 0;
     int unmeasured = 0;  // Succeeded, not diverged, without this measurement.
-    std::string last_build = {};
+    std::string last_builds = {};
     std::string data = {};      // Of all its jobs; empty where they differ.
     void Add(const TableJob& job, double factor);
     // Over jobs, of each the mean of its values. Nothing for fewer than two.

@@ -27,7 +27,7 @@ struct TableJob {
   bool diverged = false;
   // As stored, before the metric's factor. Of succeeded jobs that have this measurement, and losses of training of all others too.
   std::optional<double> value;
-  std::string build;  // Of the attempt that made it; looked at when there is a value.
+  std::string builds;  // Which trained it, one a line; looked at when there is a value.
   int length = 0;     // Of the value: looked at where lengths are an axis.
   // The same job came before, at another length: it is not counted twice.
   bool again = false;

@@ -30,6 +30,9 @@ absl::StatusOr<std::vector<store::AttemptMember>> MembersOfUpload(sql::Connectio
     if (found == by_id.end()) {
       return absl::InvalidArgumentError(fmt::format("job {} is no member of attempt {}, or named twice", job, header.attempt()));
     }
+    if (header.step() > found->second->steps) {
+      return absl::InvalidArgumentError(fmt::format("step {} of job {}, which has {}", header.step(), job, found->second->steps));
+    }
     named.push_back(*found->second);
     by_id.erase(found);  // Each has one member in the file.
   }

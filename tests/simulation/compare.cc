@@ -168,6 +168,9 @@ void CheckPoints(World& world, const Universe& universe, sql::Connection& db, co
     const absl::StatusOr<std::optional<double>> loss =
         db.First<double>("SELECT loss FROM progress WHERE step = ? AND job = (SELECT num FROM jobs WHERE id = ?)", point.step, job.id);
     if (loss.ok() && *loss == LossOf(job, point.step)) continue;
+    // A curve ends where its job diverged, whatever attempts before have told.
+    const absl::StatusOr<std::optional<int>> diverged_at = db.First<int>("SELECT diverged_at FROM jobs WHERE id = ? AND diverged = 1", job.id);
+    if (diverged_at.ok() && *diverged_at && **diverged_at < point.step) continue;
     return world.Violation(fmt::format("the point of job {} at step {} was acknowledged and is not in the store", job.id.substr(0, 8), point.step));
   }
 }

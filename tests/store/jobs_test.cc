@@ -224,6 +224,20 @@ TEST_F(JobsTest, OnlyTheHolderOfTheLeaseRequeuesOrFails) {
   EXPECT_EQ(test_.Job(jobs[1]).attempt, std::nullopt);
 }
 
+TEST_F(JobsTest, ALossCurveEndsWhereItsJobDiverged) {
+  const std::vector<int64_t> jobs = test_.AddSweep("one", MakePack(2));
+  const std::vector<ProgressRow> points = {{.step = 10, .loss = 1, .at = At(1)}, {.step = 20, .loss = 0.5, .at = At(2)}, {.step = 30, .loss = 0.25, .at = At(3)}};
+  for (const int64_t job : jobs) ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return AddProgress(tx, job, points); }));
+  const int64_t attempt = test_.Start("w1", jobs);
+
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return CompleteJob(tx, jobs[0], attempt, {.diverged = true, .diverged_at = 20}); }));
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<ProgressRow> kept, ProgressOf(test_.db(), jobs[0]));
+  ASSERT_EQ(kept.size(), 2u) << "an attempt before had come further";
+  EXPECT_EQ(kept.back().step, 20);
+  EXPECT_EQ(ProgressOf(test_.db(), jobs[1])->size(), 3u) << "another job's";
+}
+
 TEST_F(JobsTest, ALossCurveKeepsItsFirstThousandPointsAndReplacesRepeatedOnes) {
   const int64_t job = test_.AddSweep("one", MakePack(1))[0];
   std::vector<ProgressRow> points;

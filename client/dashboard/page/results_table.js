@@ -19,7 +19,7 @@ function cellNode(cell, unit, published) {
   const value = cell.measured === undefined ? "-" : measured(cell.measured, unit);
   const parts = [cell.best ? element("strong", {}, value) : value];
   if (published) {
-    const text = cell.published === undefined ? "" : measured(cell.published, unit);
+    const text = cell.published === undefined ? "" : cell.published_text || measured(cell.published, unit);
     parts.push(element("span", {class: "published"}, text === "" ? "" : [" (", cell.published_best ? element("strong", {}, text) : text, ")"]));
   }
   return element("td", {class: "number", title: origin(cell, unit)}, parts);

@@ -338,6 +338,9 @@ TEST_F(EngineCallsTest, ACallWithPointsIsAnsweredOnceTheyAreWritten) {
     point->set_loss(0.5);
   }
   told.add_points()->set_job("nobody's");
+  v1::ProgressPoint* beyond = told.add_points();
+  beyond->set_job(lease.jobs(1).id());
+  beyond->set_step(101);  // Of 100.
 
   // One that can wait is answered with the next write, which is that of all workers.
   const int before = events_;

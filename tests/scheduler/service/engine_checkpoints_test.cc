@@ -89,6 +89,20 @@ TEST_F(EngineCheckpointsTest, AnUploadMustBeOfAMemberOfTheAttempt) {
   EXPECT_EQ(Upload(lease.jobs(0), 999, "a", "log", 0).code(), absl::StatusCode::kAborted);
 }
 
+// It would pass for the newest for ever.
+TEST_F(EngineCheckpointsTest, ACheckpointBeyondTheJobsStepsIsRefused) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+
+  const absl::Status beyond = Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 101);
+
+  EXPECT_EQ(beyond.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(beyond.message()), HasSubstr("step 101 of job " + lease.jobs(0).id() + ", which has 100"));
+  EXPECT_EQ(Job(lease.jobs(0).id()).checkpoint_step, 0);
+  EXPECT_TRUE(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 100).ok());
+}
+
 TEST_F(EngineCheckpointsTest, AnUploadThatIsRefusedLeavesNoFile) {
   Submit(Sweep("s", 2));
   TestWorker worker = Worker("a");

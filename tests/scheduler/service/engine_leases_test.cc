@@ -365,13 +365,16 @@ TEST_F(EngineLeasesTest, AResultThatCannotBeIsThatJobsFailureAlone) {
 }
 
 TEST_F(EngineLeasesTest, AResultThatContradictsItselfIsRefused) {
-  Submit(Sweep("s", 3));
+  Submit(Sweep("s", 4));
   TestWorker worker = Worker("a");
   const v1::Lease lease = worker.Take();
   v1::AttemptReport report = SuccessOf(lease);
   report.mutable_results(0)->mutable_measurements(0)->set_value(57.3);
   *report.add_results() = report.results(1);
-  report.mutable_results(3)->mutable_measurements(0)->set_value(0.9);
+  report.mutable_results(4)->mutable_measurements(0)->set_value(0.9);
+  report.mutable_results(3)->clear_measurements();
+  report.mutable_results(3)->set_diverged(true);
+  report.mutable_results(3)->set_diverged_at(101);
   worker.next().set_free_slots(0);
   worker.Report(report);
 
@@ -380,6 +383,7 @@ TEST_F(EngineLeasesTest, AResultThatContradictsItselfIsRefused) {
   EXPECT_EQ(Counts("s").succeeded(), 1);
   EXPECT_THAT(Job(lease.jobs(0).id()).failure, HasSubstr("is 57.3, and a share is between 0 and 1"));
   EXPECT_THAT(Job(lease.jobs(1).id()).failure, HasSubstr("the report of its attempt has two"));
+  EXPECT_THAT(Job(lease.jobs(3).id()).failure, HasSubstr("diverged_at is 101, and the job has 100 steps"));
 }
 
 TEST_F(EngineLeasesTest, ADivergedMemberIsAResult) {

@@ -138,6 +138,28 @@ TEST_F(EngineSweepsTest, APlanEstimatesFromWhatWasMeasured) {
   EXPECT_GT(response.plan().hours_high(), response.plan().hours());
 }
 
+// Each took 100 s, and the worker trained both in that time.
+TEST_F(EngineSweepsTest, APlanKnowsThatAWorkerTrainsSeveralPacksAtATime) {
+  Submit(Sweep("s", 2));
+  TestWorker worker = Worker("a");
+  worker.next().mutable_abilities()->set_pack_limit(1);
+  worker.next().set_free_slots(2);
+  const v1::SynchronizeResponse given = worker.Sync();
+  ASSERT_EQ(given.leases_size(), 2);
+  worker.next().set_free_slots(0);
+  for (int i = 0; i < 10; ++i) {
+    worker.Sync();
+    Advance(seconds(10));
+  }
+  for (const v1::Lease& lease : given.leases()) worker.Succeed(lease);
+  worker.Sync();
+
+  const v1::SubmitSweepResponse response = Submit(Sweep("same", 4));
+
+  EXPECT_EQ(response.plan().done(), 2);
+  EXPECT_NEAR(response.plan().hours(), 100 / 3600.0, 1e-9);
+}
+
 TEST_F(EngineSweepsTest, APlanCountsTheScalesAloneOfTestsOfTunedHeads) {
   v1::SweepSpec sweep = Sweep("s", 1);
   sweep.set_experiment("llama");

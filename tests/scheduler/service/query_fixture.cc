@@ -84,11 +84,11 @@ void QueryFixture::AddWorker(const std::string& id, const std::string& name, con
   });
 }
 
-int64_t QueryFixture::Lease(const std::string& worker, std::span<const int64_t> jobs, const std::string& build) {
+int64_t QueryFixture::Lease(const std::string& worker, std::span<const int64_t> jobs, const std::string& build, int start_step) {
   int64_t attempt = 0;
   Write([&](sql::Transaction& tx) -> absl::Status {
     ASSIGN_OR_RETURN(attempt, store::StartAttempt(tx, {.worker = worker, .incarnation = 1, .started_at = now_, .build = build,
-                                                       .device = "cpu", .threads = 2, .start_step = 0},
+                                                       .device = "cpu", .threads = 2, .start_step = start_step},
                                                   jobs));
     return absl::OkStatus();
   });

@@ -34,7 +34,7 @@ class QueryFixture : public testing::Test {
   // Time goes on by a second with each.
   Made AddSweep(const v1::SweepSpec& spec, int priority = 0);
   void AddWorker(const std::string& id, const std::string& name, const std::string& abilities = "{}");
-  int64_t Lease(const std::string& worker, std::span<const int64_t> jobs, const std::string& build = "1.0");
+  int64_t Lease(const std::string& worker, std::span<const int64_t> jobs, const std::string& build = "1.0", int start_step = 0);
   // Each job gets this accuracy over all lengths, half of it at length 50, and loss 1 - accuracy.
   void Succeed(int64_t attempt, std::span<const int64_t> jobs, std::span<const double> accuracies);
   void Diverge(int64_t attempt, int64_t job, int at);

@@ -4,11 +4,14 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "tests/scheduler/service/query_fixture.h"
 
 namespace longreach::service {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -63,6 +66,29 @@ TEST_F(QueryTableTest, IsTheMaximumOverSeedsAndLearningRatesUnlessToldOtherwise)
   // (100 - 62 + 55 - 52) / 2.
   EXPECT_DOUBLE_EQ(table.gain(), 20.5);
   EXPECT_EQ(table.gain_pairs(), 2);
+}
+
+TEST_F(QueryTableTest, ABuildThatTrainedThePartBeforeACheckpointIsOneOfACellsBuilds) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddWorker("w1", "box");
+  const std::array<int64_t, 1> job = {sweep.jobs[0]};
+  const auto give_back = [&](const std::string& build, int start_step) {
+    const int64_t attempt = Lease("w1", job, build, start_step);
+    GiveBack(attempt, job);
+    End(attempt, Outcome::kGivenBack);
+  };
+  give_back("0.8", 4);  // Of before the checkpoint was lost: trained anew since.
+  give_back("0.9", 0);  // Ended before it had a checkpoint.
+  give_back("1.0", 0);
+  give_back("1.1", 5);  // Left none of its own.
+  const int64_t last = Lease("w1", job, "1.2", 5);
+  Succeed(last, job, std::array<double, 1>{0.5});
+  End(last, Outcome::kSucceeded);
+
+  const v1::Table table = Table("s");
+
+  EXPECT_EQ(table.cells(0).builds(), 2) << "1.0 and 1.2";
+  EXPECT_THAT(table.notes(), Contains(HasSubstr("1 cell was made by more than one build: Even Pairs / RoPE")));
 }
 
 TEST_F(QueryTableTest, OtherColumnsLengthsMetricsAndAggregatesOfTheSameJobs) {

@@ -266,6 +266,7 @@ TEST(ResultsTableTest, PublishedValuesStandBesideAndAreNeverMixedWithMeasuredOne
 
   EXPECT_FALSE(CellAt(built, "even_pairs", "power_kerple").has_measured());
   EXPECT_DOUBLE_EQ(CellAt(built, "even_pairs", "power_kerple").published(), 69.3);
+  EXPECT_EQ(CellAt(built, "even_pairs", "power_kerple").published_text(), "69.3");
   EXPECT_DOUBLE_EQ(CellAt(built, "even_pairs", "log_kerple").measured(), 50);
   EXPECT_DOUBLE_EQ(CellAt(built, "even_pairs", "log_kerple").published(), 100);
   EXPECT_FALSE(CellAt(built, "even_pairs", "power_kerple").published_best());
