@@ -69,7 +69,6 @@ EmbeddedScheduler::~EmbeddedScheduler() {
   process_.CloseInput();
   if (!process_.WaitFor(std::chrono::seconds(30))) process_.Terminate();
   process_.WaitFor(std::chrono::seconds(10));
-  ForgetSocket();
 }
 
 std::vector<std::string> WorkerOptions::Arguments() const {

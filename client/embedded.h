@@ -31,10 +31,6 @@ class EmbeddedScheduler {
   const std::string& address() const { return address_; }
   Process& process() { return process_; }
 
-  // Removes the socket's name; the connection that stands lives on. For commands that an interrupt may end
-  // anywhere.
-  void ForgetSocket() { folder_.Remove(); }
-
  private:
   EmbeddedScheduler(Process process, PrivateFolder folder, std::string address)
       : process_(std::move(process)), folder_(std::move(folder)), address_(std::move(address)) {}

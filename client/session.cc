@@ -88,13 +88,13 @@ absl::StatusOr<std::string> Session::StartEmbedded(StoreUse use) {
   if (store_ != kMemory && !std::filesystem::exists(store_, error)) {
     if (use == StoreUse::kExisting) {
       return Error(absl::StatusCode::kNotFound, fmt::format("there is no store '{}'", Printable(store_)),
-                   fmt::format("'longreach run SPEC --store {}' makes one", Printable(store_)));
+                   fmt::format("'longreach run SPEC --store {}' makes one", ShellWord(store_)));
     }
     if (use == StoreUse::kExistingOrNone) store_ = kMemory;
   }
   if (use != StoreUse::kCreate && store_ != kMemory && std::filesystem::is_regular_file(store_, error) && std::filesystem::file_size(store_, error) == 0) {
     return Error(absl::StatusCode::kFailedPrecondition, fmt::format("'{}' is empty, and no store", Printable(store_)),
-                 fmt::format("name another file; 'longreach run SPEC --store {}' makes it one", Printable(store_)));
+                 fmt::format("name another file; 'longreach run SPEC --store {}' makes it one", ShellWord(store_)));
   }
   absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> started =
       EmbeddedScheduler::Start(environment_.binaries, store_, environment_.variable("XDG_RUNTIME_DIR"), &held_at_, for_a_moment_);

@@ -183,7 +183,7 @@ absl::StatusOr<Settings> ResolveSettings(const GlobalFlags& flags, const Environ
       if (store->second.text.empty()) {
         return UsageError(fmt::format("{}: no file named", store->second.origin));
       }
-      settings.store = store->second.text;
+      settings.store = FromHome(store->second.text, environment);
     }
     if (scheduler != level.end() || store != level.end()) break;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/commands/arguments.h"
+#include "client/commands/only.h"
 #include "client/commands/varying_settings.h"
 #include "client/errors.h"
 #include "client/output/text.h"
@@ -35,7 +36,7 @@ absl::StatusOr<Between> Between::Parse(const std::string& text) {
   const size_t equals = text.find('=');
   const std::string axis = text.substr(0, equals);
   std::vector<std::string> values = equals == std::string::npos ? std::vector<std::string>() : Split(text.substr(equals + 1), ',');
-  for (std::string& value : values) value = KeyValue(axis, value);
+  for (std::string& value : values) value = ValueOfJobs(axis, value);
   if ((!IsPairAxis(axis) && !IsSettingPath(axis)) || values.size() != 2 || values[0] == values[1]) {
     return UsageError(fmt::format("--between: '{}' is no axis with two values", Printable(text)),
                       fmt::format("as encoding=rope,alibi or model.layers=1,2; axes are {}, and the paths of settings; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")));
@@ -49,7 +50,7 @@ absl::Status Between::ReadSystems(const SystemSettings& settings) {
   std::set<std::string> known;
   std::map<std::pair<size_t, std::string>, std::string> names;
   for (const v1::System& system : settings.spec().systems()) {
-    const std::string value = KeyValue(axis_, settings.Of(system, axis_));
+    const std::string value = ValueOfJobs(axis_, settings.Of(system, axis_));
     if (!value.empty()) known.insert(value);
     const auto side = std::ranges::find(values_, value);
     if (side == values_.end()) continue;

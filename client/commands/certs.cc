@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/commands/command.h"
+#include "client/commands/suggestions.h"
 #include "client/new_file.h"
 #include "client/output/grid.h"
 #include "client/output/json.h"
@@ -152,16 +153,18 @@ class Certs final : public Command {
       session.out() << JsonDocument({{"folder", JsonText(folder_)}});
       return kDone;
     }
-    const std::string dir = Printable(std::filesystem::absolute(folder_).string());
+    const auto word = [this](const char* name) { return ShellWord((std::filesystem::absolute(folder_) / name).string()); };
     session.out() << fmt::format("made {}: an authority, and certificates for server, client, worker and reader, good for {} days\n", Printable(folder_), days_);
     session.Say(fmt::format(
         "\nOn the scheduler's machine:\n"
-        "  longreach-scheduler --store FILE --listen 0.0.0.0:7070 --certificate {0}/server.crt --key {0}/server.key --client-ca {0}/ca.crt\n"
+        "  longreach-scheduler --store FILE --listen 0.0.0.0:7070 --certificate {server} --key {server_key} --client-ca {ca}\n"
         "Where you work (or as ca, certificate and key in ~/.config/longreach/config.yaml):\n"
-        "  export LONGREACH_SCHEDULER={1}:7070 LONGREACH_CA={0}/ca.crt LONGREACH_CERTIFICATE={0}/client.crt LONGREACH_KEY={0}/client.key\n"
+        "  export LONGREACH_SCHEDULER={host}:7070 LONGREACH_CA={ca} LONGREACH_CERTIFICATE={client} LONGREACH_KEY={client_key}\n"
         "On a worker's machine:\n"
-        "  longreach-worker run --scheduler {1}:7070 --ca {0}/ca.crt --certificate {0}/worker.crt --key {0}/worker.key",
-        dir, Reachable(Printable(hosts_.empty() ? OwnHosts().back() : hosts_.front()))));
+        "  longreach-worker run --scheduler {host}:7070 --ca {ca} --certificate {worker} --key {worker_key}",
+        fmt::arg("host", Reachable(Printable(hosts_.empty() ? OwnHosts().back() : hosts_.front()))), fmt::arg("ca", word("ca.crt")),
+        fmt::arg("server", word("server.crt")), fmt::arg("server_key", word("server.key")), fmt::arg("client", word("client.crt")),
+        fmt::arg("client_key", word("client.key")), fmt::arg("worker", word("worker.crt")), fmt::arg("worker_key", word("worker.key"))));
     return kDone;
   }
 

@@ -131,12 +131,21 @@ class Compare final : public Command {
                           .settings = Settings(first, second, sides[0], sides[1]),
                           .values = PairedValues(sides[0], sides[1]),
                           .notes = {}};
+    for (const std::string& axis : by_) RETURN_IF_ERROR(CheckShared(axis, sides, comparison.values));
     AddNotesOnAxes(sides, comparison);
     AddNotesOnSides(sides, comparison);
     AddNoteOnOpen(first, comparison);
     AddNoteOnOpen(second, comparison);
     AddNoteOnDraws({first.spec(), second.spec()}, only_, comparison);
     return comparison;
+  }
+
+  // What each sweep has one value of, and not the same one, is no value of a pair.
+  static absl::Status CheckShared(const std::string& axis, const std::array<SweepValues, 2>& sides, const PairedValues& values) {
+    const bool differs = std::ranges::find(values.differing(), axis) != values.differing().end();
+    if (!differs || BaselineSide(sides[0].axes(), sides[1].axes(), axis)) return absl::OkStatus();
+    return UsageError(fmt::format("--by {}: in that the sweeps differ, {} and {}", axis, Printable(*sides[0].axes()[PlaceOf(axis)].begin()),
+                                  Printable(*sides[1].axes()[PlaceOf(axis)].begin())), "name another axis");
   }
 
   absl::StatusOr<Comparison> OfOne(Connection& connection, const v1::Sweep& sweep) const {

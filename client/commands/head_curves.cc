@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "client/commands/system_settings.h"
+#include "client/commands/only.h"
 #include "client/commands/tables.h"
 #include "client/figure/entropy_series.h"
 #include "client/output/text.h"
@@ -18,6 +18,7 @@
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/artifact_kind.h"
+#include "proto/types/settings.h"
 
 namespace longreach::client {
 namespace {
@@ -25,34 +26,11 @@ namespace {
 // Each is two questions to the scheduler, and a file.
 constexpr size_t kMostJobs = 256;
 
-// --only, for what tables do not know: which jobs, layers and heads. That its words have a meaning the scheduler has checked.
-class Filter {
- public:
-  explicit Filter(const std::vector<std::string>& only) {
-    for (const std::string& one : only) {
-      const size_t equals = std::min(one.find('='), one.size());
-      const std::string axis = one.substr(0, equals);
-      const bool numbers = axis == "learning_rate" || axis == "seed" || axis == "layer" || axis == "head";
-      for (const std::string& word : Split(one.substr(std::min(equals + 1, one.size())), ',')) {
-        const std::optional<double> number = numbers ? ParseDouble(word) : std::nullopt;
-        values_[axis].insert(number ? ShortestNumber(*number) : word);  // As jobs have it: 1e-3 is 0.001.
-      }
-    }
-  }
-
-  bool Admits(const std::string& axis, const std::string& value) const {
-    const auto found = values_.find(axis);
-    return found == values_.end() || found->second.contains(value);
-  }
-  // But for its systems, of which it may have several.
-  bool Admits(const v1::Job& job) const {
-    return Admits("task", job.task()) && Admits("encoding", job.encoding()) && Admits("learning_rate", ShortestNumber(job.learning_rate())) &&
-           Admits("seed", ShortestNumber(job.seed()));
-  }
-
- private:
-  std::map<std::string, std::set<std::string>> values_;
-};
+// But for its systems, of which it may have several.
+bool Admits(const Only& only, const v1::Job& job) {
+  return only.Admits("task", job.task()) && only.Admits("encoding", job.encoding()) && only.Admits("learning_rate", ShortestNumber(job.learning_rate())) &&
+         only.Admits("seed", std::to_string(job.seed()));
+}
 
 using Series = std::shared_ptr<const EntropySeries>;
 
@@ -84,7 +62,7 @@ absl::StatusOr<std::optional<std::set<std::string>>> SystemsLeft(Connection& con
   spec.set_rows("system");
   spec.set_columns("task");
   for (const std::string& one : only) {
-    if (IsSettingPath(ParseOnly(one).axis)) spec.add_only(one);
+    if (IsSettingPath(one.substr(0, one.find('=')))) spec.add_only(one);
   }
   if (spec.only().empty() || sweep.spec().systems().empty()) return std::nullopt;
   ASSIGN_OR_RETURN(const v1::Table table, FetchTable(connection, sweep.id(), spec));
@@ -93,7 +71,7 @@ absl::StatusOr<std::optional<std::set<std::string>>> SystemsLeft(Connection& con
   return systems;
 }
 
-absl::StatusOr<std::vector<v1::Job>> JobsOf(Connection& connection, const std::string& sweep, const Filter& filter) {
+absl::StatusOr<std::vector<v1::Job>> JobsOf(Connection& connection, const std::string& sweep, const Only& only) {
   std::vector<v1::Job> jobs;
   v1::ListJobsRequest request;
   request.set_sweep(sweep);
@@ -101,7 +79,7 @@ absl::StatusOr<std::vector<v1::Job>> JobsOf(Connection& connection, const std::s
   do {
     ASSIGN_OR_RETURN(const v1::ListJobsResponse page, connection.Call(&Connection::Stub::ListJobs, request));
     for (const v1::Job& job : page.jobs()) {
-      if (!job.diverged() && filter.Admits(job)) jobs.push_back(job);
+      if (!job.diverged() && Admits(only, job)) jobs.push_back(job);
     }
     if (page.jobs().empty()) break;
     request.set_page_token(page.next_page_token());
@@ -149,14 +127,14 @@ v1::Table EmptyTable() {
 }
 
 // The group's files are of one size.
-PlotPanel PanelOf(const Group& group, bool named, int64_t layer, const Filter& filter, const std::string& aggregate) {
+PlotPanel PanelOf(const Group& group, bool named, int64_t layer, const Only& only, const std::string& aggregate) {
   const EntropySeries& first = *group.series.front();
   const std::string title = named ? fmt::format("{}, layer {}", group.name, layer) : fmt::format("layer {}", layer);
   PlotPanel panel{.title = title, .key = std::to_string(layer), .table = EmptyTable()};
   for (int64_t bin = 0; bin < first.bins(); ++bin) panel.table.add_columns()->set_key(std::to_string((bin + 1) * first.bin_width()));
   for (int64_t head = 0; head < first.heads(); ++head) {
     const std::string key = std::to_string(head);
-    if (!filter.Admits("head", key)) continue;
+    if (!only.Admits("head", key)) continue;
     v1::TableAxisEntry& row = *panel.table.add_rows();
     row.set_key(key);
     row.set_label(fmt::format("head {}", key));
@@ -197,11 +175,11 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   ASSIGN_OR_RETURN(const v1::Table overview, FetchTable(connection, sweep.id(), spec));
   HeadCurves curves{.panels = {}, .notes = {overview.notes().begin(), overview.notes().end()}, .typed_notes = overview.typed_notes()};
 
-  const Filter filter(question.only);
-  ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), filter));
+  const Only only(question.only);
+  ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, JobsOf(connection, sweep.id(), only));
   std::vector<Group> groups = GroupsOf(sweep.spec());
   if (!sweep.spec().systems().empty()) {
-    std::erase_if(groups, [&](const Group& group) { return !filter.Admits("system", group.name) || (systems_left && !systems_left->contains(group.name)); });
+    std::erase_if(groups, [&](const Group& group) { return !only.Admits("system", group.name) || (systems_left && !systems_left->contains(group.name)); });
   }
   std::erase_if(jobs, [&](const v1::Job& job) { return std::ranges::none_of(groups, [&](const Group& group) { return IsOf(job, group, sweep.spec()); }); });
   if (jobs.size() > kMostJobs) {
@@ -233,7 +211,7 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
   for (const Group& group : groups) {
     RETURN_IF_ERROR(CheckSizes(group));
     for (int64_t layer = 0; layer < group.series.front()->layers(); ++layer) {
-      if (filter.Admits("layer", std::to_string(layer))) places.emplace_back(layer, &group);
+      if (only.Admits("layer", std::to_string(layer))) places.emplace_back(layer, &group);
     }
   }
   if (static_cast<int64_t>(places.size()) > question.most_panels) {
@@ -245,7 +223,7 @@ absl::StatusOr<HeadCurves> FetchHeadCurves(Connection& connection, const v1::Swe
     std::ranges::stable_sort(places, {}, [](const auto& place) { return place.first; });
   }
   const bool named = groups.size() > 1;
-  for (const auto& [layer, group] : places) curves.panels.push_back(PanelOf(*group, named, layer, filter, question.aggregate));
+  for (const auto& [layer, group] : places) curves.panels.push_back(PanelOf(*group, named, layer, only, question.aggregate));
   if (curves.panels.empty()) curves.panels.push_back({.title = "", .key = "", .table = EmptyTable()});
   return curves;
 }

@@ -59,6 +59,8 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs) {
                   {"failure", "REASON"}};
   // Only where there are some: what other sweeps print stays as it is.
   const bool systems = std::ranges::any_of(jobs, [](const v1::Job& job) { return !job.systems().empty(); });
+  const bool diverged = std::ranges::any_of(jobs, &v1::Job::diverged);
+  if (diverged) grid.columns.insert(std::ranges::find(grid.columns, "step", &GridColumn::key), GridColumn{"diverged", "DIVERGED"});
   if (systems) grid.columns.insert(grid.columns.begin() + 1, GridColumn{"system", "SYSTEM"});
   for (const v1::Job& job : jobs) {
     grid.rows.push_back(
@@ -67,13 +69,15 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs) {
          TextCell(job.encoding()),
          NumberCell(job.learning_rate()),
          NumberCell(job.seed()),
-         TextCell(job.diverged() ? job.state() + " (diverged)" : job.state()),
+         TextCell(job.state()),
          NumberCell(job.step()),
          NumberCell(job.steps()),
          job.has_score() ? NumberCell(job.score(), fmt::format("{:.4f}", job.score())) : MissingCell(),
          NumberCell(job.failures()),
          TextCell(job.failure())});
-    if (systems) grid.rows.back().insert(grid.rows.back().begin() + 1, TextCell(SystemsText(job)));
+    std::vector<GridCell>& row = grid.rows.back();
+    if (diverged) row.insert(row.begin() + 6, BoolCell(job.diverged()));  // After the state.
+    if (systems) row.insert(row.begin() + 1, TextCell(SystemsText(job)));
   }
   return grid;
 }

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "client/commands/listings.h"
+#include "client/commands/only.h"
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
-#include "proto/types/settings.h"
 
 namespace longreach::client {
 namespace {
@@ -44,50 +44,26 @@ std::vector<std::string_view> DifferingAxes(const AxisValues& first, const AxisV
   return differing;
 }
 
-// What `only` admits of an axis; nothing: all.
-std::optional<std::set<std::string>> Admitted(std::string_view axis, const std::vector<std::string>& only) {
-  for (const std::string& one : only) {
-    if (!one.starts_with(axis) || one.size() <= axis.size() || one[axis.size()] != '=') continue;
-    std::set<std::string> values;
-    for (const std::string& word : Split(one.substr(axis.size() + 1), ',')) values.insert(KeyValue(axis, word));
-    return values;
-  }
-  return std::nullopt;
-}
-
 void Insert(const v1::Axes& axes, AxisValues& values) {
-  values[PlaceOf("task")].insert(axes.task().begin(), axes.task().end());
-  values[PlaceOf("encoding")].insert(axes.encoding().begin(), axes.encoding().end());
-  for (const double rate : axes.learning_rate()) values[PlaceOf("learning_rate")].insert(ShortestNumber(rate));
-  for (const uint32_t seed : axes.seed()) values[PlaceOf("seed")].insert(std::to_string(seed));
-}
-
-// Of one system's jobs.
-v1::Axes AxesOf(const v1::SweepSpec& spec, const v1::System& system) {
-  v1::Axes axes = spec.axes();
-  const v1::Axes& own = system.with().axes();
-  if (!own.task().empty()) axes.clear_task();
-  if (!own.encoding().empty()) axes.clear_encoding();
-  if (!own.learning_rate().empty()) axes.clear_learning_rate();
-  if (!own.seed().empty()) axes.clear_seed();
-  axes.MergeFrom(own);
-  return axes;
+  for (const std::string_view axis : kPairAxes) {
+    for (std::string& value : ValuesOf(axes, axis)) values[PlaceOf(axis)].insert(std::move(value));
+  }
 }
 
 }  // namespace
 
-SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
+SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& texts) {
+  const Only only(texts);
   // Which systems a setting chooses is the scheduler's to say: then the axes are those of the jobs.
-  const auto is_of_pairs = [](const std::string& one) { return std::ranges::find(kPairAxes, one.substr(0, one.find('='))) != kPairAxes.end(); };
-  if (!std::ranges::all_of(only, is_of_pairs)) return;
+  if (!std::ranges::all_of(only.values(), [](const auto& one) { return IsPairAxis(one.first); })) return;
   const auto add = [&](const v1::Axes& axes, const std::string& system) {
     AxisValues own;
     own[PlaceOf("system")].insert(system);
     Insert(axes, own);
     for (size_t axis = 0; axis < kPairAxes.size(); ++axis) {
-      const auto admitted = Admitted(kPairAxes[axis], only);
-      if (admitted) std::erase_if(own[axis], [&](const std::string& value) { return !admitted->contains(value); });
-      if (admitted && own[axis].empty()) return;  // None of its jobs is asked for.
+      const bool some = !own[axis].empty();
+      std::erase_if(own[axis], [&](const std::string& value) { return !only.Admits(kPairAxes[axis], value); });
+      if (some && own[axis].empty()) return;  // None of its jobs is asked for.
     }
     for (size_t axis = 0; axis < kPairAxes.size(); ++axis) axes_[axis].insert(own[axis].begin(), own[axis].end());
   };
@@ -98,11 +74,6 @@ SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::strin
 bool IsPairAxis(std::string_view axis) { return PlaceOf(axis) < kPairAxes.size(); }
 
 size_t PlaceOf(std::string_view axis) { return static_cast<size_t>(std::ranges::find(kPairAxes, axis) - kPairAxes.begin()); }
-
-std::string KeyValue(std::string_view axis, const std::string& word) {
-  const std::optional<double> number = axis == "learning_rate" || IsNumberSetting(axis) ? ParseDouble(word) : std::nullopt;
-  return number ? ShortestNumber(*number) : word;
-}
 
 PairKey KeyOf(const v1::Job& job) {
   return {SystemsText(job), job.task(), job.encoding(), ShortestNumber(job.learning_rate()), std::to_string(job.seed())};

@@ -21,8 +21,6 @@ PairKey KeyOf(const v1::Job& job);
 bool IsPairAxis(std::string_view axis);
 // The place of one of kPairAxes.
 size_t PlaceOf(std::string_view axis);
-// A value as users write it, as it stands in a key.
-std::string KeyValue(std::string_view axis, const std::string& word);
 
 // What the pairs have in common that have the same values of some axes.
 struct PairedGroup {

@@ -61,7 +61,7 @@ class PlanCommand final : public Command {
       return kDone;
     }
     if (sweeps.size() > 1) session.Say("each plan counts the jobs that it shares with others; they are done once");
-    const std::string run = fmt::format("'longreach run {}{}'", CommandLine(spec_), WhereFlags(session));
+    const std::string run = fmt::format("'{}'", RunLine(spec_, WhereFlags(session)));
     session.Say(session.embedded() != nullptr ? fmt::format("nothing was changed; {} runs it here, 'longreach submit' hands it to a scheduler", run)
                                               : fmt::format("nothing was changed; {} hands it to that scheduler and waits for it", run));
     return kDone;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/commands/only.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -25,29 +26,54 @@ std::optional<double> LongestOf(const v1::Training& training) {
 
 std::optional<double> Longer(std::optional<double> one, std::optional<double> other) { return one && other ? std::max(*one, *other) : one ? one : other; }
 
-// With what made the weights that it begins with.
-std::optional<double> LongestOf(const v1::SweepSpec& spec) {
-  std::optional<double> longest = LongestOf(spec.training());
-  for (const v1::Input& input : spec.inputs()) longest = Longer(longest, LongestOf(input.from()));
+// As far as a maker of weights says it, and what it begins with.
+std::optional<double> LongestOf(const v1::SweepSpec& maker) {
+  std::optional<double> longest = LongestOf(maker.training());
+  for (const v1::Input& input : maker.inputs()) longest = Longer(longest, LongestOf(input.from()));
   return longest;
 }
 
-// Of the systems that are shown, where they agree.
-std::optional<double> LongestOfSystems(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
-  constexpr std::string_view kOnly = "system=";
-  std::vector<std::string> shown;
-  for (const std::string& one : only) {
-    if (one.starts_with(kOnly)) shown = Split(std::string_view(one).substr(kOnly.size()), ',');
+// Of those jobs of a sweep, or of one of its systems, that say no lengths of training: what the scheduler knows as their default.
+absl::StatusOr<std::optional<double>> DefaultLength(Connection& connection, const v1::Sweep& sweep, const v1::System* system) {
+  v1::ListJobsRequest list;
+  list.set_sweep(sweep.id());
+  list.set_limit(1);
+  if (system != nullptr) list.add_only("system=" + system->name());
+  v1::ListJobsResponse jobs;
+  do {  // The system's first job may be after pages without any.
+    ASSIGN_OR_RETURN(jobs, connection.Call(&Connection::Stub::ListJobs, list));
+    list.set_page_token(jobs.next_page_token());
+  } while (jobs.jobs().empty() && !list.page_token().empty());
+  if (jobs.jobs().empty()) return std::nullopt;
+  v1::GetJobRequest request;
+  request.set_job(jobs.jobs(0).id());
+  ASSIGN_OR_RETURN(const v1::GetJobResponse job, connection.Call(&Connection::Stub::GetJob, request));
+  return LongestOf(job.spec().training());
+}
+
+// What trains the weights that a sweep's jobs, or those of one of its systems, are tested with: they themselves, and what makes those that
+// they begin with.
+absl::StatusOr<std::optional<double>> LongestOf(Connection& connection, const v1::Sweep& sweep, const v1::System* system) {
+  v1::Training training = sweep.spec().training();
+  auto inputs = sweep.spec().inputs();
+  if (system != nullptr) {
+    if (!system->with().training().lengths().empty()) training.clear_lengths();
+    training.MergeFrom(system->with().training());
+    if (!system->with().inputs().empty()) inputs = system->with().inputs();
   }
-  std::set<std::optional<double>> longest;
-  for (const v1::System& system : spec.systems()) {
-    if (!shown.empty() && std::ranges::find(shown, system.name()) == shown.end()) continue;
-    v1::SweepSpec own;
-    *own.mutable_training() = system.with().training().lengths().empty() ? spec.training() : system.with().training();
-    *own.mutable_inputs() = system.with().inputs().empty() ? spec.inputs() : system.with().inputs();
-    longest.insert(LongestOf(own));
+  std::optional<double> longest = LongestOf(training);
+  bool all_say = true;
+  for (const v1::Input& input : inputs) {
+    const std::optional<double> of_input = LongestOf(input.from());
+    all_say = all_say && of_input.has_value();
+    longest = Longer(longest, of_input);
   }
-  return longest.size() == 1 ? *longest.begin() : std::nullopt;
+  const bool trains = !training.has_steps() || training.steps() > 0;
+  if (training.lengths().empty() && (trains || !all_say || inputs.empty())) {
+    ASSIGN_OR_RETURN(const std::optional<double> by_default, DefaultLength(connection, sweep, system));
+    longest = Longer(longest, by_default);
+  }
+  return longest;
 }
 
 // positions.original_length, of the system that the line is where lines are systems.
@@ -63,17 +89,16 @@ std::optional<double> GrowthBegins(const v1::SweepSpec& spec, const PlotAxes& ax
 }  // namespace
 
 absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& only) {
-  if (!sweep.spec().systems().empty()) return LongestOfSystems(sweep.spec(), only);
-  if (const std::optional<double> own = LongestOf(sweep.spec()); own) return own;
-  v1::ListJobsRequest list;
-  list.set_sweep(sweep.id());
-  list.set_limit(1);
-  ASSIGN_OR_RETURN(const v1::ListJobsResponse jobs, connection.Call(&Connection::Stub::ListJobs, list));
-  if (jobs.jobs().empty()) return std::nullopt;
-  v1::GetJobRequest request;
-  request.set_job(jobs.jobs(0).id());
-  ASSIGN_OR_RETURN(const v1::GetJobResponse job, connection.Call(&Connection::Stub::GetJob, request));
-  return LongestOf(job.spec().training());
+  if (sweep.spec().systems().empty()) return LongestOf(connection, sweep, nullptr);
+  const Only asked(only);
+  std::set<std::optional<double>> longest;
+  for (const v1::System& system : sweep.spec().systems()) {
+    if (!asked.Admits("system", system.name())) continue;
+    ASSIGN_OR_RETURN(const std::optional<double> of_system, LongestOf(connection, sweep, &system));
+    longest.insert(of_system);
+    if (longest.size() > 1) return std::nullopt;
+  }
+  return longest.empty() ? std::nullopt : *longest.begin();
 }
 
 absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, const PanelsQuestion& question, LinePlot& plot) {

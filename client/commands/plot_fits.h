@@ -17,7 +17,7 @@ namespace longreach::client {
 inline constexpr std::string_view kScaleMetric = "best_attention_scale";
 
 // The longest length of training, of the weights' makers too; of systems that of those which `only` (as TableSpec.only) shows, nothing where
-// they do not agree. In what a sweep without systems leaves out the scheduler knows the default, and its jobs have it.
+// they do not agree.
 absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& only);
 
 // The growth that was fitted to the best scales, a ln(i/L) + 1 from the training length L on, where the sweep says L; each with a note.

@@ -52,16 +52,16 @@ void CompareMeasurements(const JobRecord& recorded, const JobRecord& again, Repe
   }
 }
 
-// By step, as they come.
+// By step, as they come. A repetition has all of them; of what was recorded some may never have come.
 void CompareLosses(const JobRecord& recorded, const JobRecord& again, RepeatedJob& out) {
   const std::map<Key, double> second = ByKey(again.losses);
   for (const v1::Measurement& one : recorded.losses) {
     const Key key(one.metric(), one.length(), one.slice());
     const auto other = second.find(key);
-    if (other == second.end()) continue;
+    const std::optional<double> again_value = other == second.end() ? std::nullopt : std::optional<double>(other->second);
     ++out.losses;
-    if (SameBits(one.value(), other->second)) continue;
-    if (out.losses_different++ == 0) out.different.push_back(Different(key, one.value(), other->second));
+    if (again_value && SameBits(one.value(), *again_value)) continue;
+    if (out.losses_different++ == 0) out.different.push_back(Different(key, one.value(), again_value));
   }
 }
 

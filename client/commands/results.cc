@@ -126,10 +126,7 @@ class Results final : public Command {
       return UsageError(fmt::format("--spread: this table has the {} of its jobs, and no standard deviation is around that", table.aggregate()),
                         "add --aggregate mean or --aggregate median");
     }
-    if (published_ && table.published().empty()) {
-      session.Say(fmt::format("no published table belongs to sweep '{}' as it is asked for here",
-                              Printable(sweep.name())));
-    }
+    if (published_ && table.published().empty()) SayNoPublished(session, sweep);
     ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
     NoteOtherSettings(sweep.spec(), table, measured);
     if (IsAtSingleLengths(table)) {
@@ -179,6 +176,7 @@ class Results final : public Command {
                                Refused{"--aggregate", !aggregate_.empty(), "nothing is aggregated"},
                                Refused{"--step-bins", step_bins_ > 0, "each loss has a row of its own"},
                                Refused{"--published", published_, "published values are of tables, not of jobs"},
+                               Refused{"--spread", spread_, "each value has a row of its own"},
                                Refused{"--table", !table_of_.empty(), "no table is printed"},
                                Refused{"--bits", bits_, "values are printed as they are stored"}}) {
       if (one.is_given) {

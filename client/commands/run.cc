@@ -75,7 +75,7 @@ class RunCommand final : public Command {
       // While the table before was printed, or its worker ended.
       if (interrupt.count() > 0) return interrupt.exit_code();
       SweepRun run(session, *connection, interrupt, SubmissionOf(one.file),
-                   {.retry_failed = retry_failed_, .worker = worker_options_, .again = "longreach run " + CommandLine(spec_) + WhereFlags(session)});
+                   {.retry_failed = retry_failed_, .worker = worker_options_, .again = RunLine(spec_, WhereFlags(session))});
       ASSIGN_OR_RETURN(const std::optional<int> ended, run.ToItsEnd());
       if (ended.has_value()) return *ended;
       const v1::Sweep& sweep = run.sweep();
@@ -103,6 +103,7 @@ absl::Status RunCommand::PrintResults(Session& session, Connection& connection, 
   v1::TableSpec table = file.has_table ? file.table : TableOfPreset(sweep.name());
   ASSIGN_OR_RETURN(const v1::Sweep whole, FindSweep(connection, sweep.id()));  // Updates lack the specification.
   RETURN_IF_ERROR(CompleteTable(connection, whole, table));
+  if (published_ && table.published().empty()) SayNoPublished(session, sweep);
   ASSIGN_OR_RETURN(v1::Table measured, FetchTable(connection, sweep.id(), table));
   NoteOtherSettings(whole.spec(), table, measured);
   if (session.json()) {

@@ -1,22 +1,26 @@
 #include "client/commands/shared_draw.h"
 
 #include <algorithm>
-#include <string_view>
 
-#include "proto/base/text.h"
+#include "client/commands/only.h"
 #include "proto/catalog/encoding_name.h"
 
 namespace longreach::client {
+namespace {
 
-std::string NoteOfSharedDraw(const v1::SweepSpec& spec, const std::vector<std::string>& only) {
+bool HasRandomized(const v1::Axes& axes, const Only& only) {
+  return std::ranges::any_of(axes.encoding(), [&only](const std::string& encoding) { return catalog::IsRandomized(encoding) && only.Admits("encoding", encoding); });
+}
+
+}  // namespace
+
+std::string NoteOfSharedDraw(const v1::SweepSpec& spec, const std::vector<std::string>& texts) {
   // The other kinds draw anew for each part of a test of many.
   if (spec.experiment() != "algorithmic") return "";
-  constexpr std::string_view kOnlyEncodings = "encoding=";
-  std::vector<std::string> encodings(spec.axes().encoding().begin(), spec.axes().encoding().end());
-  for (const std::string& one : only) {
-    if (one.starts_with(kOnlyEncodings)) encodings = Split(std::string_view(one).substr(kOnlyEncodings.size()), ',');
-  }
-  if (std::ranges::none_of(encodings, catalog::IsRandomized)) return "";
+  const Only only(texts);
+  bool has = spec.systems().empty() && HasRandomized(spec.axes(), only);
+  for (const v1::System& system : spec.systems()) has = has || (only.Admits("system", system.name()) && HasRandomized(AxesOf(spec, system), only));
+  if (!has) return "";
   return "randomized positions are drawn once for each test length, the same for all jobs: another draw (evaluation.seed) may move scores at one length by ten "
          "points, which no spread over seeds shows";
 }

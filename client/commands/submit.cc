@@ -51,7 +51,7 @@ class Submit final : public Command {
     }
     if (session.json()) json.Finish();
     if (session.embedded() != nullptr && !session.json() && !all_done) {
-      session.Say(fmt::format("nothing runs yet; 'longreach run {}{}' does", CommandLine(spec_), WhereFlags(session)));
+      session.Say(fmt::format("nothing runs yet; '{}' does", RunLine(spec_, WhereFlags(session))));
     }
     return kDone;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <vector>
 
@@ -91,10 +92,12 @@ std::string RepeatCommand(Session& session, const v1::Job& job) {
   return fmt::format("longreach job {0} --spec{1} | longreach run /dev/stdin --store repeat-{0}.db", id, WhereFlags(session));
 }
 
-std::string CommandLine(const SweepSource& source) {
-  std::string line = ShellWord(source.spec);
+std::string RunLine(const SweepSource& source, std::string_view where) {
+  std::error_code error;
+  const bool is_piped = source.spec.starts_with("/dev/") || std::filesystem::is_fifo(source.spec, error);
+  std::string line = fmt::format("{}longreach run {}", is_piped ? "... | " : "", ShellWord(source.spec));
   for (const std::string& one : source.overrides) line += " --set " + ShellWord(one);
-  return line;
+  return line + std::string(where);
 }
 
 }  // namespace longreach::client

@@ -15,8 +15,9 @@ namespace longreach::client {
 // 'text' as one word for a POSIX shell.
 std::string ShellWord(std::string_view text);
 
-// "table-b1 --set training.steps=2", for the shell: what to type to get the same again.
-std::string CommandLine(const SweepSource& source);
+// "longreach run table-b1 --set training.steps=2", for the shell, with WhereFlags(): what to type to get the same again. Before it "... | " where
+// the sweep came through a pipe.
+std::string RunLine(const SweepSource& source, std::string_view where);
 
 // What to type to run a job again, alone and in a store of its own, wherever one likes.
 std::string RepeatCommand(Session& session, const v1::Job& job);

@@ -4,16 +4,11 @@
 #include <optional>
 #include <set>
 
+#include "client/commands/only.h"
 #include "client/commands/tables.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
-
-OnlyAxis ParseOnly(const std::string& only) {
-  const size_t equals = only.find('=');
-  if (equals == std::string::npos) return {};
-  return {.axis = only.substr(0, equals), .values = Split(std::string_view(only).substr(equals + 1), ',')};
-}
 
 absl::StatusOr<SystemSettings> SystemSettings::Fetch(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& others) {
   SystemSettings settings(sweep.spec());
@@ -40,7 +35,8 @@ absl::StatusOr<SystemSettings> SystemSettings::Fetch(Connection& connection, con
 absl::StatusOr<SystemSettings> SystemSettings::FetchFor(Connection& connection, const v1::Sweep& sweep, const std::vector<std::string>& shown,
                                                         const std::vector<std::string>& only) {
   std::vector<std::string> axes = shown;
-  for (const std::string& one : only) axes.push_back(ParseOnly(one).axis);
+  const Only asked(only);
+  for (const auto& [axis, values] : asked.values()) axes.push_back(axis);
   std::erase_if(axes, [](const std::string& axis) { return !IsSettingPath(axis); });
   if (axes.empty()) return SystemSettings(sweep.spec());
   return Fetch(connection, sweep, axes);

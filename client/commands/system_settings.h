@@ -43,11 +43,4 @@ class SystemSettings {
   std::map<std::string, SettingValues, std::less<>> learnt_;  // By the names of systems.
 };
 
-// Of AXIS=VALUE[,VALUE...]; "" and none unless it is such a text.
-struct OnlyAxis {
-  std::string axis;
-  std::vector<std::string> values;
-};
-OnlyAxis ParseOnly(const std::string& only);
-
 }  // namespace longreach::client

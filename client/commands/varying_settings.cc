@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "client/commands/only.h"
 #include "proto/base/text.h"
 #include "proto/types/settings.h"
 
@@ -19,15 +20,6 @@ struct JobAxis {
 };
 constexpr std::array<JobAxis, 4> kJobAxes = {{{"seed", "seeds"}, {"learning_rate", "learning rates"}, {"encoding", "encodings"}, {"task", "tasks"}}};
 
-std::vector<std::string> ValuesOf(const v1::Axes& axes, std::string_view axis) {
-  std::vector<std::string> values;
-  if (axis == "task") values.assign(axes.task().begin(), axes.task().end());
-  if (axis == "encoding") values.assign(axes.encoding().begin(), axes.encoding().end());
-  if (axis == "seed") std::ranges::transform(axes.seed(), std::back_inserter(values), [](uint32_t seed) { return std::to_string(seed); });
-  if (axis == "learning_rate") std::ranges::transform(axes.learning_rate(), std::back_inserter(values), ShortestNumber);
-  return values;
-}
-
 // The jobs of a system, or of a sweep that has none.
 struct Part {
   const v1::System* system = nullptr;
@@ -35,35 +27,26 @@ struct Part {
 };
 
 // nullopt: `only` leaves none of its jobs.
-std::optional<Part> PartOf(const SystemSettings& settings, const v1::System* system, const std::vector<std::string>& only) {
+std::optional<Part> PartOf(const SystemSettings& settings, const v1::System* system, const Only& only) {
   Part part{.system = system};
+  const v1::Axes axes = system == nullptr ? settings.spec().axes() : AxesOf(settings.spec(), *system);
   for (size_t i = 0; i < kJobAxes.size(); ++i) {
-    if (system != nullptr) part.values[i] = ValuesOf(system->with().axes(), kJobAxes[i].name);
-    if (part.values[i].empty()) part.values[i] = ValuesOf(settings.spec().axes(), kJobAxes[i].name);
+    std::vector<std::string>& values = part.values[i] = ValuesOf(axes, kJobAxes[i].name);
+    if (values.empty()) continue;
+    std::erase_if(values, [&](const std::string& value) { return !only.Admits(kJobAxes[i].name, value); });
+    if (values.empty()) return std::nullopt;
   }
-  for (const std::string& one : only) {
-    const auto [axis, asked] = ParseOnly(one);
-    if (system != nullptr && axis == "system" && std::ranges::find(asked, system->name()) == asked.end()) return std::nullopt;
-    if (system != nullptr && IsSettingPath(axis)) {
-      const auto may_be = [&, &path = axis](const std::string& word) { return settings.MayBe(*system, path, word); };
-      if (std::ranges::none_of(asked, may_be)) return std::nullopt;
-    }
-    for (size_t i = 0; i < kJobAxes.size(); ++i) {
-      if (axis != kJobAxes[i].name || part.values[i].empty()) continue;
-      const bool numbers = axis == "seed" || axis == "learning_rate";
-      std::set<std::string> words;
-      for (const std::string& word : asked) {
-        const std::optional<double> number = numbers ? ParseDouble(word) : std::nullopt;
-        words.insert(number ? ShortestNumber(*number) : word);  // As jobs have it: 1e-3 is 0.001.
-      }
-      std::erase_if(part.values[i], [&words](const std::string& value) { return !words.contains(value); });
-      if (part.values[i].empty()) return std::nullopt;
-    }
+  if (system == nullptr) return part;
+  if (!only.Admits("system", system->name())) return std::nullopt;
+  for (const auto& [axis, values] : only.values()) {
+    const auto may_be = [&, &path = axis](const std::string& value) { return settings.MayBe(*system, path, value); };
+    if (IsSettingPath(axis) && std::ranges::none_of(values, may_be)) return std::nullopt;
   }
   return part;
 }
 
-std::vector<Part> PartsLeft(const SystemSettings& settings, const std::vector<std::string>& only) {
+std::vector<Part> PartsLeft(const SystemSettings& settings, const std::vector<std::string>& texts) {
+  const Only only(texts);
   std::vector<const v1::System*> systems;
   for (const v1::System& system : settings.spec().systems()) systems.push_back(&system);
   if (systems.empty()) systems.push_back(nullptr);

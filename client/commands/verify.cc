@@ -128,7 +128,7 @@ class Verify final : public Command {
         if (values.Same()) continue;
         const std::string id = ShortId(one.recorded.job.job().id());
         for (std::string& reason : why) reason = fmt::format("of job {}, which makes an input: {}", id, reason);
-        if (why.empty()) why.push_back(fmt::format("job {}, which makes an input, has other values too: 'longreach verify {}' says which", id, id));
+        if (why.empty()) why.push_back(fmt::format("job {}, which makes an input, has other values too: 'longreach verify {}{}' says which", id, id, WhereFlags(session)));
         of_makers.emplace(one.recorded.job.job().id(), std::move(why));
         continue;
       }
@@ -142,7 +142,7 @@ class Verify final : public Command {
       else if (!verified.back().values.Same()) session.out() << one.recorded.job.job().id() << "\n";
     }
     if (session.json()) PrintJson(session, verified);
-    else if (session.settings().format != Format::kTable) session.Print(GridOf(verified, /*with_job=*/true), "different");
+    else if (session.settings().format != Format::kTable) PrintRows(session, verified);
     return std::ranges::all_of(verified, [](const Verified& one) { return one.values.Same(); }) ? kDone : kFailed;
   }
 
@@ -273,6 +273,16 @@ class Verify final : public Command {
       }
     }
     return grid;
+  }
+
+  // What is no value of a row goes beside them.
+  static void PrintRows(Session& session, const std::vector<Verified>& verified) {
+    session.Print(GridOf(verified, /*with_job=*/true), "different");
+    for (const Verified& one : verified) {
+      const std::string id = ShortId(one.recorded.job.job().id());
+      if (one.values.diverged_differs) session.Say(fmt::format("job {} {} diverged before, and {} now", id, Diverged(one.recorded), Diverged(one.again)));
+      if (one.values.series_differ) session.Say(fmt::format("the series of job {} differ", id));
+    }
   }
 
   static void PrintJson(Session& session, const std::vector<Verified>& verified) {

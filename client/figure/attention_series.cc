@@ -29,7 +29,6 @@ absl::StatusOr<AttentionSeries> AttentionSeries::Parse(std::string bytes, int le
   series.tape_ = shape[1];
   series.begin_ = header->payload_begin + static_cast<size_t>(matrices->begin);
   series.heads_ = header->Metadata("heads");
-  series.step_ = header->Metadata("step");
   series.bytes_ = std::move(bytes);
   const int64_t values = series.layers_ * series.tape_ * series.tape_;
   for (int64_t i = 0; i < values; ++i) {

@@ -21,7 +21,6 @@ class AttentionSeries {
   int64_t tape() const { return tape_; }
   // As the file's header has them.
   const std::string& heads() const { return heads_; }
-  const std::string& step() const { return step_; }
 
   // What a query pays to a key, both below tape(); always a finite number from 0 to 1.
   float At(int64_t layer, int64_t query, int64_t key) const;
@@ -34,7 +33,6 @@ class AttentionSeries {
   int64_t layers_ = 0;
   int64_t tape_ = 0;
   std::string heads_;
-  std::string step_;
 };
 
 }  // namespace longreach::client

@@ -38,7 +38,7 @@ RangeTexts TextsOf(std::string_view text) {
 
 absl::Status EmptyRange(const RangeTexts& texts) {
   return UsageError(fmt::format("the range {}..{} is empty", Printable(texts.first), Printable(texts.last)),
-                    fmt::format("write {}..{}", Printable(texts.last), Printable(texts.first)));
+                    fmt::format("write {}..{}{}", Printable(texts.last), Printable(texts.first), texts.step ? ":" + Printable(*texts.step) : ""));
 }
 
 absl::Status TooLong(std::string_view text) {

@@ -222,10 +222,6 @@ absl::Status PutList(std::string_view text, const std::string& path, const Field
 
 }  // namespace
 
-absl::Status FillMessage(const YamlTree& tree, const YamlNode& mapping, Message& message) {
-  return Filler(tree).Fill(mapping, "", message);
-}
-
 absl::StatusOr<SweepFile> ReadSweepFile(std::string_view text, std::string name) {
   ASSIGN_OR_RETURN(const YamlTree tree, YamlTree::Parse(text, std::move(name)));
   SweepFile file;

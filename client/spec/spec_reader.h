@@ -1,4 +1,4 @@
-// Sweep files: YAML whose fields are the fields of SweepSpec, and two more that only the client reads.
+// Sweep files: YAML whose fields are the fields of SweepSpec, and three more that only the client reads.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -57,8 +57,5 @@ struct LoadedSweep {
 // The sweep with its overrides; of a file with parts, all of these in their order, with the overrides on top of each part's own. Paths
 // of parts begin in the file's folder. Errors of LoadSweep(), ApplyOverrides() and CrossGrid(); INVALID_ARGUMENT: a part has parts, or two the same name.
 absl::StatusOr<std::vector<LoadedSweep>> LoadSweeps(const SweepSource& source);
-
-// Fills a message from a mapping, by reflection.
-absl::Status FillMessage(const YamlTree& tree, const YamlNode& mapping, google::protobuf::Message& message);
 
 }  // namespace longreach::client

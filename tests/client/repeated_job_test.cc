@@ -115,12 +115,23 @@ TEST(RepeatedJobTest, OfLossesTheFirstThatDiffersIsNamed) {
   EXPECT_EQ(repeated.different[0].slice, "step=2");
 }
 
-TEST(RepeatedJobTest, LossesAreComparedAtTheStepsThatBothHave) {
-  JobRecord again = Record();
-  again.losses.erase(again.losses.begin());
-  const RepeatedJob repeated = Compare(Record(), again);
+TEST(RepeatedJobTest, LossesThatNeverCameAreNotMissed) {
+  JobRecord recorded = Record();
+  recorded.losses.erase(recorded.losses.begin());
+  const RepeatedJob repeated = Compare(recorded, Record());
   EXPECT_TRUE(repeated.Same());
   EXPECT_EQ(repeated.losses, 2);
+}
+
+TEST(RepeatedJobTest, ALossThatARepetitionDoesNotHaveIsADifference) {
+  JobRecord again = Record();
+  again.losses.pop_back();
+  const RepeatedJob repeated = Compare(Record(), again);
+  EXPECT_FALSE(repeated.Same());
+  EXPECT_EQ(repeated.losses_different, 1);
+  ASSERT_EQ(repeated.different.size(), 1u);
+  EXPECT_EQ(repeated.different[0].slice, "step=3");
+  EXPECT_FALSE(repeated.different[0].again.has_value());
 }
 
 TEST(RepeatedJobTest, SeriesAndDivergenceCount) {

@@ -60,6 +60,11 @@ TEST_F(ConfigFileTest, ATokenIsNoSettingOfAFileAndGivesWayToAFlag) {
   EXPECT_FALSE(Resolve({}, {{"HOME", home()}}).ok());
 }
 
+TEST_F(ConfigFileTest, AStoreMayBeInTheHomeFolder) {
+  WriteConfig("store: ~/runs/b1.db\n");
+  EXPECT_EQ(Resolve({}, {{"HOME", home()}})->store, home() + "/runs/b1.db");
+}
+
 TEST(SettingsTest, DefaultsToAnUnnamedSchedulerOnThisMachine) {
   const absl::StatusOr<Settings> settings = Resolve({}, {});
   ASSERT_TRUE(settings.ok()) << settings.status();

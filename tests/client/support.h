@@ -105,6 +105,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::Sweep sweep;
   std::vector<v1::Sweep> other_sweeps;
   v1::ListJobsResponse jobs;
+  v1::JobSpec job_spec;  // Of each.
   v1::ListMeasurementsResponse measurements;
   v1::ListWorkersResponse workers;
   v1::Table table;
@@ -194,6 +195,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   }
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetJobResponse* response) override {
     *response->mutable_job() = jobs.jobs(0);
+    *response->mutable_spec() = job_spec;
     response->set_canonical("longreach-job/1\ntask=even_pairs\n");
     v1::Measurement& measurement = *response->add_measurements();
     measurement.set_metric("accuracy");

@@ -97,11 +97,12 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     api = messages("api")
     Worker(home, scheduler)
     specs = {}
-    for name, steps in (("before", 2), ("after", 30)):
+    for name, steps in (("before", 2), ("after", 30), ("slower", 2)):
         specs[name] = small_sweep()
         specs[name].name = name
         specs[name].training.steps = steps
     specs["after"].axes.seed.append(7)
+    specs["slower"].axes.learning_rate[0] = 0.0001
     for spec in specs.values():
         scheduler.api().SubmitSweep(api.SubmitSweepRequest(spec=spec))
     for name in specs:
@@ -135,6 +136,8 @@ def test_sweeps_are_compared_by_pairs_of_jobs(home):
     shown = run_cli(home, "compare", "before", "after", scheduler=scheduler)
     assert shown.code == 0 and "they differ in seed, training.steps" in shown.out, shown
     assert shown.err == "note: 4 jobs of after without a partner\n"
+    by_rate = run_cli(home, "compare", "before", "slower", "--by", "learning_rate", "-o", "json", scheduler=scheduler)
+    assert by_rate.code == 2 and "--by learning_rate: in that the sweeps differ, 0.001 and 0.0001" in by_rate.err, by_rate
     itself = run_cli(home, "compare", "before", "before", scheduler=scheduler)
     assert itself.code == 2 and "'before' and 'before' are the same sweep" in itself.err, itself
     nothing = run_cli(home, "compare", "before", "after", "--length", "77", scheduler=scheduler)
