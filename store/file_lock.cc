@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -80,8 +82,12 @@ absl::Status FileLock::LockItself(const std::filesystem::path& file) {
   range.l_whence = SEEK_SET;
   range.l_start = kFarBehind;
   range.l_len = 1;
-  // Of the descriptor and not of the process. A file system without such locks has FILE.lock alone.
-  if (fcntl(itself_, F_OFD_SETLK, &range) == 0 || (errno != EAGAIN && errno != EACCES)) return absl::OkStatus();
+  // A holder that was killed loses FILE.lock a moment before this one.
+  for (int tries = 0; tries < 50; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    // Of the descriptor and not of the process. A file system without such locks has FILE.lock alone.
+    if (fcntl(itself_, F_OFD_SETLK, &range) == 0 || (errno != EAGAIN && errno != EACCES)) return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(
       fmt::format("the store '{}' is held by another scheduler under another name: it has a hard link, or was moved, or lost its .lock, while it was open; "
                   "stop that one first",
@@ -95,9 +101,9 @@ void FileLock::Say(const std::string& address) {
 }
 
 FileLock::~FileLock() {
+  if (itself_ >= 0) close(itself_);  // First: whoever has FILE.lock would take it for that of another name.
   unlink(lock_file_.c_str());  // While it is held: who opened it meanwhile finds out that it is not the named one.
   close(fd_);
-  if (itself_ >= 0) close(itself_);
 }
 
 }  // namespace longreach::store
