@@ -95,7 +95,7 @@ absl::Status Rig::Submit(const std::string& name, int seeds, int priority) {
   spec.mutable_axes()->add_encoding("rope");
   spec.mutable_axes()->add_learning_rate(1e-3);
   for (int seed = 0; seed < seeds; ++seed) spec.mutable_axes()->add_seed(static_cast<uint32_t>(seed));
-  spec.mutable_training()->set_steps(100);
+  spec.mutable_training()->set_steps(1000);
   request.set_priority(priority);
   Withdraw("priority of " + name);
   Withdraw("state of " + name);
