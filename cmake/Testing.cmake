@@ -38,8 +38,10 @@ function(longreach_test name)
     longreach_precompile_headers(${name} REUSE_FROM longreach_test_headers)
   endif()
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  set(discover ${CMAKE_SOURCE_DIR}/cmake/DiscoverSuites.cmake)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${discover})
   add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${suites} VERBATIM
-    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DPREFIX=${ARG_PREFIX} -DOUTPUT=${suites} -P ${CMAKE_SOURCE_DIR}/cmake/DiscoverSuites.cmake)
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DPREFIX=${ARG_PREFIX} -DOUTPUT=${suites} -P ${discover})
   # A program that was not built is a test that fails.
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake
     "if(EXISTS [[${suites}]])\n  include([[${suites}]])\nelse()\n  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")

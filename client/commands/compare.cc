@@ -142,8 +142,7 @@ class Compare final : public Command {
 
   // What each sweep has one value of, and not the same one, is no value of a pair.
   static absl::Status CheckShared(const std::string& axis, const std::array<SweepValues, 2>& sides, const PairedValues& values) {
-    const bool differs = std::ranges::find(values.differing(), axis) != values.differing().end();
-    if (!differs || BaselineSide(sides[0].axes(), sides[1].axes(), axis)) return absl::OkStatus();
+    if (!values.DifferIn(axis) || BaselineSide(sides[0].axes(), sides[1].axes(), axis)) return absl::OkStatus();
     return UsageError(fmt::format("--by {}: in that the sweeps differ, {} and {}", axis, Printable(*sides[0].axes()[PlaceOf(axis)].begin()),
                                   Printable(*sides[1].axes()[PlaceOf(axis)].begin())), "name another axis");
   }
@@ -230,7 +229,7 @@ class Compare final : public Command {
       const AxisValues &first = sides[0].axes(), &second = sides[1].axes();
       if (const std::optional<size_t> baseline = BaselineSide(first, second, axis); baseline && comparison.values.pairs() > 0) {
         comparison.notes.push_back(fmt::format("jobs of {} are in a pair with each {} of {}", Printable(comparison.names[*baseline]), axis, Printable(comparison.names[1 - *baseline])));
-      } else if (std::ranges::find(comparison.values.differing(), axis) == comparison.values.differing().end() && AreDisjoint(first, second, axis)) {
+      } else if (!comparison.values.DifferIn(axis) && AreDisjoint(first, second, axis)) {
         const auto list = [axis](const AxisValues& values) {
           const std::set<std::string>& of_axis = values[PlaceOf(axis)];
           return Printable(Join(std::vector<std::string>(of_axis.begin(), of_axis.end()), ", "));

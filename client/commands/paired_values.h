@@ -2,6 +2,7 @@
 // seed are a pair. Differences of pairs say more than those of means: what a task or a seed does to both is not in them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -74,6 +75,7 @@ class PairedValues {
   // What differs, so that pairs need not have it in common: axes of which each side has one value, and not the same one, and those of which one
   // side is the baseline.
   const std::vector<std::string_view>& differing() const { return differing_; }
+  bool DifferIn(std::string_view axis) const { return std::ranges::find(differing_, axis) != differing_.end(); }
   size_t pairs() const { return pairs_.size(); }
   // How many of a side's values are in a pair.
   size_t partnered(size_t side) const { return partnered_[side]; }
