@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "proto/base/text.h"
+#include "proto/base/utf8.h"
 #include "proto/catalog/packs.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/transfers.h"
@@ -21,6 +22,11 @@ namespace {
 constexpr size_t kMaxName = 256;  // Of the scheduler's.
 
 std::string CheckAddress(const std::string& address) { return std::string(agent::CheckAddress(address).message()); }
+
+std::string CheckName(const std::string& name) {
+  if (name.size() > kMaxName) return "a name has at most " + std::to_string(kMaxName) + " bytes";
+  return FirstNotUtf8(name) ? "a name is text in UTF-8" : "";
+}
 
 }  // namespace
 
@@ -48,7 +54,7 @@ void RunCommand::AddConnection() {
       ->capture_default_str();
   AddDataFolder(*command_, options_.data_folder);
   command_->add_option("--name", options_.name, "What people see (default: the machine's name, and the number of the GPU where --device has one)")
-      ->check([](const std::string& name) { return name.size() <= kMaxName ? std::string() : "a name has at most " + std::to_string(kMaxName) + " bytes"; });
+      ->check(CheckName);
 }
 
 void RunCommand::AddTraining() {

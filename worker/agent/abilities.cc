@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "proto/base/build_info.h"
+#include "proto/base/utf8.h"
 #include "proto/catalog/catalog.h"
 #include "proto/types/abilities.h"
 #include "worker/agent/noop.h"
@@ -35,7 +36,7 @@ int ShareOfThreads(int threads, int packs, int pack) { return std::max(1, thread
 std::string HostName() {
   char name[256] = {};
   if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "worker";
-  return name;
+  return ValidUtf8(name);
 }
 
 }  // namespace longreach::agent

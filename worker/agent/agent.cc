@@ -31,15 +31,6 @@ std::string Described(const v1::Lease& lease) {
                      lease.jobs(0).has_checkpoint() ? fmt::format(", from step {}", lease.jobs(0).checkpoint().step()) : "");
 }
 
-std::string_view NameOf(v1::AttemptReport::Outcome outcome) {
-  switch (outcome) {
-    case v1::AttemptReport::OUTCOME_SUCCEEDED: return "succeeded";
-    case v1::AttemptReport::OUTCOME_FAILED: return "failed";
-    case v1::AttemptReport::OUTCOME_GIVEN_BACK: return "given back";
-    default: return "ended";
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(boost::asio::io_context& io, AgentOptions options, Ended ended) {
@@ -77,7 +68,10 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, Channels channel
   MakeSlots();
 }
 
-Agent::~Agent() { pool_.join(); }
+Agent::~Agent() {
+  pool_.join();
+  disk_.join();
+}
 
 void Agent::Start() {
   if (ended_already_) return;  // Told to leave before it began.
@@ -134,7 +128,7 @@ void Agent::AddReports(v1::SynchronizeRequest& request) const {
 
 // No more than could be trained at once: with them, no slot has two attempts before kHandingIn.
 int Agent::FreeSlots() const {
-  if (leaving_ || !ever_ready_ || std::chrono::steady_clock::now() < room_from_) return 0;
+  if (leaving_ || !ever_ready_ || std::chrono::steady_clock::now() < asks_from_) return 0;
   int room = SlotsIn(TrainerSlot::State::kIdle);
   // While one child does not start, no other is tried: its lease would be held for nothing.
   if (SlotsIn(TrainerSlot::State::kBroken) == 0) room += SlotsIn(TrainerSlot::State::kCold);
@@ -197,8 +191,7 @@ bool Agent::OnResponse(const v1::SynchronizeRequest& sent, const v1::Synchronize
   }
   for (const uint64_t attempt : response.acknowledged()) {
     changed |= outbox_.reports().contains(attempt);
-    outbox_.Remove(attempt);
-    if (std::error_code ignored; left_behind_.erase(attempt) > 0) std::filesystem::remove_all(state_.attempts() / std::to_string(attempt), ignored);
+    OnAcknowledged(attempt);
   }
   for (const v1::Directive& directive : response.directives()) changed |= Follow(directive);
   std::vector<v1::AttemptReport> noops;
@@ -258,7 +251,7 @@ bool Agent::Take(const v1::Lease& lease) {
   absl::Status made = MakeFolder(attempt->folder);
   if (!made.ok() && cache_.MakeRoom()) made = MakeFolder(attempt->folder);
   if (!made.ok()) {
-    room_from_ = std::chrono::steady_clock::now() + kPauseWithoutDisk;
+    asks_from_ = std::chrono::steady_clock::now() + kPauseWithoutFiles;
     return TurnDown(lease, std::string(made.message()));
   }
   turned_down_.erase(attempt->number());
@@ -282,19 +275,8 @@ bool Agent::TurnDown(const v1::Lease& lease, const std::string& why) {
   report.set_outcome(v1::AttemptReport::OUTCOME_GIVEN_BACK);
   report.set_detail(ValidUtf8(fmt::format("not begun: {}", why)));
   turned_down_.erase(since);
-  if (const absl::Status written = outbox_.Add(report); !written.ok()) {
-    LogWarning(fmt::format("attempt {}: its report is in memory only: {}", lease.attempt(), std::string(written.message())));
-  }
-  return true;
-}
-
-bool Agent::ReportNoops(std::vector<v1::AttemptReport> reports) {
-  if (reports.empty()) return false;
-  const size_t count = reports.size();
-  if (const absl::Status written = outbox_.AddAll(std::move(reports)); !written.ok()) {
-    LogWarning(fmt::format("the reports of {} no-op job(s) are in memory only: {}", count, std::string(written.message())));
-  }
-  LogInfo(fmt::format("{} no-op job(s) done", count));
+  OnDisk([this, write = outbox_.Add(report)] { return WithRoom(write); },
+         [this, attempt = lease.attempt()](const absl::Status& written) { OnReportWritten(attempt, written, false); });
   return true;
 }
 
@@ -335,38 +317,6 @@ void Agent::GiveBack(const AttemptPtr& attempt, const std::string& why) {
   Report(attempt);
 }
 
-void Agent::Report(const AttemptPtr& attempt) {
-  v1::AttemptReport report = Completed(*attempt);
-  report.set_detail(ValidUtf8(report.detail()));
-  if (const size_t bytes = report.ByteSizeLong(); bytes > kMaxReportBytes) {
-    report.Clear();
-    report.set_attempt(attempt->number());
-    report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
-    report.set_detail(fmt::format("its report has {} bytes, and a call carries {}: run the worker with a smaller --pack-limit", bytes, kMaxReportBytes));
-  }
-  absl::Status written = outbox_.Add(report);
-  // On a full disk the kept result stays: after a crash it is handed in again, and acknowledged again.
-  const bool keep = !written.ok() && attempt->kept;
-  LogInfo(fmt::format("attempt {}: {}{}{}", attempt->number(), NameOf(report.outcome()),
-                      report.detail().empty() ? "" : ": ", report.detail()));
-  Forget(attempt, keep);
-  if (!written.ok() && !keep) written = outbox_.Add(report);  // What the attempt left has made room.
-  if (!written.ok()) LogWarning(fmt::format("attempt {}: its report is in memory only: {}", attempt->number(), std::string(written.message())));
-  synchronizer_.News();
-}
-
-void Agent::Forget(const AttemptPtr& attempt, bool keep_folder) {
-  attempt->transfers.request_stop();
-  attempt->checkpoint_upload.request_stop();
-  attempts_.erase(attempt->number());
-  if (keep_folder) {
-    left_behind_.insert(attempt->number());
-    return;
-  }
-  std::error_code ignored;  // The next start removes what remains.
-  std::filesystem::remove_all(attempt->folder, ignored);
-}
-
 void Agent::Leave() {
   if (leaving_ || ended_already_) return;
   if (!ever_ready_) return End(absl::OkStatus());
@@ -388,9 +338,9 @@ void Agent::BeginLeaving() {
 void Agent::LeaveIfIdle(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response) {
   if (leaving_) return;
   const auto now = synchronizer_.answered_at();  // Of this answer.
-  // While its trainer is being started it asks for nothing, and there may be something. One that does not start, or a disk without
-  // room, is no reason to stay.
-  const bool asked = sent.free_slots() > 0 || SlotsIn(TrainerSlot::State::kBroken) > 0 || now < room_from_;
+  // While its trainer is being started it asks for nothing, and there may be something. One that does not start, or files
+  // that do not come, is no reason to stay.
+  const bool asked = sent.free_slots() > 0 || SlotsIn(TrainerSlot::State::kBroken) > 0 || now < asks_from_;
   const bool empty = sent.held().empty() && sent.finished().empty() && response.leases().empty() && attempts_.empty() && outbox_.reports().empty();
   if (!asked || !empty) return nothing_to_do_since_.reset();
   if (!nothing_to_do_since_.has_value()) nothing_to_do_since_ = now;
@@ -407,6 +357,7 @@ void Agent::WatchLeaving() {
     const auto now = std::chrono::steady_clock::now();
     const int64_t uploaded = transfers_.uploaded();
     if (std::exchange(uploaded_before_, uploaded) != uploaded || SlotsIn(TrainerSlot::State::kTraining) > 0) idle_since_ = now;
+    if (disk_work_ > 0 || now < transfers_.reading_until()) idle_since_ = now;
     // With empty hands only a goodbye is left, and that is a courtesy.
     const bool empty = attempts_.empty() && outbox_.reports().empty();
     const double patience_s = empty ? std::min(1.0, options_.patience_s) : options_.patience_s;

@@ -1,5 +1,6 @@
 // The worker's agent: takes leases, has trainer children train them, hands in files and reports. One object, one
-// io_context, one thread; only file transfers block, on threads of their own.
+// io_context, one thread; what may block does so on threads of its own: file transfers, and all that is written to or removed from this
+// machine's disk, in order. A disk that stands still costs no lease.
 //
 // It has a slot for each pack that it trains at a time, with a child of its own. Those beyond the first are cold, and cost
 // nothing, until a lease finds no idle trainer. An attempt belongs to no slot before it is trained: it gets the first idle one.
@@ -98,14 +99,11 @@ class Agent {
   void AddReports(v1::SynchronizeRequest& request) const;
   bool Take(const v1::Lease& lease);
   bool TurnDown(const v1::Lease& lease, const std::string& why);
-  bool ReportNoops(std::vector<v1::AttemptReport> reports);
   int FreeSlots() const;
   bool Holds(const AttemptPtr& attempt) const;
   void Stop(const AttemptPtr& attempt);
   void Drop(AttemptPtr attempt, const std::string& why);
   void GiveBack(const AttemptPtr& attempt, const std::string& why);
-  void Report(const AttemptPtr& attempt);
-  void Forget(const AttemptPtr& attempt, bool keep_folder = false);
   void LeaveIfIdle(const v1::SynchronizeRequest& sent, const v1::SynchronizeResponse& response);
   // Gives back what it holds, hands in what is done, and ends with `ends_with_`.
   void BeginLeaving();
@@ -136,11 +134,23 @@ class Agent {
   // The attempt is over without a result.
   void GiveUp(const AttemptPtr& attempt, v1::AttemptReport::Outcome outcome, const std::string& detail);
 
+  // agent_reports.cc: what is on this machine's disk until the scheduler has it.
+  // The attempt has ended, with its report and files: first on disk for the worker's next start, then handed in.
+  void KeepAndHandIn(const AttemptPtr& attempt);
+  void TakeUpFinished();
+  void Report(const AttemptPtr& attempt);
+  void OnReportWritten(uint64_t attempt, const absl::Status& written, bool left_behind);
+  void OnAcknowledged(uint64_t attempt);
+  bool ReportNoops(std::vector<v1::AttemptReport> reports);
+  void Forget(const AttemptPtr& attempt);
+  void RemoveFolderOf(uint64_t attempt);
+  // `write`, and once more when the disk is full and what is kept for later has made room.
+  absl::Status WithRoom(const std::function<absl::Status()>& write) const;
+
   // agent_files.cc: what goes to and comes from the scheduler's disk.
   void BeginFetch(const AttemptPtr& attempt);
   void BeginCheckpointUpload(const AttemptPtr& attempt);
   void BeginHandIn(const AttemptPtr& attempt);
-  void TakeUpFinished();
   void OnHandedIn(const AttemptPtr& attempt, const absl::Status& status);
   void ReportWithFewPoints(const AttemptPtr& attempt);
   v1::UploadHeader HeaderOf(const Attempt& attempt, ArtifactKind kind, int step) const;
@@ -148,8 +158,21 @@ class Agent {
   // Runs `work` on a thread of the pool, then `then` with its result on the io_context's thread.
   template <typename Work, typename Then>
   void InBackground(Work work, Then then) {
-    boost::asio::post(pool_, [this, work = std::move(work), then = std::move(then),
-                              guard = boost::asio::make_work_guard(io_)]() mutable {
+    RunOn(pool_, std::move(work), std::move(then));
+  }
+  // The same on the thread that writes and removes files, after all that it was given before.
+  template <typename Work, typename Then>
+  void OnDisk(Work work, Then then) {
+    ++disk_work_;
+    RunOn(disk_, std::move(work), [this, then = std::move(then)](auto result) mutable {
+      --disk_work_;
+      then(std::move(result));
+    });
+  }
+  template <typename Work, typename Then>
+  void RunOn(boost::asio::thread_pool& threads, Work work, Then then) {
+    boost::asio::post(threads, [this, work = std::move(work), then = std::move(then),
+                                guard = boost::asio::make_work_guard(io_)]() mutable {
       boost::asio::post(io_, [then = std::move(then), result = work()]() mutable { then(std::move(result)); });
     });
   }
@@ -167,8 +190,8 @@ class Agent {
   std::map<uint64_t, AttemptPtr> attempts_;  // All that are held; at most one for each slot is before kHandingIn.
   // Leases that cannot be begun just now, and since when.
   std::map<uint64_t, std::chrono::steady_clock::time_point> turned_down_;
-  static constexpr std::chrono::seconds kPauseWithoutDisk{60};  // After a lease whose files had no room.
-  std::chrono::steady_clock::time_point room_from_;  // Before it, no lease is asked for.
+  static constexpr std::chrono::seconds kPauseWithoutFiles{60};  // After a lease whose files did not come, or found no room.
+  std::chrono::steady_clock::time_point asks_from_;  // Before it, no lease is asked for.
   std::string refused_;                      // Why the scheduler gives no work.
   std::string other_store_;                  // That of the scheduler that answers, while it is not ours,
   std::chrono::steady_clock::time_point other_since_;  // and since when nothing was trained meanwhile.
@@ -188,8 +211,10 @@ class Agent {
   int pack_limit_ = 0;       // 0: not measured yet.
   bool ever_ready_ = false;  // With all abilities known.
 
-  // A transfer for each attempt that may be held, and two of checkpoints that are called off and not over yet. Last, so that
-  // its threads end first.
+  int disk_work_ = 0;  // Given to `disk_` and not done.
+  boost::asio::thread_pool disk_{1};
+  // A transfer for each attempt that may be held, and two of checkpoints that are called off and not over yet. Both are last, so
+  // that their threads end first.
   boost::asio::thread_pool pool_;
 };
 

@@ -8,7 +8,6 @@
 #include "worker/agent/agent.h"
 #include "worker/agent/fetch.h"
 #include "worker/agent/files.h"
-#include "worker/agent/finished.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
@@ -36,11 +35,11 @@ void Agent::BeginFetch(const AttemptPtr& attempt) {
       },
       [this, attempt](absl::StatusOr<v1::StartPack> start) {
         if (!Holds(attempt) || ended_already_) return;
-        if (IsOfThisDisk(start.status())) {
-          room_from_ = std::chrono::steady_clock::now() + kPauseWithoutDisk;
+        if (IsGone(start.status())) return Fail(attempt, std::string(start.status().message()));
+        if (!start.ok()) {
+          asks_from_ = std::chrono::steady_clock::now() + kPauseWithoutFiles;
           return GiveBack(attempt, std::string(start.status().message()));
         }
-        if (!start.ok()) return Fail(attempt, std::string(start.status().message()));
         attempt->start = *std::move(start);
         attempt->stage = Attempt::Stage::kReady;
         TryStart();
@@ -132,22 +131,6 @@ void Agent::OnHandedIn(const AttemptPtr& attempt, const absl::Status& status) {
 // Until then further calls carry the others.
 void Agent::ReportWithFewPoints(const AttemptPtr& attempt) {
   if (attempt->stored && attempt->points.size() <= kPointsPerCall) Report(attempt);
-}
-
-// What an earlier process had finished and not handed in. If its lease is gone, the scheduler says so.
-void Agent::TakeUpFinished() {
-  for (const std::filesystem::path& folder : RemoveUnfinished(state_.attempts())) {
-    const absl::StatusOr<AttemptPtr> attempt = ReadFinished(folder);
-    if (!attempt.ok()) LogWarning(std::string(attempt.status().message()));
-    if (!attempt.ok() || outbox_.reports().contains((*attempt)->number())) {
-      std::error_code ignored;
-      std::filesystem::remove_all(folder, ignored);
-      continue;
-    }
-    LogInfo(fmt::format("attempt {}: finished before, handing it in", (*attempt)->number()));
-    attempts_[(*attempt)->number()] = *attempt;
-    BeginHandIn(*attempt);
-  }
 }
 
 }  // namespace longreach::agent

@@ -8,7 +8,6 @@
 #include "proto/base/text.h"
 #include "worker/agent/abilities.h"
 #include "worker/agent/agent.h"
-#include "worker/agent/finished.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
@@ -40,8 +39,7 @@ void Agent::MakeSlots() {
                                  const std::string& detail) { GiveUp(attempt, v1::AttemptReport::OUTCOME_GIVEN_BACK, detail); },
         .on_free =
             [this](const AttemptPtr& abandoned) {
-              std::error_code ignored;  // What the trainer wrote there after the attempt was forgotten.
-              std::filesystem::remove_all(abandoned->folder, ignored);
+              RemoveFolderOf(abandoned->number());  // What the trainer wrote there after the attempt was forgotten.
               TryStart();
               synchronizer_.News();
             },
@@ -208,11 +206,8 @@ void Agent::OnFinished(const AttemptPtr& attempt, const v1::PackFinished& finish
     *attempt->report.mutable_results() = finished.results();
     if (!finished.weights().empty()) files.push_back({ArtifactKind::kWeights, finished.step(), finished.weights()});
     for (const v1::SeriesFile& series : finished.series()) files.push_back({ArtifactKind::kSeries, finished.step(), series.path(), series.job()});
-    const absl::Status kept = KeepFinished(*attempt);
-    attempt->kept = kept.ok();
-    if (!kept.ok()) LogWarning(fmt::format("attempt {}: its results are in memory only: {}", attempt->number(), std::string(kept.message())));
   }
-  BeginHandIn(attempt);
+  KeepAndHandIn(attempt);
   TryStart();
   synchronizer_.News();  // There is room for the next one.
 }
@@ -229,7 +224,7 @@ void Agent::GiveUp(const AttemptPtr& attempt, v1::AttemptReport::Outcome outcome
   attempt->report.set_detail(detail);
   // It may have been on its way: whoever tries again goes on from it.
   if (!attempt->checkpoints.empty() && attempt->checkpoints.back().file != attempt->handed_in) HandInNewestCheckpoint(*attempt);
-  BeginHandIn(attempt);
+  KeepAndHandIn(attempt);
   TryStart();  // The trainer may be free for another that waits.
   synchronizer_.News();
 }

@@ -105,7 +105,8 @@ absl::StatusOr<v1::StartPack> Fetch(const v1::Lease& lease, const std::filesyste
   for (const Reference reference : {&Newest, &Before}) {
     absl::StatusOr<std::vector<v1::MemberPath>> paths = GetAll(lease, reference, fetcher);
     if (stop.stop_requested()) return absl::CancelledError("called off");
-    if (IsOfThisDisk(paths.status())) return paths.status();  // The checkpoint is there: elsewhere it is gone on from.
+    // It is there, and elsewhere it is gone on from: an attempt that begins anew would push it out of the store.
+    if (!paths.ok() && !IsGone(paths.status())) return paths.status();
     if (paths.ok()) {
       for (int i = 0; i < start.members_size(); ++i) *start.mutable_members(i)->add_checkpoints() = (*paths)[i];
       break;

@@ -78,6 +78,7 @@ void FileCache::Keep(const fs::path& file, std::string_view sha256) const {
     return;
   }
   fs::rename(beside, kept, error);
+  fs::remove(beside, error);  // Renaming to another name of the same file does nothing.
   fs::last_write_time(kept, fs::file_time_type::clock::now(), error);
   size_t count = 0;
   uintmax_t bytes = 0;

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "proto/base/text.h"
@@ -60,10 +59,22 @@ absl::Status WriteFileSynced(const std::filesystem::path& file, std::string_view
   return absl::OkStatus();
 }
 
+namespace {
+
+// From where it stands to the end, or to the first error. Not by iterators: these let the buffer throw what the stream would note.
+std::string ReadRest(std::ifstream& in) {
+  std::string bytes;
+  char piece[64 << 10];
+  while (in.read(piece, sizeof(piece)) || in.gcount() > 0) bytes.append(piece, static_cast<size_t>(in.gcount()));
+  return bytes;
+}
+
+}  // namespace
+
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("cannot read {}", file.string()));
-  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::string bytes = ReadRest(in);
   if (in.bad()) return absl::InternalError(fmt::format("cannot read {} to its end", file.string()));
   return bytes;
 }
@@ -73,7 +84,7 @@ std::string ReadTail(const std::filesystem::path& file, size_t bytes) {
   if (!in) return "";
   const std::streamoff size = in.tellg();
   in.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(bytes)));
-  return {std::istreambuf_iterator<char>(in), {}};
+  return ReadRest(in);
 }
 
 std::string LastLineOf(const std::filesystem::path& log) {

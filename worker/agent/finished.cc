@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-#include "longreach/v1/trainer_pipe.pb.h"
+#include "proto/base/utf8.h"
 #include "worker/agent/files.h"
 
 namespace longreach::agent {
@@ -14,10 +14,11 @@ constexpr const char* kName = "finished.pb";
 
 }  // namespace
 
-absl::Status KeepFinished(const Attempt& attempt) {
+v1::FinishedAttempt FinishedOf(const Attempt& attempt) {
   v1::FinishedAttempt kept;
   *kept.mutable_report() = attempt.report;
   kept.mutable_report()->set_attempt(attempt.number());
+  kept.mutable_report()->set_detail(ValidUtf8(attempt.report.detail()));
   kept.mutable_points()->Assign(attempt.points.begin(), attempt.points.end());
   kept.mutable_members()->Assign(attempt.members.begin(), attempt.members.end());
   kept.mutable_dropped()->Assign(attempt.dropped.begin(), attempt.dropped.end());
@@ -29,7 +30,11 @@ absl::Status KeepFinished(const Attempt& attempt) {
     to.set_name(file.file.filename().string());
     to.set_job(file.job);
   }
-  return WriteFileSynced(attempt.folder / kName, kept.SerializeAsString());
+  return kept;
+}
+
+absl::Status KeepFinished(const std::filesystem::path& folder, const v1::FinishedAttempt& finished) {
+  return WriteFileSynced(folder / kName, finished.SerializeAsString());
 }
 
 absl::StatusOr<std::shared_ptr<Attempt>> ReadFinished(const std::filesystem::path& folder) {

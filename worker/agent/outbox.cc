@@ -27,7 +27,7 @@ absl::StatusOr<Outbox> Outbox::Open(const std::filesystem::path& folder) {
   }
   if (error) return absl::InternalError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
   for (const std::filesystem::path& file : files) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file));
+    const std::string bytes = ReadFile(file).value_or("");
     if (outbox.ReadShared(file, bytes)) continue;
     const std::optional<int64_t> attempt = ParseInteger(file.stem().string());
     v1::AttemptReport report;
@@ -57,8 +57,7 @@ bool Outbox::ReadShared(const std::filesystem::path& file, const std::string& by
   return true;
 }
 
-absl::Status Outbox::AddAll(std::vector<v1::AttemptReport> reports) {
-  if (reports.empty()) return absl::OkStatus();
+Outbox::Write Outbox::AddAll(std::vector<v1::AttemptReport> reports) {
   v1::SynchronizeRequest together;
   const auto shared =
       std::make_shared<Shared>(Shared{.file = SharedFileOf(reports.front().attempt()), .left = reports.size()});
@@ -67,24 +66,27 @@ absl::Status Outbox::AddAll(std::vector<v1::AttemptReport> reports) {
     shared_[report.attempt()] = shared;
     reports_[report.attempt()] = std::move(report);
   }
-  return WriteFileSynced(shared->file, together.SerializeAsString());
+  return [file = shared->file, bytes = together.SerializeAsString()] { return WriteFileSynced(file, bytes); };
 }
 
-absl::Status Outbox::Add(const v1::AttemptReport& report) {
+Outbox::Write Outbox::Add(const v1::AttemptReport& report) {
   reports_[report.attempt()] = report;
-  return WriteFileSynced(FileOf(report.attempt()), report.SerializeAsString());
+  return [file = FileOf(report.attempt()), bytes = report.SerializeAsString()] { return WriteFileSynced(file, bytes); };
 }
 
-void Outbox::Remove(uint64_t attempt) {
-  if (reports_.erase(attempt) == 0) return;
-  std::error_code ignored;  // A report that comes back after a restart is acknowledged again.
-  const auto found = shared_.find(attempt);
-  if (found == shared_.end()) {
-    std::filesystem::remove(FileOf(attempt), ignored);
-    return;
+std::function<void()> Outbox::Remove(uint64_t attempt) {
+  if (reports_.erase(attempt) == 0) return nullptr;
+  std::filesystem::path file = FileOf(attempt);
+  if (const auto found = shared_.find(attempt); found != shared_.end()) {
+    file = found->second->file;
+    const bool last = --found->second->left == 0;
+    shared_.erase(found);
+    if (!last) return nullptr;
   }
-  if (--found->second->left == 0) std::filesystem::remove(found->second->file, ignored);
-  shared_.erase(found);
+  return [file = std::move(file)] {
+    std::error_code ignored;  // A report that comes back after a restart is acknowledged again.
+    std::filesystem::remove(file, ignored);
+  };
 }
 
 std::filesystem::path Outbox::SharedFileOf(uint64_t first) const { return folder_ / fmt::format("{}{}.pb", kSharedPrefix, first); }

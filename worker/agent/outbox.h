@@ -1,8 +1,10 @@
-// Reports of finished attempts, on disk until the scheduler has acknowledged them.
+// Reports of finished attempts, on disk until the scheduler has acknowledged them. They are known at once; what writes or removes a file is
+// given to the caller, who runs all of these in order, on whatever thread: a disk may stand still for longer than a lease is good for.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,12 +21,13 @@ class Outbox {
   // can do anything about it later; the attempt counts as lost then.
   static absl::StatusOr<Outbox> Open(const std::filesystem::path& folder);
 
-  // After OK the report is on disk. RESOURCE_EXHAUSTED when the disk is full: the report is kept in memory all the same.
-  absl::Status Add(const v1::AttemptReport& report);
-  // The same of several at the price of one: they share a file until the last of them is forgotten.
-  absl::Status AddAll(std::vector<v1::AttemptReport> reports);
-  // Forgets a report; of no effect when there is none.
-  void Remove(uint64_t attempt);
+  // After its OK the report is on disk. RESOURCE_EXHAUSTED when the disk is full: the report is kept in memory all the same.
+  using Write = std::function<absl::Status()>;
+  Write Add(const v1::AttemptReport& report);
+  // The same of several (at least one) at the price of one: they share a file until the last of them is forgotten.
+  Write AddAll(std::vector<v1::AttemptReport> reports);
+  // Forgets a report, and gives what removes its file; null where there is none to remove.
+  std::function<void()> Remove(uint64_t attempt);
 
   // Ascending by attempt.
   const std::map<uint64_t, v1::AttemptReport>& reports() const { return reports_; }

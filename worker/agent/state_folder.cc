@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "proto/base/text.h"
+#include "worker/agent/file_cache.h"
 #include "worker/agent/files.h"
 #include "worker/agent/finished.h"
 
@@ -81,7 +82,11 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& folde
     RETURN_IF_ERROR(MakeFolder(part));
   }
   ASSIGN_OR_RETURN(state.worker_, ReadOrDrawId(folder / "id"));
-  ASSIGN_OR_RETURN(state.incarnation_, NextIncarnation(folder / "incarnation", now));
+  absl::StatusOr<uint64_t> incarnation = NextIncarnation(folder / "incarnation", now);
+  // On a full disk what is kept for later goes first: else results that wait here would never be handed in.
+  const bool is_full = incarnation.status().code() == absl::StatusCode::kResourceExhausted;
+  if (is_full && FileCache(state.cache()).MakeRoom()) incarnation = NextIncarnation(folder / "incarnation", now);
+  ASSIGN_OR_RETURN(state.incarnation_, std::move(incarnation));
   if (const std::filesystem::path file = folder / "store"; std::filesystem::exists(file)) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
     state.store_ = Trim(text);

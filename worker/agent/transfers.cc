@@ -33,6 +33,9 @@ constexpr int kTriesAfterOddErrors = 10, kUploadTriesAfterOddErrors = 400;
 // a stopped attempt would never end, and keep the jobs whose end makes room.
 constexpr int kCheckpointTriesWithoutSpace = 5;
 
+// Of bytes that were damaged on the way, or by this machine. The scheduler has no such answer.
+constexpr absl::StatusCode kOtherBytes = absl::StatusCode::kOutOfRange;
+
 // Enough for a slow line (16 KiB/s); a dead one is found by keepalive before.
 std::chrono::system_clock::time_point DeadlineFor(double bytes) {
   return std::chrono::system_clock::now() + std::chrono::seconds(120 + static_cast<int64_t>(bytes / (16 << 10)));
@@ -153,6 +156,7 @@ absl::StatusOr<std::string> Transfers::Upload(v1::UploadHeader header, const std
                                               std::stop_token stop) {
   std::error_code error;
   header.set_bytes(static_cast<double>(std::filesystem::file_size(file, error)));
+  MayRead(header.bytes());
   bool damaged_before = false;
   int64_t furthest = 0;
   const std::optional<ArtifactKind> kind = ParseArtifactKind(header.kind());
@@ -223,10 +227,22 @@ absl::StatusOr<std::string> Transfers::Send(const v1::UploadHeader& header, std:
   return response.sha256();
 }
 
+// Where a try ends, the next one is no progress: this is said once for a file.
+void Transfers::MayRead(double bytes) {
+  constexpr double kSlowDisk = 4 << 20;  // Bytes a second.
+  const auto until = (std::chrono::steady_clock::now() + std::chrono::seconds(static_cast<int64_t>(bytes / kSlowDisk))).time_since_epoch();
+  for (auto before = reading_until_.load(); before < until && !reading_until_.compare_exchange_weak(before, until);) {
+  }
+}
+
 absl::Status Transfers::Download(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                                  std::stop_token stop) {
-  return Retrying(fmt::format("download of {}", sha256), stop, kTriesAfterOddErrors,
-                  [&] { return DownloadOnce(sha256, bytes, destination, stop); });
+  bool other_bytes_before = false;
+  return Retrying(fmt::format("download of {}", sha256), stop, kTriesAfterOddErrors, [&] {
+    absl::Status status = DownloadOnce(sha256, bytes, destination, stop);
+    if (status.code() == kOtherBytes && !std::exchange(other_bytes_before, true)) return absl::UnavailableError(status.message());  // Once more.
+    return status;
+  });
 }
 
 absl::Status Transfers::DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
@@ -255,7 +271,7 @@ absl::Status Transfers::DownloadOnce(const std::string& sha256, double bytes, co
   RETURN_IF_ERROR(FromGrpc(reader->Finish()));
   out.close();
   if (!out) return cannot_write();
-  if (hash.Finish() != sha256) return absl::DataLossError(fmt::format("the bytes sent for {} have another hash", sha256));
+  if (hash.Finish() != sha256) return absl::Status(kOtherBytes, fmt::format("the bytes that arrived for {} have another hash", sha256));
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <grpcpp/channel.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <istream>
@@ -48,10 +49,12 @@ class Transfers {
 
   // How many bytes of files went further than in any try before: it grows while an upload makes progress, and not when one only begins anew.
   int64_t uploaded() const { return uploaded_; }
+  // Until when a file may be read, here or by the scheduler, of which nothing is sent meanwhile: the time that a slow disk takes.
+  std::chrono::steady_clock::time_point reading_until() const { return std::chrono::steady_clock::time_point(reading_until_.load()); }
 
   // Fetches a file into `destination` and checks its hash. While the scheduler is away, it tries again, without end.
-  // NOT_FOUND, DATA_LOSS: there is no such file any more. CANCELLED: `stop` asked. FAILED_PRECONDITION: it cannot be written here
-  // (IsOfThisDisk).
+  // NOT_FOUND, DATA_LOSS: the scheduler says that there is no such file any more (IsGone). CANCELLED: `stop` asked.
+  // FAILED_PRECONDITION: it cannot be written here (IsOfThisDisk). Others: it does not arrive here, and may elsewhere.
   absl::Status Download(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                         std::stop_token stop);
 
@@ -61,14 +64,19 @@ class Transfers {
   absl::Status LinkOnce(v1::UploadHeader& header, const InboxLink& link, std::stop_token stop);
   // One call: the header, and what follows it (null: nothing). The hash that the scheduler found.
   absl::StatusOr<std::string> Send(const v1::UploadHeader& header, std::istream* bytes, int64_t& furthest, std::stop_token stop);
+  void MayRead(double bytes);
   absl::Status DownloadOnce(const std::string& sha256, double bytes, const std::filesystem::path& destination,
                             std::stop_token stop);
 
   std::unique_ptr<v1::Artifacts::Stub> stub_;
   Inbox inbox_;
   std::atomic<int64_t> uploaded_ = 0;
+  std::atomic<std::chrono::steady_clock::duration> reading_until_{};
 };
 
 inline bool IsOfThisDisk(const absl::Status& download) { return download.code() == absl::StatusCode::kFailedPrecondition; }
+inline bool IsGone(const absl::Status& download) {
+  return download.code() == absl::StatusCode::kNotFound || download.code() == absl::StatusCode::kDataLoss;
+}
 
 }  // namespace longreach::agent

@@ -281,15 +281,14 @@ TEST_F(AgentPacksTest, ReportsAtItsNextStartWhatItCouldNotHandIn) {
     agent.Leave();
     EXPECT_TRUE(agent.Join().ok());
   }
-  FakeScheduler later(folder_.path() / "scheduler.sock");
-  later.Listen();
+  scheduler_.Listen();
 
   AgentUnderTest restarted(Options(2));
 
   for (const uint64_t attempt : {7, 8}) {
-    EXPECT_EQ(later.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
+    EXPECT_EQ(scheduler_.WaitForReport(attempt).outcome(), v1::AttemptReport::OUTCOME_GIVEN_BACK);
   }
-  later.WaitFor("an idle worker without reports", [](const Seen& seen) {
+  scheduler_.WaitFor("an idle worker without reports", [](const Seen& seen) {
     return seen.last.finished().empty() && seen.last.held().empty() && seen.last.free_slots() == 2;
   });
 }

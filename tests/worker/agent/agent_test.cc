@@ -112,7 +112,9 @@ TEST_F(AgentTest, TrainsALeaseAndHandsEverythingIn) {
   EXPECT_EQ(weights.worker(), seen.last.worker());
   EXPECT_THAT(weights.jobs(), ElementsAre(JobId(1), JobId(2)));
   EXPECT_FALSE(scheduler_.File(seen.UploadsOf("log").at(0).sha256()).empty());
-  // Acknowledged, so nothing is left of it.
+  // Acknowledged, so nothing is left of it once the disk has done what it was given.
+  agent.Leave();
+  EXPECT_TRUE(agent.Join().ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "worker" / "outbox"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "worker" / "attempts"));
 }
@@ -212,9 +214,11 @@ TEST_F(AgentTest, ForgetsADroppedAttemptWithoutAReport) {
     return now.last.held().empty() && now.last.free_slots() == 1;
   });
   EXPECT_THAT(seen.events, IsEmpty());
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "worker" / "attempts"));
   scheduler_.Offer(LeaseOf(8, 3));
   EXPECT_EQ(scheduler_.WaitForReport(8).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
+  agent.Leave();
+  EXPECT_TRUE(agent.Join().ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "worker" / "attempts"));
 }
 
 TEST_F(AgentTest, LeavesOutMembersThatNobodyWants) {

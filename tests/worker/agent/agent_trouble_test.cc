@@ -172,8 +172,10 @@ TEST_F(AgentTroubleTest, HandsInAtItsNextStartWhatItHadFinished) {
   const Seen seen = scheduler_.WaitFor("empty hands", [](const Seen& now) { return now.last.held().empty() && now.last.finished().empty(); });
   ASSERT_EQ(seen.UploadsOf("weights").size(), 1u);
   EXPECT_EQ(seen.UploadsOf("weights")[0].jobs_size(), 2);
-  EXPECT_TRUE(std::filesystem::is_empty(attempt.parent_path()));
   ExpectItStillWorks(8);
+  restarted.Leave();
+  EXPECT_TRUE(restarted.Join().ok());
+  EXPECT_TRUE(std::filesystem::is_empty(attempt.parent_path()));
 }
 
 TEST_F(AgentTroubleTest, HandsInWhatItHadFinishedAlsoWhereNoTrainerStarts) {

@@ -94,6 +94,18 @@ TEST_F(FileCacheTest, KeepsNoMoreBytesThanItIsAllowed) {
   EXPECT_TRUE(has("5more"));
 }
 
+TEST_F(FileCacheTest, HasOneNameForAFileThatIsKeptAgain) {
+  std::ofstream(folder_.path() / "original") << "weights";
+  cache_.Keep(folder_.path() / "original", Sha256Of("weights"));
+
+  cache_.Keep(folder_.path() / "original", Sha256Of("weights"));  // The same file under the same name.
+
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "cache" / (Sha256Of("weights") + ".new")));
+  std::filesystem::remove(folder_.path() / "original");
+  EXPECT_TRUE(cache_.MakeRoom());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "cache"));
+}
+
 TEST_F(FileCacheTest, MakesRoomByWhatNoAttemptUses) {
   const std::string used = Keep("in use"), unused = Keep("kept for later");
   ASSERT_TRUE(cache_.Take(used, folder_.path() / "of an attempt").ok());

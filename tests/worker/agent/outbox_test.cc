@@ -24,9 +24,9 @@ TEST(OutboxTest, KeepsReportsAcrossARestartUntilTheyAreRemoved) {
   {
     absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
     ASSERT_TRUE(outbox.ok()) << outbox.status();
-    ASSERT_TRUE(outbox->Add(ReportOf(7)).ok());
-    ASSERT_TRUE(outbox->Add(ReportOf(12)).ok());
-    outbox->Remove(7);
+    ASSERT_TRUE(outbox->Add(ReportOf(7))().ok());
+    ASSERT_TRUE(outbox->Add(ReportOf(12))().ok());
+    outbox->Remove(7)();
   }
 
   absl::StatusOr<Outbox> reopened = Outbox::Open(folder.path());
@@ -41,8 +41,8 @@ TEST(OutboxTest, SeveralReportsShareAFileThatGoesWithTheLastOfThem) {
   {
     absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
     ASSERT_TRUE(outbox.ok()) << outbox.status();
-    ASSERT_TRUE(outbox->Add(ReportOf(7)).ok());
-    ASSERT_TRUE(outbox->AddAll({ReportOf(12), ReportOf(13), ReportOf(14)}).ok());
+    ASSERT_TRUE(outbox->Add(ReportOf(7))().ok());
+    ASSERT_TRUE(outbox->AddAll({ReportOf(12), ReportOf(13), ReportOf(14)})().ok());
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "from-12.pb"));
   }
 
@@ -51,21 +51,23 @@ TEST(OutboxTest, SeveralReportsShareAFileThatGoesWithTheLastOfThem) {
   ASSERT_TRUE(reopened.ok()) << reopened.status();
   ASSERT_EQ(reopened->reports().size(), 4u);
   EXPECT_EQ(reopened->reports().at(13).SerializeAsString(), ReportOf(13).SerializeAsString());
-  reopened->Remove(12);
-  reopened->Remove(14);
+  EXPECT_EQ(reopened->Remove(12), nullptr);
+  EXPECT_EQ(reopened->Remove(14), nullptr);
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "from-12.pb"));
-  reopened->Remove(13);
+  reopened->Remove(13)();
+  EXPECT_EQ(reopened->Remove(13), nullptr) << "it is forgotten";
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "from-12.pb"));
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "7.pb"));
 }
 
 TEST(OutboxTest, PutsAsideWhatIsNoReportAndKeepsTheRest) {
   testing::TemporaryFolder folder;
-  ASSERT_TRUE(Outbox::Open(folder.path())->Add(ReportOf(12)).ok());
+  ASSERT_TRUE(Outbox::Open(folder.path())->Add(ReportOf(12))().ok());
   std::ofstream(folder.path() / "3.pb") << "\xff\xff garbage";
   std::ofstream(folder.path() / "4.pb");                              // Empty: as a power cut leaves it without a sync.
   std::ofstream(folder.path() / "5.pb") << ReportOf(6).SerializeAsString();  // Another attempt's.
   std::ofstream(folder.path() / "from-9.pb") << ReportOf(9).SerializeAsString();
+  std::filesystem::create_directory(folder.path() / "10.pb");  // Cannot be read at all.
   std::ofstream(folder.path() / "8.pb.new") << "a write that never ended";
 
   absl::StatusOr<Outbox> outbox = Outbox::Open(folder.path());
@@ -77,6 +79,7 @@ TEST(OutboxTest, PutsAsideWhatIsNoReportAndKeepsTheRest) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "4.pb.unreadable"));
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "5.pb.unreadable"));
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "from-9.pb.unreadable"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "10.pb.unreadable"));
 }
 
 }  // namespace

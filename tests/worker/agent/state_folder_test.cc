@@ -70,6 +70,19 @@ TEST(StateFolderTest, RefusesAnIdentityThatIsNone) {
   EXPECT_EQ(state.status().code(), absl::StatusCode::kDataLoss) << state.status();
 }
 
+TEST(StateFolderTest, LetsGoOfWhatItKeptForLaterWhenTheDiskIsFull) {
+  testing::TemporaryFolder folder;
+  { ASSERT_TRUE(StateFolder::Open(folder.path(), At(1)).ok()); }
+  // A disk that is full as long as a file is in the cache: the file to write is that file, and that is full.
+  const std::filesystem::path kept = folder.path() / "cache" / "kept";
+  std::filesystem::create_symlink("/dev/full", kept);
+  std::filesystem::create_symlink(kept, folder.path() / "incarnation.new");
+
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(2));
+
+  ASSERT_TRUE(state.ok()) << state.status();
+}
+
 TEST(StateFolderTest, RemovesWhatEarlierAttemptsLeft) {
   testing::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "attempts" / "9");

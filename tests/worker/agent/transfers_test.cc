@@ -46,6 +46,46 @@ class Fickle final : public v1::Artifacts::Service {
   std::atomic<int> tries_ = 0;
 };
 
+// Sends other bytes than it is asked for.
+class Garbling final : public v1::Artifacts::Service {
+ public:
+  explicit Garbling(const std::filesystem::path& socket) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + socket.string(), grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~Garbling() override { server_->Shutdown(); }
+
+  int tries() const { return tries_; }
+
+ private:
+  grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest*, grpc::ServerWriter<v1::DownloadResponse>* writer) override {
+    ++tries_;
+    v1::DownloadResponse response;
+    response.set_chunk("Checkpoint");
+    writer->Write(response);
+    return grpc::Status::OK;
+  }
+
+  std::unique_ptr<grpc::Server> server_;
+  std::atomic<int> tries_ = 0;
+};
+
+TEST(TransfersTest, WhatIsDamagedOnItsWayIsAskedForOnceMoreAndIsNotGone) {
+  const testing::TemporaryFolder folder;
+  const Garbling scheduler(folder.path() / "s");
+  const absl::StatusOr<Channels> channels = Channels::To("unix:" + (folder.path() / "s").string(), {});
+  ASSERT_TRUE(channels.ok()) << channels.status();
+  Transfers transfers(channels->files, "worker", 1);
+
+  const absl::Status status = transfers.Download(Sha256Of("checkpoint"), 10, folder.path() / "file", {});
+
+  EXPECT_FALSE(status.ok());
+  EXPECT_FALSE(IsGone(status)) << status;
+  EXPECT_EQ(scheduler.tries(), 2);
+}
+
 TEST(TransfersTest, WhatIsSentAgainIsNoProgress) {
   const testing::TemporaryFolder folder;
   const std::string bytes(5 << 20, 'b');  // Eighty messages.

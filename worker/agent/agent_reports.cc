@@ -1,0 +1,142 @@
+// The agent's own disk: what has ended is kept there until the scheduler has it, and what nobody needs any more is removed.
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "proto/base/utf8.h"
+#include "proto/types/wire_limits.h"
+#include "worker/agent/agent.h"
+#include "worker/agent/finished.h"
+#include "worker/agent/log.h"
+
+namespace longreach::agent {
+namespace {
+
+std::string_view NameOf(v1::AttemptReport::Outcome outcome) {
+  switch (outcome) {
+    case v1::AttemptReport::OUTCOME_SUCCEEDED: return "succeeded";
+    case v1::AttemptReport::OUTCOME_FAILED: return "failed";
+    case v1::AttemptReport::OUTCOME_GIVEN_BACK: return "given back";
+    default: return "ended";
+  }
+}
+
+// What the scheduler is told of an attempt whose files it has.
+v1::AttemptReport ReportOf(const Attempt& attempt) {
+  v1::AttemptReport report = Completed(attempt);
+  report.set_detail(ValidUtf8(report.detail()));
+  const size_t bytes = report.ByteSizeLong();
+  if (bytes <= kMaxReportBytes) return report;
+  report.Clear();
+  report.set_attempt(attempt.number());
+  report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);
+  report.set_detail(fmt::format("its report has {} bytes, and a call carries {}: run the worker with a smaller --pack-limit", bytes, kMaxReportBytes));
+  return report;
+}
+
+}  // namespace
+
+// A stopped attempt, too: its newest checkpoint may be hours ahead of the scheduler's, when that was away.
+void Agent::KeepAndHandIn(const AttemptPtr& attempt) {
+  attempt->stage = Attempt::Stage::kHandingIn;
+  attempt->checkpoint_upload.request_stop();
+  if (attempt->files.empty()) return BeginHandIn(attempt);
+  OnDisk([this, folder = attempt->folder, kept = FinishedOf(*attempt)] { return WithRoom([&] { return KeepFinished(folder, kept); }); },
+         [this, attempt](const absl::Status& kept) {
+           if (!Holds(attempt) || ended_already_) return;
+           attempt->kept = kept.ok();
+           if (!kept.ok()) LogWarning(fmt::format("attempt {}: its results are in memory only: {}", attempt->number(), std::string(kept.message())));
+           BeginHandIn(attempt);
+         });
+}
+
+// What an earlier process had finished and not handed in. If its lease is gone, the scheduler says so.
+void Agent::TakeUpFinished() {
+  for (const std::filesystem::path& folder : RemoveUnfinished(state_.attempts())) {
+    const absl::StatusOr<AttemptPtr> attempt = ReadFinished(folder);
+    if (!attempt.ok()) LogWarning(std::string(attempt.status().message()));
+    if (!attempt.ok() || outbox_.reports().contains((*attempt)->number())) {
+      std::error_code ignored;
+      std::filesystem::remove_all(folder, ignored);
+      continue;
+    }
+    LogInfo(fmt::format("attempt {}: finished before, handing it in", (*attempt)->number()));
+    attempts_[(*attempt)->number()] = *attempt;
+    BeginHandIn(*attempt);
+  }
+}
+
+void Agent::Report(const AttemptPtr& attempt) {
+  const v1::AttemptReport report = ReportOf(*attempt);
+  LogInfo(fmt::format("attempt {}: {}{}{}", attempt->number(), NameOf(report.outcome()), report.detail().empty() ? "" : ": ", report.detail()));
+  attempt->transfers.request_stop();
+  attempt->checkpoint_upload.request_stop();
+  attempts_.erase(attempt->number());
+  struct Written {
+    absl::Status status;
+    bool left_behind = false;
+  };
+  OnDisk(
+      [this, write = outbox_.Add(report), kept = attempt->kept, folder = attempt->folder] {
+        Written written{.status = WithRoom(write)};
+        // On a full disk the kept result stays: after a crash it is handed in again, and acknowledged again.
+        written.left_behind = !written.status.ok() && kept;
+        if (written.left_behind) return written;
+        std::error_code ignored;  // The next start removes what remains.
+        std::filesystem::remove_all(folder, ignored);
+        if (!written.status.ok()) written.status = write();  // That has made room.
+        return written;
+      },
+      [this, number = attempt->number()](const Written& written) { OnReportWritten(number, written.status, written.left_behind); });
+  synchronizer_.News();
+}
+
+void Agent::OnReportWritten(uint64_t attempt, const absl::Status& written, bool left_behind) {
+  if (!written.ok()) LogWarning(fmt::format("attempt {}: its report is in memory only: {}", attempt, std::string(written.message())));
+  if (!left_behind) return;
+  if (outbox_.reports().contains(attempt)) left_behind_.insert(attempt);
+  else RemoveFolderOf(attempt);  // It was acknowledged meanwhile.
+}
+
+void Agent::OnAcknowledged(uint64_t attempt) {
+  if (auto remove = outbox_.Remove(attempt)) {
+    OnDisk([remove = std::move(remove)] { return remove(), true; }, [](bool) {});
+  }
+  if (left_behind_.erase(attempt) > 0) RemoveFolderOf(attempt);
+}
+
+bool Agent::ReportNoops(std::vector<v1::AttemptReport> reports) {
+  if (reports.empty()) return false;
+  const size_t count = reports.size();
+  OnDisk([this, write = outbox_.AddAll(std::move(reports))] { return WithRoom(write); },
+         [count](const absl::Status& written) {
+           if (!written.ok()) LogWarning(fmt::format("the reports of {} no-op job(s) are in memory only: {}", count, std::string(written.message())));
+         });
+  LogInfo(fmt::format("{} no-op job(s) done", count));
+  return true;
+}
+
+void Agent::Forget(const AttemptPtr& attempt) {
+  attempt->transfers.request_stop();
+  attempt->checkpoint_upload.request_stop();
+  attempts_.erase(attempt->number());
+  RemoveFolderOf(attempt->number());
+}
+
+void Agent::RemoveFolderOf(uint64_t attempt) {
+  OnDisk(
+      [folder = state_.attempts() / std::to_string(attempt)] {
+        std::error_code ignored;  // The next start removes what remains.
+        return std::filesystem::remove_all(folder, ignored);
+      },
+      [](std::uintmax_t) {});
+}
+
+absl::Status Agent::WithRoom(const std::function<absl::Status()>& write) const {
+  absl::Status status = write();
+  if (status.code() == absl::StatusCode::kResourceExhausted && cache_.MakeRoom()) status = write();
+  return status;
+}
+
+}  // namespace longreach::agent
