@@ -1,10 +1,15 @@
-// Headers of checkpoints: files that anybody may have written.
+// Headers of checkpoints, which anybody may have written, and how their files are.
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tests/support/temporary_folder.h"
 #include "worker/trainer/checkpoint/member_checkpoint.h"
@@ -61,6 +66,83 @@ TEST_F(SafetensorsHeaderTest, RefusesAMemberWhoseTensorsDoNotFitEachOther) {
 
   EXPECT_EQ(member.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(member.status().message(), "its tensors do not fit each other");
+}
+
+class SafetensorsPiecesTest : public ::testing::Test {
+ protected:
+  // Of so many bytes by its own account, which come as these pieces.
+  static SafetensorsPart Announcing(uint64_t bytes, const std::vector<std::string>& pieces) {
+    return {.name = "x", .dtype = "U8", .shape = {static_cast<int64_t>(bytes)},
+            .bytes = {bytes, [pieces](const TakeBytes& take) -> absl::Status {
+                        for (const std::string& piece : pieces) RETURN_IF_ERROR(take(piece));
+                        return absl::OkStatus();
+                      }}};
+  }
+  // Writes it behind another one, over an older file.
+  absl::Status Write(const SafetensorsPart& part) {
+    std::ofstream(file_) << "older";
+    const std::vector<SafetensorsPart> parts = {{.name = "before", .dtype = "U8", .shape = {3}, .bytes = std::string_view("abc")}, part};
+    return WriteSafetensors(file_, {{"key", "value"}}, parts);
+  }
+  std::string Written() const {
+    std::ifstream in(file_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  bool NothingIsLeftBeside() const { return !std::filesystem::exists(file_.string() + ".part"); }
+
+  longreach::testing::TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "x.safetensors";
+};
+
+TEST_F(SafetensorsPiecesTest, PiecesMakeTheSameFileAsAllBytesTogether) {
+  ASSERT_TRUE(Write({.name = "x", .dtype = "U8", .shape = {8}, .bytes = std::string_view("12345678")}).ok());
+  const std::string together = Written();
+  for (const std::vector<std::string>& pieces : {std::vector<std::string>{"12345678"}, {"1", "", "2345", "678"}, {"", "1234567", "8", ""}}) {
+    ASSERT_TRUE(Write(Announcing(8, pieces)).ok());
+
+    EXPECT_EQ(Written(), together);
+    EXPECT_TRUE(NothingIsLeftBeside());
+  }
+}
+
+TEST_F(SafetensorsPiecesTest, PiecesThatAreNotAsManyBytesAsAnnouncedAreRefused) {
+  for (const std::vector<std::string>& pieces : {std::vector<std::string>{}, {"1234567"}, {"1234", "56789"}, {"12345678", "9"}}) {
+    const absl::Status written = Write(Announcing(8, pieces));
+
+    EXPECT_EQ(written.code(), absl::StatusCode::kInternal);
+    EXPECT_TRUE(std::string(written.message()).starts_with("tensor 'x' of 8 bytes: its pieces are ")) << written;
+    EXPECT_EQ(Written(), "older");
+    EXPECT_TRUE(NothingIsLeftBeside());
+  }
+  EXPECT_TRUE(Write(Announcing(0, {})).ok());
+}
+
+TEST_F(SafetensorsPiecesTest, APieceThatCannotBeHadLeavesTheOlderFile) {
+  const auto part_that = [](TensorBytes::Give give) { return SafetensorsPart{.name = "x", .dtype = "U8", .shape = {8}, .bytes = {8, std::move(give)}}; };
+
+  const absl::Status written = Write(part_that([](const TakeBytes& take) -> absl::Status {
+    RETURN_IF_ERROR(take("1234"));
+    return absl::ResourceExhaustedError("no more of them");
+  }));
+
+  EXPECT_EQ(written.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Written(), "older");
+  EXPECT_TRUE(NothingIsLeftBeside());
+  // As LibTorch does.
+  EXPECT_THROW(Write(part_that([](const TakeBytes&) -> absl::Status { throw std::runtime_error("no memory"); })).IgnoreError(), std::runtime_error);
+  EXPECT_EQ(Written(), "older");
+  EXPECT_TRUE(NothingIsLeftBeside());
+}
+
+TEST_F(SafetensorsPiecesTest, AMappedFileThatEndsEarlyIsRefused) {
+  ASSERT_TRUE(Write(Announcing(8, {"12345678"})).ok());
+  const std::string whole = Written();
+  ASSERT_TRUE(SafetensorsFile::Map(file_).ok());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    std::ofstream(file_, std::ios::binary) << whole.substr(0, size);
+
+    EXPECT_EQ(SafetensorsFile::Map(file_).status().code(), absl::StatusCode::kDataLoss) << size << " bytes";
+  }
 }
 
 }  // namespace

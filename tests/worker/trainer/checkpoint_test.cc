@@ -183,7 +183,7 @@ TEST(SafetensorsTest, WhatIsWrittenIsRead) {
   const std::filesystem::path file = testing::TempDir() + "/written.safetensors";
   const std::vector<float> floats = {1.5f, -2, 3};
   const std::vector<SafetensorsPart> parts = {
-      {"a", "F32", {3, 1}, {reinterpret_cast<const char*>(floats.data()), sizeof(float) * 3}},
+      {"a", "F32", {3, 1}, std::string_view(reinterpret_cast<const char*>(floats.data()), sizeof(float) * 3)},
       {"nothing", "F32", {0, 4}, {}}};
 
   ASSERT_TRUE(WriteSafetensors(file, {{"key", "value"}}, parts).ok());

@@ -31,52 +31,61 @@ bool HasScalesAlone(const SafetensorsFile& file, const ParameterLayout& layout) 
   });
 }
 
+// Members' values of a parameter that are copied at a time, where those of one are not more by themselves.
+constexpr int64_t kBytesAtATime = 16 << 20;
+
+// Of [E, N] on any device, from which they come some members at a time: all of them, of all parameters, are as much as the state is. One
+// member's on the host are not copied at all.
+TensorBytes BytesOf(const Tensor& values) {
+  const int64_t members = values.size(0), of_member = values.size(1) * static_cast<int64_t>(sizeof(float));
+  const int64_t at_a_time = std::max<int64_t>(1, kBytesAtATime / std::max<int64_t>(1, of_member));
+  return {static_cast<uint64_t>(members * of_member), [=](const TakeBytes& take) -> absl::Status {
+            for (int64_t m = 0; m < members; m += at_a_time) {
+              const Tensor some = values.narrow(0, m, std::min(at_a_time, members - m)).to(at::kCPU).contiguous();
+              RETURN_IF_ERROR(take({reinterpret_cast<const char*>(some.const_data_ptr<float>()), some.nbytes()}));
+            }
+            return absl::OkStatus();
+          }};
+}
+
 // The parts of a file that is being made.
 class Parts {
  public:
-  // Of a flat buffer that holds the last floats of each member, parameter by parameter.
+  // Of a flat buffer that holds the last floats of each member, parameter by parameter. It stays as it is until the file is written.
   void AddBuffer(const std::string& prefix, const ParameterLayout& layout, const Tensor& flat, bool scales_alone) {
-    const Tensor cpu = flat.to(at::kCPU).contiguous();
-    buffers_.push_back(cpu);
-    const int64_t members = cpu.size(0), kept = cpu.size(1), first = layout.stride() - kept;
+    const int64_t first = layout.stride() - flat.size(1);
     for (const Parameter& parameter : layout.parameters()) {
       if (parameter.offset < first || (scales_alone && parameter.name != kHeadScales)) continue;
       std::vector<int64_t> shape = parameter.shape;
-      shape.insert(shape.begin(), members);
-      const auto of_member = [&](int64_t m) {
-        return std::string_view(reinterpret_cast<const char*>(cpu.const_data_ptr<float>() + m * kept + parameter.offset - first),
-                                static_cast<size_t>(parameter.size) * sizeof(float));
-      };
-      std::string_view bytes = of_member(0);
-      // A large model is in memory once: of one member its parameters lie as the file has them.
-      if (members > 1) {
-        std::string together;
-        together.reserve(static_cast<size_t>(members) * bytes.size());
-        for (int64_t m = 0; m < members; ++m) together.append(of_member(m));
-        bytes = storage_.emplace_back(std::move(together));
-      }
-      parts_.push_back({.name = prefix + parameter.name, .dtype = "F32", .shape = std::move(shape), .bytes = bytes});
+      shape.insert(shape.begin(), flat.size(0));
+      parts_.push_back({.name = prefix + parameter.name, .dtype = "F32", .shape = std::move(shape),
+                        .bytes = BytesOf(flat.narrow(1, parameter.offset - first, parameter.size))});
     }
   }
 
   template <typename T>
   void AddValues(std::string name, std::string dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
     const std::string& bytes = storage_.emplace_back(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-    parts_.push_back({.name = std::move(name), .dtype = std::move(dtype), .shape = std::move(shape), .bytes = bytes});
+    parts_.push_back({.name = std::move(name), .dtype = std::move(dtype), .shape = std::move(shape), .bytes = std::string_view(bytes)});
   }
 
   const std::vector<SafetensorsPart>& all() const { return parts_; }
 
  private:
   std::vector<SafetensorsPart> parts_;
-  std::vector<Tensor> buffers_;
   std::deque<std::string> storage_;  // Stays where it is as more is added.
 };
 
 absl::Status Write(const std::filesystem::path& file, const std::string& kind, const PackSettings& settings,
                    const std::vector<Member>& members, const PackState& state, const Parts& parts) {
+  // The hash is in the header, before what it is of. So all is gone through twice, from a GPU too: that takes no memory, and whoever writes the
+  // format need not know of hashes.
   Sha256 hash;
-  for (const SafetensorsPart& part : parts.all()) hash.Update(part.bytes);
+  const auto add = [&](std::string_view piece) {
+    hash.Update(piece);
+    return absl::OkStatus();
+  };
+  for (const SafetensorsPart& part : parts.all()) RETURN_IF_ERROR(part.GiveTo(add));
   std::vector<std::string> jobs;
   for (const Member& member : members) jobs.push_back(member.job);
   return WriteSafetensors(file,

@@ -42,6 +42,41 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::filesystem::pat
   return absl::OkStatus();
 }
 
+// The length of a header, and the header.
+std::string HeaderOf(const std::map<std::string, std::string>& metadata, std::span<const SafetensorsPart> parts) {
+  nlohmann::json json = nlohmann::json::object();
+  if (!metadata.empty()) json["__metadata__"] = metadata;
+  uint64_t end = 0;
+  for (const SafetensorsPart& part : parts) {
+    json[part.name] = {
+        {"dtype", part.dtype}, {"shape", part.shape}, {"data_offsets", {end, end + part.bytes.size}}};
+    end += part.bytes.size;
+  }
+  std::string header = json.dump();
+  header.append((8 - header.size() % 8) % 8, ' ');
+  std::string length(kSafetensorsLengthBytes, '\0');
+  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  return length + header;
+}
+
+absl::Status WriteSynced(const std::filesystem::path& file, std::string_view header, std::span<const SafetensorsPart> parts) {
+  const Descriptor descriptor{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  if (descriptor.fd < 0) return Errno(absl::StatusCode::kUnavailable, "create", file);
+  const auto write = [&](std::string_view bytes) { return WriteAll(descriptor.fd, bytes, file); };
+  RETURN_IF_ERROR(write(header));
+  for (const SafetensorsPart& part : parts) RETURN_IF_ERROR(part.GiveTo(write));
+  return ::fsync(descriptor.fd) == 0 ? absl::OkStatus() : Errno(absl::StatusCode::kUnavailable, "sync", file);
+}
+
+// Removes a file at the end of a scope unless it has got its name, also when a piece of it was thrown instead of given.
+struct Unfinished {
+  const std::filesystem::path& file;
+  bool renamed = false;
+  ~Unfinished() {
+    if (!renamed) ::unlink(file.c_str());
+  }
+};
+
 absl::Status SyncFolder(const std::filesystem::path& folder) {
   const Descriptor descriptor{
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -117,43 +152,32 @@ absl::StatusOr<std::vector<int64_t>> SafetensorsFile::Longs(const std::string& n
   return Values<int64_t>(*this, name, "I64");
 }
 
+TensorBytes::TensorBytes(std::string_view there) : TensorBytes(there.size(), [there](const TakeBytes& take) { return take(there); }) {}
+
+absl::Status SafetensorsPart::GiveTo(const TakeBytes& take) const {
+  uint64_t given = 0;
+  const auto wrong = [&](std::string_view what) {
+    return absl::InternalError(Text("tensor '", name, "' of ", bytes.size, " bytes: ", what));
+  };
+  const auto counted = [&](std::string_view piece) -> absl::Status {
+    // Not handed on: in a file it would be taken for the next tensor.
+    if (piece.size() > bytes.size - given) return wrong("its pieces are more");
+    given += piece.size();
+    return take(piece);
+  };
+  if (bytes.give) RETURN_IF_ERROR(bytes.give(counted));
+  return given == bytes.size ? absl::OkStatus() : wrong(Text("its pieces are ", given));
+}
+
 absl::Status WriteSafetensors(const std::filesystem::path& file,
                               const std::map<std::string, std::string>& metadata,
                               std::span<const SafetensorsPart> parts) {
-  nlohmann::json json = nlohmann::json::object();
-  if (!metadata.empty()) json["__metadata__"] = metadata;
-  uint64_t end = 0;
-  for (const SafetensorsPart& part : parts) {
-    json[part.name] = {
-        {"dtype", part.dtype}, {"shape", part.shape}, {"data_offsets", {end, end + part.bytes.size()}}};
-    end += part.bytes.size();
-  }
-  std::string header = json.dump();
-  header.append((8 - header.size() % 8) % 8, ' ');
-  std::string length(kSafetensorsLengthBytes, '\0');
-  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
-
   std::filesystem::path beside = file;
   beside += ".part";
-  absl::Status status;
-  {
-    const Descriptor descriptor{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-    if (descriptor.fd < 0) return Errno(absl::StatusCode::kUnavailable, "create", beside);
-    status = WriteAll(descriptor.fd, length + header, beside);
-    for (const SafetensorsPart& part : parts) {
-      if (status.ok()) status = WriteAll(descriptor.fd, part.bytes, beside);
-    }
-    if (status.ok() && ::fsync(descriptor.fd) != 0) {
-      status = Errno(absl::StatusCode::kUnavailable, "sync", beside);
-    }
-  }
-  if (status.ok() && ::rename(beside.c_str(), file.c_str()) != 0) {
-    status = Errno(absl::StatusCode::kUnavailable, "rename", beside);
-  }
-  if (!status.ok()) {
-    ::unlink(beside.c_str());
-    return status;
-  }
+  Unfinished unfinished{beside};
+  RETURN_IF_ERROR(WriteSynced(beside, HeaderOf(metadata, parts), parts));
+  if (::rename(beside.c_str(), file.c_str()) != 0) return Errno(absl::StatusCode::kUnavailable, "rename", beside);
+  unfinished.renamed = true;
   return SyncFolder(file.parent_path());
 }
 

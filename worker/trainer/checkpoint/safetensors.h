@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "proto/base/safetensors.h"
@@ -45,14 +47,36 @@ class SafetensorsFile {
   SafetensorsHeader header_;
 };
 
+// Takes some bytes, which are there until it returns.
+using TakeBytes = std::function<absl::Status(std::string_view piece)>;
+
+// A tensor's bytes, which need not be in memory all at once.
+struct TensorBytes {
+  // Hands them to `take` from the first to the last, in pieces, and ends with what that fails with. Asked again, as a hash is known before a
+  // file is written, it gives the same once more.
+  using Give = std::function<absl::Status(const TakeBytes& take)>;
+
+  TensorBytes() = default;
+  // Those that are there, borrowed until the file is written.
+  TensorBytes(std::string_view there);  // NOLINT: meant to be implicit.
+  TensorBytes(uint64_t bytes, Give pieces) : size(bytes), give(std::move(pieces)) {}
+
+  uint64_t size = 0;
+  Give give;
+};
+
 struct SafetensorsPart {
   std::string name;
   std::string dtype;
   std::vector<int64_t> shape;
-  std::string_view bytes;  // Borrowed until the file is written.
+  TensorBytes bytes;
+
+  // All of them, piece by piece. What `take` fails with; INTERNAL: the pieces are more or fewer bytes than there should be.
+  absl::Status GiveTo(const TakeBytes& take) const;
 };
 
-// Writes beside, syncs, renames, syncs the folder: `file` is there whole or not at all.
+// Writes beside, syncs, renames, syncs the folder: `file` is there whole or not at all, also where a piece cannot be had (INTERNAL, or whatever
+// is thrown).
 absl::Status WriteSafetensors(const std::filesystem::path& file,
                               const std::map<std::string, std::string>& metadata,
                               std::span<const SafetensorsPart> parts);

@@ -233,7 +233,13 @@ absl::StatusOr<Tensor> HeadFactorsOf(const std::filesystem::path& folder, const 
   return at::stack(factors);
 }
 
-std::string_view BytesOf(const Tensor& tensor) { return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}; }
+// A matrix that has to be turned is made when it is asked for, and goes when it was taken: all of them would be the model once more.
+TensorBytes BytesOf(const Tensor& tensor) {
+  return {tensor.nbytes(), [tensor](const TakeBytes& take) {
+            const Tensor stored = tensor.cpu().contiguous();
+            return take({static_cast<const char*>(stored.const_data_ptr()), stored.nbytes()});
+          }};
+}
 
 }  // namespace
 
@@ -305,19 +311,17 @@ absl::Status WriteLlama(const std::filesystem::path& folder, const LlamaModel& m
   RETURN_IF_ERROR(data::MakeFolders(folder));
   const LlamaDecoder decoder(model.config);
   const auto [dtype, dtype_name] = NamesOf(model.parameters.scalar_type());
-  const ParameterSet set = ViewParameters(decoder.layout(), model.parameters.cpu());
-  std::vector<Tensor> kept;
+  const ParameterSet set = ViewParameters(decoder.layout(), model.parameters);
   std::vector<SafetensorsPart> parts;
   const auto add = [&](const std::string& name, const std::string& type, const Tensor& tensor) {
-    kept.push_back(tensor.contiguous());
-    parts.push_back({.name = name, .dtype = type, .shape = tensor.sizes().vec(), .bytes = BytesOf(kept.back())});
+    parts.push_back({.name = name, .dtype = type, .shape = tensor.sizes().vec(), .bytes = BytesOf(tensor)});
   };
   for (size_t i = 0; i < set.size(); ++i) {
     const StoredName stored = StoredNameOf(decoder.layout().parameters()[i]);
     add(stored.name, dtype, stored.transposed ? set[i].t() : set[i]);
   }
   if (model.head_factors.defined()) {
-    const Tensor factors = model.head_factors.to(at::kFloat).cpu();
+    const Tensor factors = model.head_factors.to(at::kFloat);
     for (int64_t layer = 0; layer < model.config.layers; ++layer) add(ScaleName(layer), "F32", factors[layer]);
   }
   RETURN_IF_ERROR(WriteSafetensors(folder / kWeights, {{"format", "pt"}}, parts));
