@@ -1,13 +1,18 @@
-// What the tensors of a job take: a large model whose weights are not trained is in memory once, and nothing of its size beside it.
+// What a job takes: a large model whose weights are not trained is in memory once, and nothing of its size beside it; nor beside a state that is
+// written or gone on from.
 #include <gmock/gmock.h>
+#include <malloc.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <new>
 
 #include <c10/core/CPUAllocator.h>
 
 #include "tests/worker/trainer/published_fixture.h"
+#include "worker/trainer/checkpoint/checkpoint.h"
 #include "worker/trainer/checkpoint/safetensors.h"
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/llama/memory.h"
@@ -18,33 +23,35 @@ namespace longreach::trainer {
 
 namespace {
 
-// The usual one, with a count of what there is.
+// Bytes that are there, and the most that were.
+std::atomic<int64_t> there = 0;
+std::atomic<int64_t> most = 0;
+
+void Count(int64_t bytes) {
+  const int64_t now = there += bytes;
+  int64_t before = most;
+  while (before < now && !most.compare_exchange_weak(before, now)) {
+  }
+}
+
+// Of tensors: the usual one, counted.
 class CountingAllocator final : public c10::Allocator {
  public:
   at::DataPtr allocate(size_t size) override {
     auto* const block = new Block{c10::GetDefaultCPUAllocator()->allocate(size), size};
-    const int64_t there = there_ += static_cast<int64_t>(size);
-    int64_t most = most_;
-    while (most < there && !most_.compare_exchange_weak(most, there)) {
-    }
+    Count(static_cast<int64_t>(size));
     return {block->data.get(), block, [](void* context) {
               const std::unique_ptr<Block> own(static_cast<Block*>(context));
-              there_ -= static_cast<int64_t>(own->size);
+              Count(-static_cast<int64_t>(own->size));
             }, at::Device(at::kCPU)};
   }
   void copy_data(void* to, const void* from, size_t size) const override { default_copy_data(to, from, size); }
-
-  static void Begin() { most_ = there_.load(); }
-  static int64_t there() { return there_; }
-  static int64_t most() { return most_; }
 
  private:
   struct Block {
     at::DataPtr data;
     size_t size = 0;
   };
-  static inline std::atomic<int64_t> there_ = 0;
-  static inline std::atomic<int64_t> most_ = 0;
 };
 
 // Stays for the rest of the process: tensors may live as long.
@@ -87,12 +94,12 @@ class MemoryTest : public PublishedModelTest {
     return request;
   }
 
-  // How many times the weights all tensors took while it ran.
+  // How many times the weights everything took while it ran.
   double TimesTheWeights(const std::function<void()>& work) const {
-    const int64_t before = CountingAllocator::there();
-    CountingAllocator::Begin();
+    const int64_t before = there;
+    most = before;
     work();
-    return static_cast<double>(CountingAllocator::most() - before) / static_cast<double>(weights_);
+    return static_cast<double>(most - before) / static_cast<double>(weights_);
   }
 
   int64_t weights_ = 0;  // Bytes of them in float32.
@@ -158,6 +165,57 @@ TEST_F(MemoryTest, TheEstimateIsOfWhatIsThere) {
   EXPECT_GT(estimated(training), 4);
 }
 
+// Of a pack, whose members' parameters do not lie together as a file has them. All of them once more would be six times the weights of one.
+TEST_F(MemoryTest, AStateIsWrittenAndGoneOnFromWithoutAnotherOne) {
+  PackRequest request = TuningOf("pack");
+  request.settings.training.trainable = PackSettings::Training::Trainable::kAll;
+  ASSERT_TRUE(ReadPublished(request).ok());
+  request.members.push_back(request.members[0]);
+  request.members[1].job = "job1";
+  request.members[1].seed = 1;
+  const LlamaNetwork network(request.settings);
+  const ParameterLayout& layout = network.layout();
+  PackState state = InitialState(layout, request.members);
+  state.moment1.copy_(state.parameters * 2);
+  state.moment2.copy_(state.parameters * 3);
+  state.step = 3;
+  const std::filesystem::path file = request.folder / "checkpoint.safetensors", weights = request.folder / "weights.safetensors";
+  PackState again = InitialState(layout, request.members, /*draw=*/false);
+  for (size_t m = 0; m < 2; ++m) request.members[m].checkpoints = {{file, static_cast<int>(m)}};
+
+  EXPECT_LT(TimesTheWeights([&] { EXPECT_TRUE(WriteCheckpoint(file, request.settings, layout, request.members, state).ok()); }), 0.5);
+  EXPECT_LT(TimesTheWeights([&] { EXPECT_TRUE(WriteWeights(weights, request.settings, layout, request.members, state).ok()); }), 0.5);
+  EXPECT_LT(TimesTheWeights([&] { RestoreCheckpoints(request.settings, layout, request.members, again, [](const std::string&) {}); }), 0.5);
+
+  EXPECT_EQ(again.step, 3);
+  EXPECT_TRUE(at::equal(again.parameters, state.parameters));
+  EXPECT_TRUE(at::equal(again.moment1, state.moment1));
+  EXPECT_TRUE(at::equal(again.moment2, state.moment2));
+}
+
+TEST_F(MemoryTest, AnExportedModelIsInMemoryOnce) {
+  PackRequest request = TuningOf("trained");
+  request.settings.training.trainable = PackSettings::Training::Trainable::kAll;
+  const PackResult trained = Run(request);
+  const ExportRequest wanted{.settings = request.settings, .job = request.members[0].job, .parameters = trained.weights, .data = request.data,
+                             .target = Folder("exported") / "model"};
+
+  EXPECT_LT(TimesTheWeights([&] { EXPECT_TRUE(ExportModel(wanted).ok()); }), 1.3);
+}
+
 }  // namespace
 
 }  // namespace longreach::trainer
+
+// What C++ takes otherwise is counted too: a text may be as large as all weights.
+void* operator new(size_t size) {
+  void* const made = std::malloc(size);
+  if (made == nullptr) throw std::bad_alloc();
+  longreach::trainer::Count(static_cast<int64_t>(malloc_usable_size(made)));
+  return made;
+}
+void operator delete(void* made) noexcept {
+  longreach::trainer::Count(-static_cast<int64_t>(malloc_usable_size(made)));
+  std::free(made);
+}
+void operator delete(void* made, size_t) noexcept { operator delete(made); }

@@ -143,12 +143,11 @@ absl::Status Copy(const std::vector<MemberTensors>& all, const ParameterLayout& 
   return absl::OkStatus();
 }
 
-// A file that was read and found whole, or why not.
+// A file that was found whole, or why not. It is mapped, as the state that it goes into is there already and a checkpoint is as large, or of more
+// members: pages that were read can go again. It may lose its name meanwhile, but nobody writes into it: the agent fetches a file before the
+// trainer hears of it, and what is written here is another file until it is whole.
 class FileCache {
  public:
-  // With `mapped` files may be as large as the memory.
-  explicit FileCache(bool mapped) : mapped_(mapped) {}
-
   absl::StatusOr<const SafetensorsFile*> Get(const std::filesystem::path& path) {
     auto found = files_.find(path);
     if (found == files_.end()) found = files_.emplace(path, ReadWhole(path)).first;
@@ -158,7 +157,7 @@ class FileCache {
 
  private:
   absl::StatusOr<SafetensorsFile> ReadWhole(const std::filesystem::path& path) const {
-    ASSIGN_OR_RETURN(SafetensorsFile file, mapped_ ? SafetensorsFile::Map(path) : SafetensorsFile::Read(path));
+    ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Map(path));
     const std::string expected = file.Metadata("payload_sha256");
     if (file.Metadata("format") != kFormat) {
       return absl::InvalidArgumentError(
@@ -171,7 +170,6 @@ class FileCache {
     return file;
   }
 
-  bool mapped_;
   std::map<std::filesystem::path, absl::StatusOr<SafetensorsFile>> files_;
 };
 
@@ -376,7 +374,7 @@ MemberState StateAt(const MemberCheckpoint& checkpoint, const CheckpointPoint& p
 void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
                         const std::vector<Member>& members, PackState& state,
                         const std::function<void(const std::string&)>& log) {
-  FileCache cache(/*mapped=*/false);
+  FileCache cache;
   const std::string hash = SettingsHash(settings);
   std::vector<std::vector<MemberCheckpoint>> candidates(members.size());
   for (size_t m = 0; m < members.size(); ++m) {
@@ -432,7 +430,7 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
 
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,
                          PackState& state, bool published) {
-  FileCache cache(/*mapped=*/true);
+  FileCache cache;
   for (size_t m = 0; m < members.size(); ++m) {
     if (!members[m].weights) continue;
     const MemberFile& source = *members[m].weights;
