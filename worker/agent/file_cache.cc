@@ -37,14 +37,15 @@ std::vector<Kept> FilesIn(const fs::path& folder) {
   return files;
 }
 
-// A second name for the file; a copy where the file system has no such thing.
+// A second name for the file; a copy where the file system has no such thing. What another thread has put there meanwhile is not written into: it
+// may be the very file of an attempt that a trainer is reading.
 bool LinkOrCopy(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::remove(to, error);
   fs::create_hard_link(from, to, error);
   if (!error) return true;
   error.clear();
-  return fs::copy_file(from, to, fs::copy_options::overwrite_existing, error) && !error;
+  return fs::copy_file(from, to, error) && !error;
 }
 
 }  // namespace
