@@ -35,8 +35,8 @@ double Seconds(std::chrono::steady_clock::duration duration) {
 // Breaks off an evaluation batch or a series.
 struct Stopped {};
 
-// Parameters, and gradients and two moments of those that are trained (from `first_trained` on), are there whatever else is computed. What an
-// allocator says where they do not fit names neither the model nor what to change.
+// Parameters, and gradients and two moments of those that are trained (from `first_trained` on), are there whatever else is computed; a
+// checkpoint, written or gone on from, is no second state. What an allocator says where they do not fit names neither the model nor what to change.
 absl::Status CheckStateFits(const PackRequest& request, const ParameterLayout& layout, int64_t first_trained) {
   const size_t members = request.members.size();
   const double numbers = static_cast<double>(layout.stride()) + 3 * static_cast<double>(layout.stride() - first_trained);

@@ -30,6 +30,7 @@ std::string SettingsHash(const PackSettings& settings);
 // `draw` all parameters are zero: they come from elsewhere. Moments are those of a member's floats from `first_trained` on.
 PackState InitialState(const ParameterLayout& layout, const std::vector<Member>& members, bool draw = true, int64_t first_trained = 0);
 
+// From any device. Beside the state, which stays as it is meanwhile, no more is in memory than some members' values of one parameter.
 absl::Status WriteCheckpoint(const std::filesystem::path& file, const PackSettings& settings,
                              const ParameterLayout& layout, const std::vector<Member>& members,
                              const PackState& state);

@@ -85,7 +85,7 @@ class Most {
   Most(const PackSettings& settings, int members, MemoryOf where) {
     const double parameters = Parameters(settings.model);
     // Where all weights are trained, with two moments and the gradients of a pack's members, of which some are there in parts. Of head
-    // scales these are next to nothing.
+    // scales these are next to nothing. A state that is written, or read from files that are mapped, is there once (checkpoint/).
     const bool all = settings.training.steps > 0 && settings.training.trainable == PackSettings::Training::Trainable::kAll;
     double copies = members;
     if (all && where == MemoryOf::kBesideGpu) copies = 3 * members;  // Gradients are the GPU's alone.
