@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "client/output/text.h"
 
@@ -36,6 +38,13 @@ VegaJson Ordered(const HeatMap& map, const Entries& entries) {
   return names;
 }
 
+// Not all panels have the same: those of the others would be empty columns or rows.
+bool Differ(const VegaJson& values, const char* axis) {
+  std::map<std::string, std::set<std::string>> of_panels;
+  for (const VegaJson& value : values) of_panels[value["panel"]].insert(value[axis].get<std::string>());
+  return std::ranges::any_of(of_panels, [&](const auto& panel) { return panel.second != of_panels.begin()->second; });
+}
+
 }  // namespace
 
 std::string VegaLiteOf(const HeatMap& map) {
@@ -62,7 +71,11 @@ std::string VegaLiteOf(const HeatMap& map) {
                                    {{"field", "y"}, {"type", "nominal"}, {"title", map.y_title}},
                                    {{"field", "value"}, {"type", "quantitative"}, {"title", map.value_title}},
                                    {{"field", "jobs"}, {"type", "quantitative"}, {"title", "jobs"}}}}}}});
-  return VegaLiteText(map.title, map.panels, std::move(values), layers);
+  std::vector<std::string> own_axes;
+  for (const char* axis : {"x", "y"}) {
+    if (Differ(values, axis)) own_axes.emplace_back(axis);
+  }
+  return VegaLiteText(map.title, map.panels, std::move(values), layers, own_axes);
 }
 
 int PointsOf(const HeatMap& map) {

@@ -75,7 +75,8 @@ void EndAtData(VegaJson& axis, const VegaJson& values, std::initializer_list<con
 
 std::string ColourScheme(size_t names) { return names > kColoursOfTen ? "tableau20" : "tableau10"; }
 
-std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers) {
+std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers,
+                         const std::vector<std::string>& own_axes) {
   VegaJson spec = {{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
                    {"title", {{"text", Printable(title.text)}, {"anchor", "start"}}}};
   for (const std::string& note : title.notes) spec["title"]["subtitle"].push_back(Printable(note));
@@ -90,6 +91,7 @@ std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& p
     spec["facet"] = {{"field", "panel"}, {"type", "nominal"}, {"title", nullptr}, {"sort", titles}};
     spec["columns"] = kPanelsInRow;
     spec["spec"] = {{"width", kWidth}, {"height", kHeight}, {"layer", layers}};
+    for (const std::string& axis : own_axes) spec["resolve"]["scale"][axis] = "independent";
   }
   return spec.dump(1, ' ', false, VegaJson::error_handler_t::replace) + "\n";
 }

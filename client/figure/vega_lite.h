@@ -41,7 +41,9 @@ void EndAtData(VegaJson& axis, const VegaJson& values, std::initializer_list<con
 // The colours for so many names.
 std::string ColourScheme(size_t names);
 
-// The whole text. `values` have a field "panel" with the title of one of `panels`; `layers` are drawn in each.
-std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers);
+// The whole text. `values` have a field "panel" with the title of one of `panels`; `layers` are drawn in each. Several panels share their axes, but
+// for those of `own_axes` ("x", "y").
+std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers,
+                         const std::vector<std::string>& own_axes = {});
 
 }  // namespace longreach::client

@@ -79,5 +79,17 @@ TEST(HeatMapTest, ALogarithmHasNoPlaceForZeroAndPanelsAreFacets) {
   EXPECT_EQ(spec["spec"]["layer"][0]["encoding"]["color"]["scale"]["type"], "log");
 }
 
+TEST(HeatMapTest, PanelsOfOtherColumnsHaveAxesOfTheirOwn) {
+  HeatMap map = Map(Passkeys());
+  map.panels.push_back({.title = "rope", .table = Passkeys()});
+  EXPECT_FALSE(Of(map).contains("resolve"));
+  map.panels[1].table.mutable_columns(1)->set_key("2048");
+
+  const nlohmann::json spec = Of(map);
+
+  EXPECT_EQ(spec["resolve"], (nlohmann::json{{"scale", {{"x", "independent"}}}}));
+  EXPECT_THAT(spec["spec"]["layer"][0]["encoding"]["x"]["sort"].get<std::vector<std::string>>(), ElementsAre("512", "1024", "2048"));
+}
+
 }  // namespace
 }  // namespace longreach::client
