@@ -10,11 +10,13 @@ from published import make_model
 from test_published_models import TOKENIZER
 
 PRESETS = ROOT / "proto/catalog/presets"
+# Of passkeys, by the step of the published lengths.
+PASSKEYS = {"256": (300,), "1024": (300, 400), "2048": (400, 500)}
 LENGTHS = {"2048": "16", "4096": "32", "8192": "48", "16384": "64", "18432": "72"}
 # What some presets do not have is left as it is.
 SMALLER = [
     (r"layers: 22, embedding_dim: 2048, heads: 32, kv_heads: 4, mlp_dim: 5632", "layers: 2, embedding_dim: 32, heads: 4, kv_heads: 2, mlp_dim: 48"),
-    (r"passkey_lengths: \[[^]]*\]", "passkey_lengths: [300, 400], passkey_depths: 2, passkey_tests: 2"),
+    (r"passkey_lengths: \d+\.\.\d+:(\d+)", lambda match: f"passkey_lengths: {list(PASSKEYS[match[1]])}, passkey_depths: 2, passkey_tests: 2"),
     (r"longbench_window: \d+", "longbench_window: 100"),
     (r"longbench: longbench\b", "longbench: longbench, longbench_beams: 2, longbench_tasks: [trec, lcc]"),
     (r"attention_scales: (&scales )?\[[^]]*\]", r"attention_scales: \1[1, 1.5]"),
@@ -24,7 +26,7 @@ SMALLER = [
     (r"\b(2048|4096|8192|16384|18432)\b", lambda match: LENGTHS[match[0]]),
 ]
 # Jobs, and those that these need: models fine-tuned at two budgets, searches of a scale and tunings from what they found.
-SIZES = {"nope-table-1": (26, 12 + 6), "nope-table-2": (11, 6 + 6), "nope-positions": (10, 4), "nope-passkey": (13, 6 + 6 + 2)}
+SIZES = {"nope-table-1": (26, 12 + 6), "nope-table-2": (11, 6 + 6), "nope-positions": (16, 4), "nope-passkey": (8, 2 + 4 + 2)}
 
 
 def rows_of(figure):
@@ -49,7 +51,7 @@ def test_a_plan_says_what_the_paper_costs(home, name):
     plan = run_cli(home, "plan", name, "-o", "json").json()
     assert (plan["jobs"], plan["prerequisites"]) == SIZES[name]
     # Weights, moments and gradients of 1.1 billion parameters; or weights alone, once for each of the jobs that share a pack.
-    numbers = {"nope-positions": 2, "nope-passkey": 5}.get(name, 4)
+    numbers = {"nope-positions": 2}.get(name, 4)
     assert plan["pack_memory_bytes"] == pytest.approx(numbers * 4 * 1.1e9, rel=0.01)
     assert "of a GPU that keeps up 100 TFLOP/s" in run_cli(home, "plan", name).out
 
@@ -57,7 +59,7 @@ def test_a_plan_says_what_the_paper_costs(home, name):
 def test_the_whole_paper_is_planned_part_by_part(home):
     parts = run_cli(home, "plan", "nope-tinyllama", "-o", "json").json()["parts"]
     assert [part["sweep"] for part in parts] == ["nope-table-1", "nope-table-1-proof-pile", *list(SIZES)[1:]]
-    assert [part["plan"]["jobs"] for part in parts] == [26, 26, 11, 10, 13]
+    assert [part["plan"]["jobs"] for part in parts] == [26, 26, 11, 16, 8]
     empty = run_cli(home, "results", "nope-tinyllama", "--store", home.path / "none.db")
     assert empty.code == 4, empty
 
@@ -185,8 +187,13 @@ def test_positions_and_passkeys(home, measured):
         assert made.code == 0, made
         return json.loads(file.read_text()), made
 
-    # Figures 3 and 4: the heads tuned at 4K and 8K beside the same scale for all.
-    for systems_of, arguments in ((("nope", "nope-scale-1.2", "nope-heads-4k"), ("--metric", "attention_entropy", "--lines", "head", "--only", "layer=0,1")),
+    # Figure 1: dynamic NTK in windows of its own, whose bins end at the same positions.
+    assert {length for length, slice in values(home, systems["rope-dynamic-2"], "attention_entropy") if slice == ""} == {4, 8, 12, 16, 20, 24, 28, 32}
+    # Figures 1, 2 (its entropies), 3 and 4.
+    for systems_of, arguments in ((("rope", "rope-dynamic-2", "nope", "nope-scale-1.2"), ("--metric", "attention_entropy")),
+                                  (("nope-scale-0.9", "nope", "nope-scale-1.1", "nope-scale-1.2"), ("--metric", "attention_entropy")),
+                                  (("rope-scale-0.8", "rope", "rope-scale-1.2", "rope-scale-1.4"), ("--metric", "attention_entropy")),
+                                  (("nope", "nope-scale-1.2", "nope-heads-4k"), ("--metric", "attention_entropy", "--lines", "head", "--only", "layer=0,1")),
                                   (("nope", "nope-scale-1.6", "nope-heads-4k", "nope-heads-8k"), ("--metric", "position_loss"))):
         figure, _ = plotted(*arguments, "--only", "system=" + ",".join(systems_of))
         assert all(name in json.dumps(figure) for name in systems_of), figure
@@ -198,9 +205,14 @@ def test_positions_and_passkeys(home, measured):
     # Figure 7: the fit beside what was measured.
     figure, made = plotted("--metric", "best_attention_scale", "--only", "system=nope-scale-search")
     assert "ln(i/16) + 1, nope-scale-search" in json.dumps(figure), (figure, made.err)
+
     systems = jobs(home, "nope-passkey")
+    steps = {"rope": "256", "nope": "256", "yarn-fair-16k": "2048", "nope-heads-18k": "2048"}
+    lengths = {system: PASSKEYS[steps.get(system, "1024")] for system in systems}
     for system, job in systems.items():
-        assert {length for length, slice in values(home, job, "passkey_accuracy") if slice == ""} == {0, 300, 400}, system
+        assert {length for length, slice in values(home, job, "passkey_accuracy") if slice == ""} == {0, *lengths[system]}, system
+    cells = table(home, "nope-passkey")
+    assert {key for key, cell in cells.items() if "measured" in cell} == {(str(length), system) for system in systems for length in lengths[system]}
     # The other one of figure 8 begins where a search in this small model may end too.
     losses = [values(home, systems[name], "loss")[16, ""] for name in ("nope", "nope-heads-18k", "nope-heads-18k-lower-bound-0")]
     assert len(set(losses)) == 3, losses
