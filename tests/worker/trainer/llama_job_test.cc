@@ -155,6 +155,27 @@ TEST_F(LlamaJobTest, AScaleIsMeasuredAsItIsWhenTheModelHasIt) {
   ExpectSameMeasurements(by_setting.results[0], by_input.results[0]);
 }
 
+TEST_F(LlamaJobTest, WhichSlidingWindowsThereAreIsNoMatterToWhatIsMeasuredAgainstPosition) {
+  const PackSettings settings = Small("none");
+  const PackResult trained = Run(RequestOf(settings, 1, "trained"));
+  PackRequest request = EvaluationOf(settings, trained, "spread");
+  const PackResult spread = Run(request);
+  for (const auto protocol : {PackSettings::Evaluation::PerplexityProtocol::kNopeInOrder, PackSettings::Evaluation::PerplexityProtocol::kYarn}) {
+    request.settings.evaluation.perplexity_protocol = protocol;
+    request.folder = Folder(std::to_string(static_cast<int>(protocol)));
+
+    const PackResult other = Run(request);
+
+    EXPECT_NE(ValueOf(other, "loss", 48), ValueOf(spread, "loss", 48)) << "other windows slide";
+    for (int end = 8; end <= 48; end += 8) {
+      EXPECT_EQ(ValueOf(other, "position_loss", end), ValueOf(spread, "position_loss", end)) << end;
+      EXPECT_EQ(ValueOf(other, "attention_entropy", end), ValueOf(spread, "attention_entropy", end)) << end;
+      EXPECT_EQ(ValueOf(other, "best_attention_scale", end), ValueOf(spread, "best_attention_scale", end)) << end;
+    }
+    EXPECT_EQ(Bytes(other.series.at(0).file), Bytes(spread.series.at(0).file));
+  }
+}
+
 TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
   PackSettings settings = Small("none");
   const PackResult trained = Run(RequestOf(settings, 2, "trained"));

@@ -30,6 +30,8 @@ absl::StatusOr<std::unique_ptr<LlamaStudy>> LlamaStudy::Of(const PackSettings& s
   if (settings.evaluation.position_bins > 0) {
     PackSettings whole = settings;
     whole.evaluation.stride = 0;
+    // It says which sliding windows there are, and these do not slide.
+    whole.evaluation.perplexity_protocol = PackSettings::Evaluation::PerplexityProtocol::kNope;
     ASSIGN_OR_RETURN(problem, MakeProblem(whole, data));
   }
   return std::unique_ptr<LlamaStudy>(new LlamaStudy(settings, std::move(problem), threads));
