@@ -78,6 +78,14 @@ const catalog::PublishedValue* PublishedCells::Find(const std::string& row, cons
   return found == values_.end() ? nullptr : &found->second;
 }
 
+std::set<std::string> PublishedCells::Rows() const {
+  std::set<std::string> rows;
+  const auto name = std::ranges::find(names_, rows_);
+  if (name == names_.end()) return rows;
+  for (const auto& [keys, value] : values_) rows.insert(keys[static_cast<size_t>(name - names_.begin())]);
+  return rows;
+}
+
 int PublishedCells::RandomizedPairs() const {
   const auto encoding = std::ranges::find(names_, "encoding");
   if (encoding == names_.end()) return 0;

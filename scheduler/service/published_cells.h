@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ class PublishedCells {
 
   // `data` is that of the cell's jobs; empty where they have none, or not the same. nullptr: nothing was published for this cell.
   const catalog::PublishedValue* Find(const std::string& row, const std::string& column, const std::string& data) const;
+
+  // Ascending: the rows of the measured table that have published values.
+  std::set<std::string> Rows() const;
 
   // How many pairs of a randomized encoding and the same without it have published values, in the whole table.
   int RandomizedPairs() const;

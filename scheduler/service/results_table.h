@@ -134,6 +134,7 @@ class ResultsTable {
   void AddNotesOnBuilds(v1::Table& table) const;
   void AddNotesOnExtra(v1::Table& table, int index) const;
   void AddNotesOnPublished(v1::Table& table) const;
+  void AddNoteOnRowless(v1::Table& table) const;
   // "without a value of accuracy at length 40".
   std::string WithoutValue() const;
 

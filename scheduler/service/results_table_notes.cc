@@ -154,6 +154,27 @@ void ResultsTable::AddNotesOnPublished(v1::Table& table) const {
   if (!spec_.published().empty() && !any_published) {
     table.add_notes(fmt::format("no value of the published table '{}' belongs to a cell of this one", spec_.published()));
   }
+  if (any_published) AddNoteOnRowless(table);
+}
+
+void ResultsTable::AddNoteOnRowless(v1::Table& table) const {
+  // A sweep names its systems as it likes, so that values may miss their row unseen; which tasks and encodings there are has been asked for.
+  if (spec_.rows() != "system" || std::ranges::find(filters_, spec_.rows(), &TableFilter::axis) != filters_.end()) return;
+  std::set<std::string> corpora;
+  for (const auto& [at, cell] : cells_) corpora.insert(cell.data);
+  std::set<const catalog::PublishedValue*> values;
+  std::vector<std::string> systems;
+  for (const std::string& row : published_.Rows()) {
+    if (rows_.contains(row)) continue;
+    const size_t before = values.size();
+    for (const std::string& data : corpora) {
+      for (const std::string& column : columns_) values.insert(published_.Find(row, column, data));
+    }
+    values.erase(nullptr);
+    if (values.size() > before) systems.push_back(row);
+  }
+  if (values.empty()) return;
+  table.add_notes(fmt::format("{} beside no row: {}", Count(static_cast<int64_t>(values.size()), "published value stands", "published values stand"), Named(systems)));
 }
 
 }  // namespace longreach::service

@@ -16,6 +16,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Two systems over the corpus pg19, a seed each.
 v1::SweepSpec Systems(const std::string& data = "pg19") {
@@ -246,6 +247,18 @@ TEST_F(SliceTableTest, PublishedValuesOfASystemStandBesideTheSameCorpusAlone) {
                                   {"nope@2048", "3.5"}, {"nope@4096", "117.4"}, {"rope-dynamic@2048", "3.5"}, {"rope-dynamic@4096", "3.5"}}));
   EXPECT_THAT(table.notes(), Contains(testing::AllOf(HasSubstr("1 published value is no plain number"),
                                                      testing::EndsWith("garbled): rope-dynamic / length 4096 (3.5?)"))));
+}
+
+TEST_F(SliceTableTest, PublishedSystemsThatAreNoRowAreNamed) {
+  Succeeded(Systems(), {{{"perplexity", 2048, "", 14.6}}, {{"perplexity", 2048, "", 14.5}}});
+
+  // Twenty of the published 22, at the two lengths of this table and on its corpus.
+  EXPECT_THAT(Table(NopeTable1()).notes(), Contains("40 published values stand beside no row: linear-fair-16k, linear-fair-4k, linear-fair-8k, linear-raw-16k, linear-raw-4k"
+                                                    " and 15 more"));
+  // Which systems there are has been asked for.
+  v1::TableSpec one = NopeTable1();
+  one.add_only("system=nope");
+  EXPECT_THAT(Table(one).notes(), Not(Contains(HasSubstr("beside no row"))));
 }
 
 TEST_F(SliceTableTest, AnotherCorpusHasNothingPublishedBesideIt) {
