@@ -28,9 +28,11 @@ absl::StatusOr<std::vector<Measurement>> LossesOf(sql::Connection& db, int64_t j
   const std::optional<int64_t> only = StepOf(filter.length.value_or(0), slice);
   // "" is what has no slice: the newest of them.
   const bool newest = filter.slice.has_value() && slice.empty();
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT step, loss FROM progress WHERE job = ? AND loss IS NOT NULL AND (? IS NULL OR step = ?) "
-                                            "AND (? = 0 OR step = (SELECT max(p.step) FROM progress AS p WHERE p.job = progress.job)) ORDER BY step",
-                                            job, only, only, newest));
+  static const std::string kSql =
+      fmt::format("SELECT step, loss FROM progress WHERE job = ? AND {} AND (? IS NULL OR step = ?) "
+                  "AND (? = 0 OR step = (SELECT max(p.step) FROM progress AS p WHERE p.job = progress.job)) ORDER BY step",
+                  kIsFiniteLoss);
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(kSql, job, only, only, newest));
   std::vector<Measurement> losses;
   while (rows.Next()) {
     losses.push_back({.metric = std::string(kTrainingLoss),

@@ -2,7 +2,10 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "proto/types/words.h"
 #include "store/loss_curves.h"
@@ -51,18 +54,18 @@ absl::Status AddProgress(sql::Transaction& tx, int64_t job, std::span<const Prog
   if (points.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(int kept, tx.One<int>("SELECT count(*) FROM progress WHERE job = ?", job));
   for (const ProgressRow& point : points) {
-    ASSIGN_OR_RETURN(int replaced,
-                     tx.Run("UPDATE progress SET loss = ?, at = ? WHERE job = ? AND step = ?", point.loss, point.at, job, point.step));
+    // Of NaN SQLite makes NULL by itself; infinity it would keep, and no table or JSON has a number for that.
+    const std::optional<double> loss = std::isfinite(point.loss) ? std::optional(point.loss) : std::nullopt;
+    ASSIGN_OR_RETURN(int replaced, tx.Run("UPDATE progress SET loss = ?, at = ? WHERE job = ? AND step = ?", loss, point.at, job, point.step));
     if (replaced == 1 || kept >= kMaxProgressRows) continue;
-    RETURN_IF_ERROR(tx.Run("INSERT INTO progress(job, step, loss, at) VALUES (?, ?, ?, ?)", job, point.step, point.loss, point.at)
-                        .status());
+    RETURN_IF_ERROR(tx.Run("INSERT INTO progress(job, step, loss, at) VALUES (?, ?, ?, ?)", job, point.step, loss, point.at).status());
     ++kept;
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<ProgressRow>> ProgressOf(sql::Connection& db, int64_t job) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT step, loss, at FROM progress WHERE job = ? ORDER BY step", job));
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query(fmt::format("SELECT step, iif({}, loss, NULL), at FROM progress WHERE job = ? ORDER BY step", kIsFiniteLoss), job));
   std::vector<ProgressRow> points;
   while (rows.Next()) {
     points.push_back({.step = rows.Get<int>(0),

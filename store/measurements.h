@@ -29,7 +29,7 @@ absl::StatusOr<std::optional<double>> MeasuredValue(sql::Connection& db, int64_t
 
 struct ProgressRow {
   int step = 0;
-  double loss = 0;  // May be NaN or infinite.
+  double loss = 0;  // One that is not finite is kept, and read, as NaN.
   WallTime at{};
 };
 

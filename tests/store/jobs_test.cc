@@ -253,5 +253,21 @@ TEST_F(JobsTest, ALossCurveKeepsItsFirstThousandPointsAndReplacesRepeatedOnes) {
   EXPECT_EQ(kept[2].at, At(2000));
 }
 
+TEST_F(JobsTest, ALossThatIsNotFiniteIsKeptAsNone) {
+  const int64_t job = test_.AddSweep("one", MakePack(1))[0];
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<ProgressRow> points = {{.step = 1, .loss = inf, .at = At(1)}, {.step = 2, .loss = 2, .at = At(2)}, {.step = 3, .loss = -inf, .at = At(3)}};
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return AddProgress(tx, job, points); }));
+  ASSERT_OK(test_.Write([&](sql::Transaction& tx) { return AddProgress(tx, job, std::vector<ProgressRow>{{.step = 2, .loss = inf, .at = At(4)}}); }));
+
+  EXPECT_EQ(*test_.db().One<int>("SELECT count(*) FROM progress WHERE loss IS NULL"), 3);
+
+  // As a program of before left it.
+  ASSERT_OK(test_.Write([](sql::Transaction& tx) { return tx.Run("UPDATE progress SET loss = 9e999 WHERE step = 1").status(); }));
+  ASSERT_OK_AND_ASSIGN(const std::vector<ProgressRow> kept, ProgressOf(test_.db(), job));
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_TRUE(std::isnan(kept[0].loss));
+}
+
 }  // namespace
 }  // namespace longreach::store

@@ -186,5 +186,32 @@ TEST_F(LossCurvesTest, AreListedWhereTheyAreAskedFor) {
   EXPECT_THAT(Losses(request), IsEmpty());
 }
 
+TEST_F(LossCurvesTest, InfiniteOnesAreLeftOutAlsoOfAStoreThatHasThem) {
+  const Made sweep = AddSweep(SmallSweep("s"));
+  AddPoints(sweep.jobs[0], {{9, 1.0}, {50, std::numeric_limits<double>::infinity()}});
+  AddPoints(sweep.jobs[1], {{9, 3.0}, {50, 2.0}});
+  // As programs of before wrote what AddProgress() keeps as none.
+  Write([&](sql::Transaction& tx) { return tx.Run("UPDATE progress SET loss = -9e999 WHERE job = ? AND step = 50", sweep.jobs[1]).status(); });
+
+  v1::ListMeasurementsRequest request;
+  request.set_metric("training_loss");
+  EXPECT_THAT(Losses(request), ElementsAre("step=9 1", "step=9 3"));
+  request.set_slice("");
+  EXPECT_THAT(Losses(request), IsEmpty()) << "the newest are no numbers";
+  const absl::StatusOr<v1::Table> by_step = Table(ByStep());
+  ASSERT_TRUE(by_step.ok()) << by_step.status();
+  EXPECT_THAT(KeysOf(by_step->rows()), ElementsAre("9"));
+  v1::TableSpec newest;
+  newest.set_rows("encoding");
+  newest.set_columns("seed");
+  newest.set_metric("training_loss");
+  for (const char* slice : {"", "step=50"}) {
+    newest.set_slice(slice);
+    const absl::StatusOr<v1::Table> table = Table(newest);
+    ASSERT_TRUE(table.ok()) << table.status();
+    for (const v1::TableCell& cell : table->cells()) EXPECT_FALSE(cell.has_measured()) << slice;
+  }
+}
+
 }  // namespace
 }  // namespace longreach::service
