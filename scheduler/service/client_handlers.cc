@@ -49,7 +49,7 @@ grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context*, 
 
 grpc::ServerUnaryReactor* ClientHandlers::ListJobs(Context* context, const v1::ListJobsRequest* request, v1::ListJobsResponse* reply) {
   return FromSnapshot(context, reply,
-                      [this, request](sql::Connection& db) { return service::ListJobs(db, *request, engine_.board().Read()); });
+                      [this, request](sql::Connection& db) { return service::ListJobs(db, *request, engine_.board().Read(), threads_.stop); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetJob(Context* context, const v1::GetJobRequest* request, v1::GetJobResponse* reply) {
@@ -77,7 +77,7 @@ grpc::ServerUnaryReactor* ClientHandlers::ListDataSets(Context* context, const v
 grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::GetTableRequest* request, v1::Table* reply) {
   return AnswerWith(context, reply, threads_.long_calls, [this, request]() -> absl::StatusOr<v1::Table> {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
-    return service::GetTable(snapshot.db(), *request);
+    return service::GetTable(snapshot.db(), *request, threads_.stop);
   });
 }
 
@@ -85,7 +85,7 @@ grpc::ServerUnaryReactor* ClientHandlers::ListMeasurements(Context* context, con
                                                            v1::ListMeasurementsResponse* reply) {
   return AnswerWith(context, reply, threads_.long_calls, [this, request]() -> absl::StatusOr<v1::ListMeasurementsResponse> {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
-    return service::ListMeasurements(snapshot.db(), *request);
+    return service::ListMeasurements(snapshot.db(), *request, {}, threads_.stop);
   });
 }
 

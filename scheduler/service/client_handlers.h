@@ -18,8 +18,8 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     Workforce& calls;
     Workforce& long_calls;   // Plans, tables and their values.
     Workforce& submissions;  // They wait for the writer most of the time, and others of this kind should not wait for them.
-    Workforce& maintenance;  // Backups, checks and merges of stores,
-    std::stop_token stop;    // which break off when the scheduler ends.
+    Workforce& maintenance;  // Backups, checks and merges of stores.
+    std::stop_token stop;    // What may take long breaks off when the scheduler ends.
   };
   // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h).
   ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads, std::chrono::milliseconds between_looks)

@@ -118,7 +118,7 @@ class Engine {
   // Ends leases that ran out, writes what was gathered, answers calls that were held long enough.
   store::Event AtDeadline(SteadyTime now);
 
-  // All calls that are held open are answered with UNAVAILABLE, and so is every further one.
+  // All calls that are held open are answered with UNAVAILABLE, and so is every further one. What goes in slices breaks off in the same way.
   void Shutdown();
 
   LiveBoard& board() { return board_; }
@@ -222,8 +222,8 @@ class Engine {
 
   // settling.cc: what is done in slices.
   struct Slices;
-  // Runs events, several at a time, until one says that there are no more, or fails.
-  void InSlices(NextSlice next, std::function<void(const absl::Status&)> done);
+  // Runs events, several at a time, until one says that there are no more, or fails, or the scheduler ends: UNAVAILABLE (BrokenOffByEnd(), settling.h).
+  void InSlices(NextSlice next, bool remembered, std::function<void(const absl::Status&)> done);
   void StartSlice(const std::shared_ptr<Slices>& slices);
   // Within an event: the next slice of a sweep that nobody sees to. Whether there are more.
   absl::StatusOr<bool> GoOn(sql::Transaction& tx, int64_t sweep, Effects& effects);

@@ -102,7 +102,8 @@ absl::Status AddProgress(sql::Connection& db, int64_t job, const std::string& id
 }  // namespace
 
 absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::ListJobsRequest& request,
-                                              const LiveBoard::State& live) {
+                                              const LiveBoard::State& live, const std::stop_token& stop) {
+  const sql::StopQueries stopping(db, stop);
   ASSIGN_OR_RETURN(store::JobFilter filter, FilterOf(request.state()));
   if (request.limit() < 0) {
     return absl::InvalidArgumentError(fmt::format("limit: {} is negative; 0 means {}", request.limit(), kJobsInPage));

@@ -1,6 +1,7 @@
 // Answers to what is asked about jobs.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -16,9 +17,9 @@ inline constexpr int kJobsInPage = 1000;
 inline constexpr int kMaxJobsInPage = 10'000;
 
 // INVALID_ARGUMENT: an unknown state, a limit below 0, a page token that no answer had, or `only` with what no job of the sweep has. A limit above kMaxJobsInPage is
-// taken for that.
+// taken for that. UNAVAILABLE once a stop is requested.
 absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::ListJobsRequest& request,
-                                              const LiveBoard::State& live);
+                                              const LiveBoard::State& live, const std::stop_token& stop = {});
 absl::StatusOr<v1::GetJobResponse> GetJob(sql::Connection& db, const v1::GetJobRequest& request,
                                           const LiveBoard::State& live);
 absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1::GetJobRequest& request,

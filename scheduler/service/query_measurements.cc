@@ -153,7 +153,8 @@ absl::Status AddOneJob(sql::Connection& db, const v1::ListMeasurementsRequest& r
 }  // namespace
 
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
-                                                              const MeasurementLimits& limits) {
+                                                              const MeasurementLimits& limits, const std::stop_token& stop) {
+  const sql::StopQueries stopping(db, stop);
   ASSIGN_OR_RETURN(const Question question, ReadQuestion(request, limits));
   Page page(request.limit() == 0 ? limits.values : std::min(request.limit(), limits.values), limits.bytes);
   if (!request.job().empty()) {

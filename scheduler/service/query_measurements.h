@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
@@ -18,7 +19,8 @@ struct MeasurementLimits {
 
 // INVALID_ARGUMENT: an unknown metric, a negative length or limit, a page token that no answer had, a sweep and a job at once, or, of the
 // first page, `only` with words that no job of the sweep has. A limit above limits.values is taken for that.
+// UNAVAILABLE once a stop is requested.
 absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& db, const v1::ListMeasurementsRequest& request,
-                                                              const MeasurementLimits& limits = {});
+                                                              const MeasurementLimits& limits = {}, const std::stop_token& stop = {});
 
 }  // namespace longreach::service

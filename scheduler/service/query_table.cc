@@ -287,7 +287,8 @@ absl::StatusOr<std::optional<Beside>> SweepBeside(sql::Connection& db, const v1:
 
 }  // namespace
 
-absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableRequest& request) {
+absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableRequest& request, const std::stop_token& stop) {
+  const sql::StopQueries stopping(db, stop);
   ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec sweep_spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string main_metric, MainMetricOfSweep(sweep_spec));

@@ -43,8 +43,14 @@ absl::Status GoesOn(const std::string& done, const absl::Status& why) {
   return absl::ResourceExhaustedError(fmt::format("{}, and the scheduler goes on by itself once it can: {}", done, std::string(why.message())));
 }
 
+absl::Status BrokenOffByEnd(bool remembered) {
+  return absl::UnavailableError(remembered ? "the scheduler is shutting down; it goes on with the sweep at its next start"
+                                           : "the scheduler is shutting down; ask it again for what is left once it is there");
+}
+
 struct Engine::Slices {
   NextSlice next;  // Within events.
+  bool remembered = false;
   std::function<void(const absl::Status&)> done;
   struct State {
     size_t in_flight = 0;
@@ -54,9 +60,10 @@ struct Engine::Slices {
   Synchronized<State> state;
 };
 
-void Engine::InSlices(NextSlice next, std::function<void(const absl::Status&)> done) {
+void Engine::InSlices(NextSlice next, bool remembered, std::function<void(const absl::Status&)> done) {
   auto slices = std::make_shared<Slices>();
   slices->next = std::move(next);
+  slices->remembered = remembered;
   slices->done = std::move(done);
   for (size_t i = 0; i < options_.slices_in_flight; ++i) StartSlice(slices);
 }
@@ -74,12 +81,15 @@ void Engine::StartSlice(const std::shared_ptr<Slices>& slices) {
         return absl::OkStatus();
       },
       [this, slices, more](const absl::Status& status) {
+        // The process ends only when whoever asked is answered: of a million jobs that would be minutes.
+        const bool broken_off = *more && memory_.Lock()->stopping;
         bool last = false;
         absl::Status all;
         {
           auto state = slices->state.Lock();
           state->status.Update(status);
-          state->over = state->over || !status.ok() || !*more;
+          if (broken_off) state->status.Update(BrokenOffByEnd(slices->remembered));
+          state->over = state->over || !status.ok() || !*more || broken_off;
           last = --state->in_flight == 0 && state->over;
           all = state->status;
         }

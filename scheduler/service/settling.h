@@ -19,5 +19,7 @@ absl::StatusOr<bool> SettleNext(sql::Transaction& tx, int64_t sweep, int64_t mos
 
 // For whoever asked for a change whose first part is on disk when it breaks off for want of space: that it is no refusal. `done`: what is so now.
 absl::Status GoesOn(const std::string& done, const absl::Status& why);
+// For whoever waits for something large when the scheduler ends. `remembered`: the store says what is left to do.
+absl::Status BrokenOffByEnd(bool remembered);
 
 }  // namespace longreach::service

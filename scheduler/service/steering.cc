@@ -123,7 +123,7 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer)
               steered->reply = ToSweep(after);
               return more;
             },
-            [this, steered, finish](const absl::Status& all) {
+            steered->is_remembered, [this, steered, finish](const absl::Status& all) {
               if (all.ok()) return finish(all);
               GoOnWith(steered->sweep);
               finish(steered->is_remembered ? GoesOn(fmt::format("the sweep '{}' is as asked for, but for some of its jobs", steered->reply.name()), all) : all);

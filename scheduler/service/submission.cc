@@ -161,7 +161,7 @@ class Engine::Submission {
           ASSIGN_OR_RETURN(*settled, store::GetSweep(tx, num));
           return more;
         },
-        [promise](const absl::Status& status) { promise->set_value(status); });
+        /*remembered=*/true, [promise](const absl::Status& status) { promise->set_value(status); });
     RETURN_IF_ERROR(answer.get());
     after_ = *settled;
     return absl::OkStatus();
@@ -181,7 +181,7 @@ class Engine::Submission {
       const absl::Status answer = Await(in_flight.front());
       in_flight.pop_front();
       status.Update(answer);  // Behind one that failed no other has found its place.
-      if (engine_.memory_.Lock()->stopping) status.Update(absl::UnavailableError("the scheduler is shutting down; it goes on with the sweep at its next start"));
+      if (engine_.memory_.Lock()->stopping) status.Update(BrokenOffByEnd(/*remembered=*/true));
     }
     return status;
   }

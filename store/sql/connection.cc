@@ -232,6 +232,7 @@ bool Connection::InAutocommit() const { return sqlite3_get_autocommit(handle_->d
 void StopQueries::Interrupt::operator()() const { sqlite3_interrupt(database); }
 
 StopQueries::StopQueries(Connection& connection, std::stop_token stop) : database_(connection.raw()), stop_(std::move(stop)) {
+  if (!stop_.stop_possible()) return;  // Nobody will request it.
   // Between two queries there is nothing to interrupt, so the next one looks for itself, now and then.
   constexpr int kInstructions = 1000;
   const auto stopped = [](void* token) { return static_cast<int>(static_cast<const std::stop_token*>(token)->stop_requested()); };
@@ -240,6 +241,7 @@ StopQueries::StopQueries(Connection& connection, std::stop_token stop) : databas
 }
 
 StopQueries::~StopQueries() {
+  if (!interrupt_.has_value()) return;
   interrupt_.reset();
   sqlite3_progress_handler(database_, 0, nullptr, nullptr);
 }

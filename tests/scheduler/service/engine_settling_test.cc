@@ -249,6 +249,39 @@ TEST_F(EngineSettlingTest, WhatBrokeOffIsGoneOnWithAsSoonAsThereIsRoom) {
   EXPECT_EQ(Wanted(), 0);
 }
 
+TEST_F(EngineSettlingTest, TheEndOfTheSchedulerWaitsForOneSliceAndTheNextStartGoesOn) {
+  Submit(Sweep("s", 9));
+  BetweenSlices([this] { engine_->Shutdown(); });
+
+  const absl::Status ended = Steer("s", Steering::ACTION_CANCEL).status();
+
+  EXPECT_EQ(ended.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(std::string(ended.message()), "the scheduler is shutting down; it goes on with the sweep at its next start");
+  EXPECT_EQ(Counts("s").cancelled(), 4) << "the first slice, and the one that was under way";
+  RestartScheduler();
+  RunDeadlines();
+  EXPECT_EQ(Counts("s").cancelled(), 9);
+}
+
+TEST_F(EngineSettlingTest, ARetryThatTheEndOfTheSchedulerBreaksOffIsToBeAskedForAgain) {
+  Submit(Sweep("s", 9));
+  ASSERT_TRUE(store_->writer_connection().Execute("UPDATE jobs SET state = 'failed', failure = 'crashed', failures = 3").ok());
+  BeforeEvent(3, [this] { engine_->Shutdown(); });
+
+  const absl::Status ended = Steer("s", Steering::ACTION_RETRY).status();
+
+  EXPECT_EQ(ended.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(ended.message()), testing::HasSubstr("ask it again"));
+  EXPECT_EQ(Counts("s").queued(), 4);
+}
+
+TEST_F(EngineSettlingTest, TheEndOfTheSchedulerDoesNotBreakOffTheLastSlice) {
+  Submit(Sweep("s", 3));
+  BetweenSlices([this] { engine_->Shutdown(); });
+  EXPECT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+  EXPECT_EQ(Counts("s").cancelled(), 3);
+}
+
 TEST_F(EngineSettlingTest, AChangeThatOvertakesAnotherHolds) {
   Submit(Sweep("s", 7));
   BetweenSlices([&] { ASSERT_TRUE(Steer("s", Steering::ACTION_RESUME).ok()); });

@@ -22,6 +22,16 @@ v1::SweepSpec SmallSweep(const std::string& name) {
   return spec;
 }
 
+v1::SweepSpec LongSweep(const std::string& name) {
+  v1::SweepSpec spec = SmallSweep(name);
+  v1::Axes& axes = *spec.mutable_axes();
+  axes.mutable_task()->DeleteSubrange(1, 1);
+  axes.mutable_encoding()->DeleteSubrange(1, 1);
+  axes.mutable_learning_rate()->Truncate(1);
+  for (uint32_t seed = 2; seed < 500; ++seed) axes.add_seed(seed);
+  return spec;
+}
+
 QueryFixture::QueryFixture() {
   absl::StatusOr<std::unique_ptr<store::Store>> opened = store::Store::Open(":memory:");
   EXPECT_TRUE(opened.ok()) << opened.status();

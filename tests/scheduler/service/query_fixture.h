@@ -20,6 +20,8 @@ namespace longreach::service {
 
 // Even pairs and parity check, RoPE plain and randomized, two learning rates, two seeds: 16 jobs of 100 steps.
 v1::SweepSpec SmallSweep(const std::string& name);
+// 500 jobs: what reads them all is long enough to find that it is to stop.
+v1::SweepSpec LongSweep(const std::string& name);
 
 class QueryFixture : public testing::Test {
  protected:

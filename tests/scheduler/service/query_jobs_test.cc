@@ -421,5 +421,16 @@ TEST_F(QueryJobsTest, TheStoresViewsHaveTheMainMetricOfEveryKind) {
   }
 }
 
+TEST_F(QueryJobsTest, AListEndsOnceAStopIsRequested) {
+  AddSweep(LongSweep("s"));
+  std::stop_source stop;
+  stop.request_stop();
+  store::Snapshot snapshot = Read();
+  v1::ListJobsRequest request;
+  request.set_sweep("s");
+  EXPECT_EQ(ListJobs(snapshot.db(), request, {}, stop.get_token()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(ListJobs(snapshot.db(), request, {}).ok());
+}
+
 }  // namespace
 }  // namespace longreach::service

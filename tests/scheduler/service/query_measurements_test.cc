@@ -263,5 +263,16 @@ TEST_F(QueryMeasurementsTest, ATokenBehindTheLastJobGivesTheLastPage) {
   EXPECT_THAT(Rows(request), ElementsAre(kRows[3], kRows[4], kRows[5], kRows[6]));
 }
 
+TEST_F(QueryMeasurementsTest, EndsOnceAStopIsRequested) {
+  AddSweep(LongSweep("s"));
+  std::stop_source stop;
+  stop.request_stop();
+  store::Snapshot snapshot = Read();
+  v1::ListMeasurementsRequest request;
+  request.set_sweep("s");
+  EXPECT_EQ(ListMeasurements(snapshot.db(), request, {}, stop.get_token()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(ListMeasurements(snapshot.db(), request).ok());
+}
+
 }  // namespace
 }  // namespace longreach::service

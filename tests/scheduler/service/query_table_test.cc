@@ -347,5 +347,19 @@ TEST_F(QueryTableTest, ByLengthIsWhereSomethingWasMeasured) {
   EXPECT_EQ(lengths(Table("s", spec)), of_tests);
 }
 
+TEST_F(QueryTableTest, EndsOnceAStopIsRequested) {
+  AddSweep(LongSweep("s"));
+  std::stop_source stop;
+  stop.request_stop();
+  store::Snapshot snapshot = Read();
+  v1::GetTableRequest request;
+  request.set_sweep("s");
+  for (const char* rows : {"encoding", "length", "depth"}) {
+    request.mutable_table()->set_rows(rows);
+    EXPECT_EQ(GetTable(snapshot.db(), request, stop.get_token()).status().code(), absl::StatusCode::kUnavailable) << rows;
+    EXPECT_TRUE(GetTable(snapshot.db(), request).ok()) << rows;
+  }
+}
+
 }  // namespace
 }  // namespace longreach::service
