@@ -20,8 +20,8 @@ Engine::Answer<Reply> Into(grpc::ServerUnaryReactor* reactor, Reply* reply) {
 }
 
 template <typename Reply, typename Read>
-grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* reply, Read read) {
-  return AnswerWith(context, reply, threads_.calls, [this, read = std::move(read)]() -> absl::StatusOr<Reply> {
+grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* reply, Read read, Workforce& workforce) {
+  return AnswerWith(context, reply, workforce, [this, read = std::move(read)]() -> absl::StatusOr<Reply> {
     ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
     return read(snapshot.db());
   });
@@ -48,8 +48,9 @@ grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context*, 
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListJobs(Context* context, const v1::ListJobsRequest* request, v1::ListJobsResponse* reply) {
-  return FromSnapshot(context, reply,
-                      [this, request](sql::Connection& db) { return service::ListJobs(db, *request, engine_.board().Read(), threads_.stop); });
+  // Whether there are such jobs, and where the next is, may take a look at each of them.
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListJobs(db, *request, engine_.board().Read(), threads_.stop); },
+                      request->only().empty() ? threads_.calls : threads_.long_calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetJob(Context* context, const v1::GetJobRequest* request, v1::GetJobResponse* reply) {
@@ -75,18 +76,13 @@ grpc::ServerUnaryReactor* ClientHandlers::ListDataSets(Context* context, const v
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetTable(Context* context, const v1::GetTableRequest* request, v1::Table* reply) {
-  return AnswerWith(context, reply, threads_.long_calls, [this, request]() -> absl::StatusOr<v1::Table> {
-    ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
-    return service::GetTable(snapshot.db(), *request, threads_.stop);
-  });
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::GetTable(db, *request, threads_.stop); }, threads_.long_calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListMeasurements(Context* context, const v1::ListMeasurementsRequest* request,
                                                            v1::ListMeasurementsResponse* reply) {
-  return AnswerWith(context, reply, threads_.long_calls, [this, request]() -> absl::StatusOr<v1::ListMeasurementsResponse> {
-    ASSIGN_OR_RETURN(store::Snapshot snapshot, store_.Read());
-    return service::ListMeasurements(snapshot.db(), *request, {}, threads_.stop);
-  });
+  return FromSnapshot(context, reply, [this, request](sql::Connection& db) { return service::ListMeasurements(db, *request, {}, threads_.stop); },
+                      threads_.long_calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::SteerSweep(Context* context, const v1::SteerSweepRequest* request, v1::Sweep* reply) {

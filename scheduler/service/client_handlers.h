@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <stop_token>
+#include <utility>
 
 #include "longreach/v1/api.grpc.pb.h"
 #include "scheduler/service/engine.h"
@@ -16,7 +17,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   // Calls that may take long have threads of their own, so that the others do not wait for them.
   struct Threads {
     Workforce& calls;
-    Workforce& long_calls;   // Plans, tables and their values.
+    Workforce& long_calls;   // Plans, tables and their values, and lists of some jobs.
     Workforce& submissions;  // They wait for the writer most of the time, and others of this kind should not wait for them.
     Workforce& maintenance;  // Backups, checks and merges of stores.
     std::stop_token stop;    // What may take long breaks off when the scheduler ends.
@@ -49,7 +50,11 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
  private:
   // Answers from a snapshot of the store: `read` is StatusOr<Reply>(sql::Connection&).
   template <typename Reply, typename Read>
-  grpc::ServerUnaryReactor* FromSnapshot(Context* context, Reply* reply, Read read);
+  grpc::ServerUnaryReactor* FromSnapshot(Context* context, Reply* reply, Read read, Workforce& workforce);
+  template <typename Reply, typename Read>
+  grpc::ServerUnaryReactor* FromSnapshot(Context* context, Reply* reply, Read read) {
+    return FromSnapshot(context, reply, std::move(read), threads_.calls);
+  }
 
   Engine& engine_;
   store::Store& store_;

@@ -34,8 +34,22 @@ Only::Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableF
   for (size_t i = 0; i < values.size(); ++i) settings_.emplace(members.systems.empty() ? "" : members.systems[i].name, std::move(values[i]));
 }
 
-absl::Status Only::Check(sql::Connection& db, const Members& members) {
-  if (std::ranges::all_of(filters_, &TableFilter::IsOfSlices)) return absl::OkStatus();
+bool Only::AllAreListed(const v1::SweepSpec& spec) const {
+  std::vector<TableFilter> asked;  // Copies: a refusal names what jobs have, and not what they may come to have.
+  std::ranges::copy_if(filters_, std::back_inserter(asked), [](const TableFilter& filter) { return !filter.IsOfSlices(); });
+  SeeAxesOf(spec, asked);
+  for (const auto& [system, settings] : settings_) {
+    TableJob at;
+    at.settings = &settings;
+    for (TableFilter& filter : asked) {
+      if (!filter.IsOfAxes()) filter.See(at);
+    }
+  }
+  return std::ranges::all_of(asked, [](const TableFilter& filter) { return filter.Check().ok(); });
+}
+
+absl::Status Only::Check(sql::Connection& db, const v1::SweepSpec& spec, const Members& members) {
+  if (AllAreListed(spec)) return absl::OkStatus();
   RETURN_IF_ERROR(ForEachJob(db, members, 0, {}, LiveBoard::State(), [this](const store::ListedJob&, const v1::Job& job) -> absl::StatusOr<bool> {
     const TableJob at = PlaceOf(job);
     for (TableFilter& filter : filters_) {

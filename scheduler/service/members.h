@@ -37,8 +37,9 @@ class Only {
   Only() = default;  // All.
   Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableFilter> filters);
 
-  // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured.
-  absl::Status Check(sql::Connection& db, const Members& members);
+  // INVALID_ARGUMENT: a value that no job of the sweep has, in whatever state. Slices are known only once they were measured. Reads jobs only if `spec`,
+  // the sweep's, does not list all values by itself.
+  absl::Status Check(sql::Connection& db, const v1::SweepSpec& spec, const Members& members);
 
   bool Takes(const v1::Job& job) const;
   bool TakesSlice(std::string_view slice) const;
@@ -47,6 +48,7 @@ class Only {
   // Of each system, by its name; of a sweep without systems those of "".
   using SettingsByName = std::map<std::string, SettingValues, std::less<>>;
 
+  bool AllAreListed(const v1::SweepSpec& spec) const;
   TableJob PlaceOf(const v1::Job& job) const;
 
   std::vector<TableFilter> filters_;

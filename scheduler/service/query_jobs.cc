@@ -130,7 +130,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(sql::Connection& db, const v1::Lis
   if (filters.empty()) members.at_once = limit + 1;
   Only only(spec, members, std::move(filters));
   // Later pages are of the same question, and need not read all jobs for it again.
-  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));
+  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, spec, members));
   int looked_at = 0;
   v1::ListJobsResponse response;
   RETURN_IF_ERROR(ForEachJob(db, members, after + 1, filter, live, [&](const store::ListedJob& row, const v1::Job& job) -> absl::StatusOr<bool> {

@@ -168,7 +168,7 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
   const Members members{.sweep = sweep.num, .metric = std::move(metric), .systems = experiments::SystemRanges(spec)};
   Only only(spec, members, std::move(filters));
   // Later pages are of the same question, and need not read all jobs for it again.
-  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, members));
+  if (request.page_token().empty()) RETURN_IF_ERROR(only.Check(db, spec, members));
 
   int looked_at = 0;
   RETURN_IF_ERROR(ForEachJob(

@@ -138,37 +138,10 @@ bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less
 }
 
 absl::Status ResultsTable::CheckOnlyOf(const v1::SweepSpec& sweep) {
-  // Of very many they are not looked at twice: then a slip is told with the table.
-  constexpr int kMostValues = 100'000;
-  std::vector<TableFilter*> filters;
-  for (TableFilter& filter : filters_) {
-    if (!filter.IsOfSlices() && !IsSettingPath(filter.axis())) filters.push_back(&filter);
+  if (!SeeAxesOf(sweep, filters_)) return absl::OkStatus();  // Then a slip is told with the table.
+  for (const TableFilter& filter : filters_) {
+    if (filter.IsOfAxes()) RETURN_IF_ERROR(filter.Check());
   }
-  if (filters.empty()) return absl::OkStatus();
-  int looked_at = 0;
-  const auto see = [&](const v1::Axes& own, const std::string& system) {
-    const auto of = [](const auto& values, const auto& of_sweep) -> const auto& { return values.empty() ? of_sweep : values; };
-    const auto &tasks = of(own.task(), sweep.axes().task()), &encodings = of(own.encoding(), sweep.axes().encoding());
-    const auto& rates = of(own.learning_rate(), sweep.axes().learning_rate());
-    const auto& seeds = of(own.seed(), sweep.axes().seed());
-    const int count = std::max({1, tasks.size(), encodings.size(), rates.size(), seeds.size()});
-    looked_at = std::min(looked_at, kMostValues) + std::min(count, kMostValues);
-    for (int i = 0; i < count && looked_at <= kMostValues; ++i) {
-      // With one value of each axis; each filter looks at its own.
-      const auto at = [i](const auto& values) { return values[std::min(i, values.size() - 1)]; };
-      TableJob job;
-      job.system = system;
-      if (!tasks.empty()) job.task = at(tasks);
-      if (!encodings.empty()) job.encoding = at(encodings);
-      if (!rates.empty()) job.learning_rate = at(rates);
-      if (!seeds.empty()) job.seed = at(seeds);
-      for (TableFilter* filter : filters) filter->See(job);
-    }
-  };
-  if (sweep.systems().empty()) see(sweep.axes(), "");
-  for (const v1::System& system : sweep.systems()) see(system.with().axes(), system.name());
-  if (looked_at > kMostValues) return absl::OkStatus();
-  for (const TableFilter* filter : filters) RETURN_IF_ERROR(filter->Check());
   return absl::OkStatus();
 }
 

@@ -74,4 +74,34 @@ std::string TableFilter::Text() const {
   return fmt::format("{} {}", axis_, Join(words, " or "));
 }
 
+bool SeeAxesOf(const v1::SweepSpec& sweep, std::span<TableFilter> filters) {
+  constexpr int kMostValues = 100'000;
+  if (std::ranges::none_of(filters, &TableFilter::IsOfAxes)) return true;
+  int looked_at = 0;
+  const auto see = [&](const v1::Axes& own, const std::string& system) {
+    const auto of = [](const auto& values, const auto& of_sweep) -> const auto& { return values.empty() ? of_sweep : values; };
+    const auto &tasks = of(own.task(), sweep.axes().task()), &encodings = of(own.encoding(), sweep.axes().encoding());
+    const auto& rates = of(own.learning_rate(), sweep.axes().learning_rate());
+    const auto& seeds = of(own.seed(), sweep.axes().seed());
+    const int count = std::max({1, tasks.size(), encodings.size(), rates.size(), seeds.size()});
+    looked_at = std::min(looked_at, kMostValues) + std::min(count, kMostValues);
+    for (int i = 0; i < count && looked_at <= kMostValues; ++i) {
+      // With one value of each axis; each filter looks at its own.
+      const auto at = [i](const auto& values) { return values[std::min(i, values.size() - 1)]; };
+      TableJob job;
+      job.system = system;
+      if (!tasks.empty()) job.task = at(tasks);
+      if (!encodings.empty()) job.encoding = at(encodings);
+      if (!rates.empty()) job.learning_rate = at(rates);
+      if (!seeds.empty()) job.seed = at(seeds);
+      for (TableFilter& filter : filters) {
+        if (filter.IsOfAxes()) filter.See(job);
+      }
+    }
+  };
+  if (sweep.systems().empty()) see(sweep.axes(), "");
+  for (const v1::System& system : sweep.systems()) see(system.with().axes(), system.name());
+  return looked_at <= kMostValues;
+}
+
 }  // namespace longreach::service

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ class TableFilter {
   const std::string& axis() const { return axis_; }
   // Of the values of jobs, not of the jobs.
   bool IsOfSlices() const { return IsOfValues(axis_); }
+  // Of what a sweep's specification lists, or of its systems.
+  bool IsOfAxes() const { return !IsOfSlices() && !IsSettingPath(axis_); }
   // The job's value is asked for.
   bool Has(const TableJob& job) const { return values_.contains(KeyOf(job, axis_)); }
   // Notes a value that the jobs have, asked for or not.
@@ -39,5 +42,8 @@ class TableFilter {
   std::set<std::string> values_;
   std::set<std::string> seen_;
 };
+
+// Shows filters of axes the values that jobs of a sweep have or will have, by its axes and systems. False: there are very many, and not all were looked at.
+bool SeeAxesOf(const v1::SweepSpec& sweep, std::span<TableFilter> filters);
 
 }  // namespace longreach::service

@@ -5,6 +5,7 @@
 
 #include "proto/base/sha256.h"
 #include "proto/types/canonical.h"
+#include "scheduler/experiments/expansion.h"
 #include "scheduler/experiments/registry.h"
 #include "store/artifacts.h"
 #include "store/measurements.h"
@@ -128,6 +129,32 @@ TEST_F(QueryJobsTest, OnlyJobsWithSomeValuesOfAxesAreListed) {
   EXPECT_THAT(List(request).status().message(), HasSubstr("only: unknown task 'even_pears'"));
   *request.mutable_only(2) = "depth=0.3";
   EXPECT_THAT(List(request).status().message(), HasSubstr("only: 'depth' tells values of a job apart, not jobs"));
+}
+
+// While a large sweep's jobs come, and without a look at each of those that are there.
+TEST_F(QueryJobsTest, WhatTheSweepListsMayBeAskedForBeforeThereAreSuchJobs) {
+  v1::SweepSpec spec = SmallSweep("s");
+  const absl::StatusOr<experiments::Expansion> sweep = experiments::Expansion::Of(spec);
+  ASSERT_TRUE(sweep.ok()) << sweep.status();
+  Write([&](sql::Transaction& tx) {
+    return store::InsertSweep(tx, {.id = sweep->id().value, .name = "s", .spec = sweep->canonical(), .submitted_at = now_, .jobs = sweep->size()}).status();
+  });
+  v1::ListJobsRequest request;
+  request.set_sweep("s");
+  request.add_only("task=even_pairs");
+  request.add_only("encoding=rope:randomized");
+  request.add_only("seed=1,0");
+  request.add_only("learning_rate=3e-4");
+  request.add_only("training.steps=100");
+
+  const absl::StatusOr<v1::ListJobsResponse> none = List(request);
+
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(none->jobs_size(), 0);
+  *request.mutable_only(0) = "task=echo";
+  EXPECT_THAT(List(request).status().message(), HasSubstr("only: unknown task 'echo'\n  no job is there yet"));
+  *request.mutable_only(0) = "training.batch_size=7";
+  EXPECT_THAT(List(request).status().message(), HasSubstr("only: unknown training.batch_size '7'"));
 }
 
 TEST_F(QueryJobsTest, AJobShowsItsAxesStateStepAndScore) {
