@@ -322,6 +322,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     RETURN_IF_ERROR(read(members, false, [&table](const TableJob& job) { table.Add(job); }));
   }
   table.AddToCome(sweep.to_come, sweep.state == SweepState::kCancelled);
+  if (sweep.to_come > 0) table.SeeToCome(sweep_spec, settings);
   for (int column = 0; column < spec.extra_columns_size(); ++column) {
     const auto add = [&table, column](const TableJob& job) { table.AddExtra(column, job); };
     if (!spec.extra_columns(column).input().empty()) {

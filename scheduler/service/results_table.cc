@@ -108,12 +108,18 @@ std::vector<std::string> ResultsTable::SettingAxes() const {
   return {axes.begin(), axes.end()};
 }
 
+bool ResultsTable::Chooses(const TableFilter& filter, bool extra) const {
+  // Extra jobs are of no system of this sweep, and are a column themselves, whatever other columns are asked for. Slices are of values:
+  // TakesSlice().
+  return !filter.IsOfSlices() && !(extra && (filter.axis() == "system" || IsSettingPath(filter.axis()) || filter.axis() == spec_.columns()));
+}
+
+bool ResultsTable::ChoosesAny(bool extra) const {
+  return std::ranges::any_of(filters_, [&](const TableFilter& filter) { return Chooses(filter, extra); });
+}
+
 bool ResultsTable::IsWanted(const TableJob& job, bool extra) const {
-  return std::ranges::all_of(filters_, [&](const TableFilter& filter) {
-    // Extra jobs are of no system of this sweep, and are a column themselves, whatever other columns are asked for. Slices are of values:
-    // TakesSlice().
-    return (extra && (filter.axis() == "system" || IsSettingPath(filter.axis()) || filter.axis() == spec_.columns())) || filter.IsOfSlices() || filter.Has(job);
-  });
+  return std::ranges::all_of(filters_, [&](const TableFilter& filter) { return !Chooses(filter, extra) || filter.Has(job); });
 }
 
 bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less<>>& keys) {
@@ -197,9 +203,23 @@ void ResultsTable::AddWithoutCell(const TableJob& job) {
   if (job.state == store::State::kCancelled) ++cancelled_;
 }
 
-void ResultsTable::AddToCome(int64_t jobs, bool cancelled) { (cancelled ? cancelled_ : waiting_) += jobs; }
+void ResultsTable::AddToCome(int64_t jobs, bool cancelled) {
+  if (ChoosesAny(false)) (cancelled ? never_came_ : to_come_) += jobs;
+  else (cancelled ? cancelled_ : waiting_) += jobs;
+}
 
-void ResultsTable::AddExtraToCome(int column, int64_t jobs) { extras_[column].open += jobs; }
+void ResultsTable::SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingValues> settings) {
+  SeeAxesOf(sweep, filters_);
+  for (const SettingValues& of_system : settings) {
+    TableJob at;
+    at.settings = &of_system;
+    for (TableFilter& filter : filters_) {
+      if (IsSettingPath(filter.axis())) filter.See(at);
+    }
+  }
+}
+
+void ResultsTable::AddExtraToCome(int column, int64_t jobs) { (ChoosesAny(true) ? extras_[column].to_come : extras_[column].open) += jobs; }
 
 void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
 #include "proto/catalog/catalog.h"
+#include "proto/types/settings.h"
 #include "scheduler/service/published_cells.h"
 #include "scheduler/service/table_axes.h"
 #include "scheduler/service/table_filter.h"
@@ -51,8 +53,10 @@ class ResultsTable {
   void Add(const TableJob& job);
   // A job for which there is no column or row, as nothing was measured yet: it counts in the notes alone.
   void AddWithoutCell(const TableJob& job);
-  // So many jobs of the sweep are still to come; of a cancelled sweep they are cancelled.
+  // So many jobs of the sweep are still to come; of a cancelled sweep they are cancelled. Which of them are wanted is not known before they are there.
   void AddToCome(int64_t jobs, bool cancelled);
+  // Values that they will have, by the sweep's specification and the settings of its systems: spec().only() may name these.
+  void SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingValues> settings);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
   // So many of its sweep are still to come.
@@ -66,7 +70,7 @@ class ResultsTable {
   absl::Status CheckSize() const;
   // The same of values that no job of the sweep will have, before there are any: of its axes and systems.
   absl::Status CheckOnlyOf(const v1::SweepSpec& sweep);
-  // INVALID_ARGUMENT: spec().only() names a value that none of the jobs has which were added.
+  // INVALID_ARGUMENT: spec().only() names a value that none of the jobs has which were added, or are to come.
   absl::Status CheckOnly() const;
   v1::Table Build() const;
 
@@ -106,10 +110,14 @@ class ResultsTable {
     Last last = {};
     int64_t open = 0;
     int64_t cancelled = 0;
+    int64_t to_come = 0;  // Wanted or not.
     bool missing = false;  // There is no such sweep.
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 
+  // Of the sweep's jobs, or of extra ones, the filter wants some alone; any filter does.
+  bool Chooses(const TableFilter& filter, bool extra) const;
+  bool ChoosesAny(bool extra) const;
   // With room for the extra columns.
   bool IsTooLarge() const;
   // nullptr: no job. `column` counts the sweep's own columns, then the extra ones.
@@ -152,6 +160,8 @@ class ResultsTable {
   int64_t queued_ = 0;
   int64_t leased_ = 0;
   int64_t cancelled_ = 0;
+  int64_t to_come_ = 0;     // Wanted or not,
+  int64_t never_came_ = 0;  // as are these, whose sweep was cancelled first.
   PublishedCells published_;
 };
 

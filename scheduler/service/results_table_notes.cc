@@ -24,6 +24,9 @@ std::string Named(const std::vector<std::string>& cells) {
   return cells.size() > kCellsNamed ? fmt::format("{} and {} more", text, cells.size() - kCellsNamed) : text;
 }
 
+// Of jobs that are not there, and of which nobody knows yet whether a table is of them.
+std::string AsTheyMayBe(int64_t count) { return count == 1 ? "which may be asked for" : "some of which may be asked for"; }
+
 std::string CellName(const v1::Table& table, int cell) {
   return fmt::format("{} / {}", table.rows(cell / table.columns_size()).label(), table.columns(cell % table.columns_size()).label());
 }
@@ -92,11 +95,18 @@ void ResultsTable::AddNotesOnJobs(v1::Table& table) const {
     if (leased_ > 0) states.push_back(fmt::format("{} leased", leased_));
     table.add_notes(fmt::format("{} not finished ({}): the table will change", Count(open, "job is", "jobs are"), Join(states, ", ")));
   }
+  if (to_come_ > 0) {
+    table.add_notes(fmt::format("{} still to come, {}: the table may change", Count(to_come_, "job of the sweep is", "jobs of the sweep are"), AsTheyMayBe(to_come_)));
+  }
   if (left_out.failed > 0) {
     table.add_notes(Count(left_out.failed, "job failed and counts in no cell", "jobs failed and count in no cell"));
   }
   if (cancelled_ > 0) {
     table.add_notes(Count(cancelled_, "job was cancelled and counts in no cell", "jobs were cancelled and count in no cell"));
+  }
+  if (never_came_ > 0) {
+    table.add_notes(fmt::format("{} there, {}", Count(never_came_, "job of the sweep was cancelled before it was", "jobs of the sweep were cancelled before they were"),
+                                AsTheyMayBe(never_came_)));
   }
   if (left_out.diverged > 0) {
     table.add_notes(fmt::format("{} (the loss was not finite)", Count(left_out.diverged, "job diverged and counts in no cell",
@@ -127,6 +137,7 @@ void ResultsTable::AddNotesOnExtra(v1::Table& table, int index) const {
   };
   if (extra.missing) table.add_notes(fmt::format("{}: not measured, as the sweep '{}' has not been submitted", label, column.sweep()));
   note(extra.open, "not finished yet");
+  note(extra.to_come, fmt::format("still to come, {}", AsTheyMayBe(extra.to_come)));
   note(extra.cancelled, "cancelled and in no cell");
   const LeftOut left_out = LeftOutOf(table, static_cast<int>(columns_.size()) + index, 1);
   note(left_out.failed, "failed and in no cell");

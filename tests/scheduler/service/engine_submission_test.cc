@@ -106,6 +106,30 @@ TEST_F(EngineSubmissionTest, ATableSaysThatJobsAreToCome) {
   EXPECT_THAT(table->notes(), ElementsAre("5 jobs are not finished (3 waiting, 2 queued): the table will change"));
 }
 
+TEST_F(EngineSubmissionTest, ATableOfSomeJobsDoesNotCountAllThatAreToComeAsTheirs) {
+  v1::SweepSpec spec = Sweep("s", 5);
+  spec.mutable_axes()->add_encoding("alibi");
+  EXPECT_FALSE(BreakOff(spec).ok());
+  v1::GetTableRequest request;
+  request.set_sweep("s");
+  request.mutable_table()->add_only("seed=0,4");
+  const auto notes = [&] {
+    const absl::StatusOr<v1::Table> table = GetTable(store_->writer_connection(), request);
+    EXPECT_TRUE(table.ok()) << table.status();
+    return table.ok() ? std::vector<std::string>(table->notes().begin(), table->notes().end()) : std::vector<std::string>();
+  };
+
+  EXPECT_THAT(notes(), ElementsAre("only jobs with seed 0 or 4", "1 job is not finished (1 queued): the table will change",
+                                   "8 jobs of the sweep are still to come, some of which may be asked for: the table may change"))
+      << "of seed 4 none is there yet, and it is no slip";
+
+  ASSERT_TRUE(Steer("s", v1::SteerSweepRequest::ACTION_CANCEL).ok());
+  EXPECT_THAT(notes(), ElementsAre("only jobs with seed 0 or 4", "1 job was cancelled and counts in no cell",
+                                   "8 jobs of the sweep were cancelled before they were there, some of which may be asked for"));
+  request.mutable_table()->set_only(0, "seed=7");
+  EXPECT_EQ(GetTable(store_->writer_connection(), request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(EngineSubmissionTest, WhatBrokeOffIsGoneOnWithAfterAStart) {
   const absl::Status broken_off = BreakOff(Sweep("s", 5));
   EXPECT_EQ(broken_off.code(), absl::StatusCode::kResourceExhausted);

@@ -175,6 +175,23 @@ TEST(ResultsTableTest, DivergedFailedAndOpenJobsAreCountedAndNamedButNeverAverag
                           "1 job succeeded without a value of accuracy over all lengths"));
 }
 
+TEST(ResultsTableTest, JobsToComeOfAnExtraColumnAreOnlyCountedWhereAllAreWanted) {
+  for (const auto& [only, note] : std::map<std::string, std::string>{
+           {"task=even_pairs", "Other: 1 job of the sweep 'other' still to come, which may be asked for"},
+           {"encoding=rope", "Other: 1 job of the sweep 'other' not finished yet"}}) {  // Columns are encodings, and the other sweep is one of its own.
+    v1::TableSpec spec;
+    spec.add_only(only);
+    v1::ExtraColumn& extra = *spec.add_extra_columns();
+    extra.set_key("other");
+    extra.set_label("Other");
+    extra.set_sweep("other");
+    ResultsTable table = Make(spec);
+    table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
+    table.AddExtraToCome(0, 1);
+    EXPECT_THAT(table.Build().notes(), testing::Contains(note)) << only;
+  }
+}
+
 TEST(ResultsTableTest, ACellWithoutAValueIsMissingAndNotZero) {
   ResultsTable table = Make({});
   TableJob job = Done("even_pairs", "rope", 1e-4, 0, 0);
