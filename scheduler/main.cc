@@ -108,7 +108,7 @@ int Main(int argc, char** argv) {
   double lease_term_s = 15;
   double renew_every_s = 5;
   app.add_option("--store", options.store, "The store's file, made when it is absent; ':memory:' leaves nothing on disk")->required();
-  app.add_option("--artifacts", artifacts, "Folder for checkpoints, weights and logs [default: FILE.artifacts]");
+  app.add_option("--artifacts", artifacts, "Folder for checkpoints, weights and logs [default: the one that was named before, else FILE.artifacts]");
   CLI::Option* const listen =
       app.add_option("--listen", options.listen, "HOST:PORT (port 0: any that is free) or unix:PATH")->capture_default_str();
   CLI::Option* const certificate =

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "store/artifacts_folder.h"
 #include "store/maintenance.h"
 
 namespace longreach::store {
@@ -27,7 +28,7 @@ absl::Status SyncFile(const std::filesystem::path& file) {
 constexpr int kPagesAtOnce = 10'000;
 
 // Copies all pages as they are in the transaction that `db` has begun; readers and the writer of the file go on (WAL).
-absl::Status CopyPages(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
+absl::Status CopyPages(sql::Connection& db, const std::filesystem::path& target, bool elsewhere, const std::stop_token& stop) {
   // A transaction is of the moment of its first look at the file. Between steps it goes on, so the copy is of that moment too.
   RETURN_IF_ERROR(db.One<int64_t>("SELECT count(*) FROM sqlite_schema").status());
   ASSIGN_OR_RETURN(sql::Connection copy, sql::Connection::Open(target, sql::Mode::kReadWriteCreate));
@@ -41,20 +42,19 @@ absl::Status CopyPages(sql::Connection& db, const std::filesystem::path& target,
   if (step != SQLITE_DONE) return sql::StatusOfCode(step, sqlite3_errstr(step), what);
   if (finish != SQLITE_OK) return sql::StatusOfCode(finish, sqlite3_errstr(finish), what);
   // The copy is one file: without this it would begin its life in WAL mode, as the original.
-  return copy.Run("PRAGMA journal_mode = DELETE").status();
+  RETURN_IF_ERROR(copy.Run("PRAGMA journal_mode = DELETE").status());
+  return elsewhere ? ForgetFolder(copy) : absl::OkStatus();
 }
 
-absl::Status CopyOfOneMoment(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
-  if (!db.InAutocommit()) return CopyPages(db, target, stop);
+absl::Status CopyOfOneMoment(sql::Connection& db, const std::filesystem::path& target, bool elsewhere, const std::stop_token& stop) {
+  if (!db.InAutocommit()) return CopyPages(db, target, elsewhere, stop);
   RETURN_IF_ERROR(db.Run("BEGIN").status());
-  absl::Status status = CopyPages(db, target, stop);
+  absl::Status status = CopyPages(db, target, elsewhere, stop);
   status.Update(db.Run("ROLLBACK").status());
   return status;
 }
 
-}  // namespace
-
-absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
+absl::StatusOr<int64_t> Copy(sql::Connection& db, const std::filesystem::path& target, bool elsewhere, const std::stop_token& stop) {
   const absl::Status exists = absl::AlreadyExistsError(
       fmt::format("there is a file '{}' already; it was left as it is. Name another one", target.string()));
   std::error_code error;
@@ -68,7 +68,7 @@ absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path&
   std::filesystem::path beside = target;
   beside += fmt::format(".{}-{}.part", getpid(), counter++);
   std::filesystem::remove(beside, error);
-  absl::Status status = CopyOfOneMoment(db, beside, stop);
+  absl::Status status = CopyOfOneMoment(db, beside, elsewhere, stop);
   if (status.ok()) status = SyncFile(beside);
   // Not renamed: link() never replaces a file that somebody else made meanwhile.
   if (status.ok() && link(beside.c_str(), target.c_str()) != 0) {
@@ -84,5 +84,13 @@ absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path&
   if (error) return absl::UnavailableError(fmt::format("cannot look at '{}': {}", target.string(), error.message()));
   return bytes;
 }
+
+}  // namespace
+
+absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop) {
+  return Copy(db, target, /*elsewhere=*/true, stop);
+}
+
+absl::StatusOr<int64_t> CopyBeforeChange(sql::Connection& db, const std::filesystem::path& target) { return Copy(db, target, /*elsewhere=*/false, {}); }
 
 }  // namespace longreach::store

@@ -18,8 +18,10 @@ namespace longreach::store {
 // All of these may take minutes. Once a stop is requested they end with UNAVAILABLE (sql::Stopped) and leave nothing half-written.
 
 // Writes a consistent copy of the database to a new file, synced; its size. The artifacts are not copied.
-// ALREADY_EXISTS: there is such a file; it is left alone.
+// The copy goes elsewhere: its artifacts are in the folder beside it, wherever the store has its own. ALREADY_EXISTS: there is such a file; it is left alone.
 absl::StatusOr<int64_t> Backup(sql::Connection& db, const std::filesystem::path& target, const std::stop_token& stop = {});
+// The same to put back in the store's place: nothing of it is another.
+absl::StatusOr<int64_t> CopyBeforeChange(sql::Connection& db, const std::filesystem::path& target);
 
 // A file in the artifacts folder that neither a row nor a mark knows.
 struct UnnamedFile {
@@ -73,7 +75,7 @@ struct MergeReport {
 // Another store's file, held and read for a merge.
 class MergeSource {
  public:
-  // `artifacts` empty: FILE.artifacts beside it.
+  // `artifacts` empty: where that store has them (FolderToRead(), artifacts_folder.h).
   // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours;
   // DATA_LOSS: not a database, or CheckRows finds violations in it.
   // A stop also ends what is done with it later.

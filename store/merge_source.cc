@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "store/artifacts_folder.h"
 #include "store/database_file.h"
 #include "store/file_lock.h"
 #include "store/maintenance.h"
@@ -68,7 +69,11 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                      : fmt::format("'{}' has store version {}, this one {}; run 'longreach store migrate --store {}' first",
                                    file.string(), version, SchemaVersion(), file.string()));
   }
-  impl->files = ArtifactFiles::OfOtherStore(artifacts.empty() ? std::filesystem::path(real.string() + ".artifacts") : artifacts);
+  std::filesystem::path folder = artifacts;
+  if (folder.empty()) {
+    ASSIGN_OR_RETURN(folder, FolderToRead(real, *impl->db));
+  }
+  impl->files = ArtifactFiles::OfOtherStore(folder);
   // Results do not hang on files: which of these are whole CopyFiles() finds out.
   ExpectedFiles expected;
   ASSIGN_OR_RETURN(CheckReport report, CheckRows(*impl->db, expected, stop));

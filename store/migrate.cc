@@ -28,7 +28,7 @@ absl::Status BackUpBefore(sql::Connection& db, int version) {
   std::error_code error;
   int number = 1;
   while (std::filesystem::exists(name(number), error)) ++number;
-  RETURN_IF_ERROR(Backup(db, name(number)).status());
+  RETURN_IF_ERROR(CopyBeforeChange(db, name(number)).status());
   // The one before may be of an upgrade that did not come to its end, and the same.
   if (number > 1) {
     const absl::StatusOr<std::string> before = Sha256OfFile(name(number - 1)), now = Sha256OfFile(name(number));

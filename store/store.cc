@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "store/artifacts.h"
+#include "store/artifacts_folder.h"
 #include "store/database_file.h"
 
 namespace longreach::store {
@@ -26,77 +26,6 @@ absl::StatusOr<std::filesystem::path> MakeTemporaryFolder() {
     return absl::UnavailableError(fmt::format("cannot make a folder in '{}': {}", base.string(), std::strerror(errno)));
   }
   return std::filesystem::path(pattern);
-}
-
-// Behind the name of a store file: its folder of artifacts, unless another was named.
-constexpr std::string_view kFolderSuffix = ".artifacts";
-
-// A folder might be another store's, whose files would be removed as nobody's. One that was named for itself says whose it is, and of any
-// other its name does.
-constexpr const char* kNote = "store";
-
-// The store that the folder belongs to; empty: none that is known.
-std::filesystem::path OwnerOf(const std::filesystem::path& folder) {
-  std::ifstream note(folder / kNote);
-  std::string owner, noted;
-  std::getline(note, owner);
-  std::getline(note, noted);
-  // In the copy of a folder the note is the original's.
-  if (!owner.empty() && (noted.empty() || noted == folder.string())) return owner;
-  const std::string name = folder.string();
-  return name.ends_with(kFolderSuffix) ? name.substr(0, name.size() - kFolderSuffix.size()) : "";
-}
-
-struct Folder {
-  std::filesystem::path path;
-  bool noted = false;  // Whose it is must be said in it.
-};
-
-// The artifacts folder for `store`, whose file may not be there yet; nothing is written. `given` empty: the one beside it.
-absl::StatusOr<Folder> FindFolder(const std::filesystem::path& given, const std::filesystem::path& store) {
-  std::error_code error;
-  Folder folder{.path = given.empty() ? std::filesystem::path(store.string() + std::string(kFolderSuffix)) : given};
-  if (auto real = std::filesystem::weakly_canonical(std::filesystem::absolute(folder.path, error), error); !error) folder.path = std::move(real);
-  const std::filesystem::path owner = OwnerOf(folder.path);
-  const bool own = owner == store || std::filesystem::equivalent(owner, store, error);
-  // A store that is not there any more (it was moved) counts for nothing,
-  if (!own && std::filesystem::is_regular_file(owner, error)) {
-    const std::filesystem::path note = folder.path / kNote;
-    return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' belongs to the store '{}', and '{}' would remove its files; name another folder "
-                                                     "with --artifacts{}",
-                                                     folder.path.string(), owner.string(), store.string(),
-                                                     std::filesystem::exists(note, error) ? fmt::format(", or remove '{}' if that is wrong", note.string()) : ""));
-  }
-  // but its files do: a new store would come to need some of them, and remove them when it does not any more.
-  if (IsEmpty(store) && ArtifactFiles::OfOtherStore(folder.path)->HasAny()) {
-    return absl::FailedPreconditionError(fmt::format("there is no store '{}', but files of one in its artifacts folder '{}'; if that store was moved, move the folder too "
-                                                     "(NAME{}); if it was removed, remove the folder too",
-                                                     store.string(), folder.path.string(), kFolderSuffix));
-  }
-  folder.noted = !given.empty() && !own;
-  return folder;
-}
-
-// A folder that is there and has nothing in it, while the store names files in it, is most likely where a disk is to be mounted: jobs would begin
-// anew, and their checkpoints would be forgotten.
-absl::Status RefuseUnmounted(const std::filesystem::path& folder, const std::filesystem::path& store, sql::Connection& db) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error) || !std::filesystem::is_empty(folder, error)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const int64_t named, db.One<int64_t>("SELECT EXISTS (SELECT 1 FROM artifacts)"));
-  if (named == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("the artifacts folder '{}' is empty, and the store '{}' has files there: is its disk mounted? To go on without them, "
-                                                   "remove the empty folder",
-                                                   folder.string(), store.string()));
-}
-
-absl::Status SayWhoseItIs(const std::filesystem::path& folder, const std::filesystem::path& store) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  std::ofstream out(folder / kNote, std::ios::trunc);
-  out << store.string() << "\n" << folder.string() << "\n";
-  out.close();
-  if (out) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("cannot write '{}'; name another folder with --artifacts", (folder / kNote).string()));
 }
 
 }  // namespace
@@ -124,10 +53,19 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   }
   RETURN_IF_ERROR(RefuseWhatIsNoDatabase(store->file_));
   ASSIGN_OR_RETURN(store->lock_, FileLock::Take(store->file_));
-  ASSIGN_OR_RETURN(const Folder artifacts, FindFolder(options.artifacts, store->file_));
+  // Nothing is made, or changed, before it is known that there is a folder for it.
+  const bool is_new = IsEmpty(store->file_);
+  ArtifactsFolder artifacts;
+  if (is_new) {
+    ASSIGN_OR_RETURN(artifacts, FindFolder(options.artifacts, store->file_, nullptr));
+  }
   ASSIGN_OR_RETURN(sql::Connection writer, sql::Connection::Open(store->file_, sql::Mode::kReadWriteCreate));
   store->writer_ = std::make_unique<sql::Connection>(std::move(writer));
   RETURN_IF_ERROR(store->lock_->LockItself(store->file_));
+  if (!is_new) {
+    RETURN_IF_ERROR(FoundVersion(*store->writer_, static_cast<int>(options.migrations.size())).status());
+    ASSIGN_OR_RETURN(artifacts, FindFolder(options.artifacts, store->file_, store->writer_.get()));
+  }
   ASSIGN_OR_RETURN(store->version_found_, Migrate(*store->writer_, options.migrations));
   ASSIGN_OR_RETURN(std::string mode, store->writer_->One<std::string>("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
@@ -139,8 +77,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   RETURN_IF_ERROR(store->writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
   if (!store->temporary_folder_.empty()) RETURN_IF_ERROR(store->writer_->Execute("PRAGMA synchronous = OFF"));
 
-  RETURN_IF_ERROR(RefuseUnmounted(artifacts.path, store->file_, *store->writer_));
-  if (artifacts.noted) RETURN_IF_ERROR(SayWhoseItIs(artifacts.path, store->file_));
+  RETURN_IF_ERROR(RefuseUnmounted(artifacts, store->file_, *store->writer_));
+  RETURN_IF_ERROR(KeepFolder(artifacts, store->file_, *store->writer_));
   ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts.path));
   return store;
 }

@@ -18,7 +18,7 @@
 namespace longreach::store {
 
 struct OpenOptions {
-  // Empty: FILE.artifacts beside the file.
+  // Empty: the one that the store was opened with before, else FILE.artifacts beside the file.
   std::filesystem::path artifacts{};
   // Tests open stores as later versions would.
   std::span<const std::string_view> migrations = Migrations();
@@ -47,8 +47,8 @@ class Store {
  public:
   // Opens `file` (made when absent; ":memory:": a temporary one that goes with the object), takes FILE.lock and brings the schema
   // up to date; an older file is copied to FILE.vN.backup first.
-  // FAILED_PRECONDITION: another scheduler holds the file, it is of a newer version, a database of another program, or a new one whose
-  // artifacts folder has another's files.
+  // FAILED_PRECONDITION: another scheduler holds the file, it is of a newer version, a database of another program, or there is no folder for
+  // its artifacts (artifacts_folder.h).
   // DATA_LOSS: not a database. Nothing is written then.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& file, const OpenOptions& options = {});
   ~Store();

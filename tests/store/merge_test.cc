@@ -308,5 +308,51 @@ TEST_F(MergeTest, OtherBytesUnderADataSetsNameAreRefusedAndNothingIsWritten) {
   EXPECT_EQ(*ours_.db().One<int>("SELECT count(*) FROM workers"), 1);
 }
 
+TEST_F(MergeTest, FilesComeFromTheFolderThatTheOtherStoreWasGiven) {
+  theirs_.reset();
+  std::filesystem::remove_all(folder_ / "theirs.db.artifacts");
+  ASSERT_OK(Store::Open(folder_ / "theirs.db", {.artifacts = folder_ / "big"}).status());
+  theirs_ = std::make_unique<TestStore>(folder_ / "theirs.db");
+  const std::vector<NewJob> jobs = MakePack(1);
+  theirs_->AddSweep("one", jobs);
+  const int64_t attempt = theirs_->Start("w2", {1});
+  theirs_->AddFile(1, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  theirs_.reset();
+  std::filesystem::rename(folder_ / "big", folder_ / "away");
+
+  const absl::Status refused = Merge().status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << "not without its files, in silence";
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("is its disk mounted"));
+  std::filesystem::rename(folder_ / "away", folder_ / "big");
+  const absl::StatusOr<MergeReport> merged = Merge();
+  ASSERT_OK(merged.status());
+  EXPECT_EQ(merged->lacking, 0);
+  EXPECT_EQ(merged->artifacts_added, 1);
+  EXPECT_THAT(ours_.store->artifacts().List(), ::testing::ElementsAre(Sha256Of("the weights")));
+}
+
+// It was put where the store was, which uses the folder now.
+TEST_F(MergeTest, FilesComeFromAFolderThatACopyOfTheOtherStoreHasTakenOver) {
+  theirs_.reset();
+  ASSERT_OK(Store::Open(folder_ / "theirs.db", {.artifacts = folder_ / "big"}).status());
+  theirs_ = std::make_unique<TestStore>(folder_ / "theirs.db");
+  theirs_->AddSweep("one", MakePack(1));
+  const int64_t attempt = theirs_->Start("w2", {1});
+  theirs_->AddFile(1, "weights", 100, attempt, "the weights");
+  theirs_->Succeed(attempt, 0.75);
+  theirs_.reset();
+  std::filesystem::copy(folder_ / "theirs.db", folder_ / "restored.db");
+  std::filesystem::rename(folder_ / "theirs.db", folder_ / "broken.db");
+  ASSERT_OK(Store::Open(folder_ / "restored.db", {.artifacts = folder_ / "big"}).status());
+  std::filesystem::rename(folder_ / "broken.db", folder_ / "theirs.db");
+
+  const absl::StatusOr<MergeReport> merged = Merge();
+
+  ASSERT_OK(merged.status());
+  EXPECT_EQ(merged->lacking, 0);
+}
+
 }  // namespace
 }  // namespace longreach::store

@@ -1,0 +1,152 @@
+// A store whose artifacts lie in another folder than beside it: it is found again, and no other is taken for it.
+#include "store/artifacts_folder.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "store/identity.h"
+#include "store/migrate.h"
+#include "tests/store/fixture.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using longreach::testing::TemporaryFolder;
+
+class ArtifactsFolderTest : public ::testing::Test {
+ protected:
+  // A store with a file in the folder `big`.
+  ArtifactsFolderTest() {
+    EXPECT_OK(Store::Open(file_, {.artifacts = big_}).status());
+    TestStore test(file_);
+    test.AddWorker("w1");
+    const std::vector<int64_t> jobs = test.AddSweep("one", MakePack(1));
+    test.AddFile(jobs[0], "checkpoint", 10, test.Start("w1", jobs), "a checkpoint");
+  }
+  static std::filesystem::path FolderOf(const std::filesystem::path& file) {
+    const absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(file);
+    EXPECT_OK(store.status());
+    return store.ok() ? (*store)->artifacts().folder() : "";
+  }
+  static std::string Row(const std::filesystem::path& file) {
+    absl::StatusOr<sql::Connection> db = sql::Connection::Open(file, sql::Mode::kReadWrite);
+    EXPECT_OK(db.status());
+    return db.ok() ? db->One<std::string>("SELECT artifacts FROM identity").value_or("no row") : "";
+  }
+  static void Copy(const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+  }
+
+  TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "s.db";
+  const std::filesystem::path big_ = std::filesystem::canonical(folder_.path()) / "big";
+};
+
+TEST_F(ArtifactsFolderTest, IsFoundAgainByWhoeverDoesNotNameIt) {
+  EXPECT_EQ(FolderOf(file_), big_);
+  EXPECT_THAT(TestStore(file_).Violations(true), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".artifacts"));
+}
+
+TEST_F(ArtifactsFolderTest, OneThatIsAwayIsNotReplacedByAnEmptyOne) {
+  std::filesystem::rename(big_, folder_ / "moved");
+
+  const absl::Status refused = Store::Open(file_).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("are in '" + big_.string() + "'"), HasSubstr("is its disk mounted"), HasSubstr("--artifacts FOLDER")));
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".artifacts"));
+  EXPECT_FALSE(std::filesystem::exists(big_));
+  std::filesystem::create_directory(big_);
+  EXPECT_EQ(Store::Open(file_).status().code(), absl::StatusCode::kFailedPrecondition) << "where a disk is to be mounted";
+  ASSERT_OK(Store::Open(file_, {.artifacts = folder_ / "moved"}).status());
+  EXPECT_EQ(FolderOf(file_).filename(), "moved") << "as it was told once";
+}
+
+TEST_F(ArtifactsFolderTest, OneThatWasPutBesideIsTakenWhereTheOtherIsAway) {
+  // On another machine.
+  std::filesystem::create_directory(folder_ / "there");
+  Copy(file_, folder_ / "there" / "x.db");
+  Copy(big_, folder_ / "there" / "x.db.artifacts");
+  std::filesystem::rename(big_, folder_ / "elsewhere");
+
+  EXPECT_THAT(TestStore(folder_ / "there" / "x.db").Violations(true), IsEmpty());
+
+  EXPECT_EQ(Row(folder_ / "there" / "x.db"), "") << "from now on the two are a pair, and move as one";
+  // A folder of that name that does not say that it is this store's is not taken.
+  std::filesystem::create_directory(file_.string() + ".artifacts");
+  EXPECT_EQ(Store::Open(file_).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ArtifactsFolderTest, ACopyOfTheFileDoesNotShareIt) {
+  Copy(file_, folder_ / "copy.db");
+
+  const absl::Status refused = Store::Open(folder_ / "copy.db").status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("belongs to the store '" + std::filesystem::canonical(file_).string() + "'"));
+  Copy(big_, folder_ / "copy.db.artifacts");
+  EXPECT_EQ(FolderOf(folder_ / "copy.db").filename(), "copy.db.artifacts");
+  EXPECT_EQ(FolderOf(file_), big_);
+}
+
+TEST_F(ArtifactsFolderTest, AStoreThatIsMovedOnItsMachineKeepsIt) {
+  std::filesystem::rename(file_, folder_ / "t.db");
+  EXPECT_EQ(FolderOf(folder_ / "t.db"), big_);
+  EXPECT_EQ(Store::Open(file_, {.artifacts = big_}).status().code(), absl::StatusCode::kFailedPrecondition) << "the folder knows of the move";
+}
+
+// In a folder of artifacts half-written files are removed, and a store may have come by mail.
+TEST_F(ArtifactsFolderTest, TheFilesWordAloneIsNotTaken) {
+  std::filesystem::create_directories(folder_ / "home" / "tmp");
+  std::ofstream(folder_ / "home" / "tmp" / "precious") << "mine";
+  {
+    TestStore test(file_);
+    ASSERT_OK(test.db().Run("UPDATE identity SET artifacts = ?", (folder_ / "home").string()).status());
+  }
+  EXPECT_EQ(Store::Open(file_).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "home" / "tmp" / "precious"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "home" / "store"));
+}
+
+TEST_F(ArtifactsFolderTest, ABackupHasNoneAndACopyBeforeAChangeKeepsIt) {
+  {
+    TestStore test(file_);
+    ASSERT_OK(Backup(test.db(), folder_ / "backup.db").status());
+    ASSERT_OK(CopyBeforeChange(test.db(), folder_ / "before.db").status());
+  }
+  EXPECT_EQ(Row(folder_ / "backup.db"), "");
+  EXPECT_EQ(Row(folder_ / "before.db"), big_);
+  EXPECT_EQ(FolderOf(folder_ / "backup.db").filename(), "backup.db.artifacts");
+}
+
+TEST_F(ArtifactsFolderTest, NamingTheOneBesideIsNamingNone) {
+  Copy(big_, file_.string() + ".artifacts");
+  ASSERT_OK(Store::Open(file_, {.artifacts = file_.string() + ".artifacts"}).status());
+  EXPECT_EQ(Row(file_), "");
+  EXPECT_EQ(FolderOf(file_).filename(), "s.db.artifacts");
+}
+
+TEST_F(ArtifactsFolderTest, AStoreOfTheSeventhSchemaIsToldOnce) {
+  const std::filesystem::path old = folder_ / "old.db";
+  std::string identity;
+  {
+    ASSERT_OK_AND_ASSIGN(sql::Connection db, sql::Connection::Open(old, sql::Mode::kReadWriteCreate));
+    ASSERT_OK(Migrate(db, Migrations().first(7)).status());
+    ASSERT_OK_AND_ASSIGN(identity, Identity(db));
+  }
+  // Its folder has a note of before.
+  std::filesystem::create_directory(folder_ / "of old");
+  std::ofstream(folder_ / "of old" / "store") << std::filesystem::canonical(old).string() << "\n" << (big_.parent_path() / "of old").string() << "\n";
+
+  ASSERT_OK(Store::Open(old, {.artifacts = folder_ / "of old"}).status());
+
+  EXPECT_EQ(FolderOf(old).filename(), "of old");
+  EXPECT_EQ(*Identity(TestStore(old).db()), identity);
+}
+
+}  // namespace
+}  // namespace longreach::store
