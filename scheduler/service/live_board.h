@@ -1,6 +1,6 @@
 // What is known of the running attempts and the workers right now, between two writes to the store: for answers that people
 // read and for whom they mean by a name, never for another decision. The engine fills it (an attempt when its lease is given, at each Synchronize, and at its end; a worker at
-// each Synchronize, and when it leaves or its lease term runs out), and the writer tells of its disk; the reading handlers take copies. Lost with the process, without
+// each Synchronize, and when it leaves or its lease term runs out), the writer tells of its disk and the uploads of theirs; the reading handlers take copies. Lost with the process, without
 // harm: workers tell everything again within seconds.
 #pragma once
 
@@ -36,6 +36,10 @@ class LiveBoard {
     std::map<int64_t, LiveAttempt> attempts;    // By attempt.
     std::map<std::string, WallTime> workers;    // Those that are there, by id, with the time of the last call.
     std::string store_trouble;                  // What is wrong with the store's disk; empty: nothing.
+    std::string files_trouble;                  // The same of that of its files, which may be another.
+
+    // What people are told: where nothing can be written, files cannot either.
+    const std::string& trouble() const { return store_trouble.empty() ? files_trouble : store_trouble; }
   };
 
   // Adds or replaces.
@@ -48,6 +52,7 @@ class LiveBoard {
   void RemoveWorker(const std::string& worker) { state_.Lock()->workers.erase(worker); }
 
   void SetStoreTrouble(const std::string& trouble) { state_.Lock()->store_trouble = trouble; }
+  void SetFilesTrouble(const std::string& trouble) { state_.Lock()->files_trouble = trouble; }
 
   State Read() const { return *state_.Lock(); }
 

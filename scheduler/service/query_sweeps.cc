@@ -93,7 +93,7 @@ absl::StatusOr<v1::SweepUpdate> GetSweepUpdate(sql::Connection& db, const v1::Ge
   update.set_job_steps_per_second(rate);
   update.set_seconds_left(rate > 0 ? std::max(open_left, 0.0) / rate : 0);
   update.set_finished(row.is_over());
-  update.set_store_trouble(live.store_trouble);
+  update.set_store_trouble(live.trouble());
   return update;
 }
 

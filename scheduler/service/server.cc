@@ -1,6 +1,7 @@
 #include "scheduler/service/server.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <grpc/grpc.h>
@@ -16,6 +17,7 @@
 #include "scheduler/service/client_handlers.h"
 #include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
+#include "scheduler/service/upload_room.h"
 #include "scheduler/service/worker_handlers.h"
 #include "store/log_keeper.h"
 #include "store/store.h"
@@ -72,6 +74,13 @@ absl::Status CheckAccess(const ListenAddress& address, const ServerOptions& opti
   return absl::OkStatus();
 }
 
+// Bytes of the disk that a folder is on; one that cannot be asked has none.
+double SpaceLeft(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  return error ? 0 : static_cast<double>(space.available);
+}
+
 }  // namespace
 
 // In order of construction: each uses those above it, and they go in the opposite order.
@@ -91,6 +100,7 @@ struct Server::Parts {
   std::unique_ptr<TokenFile> tokens;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<UploadRoom> room;
   std::unique_ptr<store::LogKeeper> log_keeper;
   std::string pruned_from, pruning_trouble;  // Of the writer's thread, as is
   bool files_left = false;                   // whether there are more to be removed,
@@ -136,6 +146,8 @@ absl::Status Server::Parts::Decide(const ServerOptions& options) {
   deciding.files = &store->artifacts();
   engine = std::make_unique<Engine>(
       clock, deciding, [this](store::Event event) { writer->Submit(std::move(event)); }, [this] { writer->Wake(); });
+  room = std::make_unique<UploadRoom>(
+      engine->board(), [this] { return SpaceLeft(store->artifacts().folder()); }, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
   RETURN_IF_ERROR(engine->Restore(store->writer_connection()));
   RETURN_IF_ERROR(store::RemoveUnsettledFiles(store->writer_connection(), store->artifacts()).status());
   ASSIGN_OR_RETURN(log_keeper, store::LogKeeper::Start(store->writer_connection()));
@@ -162,6 +174,7 @@ store::WriterOptions Server::Parts::Writing() {
   writing.on_disk = [this](const std::string& trouble) {
     engine->board().SetStoreTrouble(trouble);
     if (trouble.empty()) unrecorded_left = true;
+    if (trouble.empty()) room->StoreIsWell();
     fmt::print(stderr, "{}\n", trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
   };
   return writing;
@@ -179,7 +192,7 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
                                                                     .stop = ends.get_token()},
                                             options.between_looks);
   worker = std::make_unique<WorkerHandlers>(*engine, store->artifacts().inbox().string());
-  artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, clock);
+  artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, *room, clock);
 }
 
 // From here on calls are answered.

@@ -41,8 +41,16 @@ class SynchronizeCall final : public grpc::ServerUnaryReactor {
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
   UploadCall(bool is_local, v1::UploadResponse* response, Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits,
-             ArtifactTotal& total, const Clock& clock)
-      : is_local_(is_local), response_(response), engine_(engine), store_(store), workforce_(workforce), limits_(limits), total_(total), clock_(clock) {
+             ArtifactTotal& total, UploadRoom& room, const Clock& clock)
+      : is_local_(is_local),
+        response_(response),
+        engine_(engine),
+        store_(store),
+        workforce_(workforce),
+        limits_(limits),
+        total_(total),
+        room_(room),
+        clock_(clock) {
     StartRead(&request_);
   }
 
@@ -78,12 +86,16 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
       if (IsThere()) return Next::kRecord;
       RETURN_IF_ERROR(CheckRoom());
       if (!header_.linked().empty()) return TakeLinked();
-      ASSIGN_OR_RETURN(store::ArtifactWriter writer, store_.artifacts().Create(header_.sha256(), static_cast<int64_t>(header_.bytes())));
+      ASSIGN_OR_RETURN(store::ArtifactWriter writer,
+                       Told(store_.artifacts().Create(header_.sha256(), static_cast<int64_t>(header_.bytes()))));
       writer_.emplace(std::move(writer));
       return Next::kRead;
     }
     if (!has_header_) return absl::InvalidArgumentError("an upload begins with its header");
-    RETURN_IF_ERROR(writer_->Append(request_.chunk()));
+    if (absl::Status appended = writer_->Append(request_.chunk()); !appended.ok()) {
+      room_.Refused(header_.bytes(), appended);
+      return appended;
+    }
     return Next::kRead;
   }
 
@@ -110,7 +122,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
     if (IsThere()) {
       writer_.reset();  // And the link, before the answer.
     } else {
-      ASSIGN_OR_RETURN(pin_, writer_->Commit());
+      ASSIGN_OR_RETURN(pin_, Commit());
     }
     return Next::kRecord;
   }
@@ -118,8 +130,21 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   absl::StatusOr<Next> Complete() {
     if (cancelled_) return absl::CancelledError("the caller is gone");
     if (!writer_) return absl::InvalidArgumentError("an upload begins with its header");
-    ASSIGN_OR_RETURN(pin_, writer_->Commit());
+    ASSIGN_OR_RETURN(pin_, Commit());
     return Next::kRecord;
+  }
+
+  // What the disk says to the file, for those who wait for it. Limits of ours, and a store that cannot be written, are told elsewhere.
+  template <typename Value>
+  absl::StatusOr<Value> Told(absl::StatusOr<Value> written) {
+    if (!written.ok()) room_.Refused(header_.bytes(), written.status());
+    return written;
+  }
+
+  absl::StatusOr<store::Pin> Commit() {
+    absl::StatusOr<store::Pin> pin = Told(writer_->Commit());
+    if (pin.ok()) room_.Taken(header_.bytes());
+    return pin;
   }
 
   // Before the bytes come: the check that counts is the one beside the rows.
@@ -159,6 +184,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   Workforce& workforce_;
   const ArtifactLimits limits_;
   ArtifactTotal& total_;
+  UploadRoom& room_;
   const Clock& clock_;
   v1::UploadRequest request_;
   v1::UploadHeader header_;
@@ -237,8 +263,11 @@ grpc::ServerUnaryReactor* WorkerHandlers::Synchronize(grpc::CallbackServerContex
   return call;
 }
 
+ArtifactHandlers::ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits, UploadRoom& room, const Clock& clock)
+    : engine_(engine), store_(store), workforce_(workforce), limits_(limits), room_(room), clock_(clock) {}
+
 grpc::ServerReadReactor<v1::UploadRequest>* ArtifactHandlers::Upload(grpc::CallbackServerContext* context, v1::UploadResponse* response) {
-  return new UploadCall(CameByUnixSocket(*context), response, engine_, store_, workforce_, limits_, total_, clock_);
+  return new UploadCall(CameByUnixSocket(*context), response, engine_, store_, workforce_, limits_, total_, room_, clock_);
 }
 
 grpc::ServerWriteReactor<v1::DownloadResponse>* ArtifactHandlers::Download(grpc::CallbackServerContext*, const v1::DownloadRequest* request) {

@@ -9,6 +9,7 @@
 #include "scheduler/service/engine.h"
 #include "scheduler/service/grpc_support.h"
 #include "scheduler/service/limits.h"
+#include "scheduler/service/upload_room.h"
 #include "store/store.h"
 
 namespace longreach::service {
@@ -30,8 +31,7 @@ absl::Status CheckUploadHeader(const v1::UploadHeader& header, const ArtifactLim
 
 class ArtifactHandlers final : public v1::Artifacts::CallbackService {
  public:
-  ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits, const Clock& clock)
-      : engine_(engine), store_(store), workforce_(workforce), limits_(limits), clock_(clock) {}
+  ArtifactHandlers(Engine& engine, store::Store& store, Workforce& workforce, const ArtifactLimits& limits, UploadRoom& room, const Clock& clock);
 
   grpc::ServerReadReactor<v1::UploadRequest>* Upload(grpc::CallbackServerContext*, v1::UploadResponse*) override;
   grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext*, const v1::DownloadRequest*) override;
@@ -41,6 +41,7 @@ class ArtifactHandlers final : public v1::Artifacts::CallbackService {
   store::Store& store_;
   Workforce& workforce_;
   const ArtifactLimits limits_;
+  UploadRoom& room_;
   const Clock& clock_;
   ArtifactTotal total_;
 };

@@ -144,6 +144,32 @@ def test_files_that_a_full_store_could_not_name(home, fault):
     fault.reached(f"{uploads} uploads refused while the store was full; {there} of their files lay there, and none once there was space")
 
 
+@pytest.mark.fault("R8", aim="the disk of the store's files fills up, and the store's does not: status and the scheduler's log say so, and when it is over")
+def test_a_full_disk_under_the_files_alone(home, fault):
+    rounds = fault.size(short=1, full=5, long=20)
+    with small_disk(home) as disk:
+        scheduler = Scheduler(home, "--artifacts", disk / "files")
+        stub, worker = scheduler.api(), PlayedWorker(scheduler, pack_limit=4)
+        stub.SubmitSweep(sweep("first", 20), timeout=60)
+        told = "no room for files of jobs: cannot "
+        for number in range(rounds):
+            lease = worker.take()
+            content = f"weights of round {number}\n".encode() * 1000
+            sha256 = hashlib.sha256(content).hexdigest()
+            ballast = fill(disk)
+            for _ in range(2):  # Whoever tries again is not told of again.
+                assert worker.upload(lease, "weights", number + 1, content, sha256) == grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert f"the store takes nothing: {told}" in run_cli(home, "status", scheduler=scheduler).out
+            ballast.unlink()
+            assert worker.upload(lease, "weights", number + 1, content, sha256) is None
+            assert "the store takes nothing" not in run_cli(home, "status", scheduler=scheduler).out
+            assert refusal(lambda: worker.synchronize(finished=[worker.success(lease, 0.5)])) is None
+            assert scheduler.log().count(told) == scheduler.log().count("there is room for files of jobs again") == number + 1
+        scheduler.stop()
+        check_ledger(home, scheduler.store)
+    fault.reached(f"{rounds} times full: told each time in status and once in the log, and so was the end")
+
+
 @harness.needs_worker
 @pytest.mark.fault("R8", aim="a worker's disk is full while it trains: checkpoints and log lines are left out, training goes on, the same bits")
 def test_a_full_disk_under_a_worker(home, fault):

@@ -1,11 +1,16 @@
 // Artifacts, as workers hand them in and fetch them, and the files of the store.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include "proto/base/sha256.h"
+#include "scheduler/service/upload_room.h"
 #include "store/artifacts.h"
 #include "store/store.h"
 #include "tests/scheduler/service/server_fixture.h"
@@ -14,6 +19,93 @@ namespace longreach::service {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A disk of so many bytes, for one file: what is written beyond them is refused, as it is by a full one.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) : before_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, before_handler_);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+
+ private:
+  void (*before_handler_)(int);
+  rlimit before_ = {};
+};
+
+struct ToldRoom {
+  LiveBoard board;
+  double space = 0;
+  std::vector<std::string> log;
+  UploadRoom room{board, [this] { return space; }, [this](const std::string& line) { log.push_back(line); }};
+};
+
+TEST(UploadRoomTest, ATroubleIsToldOnceAndSoIsItsEnd) {
+  ToldRoom told;
+
+  told.room.Refused(100, absl::ResourceExhaustedError("cannot write 'tmp/1': No space left on device"));
+  told.room.Refused(200, absl::ResourceExhaustedError("cannot write 'tmp/2': No space left on device"));
+  EXPECT_EQ(told.board.Read().trouble(), "no room for files of jobs: cannot write 'tmp/1': No space left on device");
+  told.room.Taken(100);
+  EXPECT_NE(told.board.Read().trouble(), "") << "the one of 200 bytes has no room yet";
+  told.room.Taken(200);
+
+  EXPECT_EQ(told.board.Read().trouble(), "");
+  EXPECT_THAT(told.log, ElementsAre("no room for files of jobs: cannot write 'tmp/1': No space left on device", "there is room for files of jobs again"));
+}
+
+TEST(UploadRoomTest, ASmallFileEndsItWhereALargeOneWouldHaveRoom) {
+  ToldRoom told;
+  told.room.Refused(200, absl::ResourceExhaustedError("full"));
+
+  told.space = 300;
+  told.room.Taken(1);
+
+  EXPECT_EQ(told.board.Read().trouble(), "");
+}
+
+TEST(UploadRoomTest, AStoreThatCanBeWrittenAgainEndsItWhereThereIsRoom) {
+  ToldRoom told;
+  told.room.Refused(200, absl::ResourceExhaustedError("full"));
+
+  told.room.StoreIsWell();
+  EXPECT_NE(told.board.Read().trouble(), "");
+  told.space = 300;
+  told.room.StoreIsWell();
+
+  EXPECT_EQ(told.board.Read().trouble(), "");
+}
+
+TEST(UploadRoomTest, WhatIsWrongWithAFileIsNoTroubleOfTheDisk) {
+  ToldRoom told;
+
+  told.room.Refused(100, absl::DataLossError("the file has another hash"));
+  told.room.Taken(100);
+
+  EXPECT_EQ(told.board.Read().trouble(), "");
+  EXPECT_THAT(told.log, ElementsAre());
+}
+
+TEST(UploadRoomTest, TheStoresOwnTroubleIsToldFirstAndStaysByItself) {
+  ToldRoom told;
+  told.board.SetStoreTrouble("the disk is full");
+  told.room.Refused(100, absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(told.board.Read().trouble(), "the disk is full");
+
+  told.board.SetStoreTrouble("");
+  EXPECT_EQ(told.board.Read().trouble(), "no room for files of jobs: full");
+  told.board.SetStoreTrouble("the disk is full");
+  told.room.Taken(100);
+
+  EXPECT_EQ(told.board.Read().trouble(), "the disk is full");
+}
 
 using ServerFilesTest = ServerTest;
 
@@ -105,6 +197,41 @@ TEST_F(ServerFilesTest, AFileOfAWorkerOnTheSameDiskIsHandedOverByALink) {
   const v1::CheckStoreResponse checked = Call<v1::CheckStoreResponse>(&v1::Longreach::Stub::CheckStore, check);
   EXPECT_THAT(checked.violations(), ElementsAre());
   EXPECT_EQ(checked.artifacts(), lease.jobs_size());
+}
+
+TEST_F(ServerFilesTest, AFileWithoutRoomIsToldToThoseWhoWatchUntilOneIsTaken) {
+  Start(Options());
+  Submit(Sweep());
+  const v1::SynchronizeResponse leased = Synchronize(WorkerCall());
+  const std::string bytes(9'000'000, 'x');
+  v1::UploadHeader header;
+  header.set_attempt(leased.leases(0).attempt());
+  header.set_worker("w");
+  header.set_kind("weights");
+  header.set_step(10);
+  header.set_sha256(Sha256Of(bytes));
+  header.set_bytes(static_cast<double>(bytes.size()));
+  header.add_jobs(leased.leases(0).jobs(0).id());
+  const auto trouble = [this] {
+    grpc::ClientContext context;
+    v1::GetSweepRequest sweep;
+    sweep.set_sweep("s");
+    v1::SweepUpdate update;
+    const auto watch = client_->WatchSweep(&context, sweep);
+    EXPECT_TRUE(watch->Read(&update));
+    context.TryCancel();
+    watch->Finish();
+    return update.store_trouble();
+  };
+
+  {
+    const SmallDisk disk(8'000'000);  // The store needs less.
+    EXPECT_EQ(Upload(header, bytes).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  EXPECT_THAT(trouble(), HasSubstr("no room for files of jobs: cannot write '"));
+  EXPECT_TRUE(Upload(header, bytes).ok());
+
+  EXPECT_EQ(trouble(), "");
 }
 
 TEST_F(ServerFilesTest, WorkersOfOtherMachinesAreToldOfNoInbox) {

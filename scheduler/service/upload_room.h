@@ -1,0 +1,38 @@
+// Whether the disk of the store's files has room for what workers hand in. A file that finds none is a matter between two programs
+// otherwise: its worker tries again, its sweep stands still, and nobody would be told. The store itself may be on another disk, or need less.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "proto/base/status.h"
+#include "proto/base/synchronized.h"
+#include "scheduler/service/live_board.h"
+
+namespace longreach::service {
+
+class UploadRoom {
+ public:
+  // `space`: bytes that the disk has left. `log` is told of a trouble once, and of its end. The board outlives this.
+  UploadRoom(LiveBoard& board, std::function<double()> space, std::function<void(const std::string&)> log)
+      : board_(board), space_(std::move(space)), log_(std::move(log)) {}
+
+  // A file of so many bytes could not be written, as the files' folder answered. Of errors but RESOURCE_EXHAUSTED nothing is said here:
+  // a fault of the file, or of its sender.
+  void Refused(double bytes, const absl::Status& status);
+  // One was written. It ends the trouble if there is room for the largest that was refused: a log of a few lines fits in where weights
+  // do not, and would have it come and go.
+  void Taken(double bytes);
+  // The store, which may be on the same disk, can be written again: ends the trouble if there is room for the largest file that was refused. Its
+  // worker may not try again, as with a checkpoint.
+  void StoreIsWell() { Taken(0); }
+
+ private:
+  LiveBoard& board_;
+  const std::function<double()> space_;
+  const std::function<void(const std::string&)> log_;
+  Synchronized<std::optional<double>> refused_;  // The largest; nothing: there is no trouble.
+};
+
+}  // namespace longreach::service
