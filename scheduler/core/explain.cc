@@ -66,7 +66,8 @@ void ExplainWorkers(const JobFacts& facts, Sentences& out) {
 
 void ExplainHistory(const JobFacts& facts, Sentences& out) {
   if (!facts.failure.empty() && !std::holds_alternative<Failed>(facts.state)) {
-    out.push_back(fmt::format("Its last attempt did not succeed: {}.", facts.failure));
+    // Perhaps not the last: those that were given back since have left it as it was.
+    out.push_back(fmt::format("An attempt did not succeed: {}.", facts.failure));
   }
   if (facts.failures > 0) out.push_back(fmt::format("It failed {} of at most {} times.", facts.failures, kMaxFailures));
   if (facts.losses > 0) out.push_back(fmt::format("Its worker was lost {} of at most {} times.", facts.losses, kMaxLosses));

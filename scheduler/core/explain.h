@@ -32,7 +32,7 @@ struct JobFacts {
   int diverged_at = 0;
   int failures = 0;
   int losses = 0;
-  std::string failure = {};      // Of its last attempt, or why it failed.
+  std::string failure = {};      // Of its last attempt that was not given back, or why it failed.
   Demand demand = {};
   int checkpoint_step = 0;
   int steps = 0;

@@ -61,6 +61,12 @@ TEST(ExplainTest, AHeldJobNamesTheCommandThatHelps) {
   EXPECT_THAT(Explain({.state = Queued{}}), ElementsAre(HasSubstr("No live sweep wants it")));
 }
 
+TEST(ExplainTest, AFailureIsNotSaidOfTheLastAttemptWhichMayHaveBeenGivenBack) {
+  const std::vector<std::string> reasons = Explain({.state = Queued{}, .failures = 1, .failure = "out of memory"});
+
+  EXPECT_THAT(reasons, Contains("An attempt did not succeed: out of memory."));
+}
+
 TEST(ExplainTest, AWaitingJobNamesItsInput) {
   EXPECT_THAT(Explain({.state = Waiting{},
                        .demand = kWanted,
