@@ -211,7 +211,7 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
   while (true) {
     const SweepWatcher::Event event = watcher.Next(interrupt_, milliseconds(500));
     switch (event.kind) {
-      case SweepWatcher::Event::Kind::kTick: break;
+      case SweepWatcher::Event::Kind::kTick: view.Tick(); break;
       case SweepWatcher::Event::Kind::kInterrupt:
         view.Finish();
         return Interrupted();

@@ -42,7 +42,7 @@ class Watch final : public Command {
       if (!session.json() && stuck.Ask(last)) view.Say(stuck.reason());
       const SweepWatcher::Event event = watcher.Next(interrupt, std::chrono::seconds(2));
       switch (event.kind) {
-        case SweepWatcher::Event::Kind::kTick: break;
+        case SweepWatcher::Event::Kind::kTick: view.Tick(); break;
         case SweepWatcher::Event::Kind::kInterrupt: return interrupt.exit_code();
         case SweepWatcher::Event::Kind::kLost:
           Tell(session, view, fmt::format("lost the scheduler at {}; trying again", connection->address()));

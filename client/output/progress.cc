@@ -139,7 +139,7 @@ void ProgressView::Draw() {
   out_.flush();
 }
 
-void ProgressView::Show(const v1::SweepUpdate& update) {
+void ProgressView::Show(const v1::SweepUpdate& update, Clock::time_point now) {
   last_ = update;
   if (style_.terminal) {
     Clear();
@@ -147,7 +147,10 @@ void ProgressView::Show(const v1::SweepUpdate& update) {
     return;
   }
   pending_line_ = ProgressLine(update);
-  const auto now = std::chrono::steady_clock::now();
+  Tick(now);
+}
+
+void ProgressView::Tick(Clock::time_point now) {
   if (pending_line_ == last_line_ || (shown_at_.has_value() && now - *shown_at_ < style_.line_every)) return;
   out_ << pending_line_ << std::endl;
   last_line_ = pending_line_;

@@ -23,8 +23,13 @@ class ProgressView {
 
   ProgressView(std::ostream& out, Style style) : out_(out), style_(style) {}
 
-  // The newest state.
-  void Show(const v1::SweepUpdate& update);
+  using Clock = std::chrono::steady_clock;
+
+  // The newest state. In a pipe one that comes soon after a line is kept, for Tick().
+  void Show(const v1::SweepUpdate& update, Clock::time_point now = Clock::now());
+  // Time has gone by: writes the line that was kept, if it may be written now. Whoever waits for updates calls it in between, as the last
+  // one may have no other behind it for hours.
+  void Tick(Clock::time_point now = Clock::now());
   // A line of talk; the block moves below it.
   void Say(const std::string& line);
   // Shows the last state if it was not shown yet, and leaves the block where it is.
@@ -40,7 +45,7 @@ class ProgressView {
   std::vector<std::string> block_;
   std::string last_line_;
   std::string pending_line_;
-  std::optional<std::chrono::steady_clock::time_point> shown_at_;
+  std::optional<Clock::time_point> shown_at_;
 };
 
 // "12/945 done, 9 running, 924 queued; 1,204 job-steps/s; about 12 min left".

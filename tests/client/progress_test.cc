@@ -62,6 +62,23 @@ TEST(ProgressTest, InAPipeWritesALineAtChangesAndTheLastState) {
             "mine: 2/945 done, 9 running, 934 queued; 1,204 job-steps/s; about 12 min left\n");
 }
 
+TEST(ProgressTest, InAPipeTheNewestLineIsWrittenOnceItsTimeHasComeWithoutAnotherUpdate) {
+  std::ostringstream out;
+  ProgressView view(out, {.line_every = std::chrono::seconds(5)});
+  const ProgressView::Clock::time_point start{std::chrono::hours(1)};
+  view.Show(Update(0, 9), start);
+  view.Show(Update(1, 9), start + std::chrono::seconds(1));
+  const std::string first = ProgressLine(Update(0, 9)) + "\n";
+
+  view.Tick(start + std::chrono::seconds(4));
+  EXPECT_EQ(out.str(), first);
+  view.Tick(start + std::chrono::seconds(5));
+  view.Tick(start + std::chrono::seconds(60));
+  view.Finish();
+
+  EXPECT_EQ(out.str(), first + ProgressLine(Update(1, 9)) + "\n");
+}
+
 TEST(ProgressTest, OnATerminalRedrawsItsBlock) {
   std::ostringstream out;
   ProgressView view(out, {.terminal = true, .width = 100});
