@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <memory>
 
@@ -34,12 +35,36 @@ absl::Status CheckText(std::string_view text) {
   return absl::OkStatus();
 }
 
+// Small letters and digits alone: "sin/cos", "Sin-Cos" and "sin_cos" are one word.
+std::string Bare(std::string_view text) {
+  std::string bare;
+  for (const char c : text) {
+    if (const auto byte = static_cast<unsigned char>(c); byte < 0x80 && std::isalnum(byte) != 0) bare += static_cast<char>(std::tolower(byte));
+  }
+  return bare;
+}
+
+// Names that one thing goes by: what is typed, and what papers and our tables call it.
+struct Named {
+  std::string name;
+  std::string_view label;
+};
+
+std::string DidYouMeanNamed(std::string_view word, const std::vector<Named>& known) {
+  std::vector<std::string> names;
+  for (const Named& one : known) {
+    if (!Bare(word).empty() && (Bare(word) == Bare(one.name) || Bare(word) == Bare(one.label))) return fmt::format("did you mean '{}'?", one.name);
+    names.push_back(one.name);
+  }
+  return DidYouMean(word, names);
+}
+
 absl::Status CheckTask(std::string_view name) {
   if (catalog::FindTask(name) != nullptr || catalog::FindDataTask(name) != nullptr) return absl::OkStatus();
-  std::vector<std::string> known;
-  for (const catalog::Task& task : catalog::Tasks()) known.emplace_back(task.name);
-  for (const catalog::DataTask& task : catalog::DataTasks()) known.emplace_back(task.name);
-  const std::string meant = DidYouMean(name, known);
+  std::vector<Named> known;
+  for (const catalog::Task& task : catalog::Tasks()) known.push_back({std::string(task.name), task.label});
+  for (const catalog::DataTask& task : catalog::DataTasks()) known.push_back({std::string(task.name), task.label});
+  const std::string meant = DidYouMeanNamed(name, known);
   constexpr std::string_view kAll = "'longreach list tasks' shows all of them";
   return UsageError(fmt::format("unknown task '{}'", Printable(name)),
                     meant.empty() ? fmt::format("{}; a data set of your own goes into 'data'", kAll) : JoinHints(meant, kAll));
@@ -49,10 +74,10 @@ absl::Status CheckEncoding(std::string_view value) {
   const std::string_view name = value.substr(0, value.find(':'));
   const catalog::Encoding* encoding = catalog::FindEncoding(name);
   if (encoding == nullptr) {
-    std::vector<std::string> known;
-    for (const catalog::Encoding& one : catalog::Encodings()) known.emplace_back(one.name);
+    std::vector<Named> known;
+    for (const catalog::Encoding& one : catalog::Encodings()) known.push_back({std::string(one.name), one.label});
     return UsageError(fmt::format("unknown encoding '{}'", Printable(name)),
-                      JoinHints(DidYouMean(name, known), "'longreach list encodings' shows all of them"));
+                      JoinHints(DidYouMeanNamed(name, known), "'longreach list encodings' shows all of them"));
   }
   const std::optional<catalog::EncodingName> parts = catalog::ParseEncodingName(value);
   if (!parts) {
@@ -221,9 +246,32 @@ void CollectPaths(const Descriptor& message, const std::string& prefix, std::vec
   }
 }
 
-// What to write instead of `path`: the nearest path, or the one that ends in the word ("steps":
-// training.steps).
+std::vector<std::string> AxesOf(const Descriptor& root) {
+  const FieldDescriptor* axes = root.FindFieldByName("axes");
+  return axes == nullptr ? std::vector<std::string>() : FieldNames(*axes->message_type());
+}
+
+// Of a sweep with its axes, which go by their bare names and are no fields of its own.
+std::string FieldsOf(const Descriptor& group) {
+  std::vector<std::string> names = FieldNames(group);
+  for (std::string& name : names) {
+    if (name == "axes") name += fmt::format(" ({})", Join(AxesOf(group), ", "));
+  }
+  return Join(names, ", ");
+}
+
+// What to write instead of `path`: an axis, which is often looked for in the group 'training'; the one that ends in the word ("steps":
+// training.steps); or the nearest path.
 std::string SuggestPath(std::string_view path, const Descriptor& root) {
+  const std::string_view last = path.substr(path.rfind('.') + 1);
+  const std::vector<std::string> axes = AxesOf(root);
+  if (std::ranges::find(axes, last) != axes.end()) {
+    // A system's go by their whole paths.
+    constexpr std::string_view kWith = ".with.";
+    const size_t with = path.find(kWith);
+    return with == path.npos ? fmt::format("did you mean '{}'?", last) : fmt::format("did you mean '{}axes.{}'?", Printable(path.substr(0, with + kWith.size())), last);
+  }
+  if (path.starts_with("axes.")) return DidYouMean(last, axes);
   const std::vector<std::string> paths = SettablePaths(root);
   for (const std::string& known : paths) {
     if (known.ends_with(fmt::format(".{}", path))) return fmt::format("did you mean '{}'?", known);
@@ -303,9 +351,11 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
   const Descriptor& root_type = *root.GetDescriptor();
   Message* message = &root;
   std::string group = "a sweep";  // Of which `message` is the group.
+  std::string settings;           // Where that is a system: what its settings are below.
   const auto unknown = [&] {
+    const std::string has = fmt::format("{} has: {}", group, FieldsOf(*message->GetDescriptor()));
     return UsageError(fmt::format("unknown field '{}'", Printable(path)),
-                      JoinHints(SuggestPath(path, root_type), fmt::format("{} has: {}", group, Join(FieldNames(*message->GetDescriptor()), ", "))));
+                      settings.empty() ? JoinHints(SuggestPath(path, root_type), has) : fmt::format("{}; its settings are below {}", has, settings));
   };
   // An axis goes by its bare name.
   if (const FieldDescriptor* axes = root_type.FindFieldByName("axes"); axes != nullptr) {
@@ -325,6 +375,9 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
       if (!is_last) JoinNameWithDots(*message, *field, names, i + 1);
       ASSIGN_OR_RETURN(message, FindNamed(*message, *field, is_last ? "" : names[i + 1]));
       if (++i + 1 == names.size()) return NeedsAField(path, *message->GetDescriptor());
+      const std::string element = Printable(Join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i) + 1}, "."));
+      group = fmt::format("'{}'", element);
+      settings = message->GetDescriptor()->FindFieldByName("with") == nullptr ? "" : fmt::format("'{}.with'", element);
       // What makes an input is a sweep of its own, whose axes go by their bare names too.
       if (names[i + 1] == "from" && i + 2 < names.size()) {
         const FieldDescriptor* from = message->GetDescriptor()->FindFieldByName("from");
@@ -338,6 +391,7 @@ absl::StatusOr<FieldRef> FindField(std::string_view path, Message& root) {
     }
     message = message->GetReflection()->MutableMessage(message, field);
     group = fmt::format("'{}'", Printable(Join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i) + 1}, ".")));
+    settings.clear();
   }
   return unknown();
 }

@@ -127,6 +127,31 @@ TEST(OverrideTest, SuggestsThePathThatWasMeant) {
   EXPECT_THAT(Refusal({"training.=5"}), HasSubstr("unknown field"));
 }
 
+TEST(OverrideTest, SuggestsAnAxisWhereverItWasLookedFor) {
+  EXPECT_THAT(Refusal({"training.learning_rate=1e-3"}), HasSubstr("unknown field 'training.learning_rate'\n  did you mean 'learning_rate'? 'training' has: "));
+  EXPECT_THAT(Refusal({"model.encoding=rope"}), HasSubstr("did you mean 'encoding'?"));
+  EXPECT_THAT(Refusal({"axes.seeds=1"}), HasSubstr("did you mean 'seed'? 'axes' has: task, encoding, learning_rate, seed"));
+  EXPECT_THAT(Refusal({"rate=1"}), HasSubstr("a sweep has: name, experiment, axes (task, encoding, learning_rate, seed), "));
+}
+
+TEST(OverrideTest, ASystemsSettingsAreBelowWith) {
+  const auto refusal = [](const std::string& override_text) {
+    v1::SweepSpec spec = LoadSweep("nope-small")->spec;
+    return FormatError(Apply({override_text}, spec));
+  };
+  EXPECT_THAT(refusal("systems.nope.training.steps=4"), HasSubstr("unknown field 'systems.nope.training.steps'\n  'systems.nope' has: name, with; its settings are below 'systems.nope.with'"));
+  EXPECT_THAT(refusal("systems.nope.with.learning_rate=1e-3"), HasSubstr("did you mean 'systems.nope.with.axes.learning_rate'? 'systems.nope.with' has: "));
+}
+
+TEST(OverrideTest, KnowsEncodingsAndTasksAsPapersWriteThem) {
+  for (const auto& [written, meant] : {std::pair("RoPE", "rope"), std::pair("ROPE:randomized", "rope"), std::pair("ALiBi", "alibi"), std::pair("sin/cos", "sin_cos"),
+                                       std::pair("Log KERPLE", "log_kerple"), std::pair("NONE", "none")}) {
+    EXPECT_THAT(Refusal({std::string("encoding=") + written}), HasSubstr(std::string("did you mean '") + meant + "'?")) << written;
+  }
+  EXPECT_THAT(Refusal({"task=Even Pairs"}), HasSubstr("did you mean 'even_pairs'?"));
+  EXPECT_EQ(Refusal({"encoding=..."}), "error: --set encoding: unknown encoding '...'\n  'longreach list encodings' shows all of them\n");
+}
+
 TEST(OverrideTest, RefusesWhatIsNoAssignmentAndWhatIsGivenTwice) {
   EXPECT_THAT(Refusal({"training.steps"}), HasSubstr("expected PATH=VALUE"));
   EXPECT_THAT(Refusal({"=5"}), HasSubstr("expected PATH=VALUE"));
