@@ -1,9 +1,27 @@
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/sweep_calls.h"
+#include "client/output/text.h"
+#include "proto/base/text.h"
 
 namespace longreach::client {
 namespace {
+
+// In place of a range of CLI11's, which would stand in the help.
+std::string WhyNoPriority(const std::string& word) {
+  using Limits = std::numeric_limits<int32_t>;
+  const std::optional<int64_t> number = ParseInteger(std::string_view(word).substr(word.starts_with('+') ? 1 : 0));
+  if (number.has_value() && *number >= Limits::min() && *number <= Limits::max()) return "";
+  return fmt::format("'{}' is not a whole number from {} to {}", Printable(word), Limits::min(), Limits::max());
+}
 
 class Priority final : public Command {
  public:
@@ -19,7 +37,7 @@ class Priority final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_);
-    app.add_option("N", priority_, "The new priority")->required();
+    app.add_option("N", priority_, "The new priority")->required()->check(WhyNoPriority);
   }
   absl::StatusOr<int> Run(Session& session) override {
     return SteerSweep(session, sweep_, v1::SteerSweepRequest::ACTION_SET_PRIORITY, priority_);

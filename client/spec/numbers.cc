@@ -84,7 +84,9 @@ double TenthOf(double width) { return width > 0 ? std::pow(10, std::floor(std::l
 
 absl::StatusOr<double> ParseNumber(std::string_view text) {
   // from_chars takes no leading '+', people do write it.
-  const std::optional<double> value = ParseDouble(text.starts_with('+') ? text.substr(1) : text);
+  const std::string_view number = text.starts_with('+') ? text.substr(1) : text;
+  const std::optional<double> value = ParseDouble(number);
+  if (IsBeyondDouble(number)) return UsageError(fmt::format("{} is out of range", Printable(text)), "numbers go from about 1e-307 to 1e308");
   if (!value.has_value()) return UsageError(fmt::format("'{}' is not a number", Printable(text)), "numbers look like 0.001 or 1e-3");
   if (!std::isfinite(*value)) return UsageError(fmt::format("'{}' is not a finite number", Printable(text)));
   return *value;
@@ -92,10 +94,10 @@ absl::StatusOr<double> ParseNumber(std::string_view text) {
 
 absl::StatusOr<int64_t> ParseWhole(std::string_view text, int64_t least, int64_t most) {
   const std::optional<int64_t> value = ParseInteger(text);
+  const auto out_of_range = [&] { return UsageError(fmt::format("{} is out of range", Printable(text)), fmt::format("admitted are {} to {}", least, most)); };
+  if (IsBeyondInteger(text)) return out_of_range();
   if (!value.has_value()) return UsageError(fmt::format("'{}' is not a whole number", Printable(text)), "whole numbers look like 2000000");
-  if (*value < least || *value > most) {
-    return UsageError(fmt::format("{} is out of range", *value), fmt::format("admitted are {} to {}", least, most));
-  }
+  if (*value < least || *value > most) return out_of_range();
   return *value;
 }
 

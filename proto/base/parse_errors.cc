@@ -1,5 +1,6 @@
 #include "proto/base/parse_errors.h"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -40,19 +41,56 @@ constexpr struct {
   std::string_view theirs;
   std::string_view ours;
 } kSentences[] = {
-    {"Could not convert: * = *", "$0: '$1' is not a number of the kind that it takes"},
-    {"*: Value * not in range * to *", "$0: $1 is not within $2 to $3"},
     {"*: At Most 1 required but received *", "$0: given more than once"},
-    {"*: At least * required but received *", "$0: too few values, with blanks between them"},
     {"*: 1 required * in * missing", "$0: its value is missing ($1)"},
     {"*: 1 required * missing", "$0: its value is missing ($1)"},
     {"INI was not able to parse *", "$0: no option has this name, in the file that --config names"},
     {"The following argument* not expected: *", "there is no place for: $1"},
 };
 
+// What is no number, and what is one that the option's type does not hold.
+std::string NotConverted(const std::string& option, const std::string& value) {
+  if (ParseInteger(value) || IsBeyondInteger(value) || IsBeyondDouble(value)) return Text(option, ": ", value, " is out of range");
+  return Text(option, ": '", value, "' is not a number of the kind that it takes");
+}
+
+// "0.050000" as 0.05, "1000000000.000000" as 1000000000.
+std::string WithoutZeros(std::string number) {
+  if (number.find('.') == std::string::npos) return number;
+  number.erase(number.find_last_not_of('0') + 1);
+  if (number.ends_with('.')) number.pop_back();
+  return number;
+}
+
+std::string NotWithin(const std::vector<std::string>& found) {
+  // The largest number that there is, in 309 digits, is no bound.
+  constexpr size_t kDigitsOfABound = 30;
+  const std::string least = WithoutZeros(found[2]), most = WithoutZeros(found[3]);
+  if (most.size() > kDigitsOfABound) return Text(found[0], ": ", found[1], " is not a number from ", least, " on");
+  return Text(found[0], ": ", found[1], " is not within ", least, " to ", most);
+}
+
+// An option that takes several values, which ours do in one word.
+std::string OtherCount(const std::string& option, const std::string& takes, const std::string& got) {
+  std::string form;
+  for (int64_t i = 0; i < ParseInteger(takes).value_or(0); ++i) form += Text(i == 0 ? "" : ",", static_cast<char>('A' + i % 26));
+  return Text(option, ": ", got, got == "1" ? " value" : " values", ", and it takes ", takes, " with ',' between them: ", form);
+}
+
+std::optional<std::string> OfNumbers(const std::string& message) {
+  std::vector<std::string> found;
+  if (Match("Could not convert: * = *", message, found)) return NotConverted(found[0], found[1]);
+  if (Match("*: Value * not in range * to *", message, found)) return NotWithin(found);
+  for (const char* count : {"*: At least * required but received *", "*: At Most * required but received *"}) {
+    if (Match(count, message, found) && found[1] != "1") return OtherCount(found[0], found[1], found[2]);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string WordsOfParser(const std::string& message) {
+  if (std::optional<std::string> words = OfNumbers(message)) return *std::move(words);
   std::vector<std::string> found;
   for (const auto& [theirs, ours] : kSentences) {
     if (!Match(theirs, message, found)) continue;

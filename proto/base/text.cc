@@ -55,7 +55,17 @@ std::optional<Number> Parse(std::string_view text) {
   return value;
 }
 
+template <typename Number>
+bool IsBeyond(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc::result_out_of_range && end == text.data() + text.size();
+}
+
 }  // namespace
+
+bool IsBeyondInteger(std::string_view text) { return IsBeyond<int64_t>(text); }
+bool IsBeyondDouble(std::string_view text) { return IsBeyond<double>(text); }
 
 std::optional<int64_t> ParseInteger(std::string_view text) { return Parse<int64_t>(text); }
 std::optional<double> ParseDouble(std::string_view text) { return Parse<double>(text); }

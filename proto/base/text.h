@@ -31,6 +31,9 @@ std::string_view Trim(std::string_view text);
 // The whole of `text` as a number of that type, or nothing: no blanks, no trailing text, no overflow.
 std::optional<int64_t> ParseInteger(std::string_view text);
 std::optional<double> ParseDouble(std::string_view text);
+// Whether the whole of `text` is a number that these two do not hold: 99999999999999999999, 1e400.
+bool IsBeyondInteger(std::string_view text);
+bool IsBeyondDouble(std::string_view text);
 
 // The word in `known` nearest to `word` in edit distance, if it is near enough to be a typo; else "".
 std::string ClosestWord(std::string_view word, const std::vector<std::string>& known);

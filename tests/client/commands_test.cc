@@ -132,6 +132,8 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"run", "quickstart", "--threads"}, "--threads: its value is missing (N:INT)");
   refused({"run", "quickstart", "--threads", "1", "--threads", "2"}, "--threads: given more than once");
   refused({"priority", "last", "high"}, "high");
+  refused({"priority", "last", "3000000000"}, "N: '3000000000' is not a whole number from -2147483648 to 2147483647");
+  refused({"submit", "quickstart", "--priority", "3000000000"}, "--priority: 3000000000 is out of range");
   refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
   refused({"status", "-o", "latex"}, "'longreach status' has no output as latex");
   refused({"jobs", "last", "--state", "leasd"}, "did you mean 'leased'?");

@@ -108,9 +108,10 @@ TEST(SpecReaderTest, RefusesValuesThatTheirFieldDoesNotAdmit) {
   EXPECT_THAT(Refusal("training: {steps: 3000000000}"),
               HasSubstr("3000000000 is out of range\n  admitted are -2147483648 to 2147483647"));
   EXPECT_THAT(Refusal("axes: {seed: -1}"), HasSubstr("-1 is out of range"));
+  EXPECT_THAT(Refusal("training: {steps: 99999999999999999999}"), HasSubstr("99999999999999999999 is out of range\n  admitted are -2147483648 to 2147483647"));
   EXPECT_THAT(Refusal("axes: {learning_rate: .nan}"), HasSubstr("is not a number"));
   EXPECT_THAT(Refusal("axes: {learning_rate: inf}"), HasSubstr("is not a finite number"));
-  EXPECT_THAT(Refusal("axes: {learning_rate: 1e999}"), HasSubstr("is not a number"));
+  EXPECT_THAT(Refusal("axes: {learning_rate: 1e999}"), HasSubstr("1e999 is out of range\n  numbers go from"));
   EXPECT_THAT(Refusal("axes: {seed: 5..2}"), HasSubstr("the range 5..2 is empty"));
   EXPECT_THAT(Refusal("axes: {seed: 0..10:0}"), HasSubstr("0 is out of range"));
   EXPECT_THAT(Refusal("axes: {seed: 0..10:2.5}"), HasSubstr("'2.5' is not a whole number"));

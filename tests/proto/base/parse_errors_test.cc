@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <string>
+
 namespace longreach {
 namespace {
 
@@ -9,12 +12,30 @@ TEST(ParseErrorsTest, WhatTheParserRefusesIsToldLikeAllElse) {
   EXPECT_EQ(WordsOfParser("Could not convert: --length = x = y"), "--length: 'x = y' is not a number of the kind that it takes");
   EXPECT_EQ(WordsOfParser("--packs: Value 0 not in range 1 to 64"), "--packs: 0 is not within 1 to 64");
   EXPECT_EQ(WordsOfParser("--threads: At Most 1 required but received 2"), "--threads: given more than once");
-  EXPECT_EQ(WordsOfParser("--split: At least 2 required but received 1"), "--split: too few values, with blanks between them");
   EXPECT_EQ(WordsOfParser("--threads: 1 required N:INT in [1 - 4096] missing"), "--threads: its value is missing (N:INT)");
   EXPECT_EQ(WordsOfParser("--engine: 1 required NAME missing"), "--engine: its value is missing (NAME)");
   EXPECT_EQ(WordsOfParser("The following argument was not expected: {b}"), "there is no place for: {b}");
   EXPECT_EQ(WordsOfParser("The following arguments were not expected: c b"), "there is no place for: c b");
   EXPECT_EQ(WordsOfParser("INI was not able to parse listn"), "listn: no option has this name, in the file that --config names");
+}
+
+TEST(ParseErrorsTest, AnOptionOfSeveralValuesSaysHowManyItTakesAndHowTheyAreWritten) {
+  EXPECT_EQ(WordsOfParser("--split: At least 3 required but received 2"), "--split: 2 values, and it takes 3 with ',' between them: A,B,C");
+  EXPECT_EQ(WordsOfParser("--split: At least 2 required but received 1"), "--split: 1 value, and it takes 2 with ',' between them: A,B");
+  EXPECT_EQ(WordsOfParser("--split: At Most 3 required but received 4"), "--split: 4 values, and it takes 3 with ',' between them: A,B,C");
+}
+
+TEST(ParseErrorsTest, ANumberThatIsTooLargeIsOne) {
+  EXPECT_EQ(WordsOfParser("Could not convert: N = 3000000000"), "N: 3000000000 is out of range");
+  EXPECT_EQ(WordsOfParser("Could not convert: N = 99999999999999999999"), "N: 99999999999999999999 is out of range");
+  EXPECT_EQ(WordsOfParser("Could not convert: --cap = 1e400"), "--cap: 1e400 is out of range");
+}
+
+TEST(ParseErrorsTest, BoundsAreShort) {
+  EXPECT_EQ(WordsOfParser("--leave-when-idle: Value -1 not in range 0.000000 to 1000000000.000000"), "--leave-when-idle: -1 is not within 0 to 1000000000");
+  EXPECT_EQ(WordsOfParser("--lease-s: Value 0 not in range 0.100000 to 86400.000000"), "--lease-s: 0 is not within 0.1 to 86400");
+  EXPECT_EQ(WordsOfParser("--max-artifact-bytes: Value -5 not in range 0.000000 to " + std::to_string(std::numeric_limits<double>::max())),
+            "--max-artifact-bytes: -5 is not a number from 0 on");
 }
 
 TEST(ParseErrorsTest, OtherWordsStay) {
