@@ -217,6 +217,16 @@ class Certs final : public Command {
     return kDone;
   }
 
+  // Of a list that is none the check of the whole speaks.
+  absl::Status CheckNameIsFree(const std::string& list) const {
+    const absl::StatusOr<std::vector<access::Token>> there = access::ParseTokens(list, tokens_);
+    if (!there.ok()) return absl::OkStatus();
+    const auto same = std::ranges::find(*there, name_, &access::Token::name);
+    if (same == there->end()) return absl::OkStatus();
+    return UsageError(fmt::format("{}:{}: there is a token of '{}' already", Printable(tokens_), same->line, Printable(name_)),
+                      "take that line out, with which that token is taken away, or choose another --name; nothing was added");
+  }
+
   absl::StatusOr<int> Token(Session& session) {
     if (!access::IsTokenName(name_)) return UsageError(fmt::format("--name '{}' is no name for a token", Printable(name_)), "at most 64 letters, digits and ._@-");
     const std::string token = access::NewToken();
@@ -225,6 +235,7 @@ class Certs final : public Command {
     if (!tokens_.empty()) {
       if (std::filesystem::exists(tokens_)) {
         ASSIGN_OR_RETURN(list, access::ReadSmallFile(tokens_));
+        RETURN_IF_ERROR(CheckNameIsFree(list));
       } else {
         list = "# Bearer tokens: role, name, SHA-256. Made by 'longreach certs token'; a line taken out is a token taken away.\n";
       }

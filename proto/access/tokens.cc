@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Token>> ParseTokens(std::string_view text, std::strin
     if (!seen.insert(words[1]).second) return error(fmt::format("the name '{}' is there twice", words[1]));
     if (!seen.insert(words[2]).second) return error("the hash is there twice");
     if (tokens.size() == kMaxTokens) return error(fmt::format("more than {} tokens", kMaxTokens));
-    tokens.push_back({*role, words[1], words[2]});
+    tokens.push_back({.role = *role, .name = words[1], .sha256 = words[2], .line = number});
   }
   return tokens;
 }

@@ -18,6 +18,7 @@ struct Token {
   v1::Role role = v1::ROLE_UNSPECIFIED;
   std::string name;
   std::string sha256;  // 64 lower-case hexadecimal digits.
+  int line = 0;        // Of the list that it is from, from 1 on.
 };
 
 inline constexpr size_t kMaxTokens = 10'000;

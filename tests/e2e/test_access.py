@@ -230,7 +230,7 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(home):
     assert re.fullmatch(r"longreach_[0-9a-f]{64}", secret), made
     assert secret not in tokens.read_text() and os.stat(tokens).st_mode & 0o077 == 0
     again = run_cli(home, "certs", "token", "--role", "client", "--name", "bob", "--add", tokens)
-    assert again.code == 2 and "'bob' is there twice" in again.err, again
+    assert again.code == 2 and f"{tokens}:2: there is a token of 'bob' already" in again.err and "choose another --name" in again.err, again
     assert len([line for line in tokens.read_text().splitlines() if not line.startswith("#")]) == 1
 
 

@@ -23,6 +23,7 @@ TEST(TokensTest, ATokenIsFoundByItselfAndByNothingElse) {
   EXPECT_EQ(FindToken(*tokens, bob)->name, "bob");
   EXPECT_EQ(FindToken(*tokens, bob)->role, v1::ROLE_READER);
   EXPECT_EQ(FindToken(*tokens, gpu)->name, "gpu-a");
+  EXPECT_EQ(FindToken(*tokens, gpu)->line, 4);
   for (const std::string& shown : {std::string(), Text(bob, " "), bob.substr(1), bob.substr(0, bob.size() - 1), NewToken(), Sha256Of(bob)}) {
     EXPECT_EQ(FindToken(*tokens, shown), nullptr) << shown;
   }
