@@ -7,6 +7,7 @@
 #include "client/commands/sweep_calls.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
+#include "client/spec/parts.h"
 #include "proto/base/text.h"
 
 namespace longreach::client {
@@ -48,12 +49,13 @@ class PlanCommand final : public Command {
                      session.Connect(StoreUse::kExistingOrNone, /*embed_by_default=*/true));
     PartsOutput json(session, sweeps.size() > 1);
     for (const LoadedSweep& one : sweeps) {
-      ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response, DryRun(*connection, one.file));
+      const absl::StatusOr<v1::SubmitSweepResponse> response = DryRun(*connection, one.file);
+      if (!response.ok()) return sweeps.size() > 1 ? InPart(response.status(), one) : response.status();
       const std::string& name = one.file.spec.name().empty() ? one.source.spec : one.file.spec.name();
       if (session.json()) {
-        json.Add(name, "plan", response.plan());
+        json.Add(name, "plan", response->plan());
       } else {
-        Print(session.out(), name, response.plan());
+        Print(session.out(), name, response->plan());
       }
     }
     if (session.json()) {

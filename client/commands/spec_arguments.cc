@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "client/errors.h"
+#include "client/spec/parts.h"
 #include "proto/types/wire_limits.h"
 
 namespace longreach::client {
@@ -44,7 +45,9 @@ absl::Status CheckSize(const v1::SweepSpec& spec) {
 
 absl::StatusOr<std::vector<LoadedSweep>> SpecArguments::Load() const {
   ASSIGN_OR_RETURN(std::vector<LoadedSweep> sweeps, LoadSweeps(*this));
-  for (const LoadedSweep& one : sweeps) RETURN_IF_ERROR(CheckSize(one.file.spec));
+  for (const LoadedSweep& one : sweeps) {
+    if (absl::Status status = CheckSize(one.file.spec); !status.ok()) return sweeps.size() > 1 ? InPart(status, one) : status;
+  }
   return sweeps;
 }
 

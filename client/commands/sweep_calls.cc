@@ -7,7 +7,7 @@
 #include "client/commands/listings.h"
 #include "client/commands/tables.h"
 #include "client/errors.h"
-#include "client/output/text.h"
+#include "client/spec/parts.h"
 
 namespace longreach::client {
 
@@ -37,10 +37,7 @@ absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const s
   if (sweeps.size() < 2) return plans;
   for (const LoadedSweep& one : sweeps) {
     const absl::StatusOr<v1::SubmitSweepResponse> planned = DryRun(connection, one.file);
-    if (!planned.ok()) {
-      const auto [message, hint] = SplitError(planned.status());
-      return Error(planned.status().code(), fmt::format("part '{}': {}", Printable(one.file.spec.name()), message), hint);
-    }
+    if (!planned.ok()) return InPart(planned.status(), one);
     plans.push_back(planned->plan());
   }
   return plans;

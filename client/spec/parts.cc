@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -69,10 +70,35 @@ absl::StatusOr<LoadedSweep> LoadOne(SweepSource source, SweepFile file) {
   return LoadedSweep{.file = std::move(file), .source = std::move(source)};
 }
 
+// An error of what a part sets is told as the file has it: the user gave no such --set.
+std::string AsWritten(const std::string& message, const std::vector<std::string>& own, const std::vector<std::string>& outer) {
+  constexpr std::string_view kOption = "--set ";
+  const auto is_of = [&](const std::string& one) { return message.starts_with(fmt::format("{}{}:", kOption, PathOf(one))); };
+  const bool is_own = std::ranges::any_of(own, is_of) && std::ranges::none_of(outer, is_of);
+  return is_own ? fmt::format("set: {}", message.substr(kOption.size())) : message;
+}
+
+// The part as its file has it: its number, from 1 on, and its sweep.
+absl::StatusOr<LoadedSweep> LoadPart(size_t number, const SweepSource& part, const SweepSource& whole) {
+  const std::string spec = SpecOfPart(part.spec, whole.spec);
+  const auto refuse = [&](const absl::Status& status) {
+    const auto [message, hint] = SplitError(status);
+    return Error(status.code(), fmt::format("{}: part {}, '{}': {}", Printable(whole.spec), number, Printable(part.spec), AsWritten(message, part.overrides, whole.overrides)),
+                 hint);
+  };
+  absl::StatusOr<SweepFile> file = LoadSweep(spec);
+  if (!file.ok()) return refuse(file.status());
+  if (!file->parts.empty()) return refuse(UsageError("it has parts itself", "name those"));
+  absl::StatusOr<LoadedSweep> sweep = LoadOne({.spec = spec, .overrides = Merge(part.overrides, whole.overrides)}, *std::move(file));
+  if (!sweep.ok()) return refuse(sweep.status());
+  return sweep;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<SweepSource>> ReadParts(const YamlTree& tree, const YamlNode& list) {
-  if (list.kind != YamlNode::Kind::kSequence || list.items.empty()) return tree.ErrorAt(list.place, "parts: expected a list", kForm);
+  if (list.kind != YamlNode::Kind::kSequence) return tree.ErrorAt(list.place, "parts: expected a list", kForm);
+  if (list.items.empty()) return tree.ErrorAt(list.place, "parts: a list without a part", kForm);
   if (list.items.size() > kMaxParts) {
     return tree.ErrorAt(list.place, fmt::format("parts: {} of them; at most {}", list.items.size(), kMaxParts));
   }
@@ -91,19 +117,19 @@ absl::StatusOr<std::vector<LoadedSweep>> LoadSweeps(const SweepSource& source) {
     return sweeps;
   }
   std::set<std::string> names;
-  for (const SweepSource& part : file.parts) {
-    const std::string spec = SpecOfPart(part.spec, source.spec);
-    ASSIGN_OR_RETURN(SweepFile of_part, LoadSweep(spec));
-    if (!of_part.parts.empty()) {
-      return UsageError(fmt::format("parts of '{}': '{}' has parts itself", Printable(source.spec), Printable(spec)), "name those");
-    }
-    ASSIGN_OR_RETURN(sweeps.emplace_back(), LoadOne({.spec = spec, .overrides = Merge(part.overrides, source.overrides)}, std::move(of_part)));
+  for (size_t i = 0; i < file.parts.size(); ++i) {
+    ASSIGN_OR_RETURN(sweeps.emplace_back(), LoadPart(i + 1, file.parts[i], source));
     if (const std::string& name = sweeps.back().file.spec.name(); !names.insert(name).second) {
       return UsageError(fmt::format("parts of '{}': two have the name '{}'", Printable(source.spec), Printable(name)),
                         "give each a name of its own: 'set: [name=NAME]' in the part");
     }
   }
   return sweeps;
+}
+
+absl::Status InPart(const absl::Status& status, const LoadedSweep& part) {
+  const auto [message, hint] = SplitError(status);
+  return Error(status.code(), fmt::format("part '{}': {}", Printable(part.file.spec.name()), message), hint);
 }
 
 }  // namespace longreach::client

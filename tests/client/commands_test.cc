@@ -316,6 +316,8 @@ TEST_F(CommandTest, OfPartsNoneIsSubmittedWhereOneWouldBeRefused) {
     EXPECT_THAT(outcome.err, HasSubstr("error: part 'nope-table-1': training.steps: -1\n  set it\n")) << command;
     EXPECT_FALSE(outcome.err.find("goes on") != std::string::npos) << command;
   }
+  EXPECT_THAT(Run({"plan", "nope-tinyllama"}).err, HasSubstr("error: part 'nope-table-1': training.steps: -1\n  set it\n"));
+  EXPECT_THAT(Run({"plan", "quickstart"}).err, HasSubstr("error: training.steps: -1\n"));
 }
 
 TEST_F(CommandTest, OptionsOfAWorkerAreRefusedWhereTheSweepGoesToAScheduler) {

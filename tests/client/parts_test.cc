@@ -58,19 +58,26 @@ TEST_F(PartsTest, AFileWithoutPartsIsOneSweep) {
 
 TEST_F(PartsTest, RefusalsSayWhereAndWhat) {
   EXPECT_THAT(Refusal("parts: one.yaml\n"), HasSubstr("all.yaml:1:8: parts: expected a list"));
-  EXPECT_THAT(Refusal("parts: []\n"), HasSubstr("parts: expected a list"));
+  EXPECT_THAT(Refusal("parts: []\n"), HasSubstr("all.yaml:1:8: parts: a list without a part"));
   EXPECT_THAT(Refusal("parts: [one.yaml]\n"), HasSubstr("parts: expected fields"));
   EXPECT_THAT(Refusal("parts:\n  - {set: [seed=1]}\n"), HasSubstr("all.yaml:2:5: parts: names no sweep"));
   EXPECT_THAT(Refusal("parts:\n  - {swep: one.yaml}\n"), HasSubstr("did you mean 'sweep'?"));
   EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml, set: seed=1}\n"), HasSubstr("parts.set: expected a list"));
-  EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml, set: [sed=1]}\n"), HasSubstr("--set sed"));
+  EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml, set: [sed=1]}\n"), HasSubstr("all.yaml: part 1, 'one.yaml': set: sed: unknown field 'sed'"));
+  EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml}\n  - {sweep: one.yaml, set: [name=two, seed]}\n"), HasSubstr("part 2, 'one.yaml': set: seed: expected PATH=VALUE"));
   EXPECT_THAT(Refusal("parts:\n  - {sweep: one.yaml}\n  - {sweep: one.yaml}\n"), HasSubstr("two have the name 'one'"));
-  EXPECT_THAT(Refusal("parts:\n  - {sweep: nope-tinyllama}\n"), HasSubstr("'nope-tinyllama' has parts itself"));
+  EXPECT_THAT(Refusal("parts:\n  - {sweep: nope-tinyllama}\n"), HasSubstr("part 1, 'nope-tinyllama': it has parts itself"));
   EXPECT_THAT(Refusal("axes: {seed: 1}\nparts:\n  - {sweep: one.yaml}\n"), HasSubstr("all.yaml:1:1: axes: a file with parts has no settings of its own"));
   std::string many = "parts:\n";
   for (int i = 0; i < 101; ++i) many += "  - {sweep: one.yaml}\n";
   EXPECT_THAT(Refusal(many), HasSubstr("101 of them; at most 100"));
   EXPECT_EQ(ExitCodeOf(Load("parts:\n  - {sweep: neither}\n").status()), kNotFound);
+  EXPECT_THAT(std::string(Load("parts:\n  - {sweep: one.yaml}\n  - {sweep: neither}\n").status().message()), HasSubstr("part 2, 'neither': there is no preset 'neither'"));
+}
+
+TEST_F(PartsTest, WhatTheUserSetsIsToldAsTheOptionThatItIs) {
+  const absl::Status status = Load("parts:\n  - {sweep: one.yaml, set: [seeed=1]}\n", {"seeed=2"}).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("part 1, 'one.yaml': --set seeed: unknown field 'seeed'"));
 }
 
 }  // namespace
