@@ -55,7 +55,7 @@ absl::StatusOr<Connection*> Session::Connect(StoreUse use, bool embed_by_default
     }
     ASSIGN_OR_RETURN(connection_, std::move(opened));
   }
-  connection_->SetWording([this](std::string_view text) { return WithFlags(text, *this); });
+  connection_->SetWording([this](std::string_view text) { return WithFlags(NameInPlaceOfFile(text), *this); });
   return connection_.get();
 }
 

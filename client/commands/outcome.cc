@@ -60,8 +60,8 @@ int ReportOutcome(Session& session, Connection& connection, const v1::Sweep& swe
                             open == 1 ? "is" : "are", open == 1 ? "goes" : "go"));
   }
   if (counts.cancelled() > 0) {
-    session.Say(
-        fmt::format("{} of sweep {} cancelled", Count(counts.cancelled(), "job"), Printable(sweep.name())));
+    session.Say(fmt::format("sweep {} was cancelled: {} of its {} {} no result; submit it again to go on", Printable(sweep.name()), Thousands(counts.cancelled()),
+                            Count(sweep.jobs(), "job"), counts.cancelled() == 1 ? "has" : "have"));
   }
   if (counts.failed() > 0) {
     Tell(session, fmt::format("{} of sweep {} failed:", Count(counts.failed(), "job"), Printable(sweep.name())));

@@ -23,11 +23,13 @@ class Retry final : public Command {
   absl::StatusOr<int> Run(Session& session) override {
     ASSIGN_OR_RETURN(Connection * connection, session.Connect());
     ASSIGN_OR_RETURN(const v1::Sweep before, FindSweep(*connection, sweep_));
+    ASSIGN_OR_RETURN(const int code, SteerSweep(session, sweep_, v1::SteerSweepRequest::ACTION_RETRY));
+    // Only now: a sweep that cannot be retried says why.
     if (before.counts().failed() == 0) session.Say("none of its jobs has failed");
     if (const int64_t diverged = before.counts().diverged(); diverged > 0) {
       session.Say(fmt::format("{} diverged, which is a result: the same settings lead there again", Count(diverged, "job")));
     }
-    return SteerSweep(session, sweep_, v1::SteerSweepRequest::ACTION_RETRY);
+    return code;
   }
 
  private:

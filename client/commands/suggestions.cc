@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/output/text.h"
+#include "proto/base/text.h"
 
 namespace longreach::client {
 
@@ -85,6 +86,21 @@ std::string WithFlags(std::string_view sentence, Session& session) {
     text += '\'';
     sentence.remove_prefix(end + 1);
   }
+}
+
+std::string NameInPlaceOfFile(std::string_view sentence) {
+  constexpr std::string_view kBegin = "there is no sweep '", kEnd = "';";
+  const size_t end = sentence.rfind(kEnd);
+  if (!sentence.starts_with(kBegin) || end == sentence.npos || end < kBegin.size()) return std::string(sentence);
+  const std::string word(sentence.substr(kBegin.size(), end - kBegin.size()));
+  std::error_code error;
+  const bool is_there = std::filesystem::is_regular_file(word, error);
+  if (!is_there && !word.ends_with(".yaml") && !word.ends_with(".yml")) return std::string(sentence);
+  // Of one with parts the sweeps have names of their own.
+  const absl::StatusOr<SweepFile> file = is_there ? LoadSweep(LooksLikePath(word) ? word : "./" + word) : absl::NotFoundError("");
+  const std::string hint = file.ok() && file->parts.empty() ? fmt::format("that is '{}' here; 'longreach sweeps' shows all of them", Printable(file->spec.name()))
+                                                            : std::string(Trim(sentence.substr(end + kEnd.size())));
+  return fmt::format("there is no sweep '{}', which is a file's name: a sweep goes by the 'name:' in its file, or by the file's name without the ending\n{}", word, hint);
 }
 
 std::string RepeatCommand(Session& session, const v1::Job& job) {

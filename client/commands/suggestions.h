@@ -40,4 +40,7 @@ std::string PausedSentence(const v1::Sweep& sweep, Session& session);
 // at its end, and a worker the scheduler's address. What is not of a store ('longreach data', 'longreach list') does not, nor what names one.
 std::string WithFlags(std::string_view sentence, Session& session);
 
+// That a sweep is not known, as the scheduler says it, of a word that is a sweep's file here: what the sweep is called. Other sentences stay.
+std::string NameInPlaceOfFile(std::string_view sentence);
+
 }  // namespace longreach::client

@@ -72,6 +72,9 @@ absl::Status CheckAxes(const v1::Axes& axes, std::string_view prefix, bool compl
 absl::StatusOr<const Kind*> KindOf(const std::string& experiment, std::string_view prefix) {
   if (const Kind* kind = FindKind(experiment)) return kind;
   const std::vector<std::string> known = KindNames();
+  if (experiment.empty()) {
+    return Refuse(prefix, "experiment", fmt::format("is missing\n  set 'experiment' to the kind that the sweep is of; there are: {}", Join(known, ", ")));
+  }
   return UnknownWord(fmt::format("{}experiment", prefix), "experiment kind", experiment, known,
                      fmt::format("known: {}", Join(known, ", ")));
 }

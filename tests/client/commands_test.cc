@@ -404,6 +404,9 @@ TEST_F(CommandTest, RetrySaysWhatItDoesNotTryAgain) {
   scheduler_.sweep.mutable_counts()->set_failed(1);
   scheduler_.sweep.mutable_counts()->set_diverged(0);
   EXPECT_EQ(Run({"retry", "mine"}).err, "");
+  scheduler_.sweep.mutable_counts()->set_failed(0);
+  scheduler_.refusals["SteerSweep"] = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "sweep mine is cancelled");
+  EXPECT_EQ(Run({"retry", "mine"}).err, "error: sweep mine is cancelled\n");
 }
 
 TEST_F(CommandTest, StoreCheckFailsOnContradictions) {

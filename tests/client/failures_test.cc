@@ -44,6 +44,24 @@ TEST_F(FailuresTest, CommandsOfTheSchedulersSentencesAreToldForWhereItWasAsked) 
   EXPECT_THAT(out, HasSubstr("\n- Nothing is 'longreach logs\n"));
 }
 
+TEST_F(FailuresTest, WhoNamesASweepsFileIsToldTheSweepsName) {
+  const TempFolder folder;
+  const auto told = [this](const std::string& word) {
+    scheduler_.refusals["GetTable"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no sweep '" + word + "'; did you mean 'mine'? 'longreach sweeps' shows all of them");
+    const Outcome outcome = Run({"results", word});
+    EXPECT_EQ(outcome.code, kNotFound) << word;
+    return outcome.err;
+  };
+  const std::string sweeps = "'longreach sweeps --scheduler " + scheduler_.address() + "' shows all of them\n";
+  const std::string named = folder.Write("g.yaml", "name: mine\naxes: {seed: 1}\n");
+  EXPECT_EQ(told(named), "error: there is no sweep '" + named + "', which is a file's name: a sweep goes by the 'name:' in its file, or by the file's name without the ending\n" +
+                             "  that is 'mine' here; " + sweeps);
+  EXPECT_THAT(told(folder.Write("h.yaml", "axes: {seed: 1}\n")), HasSubstr("that is 'h' here; "));
+  EXPECT_THAT(told("gone.yml"), HasSubstr("which is a file's name"));
+  EXPECT_THAT(told("gone.yml"), HasSubstr("\n  did you mean 'mine'? " + sweeps));
+  EXPECT_EQ(told("mien"), "error: there is no sweep 'mien'; did you mean 'mine'? " + sweeps);
+}
+
 TEST_F(FailuresTest, WithoutALogTheRestIsShown) {
   scheduler_.refusals["GetLog"] = grpc::Status(grpc::StatusCode::NOT_FOUND, "none");
   const Outcome outcome = Run({"job", "bbbb"});

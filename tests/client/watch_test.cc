@@ -91,6 +91,22 @@ TEST_F(WatchTest, AFailedJobIsTheExitCodeAndIsNamedWithItsReason) {
   }
 }
 
+TEST_F(WatchTest, ACancelledSweepIsToldToHaveBeenCancelledBySomebody) {
+  v1::SweepUpdate update;
+  *update.mutable_sweep() = scheduler_.sweep;
+  update.mutable_sweep()->set_state("cancelled");
+  update.mutable_sweep()->set_jobs(16);
+  update.mutable_sweep()->mutable_counts()->set_succeeded(4);
+  update.mutable_sweep()->mutable_counts()->set_cancelled(12);
+  update.set_finished(true);
+  scheduler_.updates.push_back(update);
+  for (const std::string command : {"watch", "wait"}) {
+    const Outcome outcome = Run({command, "last"});
+    EXPECT_EQ(outcome.code, kFailed) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("sweep table-b1 was cancelled: 12 of its 16 jobs have no result; submit it again to go on\n")) << command;
+  }
+}
+
 TEST_F(WatchTest, WatchAsJsonIsOneDocumentALine) {
   FailOneJob();
   const Outcome outcome = Run({"watch", "-o", "json"});
