@@ -38,11 +38,11 @@ microseconds FromDuration(const google::protobuf::Duration& duration) {
   return seconds(duration.seconds()) + std::chrono::duration_cast<microseconds>(nanoseconds(duration.nanos()));
 }
 
-std::string ToIso8601(WallTime time) {
+std::string ReadableTime(WallTime time) {
   const auto day = floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(floor<seconds>(time - day));
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
                      clock.minutes().count(), clock.seconds().count());
 }

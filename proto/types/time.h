@@ -20,7 +20,7 @@ std::chrono::microseconds FromDuration(const google::protobuf::Duration& duratio
 inline int64_t ToMicros(WallTime time) { return time.time_since_epoch().count(); }
 inline WallTime FromMicros(int64_t micros) { return WallTime(std::chrono::microseconds(micros)); }
 
-// "2026-03-01T12:00:00Z".
-std::string ToIso8601(WallTime time);
+// "2026-03-01 12:00:00Z", as the client shows times.
+std::string ReadableTime(WallTime time);
 
 }  // namespace longreach

@@ -118,7 +118,7 @@ v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State&
   worker.set_state(std::string(Word(StateOf(row, live))));
   const auto there = live.workers.find(row.id);
   if (there == live.workers.end()) {
-    if (row.reason.empty()) worker.set_reason(fmt::format("last heard of at {}", ToIso8601(row.seen_at)));
+    if (row.reason.empty()) worker.set_reason(fmt::format("last heard of at {}", ReadableTime(row.seen_at)));
     *worker.mutable_seen_at() = ToTimestamp(row.seen_at);
     return worker;  // What it had it may have until its lease runs out, and does not work on.
   }
