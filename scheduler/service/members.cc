@@ -38,13 +38,7 @@ bool Only::AllAreListed(const v1::SweepSpec& spec) const {
   std::vector<TableFilter> asked;  // Copies: a refusal names what jobs have, and not what they may come to have.
   std::ranges::copy_if(filters_, std::back_inserter(asked), [](const TableFilter& filter) { return !filter.IsOfSlices(); });
   SeeAxesOf(spec, asked);
-  for (const auto& [system, settings] : settings_) {
-    TableJob at;
-    at.settings = &settings;
-    for (TableFilter& filter : asked) {
-      if (!filter.IsOfAxes()) filter.See(at);
-    }
-  }
+  for (const auto& [system, settings] : settings_) SeeSettings(settings, asked);
   return std::ranges::all_of(asked, [](const TableFilter& filter) { return filter.Check().ok(); });
 }
 

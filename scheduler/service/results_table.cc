@@ -210,13 +210,7 @@ void ResultsTable::AddToCome(int64_t jobs, bool cancelled) {
 
 void ResultsTable::SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingValues> settings) {
   SeeAxesOf(sweep, filters_);
-  for (const SettingValues& of_system : settings) {
-    TableJob at;
-    at.settings = &of_system;
-    for (TableFilter& filter : filters_) {
-      if (IsSettingPath(filter.axis())) filter.See(at);
-    }
-  }
+  for (const SettingValues& of_system : settings) SeeSettings(of_system, filters_);
 }
 
 void ResultsTable::AddExtraToCome(int column, int64_t jobs) { (ChoosesAny(true) ? extras_[column].to_come : extras_[column].open) += jobs; }

@@ -104,4 +104,12 @@ bool SeeAxesOf(const v1::SweepSpec& sweep, std::span<TableFilter> filters) {
   return looked_at <= kMostValues;
 }
 
+void SeeSettings(const SettingValues& settings, std::span<TableFilter> filters) {
+  TableJob at;
+  at.settings = &settings;
+  for (TableFilter& filter : filters) {
+    if (IsSettingPath(filter.axis())) filter.See(at);
+  }
+}
+
 }  // namespace longreach::service

@@ -142,6 +142,9 @@ class Agent {
   void OnReportWritten(uint64_t attempt, const absl::Status& written, bool left_behind);
   void OnAcknowledged(uint64_t attempt);
   bool ReportNoops(std::vector<v1::AttemptReport> reports);
+  // It is held no longer; its folder stays.
+  void LetGo(const AttemptPtr& attempt);
+  // And its folder goes.
   void Forget(const AttemptPtr& attempt);
   void RemoveFolderOf(uint64_t attempt);
   // `write`, and once more when the disk is full and what is kept for later has made room.

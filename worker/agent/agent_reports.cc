@@ -70,9 +70,7 @@ void Agent::TakeUpFinished() {
 void Agent::Report(const AttemptPtr& attempt) {
   const v1::AttemptReport report = ReportOf(*attempt);
   LogInfo(fmt::format("attempt {}: {}{}{}", attempt->number(), NameOf(report.outcome()), report.detail().empty() ? "" : ": ", report.detail()));
-  attempt->transfers.request_stop();
-  attempt->checkpoint_upload.request_stop();
-  attempts_.erase(attempt->number());
+  LetGo(attempt);
   struct Written {
     absl::Status status;
     bool left_behind = false;
@@ -117,10 +115,14 @@ bool Agent::ReportNoops(std::vector<v1::AttemptReport> reports) {
   return true;
 }
 
-void Agent::Forget(const AttemptPtr& attempt) {
+void Agent::LetGo(const AttemptPtr& attempt) {
   attempt->transfers.request_stop();
   attempt->checkpoint_upload.request_stop();
   attempts_.erase(attempt->number());
+}
+
+void Agent::Forget(const AttemptPtr& attempt) {
+  LetGo(attempt);
   RemoveFolderOf(attempt->number());
 }
 

@@ -16,7 +16,7 @@
 namespace longreach::agent {
 namespace {
 
-// Takes the whole file at its last try only; before, it reads so many messages and hangs up.
+// Takes the whole file at its last try only; before, it reads so many messages and hangs up. It sends other bytes than it is asked for.
 class Fickle final : public v1::Artifacts::Service {
  public:
   static constexpr int kTries = 3;
@@ -41,25 +41,6 @@ class Fickle final : public v1::Artifacts::Service {
     response->set_sha256(Sha256Of(bytes));
     return grpc::Status::OK;
   }
-
-  std::unique_ptr<grpc::Server> server_;
-  std::atomic<int> tries_ = 0;
-};
-
-// Sends other bytes than it is asked for.
-class Garbling final : public v1::Artifacts::Service {
- public:
-  explicit Garbling(const std::filesystem::path& socket) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + socket.string(), grpc::InsecureServerCredentials());
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-  ~Garbling() override { server_->Shutdown(); }
-
-  int tries() const { return tries_; }
-
- private:
   grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest*, grpc::ServerWriter<v1::DownloadResponse>* writer) override {
     ++tries_;
     v1::DownloadResponse response;
@@ -74,7 +55,7 @@ class Garbling final : public v1::Artifacts::Service {
 
 TEST(TransfersTest, WhatIsDamagedOnItsWayIsAskedForOnceMoreAndIsNotGone) {
   const testing::TemporaryFolder folder;
-  const Garbling scheduler(folder.path() / "s");
+  const Fickle scheduler(folder.path() / "s");
   const absl::StatusOr<Channels> channels = Channels::To("unix:" + (folder.path() / "s").string(), {});
   ASSERT_TRUE(channels.ok()) << channels.status();
   Transfers transfers(channels->files, "worker", 1);
