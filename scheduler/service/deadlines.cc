@@ -6,7 +6,6 @@
 
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
-#include "scheduler/service/needs.h"
 #include "store/workers.h"
 
 namespace longreach::service {
@@ -16,12 +15,6 @@ namespace {
 constexpr std::chrono::seconds kTryAgainAfter{1};
 // Workers whose newest call is written down in one event.
 constexpr size_t kSeenAtOnce = 100;
-
-// Whether a worker could do what jobs need.
-absl::StatusOr<bool> IsAble(sql::Connection& db, const std::string& id, const core::Needs& needs) {
-  ASSIGN_OR_RETURN(const std::optional<store::WorkerRow> worker, store::FindWorker(db, id));
-  return worker && worker->state == WorkerState::kActive && WhyUnable(needs, *worker).empty();
-}
 
 double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -183,20 +176,14 @@ absl::Status Engine::EndAllLost(sql::Transaction& tx, Lost lost, WallTime wall, 
   // Somebody who would take an attempt's jobs now. None is taken from its worker for less: it would be trained again from its checkpoint on,
   // or lie there, while the worker may be back in a moment. Each asks for so many and no more, or a network that fails under all workers
   // would cost all of them their work as soon as one of them is back.
+  Takers takers(tx, lost.asking, ability_kinds_);
   const auto taker_of = [&](int64_t attempt) -> absl::StatusOr<std::optional<std::string>> {
     ASSIGN_OR_RETURN(const std::vector<store::JobRow> jobs, store::JobsOfAttempt(tx, attempt));
     if (std::ranges::none_of(jobs, &store::JobRow::wanted)) return std::nullopt;
-    ASSIGN_OR_RETURN(const core::Needs needs, NeedsOf(tx, jobs.front().requirement));
     const bool noop = NeedsNoTrainer(jobs);
-    for (auto& [id, room] : lost.asking) {
-      if (room.Of(noop) <= 0) continue;
-      ASSIGN_OR_RETURN(const bool able, IsAble(tx, id, needs));
-      if (!able) continue;
-      --room.Of(noop);
-      ++work.promised[id].Of(noop);
-      return id;
-    }
-    return std::nullopt;
+    ASSIGN_OR_RETURN(std::optional<std::string> taker, takers.Next(jobs.front().requirement, noop));
+    if (taker) ++work.promised[*taker].Of(noop);
+    return taker;
   };
   for (const auto& [id, lease_ends] : lost.attempts) {
     ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));

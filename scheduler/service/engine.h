@@ -28,6 +28,7 @@
 #include "scheduler/service/leasing.h"
 #include "scheduler/service/limits.h"
 #include "scheduler/service/live_board.h"
+#include "scheduler/service/takers.h"
 #include "store/sweeps.h"
 #include "store/store.h"
 #include "store/writer.h"
@@ -133,13 +134,7 @@ class Engine {
   using NextSlice = std::function<absl::StatusOr<bool>(sql::Transaction&, Effects&)>;
 
   // Attempts that a worker could take beside those that it has.
-  struct Room {
-    int packs = 0;
-    int noops = 0;
-
-    int& Of(bool noop) { return noop ? noops : packs; }
-    bool IsNone() const { return packs <= 0 && noops <= 0; }
-  };
+  using Room = Leasing::Room;
   static Room RoomOf(const v1::SynchronizeRequest& request);
 
   // What is remembered of a worker between two calls.
@@ -276,6 +271,7 @@ class Engine {
   Synchronized<Memory> memory_;
   Leasing leasing_{options_.answer_bytes, options_.files};  // Used within events only, as is
   AbilitiesJson abilities_json_;
+  AbilityKinds ability_kinds_;
   // The sweep that it goes on with by itself.
   std::optional<std::pair<int64_t, experiments::Expansion>> going_on_;
   std::atomic<bool> forget_leasing_ = false;  // What it saw may have been taken back, or there is more now.

@@ -59,6 +59,9 @@ class Leasing {
   struct Room {
     int packs = 0;
     int noops = 0;
+
+    int& Of(bool noop) { return noop ? noops : packs; }
+    bool IsNone() const { return packs <= 0 && noops <= 0; }
   };
   // Leases the packs whose turn it is, of those that the worker can train, as far as the answer has room for them: the worker asks for
   // the others with its next call. Jobs whose inputs turn out to be gone for good, and those that no answer has room for, fail on the way.
