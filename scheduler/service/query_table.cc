@@ -260,6 +260,7 @@ absl::StatusOr<std::string> MeasuredInstead(sql::Connection& db, const Jobs& mem
 struct Beside {
   int64_t sweep = 0;
   int64_t to_come = 0;
+  bool cancelled = false;
   std::set<std::string> differences = {};
 };
 
@@ -273,7 +274,7 @@ absl::StatusOr<std::optional<Beside>> SweepBeside(sql::Connection& db, const v1:
     ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(db, id));
     if (!row.has_value()) return absl::InternalError("a sweep went away within a snapshot");
     const absl::StatusOr<v1::SweepSpec> spec = SpecOf(*row);
-    Beside found{.sweep = row->num, .to_come = row->to_come};
+    Beside found{.sweep = row->num, .to_come = row->to_come, .cancelled = row->state == SweepState::kCancelled};
     if (spec.ok()) found.differences = experiments::DifferingSettings(sweep, *spec);
     else found.differences.insert("what this program cannot read");
     if (found.differences.empty() && row->counts.jobs() > most) {
@@ -335,7 +336,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
       continue;
     }
     table.SetExtraDiffers(column, other->differences);
-    table.AddExtraToCome(column, other->to_come);
+    table.AddExtraToCome(column, other->to_come, other->cancelled);
     RETURN_IF_ERROR(read({.sweep = other->sweep}, true, add));
   }
   RETURN_IF_ERROR(table.CheckSize());

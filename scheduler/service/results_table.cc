@@ -213,7 +213,11 @@ void ResultsTable::SeeToCome(const v1::SweepSpec& sweep, std::span<const Setting
   for (const SettingValues& of_system : settings) SeeSettings(of_system, filters_);
 }
 
-void ResultsTable::AddExtraToCome(int column, int64_t jobs) { (ChoosesAny(true) ? extras_[column].to_come : extras_[column].open) += jobs; }
+void ResultsTable::AddExtraToCome(int column, int64_t jobs, bool cancelled) {
+  Extra& extra = extras_[column];
+  if (ChoosesAny(true)) (cancelled ? extra.never_came : extra.to_come) += jobs;
+  else (cancelled ? extra.cancelled : extra.open) += jobs;
+}
 
 void ResultsTable::Add(const TableJob& job) {
   AddWithoutCell(job);

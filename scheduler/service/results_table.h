@@ -59,8 +59,8 @@ class ResultsTable {
   void SeeToCome(const v1::SweepSpec& sweep, std::span<const SettingValues> settings);
   // A job of those that spec().extra_columns(column) names.
   void AddExtra(int column, const TableJob& job);
-  // So many of its sweep are still to come.
-  void AddExtraToCome(int column, int64_t jobs);
+  // AddToCome() of its sweep.
+  void AddExtraToCome(int column, int64_t jobs, bool cancelled);
   // There is no such sweep.
   void SetExtraMissing(int column);
   // Its sweep has other settings than the table's, by their paths.
@@ -110,7 +110,8 @@ class ResultsTable {
     Last last = {};
     int64_t open = 0;
     int64_t cancelled = 0;
-    int64_t to_come = 0;  // Wanted or not.
+    int64_t to_come = 0;     // Wanted or not,
+    int64_t never_came = 0;  // as are these, whose sweep was cancelled first.
     bool missing = false;  // There is no such sweep.
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };

@@ -139,6 +139,7 @@ void ResultsTable::AddNotesOnExtra(v1::Table& table, int index) const {
   note(extra.open, "not finished yet");
   note(extra.to_come, fmt::format("still to come, {}", AsTheyMayBe(extra.to_come)));
   note(extra.cancelled, "cancelled and in no cell");
+  note(extra.never_came, fmt::format("cancelled before {} there, {}", extra.never_came == 1 ? "it was" : "they were", AsTheyMayBe(extra.never_came)));
   const LeftOut left_out = LeftOutOf(table, static_cast<int>(columns_.size()) + index, 1);
   note(left_out.failed, "failed and in no cell");
   note(left_out.diverged, "diverged and in no cell (the loss was not finite)");

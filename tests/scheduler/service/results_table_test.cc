@@ -176,19 +176,31 @@ TEST(ResultsTableTest, DivergedFailedAndOpenJobsAreCountedAndNamedButNeverAverag
 }
 
 TEST(ResultsTableTest, JobsToComeOfAnExtraColumnAreOnlyCountedWhereAllAreWanted) {
-  for (const auto& [only, note] : std::map<std::string, std::string>{
-           {"task=even_pairs", "Other: 1 job of the sweep 'other' still to come, which may be asked for"},
-           {"encoding=rope", "Other: 1 job of the sweep 'other' not finished yet"}}) {  // Columns are encodings, and the other sweep is one of its own.
+  struct Case {
+    std::string only;
+    bool cancelled = false;
+    std::string note;
+  };
+  // Columns are encodings, and the other sweep is one of its own.
+  for (const Case& c : std::vector<Case>{{"task=even_pairs", false, "Other: 1 job of the sweep 'other' still to come, which may be asked for"},
+                                         {"encoding=rope", false, "Other: 1 job of the sweep 'other' not finished yet"},
+                                         {"task=even_pairs", true, "Other: 1 job of the sweep 'other' cancelled before it was there, which may be asked for"},
+                                         {"encoding=rope", true, "Other: 1 job of the sweep 'other' cancelled and in no cell"}}) {
     v1::TableSpec spec;
-    spec.add_only(only);
+    spec.add_only(c.only);
     v1::ExtraColumn& extra = *spec.add_extra_columns();
     extra.set_key("other");
     extra.set_label("Other");
     extra.set_sweep("other");
     ResultsTable table = Make(spec);
     table.Add(Done("even_pairs", "rope", 1e-4, 0, 0.5));
-    table.AddExtraToCome(0, 1);
-    EXPECT_THAT(table.Build().notes(), testing::Contains(note)) << only;
+    table.AddExtraToCome(0, 1, c.cancelled);
+    std::vector<std::string> of_other;
+    const v1::Table built = table.Build();
+    for (const std::string& note : built.notes()) {
+      if (note.starts_with("Other: ")) of_other.push_back(note);
+    }
+    EXPECT_THAT(of_other, ElementsAre(c.note)) << c.only;
   }
 }
 
