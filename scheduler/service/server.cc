@@ -158,7 +158,12 @@ absl::Status Server::Parts::Decide(const ServerOptions& options) {
 store::WriterOptions Server::Parts::Writing() {
   store::WriterOptions writing;
   // Also to remove further files: a cancelled sweep may leave thousands, and nobody calls.
-  writing.next_deadline = [this] { return files_left ? clock.Steady() : engine->NextDeadline(); };
+  writing.next_deadline = [this]() -> std::optional<SteadyTime> {
+    if (files_left) return clock.Steady();
+    const std::optional<SteadyTime> deadline = engine->NextDeadline();
+    const std::optional<SteadyTime> look = room->NextLook();
+    return deadline && look ? std::min(deadline, look) : deadline ? deadline : look;
+  };
   writing.at_deadline = [this](SteadyTime now) { return engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
   writing.after_group = [this](sql::Connection& db) {
@@ -170,6 +175,7 @@ store::WriterOptions Server::Parts::Writing() {
     if (!trouble.empty() && trouble != pruning_trouble) fmt::print(stderr, "files that nobody needs stay: {}\n", trouble);
     if (!trouble.empty()) pruning_trouble = std::move(trouble);
     log_keeper->AfterGroup();
+    room->Look(clock.Steady());
   };
   writing.on_disk = [this](const std::string& trouble) {
     engine->board().SetStoreTrouble(trouble);

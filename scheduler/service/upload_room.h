@@ -2,10 +2,12 @@
 // otherwise: its worker tries again, its sweep stands still, and nobody would be told. The store itself may be on another disk, or need less.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "proto/base/clock.h"
 #include "proto/base/status.h"
 #include "proto/base/synchronized.h"
 #include "scheduler/service/live_board.h"
@@ -28,11 +30,25 @@ class UploadRoom {
   // worker may not try again, as with a checkpoint.
   void StoreIsWell() { Taken(0); }
 
+  // When the disk is to be asked; nothing: there is no trouble, or the disk had room for what was refused. It was a quota's doing then, say, and
+  // only a file that is taken can end it.
+  std::optional<SteadyTime> NextLook();
+  // Asks it, if that time has come: whoever made room need not wait for a worker to try again.
+  void Look(SteadyTime now);
+
  private:
+  static constexpr std::chrono::seconds kBetweenLooks{5};
+  struct Trouble {
+    double bytes = 0;             // Of the largest that was refused.
+    bool is_of_the_disk = false;  // It had no room for any of them.
+    SteadyTime look_at{};
+  };
+  void End(std::optional<Trouble>& trouble);
+
   LiveBoard& board_;
   const std::function<double()> space_;
   const std::function<void(const std::string&)> log_;
-  Synchronized<std::optional<double>> refused_;  // The largest; nothing: there is no trouble.
+  Synchronized<std::optional<Trouble>> trouble_;
 };
 
 }  // namespace longreach::service

@@ -161,6 +161,8 @@ def test_a_full_disk_under_the_files_alone(home, fault):
                 assert worker.upload(lease, "weights", number + 1, content, sha256) == grpc.StatusCode.RESOURCE_EXHAUSTED
             assert f"the store takes nothing: {told}" in run_cli(home, "status", scheduler=scheduler).out
             ballast.unlink()
+            if number % 2 == 0:  # Nobody tries again, and the disk is asked.
+                until(lambda: "the store takes nothing" not in run_cli(home, "status", scheduler=scheduler).out, "there is room again")
             assert worker.upload(lease, "weights", number + 1, content, sha256) is None
             assert "the store takes nothing" not in run_cli(home, "status", scheduler=scheduler).out
             assert refusal(lambda: worker.synchronize(finished=[worker.success(lease, 0.5)])) is None

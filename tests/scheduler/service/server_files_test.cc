@@ -83,6 +83,42 @@ TEST(UploadRoomTest, AStoreThatCanBeWrittenAgainEndsItWhereThereIsRoom) {
   EXPECT_EQ(told.board.Read().trouble(), "");
 }
 
+TEST(UploadRoomTest, TheDiskIsAskedFromTimeToTimeWhetherThereIsRoomAgain) {
+  ToldRoom told;
+  const SteadyTime now{std::chrono::seconds(1000)};
+  EXPECT_EQ(told.room.NextLook(), std::nullopt);
+  told.room.Refused(200, absl::ResourceExhaustedError("full"));
+  ASSERT_TRUE(told.room.NextLook().has_value());
+  EXPECT_LE(*told.room.NextLook(), now);
+
+  told.room.Look(now);
+  EXPECT_NE(told.board.Read().trouble(), "");
+  const std::optional<SteadyTime> next = told.room.NextLook();
+  ASSERT_TRUE(next.has_value());
+  EXPECT_GT(*next, now);
+  told.space = 200;
+  told.room.Look(*next - std::chrono::microseconds(1));
+  EXPECT_NE(told.board.Read().trouble(), "") << "it was asked a moment ago";
+  told.room.Look(*next);
+
+  EXPECT_EQ(told.board.Read().trouble(), "");
+  EXPECT_THAT(told.log, ElementsAre("no room for files of jobs: full", "there is room for files of jobs again"));
+  EXPECT_EQ(told.room.NextLook(), std::nullopt);
+}
+
+// A quota, say: it would come and go with each try.
+TEST(UploadRoomTest, WhereTheDiskHadRoomItIsNotAsked) {
+  ToldRoom told;
+  told.space = 1000;
+  told.room.Refused(200, absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(told.room.NextLook(), std::nullopt);
+  told.room.Look(SteadyTime{std::chrono::seconds(1000)});
+  EXPECT_NE(told.board.Read().trouble(), "");
+
+  told.room.Taken(200);
+  EXPECT_EQ(told.board.Read().trouble(), "");
+}
+
 TEST(UploadRoomTest, WhatIsWrongWithAFileIsNoTroubleOfTheDisk) {
   ToldRoom told;
 
