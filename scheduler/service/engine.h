@@ -62,6 +62,8 @@ struct EngineOptions {
   size_t answer_bytes = kMaxContentBytes;
   // The store's files: a job whose input's file is lost fails by itself, and no worker is blamed for it. Null: nobody looks.
   const store::ArtifactFiles* files = nullptr;
+  // What whoever runs the scheduler is to know. Null: nobody is told.
+  std::function<void(const std::string& line)> log = nullptr;
 };
 
 // What workers can do, as the store keeps it: a text that is made when it changes, and not with every call.
@@ -230,6 +232,8 @@ class Engine {
   void GoOnWith(int64_t sweep);
   // Within an event: adds some of them. Whether there are more.
   absl::StatusOr<bool> AddNextSlice(sql::Transaction& tx, int64_t sweep, Effects& effects);
+  // This program cannot make the jobs of it that are to come.
+  void NoteStalled(const store::SweepRow& sweep, const absl::Status& why);
 
   // deadlines.cc: what memory holds on its way to the store.
   struct Gathered {

@@ -35,6 +35,7 @@ class LiveBoard {
   struct State {
     std::map<int64_t, LiveAttempt> attempts;    // By attempt.
     std::map<std::string, WallTime> workers;    // Those that are there, by id, with the time of the last call.
+    std::map<int64_t, std::string> stalled;     // Sweeps of which jobs are to come that this program cannot make, by number: why.
     std::string store_trouble;                  // What is wrong with the store's disk; empty: nothing.
     std::string files_trouble;                  // The same of that of its files, which may be another.
 
@@ -50,6 +51,9 @@ class LiveBoard {
   void SetWorker(const std::string& worker, WallTime seen_at) { state_.Lock()->workers.insert_or_assign(worker, seen_at); }
   // It has left, or has not called for a whole lease term.
   void RemoveWorker(const std::string& worker) { state_.Lock()->workers.erase(worker); }
+
+  // Whether it was not known yet.
+  bool SetStalled(int64_t sweep, const std::string& why) { return state_.Lock()->stalled.insert_or_assign(sweep, why).second; }
 
   void SetStoreTrouble(const std::string& trouble) { state_.Lock()->store_trouble = trouble; }
   void SetFilesTrouble(const std::string& trouble) { state_.Lock()->files_trouble = trouble; }

@@ -101,6 +101,20 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   return facts;
 }
 
+// Of its sweeps those that have not got all of their jobs, and do not.
+absl::Status AddStalled(sql::Connection& db, int64_t job, const LiveBoard::State& live, v1::ExplainJobResponse& response) {
+  if (live.stalled.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<store::SweepRow> sweeps, store::SweepsOfJob(db, job));
+  for (const store::SweepRow& sweep : sweeps) {
+    const auto why = live.stalled.find(sweep.num);
+    if (why == live.stalled.end() || sweep.to_come == 0 || sweep.state == SweepState::kCancelled) continue;
+    response.add_reasons(fmt::format("Of its sweep '{}' {} {} to come, which this scheduler cannot make: {}. Start the version that it was submitted to, or end it with "
+                                     "'longreach cancel {}'.",
+                                     sweep.name, sweep.to_come, sweep.to_come == 1 ? "job is" : "jobs are", why->second, ShortId(sweep.id)));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1::GetJobRequest& request,
@@ -115,6 +129,7 @@ absl::StatusOr<v1::ExplainJobResponse> ExplainJob(sql::Connection& db, const v1:
   *response.mutable_job() = ToJob(listed, live);
   RETURN_IF_ERROR(AddSystems(db, num, *response.mutable_job()));
   for (std::string& reason : core::Explain(facts)) response.add_reasons(std::move(reason));
+  RETURN_IF_ERROR(AddStalled(db, num, live, response));
   response.set_stuck(core::IsStuck(facts));
   response.set_no_worker(core::LacksWorkers(facts));
   ASSIGN_OR_RETURN(std::optional<store::ArtifactRow> log, store::NewestArtifact(db, num, ArtifactKind::kLog));

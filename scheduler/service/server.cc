@@ -144,10 +144,11 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(co
 absl::Status Server::Parts::Decide(const ServerOptions& options) {
   EngineOptions deciding = options.engine;
   deciding.files = &store->artifacts();
+  deciding.log = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   engine = std::make_unique<Engine>(
       clock, deciding, [this](store::Event event) { writer->Submit(std::move(event)); }, [this] { writer->Wake(); });
   room = std::make_unique<UploadRoom>(
-      engine->board(), [this] { return SpaceLeft(store->artifacts().folder()); }, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+      engine->board(), [this] { return SpaceLeft(store->artifacts().folder()); }, deciding.log);
   RETURN_IF_ERROR(engine->Restore(store->writer_connection()));
   RETURN_IF_ERROR(store::RemoveUnsettledFiles(store->writer_connection(), store->artifacts()).status());
   ASSIGN_OR_RETURN(log_keeper, store::LogKeeper::Start(store->writer_connection()));

@@ -236,14 +236,26 @@ void Engine::GoOnWith(int64_t sweep) {
   wake_();
 }
 
+void Engine::NoteStalled(const store::SweepRow& sweep, const absl::Status& why) {
+  const std::string_view text(why.message().data(), why.message().size());
+  const std::string line(text.substr(0, text.find('\n')));
+  if (!board_.SetStalled(sweep.num, line) || !options_.log) return;
+  options_.log(fmt::format("the sweep '{}' ({}) stays as it is, with {} of its {} jobs, as this scheduler cannot make the others: {}; start the version that it was "
+                           "submitted to, or end it with 'longreach cancel {}'",
+                           sweep.name, ShortId(sweep.id), sweep.there(), sweep.counts.jobs(), line, ShortId(sweep.id)));
+}
+
 absl::StatusOr<bool> Engine::AddNextSlice(sql::Transaction& tx, int64_t num, Effects& effects) {
   ASSIGN_OR_RETURN(const store::SweepRow sweep, store::GetSweep(tx, num));
   if (sweep.to_come == 0 || sweep.state == SweepState::kCancelled) return false;
   if (!going_on_ || going_on_->first != num) {
     going_on_.reset();
-    // What this program cannot expand (it was submitted to another version) stays as it is; submitting it again says why.
+    // What this program cannot expand (it was submitted to another version) stays as it is.
     absl::StatusOr<experiments::Expansion> expansion = experiments::ExpandStored(sweep.spec);
-    if (!expansion.ok()) return false;
+    if (!expansion.ok()) {
+      NoteStalled(sweep, expansion.status());
+      return false;
+    }
     going_on_.emplace(num, *std::move(expansion));
   }
   Slice slice(going_on_->second, sweep.there(), going_on_->second.has_inputs() ? going_on_->second.size() : options_.jobs_in_slice);

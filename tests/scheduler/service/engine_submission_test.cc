@@ -1,7 +1,10 @@
 // Large sweeps: their jobs come in slices, others go in between, and what breaks off is gone on with.
 #include <gmock/gmock.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "proto/base/sha256.h"
+#include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_table.h"
 #include "tests/scheduler/service/engine_fixture.h"
 
@@ -257,6 +260,41 @@ TEST_F(EngineSubmissionTest, ASweepThatBrokeOffGoesOnWithTheRevisionsOfItsTime) 
   const absl::StatusOr<int> of_then = store_->writer_connection().One<int>(
       "SELECT count(*) FROM jobs AS j JOIN requirements AS r ON r.num = j.requirement WHERE r.model_revision = 1");
   EXPECT_EQ(*of_then, 5);
+}
+
+// Another version took it, which knew more tasks.
+TEST_F(EngineSubmissionTest, WhatThisProgramCannotGoOnWithIsToldOnce) {
+  EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
+  const absl::StatusOr<store::SweepRow> before = store::ResolveSweep(store_->writer_connection(), "s");
+  ASSERT_TRUE(before.ok()) << before.status();
+  std::string spec = before->spec;
+  ASSERT_NE(spec.find("even_pairs"), std::string::npos);
+  spec.replace(spec.find("even_pairs"), 10, "odd_pears");
+  ASSERT_TRUE(store_->writer_connection().Run("UPDATE sweeps SET id = ?, spec = ?", Sha256Of(spec), spec).ok());
+  std::vector<std::string> log;
+  options_.log = [&log](const std::string& line) { log.push_back(line); };
+
+  RestartScheduler();
+  RunDeadlines();
+  ASSERT_TRUE(Steer("s", Steering::ACTION_SET_PRIORITY, 7).ok());
+  RunDeadlines();
+
+  EXPECT_EQ(ToCome("s"), 3);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr(fmt::format("the sweep 's' ({}) stays as it is, with 2 of its 5 jobs, as this scheduler cannot make the others: ", ShortId(Sha256Of(spec)))));
+  EXPECT_THAT(log[0], HasSubstr("odd_pears"));
+  TestWorker worker = Worker("a");
+  v1::GetJobRequest job;
+  job.set_job(worker.Take().jobs(0).id());
+  const auto reasons = [&] {
+    const absl::StatusOr<v1::ExplainJobResponse> explained = ExplainJob(store_->writer_connection(), job, engine_->board().Read());
+    EXPECT_TRUE(explained.ok()) << explained.status();
+    return explained.ok() ? std::vector<std::string>(explained->reasons().begin(), explained->reasons().end()) : std::vector<std::string>();
+  };
+  const auto told = testing::HasSubstr("Of its sweep 's' 3 jobs are to come, which this scheduler cannot make: ");
+  EXPECT_THAT(reasons(), testing::Contains(told));
+  ASSERT_TRUE(Steer("s", Steering::ACTION_CANCEL).ok());
+  EXPECT_THAT(reasons(), testing::Not(testing::Contains(told)));
 }
 
 TEST_F(EngineSubmissionTest, ASweepWithInputsComesAtOnce) {
