@@ -1,5 +1,6 @@
 #include "scheduler/service/client_handlers.h"
 
+#include "scheduler/service/access/gate.h"
 #include "scheduler/service/maintenance.h"
 #include "scheduler/service/query_jobs.h"
 #include "scheduler/service/query_measurements.h"
@@ -43,8 +44,8 @@ grpc::ServerUnaryReactor* ClientHandlers::GetSweep(Context* context, const v1::G
   return FromSnapshot(context, reply, [request](sql::Connection& db) { return service::GetSweep(db, *request); });
 }
 
-grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context*, const v1::GetSweepRequest* request) {
-  return StartWatch(*request, between_looks_, engine_.board(), store_, threads_.calls);
+grpc::ServerWriteReactor<v1::SweepUpdate>* ClientHandlers::WatchSweep(Context* context, const v1::GetSweepRequest* request) {
+  return StartWatch(*request, between_looks_, StillAdmitted(tokens_, kWatchCall, context->client_metadata()), engine_.board(), store_, threads_.calls);
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::ListJobs(Context* context, const v1::ListJobsRequest* request, v1::ListJobsResponse* reply) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longreach/v1/api.grpc.pb.h"
+#include "scheduler/service/access/token_file.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/grpc_support.h"
 #include "store/store.h"
@@ -22,9 +23,10 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     Workforce& maintenance;  // Backups, checks and merges of stores.
     std::stop_token stop;    // What may take long breaks off when the scheduler ends.
   };
-  // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h).
-  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads, std::chrono::milliseconds between_looks)
-      : engine_(engine), store_(store), writer_(writer), threads_(threads), between_looks_(between_looks) {}
+  // All of them outlive the gRPC server. `between_looks`: at a sweep that is watched (watch.h). `tokens`: the gate's.
+  ClientHandlers(Engine& engine, store::Store& store, store::Writer& writer, const Threads& threads, std::chrono::milliseconds between_looks,
+                 TokenFile* tokens = nullptr)
+      : engine_(engine), store_(store), writer_(writer), threads_(threads), between_looks_(between_looks), tokens_(tokens) {}
 
   using Context = grpc::CallbackServerContext;
 
@@ -61,6 +63,7 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
   store::Writer& writer_;
   const Threads threads_;
   const std::chrono::milliseconds between_looks_;
+  TokenFile* const tokens_;
 };
 
 }  // namespace longreach::service

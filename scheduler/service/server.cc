@@ -197,7 +197,7 @@ void Server::Parts::MakeHandlers(const ServerOptions& options) {
   client = std::make_unique<ClientHandlers>(*engine, *store, *writer,
                                             ClientHandlers::Threads{.calls = *workforce, .long_calls = *long_calls, .submissions = *submissions, .maintenance = *maintenance,
                                                                     .stop = ends.get_token()},
-                                            options.between_looks);
+                                            options.between_looks, tokens.get());
   worker = std::make_unique<WorkerHandlers>(*engine, store->artifacts().inbox().string());
   artifacts = std::make_unique<ArtifactHandlers>(*engine, *store, *transfers, options.artifact_limits, *room, clock);
 }

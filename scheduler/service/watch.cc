@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -40,9 +41,11 @@ struct Waiting {
 // Finish() is called by such a step only.
 class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
  public:
-  Watch(const v1::GetSweepRequest& request, std::chrono::milliseconds between_looks, LiveBoard& board, store::Store& store, Workforce& workforce)
+  Watch(const v1::GetSweepRequest& request, std::chrono::milliseconds between_looks, std::function<absl::Status()> admitted, LiveBoard& board,
+        store::Store& store, Workforce& workforce)
       : request_(request),
         between_looks_(between_looks),
+        admitted_(std::move(admitted)),
         board_(board),
         store_(store),
         waiting_(std::make_shared<Waiting>(workforce)),
@@ -67,6 +70,7 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
   void Look() {
     if (cancelled_) return Finish({grpc::StatusCode::CANCELLED, "the caller is gone"});
     next_look_ = steady_clock::now() + between_looks_;
+    if (const absl::Status admitted = admitted_(); !admitted.ok()) return Finish(ToGrpc(admitted));
     absl::StatusOr<v1::SweepUpdate> update = Read();
     if (!update.ok()) return Finish(ToGrpc(update.status()));
     // What was asked for as "last" or by a name stays the same sweep.
@@ -107,6 +111,7 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
 
   v1::GetSweepRequest request_;
   const std::chrono::milliseconds between_looks_;
+  const std::function<absl::Status()> admitted_;
   const LiveBoard& board_;
   store::Store& store_;
   const std::shared_ptr<Waiting> waiting_;
@@ -120,9 +125,9 @@ class Watch final : public grpc::ServerWriteReactor<v1::SweepUpdate> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::SweepUpdate>* StartWatch(const v1::GetSweepRequest& request, std::chrono::milliseconds between_looks, LiveBoard& board,
-                                                      store::Store& store, Workforce& workforce) {
-  return new Watch(request, between_looks, board, store, workforce);
+grpc::ServerWriteReactor<v1::SweepUpdate>* StartWatch(const v1::GetSweepRequest& request, std::chrono::milliseconds between_looks,
+                                                      std::function<absl::Status()> admitted, LiveBoard& board, store::Store& store, Workforce& workforce) {
+  return new Watch(request, between_looks, std::move(admitted), board, store, workforce);
 }
 
 }  // namespace longreach::service

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <grpc/grpc_security_constants.h>
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "proto/access/roles.h"
@@ -21,6 +23,18 @@ std::string_view PathOf(const grpc::AuthMetadataProcessor::InputMetadata& metada
   return path == metadata.end() ? std::string_view() : View(path->second);
 }
 
+std::string NameOf(const access::Token& token) { return fmt::format("token {}", token.name); }
+
+absl::Status UnknownToken() {
+  return absl::UnauthenticatedError("this token is not known here (any more); ask who runs the scheduler for one ('longreach certs token')");
+}
+
+absl::Status CheckRole(const access::Admission& admission, v1::Role role, const std::string& who) {
+  if (access::Admits(admission, role)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      fmt::format("{} has the role {}, and this call is for {}", who, access::RoleName(role), access::AdmittedRoles(admission)));
+}
+
 }  // namespace
 
 absl::StatusOr<Gate::Caller> Gate::CallerOf(const InputMetadata& metadata, const grpc::AuthContext& context) const {
@@ -32,8 +46,8 @@ absl::StatusOr<Gate::Caller> Gate::CallerOf(const InputMetadata& metadata, const
       return absl::UnauthenticatedError("the header 'authorization' must be there once, as 'Bearer TOKEN'");
     }
     const std::optional<access::Token> token = tokens_ == nullptr ? std::nullopt : tokens_->Find(value.substr(kBearer.size()));
-    if (token) return Caller{.role = token->role, .who = fmt::format("token {}", token->name)};
-    return absl::UnauthenticatedError("this token is not known here (any more); ask who runs the scheduler for one ('longreach certs token')");
+    if (token) return Caller{.role = token->role, .who = NameOf(*token)};
+    return UnknownToken();
   }
   const std::vector<grpc::string_ref> names = context.FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   if (names.empty()) {
@@ -63,14 +77,25 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   if (!caller.ok()) return refuse(caller.status());
   const access::Admission admission = access::AdmissionOf(path);
   if (!admission.known) return refuse(absl::UnimplementedError("there is no such call here; caller and scheduler may be of different versions"));
-  if (!access::Admits(admission, caller->role)) {
-    return refuse(absl::PermissionDeniedError(fmt::format("{} has the role {}, and this call is for {}", caller->who,
-                                                          access::RoleName(caller->role), access::AdmittedRoles(admission))));
-  }
-  // No handler sees a token.
+  if (const absl::Status status = CheckRole(admission, caller->role, caller->who); !status.ok()) return refuse(status);
+  // Of handlers that call's alone sees a token.
+  if (path == kWatchCall) return grpc::Status::OK;
   const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
   if (shown != metadata.end()) consumed->insert({std::string(kAuthorization), std::string(View(shown->second))});
   return grpc::Status::OK;
+}
+
+std::function<absl::Status()> StillAdmitted(TokenFile* tokens, std::string_view path, const grpc::AuthMetadataProcessor::InputMetadata& metadata) {
+  const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
+  if (tokens == nullptr || shown == metadata.end()) return [] { return absl::OkStatus(); };
+  std::string_view value = View(shown->second);
+  value.remove_prefix(std::min(value.size(), kBearer.size()));
+  const std::optional<access::Token> token = tokens->Find(value);
+  if (!token) return UnknownToken;  // It was taken away just now.
+  return [tokens, token = *token, admission = access::AdmissionOf(path)]() -> absl::Status {
+    const std::optional<access::Token> now = tokens->FindAgain(token);
+    return now ? CheckRole(admission, now->role, NameOf(*now)) : UnknownToken();
+  };
 }
 
 }  // namespace longreach::service

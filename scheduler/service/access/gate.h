@@ -7,7 +7,9 @@
 
 #include <grpcpp/security/auth_metadata_processor.h>
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "longreach/v1/options.pb.h"
 #include "proto/base/status.h"
@@ -34,5 +36,13 @@ class Gate final : public grpc::AuthMetadataProcessor {
   TokenFile* const tokens_;
   Refusals& log_;
 };
+
+// The call that goes on for as long as its caller likes. Its handler alone sees the token, for StillAdmitted().
+inline constexpr std::string_view kWatchCall = "/longreach.v1.Longreach/WatchSweep";
+
+// Of a call of that kind, which the gate has admitted and which came with this metadata: says, whenever it is asked, what the gate would say of a new one. A token
+// may have been taken away meanwhile, or have another role; a certificate holds for as long as its connection. Keeps no token. `tokens`, which
+// may be nullptr as the gate's, outlive it.
+std::function<absl::Status()> StillAdmitted(TokenFile* tokens, std::string_view path, const grpc::AuthMetadataProcessor::InputMetadata& metadata);
 
 }  // namespace longreach::service

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "proto/access/credentials.h"
@@ -46,6 +47,13 @@ std::optional<access::Token> TokenFile::Find(std::string_view shown) {
     found = access::FindToken(state->tokens, shown);
   }
   return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+std::optional<access::Token> TokenFile::FindAgain(const access::Token& before) {
+  auto state = state_.Lock();
+  if (clock_.Steady() >= state->look_at) Look(*state);
+  const auto found = std::ranges::find(state->tokens, before.sha256, &access::Token::sha256);
+  return found == state->tokens.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace longreach::service

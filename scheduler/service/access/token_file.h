@@ -26,6 +26,8 @@ class TokenFile {
 
   // Whose token it is. A file that has become unreadable or wrong leaves the tokens as they were, and is logged.
   std::optional<access::Token> Find(std::string_view shown);
+  // One that was found before, as the file has it now.
+  std::optional<access::Token> FindAgain(const access::Token& before);
 
  private:
   struct State {

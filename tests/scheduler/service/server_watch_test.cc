@@ -1,6 +1,11 @@
 // Those who watch a sweep.
 #include <chrono>
+#include <fstream>
+#include <string>
 
+#include <gmock/gmock.h>
+
+#include "proto/access/tokens.h"
 #include "tests/scheduler/service/server_fixture.h"
 
 namespace longreach::service {
@@ -50,6 +55,38 @@ TEST_F(ServerWatchTest, AWatcherWhoIsGoneKeepsNobodyWaiting) {
 
   EXPECT_FALSE(watch->Read(&update));
   EXPECT_FALSE(watch->Finish().ok());
+}
+
+TEST_F(ServerWatchTest, AWatchEndsWithItsToken) {
+  ServerOptions options = Options();
+  options.between_looks = std::chrono::milliseconds(10);
+  options.tokens = folder_ / "tokens";
+  const auto write = [&options](const std::string& text) { std::ofstream(options.tokens) << text; };
+  const std::string ann = access::TokenLine(v1::ROLE_CLIENT, "ann", "a") + "\n";
+  write(ann + access::TokenLine(v1::ROLE_READER, "bob", "b") + "\n");
+  Start(options);
+  v1::SubmitSweepRequest submit;
+  *submit.mutable_spec() = Sweep();
+  v1::SubmitSweepResponse submitted;
+  grpc::ClientContext submits;
+  submits.AddMetadata("authorization", "Bearer a");
+  const grpc::Status status = client_->SubmitSweep(&submits, submit, &submitted);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  v1::GetSweepRequest sweep;
+  sweep.set_sweep("s");
+  grpc::ClientContext of_bob;
+  of_bob.AddMetadata("authorization", "Bearer b");
+  const auto watch = client_->WatchSweep(&of_bob, sweep);
+  v1::SweepUpdate update;
+  ASSERT_TRUE(watch->Read(&update));
+
+  write(ann);
+
+  EXPECT_FALSE(watch->Read(&update));
+  const grpc::Status ended = watch->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::UNAUTHENTICATED) << ended.error_message();
+  EXPECT_THAT(ended.error_message(), testing::HasSubstr("this token is not known here (any more)"));
+  EXPECT_EQ(ended.error_message().find("Bearer"), std::string::npos);
 }
 
 }  // namespace

@@ -53,6 +53,22 @@ TEST_F(TokenFileTest, ATokenThatIsTakenAwayHoldsForASecondAtMost) {
   EXPECT_EQ((*file)->Find("b")->role, v1::ROLE_CLIENT);
 }
 
+TEST_F(TokenFileTest, OneThatWasFoundIsFoundAgainAsItIsThen) {
+  Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
+  const auto file = TokenFile::Open(path_, clock_, log_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const std::optional<access::Token> ann = (*file)->Find("a");
+  ASSERT_TRUE(ann.has_value());
+
+  Write(Text(access::TokenLine(v1::ROLE_CLIENT, "ann-now", "a"), "\n"));
+  EXPECT_EQ((*file)->FindAgain(*ann)->role, v1::ROLE_READER);
+  clock_.now += TokenFile::kEvery;
+  EXPECT_EQ((*file)->FindAgain(*ann)->role, v1::ROLE_CLIENT);
+  Write("# nobody, with a line of another length\n");
+  clock_.now += TokenFile::kEvery;
+  EXPECT_EQ((*file)->FindAgain(*ann), std::nullopt);
+}
+
 TEST_F(TokenFileTest, AWrongListIsLoggedOnceAndChangesNothing) {
   Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
   const auto file = TokenFile::Open(path_, clock_, log_);
