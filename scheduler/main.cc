@@ -21,6 +21,7 @@
 
 #include "proto/base/build_info.h"
 #include "proto/base/parse_errors.h"
+#include "scheduler/service/listen.h"
 #include "scheduler/service/memory.h"
 #include "scheduler/service/ordered_clock.h"
 #include "scheduler/service/server.h"
@@ -100,6 +101,12 @@ int Fail(const std::string& text) {
   return 1;
 }
 
+// What was typed makes no sense.
+int FailUsage(std::string_view text) {
+  fmt::print(stderr, "error: {}\n  'longreach-scheduler --help' shows how it is used\n", text);
+  return 2;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Keeps a store of sweeps and hands its jobs to workers.", "longreach-scheduler");
   service::ServerOptions options;
@@ -135,8 +142,7 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "error: {}\n  'longreach-scheduler --help' shows how it is used\n", WordsOfParser(error.what()));
-    return 2;
+    return FailUsage(WordsOfParser(error.what()));
   }
   // A scheduler that a parent keeps for itself asks nobody for credentials that its parent does not know of.
   if (!until_stdin_closes) {
@@ -146,6 +152,9 @@ int Main(int argc, char** argv) {
     FromEnvironment(*client_ca, "LONGREACH_CLIENT_CA", options.tls.client_ca);
     FromEnvironment(*tokens, "LONGREACH_TOKENS", options.tokens);
   }
+  if (const absl::Status listens = service::ParseListenAddress(options.listen).status(); !listens.ok()) {
+    return FailUsage({listens.message().data(), listens.message().size()});
+  }
   std::optional<SocketFolder> folder;  // Outlives the server.
   if (until_stdin_closes) folder.emplace(options.listen);
   options.artifacts = artifacts;
@@ -153,7 +162,7 @@ int Main(int argc, char** argv) {
   options.engine.renew_every = Seconds(renew_every_s);
   // A worker that keeps to its time must be in time on a clock that runs half as fast again.
   if (renew_every_s * 1.5 > lease_term_s) {
-    return Fail(fmt::format("--renew-every-s {:g}: more than two thirds of --lease-term-s {:g}", renew_every_s, lease_term_s));
+    return FailUsage(fmt::format("--renew-every-s {:g}: more than two thirds of --lease-term-s {:g}", renew_every_s, lease_term_s));
   }
   // A call that is held open must end before its worker's lease is in danger.
   options.engine.hold = std::min(options.engine.hold, options.engine.renew_every);

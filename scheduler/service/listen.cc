@@ -17,6 +17,8 @@ using boost::system::error_code;
 
 constexpr std::string_view kUnix = "unix:";
 constexpr size_t kMaxSocketPath = 107;
+constexpr int64_t kMaxPort = 65535;
+constexpr std::string_view kForms = "write HOST:PORT, such as localhost:7070, or unix:PATH";
 
 absl::Status MakeSocketFree(const std::filesystem::path& path) {
   std::error_code error;
@@ -86,9 +88,13 @@ absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text) {
     return address;
   }
   const size_t colon = text.rfind(':');
-  const std::optional<int64_t> port = colon == std::string::npos ? std::nullopt : ParseInteger(std::string_view(text).substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535 || colon == 0) {
-    return absl::InvalidArgumentError(fmt::format("--listen {}: not HOST:PORT (port 0 to 65535) or unix:PATH", text));
+  const std::string_view port_text = colon == std::string::npos ? std::string_view() : std::string_view(text).substr(colon + 1);
+  if (port_text.empty()) return absl::InvalidArgumentError(fmt::format("--listen {}: no port; {}", text, kForms));
+  if (colon == 0) return absl::InvalidArgumentError(fmt::format("--listen {}: no host; {}", text, kForms));
+  const std::optional<int64_t> port = ParseInteger(port_text);
+  if (!port || *port < 0 || *port > kMaxPort) {
+    return absl::InvalidArgumentError(
+        fmt::format("--listen {}: '{}' is no port; a port is a number from 0 (any that is free) to {}", text, port_text, kMaxPort));
   }
   address.host = text.substr(0, colon);
   if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']') {

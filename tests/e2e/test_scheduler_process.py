@@ -4,6 +4,8 @@ import shutil
 import signal
 import socket
 
+import pytest
+
 import harness
 from harness import BIN, Process, Scheduler, messages, until
 
@@ -143,6 +145,20 @@ def test_refuses_a_port_in_use(home):
         port = taken.getsockname()[1]
         line = refused(home, "--store", home.path / "store.db", "--listen", f"127.0.0.1:{port}")
         assert str(port) in line
+
+
+@pytest.mark.parametrize(("arguments", "named"), [
+    (["--listen", "localhost:99999"], ["--listen localhost:99999", "'99999'", "from 0 (any that is free) to 65535"]),
+    (["--listen", "localhost"], ["--listen localhost: no port", "HOST:PORT", "unix:PATH"]),
+    (["--listen", "localhost:http"], ["'http'", "65535"]),
+    (["--listen", "localhost:0", "--renew-every-s", "9", "--lease-term-s", "10"], ["--renew-every-s 9", "--lease-term-s 10"]),
+], ids=["range", "no-port", "no-number", "renewal"])
+def test_a_slip_on_the_command_line_is_a_usage_error_and_makes_no_store(home, arguments, named):
+    ended = harness.run(home, BIN / "longreach-scheduler", "--store", home.path / "new.db", *arguments)
+    assert ended.code == 2 and ended.out == "" and ended.err.startswith("error: "), ended
+    for word in named:
+        assert word in ended.err, (word, ended)
+    assert not (home.path / "new.db").exists()
 
 
 def test_refuses_a_folder_that_does_not_exist(home):
