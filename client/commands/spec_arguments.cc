@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "client/errors.h"
+#include "client/output/text.h"
 #include "client/spec/parts.h"
 #include "proto/types/wire_limits.h"
 
@@ -19,6 +20,30 @@ void SpecArguments::AddTo(CLI::App& app) {
 
 namespace {
 
+// The axis whose list is most of what a sweep's specification takes; empty: none is.
+std::string LongAxis(const v1::SweepSpec& spec) {
+  const v1::Axes& axes = spec.axes();
+  for (int i = 0; i < v1::Axes::descriptor()->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = v1::Axes::descriptor()->field(i);
+    v1::Axes others = axes;
+    others.GetReflection()->ClearField(&others, field);
+    if (axes.ByteSizeLong() - others.ByteSizeLong() > spec.ByteSizeLong() / 2) return fmt::format("axes.{}", std::string(field->name()));
+  }
+  return "";
+}
+
+// It has fewer jobs than a sweep may have, but its lists, which are sent value by value, do not fit into a message.
+absl::Status TooLongToSend(const v1::SweepSpec& spec, double jobs) {
+  const size_t bytes = spec.ByteSizeLong();
+  const std::string axis = LongAxis(spec);
+  return Error(absl::StatusCode::kResourceExhausted,
+               fmt::format("{}: the specification of these {:.0f} jobs takes {}, and a sweep's may take {} (and it may have {} jobs)",
+                           axis.empty() ? "the sweep's lists are too long" : axis + " has too many values", jobs, HumanBytes(static_cast<double>(bytes)),
+                           HumanBytes(static_cast<double>(kMaxContentBytes)), kMaxJobsOfSweep),
+               fmt::format("split it into {} sweeps or more, each with a part of {}", (bytes + kMaxContentBytes - 1) / kMaxContentBytes,
+                           axis.empty() ? "them" : axis));
+}
+
 // What the scheduler would refuse as well, but only if the message reached it: lists of millions make it
 // too large.
 absl::Status CheckSize(const v1::SweepSpec& spec) {
@@ -34,11 +59,7 @@ absl::Status CheckSize(const v1::SweepSpec& spec) {
             kMaxJobsOfSweep),
         "cut an axis with --set, or split the sweep");
   }
-  if (spec.ByteSizeLong() > kMaxContentBytes) {
-    return Error(absl::StatusCode::kResourceExhausted,
-                 "the sweep's lists are too long to be sent to the scheduler", "split the sweep");
-  }
-  return absl::OkStatus();
+  return spec.ByteSizeLong() > kMaxContentBytes ? TooLongToSend(spec, jobs) : absl::OkStatus();
 }
 
 }  // namespace

@@ -284,6 +284,14 @@ TEST_F(CommandTest, ASweepThatIsTooLargeToBeSentIsRefusedWithItsNumber) {
   EXPECT_EQ(scheduler_.calls, 0);
 }
 
+TEST_F(CommandTest, ListsThatAreTooLongToBeSentAreRefusedWithWhatToSplit) {
+  const Outcome outcome = Run({"plan", "noop", "--set", "task=even_pairs", "--set", "encoding=rope", "--set", "learning_rate=1e-3", "--set", "seed=0..9999999"});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("axes.seed has too many values: the specification of these 10000000 jobs takes "));
+  EXPECT_THAT(outcome.err, HasSubstr("and a sweep's may take 15.7 MB (and it may have 10000000 jobs)\n  split it into 3 sweeps or more, each with a part of axes.seed"));
+  EXPECT_EQ(scheduler_.calls, 0);
+}
+
 TEST_F(CommandTest, SubmitSendsThePriorityOnlyWhenItIsGiven) {
   Run({"submit", "table-b1"});
   EXPECT_FALSE(scheduler_.submitted.has_priority());
