@@ -172,17 +172,19 @@ class Engine::Submission {
     absl::Status status;
     std::deque<InFlight> in_flight;
     int64_t at = 0;
-    while (status.ok() ? after_.to_come > 0 : !in_flight.empty()) {
+    bool ends = false;  // With the scheduler: what is under way comes to its end.
+    while (status.ok() && !ends ? after_.to_come > 0 : !in_flight.empty()) {
       if (in_flight.empty()) at = after_.there();  // Another caller may have added some.
-      while (status.ok() && at < sweep_.size() && in_flight.size() < engine_.options_.slices_in_flight) {
+      while (status.ok() && !ends && at < sweep_.size() && in_flight.size() < engine_.options_.slices_in_flight) {
         in_flight.push_back(Start(at, /*begins=*/false));
         at = in_flight.back().slice->end();
       }
       const absl::Status answer = Await(in_flight.front());
       in_flight.pop_front();
       status.Update(answer);  // Behind one that failed no other has found its place.
-      if (engine_.memory_.Lock()->stopping) status.Update(BrokenOffByEnd(/*remembered=*/true));
+      ends = engine_.memory_.Lock()->stopping;
     }
+    if (ends && after_.to_come > 0) status.Update(BrokenOffByEnd(/*remembered=*/true));
     return status;
   }
 

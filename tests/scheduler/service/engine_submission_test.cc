@@ -162,6 +162,20 @@ TEST_F(EngineSubmissionTest, WhatBrokeOffIsGoneOnWithAsSoonAsThereIsRoom) {
   EXPECT_EQ(Counts("s").queued(), 7);
 }
 
+TEST_F(EngineSubmissionTest, TheEndOfTheSchedulerBreaksOffWhatIsToComeAndNothingElse) {
+  BetweenSlices([this] { engine_->Shutdown(); });
+  EXPECT_EQ(TrySubmit(Sweep("large", 100)).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_GT(ToCome("large"), 0);
+  RestartScheduler();
+  RunDeadlines();
+  EXPECT_EQ(ToCome("large"), 0);
+
+  BetweenSlices([this] { engine_->Shutdown(); });
+  const absl::StatusOr<v1::SubmitSweepResponse> whole = TrySubmit(Sweep("small", 10));
+  EXPECT_TRUE(whole.ok()) << whole.status() << ": its last jobs are on disk";
+  EXPECT_EQ(ToCome("small"), 0);
+}
+
 TEST_F(EngineSubmissionTest, SubmittingAgainGoesOnWhereItBrokeOff) {
   EXPECT_FALSE(BreakOff(Sweep("s", 5)).ok());
 
