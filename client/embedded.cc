@@ -42,10 +42,11 @@ std::string LastWords(const Process& process, std::string_view program) {
 }
 
 absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> EmbeddedScheduler::Start(
-    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, std::string* held_at, bool for_a_moment) {
+    const std::filesystem::path& binaries, const std::string& store, const std::string& runtime_folder, std::string* held_at, const EmbeddedOptions& options) {
   ASSIGN_OR_RETURN(PrivateFolder folder, FolderForSocket(runtime_folder));
   std::vector<std::string> arguments = {"--store", store, "--listen", "unix:" + (folder / "scheduler.sock").string(), "--until-stdin-closes"};
-  if (for_a_moment) arguments.emplace_back("--for-a-moment");
+  if (options.for_a_moment) arguments.emplace_back("--for-a-moment");
+  if (options.copy_to_read) arguments.emplace_back("--copy-to-read");
   absl::StatusOr<Process> process = Process::Start(binaries / "longreach-scheduler", arguments);
   if (!process.ok()) {
     return Error(absl::StatusCode::kFailedPrecondition, std::string(process.status().message()),

@@ -15,17 +15,21 @@
 
 namespace longreach::client {
 
+struct EmbeddedOptions {
+  bool for_a_moment = false;  // Nobody else is told of it.
+  bool copy_to_read = false;  // Nothing is to be written: of a store that may not be, a copy will do.
+};
+
 // `longreach-scheduler` on a Unix socket in a private folder. The destructor stops it and removes the folder.
 class EmbeddedScheduler {
  public:
   static constexpr std::string_view kForAMoment = "for a moment";
   // Starts it on a store (":memory:" for none on disk) and waits until it listens. FAILED_PRECONDITION with
   // its own words: it refused (store held by another, of a newer version, not a database, ...). `held_at`, if it is given, gets
-  // the address of the scheduler that holds the store, if that is why; kForAMoment if that one has it for a moment only. `for_a_moment`: so
-  // does this one.
+  // the address of the scheduler that holds the store, if that is why; kForAMoment if that one has it for a moment only.
   static absl::StatusOr<std::unique_ptr<EmbeddedScheduler>> Start(const std::filesystem::path& binaries,
                                                                   const std::string& store,
-                                                                  const std::string& runtime_folder, std::string* held_at = nullptr, bool for_a_moment = false);
+                                                                  const std::string& runtime_folder, std::string* held_at = nullptr, const EmbeddedOptions& options = {});
   ~EmbeddedScheduler();
 
   const std::string& address() const { return address_; }

@@ -19,8 +19,9 @@ namespace longreach::client {
 // What a command does to a store that it is given with --store.
 enum class StoreUse {
   kExisting,        // It must be there.
+  kToRead,          // The same, and nothing is written: one that this user may only read will do, as it is now.
   kCreate,          // It is made where it is missing.
-  kExistingOrNone,  // Where it is missing, an empty one in memory stands for it.
+  kExistingOrNone,  // Where it is missing, an empty one in memory stands for it; nothing is written either.
 };
 
 // Whether somebody takes connections at "unix:PATH".

@@ -128,7 +128,10 @@ int Main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--for-a-moment", options.for_a_moment, "Tell nobody who wants the store where this one listens: it is free again soon, and they wait");
-  app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
+  CLI::Option* const copy_to_read =
+      app.add_flag("--copy-to-read", options.copy_to_read, "For a parent that only looks: of a store that may not be written a copy is opened, and gone at the end");
+  CLI::Option* const of_a_parent = app.add_flag("--until-stdin-closes", until_stdin_closes, "End when standard input ends, and not by Ctrl-C; the folder of a unix:PATH goes with the socket if nothing else is in it");
+  copy_to_read->needs(of_a_parent);
   app.add_option("--lease-term-s", lease_term_s, "A lease ends when its worker was silent for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();

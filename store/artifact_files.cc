@@ -173,14 +173,14 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(const std::fi
   for (const auto& entry : std::filesystem::directory_iterator(temporary, error)) {
     if (!IsSha256(entry.path().filename().string())) std::filesystem::remove(entry.path(), error);
   }
-  std::unique_ptr<ArtifactFiles> files(new ArtifactFiles(folder));
+  std::unique_ptr<ArtifactFiles> files(new ArtifactFiles(folder, /*only_to_read=*/false));
   RETURN_IF_ERROR(MakeFolder(files->inbox()));
   for (const auto& entry : std::filesystem::directory_iterator(files->inbox(), error)) std::filesystem::remove(entry.path(), error);
   return files;
 }
 
 std::unique_ptr<ArtifactFiles> ArtifactFiles::OfOtherStore(const std::filesystem::path& folder) {
-  return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder));
+  return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(folder, /*only_to_read=*/true));
 }
 
 bool ArtifactFiles::IsThere() const {
@@ -321,10 +321,13 @@ absl::Status ArtifactFiles::Mark(std::string_view sha256) {
   return absl::OkStatus();
 }
 
-void ArtifactFiles::Settle(std::string_view sha256) { unlink(MarkOf(sha256).c_str()); }
+void ArtifactFiles::Settle(std::string_view sha256) {
+  if (!only_to_read_) unlink(MarkOf(sha256).c_str());
+}
 
 absl::StatusOr<bool> ArtifactFiles::Remove(std::string_view sha256) {
   if (!IsSha256(sha256)) return absl::InvalidArgumentError(fmt::format("'{}' is not a SHA-256", sha256));
+  if (only_to_read_) return false;
   // Under the lock: no pin can come between the look and the removal.
   auto pinned = pinned_.Lock();
   if (pinned->contains(std::string(sha256))) return false;

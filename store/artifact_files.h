@@ -83,7 +83,7 @@ class ArtifactFiles {
   // Makes the folder if it is not there, and removes what an earlier process left half-written; what it left unsettled stays.
   static absl::StatusOr<std::unique_ptr<ArtifactFiles>> Open(const std::filesystem::path& folder);
 
-  // Another store's folder, only to be read: nothing is made or removed.
+  // Another store's folder, only to be read: nothing is made, and Remove() and Settle() leave everything as it is.
   static std::unique_ptr<ArtifactFiles> OfOtherStore(const std::filesystem::path& folder);
 
   const std::filesystem::path& folder() const { return folder_; }
@@ -117,7 +117,7 @@ class ArtifactFiles {
   std::vector<std::string> Unsettled() const;
   // It is known whose the file is, or it is gone.
   void Settle(std::string_view sha256);
-  // Removes a file unless it is pinned; true: it is gone.
+  // Removes a file unless it is pinned, or the folder only to be read; true: it is gone.
   absl::StatusOr<bool> Remove(std::string_view sha256);
 
  private:
@@ -132,7 +132,7 @@ class ArtifactFiles {
     bool operator==(const Identity&) const = default;
   };
   static Identity IdentityOf(const struct stat& found);
-  explicit ArtifactFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  ArtifactFiles(std::filesystem::path folder, bool only_to_read) : folder_(std::move(folder)), only_to_read_(only_to_read) {}
   Pin PinOf(std::string_view sha256);
   std::filesystem::path MarkOf(std::string_view sha256) const;
   absl::Status Mark(std::string_view sha256);
@@ -140,6 +140,7 @@ class ArtifactFiles {
   absl::Status SyncName(std::string_view sha256);
 
   std::filesystem::path folder_;
+  const bool only_to_read_;
   Synchronized<std::set<std::string>> synced_folders_;  // The folders below whose own names are on disk.
   Synchronized<std::multiset<std::string>> pinned_;
   mutable Synchronized<std::map<std::string, Identity>> damaged_;

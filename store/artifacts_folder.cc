@@ -21,8 +21,6 @@ constexpr std::string_view kFolderSuffix = ".artifacts";
 // other its name does.
 constexpr const char* kNote = "store";
 
-std::filesystem::path Beside(const std::filesystem::path& store) { return store.string() + std::string(kFolderSuffix); }
-
 std::filesystem::path Real(std::filesystem::path folder) {
   std::error_code error;
   auto real = std::filesystem::weakly_canonical(std::filesystem::absolute(folder, error), error);
@@ -90,20 +88,22 @@ absl::StatusOr<std::filesystem::path> FollowRow(const std::filesystem::path& nam
   const Note note = ReadNote(named);
   const bool is_of_another = IsNoted(note, named) && IsOfAnother(note.owner, store);
   if (IsNoted(note, named) && Agrees(note, identity) && !(to_own && is_of_another)) return named;
-  const std::filesystem::path beside = Real(Beside(store));
+  const std::filesystem::path beside = Real(FolderBeside(store));
   if (Agrees(ReadNote(beside), identity)) return beside;
   return absl::FailedPreconditionError(
       fmt::format("the artifacts of the store '{}' are in '{}', {} Start 'longreach-scheduler --store {} --artifacts FOLDER' once with the folder that they are in now, "
                   "or put that beside the store as '{}'",
                   store.string(), named.string(),
                   is_of_another ? fmt::format("which belongs to the store '{}'.", note.owner) : "where no folder of this store is now: is its disk mounted?", store.string(),
-                  Beside(store).string()));
+                  FolderBeside(store).string()));
 }
 
 }  // namespace
 
+std::filesystem::path FolderBeside(const std::filesystem::path& store) { return store.string() + std::string(kFolderSuffix); }
+
 absl::StatusOr<ArtifactsFolder> FindFolder(const std::filesystem::path& given, const std::filesystem::path& store, sql::Connection* db) {
-  const std::filesystem::path beside = Real(Beside(store));
+  const std::filesystem::path beside = Real(FolderBeside(store));
   ArtifactsFolder folder{.path = given.empty() ? beside : Real(given)};
   if (given.empty() && db != nullptr) {
     ASSIGN_OR_RETURN(const std::string named, FolderInRow(*db));
@@ -168,7 +168,7 @@ absl::Status KeepFolder(const ArtifactsFolder& folder, const std::filesystem::pa
 
 absl::StatusOr<std::filesystem::path> FolderToRead(const std::filesystem::path& store, sql::Connection& db) {
   ASSIGN_OR_RETURN(const std::string named, FolderInRow(db));
-  if (named.empty()) return Beside(store);
+  if (named.empty()) return FolderBeside(store);
   return FollowRow(named, store, /*to_own=*/false, db);
 }
 

@@ -14,6 +14,9 @@ struct ArtifactsFolder {
   bool noted = false;  // and whose it is must be said in it.
 };
 
+// FILE.artifacts.
+std::filesystem::path FolderBeside(const std::filesystem::path& store);
+
 // The folder for `store`, whose file may not be there yet: `given`; if that is empty, what the store says in its row (schema 8), or FILE.artifacts
 // beside it. A folder that the row names and that is away, or is another store's by now, gives way to one beside that is this store's own by its
 // note: it moved with the file. `db`: the store, which may be of an older version; null: it is new. Nothing is written.

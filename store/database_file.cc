@@ -1,5 +1,6 @@
 #include "store/database_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,6 +44,22 @@ absl::Status RefuseWhatIsNoDatabase(const std::filesystem::path& file) {
                                            file.string()));
   }
   return absl::OkStatus();
+}
+
+absl::Status RefuseWhatMayNotBeWritten(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return absl::OkStatus();
+  for (const std::filesystem::path& one : {file, file.parent_path()}) {
+    if (faccessat(AT_FDCWD, one.c_str(), W_OK, AT_EACCESS) != 0) return MayNotBeWritten(file, fmt::format("{}: {}", one.string(), std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MayNotBeWritten(const std::filesystem::path& file, const std::string& why) {
+  return absl::PermissionDeniedError(
+      fmt::format("the store '{0}' may not be written by this user ({1}): commands that only look read it all the same; to change it, ask its owner, or take all that is in it over into "
+                  "a store of your own with 'longreach store merge {0} --store FILE'",
+                  file.string(), why));
 }
 
 }  // namespace longreach::store

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "store/database_file.h"
+
 namespace longreach::store {
 namespace {
 
@@ -35,15 +37,14 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::filesystem::
   for (int round = 0; round < 100; ++round) {
     const int fd = open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) {
-      const std::string why = std::strerror(errno);
+      const int reason = errno;
+      const std::string why = std::strerror(reason);
       std::error_code ignored;
       if (!std::filesystem::exists(file, ignored)) {
         return absl::PermissionDeniedError(fmt::format("cannot make the store '{}': {}: {}; name a file where you may write", file.string(), lock_file.string(), why));
       }
-      return absl::PermissionDeniedError(
-          fmt::format("cannot lock the store '{}': {}: {}; copy it to where you may write, or read it there with sqlite3 "
-                      "(docs/reference/sqlite-queries.md)",
-                      file.string(), lock_file.string(), why));
+      if (reason == EACCES || reason == EPERM || reason == EROFS) return MayNotBeWritten(file, fmt::format("{}: {}", lock_file.string(), why));
+      return absl::UnavailableError(fmt::format("cannot lock the store '{}': {}: {}", file.string(), lock_file.string(), why));
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;

@@ -16,7 +16,8 @@ inline constexpr char kHeldAt[] = "longreach/held-at";
 
 class FileLock {
  public:
-  // Locks FILE.lock, and FILE if it is there. FAILED_PRECONDITION, with the file's name, when somebody else holds either.
+  // Locks FILE.lock, and FILE if it is there. FAILED_PRECONDITION, with the file's name, when somebody else holds either;
+  // PERMISSION_DENIED where FILE.lock may not be made.
   // While the lock lives, no other descriptor of FILE may be closed in this process but SQLite's own, and all of those before it goes: the
   // kernel would drop SQLite's locks.
   static absl::StatusOr<std::unique_ptr<FileLock>> Take(const std::filesystem::path& file);

@@ -76,6 +76,7 @@ struct MergeReport {
 class MergeSource {
  public:
   // `artifacts` empty: where that store has them (FolderToRead(), artifacts_folder.h).
+  // One that may not be written is read as it is at this moment (copy_to_read.h), whoever works on it and of whatever older version it is.
   // NOT_FOUND; FAILED_PRECONDITION: open in a scheduler, of another version (an older one: migrate it first), not one of ours;
   // DATA_LOSS: not a database, or CheckRows finds violations in it.
   // A stop also ends what is done with it later.

@@ -6,6 +6,7 @@
 #include "store/maintenance.h"
 #include "store/merge.h"
 #include "store/migrate.h"
+#include "store/store.h"
 
 namespace longreach::store {
 namespace {
@@ -35,6 +36,7 @@ absl::Status CopyFile(const ArtifactFiles& from, ArtifactFiles& to, const std::s
 }  // namespace
 
 struct MergeSource::Impl {
+  std::unique_ptr<Store> copy;  // Of a store that may not be written.
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<ArtifactFiles> files;
   std::unique_ptr<sql::Connection> db;
@@ -54,11 +56,22 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
     return absl::NotFoundError(fmt::format("there is no store '{}' to merge", file.string()));
   }
   auto impl = std::make_unique<Impl>();
-  const std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+  std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
   if (const absl::Status database = RefuseWhatIsNoDatabase(real); !database.ok()) {
     return absl::FailedPreconditionError(fmt::format("'{}' is no store: nothing was merged, and nothing is beside it", file.string()));
   }
-  ASSIGN_OR_RETURN(impl->lock, FileLock::Take(real));
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = FileLock::Take(real);
+  const absl::Status writable = lock.ok() ? RefuseWhatMayNotBeWritten(real) : lock.status();
+  std::filesystem::path folder = artifacts;
+  if (absl::IsPermissionDenied(writable)) {
+    if (lock.ok()) lock->reset();  // Store::Open() takes it.
+    ASSIGN_OR_RETURN(impl->copy, Store::Open(real.string(), {.artifacts = artifacts, .copy_to_read = true}));
+    real = impl->copy->file();
+    folder = impl->copy->artifacts().folder();
+  } else {
+    RETURN_IF_ERROR(writable);
+    impl->lock = *std::move(lock);
+  }
   // Not read-only: after a crash its log must be taken in before it can be read.
   ASSIGN_OR_RETURN(sql::Connection db, sql::Connection::Open(real, sql::Mode::kReadWrite));
   impl->db = std::make_unique<sql::Connection>(std::move(db));
@@ -69,7 +82,6 @@ absl::StatusOr<MergeSource> MergeSource::Open(const std::filesystem::path& file,
                      : fmt::format("'{}' has store version {}, this one {}; run 'longreach store migrate --store {}' first",
                                    file.string(), version, SchemaVersion(), file.string()));
   }
-  std::filesystem::path folder = artifacts;
   if (folder.empty()) {
     ASSIGN_OR_RETURN(folder, FolderToRead(real, *impl->db));
   }

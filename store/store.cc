@@ -10,6 +10,7 @@
 
 #include "store/artifacts.h"
 #include "store/artifacts_folder.h"
+#include "store/copy_to_read.h"
 #include "store/database_file.h"
 
 namespace longreach::store {
@@ -17,15 +18,32 @@ namespace {
 
 constexpr size_t kIdleReaders = 16;
 
-absl::StatusOr<std::filesystem::path> MakeTemporaryFolder() {
+// TMPDIR, else /tmp.
+std::filesystem::path FolderOfTemporaryFiles() {
   std::error_code error;
-  std::filesystem::path base = "/dev/shm";
-  if (access(base.c_str(), W_OK) != 0) base = std::filesystem::temp_directory_path(error);
+  return std::filesystem::temp_directory_path(error);
+}
+
+std::filesystem::path FolderInMemory() {
+  std::filesystem::path folder = "/dev/shm";
+  return access(folder.c_str(), W_OK) == 0 ? folder : FolderOfTemporaryFiles();
+}
+
+absl::StatusOr<std::filesystem::path> MakeTemporaryFolder(const std::filesystem::path& base) {
   std::string pattern = (base / "longreach-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) {
     return absl::UnavailableError(fmt::format("cannot make a folder in '{}': {}", base.string(), std::strerror(errno)));
   }
   return std::filesystem::path(pattern);
+}
+
+// The same of the file that the user has named. Where there is no room it is the copy's place that counts.
+absl::Status ToldOfOriginal(const absl::Status& status, const std::filesystem::path& original, const std::filesystem::path& copy) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  std::string text(status.message());
+  const std::string name = copy.string();
+  if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), original.string());
+  return absl::Status(status.code(), text);
 }
 
 }  // namespace
@@ -44,7 +62,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
   std::unique_ptr<Store> store(new Store());
   store->name_ = file;
   if (file == ":memory:") {
-    ASSIGN_OR_RETURN(store->temporary_folder_, MakeTemporaryFolder());
+    ASSIGN_OR_RETURN(store->temporary_folder_, MakeTemporaryFolder(FolderInMemory()));
     store->file_ = store->temporary_folder_ / "store.db";
   } else {
     std::error_code error;
@@ -52,7 +70,15 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
     if (error || file.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is not a file's name", file));
   }
   RETURN_IF_ERROR(RefuseWhatIsNoDatabase(store->file_));
-  ASSIGN_OR_RETURN(store->lock_, FileLock::Take(store->file_));
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = FileLock::Take(store->file_);
+  const absl::Status writable = lock.ok() ? RefuseWhatMayNotBeWritten(store->file_) : lock.status();
+  // Where the lock can be had, nobody else begins to write meanwhile.
+  if (absl::IsPermissionDenied(writable) && options.copy_to_read && !IsEmpty(store->file_)) {
+    RETURN_IF_ERROR(store->OpenCopy(std::filesystem::path(store->file_), options));
+    return store;
+  }
+  RETURN_IF_ERROR(writable);
+  store->lock_ = *std::move(lock);
   // Nothing is made, or changed, before it is known that there is a folder for it.
   const bool is_new = IsEmpty(store->file_);
   ArtifactsFolder artifacts;
@@ -66,21 +92,42 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& file, cons
     RETURN_IF_ERROR(FoundVersion(*store->writer_, static_cast<int>(options.migrations.size())).status());
     ASSIGN_OR_RETURN(artifacts, FindFolder(options.artifacts, store->file_, store->writer_.get()));
   }
-  ASSIGN_OR_RETURN(store->version_found_, Migrate(*store->writer_, options.migrations));
-  ASSIGN_OR_RETURN(std::string mode, store->writer_->One<std::string>("PRAGMA journal_mode = WAL"));
-  if (mode != "wal") {
-    return absl::FailedPreconditionError(fmt::format(
-        "'{}' cannot be put into WAL mode (SQLite says '{}'); the store must lie on a local file system", file, mode));
-  }
-  // Most of what a group of events reads and writes is in this cache, and a checkpoint comes once for many groups; a
-  // scheduler has a LogKeeper for it.
-  RETURN_IF_ERROR(store->writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
-  if (!store->temporary_folder_.empty()) RETURN_IF_ERROR(store->writer_->Execute("PRAGMA synchronous = OFF"));
-
+  RETURN_IF_ERROR(store->BringUp(options));
   RETURN_IF_ERROR(RefuseUnmounted(artifacts, store->file_, *store->writer_));
   RETURN_IF_ERROR(KeepFolder(artifacts, store->file_, *store->writer_));
   ASSIGN_OR_RETURN(store->artifacts_, ArtifactFiles::Open(artifacts.path));
   return store;
+}
+
+absl::Status Store::OpenCopy(const std::filesystem::path& original, const OpenOptions& options) {
+  ASSIGN_OR_RETURN(temporary_folder_, MakeTemporaryFolder(FolderOfTemporaryFiles()));
+  file_ = temporary_folder_ / original.filename();
+  RETURN_IF_ERROR(CopyToRead(original, file_));
+  ASSIGN_OR_RETURN(lock_, FileLock::Take(file_));
+  const auto bring_up = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(sql::Connection writer, sql::Connection::Open(file_, sql::Mode::kReadWrite));
+    writer_ = std::make_unique<sql::Connection>(std::move(writer));
+    return BringUp(options);
+  };
+  RETURN_IF_ERROR(ToldOfOriginal(bring_up(), original, file_));
+  // Results are to be had without any file.
+  const absl::StatusOr<std::filesystem::path> folder = options.artifacts.empty() ? FolderToRead(original, *writer_) : options.artifacts;
+  artifacts_ = ArtifactFiles::OfOtherStore(folder.ok() ? *folder : FolderBeside(original));
+  return absl::OkStatus();
+}
+
+absl::Status Store::BringUp(const OpenOptions& options) {
+  ASSIGN_OR_RETURN(version_found_, Migrate(*writer_, options.migrations));
+  ASSIGN_OR_RETURN(std::string mode, writer_->One<std::string>("PRAGMA journal_mode = WAL"));
+  if (mode != "wal") {
+    return absl::FailedPreconditionError(fmt::format(
+        "'{}' cannot be put into WAL mode (SQLite says '{}'); the store must lie on a local file system", name_, mode));
+  }
+  // Most of what a group of events reads and writes is in this cache, and a checkpoint comes once for many groups; a
+  // scheduler has a LogKeeper for it.
+  RETURN_IF_ERROR(writer_->Execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"));
+  if (!temporary_folder_.empty()) RETURN_IF_ERROR(writer_->Execute("PRAGMA synchronous = OFF"));
+  return absl::OkStatus();
 }
 
 void Store::ListensAt(const std::string& address) { lock_->Say(address); }

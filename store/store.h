@@ -22,6 +22,9 @@ struct OpenOptions {
   std::filesystem::path artifacts{};
   // Tests open stores as later versions would.
   std::span<const std::string_view> migrations = Migrations();
+  // A file that this user may read and not write is looked into all the same (copy_to_read.h): what is opened is a copy, which goes with the object and
+  // of which nobody else knows; of the artifacts there are those of the original, only to be read.
+  bool copy_to_read = false;
 };
 
 class Store;
@@ -48,7 +51,7 @@ class Store {
   // Opens `file` (made when absent; ":memory:": a temporary one that goes with the object), takes FILE.lock and brings the schema
   // up to date; an older file is copied to FILE.vN.backup first.
   // FAILED_PRECONDITION: another scheduler holds the file, it is of a newer version, a database of another program, or there is no folder for
-  // its artifacts (artifacts_folder.h).
+  // its artifacts (artifacts_folder.h). PERMISSION_DENIED: it may not be written.
   // DATA_LOSS: not a database. Nothing is written then.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& file, const OpenOptions& options = {});
   ~Store();
@@ -66,7 +69,7 @@ class Store {
 
   // As the user named it.
   const std::string& name() const { return name_; }
-  // Where it really lies.
+  // Where it, or its copy to read, really lies.
   const std::filesystem::path& file() const { return file_; }
   // Schema version that the file had when it was opened; 0: it was new.
   int version_found() const { return version_found_; }
@@ -74,10 +77,13 @@ class Store {
  private:
   friend class Snapshot;
   Store() = default;
+  // The second half of Open(): of a file that is not to be written, and of any.
+  absl::Status OpenCopy(const std::filesystem::path& original, const OpenOptions& options);
+  absl::Status BringUp(const OpenOptions& options);
 
   std::string name_;
   std::filesystem::path file_;
-  std::filesystem::path temporary_folder_;  // Of ":memory:"; empty otherwise.
+  std::filesystem::path temporary_folder_;  // Of ":memory:" and of a copy; empty otherwise.
   int version_found_ = 0;
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<sql::Connection> writer_;

@@ -79,7 +79,7 @@ class Compare final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     RETURN_IF_ERROR(CheckOptions());
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep first, FindSweep(*connection, first_));
     v1::TableSpec usual;
     usual.set_metric(metric_);

@@ -42,7 +42,7 @@ class Export final : public Command {
     std::filesystem::path target = std::filesystem::absolute(folder_).lexically_normal();
     if (!target.has_filename()) target = target.parent_path();
     RETURN_IF_ERROR(CheckNewFile(target));
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     v1::GetJobRequest request;
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetJobResponse job, connection->Call(&Connection::Stub::GetJob, request));

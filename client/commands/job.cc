@@ -127,7 +127,7 @@ class JobCommand final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     RETURN_IF_ERROR(CheckOptions());
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     v1::GetJobRequest request;
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetJobResponse response, connection->Call(&Connection::Stub::GetJob, request));

@@ -40,7 +40,7 @@ class Jobs final : public Command {
       if (state == "running") return UsageError("--state: unknown state 'running'", "the state of jobs that run is 'leased'");
       RETURN_IF_ERROR(CheckChoice("--state", state, JobFilterWords()));
     }
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     // JSON is written page by page: ten million jobs do not fit into memory. The first page comes before
     // the first byte, so that a refusal leaves stdout empty.
     std::vector<v1::Job> all;

@@ -204,7 +204,7 @@ class List final : public Command {
       ASSIGN_OR_RETURN(const std::vector<FieldNote> notes, FieldsBelow(group_));
       return FieldsGrid(notes);
     }
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::ListDataSetsResponse response,
                      connection->Call(&Connection::Stub::ListDataSets, v1::ListDataSetsRequest()));
     return DataGrid(response);

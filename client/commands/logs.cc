@@ -19,7 +19,7 @@ class Logs final : public Command {
   void AddOptions(CLI::App& app) override { AddJobArgument(app, job_); }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     v1::GetJobRequest request;
     request.set_job(job_);
     ASSIGN_OR_RETURN(const v1::GetLogResponse response, connection->Call(&Connection::Stub::GetLog, request));

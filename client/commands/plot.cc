@@ -95,7 +95,7 @@ class Plot final : public Command {
     if (metric_.empty() && axes_.Has(kStepAxis)) metric_ = kTrainingLoss;
     if (axes_.x.empty()) axes_.x = UsualX(metric_);
     RETURN_IF_ERROR(CheckWords());
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     if (IsHeadCurves() && axes_.panels.empty()) axes_.panels = "layer";
     ASSIGN_OR_RETURN(const SystemSettings settings, SystemSettings::FetchFor(*connection, sweep, axes_.All(), only_));

@@ -85,7 +85,7 @@ class Results final : public Command {
         return UsageError(fmt::format("--table: '{}' has parts, and no table of its own", Printable(table_of_)), "name the part whose table is meant");
       }
     }
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     const std::vector<LoadedSweep> parts = PartsOfPreset(sweep_);
     PartsOutput output(session, !parts.empty());
     ValueRows values(session, *connection, output);

@@ -26,7 +26,7 @@ class StatusCommand final : public Command {
   void AddOptions(CLI::App& app) override { AddSweepArgument(app, sweep_, {.required = false}); }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(v1::SweepUpdate update, SweepState(*connection, sweep_));
     if (session.json()) {
       ASSIGN_OR_RETURN(v1::Sweep whole, FindSweep(*connection, update.sweep().id()));

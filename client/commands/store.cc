@@ -48,8 +48,9 @@ class Store final : public Command {
 
   absl::StatusOr<int> Run(Session& session) override {
     if (!path_.empty()) path_ = std::filesystem::absolute(path_).string();
+    const bool only_reads = action_ == "backup" || action_ == "check";
     ASSIGN_OR_RETURN(Connection * connection,
-                     session.Connect(action_ == "merge" ? StoreUse::kCreate : StoreUse::kExisting));
+                     session.Connect(action_ == "merge" ? StoreUse::kCreate : only_reads ? StoreUse::kToRead : StoreUse::kExisting));
     if (action_ == "backup") return Backup(session, *connection);
     if (action_ == "check") return Check(session, *connection);
     if (action_ == "migrate") return Migrate(session, *connection);

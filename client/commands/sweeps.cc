@@ -16,7 +16,7 @@ class Sweeps final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::ListSweepsResponse response,
                      connection->Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest()));
     if (session.json()) {

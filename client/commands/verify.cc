@@ -151,7 +151,7 @@ class Verify final : public Command {
   absl::StatusOr<std::vector<Step>> Look(Session& session) const {
     Session look(session.environment(), session.settings());
     look.OpenForAMoment();
-    ASSIGN_OR_RETURN(Connection * connection, look.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, look.Connect(StoreUse::kToRead));
     std::vector<Step> steps;
     for (const std::string& job : jobs_) RETURN_IF_ERROR(AddStep(look, *connection, job, /*asked=*/true, steps).status());
     return steps;

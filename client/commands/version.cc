@@ -24,7 +24,7 @@ class VersionCommand final : public Command {
     std::optional<v1::GetInfoResponse> scheduler;
     // Not the one of the environment: this is asked offline too.
     if (session.settings().place_by_flag) {
-      ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+      ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
       ASSIGN_OR_RETURN(scheduler, connection->Call(&Connection::Stub::GetInfo, v1::GetInfoRequest()));
     }
     if (session.json()) {

@@ -30,7 +30,7 @@ class Workers final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+    ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     ASSIGN_OR_RETURN(const v1::ListWorkersResponse response,
                      connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest()));
     if (session.json()) {

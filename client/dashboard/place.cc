@@ -34,7 +34,7 @@ absl::StatusOr<std::shared_ptr<Place::Door>> Place::Enter() {
   if (state->door != nullptr) return state->door;
   auto door = std::make_shared<Door>(environment_, settings_);
   door->session.OpenForAMoment();
-  ASSIGN_OR_RETURN(Connection * connection, door->session.Connect());
+  ASSIGN_OR_RETURN(Connection * connection, door->session.Connect(StoreUse::kToRead));
   door->words = Words(settings_, connection->address());
   state->door = door;
   return door;

@@ -21,6 +21,7 @@ struct ServerOptions {
   TlsFiles tls;        // Must be there unless `listen` is within this machine.
   std::string tokens;  // The file of bearer tokens; empty: none are asked for.
   bool for_a_moment = false;  // Who wants the store is not told to ask here.
+  bool copy_to_read = false;  // As store::OpenOptions: what is written then is lost at the end, so nobody but who looks is to know of this one.
   ArtifactLimits artifact_limits;
   EngineOptions engine;
   std::chrono::milliseconds between_looks{500};  // At a sweep that is watched; its end is told at once.

@@ -93,6 +93,19 @@ TEST_F(EmbeddedTest, AnEmptyFileIsNoStoreAndStaysAsItIs) {
   EXPECT_EQ(Contents("scheduler.calls"), "");
 }
 
+TEST_F(EmbeddedTest, ACopyWillDoForCommandsThatOnlyLook) {
+  SetScheduler(Listens());
+  MakeStore();
+  using Words = std::vector<std::string>;
+  const auto call = [this](Words words) {
+    words.insert(words.end(), {"--store", store()});
+    Run(words);
+    return LastLine("scheduler.calls");
+  };
+  for (const Words& looks : {Words{"sweeps"}, {"status"}, {"results", "b1"}, {"plan", "table-b1"}, {"store", "check"}}) EXPECT_THAT(call(looks), HasSubstr("--copy-to-read")) << looks[0];
+  for (const Words& writes : {Words{"submit", "table-b1"}, {"pause", "b1"}, {"cancel", "b1"}, {"priority", "b1", "3"}, {"retry", "b1"}, {"store", "migrate"}, {"store", "merge", "other.db"}}) EXPECT_THAT(call(writes), Not(HasSubstr("--copy-to-read"))) << writes[0];
+}
+
 TEST_F(EmbeddedTest, PlanWithoutAStoreUsesMemory) {
   SetScheduler(Listens());
   EXPECT_EQ(Run({"plan", "table-b1", "-o", "json"}).code, kDone);

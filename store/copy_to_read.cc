@@ -1,0 +1,78 @@
+#include "store/copy_to_read.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "store/maintenance.h"
+#include "store/sql/connection.h"
+
+namespace longreach::store {
+namespace {
+
+constexpr int kTries = 20;
+constexpr std::chrono::milliseconds kBetweenTries{100};
+
+// SQLite's names: beside the database the log that is not in it yet, and the journal of one that was being made.
+constexpr const char* kParts[] = {"", "-wal", "-journal"};
+// The log's index: there while somebody has the store open, or after he was killed.
+constexpr const char* kIndex = "-shm";
+
+std::filesystem::path Part(const std::filesystem::path& file, const char* suffix) { return file.string() + suffix; }
+
+// What changes when somebody writes.
+std::string LookOf(const std::filesystem::path& file) {
+  std::string look;
+  for (const char* suffix : {kParts[0], kParts[1], kParts[2], kIndex}) {
+    struct stat found{};
+    if (stat(Part(file, suffix).c_str(), &found) != 0) found = {};
+    look += fmt::format("{} {} {} {}\n", found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
+  }
+  return look;
+}
+
+absl::Status CopyPart(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code error;
+  std::filesystem::remove(to, error);
+  if (!std::filesystem::exists(from, error)) return absl::OkStatus();
+  std::filesystem::copy_file(from, to, error);
+  const std::error_code failed = error;
+  // The copy has the mode of what may not be written.
+  std::filesystem::permissions(to, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+  if (!failed) return absl::OkStatus();
+  if (failed == std::errc::permission_denied) return absl::PermissionDeniedError(fmt::format("cannot read '{}': {}", from.string(), failed.message()));
+  if (failed == std::errc::no_such_file_or_directory) return absl::OkStatus();  // Gone meanwhile, which a second look tells.
+  const std::string what = fmt::format("cannot copy '{}' to '{}' to read it: {}", from.string(), to.string(), failed.message());
+  return failed == std::errc::no_space_on_device ? absl::ResourceExhaustedError(what + "; set TMPDIR to a folder with room for it") : absl::UnavailableError(what);
+}
+
+// By SQLite's own rules, whatever is written meanwhile.
+absl::Status CopyPages(const std::filesystem::path& file, const std::filesystem::path& copy) {
+  ASSIGN_OR_RETURN(sql::Connection db, sql::Connection::Open(file, sql::Mode::kReadOnly));
+  return CopyBeforeChange(db, copy).status();
+}
+
+}  // namespace
+
+absl::Status CopyToRead(const std::filesystem::path& file, const std::filesystem::path& copy) {
+  // Where it may, SQLite makes the log and its index anew, which would be ours and keep the owner from writing.
+  const bool makes_nothing = faccessat(AT_FDCWD, file.parent_path().c_str(), W_OK, AT_EACCESS) != 0;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(kBetweenTries);
+    std::error_code ignored;
+    std::filesystem::remove(copy, ignored);
+    if (makes_nothing && std::filesystem::exists(Part(file, kIndex), ignored) && CopyPages(file, copy).ok()) return absl::OkStatus();
+    const std::string before = LookOf(file);
+    for (const char* suffix : kParts) RETURN_IF_ERROR(CopyPart(Part(file, suffix), Part(copy, suffix)));
+    if (LookOf(file) == before) return absl::OkStatus();
+  }
+  return absl::UnavailableError(fmt::format("the store '{}' is written to all the time, so that it cannot be copied to read it; try again later", file.string()));
+}
+
+}  // namespace longreach::store

@@ -1,0 +1,175 @@
+#include "store/copy_to_read.h"
+
+#include <algorithm>
+
+#include "store/migrate.h"
+#include "tests/store/fixture.h"
+#include "tests/support/other_user.h"
+
+namespace longreach::store {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using longreach::testing::OtherUser;
+using longreach::testing::ReadOnly;
+using longreach::testing::TemporaryFolder;
+
+constexpr std::filesystem::perms kReadable = std::filesystem::perms::owner_read | std::filesystem::perms::group_read | std::filesystem::perms::others_read;
+
+// A colleague's store, of two jobs of which one has a log.
+class CopyToReadTest : public ::testing::Test {
+ protected:
+  CopyToReadTest() {
+    TestStore store(file_);
+    store.AddWorker("w1");
+    const std::vector<int64_t> jobs = store.AddSweep("b1", MakePack(2));
+    const int64_t attempt = store.Start("w1", jobs);
+    store.AddFile(jobs[0], "log", 0, attempt, "a log");
+    store.Succeed(attempt, 0.5);
+  }
+
+  // Everything that lies there, with what is in it.
+  std::vector<std::string> All() const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+      all.push_back(entry.path().string() + ": " + (entry.is_directory() ? "a folder" : ReadWhole(entry.path())));
+    }
+    std::ranges::sort(all);
+    return all;
+  }
+
+  static int64_t Succeeded(Store& store) {
+    const absl::StatusOr<int64_t> count = store.writer_connection().One<int64_t>("SELECT count(*) FROM jobs WHERE state = 'succeeded'");
+    EXPECT_OK(count);
+    return count.value_or(-1);
+  }
+
+  TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "s.db";
+};
+
+TEST_F(CopyToReadTest, AStoreThatMayOnlyBeReadIsLookedIntoAndStaysAsItIs) {
+  const ReadOnly archive(folder_.path());
+  const std::vector<std::string> before = All();
+  std::filesystem::path copy;
+  {
+    const OtherUser other;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+    copy = store->file();
+
+    EXPECT_EQ(Succeeded(*store), 2);
+    EXPECT_EQ(store->artifacts().Read(Sha256Of("a log"), 100).value_or(""), "a log");
+    EXPECT_EQ(store->name(), file_.string());
+    EXPECT_TRUE(std::filesystem::exists(copy));
+  }
+  EXPECT_FALSE(std::filesystem::exists(copy.parent_path()));
+  EXPECT_EQ(All(), before);
+}
+
+TEST_F(CopyToReadTest, ItIsRefusedToWhoWouldWrite) {
+  const ReadOnly archive(folder_.path());
+  const OtherUser other;
+
+  const absl::Status status = Store::Open(file_.string()).status();
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("the store '" + file_.string() + "' may not be written by this user (" + file_.string() + ".lock: Permission denied)"),
+                                                   HasSubstr("'longreach store merge " + file_.string() + " --store FILE'")));
+}
+
+// SQLite would make its log there, of which the owner could write nothing.
+TEST_F(CopyToReadTest, NothingIsMadeBesideAFileThatAloneMayNotBeWritten) {
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(file_, kReadable);
+  const std::vector<std::string> before = All();
+  {
+    const OtherUser other;
+    EXPECT_EQ(Store::Open(file_.string()).status().code(), absl::StatusCode::kPermissionDenied);
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+    EXPECT_EQ(Succeeded(*store), 2);
+  }
+  EXPECT_EQ(All(), before);
+}
+
+// Copied file by file while a scheduler had it open.
+TEST_F(CopyToReadTest, WhatIsInTheLogAloneIsThereToo) {
+  const TemporaryFolder elsewhere;
+  {
+    TestStore store(file_);
+    store.AddSweep("b2", MakePack(3, "modular_arithmetic"));
+    for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(file_.string() + suffix, (elsewhere / "s.db").string() + suffix);
+  }
+  ASSERT_GT(std::filesystem::file_size(elsewhere / "s.db-wal"), 0u);
+  const ReadOnly archive(elsewhere.path());
+  const OtherUser other;
+
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open((elsewhere / "s.db").string(), {.copy_to_read = true}));
+
+  EXPECT_EQ(*store->writer_connection().One<int64_t>("SELECT count(*) FROM jobs"), 5);
+}
+
+TEST_F(CopyToReadTest, AnOlderOneIsReadAndANewerOneRefusedByItsOwnName) {
+  ASSERT_OK(Store::Open((folder_ / "old.db").string(), {.migrations = Migrations().first(7)}));
+  std::vector<std::string_view> later(Migrations().begin(), Migrations().end());
+  later.emplace_back("CREATE TABLE later(a INT) STRICT;");
+  ASSERT_OK(Store::Open((folder_ / "new.db").string(), {.migrations = later}));
+  const ReadOnly archive(folder_.path());
+  const OtherUser other;
+
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> old, Store::Open((folder_ / "old.db").string(), {.copy_to_read = true}));
+  const absl::Status newer = Store::Open((folder_ / "new.db").string(), {.copy_to_read = true}).status();
+
+  EXPECT_EQ(old->version_found(), 7);
+  EXPECT_EQ(newer.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(newer.message()), HasSubstr("'" + (folder_ / "new.db").string() + "' was written by a newer Longreach"));
+}
+
+TEST_F(CopyToReadTest, WhoMayWriteOpensTheStoreItself) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+  EXPECT_EQ(store->file(), std::filesystem::canonical(file_));
+}
+
+// What its own rows do not name any more, and what is on its way into it, is its owner's to remove.
+TEST_F(CopyToReadTest, NoFileOfTheOriginalIsRemoved) {
+  const std::string hash = Sha256Of("on its way");
+  {
+    TestStore store(file_);
+    store.PutFile("on its way");
+  }
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(file_, kReadable);
+  const std::filesystem::path artifacts = file_.string() + ".artifacts";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(artifacts)) std::filesystem::permissions(entry.path(), std::filesystem::perms::all);
+  const OtherUser other;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store, Store::Open(file_.string(), {.copy_to_read = true}));
+
+  EXPECT_EQ(*RemoveUnsettledFiles(store->writer_connection(), store->artifacts()), 0);
+  store->artifacts().Settle(hash);
+
+  EXPECT_EQ(ReadWhole(store->artifacts().PathOf(hash)), "on its way");
+  EXPECT_EQ(store->artifacts().Unsettled(), std::vector<std::string>{hash});
+}
+
+TEST_F(CopyToReadTest, ItIsTakenOverIntoAStoreOfOnesOwn) {
+  const ReadOnly archive(folder_.path());
+  const std::vector<std::string> before = All();
+  {
+    const OtherUser other;
+    const TemporaryFolder own;
+    TestStore ours(own / "ours.db");
+    ASSERT_OK_AND_ASSIGN(MergeSource source, MergeSource::Open(file_));
+    std::vector<Pin> pins;
+    ASSERT_OK(source.CopyFiles(ours.store->artifacts(), pins));
+    ASSERT_OK_AND_ASSIGN(sql::Transaction tx, sql::Transaction::Begin(ours.db()));
+    ASSERT_OK_AND_ASSIGN(const MergeReport report, source.Apply(tx));
+    ASSERT_OK(tx.Commit());
+
+    EXPECT_EQ(report.results_added, 2);
+    EXPECT_EQ(ours.store->artifacts().Read(Sha256Of("a log"), 100).value_or(""), "a log");
+  }
+  EXPECT_EQ(All(), before);
+}
+
+}  // namespace
+}  // namespace longreach::store
