@@ -95,18 +95,26 @@ int64_t SafetensorsEntry::count() const {
 }
 
 absl::StatusOr<SafetensorsHeader> SafetensorsHeader::Parse(std::string_view file) {
-  if (file.size() < kSafetensorsLengthBytes) {
-    return absl::DataLossError(Text("is too short (", file.size(), " bytes) to be a safetensors file"));
+  ASSIGN_OR_RETURN(const size_t before_payload, BytesBeforePayload(file, file.size()));
+  return ParseBegin(file.substr(0, before_payload), file.size());
+}
+
+absl::StatusOr<size_t> SafetensorsHeader::BytesBeforePayload(std::string_view begin, uint64_t file_bytes) {
+  if (begin.size() < kSafetensorsLengthBytes) {
+    return absl::DataLossError(Text("is too short (", file_bytes, " bytes) to be a safetensors file"));
   }
   uint64_t length = 0;
-  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= uint64_t{static_cast<uint8_t>(file[i])} << (8 * i);
-  const uint64_t room = file.size() - kSafetensorsLengthBytes;
-  if (length > kMaxHeader || length > room) {
+  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= uint64_t{static_cast<uint8_t>(begin[i])} << (8 * i);
+  if (length > kMaxHeader || length > file_bytes - kSafetensorsLengthBytes) {
     return absl::DataLossError(Text("its header is said to have ", length, " bytes, which the file has no room for"));
   }
+  return kSafetensorsLengthBytes + length;
+}
+
+absl::StatusOr<SafetensorsHeader> SafetensorsHeader::ParseBegin(std::string_view before_payload, uint64_t file_bytes) {
   SafetensorsHeader header;
-  header.payload_begin = kSafetensorsLengthBytes + length;
-  RETURN_IF_ERROR(Read(file.substr(kSafetensorsLengthBytes, length), room - length, header));
+  header.payload_begin = before_payload.size();
+  RETURN_IF_ERROR(Read(before_payload.substr(kSafetensorsLengthBytes), file_bytes - before_payload.size(), header));
   return header;
 }
 

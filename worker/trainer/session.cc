@@ -98,16 +98,23 @@ absl::Status Session::Prepare() {
     passkeys_.emplace(request_.settings, engine_->threads(), std::move(tokenizer));
   }
   const ParameterLayout& layout = engine_->model().layout();
-  const bool published = !request_.settings.model.folder.empty();
   const int64_t first_trained = request_.settings.training.steps > 0 ? engine_->model().Rule().first : layout.stride();
   RETURN_IF_ERROR(CheckStateFits(request_, layout, first_trained));
+  const auto begin = [&] { return BeginAnew(layout, first_trained); };
+  RETURN_IF_ERROR(begin());
+  RETURN_IF_ERROR(RestoreCheckpoints(request_.settings, layout, request_.members, state_, begin, log));
+  state_.MoveTo(engine_->device());
+  speed_step_ = state_.step;
+  return absl::OkStatus();
+}
+
+absl::Status Session::BeginAnew(const ParameterLayout& layout, int64_t first_trained) {
+  const bool published = !request_.settings.model.folder.empty();
+  state_ = PackState();  // There is no room for two.
   state_ = InitialState(layout, request_.members, /*draw=*/!published, first_trained);
   RETURN_IF_ERROR(LoadPublished(request_, layout, state_));
   RETURN_IF_ERROR(LoadWeights(layout, request_.members, state_, published));
   if (request_.settings.experiment == "llama") SetAttentionScales(request_.settings, layout, request_.members, state_);
-  RestoreCheckpoints(request_.settings, layout, request_.members, state_, log);
-  state_.MoveTo(engine_->device());
-  speed_step_ = state_.step;
   return absl::OkStatus();
 }
 

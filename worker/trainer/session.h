@@ -26,6 +26,8 @@ class Session {
   using Clock = std::chrono::steady_clock;
 
   absl::Status Prepare();
+  // The state before the first update.
+  absl::Status BeginAnew(const ParameterLayout& layout, int64_t first_trained);
   // As many as asked for, or as the memory suffices for.
   absl::StatusOr<int> LlamaThreads() const;
   absl::Status TrainSteps();

@@ -62,19 +62,29 @@ absl::Status WriteStep(const fs::path& file, int step) {
   return longreach::trainer::WriteSafetensors(file, {{"step", std::to_string(step)}}, parts);
 }
 
+// Step and values of what can be read; "" where not all of it can.
+std::string Contents(const SafetensorsFile& file) {
+  std::string contents = file.Metadata("step");
+  const absl::Status read = file.Give(0, file.payload_bytes(), [&contents](std::string_view piece) {
+    contents += piece;
+    return absl::OkStatus();
+  });
+  return read.ok() ? contents : "";
+}
+
 // The bytes that WriteStep(step) makes, written where nothing is killed.
 std::string Whole(const fs::path& folder, int step) {
   const fs::path file = folder / "whole.safetensors";
   if (!WriteStep(file, step).ok()) return "";
-  const auto read = SafetensorsFile::Read(file);
-  return read.ok() ? read->Metadata("step") + std::string(read->payload()) : "";
+  const auto read = SafetensorsFile::Open(file);
+  return read.ok() ? Contents(*read) : "";
 }
 
 // What is wrong after a child that wrote `step` over `step - 1` and ended with `status`; "" when nothing is.
 std::string WrongWith(const fs::path& folder, int step, int status) {
-  const auto read = SafetensorsFile::Read(folder / "checkpoint.safetensors");
+  const auto read = SafetensorsFile::Open(folder / "checkpoint.safetensors");
   if (!read.ok()) return std::string(read.status().message());
-  const std::string found = read->Metadata("step") + std::string(read->payload());
+  const std::string found = Contents(*read);
   const bool is_new = found == Whole(folder, step);
   if (WIFEXITED(status) && WEXITSTATUS(status) != kDone) return "the writer was refused without a reason";
   if (WIFEXITED(status) && !is_new) return "the writer said that it was done, and the old one is there";

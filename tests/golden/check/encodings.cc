@@ -172,7 +172,7 @@ void CheckEncodings(const std::filesystem::path& folder, Report& report) {
     const std::string name(entry.name);
     const std::string relative = "encodings/" + name + ".safetensors";
     FileCheck check(relative);
-    const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(folder / relative);
+    const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(folder / relative);
     if (absl::IsNotFound(file.status())) {
       report.Absent(relative);
       continue;

@@ -177,12 +177,12 @@ void CheckLanguage(const std::filesystem::path& folder, Report& report) {
   }
   for (const std::filesystem::path& path : files) {
     FileCheck check("vectors/" + path.filename().string());
-    const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(path);
+    const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(path);
     check.Require(file.ok(), std::string(file.status().message()));
     if (file.ok()) {
       const bool decoder = file->Metadata("model") == "decoder";
       const absl::StatusOr<SafetensorsFile> shared =
-          SafetensorsFile::Read(folder / "vectors" / (decoder ? "decoder_none.safetensors" : "encoder_decoder_none.safetensors"));
+          SafetensorsFile::Open(folder / "vectors" / (decoder ? "decoder_none.safetensors" : "encoder_decoder_none.safetensors"));
       check.Require(shared.ok(), std::string(shared.status().message()));
       PackSettings settings = SettingsOf(*file, decoder);
       const absl::Status valid = trainer::Validate(settings);

@@ -451,11 +451,11 @@ void CheckModels(const std::filesystem::path& folder, bool on_gpu, Report& repor
   }
   std::map<std::string, absl::StatusOr<SafetensorsFile>> shared;
   for (const std::string size : {"small", "full"}) {
-    shared.emplace(size, SafetensorsFile::Read(models / (size + "_none.safetensors")));
+    shared.emplace(size, SafetensorsFile::Open(models / (size + "_none.safetensors")));
   }
   for (const std::string& name : ModelNames(models, report)) {
     const std::string relative = "models/" + name + ".safetensors";
-    const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(folder / relative);
+    const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(folder / relative);
     if (absl::IsNotFound(file.status())) {
       report.Absent(relative);
       continue;

@@ -47,7 +47,7 @@ TEST_F(AttentionSeriesTest, OneHeadsSharesSumToOneAndTokensAndPositionsStandBesi
   const PackResult result = Run(Request(settings, 1, "a"), observer);
 
   ASSERT_EQ(result.series.size(), 1u);
-  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(result.series[0].file);
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(result.series[0].file);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(file->Metadata("job"), "job0");
   EXPECT_EQ(file->Metadata("encoding"), "sin_cos:randomized");

@@ -1,6 +1,7 @@
 // Headers of checkpoints, which anybody may have written, and how their files are.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +27,7 @@ class SafetensorsHeaderTest : public ::testing::Test {
     bytes += header;
     bytes += payload;
     std::ofstream(folder_ / "x.safetensors", std::ios::binary) << bytes;
-    return SafetensorsFile::Read(folder_ / "x.safetensors");
+    return SafetensorsFile::Open(folder_ / "x.safetensors");
   }
 
   longreach::testing::TemporaryFolder folder_;
@@ -134,15 +135,52 @@ TEST_F(SafetensorsPiecesTest, APieceThatCannotBeHadLeavesTheOlderFile) {
   EXPECT_TRUE(NothingIsLeftBeside());
 }
 
-TEST_F(SafetensorsPiecesTest, AMappedFileThatEndsEarlyIsRefused) {
+TEST_F(SafetensorsPiecesTest, AFileThatEndsEarlyIsRefused) {
   ASSERT_TRUE(Write(Announcing(8, {"12345678"})).ok());
   const std::string whole = Written();
-  ASSERT_TRUE(SafetensorsFile::Map(file_).ok());
+  ASSERT_TRUE(SafetensorsFile::Open(file_).ok());
   for (size_t size = 0; size < whole.size(); ++size) {
     std::ofstream(file_, std::ios::binary) << whole.substr(0, size);
 
-    EXPECT_EQ(SafetensorsFile::Map(file_).status().code(), absl::StatusCode::kDataLoss) << size << " bytes";
+    EXPECT_EQ(SafetensorsFile::Open(file_).status().code(), absl::StatusCode::kDataLoss) << size << " bytes";
   }
+}
+
+TEST_F(SafetensorsPiecesTest, GivesAPartOfThePayloadInPieces) {
+  const std::string large = std::string(3'000'000, 'a') + std::string(100, 'b');
+  ASSERT_TRUE(Write({.name = "x", .dtype = "U8", .shape = {3'000'100}, .bytes = std::string_view(large)}).ok());
+  const SafetensorsFile file = *SafetensorsFile::Open(file_);
+  std::string given;
+  size_t most = 0;
+  const auto add = [&](std::string_view piece) {
+    given += piece;
+    most = std::max(most, piece.size());
+    return absl::OkStatus();
+  };
+
+  ASSERT_TRUE(file.Give(1, file.payload_bytes() - 1, add).ok());
+
+  const std::string all = "abc" + large;
+  EXPECT_EQ(file.payload_bytes(), all.size());
+  EXPECT_TRUE(given == all.substr(1, all.size() - 2));
+  EXPECT_LT(most, all.size() / 2);
+}
+
+// By another process, or as a disk that fails says it. Were it mapped, the first byte behind the end would end this process.
+TEST_F(SafetensorsPiecesTest, WhatCannotBeReadAnyMoreIsAnError) {
+  const std::string large(1'000'000, 'a');
+  ASSERT_TRUE(Write({.name = "x", .dtype = "U8", .shape = {1'000'000}, .bytes = std::string_view(large)}).ok());
+  const SafetensorsFile file = *SafetensorsFile::Open(file_);
+  std::vector<char> bytes(3);
+  const auto ignore = [](std::string_view) { return absl::OkStatus(); };
+
+  std::filesystem::resize_file(file_, std::filesystem::file_size(file_) - 500'000);
+
+  EXPECT_EQ(file.Read(file.payload_bytes() - 3, bytes).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(file.Give(0, file.payload_bytes(), ignore).code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(file.Read(0, bytes).ok());
+  std::filesystem::remove(file_);
+  EXPECT_EQ(file.Read(0, bytes).code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

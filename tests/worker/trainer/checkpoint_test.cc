@@ -8,6 +8,20 @@ namespace longreach::trainer {
 
 namespace {
 
+// Cuts a file off when it has heard of so many checkpoints that are skipped: the file was found whole before, and is not read into the pack yet.
+class CuttingObserver : public RecordingObserver {
+ public:
+  CuttingObserver(std::filesystem::path file, int after) : file_(std::move(file)), left_(after) {}
+  void OnLine(const std::string& line) override {
+    if (!line.starts_with("checkpoint skipped: ") || --left_ != 0) return;
+    std::filesystem::resize_file(file_, std::filesystem::file_size(file_) / 2);
+  }
+
+ private:
+  const std::filesystem::path file_;
+  int left_;
+};
+
 class CheckpointTest : public PackTest {
  protected:
   // A run that was stopped at updates 4 and 8: two checkpoints, and what the whole run would have given.
@@ -52,8 +66,11 @@ class CheckpointTest : public PackTest {
   // Goes on from what Use() named; returns the update it went on from. The result must be that of the
   // straight run.
   int ResumedFrom() {
-    request_.folder = Folder("resumed" + std::to_string(runs_++));
     RecordingObserver observer;
+    return ResumedFrom(observer);
+  }
+  int ResumedFrom(RecordingObserver& observer) {
+    request_.folder = Folder("resumed" + std::to_string(runs_++));
     const absl::StatusOr<PackResult> result = Train(request_, observer);
     EXPECT_TRUE(result.ok()) << result.status();
     if (!result.ok()) return -1;
@@ -101,6 +118,22 @@ TEST_F(CheckpointTest, OneThatEndsEarlyIsSkipped) {
     Use({newer_, older_});
 
     EXPECT_EQ(ResumedFrom(), 4) << size << " bytes";
+  }
+}
+
+// As where a disk fails: half of it is read into the pack when that is noticed.
+TEST_F(CheckpointTest, OneThatCannotBeReadToItsEndIsSkipped) {
+  const std::string good = Bytes(newer_);
+  for (const bool older : {true, false}) {
+    Write(newer_, good);
+    // One that is missing is skipped for each member, behind the one that is cut off then.
+    Use(older ? std::vector<std::filesystem::path>{newer_, "/nowhere/checkpoint.safetensors", older_}
+              : std::vector<std::filesystem::path>{newer_, "/nowhere/checkpoint.safetensors"});
+    CuttingObserver observer(newer_, static_cast<int>(request_.members.size()));
+
+    EXPECT_EQ(ResumedFrom(observer), older ? 4 : 0);
+
+    EXPECT_LT(std::filesystem::file_size(newer_), good.size());
   }
 }
 
@@ -187,7 +220,7 @@ TEST(SafetensorsTest, WhatIsWrittenIsRead) {
       {"nothing", "F32", {0, 4}, {}}};
 
   ASSERT_TRUE(WriteSafetensors(file, {{"key", "value"}}, parts).ok());
-  const absl::StatusOr<SafetensorsFile> read = SafetensorsFile::Read(file);
+  const absl::StatusOr<SafetensorsFile> read = SafetensorsFile::Open(file);
 
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Metadata("key"), "value");
@@ -205,7 +238,7 @@ TEST(SafetensorsTest, HeadersThatDoNotFitTheirFileAreRefused) {
     std::string bytes(8, '\0');
     for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
     std::ofstream(file, std::ios::binary) << bytes << header << payload;
-    return SafetensorsFile::Read(file).status();
+    return SafetensorsFile::Open(file).status();
   };
   ASSERT_TRUE(status_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234").ok());
   const std::pair<std::string, std::string> strange[] = {
@@ -236,9 +269,9 @@ TEST(SafetensorsTest, HeadersThatDoNotFitTheirFileAreRefused) {
   }
   // A header that is said to be longer than the file.
   std::ofstream(file, std::ios::binary) << std::string(8, '\xff') << "{}";
-  EXPECT_EQ(SafetensorsFile::Read(file).status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(SafetensorsFile::Read("/nowhere").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(SafetensorsFile::Read(testing::TempDir()).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(SafetensorsFile::Open(file).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(SafetensorsFile::Open("/nowhere").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(SafetensorsFile::Open(testing::TempDir()).status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

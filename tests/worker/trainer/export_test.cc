@@ -76,7 +76,7 @@ TEST_F(ExportTest, HeadScalesAreStoredOrFolded) {
   wanted.fold_scales = true;
   wanted.target = Folder("exported") / "folded";
   ASSERT_EQ(ExportModel(wanted)->scales, 0);
-  EXPECT_EQ(SafetensorsFile::Read(wanted.target / "model.safetensors")->Find("model.layers.0.self_attn.scale_param"), nullptr);
+  EXPECT_EQ(SafetensorsFile::Open(wanted.target / "model.safetensors")->Find("model.layers.0.self_attn.scale_param"), nullptr);
   EXPECT_NEAR(LossOfFolder("folded", true), MemberLoss(tuned, 1, 24), 1e-5);
 }
 

@@ -181,7 +181,7 @@ TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
   const PackResult trained = Run(RequestOf(settings, 2, "trained"));
   ASSERT_EQ(trained.series.size(), 2u);
   EXPECT_EQ(trained.series[1].member, 1);
-  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Read(trained.series[0].file);
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(trained.series[0].file);
   ASSERT_TRUE(file.ok()) << file.status();
   for (const auto& [key, value] : {std::pair("kind", "attention_entropy"), std::pair("metric", "attention_entropy"), std::pair("unit", "nats"),
                                    std::pair("job", "job0"), std::pair("encoding", "none"), std::pair("step", "5"), std::pair("length", "48"),
@@ -207,7 +207,7 @@ TEST_F(LlamaJobTest, EntropiesOfAllHeadsAreAFileBesideTheirMeans) {
   request.settings.model.attention_scale = 2;
   const PackResult scaled = Run(request);
   ASSERT_EQ(scaled.series.size(), 1u);
-  EXPECT_EQ(*SafetensorsFile::Read(scaled.series[0].file)->Floats("head_scale"), std::vector<float>(8, 2.0f));
+  EXPECT_EQ(*SafetensorsFile::Open(scaled.series[0].file)->Floats("head_scale"), std::vector<float>(8, 2.0f));
   // Without bins there is nothing against position.
   request.settings.evaluation.position_bins = 0;
   request.settings.evaluation.attention_scales = {};
@@ -228,7 +228,7 @@ TEST_F(LlamaJobTest, LossesOfManyScalesAreInTheFileAlone) {
   scales.pop_back();
   const PackResult coarse = Run(request);
 
-  const SafetensorsFile file = *SafetensorsFile::Read(fine.series[0].file);
+  const SafetensorsFile file = *SafetensorsFile::Open(fine.series[0].file);
   ASSERT_NE(file.Find("position_loss"), nullptr);
   EXPECT_EQ(file.Find("position_loss")->shape, (std::vector<int64_t>{20, 48}));
   const std::vector<double> losses = *file.Doubles("position_loss"), tried = *file.Doubles("attention_scale");
@@ -288,7 +288,7 @@ TEST_F(LlamaJobTest, EntropiesOfHeadsAreNoMeasurementsWhereTheyAreTooMany) {
     const auto& all = result.results.at(0).measurements;
     EXPECT_EQ(std::ranges::count(all, "attention_entropy", &Measurement::metric), bins == 1000 ? 1000 : 508);
     ASSERT_EQ(result.series.size(), 1u);
-    EXPECT_EQ(SafetensorsFile::Read(result.series[0].file)->Find("attention_entropy")->shape, (std::vector<int64_t>{2, 4, bins}));
+    EXPECT_EQ(SafetensorsFile::Open(result.series[0].file)->Find("attention_entropy")->shape, (std::vector<int64_t>{2, 4, bins}));
   }
 }
 
@@ -336,7 +336,7 @@ TEST_F(LlamaJobTest, TuningOfHeadScalesChangesThemAlone) {
   request.members[0].learning_rate = 0.1;
   const PackResult tuned = Run(request);
 
-  const absl::StatusOr<SafetensorsFile> before = SafetensorsFile::Read(trained.weights), after = SafetensorsFile::Read(tuned.weights);
+  const absl::StatusOr<SafetensorsFile> before = SafetensorsFile::Open(trained.weights), after = SafetensorsFile::Open(tuned.weights);
   ASSERT_TRUE(before.ok() && after.ok());
   int changed = 0;
   for (const auto& [name, entry] : before->entries()) {

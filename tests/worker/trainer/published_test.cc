@@ -102,7 +102,7 @@ TEST_F(PublishedTest, HeadScalesAreTunedWithTheWeightsAsTheyAre) {
   request.members[0].attention_scale = 1.5;
   const PackResult tuned = Run(request);
   // They are all that is kept of the model.
-  const SafetensorsFile weights = *SafetensorsFile::Read(tuned.weights);
+  const SafetensorsFile weights = *SafetensorsFile::Open(tuned.weights);
   EXPECT_EQ(weights.entries().size(), 1u);
   const std::vector<float> scales = *weights.Floats("param/attn.scales");
   for (const float scale : scales) {
@@ -121,7 +121,7 @@ TEST_F(PublishedTest, HeadScalesAreTunedWithTheWeightsAsTheyAre) {
   request.folder = Folder("stopped");
   const absl::StatusOr<PackResult> stopped = Train(request, observer);
   ASSERT_TRUE(stopped.ok() && stopped->stopped) << stopped.status();
-  EXPECT_EQ(SafetensorsFile::Read(observer.checkpoints.back())->Find("param/embed.w"), nullptr);
+  EXPECT_EQ(SafetensorsFile::Open(observer.checkpoints.back())->Find("param/embed.w"), nullptr);
   request.members[0].checkpoints = {{observer.checkpoints.back(), 0}};
   request.folder = Folder("resumed");
   ExpectSameMeasurements(Run(request).results.at(0), tuned.results.at(0));
@@ -198,7 +198,7 @@ TEST_F(PublishedTest, ATestOfTunedHeadScalesStoresThemAlone) {
                               .trainable = PackSettings::Training::Trainable::kHeadScales};
   tuning.members[0].learning_rate = 0.1;
   const PackResult tuned = Run(tuning);
-  const std::vector<float> scales = *SafetensorsFile::Read(tuned.weights)->Floats("param/attn.scales");
+  const std::vector<float> scales = *SafetensorsFile::Open(tuned.weights)->Floats("param/attn.scales");
   PackRequest request = RequestOf("nope", "tested");
   request.members[0].weights = MemberFile{tuned.weights, 0};
   const PackResult tested = Run(request);
@@ -213,7 +213,7 @@ TEST_F(PublishedTest, ATestOfTunedHeadScalesStoresThemAlone) {
   const PackResult resumed = Run(request);
 
   for (const std::filesystem::path& file : {tested.weights, observer.checkpoints.back(), resumed.weights}) {
-    const absl::StatusOr<SafetensorsFile> stored = SafetensorsFile::Read(file);
+    const absl::StatusOr<SafetensorsFile> stored = SafetensorsFile::Open(file);
     ASSERT_TRUE(stored.ok()) << stored.status();
     EXPECT_EQ(*stored->Floats("param/attn.scales"), scales);
     EXPECT_EQ(stored->Find("param/embed.w"), nullptr) << file;

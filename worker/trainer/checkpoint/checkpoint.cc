@@ -1,10 +1,10 @@
 #include "worker/trainer/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "proto/base/sha256.h"
@@ -108,9 +108,9 @@ struct MemberTensors {
   Tensor row;
 };
 
-// Calls `use` with the bytes of each tensor and their place, once it was found to be there as it must be.
-absl::Status ForEachTensor(const MemberTensors& from, const ParameterLayout& layout, bool published,
-                           const std::function<void(std::string_view, float*)>& use) {
+// Calls `use` with where in the payload each tensor's values begin and with their place, once they were found to be there as they must be.
+using UseTensor = std::function<absl::Status(uint64_t begin, std::span<float> to)>;
+absl::Status ForEachTensor(const MemberTensors& from, const ParameterLayout& layout, bool published, const UseTensor& use) {
   const int64_t first = layout.stride() - from.row.size(0);
   for (const Parameter& parameter : layout.parameters()) {
     if (parameter.offset < first) continue;
@@ -127,25 +127,28 @@ absl::Status ForEachTensor(const MemberTensors& from, const ParameterLayout& lay
       return absl::InvalidArgumentError(
           Text("tensor '", name, "' has ", entry->shape[0], " members, not the member ", from.member));
     }
-    const size_t bytes = static_cast<size_t>(parameter.size) * sizeof(float);
-    use(from.file->payload().substr(entry->begin + static_cast<size_t>(from.member) * bytes, bytes),
-        from.row.data_ptr<float>() + parameter.offset - first);
+    const size_t size = static_cast<size_t>(parameter.size);
+    RETURN_IF_ERROR(use(entry->begin + static_cast<uint64_t>(from.member) * size * sizeof(float),
+                        {from.row.data_ptr<float>() + parameter.offset - first, size}));
   }
   return absl::OkStatus();
 }
 
-// All of it or, where something does not fit, nothing.
+// Nothing of it where something does not fit; what cannot be read (DATA_LOSS, NOT_FOUND) may leave a part of it behind.
 absl::Status Copy(const std::vector<MemberTensors>& all, const ParameterLayout& layout, bool published) {
-  for (const MemberTensors& one : all) RETURN_IF_ERROR(ForEachTensor(one, layout, published, [](std::string_view, float*) {}));
   for (const MemberTensors& one : all) {
-    RETURN_IF_ERROR(ForEachTensor(one, layout, published, [](std::string_view bytes, float* to) { std::memcpy(to, bytes.data(), bytes.size()); }));
+    RETURN_IF_ERROR(ForEachTensor(one, layout, published, [](uint64_t, std::span<float>) { return absl::OkStatus(); }));
+  }
+  for (const MemberTensors& one : all) {
+    RETURN_IF_ERROR(ForEachTensor(one, layout, published, [&one](uint64_t begin, std::span<float> to) {
+      return one.file->Read(begin, {reinterpret_cast<char*>(to.data()), to.size_bytes()});
+    }));
   }
   return absl::OkStatus();
 }
 
-// A file that was found whole, or why not. It is mapped, as the state that it goes into is there already and a checkpoint is as large, or of more
-// members: pages that were read can go again. It may lose its name meanwhile, but nobody writes into it: the agent fetches a file before the
-// trainer hears of it, and what is written here is another file until it is whole.
+// A file that was found whole, or why not. Nobody writes into it meanwhile: the agent fetches a file before the trainer hears of it, and what is
+// written here is another file until it is whole.
 class FileCache {
  public:
   absl::StatusOr<const SafetensorsFile*> Get(const std::filesystem::path& path) {
@@ -157,13 +160,18 @@ class FileCache {
 
  private:
   absl::StatusOr<SafetensorsFile> ReadWhole(const std::filesystem::path& path) const {
-    ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Map(path));
+    ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
     const std::string expected = file.Metadata("payload_sha256");
     if (file.Metadata("format") != kFormat) {
       return absl::InvalidArgumentError(
           Text(path.string(), ": its format is '", file.Metadata("format"), "', not '", kFormat, "'"));
     }
-    if (Sha256Of(file.payload()) != expected) {
+    Sha256 hash;
+    RETURN_IF_ERROR(file.Give(0, file.payload_bytes(), [&hash](std::string_view piece) {
+      hash.Update(piece);
+      return absl::OkStatus();
+    }));
+    if (hash.Finish() != expected) {
       return absl::DataLossError(
           Text(path.string(), ": its bytes are not those that were written (SHA-256 differs)"));
     }
@@ -371,9 +379,10 @@ MemberState StateAt(const MemberCheckpoint& checkpoint, const CheckpointPoint& p
 
 }  // namespace
 
-void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
-                        const std::vector<Member>& members, PackState& state,
-                        const std::function<void(const std::string&)>& log) {
+absl::Status RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
+                                const std::vector<Member>& members, PackState& state,
+                                const std::function<absl::Status()>& begin_anew,
+                                const std::function<void(const std::string&)>& log) {
   FileCache cache;
   const std::string hash = SettingsHash(settings);
   std::vector<std::vector<MemberCheckpoint>> candidates(members.size());
@@ -410,6 +419,8 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
     const absl::Status status = Copy(tensors, layout, /*published=*/!settings.model.folder.empty());
     if (!status.ok()) {
       log(Text("checkpoint of step ", point.step, " skipped: ", status.message()));
+      // A part of it may have been read.
+      if (status.code() != absl::StatusCode::kInvalidArgument) RETURN_IF_ERROR(begin_anew());
       continue;
     }
     for (size_t m = 0; m < chosen.size(); ++m) state.members[m] = StateAt(*chosen[m], point);
@@ -418,14 +429,12 @@ void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& lay
     state.cells_done = point.cells_done;
     state.samples_done = point.samples_done;
     state.loss_updates = chosen[0]->loss_updates;
-    return;
+    return absl::OkStatus();
   }
-  for (const Member& member : members) {
-    if (!member.checkpoints.empty()) {
-      log("no checkpoint can be used: the pack starts anew");
-      return;
-    }
+  if (std::ranges::any_of(members, [](const Member& member) { return !member.checkpoints.empty(); })) {
+    log("no checkpoint can be used: the pack starts anew");
   }
+  return absl::OkStatus();
 }
 
 absl::Status LoadWeights(const ParameterLayout& layout, const std::vector<Member>& members,

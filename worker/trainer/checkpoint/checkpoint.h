@@ -40,9 +40,11 @@ absl::Status WriteWeights(const std::filesystem::path& file, const PackSettings&
 
 // Puts all members at the latest point that all of them have a good checkpoint of, or a later one of the same update: members of packs that
 // were stopped while they were tested are tested further from where the first of them stood. Leaves the state as it is when there is none. What cannot be used is skipped, and `log` is told which and why.
-void RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
-                        const std::vector<Member>& members, PackState& state,
-                        const std::function<void(const std::string&)>& log);
+// `begin_anew` makes the state what it was: it is called where a file could be read in part, and what it fails with is returned.
+absl::Status RestoreCheckpoints(const PackSettings& settings, const ParameterLayout& layout,
+                                const std::vector<Member>& members, PackState& state,
+                                const std::function<absl::Status()>& begin_anew,
+                                const std::function<void(const std::string&)>& log);
 
 // Initial parameters from another job. With `published`, a file may lack some: those stay as they are; the state notes whether any has
 // more than scales of attention heads. DATA_LOSS, NOT_FOUND or

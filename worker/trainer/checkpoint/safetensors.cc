@@ -1,11 +1,12 @@
 #include "worker/trainer/checkpoint/safetensors.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
@@ -86,6 +87,27 @@ absl::Status SyncFolder(const std::filesystem::path& folder) {
   return absl::OkStatus();
 }
 
+// A pipe without a writer would be waited for.
+Descriptor OpenToRead(const std::filesystem::path& file) { return {::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
+
+absl::Status CannotOpen(const std::filesystem::path& file) {
+  if (errno == ENOENT || errno == ENOTDIR) return absl::NotFoundError(Text("no file ", file.string()));
+  return Errno(absl::StatusCode::kDataLoss, "open", file);
+}
+
+// As many bytes as `to` has room for, which lie in the file from `begin` on.
+absl::Status ReadAll(const Descriptor& from, uint64_t begin, std::span<char> to, const std::filesystem::path& file) {
+  while (!to.empty()) {
+    const ssize_t got = ::pread(from.fd, to.data(), to.size(), static_cast<off_t>(begin));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Errno(absl::StatusCode::kDataLoss, "read", file);
+    if (got == 0) return absl::DataLossError(Text(file.string(), ": ends before its byte ", begin, ": it was cut off meanwhile"));
+    begin += static_cast<uint64_t>(got);
+    to = to.subspan(static_cast<size_t>(got));
+  }
+  return absl::OkStatus();
+}
+
 template <typename T>
 absl::StatusOr<std::vector<T>> Values(const SafetensorsFile& file, const std::string& name,
                                       std::string_view dtype) {
@@ -95,48 +117,52 @@ absl::StatusOr<std::vector<T>> Values(const SafetensorsFile& file, const std::st
     return absl::InvalidArgumentError(Text("tensor '", name, "' is of type ", entry->dtype, ", not ", dtype));
   }
   std::vector<T> values(static_cast<size_t>(entry->count()));
-  if (!values.empty()) std::memcpy(values.data(), file.payload().data() + entry->begin, entry->end - entry->begin);
+  RETURN_IF_ERROR(file.Read(entry->begin, {reinterpret_cast<char*>(values.data()), values.size() * sizeof(T)}));
   return values;
 }
 
 }  // namespace
 
-std::string_view SafetensorsFile::bytes() const {
-  if (mapped_ == nullptr) return bytes_;
-  return {reinterpret_cast<const char*>(mapped_->bytes().data()), mapped_->bytes().size()};
-}
-
-absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::filesystem::path& file) {
-  const auto damaged = [&](std::string_view why) {
-    return absl::DataLossError(Text(file.string(), ": ", why));
-  };
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return absl::NotFoundError(Text("no file ", file.string()));
-  if (!std::filesystem::is_regular_file(file, error)) return damaged("is not a regular file");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return Errno(absl::StatusCode::kDataLoss, "open", file);
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::filesystem::path& file) {
+  const Descriptor opened = OpenToRead(file);
+  if (opened.fd < 0) return CannotOpen(file);
+  const auto damaged = [&](std::string_view why) { return absl::DataLossError(Text(file.string(), ": ", why)); };
+  struct stat status {};
+  if (::fstat(opened.fd, &status) != 0) return Errno(absl::StatusCode::kDataLoss, "look at", file);
+  if (!S_ISREG(status.st_mode)) return absl::DataLossError(Text(file.string(), " is not a regular file"));
   SafetensorsFile result;
-  const uint64_t size = std::filesystem::file_size(file, error);
-  if (error) return damaged(error.message());
-  result.bytes_.resize(size);
-  in.read(result.bytes_.data(), static_cast<std::streamsize>(size));
-  if (static_cast<uint64_t>(in.gcount()) != size) return damaged("cannot be read to its end");
-  absl::StatusOr<SafetensorsHeader> header = SafetensorsHeader::Parse(result.bytes());
+  result.file_ = file;
+  result.file_bytes_ = static_cast<uint64_t>(status.st_size);
+  std::string begin(static_cast<size_t>(std::min<uint64_t>(kSafetensorsLengthBytes, result.file_bytes_)), '\0');
+  RETURN_IF_ERROR(ReadAll(opened, 0, begin, file));
+  const absl::StatusOr<size_t> before_payload = SafetensorsHeader::BytesBeforePayload(begin, result.file_bytes_);
+  if (!before_payload.ok()) return damaged(std::string(before_payload.status().message()));
+  begin.resize(*before_payload);
+  RETURN_IF_ERROR(ReadAll(opened, 0, begin, file));
+  absl::StatusOr<SafetensorsHeader> header = SafetensorsHeader::ParseBegin(begin, result.file_bytes_);
   if (!header.ok()) return damaged(std::string(header.status().message()));
   result.header_ = *std::move(header);
   return result;
 }
 
-absl::StatusOr<SafetensorsFile> SafetensorsFile::Map(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return absl::NotFoundError(Text("no file ", file.string()));
-  ASSIGN_OR_RETURN(data::MappedFile mapped, data::MappedFile::Open(file));
-  SafetensorsFile result;
-  result.mapped_ = std::make_shared<const data::MappedFile>(std::move(mapped));
-  absl::StatusOr<SafetensorsHeader> header = SafetensorsHeader::Parse(result.bytes());
-  if (!header.ok()) return absl::DataLossError(Text(file.string(), ": ", header.status().message()));
-  result.header_ = *std::move(header);
-  return result;
+absl::Status SafetensorsFile::Read(uint64_t begin, std::span<char> to) const {
+  if (to.empty()) return absl::OkStatus();
+  // Opened anew each time: a pack may go on from as many files as it has members, and a process have fewer open.
+  const Descriptor opened = OpenToRead(file_);
+  return opened.fd < 0 ? CannotOpen(file_) : ReadAll(opened, header_.payload_begin + begin, to, file_);
+}
+
+absl::Status SafetensorsFile::Give(uint64_t begin, uint64_t end, const TakeBytes& take) const {
+  constexpr uint64_t kPiece = 1 << 20;
+  const Descriptor opened = OpenToRead(file_);
+  if (opened.fd < 0) return CannotOpen(file_);
+  std::vector<char> piece;
+  for (; begin < end; begin += piece.size()) {
+    piece.resize(static_cast<size_t>(std::min(kPiece, end - begin)));
+    RETURN_IF_ERROR(ReadAll(opened, header_.payload_begin + begin, piece, file_));
+    RETURN_IF_ERROR(take({piece.data(), piece.size()}));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<float>> SafetensorsFile::Floats(const std::string& name) const {

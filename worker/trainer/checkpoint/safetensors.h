@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,41 +13,42 @@
 
 #include "proto/base/safetensors.h"
 #include "proto/base/status.h"
-#include "worker/data/mapped_file.h"
 
 namespace longreach::trainer {
 
+// Takes some bytes, which are there until it returns.
+using TakeBytes = std::function<absl::Status(std::string_view piece)>;
+
+// One that lies on disk: its tensors' bytes are read when they are asked for, and are not kept, as such files are as large as the memory. They
+// are not mapped: there a disk that fails, or a file that was cut off, is a signal that ends the process, and here it is DATA_LOSS, and
+// another checkpoint will do. The file is not to be changed meanwhile.
 class SafetensorsFile {
  public:
-  // NOT_FOUND, or DATA_LOSS with file and reason.
-  static absl::StatusOr<SafetensorsFile> Read(const std::filesystem::path& file);
-  // The same, with the tensors' bytes read as they are touched: for files as large as the memory. The file is not to be
-  // changed meanwhile.
-  static absl::StatusOr<SafetensorsFile> Map(const std::filesystem::path& file);
+  // Reads the header. NOT_FOUND, or DATA_LOSS with file and reason.
+  static absl::StatusOr<SafetensorsFile> Open(const std::filesystem::path& file);
 
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
   std::string Metadata(const std::string& key) const { return header_.Metadata(key); }  // "" when there is none.
   const std::map<std::string, SafetensorsEntry>& entries() const { return header_.entries; }
   const SafetensorsEntry* Find(const std::string& name) const { return header_.Find(name); }
 
-  // All tensors' bytes.
-  std::string_view payload() const { return bytes().substr(header_.payload_begin); }
-  // The values of a tensor, copied. INVALID_ARGUMENT: no such tensor, or of another type.
+  // Of all tensors.
+  uint64_t payload_bytes() const { return file_bytes_ - header_.payload_begin; }
+  // Bytes of the payload, from `begin` on, which it has. NOT_FOUND, or DATA_LOSS with file and reason: they cannot be read.
+  absl::Status Read(uint64_t begin, std::span<char> to) const;
+  // The same up to `end`, piece by piece, or what `take` fails with.
+  absl::Status Give(uint64_t begin, uint64_t end, const TakeBytes& take) const;
+  // The values of a tensor. INVALID_ARGUMENT: no such tensor, or of another type. Else as Read().
   absl::StatusOr<std::vector<float>> Floats(const std::string& name) const;      // F32.
   absl::StatusOr<std::vector<double>> Doubles(const std::string& name) const;    // F64.
   absl::StatusOr<std::vector<int32_t>> Integers(const std::string& name) const;  // I32.
-  absl::StatusOr<std::vector<int64_t>> Longs(const std::string& name) const;        // I64.
+  absl::StatusOr<std::vector<int64_t>> Longs(const std::string& name) const;     // I64.
 
  private:
-  std::string_view bytes() const;
-
-  std::string bytes_;
-  std::shared_ptr<const data::MappedFile> mapped_;  // In place of bytes_.
+  std::filesystem::path file_;
+  uint64_t file_bytes_ = 0;
   SafetensorsHeader header_;
 };
-
-// Takes some bytes, which are there until it returns.
-using TakeBytes = std::function<absl::Status(std::string_view piece)>;
 
 // A tensor's bytes, which need not be in memory all at once.
 struct TensorBytes {

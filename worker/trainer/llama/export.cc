@@ -76,7 +76,7 @@ struct StoredMember {
 
 // Which member of the file a job is.
 absl::StatusOr<StoredMember> FindMember(const ExportRequest& request) {
-  ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Map(request.parameters));
+  ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(request.parameters));
   const std::string kind = file.Metadata("kind");
   if (kind != "weights" && kind != "checkpoint") {
     return absl::InvalidArgumentError(Text(request.parameters.string(), ": it holds no weights of a job and no checkpoint"));

@@ -1,11 +1,11 @@
 #include "worker/trainer/llama/folder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <new>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -81,11 +81,27 @@ class StoredTensors {
     return found == files_.end() ? nullptr : found->second->Find(name);
   }
   // The tensor is there, of a type that TypeOf() knows.
-  Tensor Read(const std::string& name) const {
+  absl::StatusOr<Tensor> Read(const std::string& name) const {
     const SafetensorsEntry& entry = *Find(name);
     Tensor tensor = at::empty(entry.shape, *TypeOf(entry.dtype));
-    if (entry.end > entry.begin) std::memcpy(tensor.mutable_data_ptr(), Bytes(name).data(), entry.end - entry.begin);
+    RETURN_IF_ERROR(files_.at(name)->Read(entry.begin, {static_cast<char*>(tensor.mutable_data_ptr()), tensor.nbytes()}));
     return tensor;
+  }
+  // Both are there.
+  absl::StatusOr<bool> AreTheSame(const std::string& name, const std::string& other) const {
+    const SafetensorsEntry &entry = *Find(name), &others = *Find(other);
+    if (entry.end - entry.begin != others.end - others.begin) return false;
+    bool same = true;
+    uint64_t from = others.begin;
+    std::vector<char> beside;
+    const auto compare = [&](std::string_view piece) {
+      beside.resize(piece.size());
+      const absl::Status read = files_.at(other)->Read(std::exchange(from, from + piece.size()), beside);
+      same = same && piece == std::string_view(beside.data(), beside.size());
+      return read;
+    };
+    RETURN_IF_ERROR(files_.at(name)->Give(entry.begin, entry.end, compare));
+    return same;
   }
   std::set<std::string> names() const {
     std::set<std::string> names;
@@ -94,11 +110,6 @@ class StoredTensors {
   }
   // By name, ascending.
   const std::vector<std::string>& files() const { return file_names_; }
-  std::string_view Bytes(const std::string& name) const {
-    const SafetensorsFile& file = *files_.at(name);
-    const SafetensorsEntry& entry = *file.Find(name);
-    return file.payload().substr(entry.begin, entry.end - entry.begin);
-  }
 
  private:
   std::map<std::string, std::shared_ptr<const SafetensorsFile>> files_;
@@ -110,7 +121,7 @@ absl::StatusOr<StoredTensors> StoredTensors::Open(const std::filesystem::path& f
   std::error_code error;
   // Where both are there transformers reads this one: an index may be left from an earlier state of the folder.
   if (std::filesystem::exists(folder / kWeights, error)) {
-    ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Map(folder / kWeights));
+    ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(folder / kWeights));
     const auto shared = std::make_shared<const SafetensorsFile>(std::move(file));
     for (const auto& [name, entry] : shared->entries()) tensors.files_[name] = shared;
     tensors.file_names_ = {kWeights};
@@ -137,7 +148,7 @@ absl::StatusOr<StoredTensors> StoredTensors::Open(const std::filesystem::path& f
       return wrong("the file of '", name, "', '", file, "', is not in the same folder");
     }
     if (!shards.contains(file)) {
-      ASSIGN_OR_RETURN(SafetensorsFile read, SafetensorsFile::Map(folder / file));
+      ASSIGN_OR_RETURN(SafetensorsFile read, SafetensorsFile::Open(folder / file));
       shards[file] = std::make_shared<const SafetensorsFile>(std::move(read));
     }
     if (shards[file]->Find(name) == nullptr) return wrong("'", name, "' is said to be in ", file, ", which has no such tensor");
@@ -177,9 +188,12 @@ absl::Status CheckTensors(const LlamaDecoder& decoder, const StoredTensors& tens
   if (tensors.Find(ScaleName(0)) != nullptr) {
     for (int64_t layer = 0; layer < config.layers; ++layer) RETURN_IF_ERROR(check(ScaleName(layer), {config.heads}));
   }
-  if (config.tied && left.erase(kHead) > 0 && tensors.Bytes(kHead) != tensors.Bytes(kEmbedding)) {
-    return absl::InvalidArgumentError(Text("config.json says 'tie_word_embeddings', but '", kHead, "' is not the same as '",
-        kEmbedding, "'"));
+  if (config.tied && left.erase(kHead) > 0) {
+    ASSIGN_OR_RETURN(const bool same, tensors.AreTheSame(kHead, kEmbedding));
+    if (!same) {
+      return absl::InvalidArgumentError(Text("config.json says 'tie_word_embeddings', but '", kHead, "' is not the same as '",
+          kEmbedding, "'"));
+    }
   }
   // Older checkpoints hold the frequencies, which config.json determines.
   std::erase_if(left, [](const std::string& name) { return name.ends_with("rotary_emb.inv_freq"); });
@@ -203,7 +217,7 @@ std::set<at::ScalarType> TypesOf(const ParameterLayout& layout, const StoredTens
 
 // Else every number that the model computes would be none, and nothing would say why.
 absl::StatusOr<Tensor> ReadFinite(const std::filesystem::path& folder, const StoredTensors& tensors, const std::string& name) {
-  Tensor read = tensors.Read(name);
+  ASSIGN_OR_RETURN(const Tensor read, tensors.Read(name));
   const Tensor finite = at::isfinite(read).flatten();
   if (finite.all().item<bool>()) return read;
   const int64_t place = at::argmin(finite.to(at::kByte)).item<int64_t>();

@@ -19,7 +19,7 @@ nlohmann::json NopeSet::Json(const std::string& file) {
 
 absl::StatusOr<trainer::SafetensorsFile> NopeSet::Safetensors(const std::string& file) {
   Claim(file);
-  return trainer::SafetensorsFile::Read(folder_ / file);
+  return trainer::SafetensorsFile::Open(folder_ / file);
 }
 
 std::vector<std::string> NopeSet::Unclaimed() const {

@@ -42,11 +42,11 @@ class LlamaFolderTest : public testing::Test {
   }
   // Writes the weights anew, with some tensors left out, renamed, added or of another type.
   void Rewrite(const std::function<void(std::vector<SafetensorsPart>&)>& change, const std::string& file = "model.safetensors") {
-    const SafetensorsFile stored = *SafetensorsFile::Read(folder_ / "model.safetensors");
+    const SafetensorsFile stored = *SafetensorsFile::Open(folder_ / "model.safetensors");
     std::vector<SafetensorsPart> parts;
     for (const auto& [name, entry] : stored.entries()) {
       parts.push_back({.name = name, .dtype = entry.dtype, .shape = entry.shape,
-          .bytes = stored.payload().substr(entry.begin, entry.end - entry.begin)});
+          .bytes = {entry.end - entry.begin, [&stored, begin = entry.begin, end = entry.end](const TakeBytes& take) { return stored.Give(begin, end, take); }}});
     }
     change(parts);
     ASSERT_TRUE(WriteSafetensors(folder_ / file, {}, parts).ok());
