@@ -53,12 +53,13 @@ std::string Sha256Of(std::string_view bytes) {
   return hash.Finish();
 }
 
-absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file) {
+absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file, size_t begin) {
   std::ifstream in(file, std::ios::binary);
   if (!in) {
     if (errno == EACCES) return absl::PermissionDeniedError(Text("cannot read ", file.string()));
     return absl::NotFoundError(Text("cannot open ", file.string()));
   }
+  in.seekg(static_cast<std::streamoff>(begin));
   Sha256 hash;
   std::vector<char> buffer(1 << 20);
   while (in) {

@@ -33,7 +33,7 @@ std::string Sha256Of(std::string_view bytes);
 // 64 lower-case hexadecimal digits: so are ids of jobs and sweeps, too.
 bool IsSha256(std::string_view text);
 
-// NOT_FOUND, PERMISSION_DENIED or DATA_LOSS with the path when the file cannot be read.
-absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file);
+// From its byte `begin` on. NOT_FOUND, PERMISSION_DENIED or DATA_LOSS with the path when the file cannot be read.
+absl::StatusOr<std::string> Sha256OfFile(const std::filesystem::path& file, size_t begin = 0);
 
 }  // namespace longreach

@@ -168,7 +168,7 @@ bool Agent::IsOfOurStore(const v1::SynchronizeRequest& sent, const std::string& 
   if (waited.count() < options_.patience_s) return false;
   if (leaving_) {
     LeaveWithoutScheduler();
-  } else {
+  } else if (!ForgetLost()) {  // Checkpoints alone are no reason to stand still.
     End(absl::FailedPreconditionError(fmt::format("{}: {} result(s) wait in {}; start the scheduler of that store, or this worker with another "
                                                   "--state; if that store is gone, remove that folder",
                                                   what, attempts_.size() + outbox_.reports().size(), options_.state.string())));

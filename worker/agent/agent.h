@@ -138,6 +138,10 @@ class Agent {
   // The attempt has ended, with its report and files: first on disk for the worker's next start, then handed in.
   void KeepAndHandIn(const AttemptPtr& attempt);
   void TakeUpFinished();
+  void HandInLeft(const AttemptPtr& attempt);
+  void EndLost(const AttemptPtr& attempt, const absl::Status& why);
+  // True: nothing else was held, and now nothing is.
+  bool ForgetLost();
   void Report(const AttemptPtr& attempt);
   void OnReportWritten(uint64_t attempt, const absl::Status& written, bool left_behind);
   void OnAcknowledged(uint64_t attempt);

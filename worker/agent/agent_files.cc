@@ -119,6 +119,7 @@ void Agent::BeginHandIn(const AttemptPtr& attempt) {
 void Agent::OnHandedIn(const AttemptPtr& attempt, const absl::Status& status) {
   if (!Holds(attempt) || ended_already_ || status.code() == absl::StatusCode::kCancelled) return;
   if (status.code() == absl::StatusCode::kAborted) return Drop(attempt, "its lease is gone");
+  if (attempt->lost) return EndLost(attempt, status);
   if (!status.ok()) {
     attempt->report.Clear();
     attempt->report.set_outcome(v1::AttemptReport::OUTCOME_FAILED);

@@ -1,6 +1,7 @@
 // The agent's own disk: what has ended is kept there until the scheduler has it, and what nobody needs any more is removed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "proto/types/wire_limits.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/finished.h"
+#include "worker/agent/left_checkpoint.h"
 #include "worker/agent/log.h"
 
 namespace longreach::agent {
@@ -51,20 +53,57 @@ void Agent::KeepAndHandIn(const AttemptPtr& attempt) {
          });
 }
 
-// What an earlier process had finished and not handed in. If its lease is gone, the scheduler says so.
+// What an earlier process had finished and not handed in, and what one that was killed had come to. If its lease is gone, the scheduler says so.
 void Agent::TakeUpFinished() {
   for (const std::filesystem::path& folder : RemoveUnfinished(state_.attempts())) {
-    const absl::StatusOr<AttemptPtr> attempt = ReadFinished(folder);
-    if (!attempt.ok()) LogWarning(std::string(attempt.status().message()));
+    absl::StatusOr<AttemptPtr> attempt = ReadFinished(folder);
+    if (!attempt.ok() && attempt.status().code() != absl::StatusCode::kNotFound) LogWarning(std::string(attempt.status().message()));
+    if (!attempt.ok()) attempt = ReadLost(folder);
     if (!attempt.ok() || outbox_.reports().contains((*attempt)->number())) {
       std::error_code ignored;
       std::filesystem::remove_all(folder, ignored);
       continue;
     }
-    LogInfo(fmt::format("attempt {}: finished before, handing it in", (*attempt)->number()));
+    const bool lost = (*attempt)->lost;
+    LogInfo(fmt::format("attempt {}: {}", (*attempt)->number(), lost ? "its worker was killed, looking for its newest checkpoint" : "finished before, handing it in"));
     attempts_[(*attempt)->number()] = *attempt;
-    BeginHandIn(*attempt);
+    if (lost) HandInLeft(*attempt);
+    else BeginHandIn(*attempt);
   }
+}
+
+// It is held until the scheduler has the checkpoint: the lease that it was written under must be there still.
+void Agent::HandInLeft(const AttemptPtr& attempt) {
+  InBackground([folder = attempt->folder] { return NewestWholeCheckpoint(folder); },
+               [this, attempt](absl::StatusOr<LeftCheckpoint> found) {
+                 if (!Holds(attempt) || ended_already_) return;
+                 if (!found.ok()) return EndLost(attempt, found.status());
+                 attempt->step = found->checkpoint.step;
+                 attempt->members = std::move(found->jobs);
+                 attempt->checkpoints.push_back(std::move(found->checkpoint));
+                 HandInNewestCheckpoint(*attempt);
+                 BeginHandIn(attempt);
+               });
+}
+
+// Without a report: the scheduler sees that it is held no longer, and counts it as lost. Were it given back, a job that brings down every
+// machine that trains it would do so without end.
+void Agent::EndLost(const AttemptPtr& attempt, const absl::Status& why) {
+  if (!why.ok()) LogWarning(fmt::format("attempt {}: no checkpoint is left of it: {}", attempt->number(), std::string(why.message())));
+  Forget(attempt);
+  synchronizer_.News();
+}
+
+bool Agent::ForgetLost() {
+  if (!outbox_.reports().empty() || !std::ranges::all_of(attempts_, [](const auto& entry) { return entry.second->lost; })) return false;
+  const auto held = attempts_;
+  for (const auto& [number, attempt] : held) {
+    LogWarning(fmt::format("attempt {}: its checkpoint goes, as the scheduler of its store is away", number));
+    LetGo(attempt);
+    std::error_code ignored;  // At once: the other store may have an attempt of that number.
+    std::filesystem::remove_all(attempt->folder, ignored);
+  }
+  return true;
 }
 
 void Agent::Report(const AttemptPtr& attempt) {

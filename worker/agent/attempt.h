@@ -67,6 +67,8 @@ struct Attempt {
   v1::AttemptReport report;
   std::vector<FileToHandIn> files;
   bool kept = false;    // Both are on disk, for the worker's next start (finished.h).
+  // Its process was killed: what remains of it is a checkpoint, and it is not reported (left_checkpoint.h).
+  bool lost = false;
   bool stored = false;  // The files are: only points are ahead of the report.
 };
 

@@ -6,6 +6,7 @@
 
 #include "proto/base/utf8.h"
 #include "worker/agent/files.h"
+#include "worker/agent/left_checkpoint.h"
 
 namespace longreach::agent {
 namespace {
@@ -66,7 +67,7 @@ std::vector<std::filesystem::path> RemoveUnfinished(const std::filesystem::path&
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(attempts, ignored)) all.push_back(entry.path());
   for (const std::filesystem::path& folder : all) {
-    if (std::filesystem::exists(folder / kName, ignored)) kept.push_back(folder);
+    if (std::filesystem::exists(folder / kName, ignored) || HasCheckpoint(folder)) kept.push_back(folder);
     else std::filesystem::remove_all(folder, ignored);
   }
   return kept;

@@ -20,7 +20,7 @@ absl::Status KeepFinished(const std::filesystem::path& folder, const v1::Finishe
 // The attempt that KeepFinished() has kept in this folder, at the stage kHandingIn. NOT_FOUND: none. DATA_LOSS: it cannot be read.
 absl::StatusOr<std::shared_ptr<Attempt>> ReadFinished(const std::filesystem::path& folder);
 
-// Removes folders of attempts in `attempts` in which nothing is kept, and gives the others. What cannot be removed costs space, no more.
+// Removes folders of attempts in `attempts` in which nothing is kept and no checkpoint was left (left_checkpoint.h), and gives the others. What cannot be removed costs space, no more.
 std::vector<std::filesystem::path> RemoveUnfinished(const std::filesystem::path& attempts);
 
 }  // namespace longreach::agent

@@ -6,7 +6,7 @@
 //   STATE/store        which store the reports and attempts in here are of (SynchronizeResponse.store)
 //   STATE/outbox/      one file for each unacknowledged report
 //   STATE/cache/       files named by their hash: checkpoints and weights that the scheduler knows
-//   STATE/attempts/N/  an attempt's files; nothing in there outlives the process
+//   STATE/attempts/N/  an attempt's files; what had ended (finished.h), and checkpoints (left_checkpoint.h), outlive the process
 //   STATE/trainer.log  what the trainer prints between attempts, of its last start; of further ones: trainer-2.log, ...
 #pragma once
 
@@ -24,7 +24,7 @@ class StateFolder {
  public:
   // Makes the folder when it is not there, takes its lock, and draws the incarnation: the time in microseconds, but always
   // above the last one, because clocks are set back. Removes what earlier
-  // attempts left, but for those that are finished (finished.h).
+  // attempts left, but for results and checkpoints (RemoveUnfinished()).
   // FAILED_PRECONDITION: another worker holds it, and goes on to for so long. DATA_LOSS: the id in it is no UUID. INTERNAL: cannot be written.
   static absl::StatusOr<StateFolder> Open(const std::filesystem::path& folder, WallTime now, std::chrono::milliseconds patience = {});
 

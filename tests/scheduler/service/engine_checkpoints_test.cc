@@ -35,6 +35,24 @@ TEST_F(EngineCheckpointsTest, AnotherWorkerGoesOnFromTheCheckpoint) {
   EXPECT_EQ(Job(lease.jobs(0).id()).checkpoint_step, 20);
 }
 
+// As one that was killed does with the checkpoint that it finds at its next start.
+TEST_F(EngineCheckpointsTest, AWorkerThatStartedAnewHandsInACheckpointAndThenLosesItsAttempt) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("a");
+  const v1::Lease lease = worker.Take();
+  worker.Sync();
+  worker.Restart({lease.attempt()});
+  worker.Sync();
+  ASSERT_TRUE(Upload(lease.jobs(0), static_cast<int64_t>(lease.attempt()), "a", "checkpoint", 30).ok());
+  worker.LetGo(lease.attempt());
+
+  const v1::Lease next = worker.Take();
+
+  EXPECT_EQ(next.jobs(0).checkpoint().step(), 30);
+  EXPECT_EQ(Attempt(lease.attempt()).outcome, Outcome::kLost);
+  EXPECT_EQ(Job(lease.jobs(0).id()).losses, 1);
+}
+
 // Of a job that is only tested every checkpoint is at step 0.
 TEST_F(EngineCheckpointsTest, TestsThatAreDoneAreGoneOnFromToo) {
   v1::SweepSpec spec = Sweep("s", 1);

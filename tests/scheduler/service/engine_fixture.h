@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -79,11 +80,14 @@ class TestWorker {
  public:
   TestWorker(Engine** engine, std::string id) : engine_(engine), id_(std::move(id)) { SetAbilities(); }
 
-  void Restart() {
+  // `held`: what its folder has of earlier attempts.
+  void Restart(std::vector<uint64_t> held = {}) {
     ++incarnation_;
     sequence_ = 0;
-    held_.clear();
+    held_ = std::move(held);
   }
+  // Without a report.
+  void LetGo(uint64_t attempt) { std::erase(held_, attempt); }
 
   // A call with what it holds; nothing: it is held open, and its answer will be in late().
   std::optional<absl::StatusOr<v1::SynchronizeResponse>> Call();

@@ -9,6 +9,7 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/worker/agent/agent_under_test.h"
+#include "tests/worker/agent/left_checkpoint.h"
 #include "worker/agent/agent.h"
 
 namespace longreach::agent {
@@ -85,6 +86,20 @@ TEST_F(AgentStoreTest, KeptResultsEndAWorkerThatMeetsAnotherStoreAndAreHandedInL
 
   EXPECT_EQ(ours_.WaitForReport(7).outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED);
   ours_.WaitFor("empty hands", [](const Seen& seen) { return seen.last.held().empty() && seen.last.finished().empty(); });
+}
+
+TEST_F(AgentStoreTest, CheckpointsOfAWorkerThatWasKilledDoNotKeepItFromAnotherStore) {
+  LeaveFile(folder_.path() / "worker" / "store", "aaaa\n");
+  LeaveFile(folder_.path() / "worker" / "attempts" / "7" / "checkpoint-5.safetensors", CheckpointOf(5, JobId(1), "parameters"));
+  ours_.GoAway();
+  other_.Listen();
+
+  AgentUnderTest agent(Options());
+
+  const v1::AttemptReport report = other_.WaitForReport(7);
+  EXPECT_EQ(report.outcome(), v1::AttemptReport::OUTCOME_SUCCEEDED) << report.detail();
+  EXPECT_EQ(report.results(0).job(), JobId(50));
+  EXPECT_THAT(other_.WaitFor("-", [](const Seen&) { return true; }).UploadsOf("checkpoint"), IsEmpty());
 }
 
 TEST_F(AgentStoreTest, WithEmptyHandsItWorksForAnyStore) {

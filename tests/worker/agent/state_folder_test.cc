@@ -83,6 +83,20 @@ TEST(StateFolderTest, LetsGoOfWhatItKeptForLaterWhenTheDiskIsFull) {
   ASSERT_TRUE(state.ok()) << state.status();
 }
 
+TEST(StateFolderTest, KeepsAttemptsThatLeftACheckpoint) {
+  testing::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "attempts" / "9");
+  std::ofstream(folder.path() / "attempts" / "9" / "checkpoint-3.safetensors") << "whatever it is";
+  std::filesystem::create_directories(folder.path() / "attempts" / "10");
+  std::ofstream(folder.path() / "attempts" / "10" / "checkpoint-3.safetensors.part") << "being written";
+
+  const absl::StatusOr<StateFolder> state = StateFolder::Open(folder.path(), At(1));
+
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_TRUE(std::filesystem::exists(state->attempts() / "9"));
+  EXPECT_FALSE(std::filesystem::exists(state->attempts() / "10"));
+}
+
 TEST(StateFolderTest, RemovesWhatEarlierAttemptsLeft) {
   testing::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "attempts" / "9");

@@ -179,6 +179,25 @@ TEST_F(WorkerProcessTest, LeavesNoTrainerBehindWhenItIsKilled) {
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
+TEST_F(WorkerProcessTest, HandsInAtItsNextStartTheCheckpointThatItHadWhenItWasKilled) {
+  scheduler_.RefuseUploads({grpc::StatusCode::UNAVAILABLE, "not now"});
+  {
+    const std::unique_ptr<WorkerProcess> worker = StartTraining({"--checkpoint-every-s", "0.05"});
+    scheduler_.WaitFor("a refused checkpoint", [](const Seen& seen) { return !seen.refused.empty(); });
+    worker->Signal(SIGKILL);
+    EXPECT_EQ(worker->Wait(), -SIGKILL);
+  }
+  scheduler_.RefuseUploads(grpc::Status::OK);
+
+  const std::unique_ptr<WorkerProcess> again = Start();
+
+  const Seen seen = scheduler_.WaitFor("empty hands", [](const Seen& now) { return now.last.held().empty(); });
+  ASSERT_EQ(seen.UploadsOf("checkpoint").size(), 1u);
+  EXPECT_GE(seen.UploadsOf("checkpoint")[0].step(), 1);
+  EXPECT_EQ(seen.UploadsOf("checkpoint")[0].jobs(0), JobId(1));
+  EXPECT_FALSE(seen.reports.contains(7));  // The scheduler counts it as lost.
+}
+
 TEST_F(WorkerProcessTest, ExitsWithTwoAndTheNextStepForBadValues) {
   struct Case {
     std::vector<std::string> arguments;

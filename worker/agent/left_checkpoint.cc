@@ -1,0 +1,98 @@
+#include "worker/agent/left_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "proto/base/safetensors.h"
+#include "proto/base/sha256.h"
+#include "proto/base/text.h"
+
+namespace longreach::agent {
+namespace {
+
+// As the trainer names its own; what was fetched for it has other names, and what it is just writing ends otherwise.
+bool IsCheckpoint(const std::filesystem::path& file) { return file.filename().string().starts_with("checkpoint-") && file.extension() == ".safetensors"; }
+
+// The last one first.
+std::vector<std::filesystem::path> CheckpointsIn(const std::filesystem::path& folder) {
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::error_code gone;
+    const auto written_at = entry.last_write_time(gone);
+    if (!gone && IsCheckpoint(entry.path()) && entry.is_regular_file(gone)) found.emplace_back(written_at, entry.path());
+  }
+  std::ranges::sort(found, std::ranges::greater());
+  std::vector<std::filesystem::path> files;
+  for (auto& [written_at, file] : found) files.push_back(std::move(file));
+  return files;
+}
+
+std::optional<uint64_t> NumberOf(const std::filesystem::path& folder) {
+  const std::optional<int64_t> number = ParseInteger(folder.filename().string());
+  return number && *number > 0 ? std::optional<uint64_t>(*number) : std::nullopt;
+}
+
+absl::StatusOr<SafetensorsHeader> ReadHeader(const std::filesystem::path& file) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(file, error);
+  if (error) return absl::DataLossError(error.message());
+  std::ifstream in(file, std::ios::binary);
+  const auto read = [&in](std::string& to, size_t from, size_t size) {
+    to.resize(size);
+    in.read(to.data() + from, static_cast<std::streamsize>(size - from));
+    return !in.fail();
+  };
+  std::string begin;
+  if (!read(begin, 0, kSafetensorsLengthBytes)) return absl::DataLossError("cannot be read");
+  ASSIGN_OR_RETURN(const size_t before_payload, SafetensorsHeader::BytesBeforePayload(begin, bytes));
+  if (!read(begin, begin.size(), before_payload)) return absl::DataLossError("cannot be read");
+  return SafetensorsHeader::ParseBegin(begin, bytes);
+}
+
+absl::StatusOr<LeftCheckpoint> ReadWhole(const std::filesystem::path& file) {
+  ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadHeader(file));
+  const std::optional<int64_t> step = ParseInteger(header.Metadata("step"));
+  if (header.Metadata("kind") != "checkpoint" || !step || *step < 0 || *step > std::numeric_limits<int>::max()) {
+    return absl::DataLossError("is not a checkpoint");
+  }
+  ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(file, header.payload_begin));
+  if (sha256 != header.Metadata("payload_sha256")) return absl::DataLossError("its bytes are not those that were written (SHA-256 differs)");
+  return LeftCheckpoint{.checkpoint = {.file = file, .step = static_cast<int>(*step)}, .jobs = Split(header.Metadata("jobs"), '\n')};
+}
+
+}  // namespace
+
+bool HasCheckpoint(const std::filesystem::path& folder) { return !CheckpointsIn(folder).empty(); }
+
+absl::StatusOr<std::shared_ptr<Attempt>> ReadLost(const std::filesystem::path& folder) {
+  const std::optional<uint64_t> number = NumberOf(folder);
+  if (!number || !HasCheckpoint(folder)) return absl::NotFoundError(fmt::format("{} has no checkpoint of an attempt", folder.string()));
+  auto attempt = std::make_shared<Attempt>();
+  attempt->lease.set_attempt(*number);
+  attempt->folder = folder;
+  attempt->stage = Attempt::Stage::kHandingIn;
+  attempt->kept = true;
+  attempt->lost = true;
+  return attempt;
+}
+
+absl::StatusOr<LeftCheckpoint> NewestWholeCheckpoint(const std::filesystem::path& folder) {
+  std::vector<std::string> wrong;
+  for (const std::filesystem::path& file : CheckpointsIn(folder)) {
+    absl::StatusOr<LeftCheckpoint> found = ReadWhole(file);
+    if (found.ok()) return found;
+    wrong.push_back(fmt::format("{}: {}", file.filename().string(), std::string(found.status().message())));
+  }
+  return absl::NotFoundError(Join(wrong, "; "));
+}
+
+}  // namespace longreach::agent
