@@ -20,7 +20,8 @@ struct FrozenModel {
   std::function<void()> between = nullptr;   // As LlamaFeed has it.
 };
 
-// The mean over a window's predicted labels of -log p, in nats. `bos` (none: -1) stands in front of the window.
+// The mean over a window's predicted labels of -log p, in nats. `bos` (none: -1) stands in front of the window. What golden vectors and the
+// tests of jobs compare with: jobs themselves evaluate batches of windows in their engine.
 // INVALID_ARGUMENT: a token that is not in the vocabulary, a window outside of its document, or nothing to predict.
 absl::StatusOr<double> WindowLoss(const FrozenModel& model, std::span<const int64_t> document, const Window& window, int64_t bos);
 

@@ -15,13 +15,23 @@ absl::Status Validate(const WindowRule& rule) {
   return absl::OkStatus();
 }
 
+int64_t NopeWindowsIn(int64_t document_length, int64_t stride, int64_t first_end) {
+  return std::max<int64_t>(0, (document_length - first_end + stride - 1) / stride);
+}
+
+Window NopeWindow(int64_t document, int64_t n, const WindowRule& rule, int64_t first_end) {
+  const int64_t end = first_end + n * rule.stride;
+  return {.document = document, .begin = end - rule.length, .end = end, .scored = rule.stride};
+}
+
 std::vector<Window> NopeWindows(std::span<const int64_t> document_lengths, const WindowRule& rule) {
   std::vector<Window> windows;
   int64_t scored = 0;
   for (size_t document = 0; document < document_lengths.size(); ++document) {
-    for (int64_t end = rule.length; end < document_lengths[document]; end += rule.stride) {
+    const int64_t count = NopeWindowsIn(document_lengths[document], rule.stride, rule.length);
+    for (int64_t n = 0; n < count; ++n) {
       if (rule.most_scored > 0 && scored >= rule.most_scored) return windows;
-      windows.push_back({static_cast<int64_t>(document), end - rule.length, end, rule.stride});
+      windows.push_back(NopeWindow(static_cast<int64_t>(document), n, rule, rule.length));
       scored += rule.stride;
     }
   }

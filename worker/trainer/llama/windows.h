@@ -29,21 +29,29 @@ struct WindowRule {
   int64_t length = 0;  // Of a window, a BOS included.
   int64_t stride = 0;
   bool bos = false;    // YaRN's: a BOS stands in front of each window.
-  int64_t most_scored = 0;  // The NoPE authors': no window begins once so many tokens are scored. 0: no limit.
+  // The NoPE authors': no window begins once so many tokens are scored. 0: no limit. Jobs count windows instead.
+  int64_t most_scored = 0;
 };
 
 // INVALID_ARGUMENT: a length below 2, or a stride that is not in [1, length].
 absl::Status Validate(const WindowRule& rule);
 
-// The NoPE authors': full windows only, at every stride while the document goes on behind it, of which the last `stride` tokens
-// are scored. What comes before the first of these, and the tail behind the last window, is never scored.
+// The NoPE authors', of one document: full windows only, at every stride while the document goes on behind it, of which the last `stride`
+// tokens are scored. What comes before the first of these, and the tail behind the last window, is never scored. Theirs begin with the
+// document: `first_end`, where the first window ends, is the length of one. It may be more.
 // Source: run_ppl.py of AntNLP/nope_head_scale.
+int64_t NopeWindowsIn(int64_t document_length, int64_t stride, int64_t first_end);
+// The n-th of them, from 0 on.
+Window NopeWindow(int64_t document, int64_t n, const WindowRule& rule, int64_t first_end);
+
+// All of the authors': what golden vectors and tests have. Jobs choose among those of all documents by number.
 std::vector<Window> NopeWindows(std::span<const int64_t> document_lengths, const WindowRule& rule);
 
 // YaRN's: every token is scored once; the first window of a document whole, the last one short.
 // Source: eval/perplexity.py of jquesnelle/yarn.
 std::vector<Window> YarnWindows(std::span<const int64_t> document_lengths, const WindowRule& rule);
 
+// What golden vectors compare, and nothing else: jobs sum up what their engine says of batches.
 struct Perplexity {
   int64_t windows = 0;
   int64_t scored_tokens = 0;

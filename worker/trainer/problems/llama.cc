@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "proto/base/text.h"
+#include "worker/trainer/llama/windows.h"
 #include "worker/trainer/problems/llama_texts.h"
 #include "worker/trainer/problems/problem.h"
 #include "worker/trainer/problems/yarn_tests.h"
@@ -80,13 +81,14 @@ class Llama final : public Problem {
     batch.tape = stride > 0 ? length - 1 : length;
     batch.outputs = stride > 0 ? stride : length;
     const std::vector<int64_t>& through = windows_through_.at(length);
+    const WindowRule sliding{.length = length, .stride = stride};
     const int64_t first_end = FirstEnd(length);
     for (int64_t w = first; w < end; ++w) {
       // Where fewer are wanted than there are, they lie evenly over all documents, or are the first.
       const int64_t window = InOrder() ? w : w * there / windows;
       const auto document = std::ranges::upper_bound(through, window) - through.begin();
       const int64_t of_document = window - (document == 0 ? 0 : through[static_cast<size_t>(document - 1)]);
-      const int64_t begin = stride > 0 ? first_end + of_document * stride - length : of_document * length;
+      const int64_t begin = stride > 0 ? NopeWindow(document, of_document, sliding, first_end).begin : of_document * length;
       texts_.AppendTest(document, begin, batch.tape, batch.tokens);
       texts_.AppendTest(document, begin + 1 + batch.tape - batch.outputs, batch.outputs, batch.targets);
       AddSequence(batch);
@@ -100,8 +102,7 @@ class Llama final : public Problem {
   int64_t FirstEnd(int length) const { return InOrder() ? length : settings_.evaluation.lengths.back(); }
   int64_t WindowsOf(int64_t size, int length) const {
     const int64_t stride = settings_.evaluation.stride;
-    // The authors' windows end before the document does. Source: run_ppl.py of AntNLP/nope_head_scale.
-    if (stride > 0) return std::max<int64_t>(0, (size - FirstEnd(length) + stride - 1) / stride);
+    if (stride > 0) return NopeWindowsIn(size, stride, FirstEnd(length));
     return std::max<int64_t>(0, (size - 1) / length);
   }
   int64_t There(int length) const { return windows_through_.at(length).back(); }

@@ -29,6 +29,19 @@ TEST(WindowsTest, TheAuthorsStopBeforeTheEndOfADocument) {
                           Window{2, 4, 8, 2}, Window{3, 0, 4, 2}, Window{3, 2, 6, 2}));
 }
 
+TEST(WindowsTest, ShorterOnesMayEndWhereTheLongestDo) {
+  // Windows of 4 that score what those of 6 do.
+  const std::vector<int64_t> lengths = {9, 6, 7};
+  const WindowRule longest{.length = 6, .stride = 2}, shorter{.length = 4, .stride = 2};
+  std::vector<Window> found;
+  for (size_t d = 0; d < lengths.size(); ++d) {
+    for (int64_t n = 0; n < NopeWindowsIn(lengths[d], 2, 6); ++n) found.push_back(NopeWindow(static_cast<int64_t>(d), n, shorter, 6));
+  }
+
+  EXPECT_THAT(NopeWindows(lengths, longest), ElementsAre(Window{0, 0, 6, 2}, Window{0, 2, 8, 2}, Window{2, 0, 6, 2}));
+  EXPECT_THAT(found, ElementsAre(Window{0, 2, 6, 2}, Window{0, 4, 8, 2}, Window{2, 2, 6, 2}));
+}
+
 TEST(WindowsTest, NoWindowBeginsOnceTheBudgetIsSpent) {
   const std::vector<int64_t> lengths = {100, 100};
 
