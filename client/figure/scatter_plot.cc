@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/output/text.h"
+#include "proto/base/line_fit.h"
 
 namespace longreach::client {
 namespace {
@@ -86,25 +87,22 @@ std::vector<Correlation> CorrelationsOf(const ScatterPlot& plot) {
   struct Line {
     std::string panel;
     std::string label;
-    std::vector<std::pair<double, double>> points;
+    std::vector<double> x = {};
+    std::vector<double> y = {};
   };
   std::vector<Line> lines;  // Points of one come one after the other.
   ForEachPoint(plot, [&](const PlotPanel& panel, const v1::TableAxisEntry& row, const v1::TableAxisEntry&, double x, double y) {
-    if (lines.empty() || lines.back().panel != panel.title || lines.back().label != LabelOf(row)) lines.push_back({panel.title, LabelOf(row), {}});
-    lines.back().points.emplace_back(x, plot.y_log ? std::log(y) : y);
+    if (lines.empty() || lines.back().panel != panel.title || lines.back().label != LabelOf(row)) lines.push_back({panel.title, LabelOf(row)});
+    lines.back().x.push_back(x);
+    lines.back().y.push_back(plot.y_log ? std::log(y) : y);
   });
   std::vector<Correlation> correlations;
   for (const Line& line : lines) {
-    const auto count = static_cast<double>(line.points.size());
-    double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
-    for (const auto& [x, y] : line.points) mean_x += x / count, mean_y += y / count;
-    for (const auto& [x, y] : line.points) {
-      xx += (x - mean_x) * (x - mean_x);
-      yy += (y - mean_y) * (y - mean_y);
-      xy += (x - mean_x) * (y - mean_y);
-    }
-    if (line.points.size() < kLeastOfLine || xx == 0 || yy == 0) continue;
-    correlations.push_back({.panel = line.panel, .line = line.label, .points = static_cast<int>(count), .slope = xy / xx, .r = xy / std::sqrt(xx * yy)});
+    if (line.x.size() < kLeastOfLine) continue;
+    const absl::StatusOr<FittedLine> fit = FitLine(line.x, line.y);
+    if (!fit.ok() || !fit->correlation) continue;
+    correlations.push_back(
+        {.panel = line.panel, .line = line.label, .points = static_cast<int>(line.x.size()), .slope = fit->slope, .r = *fit->correlation});
   }
   return correlations;
 }

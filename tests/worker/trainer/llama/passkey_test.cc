@@ -91,14 +91,7 @@ TEST(PasskeyTest, TheInventorsReadTheFirstNumberOfAnAnswer) {
   EXPECT_THAT(*LandmarkPrompt(3, 1, 42), HasSubstr("there.\nT\nThe pass key is 42. Remember it. 42 is the pass key.\nTh\nWhat"));
 }
 
-TEST(FitsTest, FindTheLineAndTheGrowthThatMadeTheValues) {
-  const std::vector<double> x = {1, 2, 4}, y = {5, 3, -1};
-  const absl::StatusOr<Line> line = FitLine(x, y);
-  ASSERT_TRUE(line.ok());
-  EXPECT_DOUBLE_EQ(line->slope, -2);
-  EXPECT_DOUBLE_EQ(line->intercept, 7);
-  EXPECT_DOUBLE_EQ(line->correlation, -1);
-
+TEST(FitsTest, FindTheGrowthThatMadeTheValues) {
   std::vector<double> best(300, 0.9);  // What lies before the training length does not count.
   for (size_t i = 100; i < best.size(); ++i) best[i] = 0.4 * std::log(static_cast<double>(i) / 100) + 1;
   EXPECT_NEAR(FitScaleGrowth(best, 100)->a, 0.4, 1e-12);
@@ -106,15 +99,8 @@ TEST(FitsTest, FindTheLineAndTheGrowthThatMadeTheValues) {
 }
 
 TEST(FitsTest, RefuseValuesWithoutAFit) {
-  const std::vector<double> one = {1}, alike = {2, 2}, other = {1, 3};
-  EXPECT_FALSE(FitLine(one, one).ok());
-  EXPECT_FALSE(FitLine(alike, other).ok());
-  EXPECT_FALSE(FitScaleGrowth(other, 1).ok());
-}
-
-TEST(FitsTest, MovingAveragesAreCutAtTheEnds) {
-  const std::vector<double> values = {1, 2, 6, 3};
-  EXPECT_THAT(MovingAverage(values, 2), ElementsAre(1.5, 3, 11.0 / 3, 4.5));
+  const std::vector<double> best = {1, 3};
+  EXPECT_FALSE(FitScaleGrowth(best, 1).ok());
 }
 
 }  // namespace
