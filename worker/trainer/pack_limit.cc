@@ -1,4 +1,5 @@
-// How many jobs are worth training together on this machine.
+#include "worker/trainer/pack_limit.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -6,7 +7,6 @@
 #include "worker/trainer/caught.h"
 #include "worker/trainer/device_memory.h"
 #include "worker/trainer/own_stream.h"
-#include "worker/trainer/train.h"
 #include "worker/trainer/trial.h"
 
 namespace longreach::trainer {
@@ -19,6 +19,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kWorthwhile = 0.95;
 // So many sizes in a row that are no faster are the end: one may have been disturbed by other work.
 constexpr int kNoFaster = 2;
+// Of training, for each size.
+constexpr double kSecondsEach = 0.5;
 
 // Twice as many each time, and the papers' packs of three learning rates and three seeds: engines are made for nine, and a limit of eight would cut
 // them into eight and one.
@@ -33,7 +35,7 @@ PackSettings UsualJob() {
 }
 
 // Job-steps per second.
-absl::StatusOr<double> RateOf(const PackLimitRequest& request, int jobs) {
+absl::StatusOr<double> RateOf(const PackLimitRequest& request, double seconds_each, int jobs) {
   return Caught<double>([&]() -> absl::StatusOr<double> {
     const OwnStream own(request.cuda);
     const PackSettings settings = UsualJob();
@@ -41,7 +43,7 @@ absl::StatusOr<double> RateOf(const PackLimitRequest& request, int jobs) {
     trial.Warm();
     const Clock::time_point start = Clock::now();
     double updates = 0, seconds = 0;
-    while (updates == 0 || seconds < request.seconds_each) {
+    while (updates == 0 || seconds < seconds_each) {
       const int round = std::max(static_cast<int>(settings.training.lengths.size()), trial.engine().UpdatesAtATime());
       trial.Train(round);
       updates += round;
@@ -63,13 +65,15 @@ int WorthwhilePack(std::span<const PackTrial> trials) {
   return first == trials.end() ? 1 : first->jobs;
 }
 
-absl::StatusOr<PackLimit> MeasurePackLimit(const PackLimitRequest& request) {
+absl::StatusOr<PackLimit> MeasurePackLimit(const PackLimitRequest& request) { return MeasurePackLimit(request, kSecondsEach); }
+
+absl::StatusOr<PackLimit> MeasurePackLimit(const PackLimitRequest& request, double seconds_each) {
   RETURN_IF_ERROR(CheckEngine(request.engine, request.cuda));
-  if (!(request.seconds_each >= 0)) return absl::InvalidArgumentError(Text("seconds_each: ", request.seconds_each, " is not 0 or more"));
+  if (!(seconds_each >= 0)) return absl::InvalidArgumentError(Text("seconds_each: ", seconds_each, " is not 0 or more"));
   PackLimit limit;
   int no_faster = 0;
   for (const int jobs : kSizes) {
-    const absl::StatusOr<double> rate = RateOf(request, jobs);
+    const absl::StatusOr<double> rate = RateOf(request, seconds_each, jobs);
     ReleaseDeviceMemory(request.cuda);
     if (rate.status().code() == absl::StatusCode::kResourceExhausted && !limit.trials.empty()) break;
     RETURN_IF_ERROR(rate.status());

@@ -363,12 +363,11 @@ struct BenchResult {
 absl::StatusOr<BenchResult> Bench(const BenchRequest& request);
 
 // How many jobs are worth training together here: packs of 1, 2, 4, ... usual jobs (even_pairs, Log KERPLE, the paper's model and
-// batch, sequences of 20 and of 40) are trained for a moment each, until more are no faster, memory runs out, or kLargestTrial is reached.
+// batch, sequences of 20 and of 40) are trained for a moment each, until more are no faster, memory runs out, or none is left to try.
 struct PackLimitRequest {
   int threads = 0;
   bool cuda = false;
   std::string engine = "";
-  double seconds_each = 0.5;  // At least an update of each length.
 };
 struct PackTrial {
   int jobs = 0;
@@ -378,11 +377,8 @@ struct PackLimit {
   int jobs = 1;
   std::vector<PackTrial> trials;  // In the order of their sizes.
 };
-inline constexpr int kLargestTrial = 128;
 // INVALID_ARGUMENT: an engine that the machine lacks. RESOURCE_EXHAUSTED: not even one job has room.
 absl::StatusOr<PackLimit> MeasurePackLimit(const PackLimitRequest& request);
-// The smallest of them that is nearly as fast as the fastest; 1 of none.
-int WorthwhilePack(std::span<const PackTrial> trials);
 
 // FLOP of the matrix products of one update of one member at a requested length with tape T (backward counted as twice
 // forward, 2 FLOP per multiply-add). Algorithmic: 3 B [T (2 d (V_in+1) + layers (8 d^2 + 4 d mlp) + 2 d V_out) +

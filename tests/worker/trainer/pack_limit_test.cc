@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "worker/trainer/train.h"
+#include "worker/trainer/pack_limit.h"
 
 namespace longreach::trainer {
 
@@ -26,7 +26,7 @@ TEST(WorthwhilePackTest, IsTheSmallestThatIsNearlyAsFastAsTheFastest) {
 }
 
 TEST(MeasurePackLimitTest, TriesPacksOfTwiceAsManyAndThePapersUntilTheyAreNoFaster) {
-  const absl::StatusOr<PackLimit> limit = MeasurePackLimit({.threads = 2, .seconds_each = 0});
+  const absl::StatusOr<PackLimit> limit = MeasurePackLimit({.threads = 2}, 0);
 
   ASSERT_TRUE(limit.ok()) << limit.status();
   ASSERT_GE(limit->trials.size(), 3u);  // At least the first, and two that are no faster.
@@ -40,8 +40,8 @@ TEST(MeasurePackLimitTest, TriesPacksOfTwiceAsManyAndThePapersUntilTheyAreNoFast
 
 TEST(MeasurePackLimitTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(MeasurePackLimit({.engine = "lane"}).status().message(), HasSubstr("unknown name 'lane'"));
-  EXPECT_THAT(MeasurePackLimit({.seconds_each = -1}).status().message(), HasSubstr("seconds_each: -1"));
-  EXPECT_THAT(MeasurePackLimit({.seconds_each = std::numeric_limits<double>::quiet_NaN()}).status().message(), HasSubstr("seconds_each"));
+  EXPECT_THAT(MeasurePackLimit({}, -1).status().message(), HasSubstr("seconds_each: -1"));
+  EXPECT_THAT(MeasurePackLimit({}, std::numeric_limits<double>::quiet_NaN()).status().message(), HasSubstr("seconds_each"));
 }
 
 }  // namespace
