@@ -14,6 +14,7 @@
 #include "proto/base/resources.h"
 #include "proto/base/text.h"
 #include "proto/catalog/devices.h"
+#include "proto/catalog/engines.h"
 #include "proto/catalog/packs.h"
 #include "proto/types/time.h"
 #include "proto/types/words.h"
@@ -258,7 +259,6 @@ absl::StatusOr<std::optional<int>> SweepRun::Follow() {
 }
 
 void SweepRun::SayEngine(ProgressView& view) {
-  constexpr std::string_view kLine = "engine libtorch instead of ";
   v1::ListJobsRequest list;
   list.set_sweep(sweep_.id());
   list.set_state("succeeded");
@@ -270,7 +270,7 @@ void SweepRun::SayEngine(ProgressView& view) {
   const absl::StatusOr<v1::GetLogResponse> log = connection_.Call(&Connection::Stub::GetLog, job, seconds(10));
   if (!log.ok()) return;  // It has left none.
   const std::string& text = log->text();
-  if (const size_t begin = text.find(kLine); begin != std::string::npos) {
+  if (const size_t begin = text.find(catalog::kLibtorchInstead); begin != std::string::npos) {
     view.Say(fmt::format("job {}: {}", ShortId(job.job()), Printable(text.substr(begin, text.find('\n', begin) - begin))));
   }
 }

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "proto/base/text.h"
+#include "proto/catalog/engines.h"
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/kernels/resident_launcher.h"
 #include "worker/trainer/lanes/lanes_engine.h"
@@ -93,6 +94,13 @@ std::string Unknown(const std::string& name) {
   return Text("engine: unknown name '", name, "'; there are ", Join(names, ", "));
 }
 
+// LibTorch's engine, with a line that says what it takes the place of.
+std::unique_ptr<StepEngine> MakeLibtorchInstead(std::string_view wanted, const std::string& why, const PackSettings& settings,
+                                                const EngineOptions& options, const std::function<void(const std::string&)>& log) {
+  log(Text(catalog::kLibtorchInstead, wanted, ", ", why));
+  return MakeLibtorchEngine(settings, options);
+}
+
 // The engine of our own kernels, or LibTorch's where they do not know the settings.
 std::unique_ptr<StepEngine> MakeResidentOrLibtorch(const std::string& name, const OwnKernels& own, const PackSettings& settings,
                                                    const EngineOptions& options, const std::function<void(const std::string&)>& log) {
@@ -101,8 +109,7 @@ std::unique_ptr<StepEngine> MakeResidentOrLibtorch(const std::string& name, cons
   if (!why_not.empty()) why_not = "which does not know " + why_not;
   if (why_not.empty() && own.on_gpu) why_not = WhyNoResidentLauncher();
   if (why_not.empty()) return MakeResidentEngine(settings, options, own.MakeLauncher());
-  log(Text("engine libtorch instead of ", name, ", ", why_not));
-  return MakeLibtorchEngine(settings, options);
+  return MakeLibtorchInstead(name, why_not, settings, options, log);
 }
 
 }  // namespace
@@ -143,8 +150,7 @@ std::unique_ptr<StepEngine> MakeEngine(const PackSettings& settings, const Engin
   TORCH_CHECK(kernels != nullptr, Unknown(wanted));
   const std::string why_not = WhyNotLanes(settings, options);
   if (why_not.empty()) return MakeLanesEngine(settings, options, *kernels);
-  log(Text("engine libtorch instead of ", kernels->name, ", which does not know ", why_not));
-  return MakeLibtorchEngine(settings, options);
+  return MakeLibtorchInstead(kernels->name, "which does not know " + why_not, settings, options, log);
 }
 
 }  // namespace longreach::trainer
