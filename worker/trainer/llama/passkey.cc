@@ -38,12 +38,6 @@ int64_t Draw(std::mt19937& generator, int64_t first, int64_t end) {
 
 }  // namespace
 
-std::vector<int64_t> PasskeyLengths(int64_t longest, int64_t count) {
-  std::vector<int64_t> lengths;
-  for (int64_t i = count - 1; i >= 0; --i) lengths.push_back(longest - i * (longest / count));
-  return lengths;
-}
-
 absl::Status Validate(const PasskeyRule& rule) {
   const auto refuse = [](const auto&... parts) { return absl::InvalidArgumentError(Text(parts...)); };
   const auto possible = [](int64_t count) { return count >= 1 && count <= kMostCells; };

@@ -12,9 +12,6 @@
 
 namespace longreach::trainer {
 
-// As many lengths as that, in equal steps up to the longest, ascending. The authors' are PasskeyLengths(32768, 16).
-std::vector<int64_t> PasskeyLengths(int64_t longest, int64_t count);
-
 // Which tasks to draw. With the authors' lengths they are the authors' own: their numbers come from NumPy's legacy generator, which
 // is std::mt19937 with rejection.
 struct PasskeyRule {

@@ -5,6 +5,7 @@
 
 #include "proto/base/text.h"
 #include "tests/golden/check/nope/checks.h"
+#include "tests/support/passkey_lengths.h"
 #include "worker/data/packed_tokens.h"
 #include "worker/trainer/llama/passkey.h"
 #include "worker/trainer/longbench/metrics.h"
@@ -22,7 +23,7 @@ void CheckPasskeyTasks(const json& stored, FileCheck& check) {
   std::mt19937 generator(seed);
   for (const json& first : stored.at("mt_first_u32")) check.Require(generator() == first.get<uint32_t>(), "mt_first_u32");
   const trainer::PasskeyRule rule{.seed = seed,
-                                  .lengths = trainer::PasskeyLengths(stored.at("max_tokens").get<int64_t>(),
+                                  .lengths = testing::PasskeyLengths(stored.at("max_tokens").get<int64_t>(),
                                                                      stored.at("num_length").get<int64_t>()),
                                   .depths = stored.at("num_depth").get<int64_t>(),
                                   .tests = stored.at("num_tests").get<int64_t>()};

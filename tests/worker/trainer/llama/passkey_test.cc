@@ -5,14 +5,16 @@
 #include <gtest/gtest.h>
 
 #include "proto/catalog/limits.h"
+#include "tests/support/passkey_lengths.h"
 #include "worker/trainer/llama/fits.h"
 #include "worker/trainer/llama/passkey_prompts.h"
 
 namespace longreach::trainer {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::longreach::testing::PasskeyLengths;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(PasskeyTest, PositionsLieInTheRangeOfTheirDepthAndKeysHaveFiveDigits) {
   const std::vector<PasskeyCell> cells = PasskeyTasks({.seed = 7, .lengths = PasskeyLengths(1000, 4), .depths = 5, .tests = 3});
