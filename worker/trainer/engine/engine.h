@@ -31,8 +31,7 @@ struct EngineOptions {
   bool cuda = false;
   // The whole pack as one unit of batched products: how it is done on CUDA. On the CPU for tests.
   bool whole_pack = false;
-  // Which engine: "libtorch", "libtorch-tf32" (its products in TF32, on CUDA), "resident" and "resident-fp16", "spread" and "spread-fp16" (on CUDA), "lanes" (for the machine's best
-  // instruction set), "lanes-tf32" and "lanes-bf16" (the same with rounded operands), or one by its full name. Empty: the default.
+  // By a name that CheckEngine() (train.h) takes: one of the lists in registry.cc. Empty: the default.
   std::string engine = "";
   // Called within an update of a LLaMA decoder, after each of its blocks: also from the threads that compute, one at a time. A sign of life;
   // must not throw.

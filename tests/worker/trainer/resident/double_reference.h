@@ -1,5 +1,5 @@
 // An encoder layer in double precision, by plain loops, forward and backward: what the resident kernels are held against. Written from the
-// formulas, not from the kernels; reference_test.cc holds its gradients against differences of its losses.
+// formulas, not from the kernels; double_reference_test.cc holds its gradients against differences of its losses.
 #pragma once
 
 #include <algorithm>
