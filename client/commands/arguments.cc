@@ -74,7 +74,7 @@ absl::Status CheckMeasure(const std::string& metric, const std::string& aggregat
 }
 
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only) {
-  app.add_option("--only", only, "Only jobs with these values of an axis; may be repeated for other axes")
+  app.add_option("--only", only, "Only jobs with these values of an axis, or their values at these lengths or in these slices; of numbers also ranges (seed=0,2..4); may be repeated for other axes")
       ->type_name("AXIS=VALUE[,VALUE...]")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

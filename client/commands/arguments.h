@@ -39,7 +39,7 @@ absl::Status CheckMeasure(const std::string& metric, const std::string& aggregat
 // As the file to make: standard output.
 inline constexpr std::string_view kStdout = "-";
 
-// --only AXIS=VALUE[,VALUE...], as TableSpec::only.
+// --only AXIS=VALUE[,VALUE...], as TableSpec::only; values of numbers may be ranges: 41..60.
 void AddOnlyOption(CLI::App& app, std::vector<std::string>& only);
 
 // "90", "90s", "15m", "2h", "1d" in seconds.

@@ -12,6 +12,7 @@
 #include "client/commands/between.h"
 #include "client/commands/command.h"
 #include "client/commands/measurement_pages.h"
+#include "client/commands/only.h"
 #include "client/commands/paired_values.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/shared_draw.h"
@@ -103,6 +104,8 @@ class Compare final : public Command {
     for (const std::string& axis : by_) RETURN_IF_ERROR(CheckChoice("--by", axis, AxisNames()));
     if (std::set(by_.begin(), by_.end()).size() != by_.size()) return UsageError("--by names an axis twice");
     RETURN_IF_ERROR(CheckMeasure(metric_, ""));
+    const Only only(only_);
+    if (only.Of("length") != nullptr) return UsageError("--only length: a pair is of one value of each job", "--length N compares them at a length; left out, over all lengths");
     if (metric_ == kTrainingLoss) {
       return UsageError(fmt::format("--metric {}: losses of training are by step, not one for each job", kTrainingLoss),
                         "'longreach plot SWEEP --x step' draws them");
@@ -272,7 +275,7 @@ class Compare final : public Command {
     }
     if (format != Format::kCsv) {
       const std::vector<std::string>& settings = comparison.settings;
-      for (const std::string& line : {fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(metric_), AtLength(length_), slice_.empty() ? "" : ", " + slice_),
+      for (const std::string& line : {fmt::format("{}: {} {}{}, by pairs of jobs", comparison.title, WithUnit(metric_), AtLength(length_, only_), slice_.empty() ? "" : ", " + slice_),
                                       fmt::format("they differ in {}", settings.empty() ? "nothing that a sweep says" : Join(settings, ", "))}) {
         session.out() << (format == Format::kMarkdown ? EscapeMarkdown(line) + "  " : format == Format::kLatex ? "% " + Printable(line) : Printable(line)) << "\n";
       }

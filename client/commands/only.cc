@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 
 #include "proto/base/text.h"
-#include "proto/catalog/catalog.h"
-#include "proto/types/settings.h"
 
 namespace longreach::client {
 
@@ -15,19 +12,19 @@ Only::Only(const std::vector<std::string>& texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) continue;
     const std::string axis = text.substr(0, equals);
-    for (const std::string& word : Split(std::string_view(text).substr(equals + 1), ',')) values_[axis].insert(ValueOfJobs(axis, word));
+    // What it cannot mean is the scheduler's to refuse.
+    choices_.try_emplace(axis, axis).first->second.Add(std::string_view(text).substr(equals + 1)).IgnoreError();
   }
 }
 
 bool Only::Admits(std::string_view axis, const std::string& value) const {
-  const auto found = values_.find(axis);
-  return found == values_.end() || found->second.contains(value);
+  const AxisChoice* const choice = Of(axis);
+  return choice == nullptr || choice->Has(value);
 }
 
-std::string ValueOfJobs(std::string_view axis, const std::string& word) {
-  const bool numbers = axis == "learning_rate" || axis == "seed" || catalog::FindSliceAxis(axis) != nullptr || IsNumberSetting(axis);
-  const std::optional<double> number = numbers ? ParseDouble(word) : std::nullopt;
-  return number ? ShortestNumber(*number) : word;
+const AxisChoice* Only::Of(std::string_view axis) const {
+  const auto found = choices_.find(axis);
+  return found == choices_.end() ? nullptr : &found->second;
 }
 
 v1::Axes AxesOf(const v1::SweepSpec& spec, const v1::System& system) {

@@ -2,31 +2,31 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "longreach/v1/spec.pb.h"
+#include "proto/types/axis_choice.h"
 
 namespace longreach::client {
 
 class Only {
  public:
-  // Each is AXIS=VALUE[,VALUE...], as TableSpec.only; others say nothing.
+  // Each is AXIS=VALUE[,VALUE...], as TableSpec.only; others say nothing, and what is no range leaves nothing.
   explicit Only(const std::vector<std::string>& texts);
 
   // `value`: as jobs have it. Of an axis that is not named, all.
   bool Admits(std::string_view axis, const std::string& value) const;
-  // As jobs have them, by axis.
-  const std::map<std::string, std::set<std::string>, std::less<>>& values() const { return values_; }
+  using Choices = std::map<std::string, AxisChoice, std::less<>>;
+  // By axis.
+  const Choices& choices() const { return choices_; }
+  // nullptr: the axis is not named.
+  const AxisChoice* Of(std::string_view axis) const;
 
  private:
-  std::map<std::string, std::set<std::string>, std::less<>> values_;
+  Choices choices_;
 };
-
-// A value of an axis that a user wrote, as jobs have it: 1e-3 is 0.001.
-std::string ValueOfJobs(std::string_view axis, const std::string& word);
 
 // What a system's jobs have: its own axes, where it says some, else the sweep's.
 v1::Axes AxesOf(const v1::SweepSpec& spec, const v1::System& system);

@@ -55,7 +55,7 @@ void Insert(const v1::Axes& axes, AxisValues& values) {
 SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& texts) {
   const Only only(texts);
   // Which systems a setting chooses is the scheduler's to say: then the axes are those of the jobs.
-  if (!std::ranges::all_of(only.values(), [](const auto& one) { return IsPairAxis(one.first); })) return;
+  if (!std::ranges::all_of(only.choices(), [](const auto& one) { return IsPairAxis(one.first); })) return;
   const auto add = [&](const v1::Axes& axes, const std::string& system) {
     AxisValues own;
     own[PlaceOf("system")].insert(system);

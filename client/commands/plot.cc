@@ -6,6 +6,7 @@
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/head_curves.h"
+#include "client/commands/only.h"
 #include "client/commands/plot_axes.h"
 #include "client/commands/plot_fits.h"
 #include "client/commands/plot_panels.h"
@@ -165,9 +166,20 @@ class Plot final : public Command {
     if (length_ > 0 && (axes_.x == "length" || axes_.lines == "length" || axes_.points == "length")) {
       return UsageError(fmt::format("--length {}: the test lengths are an axis of this figure", length_), "leave it out, or set --x to another axis");
     }
+    RETURN_IF_ERROR(CheckOnlyLengths());
     if (metric_ == kTrainingLoss && length_ > 0) return UsageError(fmt::format("--length {}: losses of training have no test length", length_), "leave it out");
     if (x_length_ > 0 && !axes_.IsScatter()) return UsageError("--x-length: only with a metric as --x", "leave it out, or set --x to a metric");
     return CheckMeasure(metric_, aggregate_);
+  }
+
+  absl::Status CheckOnlyLengths() const {
+    const Only only(only_);
+    if (only.Of("length") == nullptr) return absl::OkStatus();
+    if (length_ > 0) return UsageError(fmt::format("--length {}: --only names lengths", length_), "leave one of them out");
+    if (x_length_ > 0) return UsageError(fmt::format("--x-length {}: --only names lengths, of both metrics", x_length_), "leave one of them out");
+    if (metric_ == kTrainingLoss) return UsageError("--only length: losses of training have no test length", "leave it out");
+    if (IsHeadCurves()) return UsageError("--only length: curves of heads are over the positions of one test", "leave it out, or draw it with --lines system");
+    return absl::OkStatus();
   }
 
   // Of these alone the curve of every head is kept.
@@ -278,7 +290,7 @@ class Plot final : public Command {
     if (IsHeadCurves()) how.shown.insert(how.shown.end(), {"system", settings.spec().systems().empty() ? "encoding" : "system"});
     std::vector<std::string> parts;
     if (const std::string over = AggregatedOver(settings, how); !over.empty()) parts.push_back(over + (HasBands() ? "; bands: standard deviation" : ""));
-    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_));
+    if (axes_.x != "length" && axes_.lines != "length" && axes_.points != "length" && metric_ != kTrainingLoss) parts.push_back(AtLength(length_, only_));
     if (!slice_.empty()) parts.push_back(slice_);
     if (axes_.x == kStepAxis && step_bins_ > 0) parts.push_back(fmt::format("losses averaged in at most {} of steps", Count(step_bins_, "range")));
     return Join(parts, "; ");

@@ -103,13 +103,16 @@ absl::StatusOr<std::optional<double>> TrainedLength(Connection& connection, cons
 
 absl::Status AddFits(Connection& connection, const v1::Sweep& sweep, const PanelsQuestion& question, LinePlot& plot) {
   const PlotAxes& axes = question.axes;
+  PanelsQuestion of_fits = question;
+  // A fit is of all lengths together, whichever are drawn.
+  std::erase_if(of_fits.only, [](const std::string& only) { return only.starts_with("length="); });
   const std::string columns = axes.lines == "task" ? "encoding" : "task";
   for (const PlotPanel& panel : plot.panels) {
     // The one of all jobs has no title.
     const std::optional<std::string> key = panel.title.empty() ? std::nullopt : PanelOf(axes, panel.key);
     const PanelsSource growth{.columns = columns, .metric = "scale_growth"}, quality{.columns = columns, .metric = "scale_growth_r2"};
-    ASSIGN_OR_RETURN(const v1::Table growths, FetchPanelTable(connection, question, axes.lines, growth, key));
-    ASSIGN_OR_RETURN(const v1::Table qualities, FetchPanelTable(connection, question, axes.lines, quality, key));
+    ASSIGN_OR_RETURN(const v1::Table growths, FetchPanelTable(connection, of_fits, axes.lines, growth, key));
+    ASSIGN_OR_RETURN(const v1::Table qualities, FetchPanelTable(connection, of_fits, axes.lines, quality, key));
     double longest = 0;
     for (const v1::TableAxisEntry& column : panel.table.columns()) longest = std::max(longest, ParseDouble(column.key()).value_or(0));
     for (int row = 0; row < growths.rows_size(); ++row) {

@@ -6,6 +6,7 @@
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/only.h"
 #include "client/commands/parts_output.h"
 #include "client/commands/published_settings.h"
 #include "client/commands/shared_draw.h"
@@ -35,7 +36,8 @@ class Results final : public Command {
             "encoding, learning_rate, seed and system; rows or columns may also be the lengths of the tests (length), and what\n"
             "slices of a metric name: layer, head, depth, attention_scale, longbench_task (--jobs shows what slices there are), and\n"
             "settings by their paths, as model.layers of a grid. The metric training_loss is by step, and without that axis the\n"
-            "newest of each job; jobs have it before they are done.\n"
+            "newest of each job; jobs have it before they are done. --only takes ranges of numbers, both ends included (seed=0..4,\n"
+            "length=10,41..60); with lengths that are no axis each cell is over the values at all of them, by its aggregate.\n"
             "Missing cells are '-'. As csv, one line for each cell with all that is known about it.\n"
             "With --jobs, every value of every job in a row of its own, as it is stored (accuracy from 0 to 1), for pandas and R\n"
             "(docs/howto/notebook.md): all metrics, lengths and slices, or those of --metric, --length, --slice and --only. A job\n"
@@ -47,6 +49,7 @@ class Results final : public Command {
             "longreach results last --rows encoding --columns learning_rate --aggregate mean --spread\n"
             "longreach results last --length 100 -o latex\n"
             "longreach results last --only task=even_pairs --rows encoding --columns length\n"
+            "longreach results last --only length=41..60 --aggregate mean\n"
             "longreach results last --rows model.layers --columns training.batch_size\n"
             "longreach results last --rows step --columns learning_rate --aggregate mean --step-bins 20\n"
             "longreach results table-b1 --jobs --metric accuracy -o csv\n"
@@ -147,7 +150,8 @@ class Results final : public Command {
   }
 
   static bool IsAtSingleLengths(const v1::TableSpec& table) {
-    return table.metric() != kTrainingLoss && (table.length() > 0 || table.rows() == "length" || table.columns() == "length");
+    const Only only({table.only().begin(), table.only().end()});
+    return table.metric() != kTrainingLoss && (table.length() > 0 || only.Of("length") != nullptr || table.rows() == "length" || table.columns() == "length");
   }
 
   absl::Status CheckChoices() const {
@@ -160,6 +164,10 @@ class Results final : public Command {
     }
     if (length_.value_or(0) < 0) {
       return UsageError(fmt::format("--length: {} is not a length", *length_), "0 means over all lengths");
+    }
+    const Only only(only_);
+    if (length_.has_value() && only.Of("length") != nullptr) {
+      return UsageError(fmt::format("--length {}: --only names lengths", *length_), fmt::format("leave one of them out, or write --only length={},...", *length_));
     }
     return jobs_ ? CheckNoTable() : absl::OkStatus();
   }
@@ -216,6 +224,9 @@ class Results final : public Command {
     if (length_.has_value()) asked.set_length(*length_);
     if (!slice_.empty()) asked.set_slice(slice_);
     for (const std::string& only : only_) asked.add_only(only);
+    // They take the place of the length that a preset's table has.
+    const Only lengths(only_);
+    if (lengths.Of("length") != nullptr) asked.clear_length();
     if (length_.value_or(0) > 0 && (asked.rows() == "length" || asked.columns() == "length")) {
       return UsageError(fmt::format("--length {}: the test lengths are the table's {}", *length_, asked.rows() == "length" ? "rows" : "columns"),
                         "leave it out, or choose other --rows and --columns");
@@ -268,6 +279,8 @@ class Results final : public Command {
       return UsageError(fmt::format("{}: the table's {} are the lengths of tests, which losses of training do not have", kTrainingLoss, axis == asked.rows() ? "rows" : "columns"),
                         "choose other --rows and --columns: --rows step --columns encoding");
     }
+    const Only only(only_);
+    if (only.Of("length") != nullptr) return UsageError("--only length: losses of training have no test length", "leave it out, or choose another --metric");
     if (length_.value_or(0) > 0) {
       return UsageError(fmt::format("--length {}: losses of training have no test length", *length_), "leave it out, or choose another --metric");
     }

@@ -1,12 +1,10 @@
 #include "client/commands/system_settings.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "client/commands/only.h"
 #include "client/commands/tables.h"
-#include "proto/base/text.h"
 
 namespace longreach::client {
 
@@ -36,7 +34,7 @@ absl::StatusOr<SystemSettings> SystemSettings::FetchFor(Connection& connection, 
                                                         const std::vector<std::string>& only) {
   std::vector<std::string> axes = shown;
   const Only asked(only);
-  for (const auto& [axis, values] : asked.values()) axes.push_back(axis);
+  for (const auto& [axis, choice] : asked.choices()) axes.push_back(axis);
   std::erase_if(axes, [](const std::string& axis) { return !IsSettingPath(axis); });
   if (axes.empty()) return SystemSettings(sweep.spec());
   return Fetch(connection, sweep, axes);
@@ -62,11 +60,11 @@ std::string SystemSettings::Of(const v1::System& system, const std::string& path
   return own.empty() ? SettingOf(spec_, path) : own;
 }
 
-bool SystemSettings::MayBe(const v1::System& system, const std::string& path, std::string_view asked) const {
+bool SystemSettings::MayBe(const v1::System& system, const AxisChoice& asked) const {
+  const std::string& path = asked.axis();
   const std::string value = Of(system, path);
   if (value.empty() && Learnt(system, path) == nullptr) return true;
-  const std::optional<double> number = IsNumberSetting(path) ? ParseDouble(asked) : std::nullopt;
-  return value == asked || (number && ParseDouble(value) == number);
+  return asked.Has(ValueOfJobs(path, value));
 }
 
 }  // namespace longreach::client

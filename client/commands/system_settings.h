@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
+#include "proto/types/axis_choice.h"
 #include "proto/types/settings.h"
 
 namespace longreach::client {
@@ -33,8 +34,8 @@ class SystemSettings {
   const v1::SweepSpec& spec() const { return spec_; }
   // Empty: its jobs do not have this setting; or nobody was asked, and neither system nor sweep says it.
   std::string Of(const v1::System& system, const std::string& path) const;
-  // Its jobs have a value as --only asks for it. What nobody was asked for and nobody says may be any.
-  bool MayBe(const v1::System& system, const std::string& path, std::string_view asked) const;
+  // Its jobs have a value as --only asks for it of a setting. What nobody was asked for and nobody says may be any.
+  bool MayBe(const v1::System& system, const AxisChoice& asked) const;
 
  private:
   const std::string* Learnt(const v1::System& system, const std::string& path) const;

@@ -69,7 +69,7 @@ absl::Status CompleteTable(Connection& connection, const v1::Sweep& sweep, v1::T
   const bool by_step = table.rows() == kStepAxis || table.columns() == kStepAxis;
   const std::string lengths = table.metric() == kTrainingLoss ? by_step ? "by step" : "at the newest step"
                               : by_length ? "at each test length"
-                                          : AtLength(table.length());
+                                          : AtLength(table.length(), {table.only().begin(), table.only().end()});
   std::vector<std::string> parts = {fmt::format("{}: {} {}", sweep.name(), WithUnit(table.metric()), lengths)};
   if (!slices.empty()) parts.push_back(Join(slices, " and "));
   if (!over.empty()) parts.push_back(over);

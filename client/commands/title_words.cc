@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "client/commands/only.h"
 #include "client/commands/varying_settings.h"
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
@@ -17,7 +18,9 @@ std::string WithUnit(std::string_view metric) {
   return WithUnit(metric, known == nullptr ? "" : known->unit);
 }
 
-std::string AtLength(int length) {
+std::string AtLength(int length, const std::vector<std::string>& only) {
+  const Only asked(only);
+  if (const AxisChoice* const lengths = asked.Of("length")) return fmt::format("at length {}", Join(lengths->Words(), " or "));
   return length == 0 ? "over all test lengths" : fmt::format("at length {}", length);
 }
 

@@ -38,9 +38,8 @@ std::optional<Part> PartOf(const SystemSettings& settings, const v1::System* sys
   }
   if (system == nullptr) return part;
   if (!only.Admits("system", system->name())) return std::nullopt;
-  for (const auto& [axis, values] : only.values()) {
-    const auto may_be = [&, &path = axis](const std::string& value) { return settings.MayBe(*system, path, value); };
-    if (IsSettingPath(axis) && std::ranges::none_of(values, may_be)) return std::nullopt;
+  for (const auto& [axis, choice] : only.choices()) {
+    if (IsSettingPath(axis) && !settings.MayBe(*system, choice)) return std::nullopt;
   }
   return part;
 }
@@ -166,6 +165,10 @@ std::vector<std::string> AggregatedAxes(const SystemSettings& settings, const st
   for (size_t i = 0; i < kJobAxes.size(); ++i) {
     if (several[i]) axes.emplace_back(kJobAxes[i].plural);
   }
+  // Where none are asked for, a value is at one, or over all of them together.
+  const Only asked(only);
+  const AxisChoice* const lengths = asked.Of("length");
+  if (lengths != nullptr && !lengths->IsSingle() && std::ranges::find(shown, "length") == shown.end()) axes.emplace_back("lengths");
   if (other) axes.emplace_back("systems");
   else axes.insert(axes.end(), paths.begin(), paths.end());
   return axes;

@@ -36,7 +36,7 @@ Only::Only(const v1::SweepSpec& spec, const Members& members, std::vector<TableF
 
 bool Only::AllAreListed(const v1::SweepSpec& spec) const {
   std::vector<TableFilter> asked;  // Copies: a refusal names what jobs have, and not what they may come to have.
-  std::ranges::copy_if(filters_, std::back_inserter(asked), [](const TableFilter& filter) { return !filter.IsOfSlices(); });
+  std::ranges::copy_if(filters_, std::back_inserter(asked), [](const TableFilter& filter) { return !filter.IsOfValues(); });
   SeeAxesOf(spec, asked);
   for (const auto& [system, settings] : settings_) SeeSettings(settings, asked);
   return std::ranges::all_of(asked, [](const TableFilter& filter) { return filter.Check().ok(); });
@@ -47,26 +47,27 @@ absl::Status Only::Check(sql::Connection& db, const v1::SweepSpec& spec, const M
   RETURN_IF_ERROR(ForEachJob(db, members, 0, {}, LiveBoard::State(), [this](const store::ListedJob&, const v1::Job& job) -> absl::StatusOr<bool> {
     const TableJob at = PlaceOf(job);
     for (TableFilter& filter : filters_) {
-      if (!filter.IsOfSlices()) filter.See(at);
+      if (!filter.IsOfValues()) filter.See(at);
     }
     return true;
   }));
   for (const TableFilter& filter : filters_) {
-    if (!filter.IsOfSlices()) RETURN_IF_ERROR(filter.Check());
+    if (!filter.IsOfValues()) RETURN_IF_ERROR(filter.Check());
   }
   return absl::OkStatus();
 }
 
 bool Only::Takes(const v1::Job& job) const {
   const TableJob at = PlaceOf(job);
-  return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return filter.IsOfSlices() || filter.Has(at); });
+  return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return filter.IsOfValues() || filter.Has(at); });
 }
 
-bool Only::TakesSlice(std::string_view slice) const {
-  if (std::ranges::none_of(filters_, &TableFilter::IsOfSlices)) return true;
+bool Only::TakesValue(int length, std::string_view slice) const {
+  if (std::ranges::none_of(filters_, &TableFilter::IsOfValues)) return true;
   TableJob at;
+  at.length = length;
   at.slice = catalog::SliceKeys(slice);
-  return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return !filter.IsOfSlices() || filter.Has(at); });
+  return std::ranges::all_of(filters_, [&at](const TableFilter& filter) { return !filter.IsOfValues() || filter.Has(at); });
 }
 
 TableJob Only::PlaceOf(const v1::Job& job) const {

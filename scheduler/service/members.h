@@ -42,7 +42,7 @@ class Only {
   absl::Status Check(sql::Connection& db, const v1::SweepSpec& spec, const Members& members);
 
   bool Takes(const v1::Job& job) const;
-  bool TakesSlice(std::string_view slice) const;
+  bool TakesValue(int length, std::string_view slice) const;
 
  private:
   // Of each system, by its name; of a sweep without systems those of "".

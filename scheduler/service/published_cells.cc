@@ -18,11 +18,11 @@ std::string_view QuantityOf(const catalog::File& file) {
   return header.substr(header.rfind(',') + 1);
 }
 
-// Values of some slices alone are not those that were published.
-bool IsOfSomeSlices(const v1::TableSpec& spec) {
+// Values of some slices or lengths alone are not those that were published.
+bool IsOfSomeValues(const v1::TableSpec& spec) {
   return !spec.slice().empty() || std::ranges::any_of(spec.only(), [&spec](const std::string& only) {
            const std::string axis = only.substr(0, only.find('='));
-           return catalog::FindSliceAxis(axis) != nullptr && axis != spec.rows() && axis != spec.columns();
+           return IsOfValues(axis) && axis != spec.rows() && axis != spec.columns();
          });
 }
 
@@ -43,7 +43,7 @@ absl::StatusOr<PublishedCells> PublishedCells::Of(const v1::TableSpec& spec) {
                                                   spec.published(), quantity, spec.metric()));
   }
   std::vector<catalog::PublishedValue> values = catalog::PublishedValues(spec.published());
-  if (values.empty() || IsOfSomeSlices(spec)) return cells;
+  if (values.empty() || IsOfSomeValues(spec)) return cells;
   for (const auto& [name, key] : values.front().keys) cells.names_.push_back(name);
   const auto has = [&cells](std::string_view name) { return std::ranges::find(cells.names_, name) != cells.names_.end(); };
   for (const std::string& axis : {spec.rows(), spec.columns()}) {

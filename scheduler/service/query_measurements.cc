@@ -76,7 +76,7 @@ class Page {
     v1::JobMeasurements* of_job = nullptr;
     for (int64_t i = from; i < std::ssize(values); ++i) {
       const store::Measurement& value = values[static_cast<size_t>(i)];
-      if (!only.TakesSlice(value.slice)) continue;
+      if (!only.TakesValue(value.length, value.slice)) continue;
       if (IsFull()) return i;
       if (of_job == nullptr) of_job = AddJob(job);
       v1::Measurement& measurement = *of_job->add_measurements();
@@ -162,6 +162,9 @@ absl::StatusOr<v1::ListMeasurementsResponse> ListMeasurements(sql::Connection& d
     return page.Take();
   }
   ASSIGN_OR_RETURN(std::vector<TableFilter> filters, TableFilter::AllOf(request.only(), "only"));
+  if (request.has_length() && std::ranges::find(filters, "length", &TableFilter::axis) != filters.end()) {
+    return absl::InvalidArgumentError(fmt::format("length: {}, and only names lengths; leave one of them out", request.length()));
+  }
   ASSIGN_OR_RETURN(const store::SweepRow sweep, ResolveSweep(db, request.sweep()));
   ASSIGN_OR_RETURN(const v1::SweepSpec spec, SpecOf(sweep));
   ASSIGN_OR_RETURN(std::string metric, MainMetricOfSweep(spec));

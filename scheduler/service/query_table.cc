@@ -104,6 +104,20 @@ absl::Status ReadValues(sql::Connection& db, const Jobs& jobs, const v1::TableSp
   return status;
 }
 
+// Once with each length that spec().only() names and that it has a value at, all of them in one place; without a value where there is none.
+absl::Status ReadTogether(sql::Connection& db, const Jobs& jobs, ResultsTable& table, const std::function<bool(const TableJob&)>& wanted, const UseJob& use) {
+  return ReadValues(db, jobs, table.spec(), wanted, [&](TableJob& job, std::span<const store::LengthValue> values) {
+    job.value.reset();
+    for (const store::LengthValue& value : values) {
+      if (!table.TakesLength(value.length)) continue;
+      job.again = job.more = job.value.has_value();
+      job.value = value.value;
+      use(job);
+    }
+    if (!job.value.has_value()) use(job);
+  });
+}
+
 // Once with each of `lengths`.
 absl::Status ReadAtEach(sql::Connection& db, const Jobs& jobs, const v1::TableSpec& spec, std::span<const int> lengths,
                         const std::function<bool(const TableJob&)>& wanted, const UseJob& use) {
@@ -121,16 +135,19 @@ absl::Status ReadAtEach(sql::Connection& db, const Jobs& jobs, const v1::TableSp
   });
 }
 
-// Those of the tests, whether or not anything was measured yet; of what is measured elsewhere, as by bins of positions, where it was.
-absl::StatusOr<std::vector<int>> LengthsOf(sql::Connection& db, const Jobs& members, const v1::SweepSpec& sweep, const v1::TableSpec& spec,
+// Those of the tests, whether or not anything was measured yet; of what is measured elsewhere, as by bins of positions, where it was. Without those
+// that the table is not asked for.
+absl::StatusOr<std::vector<int>> LengthsOf(sql::Connection& db, const Jobs& members, const v1::SweepSpec& sweep, ResultsTable& table,
                                            const std::function<bool(const TableJob&)>& wanted) {
   ASSIGN_OR_RETURN(const std::vector<int> of_tests, TestLengthsOfSweep(sweep));
   std::set<int> measured;
-  RETURN_IF_ERROR(ReadValues(db, members, spec, wanted, [&measured](const TableJob&, std::span<const store::LengthValue> values) {
+  RETURN_IF_ERROR(ReadValues(db, members, table.spec(), wanted, [&measured](const TableJob&, std::span<const store::LengthValue> values) {
     for (const store::LengthValue& value : values) measured.insert(value.length);
   }));
-  if (std::ranges::includes(of_tests, measured)) return of_tests;
-  return std::vector<int>(measured.begin(), measured.end());
+  std::vector<int> lengths = of_tests;
+  if (!std::ranges::includes(of_tests, measured)) lengths.assign(measured.begin(), measured.end());
+  std::erase_if(lengths, [&](int length) { return measured.empty() ? !table.AsksForLength(length) : !table.TakesLength(length); });
+  return lengths;
 }
 
 // Where a measurement stands on the axes of values that a table is asked for by.
@@ -217,7 +234,7 @@ class SliceReader {
   std::map<Place, std::vector<double>> ByPlace(std::span<const store::SliceValue> values) {
     std::map<Place, std::vector<double>> by_place;
     for (const store::SliceValue& value : values) {
-      if (table_.ByLength() ? value.length == 0 : value.length != table_.spec().length()) continue;
+      if (!table_.TakesLength(value.length)) continue;
       const auto [found, added] = places_.try_emplace(value.slice);
       if (added) found->second = KeysOf(value.slice);
       if (!found->second.has_value()) continue;
@@ -301,7 +318,7 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   const auto is_wanted = [&table](bool extra) { return [&table, extra](const TableJob& job) { return table.IsWanted(job, extra); }; };
   std::vector<int> lengths;
   if (table.ByLength() && table.slice_axes().empty()) {
-    ASSIGN_OR_RETURN(lengths, LengthsOf(db, members, sweep_spec, spec, is_wanted(false)));
+    ASSIGN_OR_RETURN(lengths, LengthsOf(db, members, sweep_spec, table, is_wanted(false)));
   }
   SliceReader slices(db, table);
   std::set<Place> places;
@@ -314,7 +331,8 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
   }
   const auto read = [&](const Jobs& jobs, bool extra, const UseJob& use) {
     if (by_slice) return slices.ReadAt(places, jobs, extra, use);
-    return table.ByLength() ? ReadAtEach(db, jobs, spec, lengths, is_wanted(extra), use) : ReadAtOne(db, jobs, spec, use);
+    if (table.ByLength()) return ReadAtEach(db, jobs, spec, lengths, is_wanted(extra), use);
+    return table.OfSomeLengths() ? ReadTogether(db, jobs, table, is_wanted(extra), use) : ReadAtOne(db, jobs, spec, use);
   };
   const bool nowhere = by_slice ? places.empty() : table.ByLength() && lengths.empty();
   if (nowhere) {
@@ -349,14 +367,13 @@ absl::StatusOr<v1::Table> GetTable(sql::Connection& db, const v1::GetTableReques
     ASSIGN_OR_RETURN(instead, MeasuredInstead(db, members, spec, is_wanted(false)));
   }
   if (nowhere && !by_slice) {
-    note_no_value(fmt::format("no job has a value of {} at a length{}{}", spec.metric(), instead.empty() ? "" : "; ", instead));
+    note_no_value(fmt::format("no job has a value of {} {}{}{}", spec.metric(), table.AtLength(), instead.empty() ? "" : "; ", instead));
   } else if (!instead.empty()) {
     note_no_value(instead);
   }
   if (nowhere && by_slice) {
     const std::string other = slices.Axes();
-    note_no_value(fmt::format("no job has a value of {} by {}{}{}", spec.metric(), Join(table.slice_axes(), " and "),
-                              table.ByLength() ? " at a length" : spec.length() == 0 ? " over all lengths" : fmt::format(" at length {}", spec.length()),
+    note_no_value(fmt::format("no job has a value of {} by {} {}{}", spec.metric(), Join(table.slice_axes(), " and "), table.AtLength(),
                               other.empty() ? "" : fmt::format("; there are values {}", other)));
   }
   if (built.title().empty()) built.set_title(sweep.name);

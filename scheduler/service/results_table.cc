@@ -92,6 +92,10 @@ absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::st
   }
   table.extras_.resize(full.extra_columns_size());
   ASSIGN_OR_RETURN(table.filters_, TableFilter::AllOf(full.only(), "table.only"));
+  if (table.OfSomeLengths() && full.length() > 0) {
+    return absl::InvalidArgumentError(fmt::format("table.length: {}, and table.only names lengths; leave one of them out", full.length()));
+  }
+  if (table.OfSomeLengths() && full.metric() == kTrainingLoss) return absl::InvalidArgumentError("table.only: losses of training have no test length; leave out 'length', or choose another metric");
 
   ASSIGN_OR_RETURN(table.published_, PublishedCells::Of(full));
   for (const catalog::SliceAxis& axis : catalog::SliceAxes()) {
@@ -108,10 +112,40 @@ std::vector<std::string> ResultsTable::SettingAxes() const {
   return {axes.begin(), axes.end()};
 }
 
+const TableFilter* ResultsTable::LengthFilter() const {
+  const auto found = std::ranges::find(filters_, "length", &TableFilter::axis);
+  return found == filters_.end() ? nullptr : &*found;
+}
+
+bool ResultsTable::AsksForLength(int length) const {
+  const TableFilter* const some = LengthFilter();
+  if (some == nullptr && !ByLength()) return length == spec_.length();
+  TableJob at;
+  at.length = length;
+  return length > 0 && (some == nullptr || some->Has(at));
+}
+
+bool ResultsTable::TakesLength(int length) {
+  const auto [found, added] = taken_lengths_.try_emplace(length, false);
+  if (!added) return found->second;
+  TableJob at;
+  at.length = length;
+  for (TableFilter& filter : filters_) {
+    if (filter.axis() == "length" && length > 0) filter.See(at);
+  }
+  return found->second = AsksForLength(length);
+}
+
+std::string ResultsTable::AtLength() const {
+  if (const TableFilter* const some = LengthFilter()) return fmt::format("at {}", some->Text());
+  if (ByLength()) return "at a length";
+  return spec_.length() == 0 ? "over all lengths" : fmt::format("at length {}", spec_.length());
+}
+
 bool ResultsTable::Chooses(const TableFilter& filter, bool extra) const {
-  // Extra jobs are of no system of this sweep, and are a column themselves, whatever other columns are asked for. Slices are of values:
-  // TakesSlice().
-  return !filter.IsOfSlices() && !(extra && (filter.axis() == "system" || IsSettingPath(filter.axis()) || filter.axis() == spec_.columns()));
+  // Extra jobs are of no system of this sweep, and are a column themselves, whatever other columns are asked for. Lengths and slices are of
+  // values: TakesLength(), TakesSlice().
+  return !filter.IsOfValues() && !(extra && (filter.axis() == "system" || IsSettingPath(filter.axis()) || filter.axis() == spec_.columns()));
 }
 
 bool ResultsTable::ChoosesAny(bool extra) const {
@@ -136,7 +170,7 @@ bool ResultsTable::TakesSlice(const std::map<std::string, std::string, std::less
   }
   bool taken = true;
   for (TableFilter& filter : filters_) {
-    if (!filter.IsOfSlices()) continue;
+    if (!filter.IsOfValues() || filter.axis() == "length") continue;
     if (keys.contains(filter.axis())) filter.See(at);
     taken = taken && filter.Has(at);
   }
@@ -194,7 +228,7 @@ std::optional<double> ResultsTable::Cell::Deviation() const {
 
 void ResultsTable::AddWithoutCell(const TableJob& job) {
   for (TableFilter& filter : filters_) {
-    if (!filter.IsOfSlices()) filter.See(job);
+    if (!filter.IsOfValues()) filter.See(job);
   }
   if (!IsWanted(job, false) || job.again) return;
   if (job.state == store::State::kWaiting) ++waiting_;

@@ -40,6 +40,15 @@ class ResultsTable {
   // Rows or columns are lengths: each job is added once for each of its test lengths.
   bool ByLength() const { return spec_.rows() == "length" || spec_.columns() == "length"; }
 
+  // spec().only() names lengths: where they are no axis, each job is added once for each of them that it has a value at.
+  bool OfSomeLengths() const { return LengthFilter() != nullptr; }
+  // Values at this length (0: over all) have a place: at the one that is asked for, or at those of spec().only(), or at all of an axis.
+  bool AsksForLength(int length) const;
+  // The same of one at which something was measured.
+  bool TakesLength(int length);
+  // "over all lengths", "at length 40", "at length 41 to 60", "at a length".
+  std::string AtLength() const;
+
   // The settings that the table is asked for by: jobs are added with their values.
   std::vector<std::string> SettingAxes() const;
   // Axes of slices that the table is asked for by: each job is added once for each value of them, as for each length.
@@ -116,6 +125,8 @@ class ResultsTable {
     std::vector<std::string> differences = {};  // Its sweep's settings that are others.
   };
 
+  // nullptr: spec().only() names no lengths.
+  const TableFilter* LengthFilter() const;
   // Of the sweep's jobs, or of extra ones, the filter wants some alone; any filter does.
   bool Chooses(const TableFilter& filter, bool extra) const;
   bool ChoosesAny(bool extra) const;
@@ -151,6 +162,7 @@ class ResultsTable {
   const catalog::Metric* metric_ = nullptr;
   std::vector<TableFilter> filters_;
   std::vector<std::string> slice_axes_;
+  std::map<int, bool> taken_lengths_;  // What TakesLength() has said.
   std::set<std::string> rows_;
   std::set<std::string> columns_;
   std::map<std::pair<std::string, std::string>, Cell> cells_;  // By row and column.

@@ -43,7 +43,7 @@ void AddTypedNote(v1::Table& table, v1::TableNote::Kind kind, const std::string&
 
 void ResultsTable::AddNotes(v1::Table& table) const {
   for (const TableFilter& filter : filters_) {
-    AddTypedNote(table, v1::TableNote::KIND_ONLY, filter.axis(), fmt::format("only {}{}", filter.IsOfSlices() ? "" : "jobs with ", filter.Text()));
+    AddTypedNote(table, v1::TableNote::KIND_ONLY, filter.axis(), fmt::format("only {}{}", filter.IsOfValues() ? "" : "jobs with ", filter.Text()));
   }
   AddNotesOnJobs(table);
   AddNotesOnBuilds(table);
@@ -79,9 +79,7 @@ ResultsTable::LeftOut ResultsTable::LeftOutOf(const v1::Table& table, int first_
 std::string ResultsTable::WithoutValue() const {
   std::vector<std::string> some = slice_axes_;
   if (ByLength()) some.insert(some.begin(), "length");
-  const std::string at = !some.empty() ? fmt::format("at some {}", Join(some, " and "))
-                         : spec_.length() == 0 ? "over all lengths"
-                                               : fmt::format("at length {}", spec_.length());
+  const std::string at = some.empty() ? AtLength() : fmt::format("at some {}", Join(some, " and "));
   return fmt::format("without a value of {} {}{}", spec_.metric(), at, spec_.slice().empty() ? "" : fmt::format(" in slice '{}'", spec_.slice()));
 }
 

@@ -140,8 +140,8 @@ v1::TableAxisEntry EntryOf(std::string_view axis, const std::string& key) {
 }
 
 absl::Status RefuseWord(std::string_view field, std::string_view what, std::string_view value, const std::vector<std::string>& known) {
-  // Between numbers nothing is near enough to be meant.
-  const std::string closest = ParseDouble(value) ? std::string() : std::string(ClosestWord(value, known));
+  // Between numbers, and their ranges, nothing is near enough to be meant.
+  const std::string closest = ParseDouble(value) || value.find("..") != std::string_view::npos ? std::string() : std::string(ClosestWord(value, known));
   // Of thousands of seeds or steps the first say what they look like.
   constexpr size_t kNamed = 40;
   const std::vector<std::string> named(known.begin(), known.begin() + static_cast<ptrdiff_t>(std::min(known.size(), kNamed)));

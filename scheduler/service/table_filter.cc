@@ -30,48 +30,46 @@ absl::StatusOr<TableFilter> TableFilter::Of(const std::string& text, std::string
   if (equals == std::string::npos || (empty && !IsSettingPath(text.substr(0, equals)))) {
     return absl::InvalidArgumentError(fmt::format("{}: '{}' is not AXIS=VALUE; write task=even_pairs or seed=0,1", field, text));
   }
-  TableFilter filter;
-  filter.field_ = std::string(field);
-  filter.axis_ = text.substr(0, equals);
-  std::vector<std::string> axes = catalog::TableAxes();
-  std::erase(axes, "length");
-  RETURN_IF_ERROR(CheckAxis(field, "axis", filter.axis_, axes));
-  const bool number = filter.axis_ == "learning_rate" || filter.axis_ == "seed" || filter.IsOfSlices() || IsNumberSetting(filter.axis_);
-  for (const std::string& word : Split(text.substr(equals + 1), ',')) {
-    // As the jobs have it: 1e-3 is 0.001.
-    const std::optional<double> value = number ? ParseDouble(word) : std::nullopt;
-    filter.values_.insert(value ? ShortestNumber(*value) : word);
+  TableFilter filter(field, text.substr(0, equals));
+  RETURN_IF_ERROR(CheckAxis(field, "axis", filter.axis(), catalog::TableAxes()));
+  if (const absl::Status added = filter.choice_.Add(std::string_view(text).substr(equals + 1)); !added.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", field, std::string(added.message())));
   }
   return filter;
 }
 
 absl::Status TableFilter::Check() const {
-  if (IsOfSlices() && seen_.empty()) return absl::OkStatus();  // Nothing was measured so, or not yet.
-  for (const std::string& value : values_) {
-    if (IsOfSlices() && value == catalog::kWholeSlice) continue;
+  if (IsOfValues() && seen_.empty()) return absl::OkStatus();  // Nothing was measured so, or not yet.
+  for (const std::string& value : choice_.values()) {
+    if (IsOfValues() && value == catalog::kWholeSlice) continue;
     if (!seen_.contains(value)) return Refuse(value);
+  }
+  for (const AxisChoice::Range& range : choice_.ranges()) {
+    if (std::ranges::none_of(seen_, [&range](const std::string& value) { return range.Has(value); })) return Refuse(range.Text());
   }
   return absl::OkStatus();
 }
 
 absl::Status TableFilter::Refuse(const std::string& value) const {
-  if (seen_.empty()) return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job is there yet", field_, axis_, value));
-  if (!IsSettingPath(axis_)) return RefuseWord(field_, axis_, value, {seen_.begin(), seen_.end()});
+  if (seen_.empty()) return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job is there yet", field_, axis(), value));
+  if (seen_.size() == 1 && seen_.contains("") && !value.empty() && IsSettingPath(axis())) {
+    return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job has this setting", field_, axis(), value));
+  }
   std::vector<std::string> known;
-  for (const std::string& one : seen_) known.push_back(ShownKey(one));
-  if (value.empty()) {
-    return absl::InvalidArgumentError(fmt::format("{}: no job is without the setting {}\n  known are {}", field_, axis_, Join(known, ", ")));
+  for (const std::string& one : InOrder(axis(), seen_, {})) known.push_back(IsSettingPath(axis()) ? ShownKey(one) : one);
+  if (value.empty() && IsSettingPath(axis())) {
+    return absl::InvalidArgumentError(fmt::format("{}: no job is without the setting {}\n  known are {}", field_, axis(), Join(known, ", ")));
   }
-  if (seen_.size() == 1 && seen_.contains("")) {
-    return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  no job has this setting", field_, axis_, value));
+  if (!IsNumberAxis(axis()) && value.find("..") != std::string::npos) {
+    return absl::InvalidArgumentError(fmt::format("{}: unknown {} '{}'\n  ranges are of numbers, as seed=0..4; known are {}", field_, axis(), value, Join(known, ", ")));
   }
-  return RefuseWord(field_, axis_, value, known);
+  return RefuseWord(field_, axis(), value, known);
 }
 
 std::string TableFilter::Text() const {
   std::vector<std::string> words;
-  for (const std::string& value : values_) words.push_back(IsSettingPath(axis_) ? ShownKey(value) : value);
-  return fmt::format("{} {}", axis_, Join(words, " or "));
+  for (const std::string& word : choice_.Words()) words.push_back(IsSettingPath(axis()) ? ShownKey(word) : word);
+  return fmt::format("{} {}", axis(), Join(words, " or "));
 }
 
 bool SeeAxesOf(const v1::SweepSpec& sweep, std::span<TableFilter> filters) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "client/commands/shared_draw.h"
+#include "client/commands/title_words.h"
 
 namespace longreach::client {
 namespace {
@@ -21,6 +22,25 @@ TEST(OnlyTest, ValuesAreAsJobsHaveThem) {
   EXPECT_TRUE(only.Admits("system", "nan")) << "a name";
   EXPECT_FALSE(only.Admits("system", "0.001")) << "a name";
   EXPECT_TRUE(only.Admits("task", "even_pairs")) << "not named";
+}
+
+TEST(OnlyTest, NumbersMayBeRanges) {
+  const Only only({"learning_rate=1e-4..5e-4", "seed=7,1..2", "system=1..2", "length=41..60"});
+  EXPECT_TRUE(only.Admits("learning_rate", "0.0001"));
+  EXPECT_TRUE(only.Admits("learning_rate", "0.0005"));
+  EXPECT_FALSE(only.Admits("learning_rate", "0.001"));
+  EXPECT_TRUE(only.Admits("seed", "7"));
+  EXPECT_FALSE(only.Admits("seed", "3"));
+  EXPECT_TRUE(only.Admits("system", "1..2")) << "a name";
+  EXPECT_FALSE(only.Admits("system", "1")) << "a name";
+  ASSERT_NE(only.Of("length"), nullptr);
+  EXPECT_EQ(only.Of("task"), nullptr);
+}
+
+TEST(TitleWordsTest, LengthsThatAreAskedForAreNamed) {
+  EXPECT_EQ(AtLength(0, {}), "over all test lengths");
+  EXPECT_EQ(AtLength(40, {"seed=0"}), "at length 40");
+  EXPECT_EQ(AtLength(0, {"length=41..60,10"}), "at length 10 or 41 to 60");
 }
 
 TEST(OnlyTest, ASystemHasTheAxesOfItsSweepButForItsOwn) {

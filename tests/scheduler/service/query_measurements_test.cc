@@ -186,6 +186,17 @@ TEST_F(QueryMeasurementsTest, JobsNameTheirSystem) {
   EXPECT_THAT(std::string(Refused(Only({"system=with-roep"})).message()), HasSubstr("only: unknown system 'with-roep'\n  did you mean 'with-rope'?"));
 }
 
+TEST_F(QueryMeasurementsTest, OnlyNamesLengthsWithoutWhatIsOverAllOfThem) {
+  FourJobs();
+  EXPECT_THAT(Rows(Only({"length=0..100", "seed=0..1"})), ElementsAre(kRows[1], kRows[4], kRows[6]));
+  EXPECT_THAT(Rows(Only({"length=50", "seed=1..9"})), ElementsAre(kRows[4]));
+  EXPECT_THAT(Rows(Only({"length=51..60"})), ElementsAre(kRows[6]));
+  EXPECT_THAT(std::string(Refused(Only({"seed=7..9"})).message()), HasSubstr("only: unknown seed '7..9'"));
+  v1::ListMeasurementsRequest both = Only({"length=50"});
+  both.set_length(0);
+  EXPECT_THAT(std::string(Refused(both).message()), HasSubstr("length: 0, and only names lengths"));
+}
+
 TEST_F(QueryMeasurementsTest, ASweepOfWhichNothingIsDoneHasOneEmptyPage) {
   AddSweep(SmallSweep("s"));
   EXPECT_THAT(Rows(Of("s")), IsEmpty());

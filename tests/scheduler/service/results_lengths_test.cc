@@ -151,10 +151,58 @@ TEST(ResultsTableTest, OnlyRefusesWhatItCannotMean) {
   EXPECT_THAT(why({"task"}), HasSubstr("'task' is not AXIS=VALUE; write task=even_pairs"));
   EXPECT_THAT(why({"seed="}), HasSubstr("'seed=' is not AXIS=VALUE"));
   EXPECT_THAT(why({"tsk=even_pairs"}), HasSubstr("unknown axis 'tsk'\n  did you mean 'task'?"));
-  EXPECT_THAT(why({"length=40"}), HasSubstr("unknown axis 'length'"));
   EXPECT_THAT(why({"seed=0", "seed=1"}), HasSubstr("'seed' is there twice; write all its values into one: seed=VALUE,VALUE"));
   EXPECT_THAT(why({"task=even_pair"}), HasSubstr("unknown task 'even_pair'\n  did you mean 'even_pairs'?"));
   EXPECT_THAT(why({"seed=0,7"}), HasSubstr("unknown seed '7'"));
+}
+
+TEST(ResultsTableTest, OnlyTakesRangesOfNumbersWithBothEnds) {
+  v1::TableSpec spec;
+  spec.set_aggregate("mean");
+  spec.add_only("learning_rate=1e-4..5e-4");
+  spec.add_only("seed=1,3..4");
+  ResultsTable table = Make(spec);
+  for (const uint32_t seed : {0u, 1u, 2u, 3u, 4u, 5u}) table.Add(Done("even_pairs", "rope", 1e-4, seed, 0.1 * seed));
+  table.Add(Done("even_pairs", "rope", 5e-4, 1, 0.6));
+  table.Add(Done("even_pairs", "rope", 6e-4, 1, 1));
+  EXPECT_TRUE(table.CheckOnly().ok()) << table.CheckOnly();
+
+  const v1::Table built = table.Build();
+
+  EXPECT_EQ(built.cells(0).jobs(), 4);
+  EXPECT_DOUBLE_EQ(built.cells(0).measured(), 35);
+  EXPECT_THAT(built.notes(), ElementsAre("only jobs with learning_rate 0.0001 to 0.0005", "only jobs with seed 1 or 3 to 4"));
+}
+
+TEST(ResultsTableTest, OnlyRefusesRangesOfNothing) {
+  const auto why = [](const std::string& only) {
+    v1::TableSpec spec;
+    spec.add_only(only);
+    absl::StatusOr<ResultsTable> table = ResultsTable::Of(spec, "accuracy");
+    if (!table.ok()) return std::string(table.status().message());
+    table->Add(Done("even_pairs", "rope", 1e-4, 0, 0.8));
+    return std::string(table->CheckOnly().message());
+  };
+  EXPECT_EQ(why("seed=0..4"), "");
+  EXPECT_EQ(why("seed=7..9"), "table.only: unknown seed '7..9'\n  known are 0");
+  EXPECT_EQ(why("seed=4..0"), "table.only: '4..0' ends before it begins; write seed=0..4");
+  EXPECT_THAT(why("seed=4.."), HasSubstr("table.only: '4..' is no range of numbers"));
+  EXPECT_EQ(why("task=a..b"), "table.only: unknown task 'a..b'\n  ranges are of numbers, as seed=0..4; known are even_pairs");
+  EXPECT_THAT(why("length=0"), HasSubstr("table.only: '0' is no test length"));
+}
+
+TEST(ResultsTableTest, LengthsThatAreAskedForStandNotBesideALength) {
+  const auto why = [](v1::TableSpec spec) {
+    spec.add_only("length=10..20");
+    return std::string(ResultsTable::Of(spec, "accuracy").status().message());
+  };
+  v1::TableSpec spec;
+  EXPECT_EQ(why(spec), "");
+  spec.set_length(15);
+  EXPECT_EQ(why(spec), "table.length: 15, and table.only names lengths; leave one of them out");
+  spec.clear_length();
+  spec.set_metric("training_loss");
+  EXPECT_THAT(why(spec), HasSubstr("losses of training have no test length"));
 }
 
 }  // namespace

@@ -222,6 +222,86 @@ TEST_F(SliceTableTest, WhatHasNoSlicesIsSaidToHaveNone) {
   EXPECT_THAT(Values(Table(By("system", "length", "passkey_accuracy"))), ElementsAre("25.0", "25.0"));
 }
 
+// Two depths at each of three lengths, and what is over all of them; of the other system nothing at the longest.
+const std::vector<std::vector<store::Measurement>> kPasskeys = {{{"passkey_accuracy", 0, "", 0.1},
+                                                                {"passkey_accuracy", 512, "", 1.0},
+                                                                {"passkey_accuracy", 512, "depth=0", 1.0},
+                                                                {"passkey_accuracy", 512, "depth=1", 1.0},
+                                                                {"passkey_accuracy", 1024, "", 0.5},
+                                                                {"passkey_accuracy", 1024, "depth=0", 0.25},
+                                                                {"passkey_accuracy", 1024, "depth=1", 0.75},
+                                                                {"passkey_accuracy", 2048, "", 0.0}},
+                                                               {{"passkey_accuracy", 0, "", 0.1},
+                                                                {"passkey_accuracy", 512, "", 0.5},
+                                                                {"passkey_accuracy", 1024, "", 0.25}}};
+
+TEST_F(SliceTableTest, ACellIsOverTheLengthsThatAreAskedFor) {
+  Succeeded(Systems(), kPasskeys);
+  v1::TableSpec spec = By("system", "task", "passkey_accuracy");
+  spec.add_only("length=0..1024");  // Never what is over all lengths, which stands at 0.
+
+  const v1::Table table = Table(spec);
+
+  EXPECT_THAT(Values(table), ElementsAre("75.0", "37.5"));
+  EXPECT_EQ(table.cells(0).jobs(), 1);
+  EXPECT_EQ(table.cells(0).succeeded(), 1);
+  EXPECT_EQ(table.cells(0).measured_jobs(), 1);
+  EXPECT_FALSE(table.cells(0).has_deviation()) << "of one job there is none";
+  EXPECT_THAT(table.notes(), ElementsAre("only length 1 to 1024"));
+  spec.set_aggregate("min");
+  EXPECT_THAT(Values(Table(spec)), ElementsAre("50.0", "25.0"));
+}
+
+TEST_F(SliceTableTest, AJobWithoutAValueAtTheLengthsThatAreAskedForIsNoted) {
+  Succeeded(Systems(), kPasskeys);
+  v1::TableSpec spec = By("system", "task", "passkey_accuracy");
+  spec.add_only("length=2000..4000");
+
+  const v1::Table table = Table(spec);
+
+  EXPECT_THAT(Values(table), ElementsAre("0.00", "-"));
+  EXPECT_THAT(table.notes(), ElementsAre("only length 2000 to 4000", "1 job succeeded without a value of passkey_accuracy at length 2000 to 4000"));
+}
+
+TEST_F(SliceTableTest, LengthsThatAreAxesAreThoseThatAreAskedFor) {
+  Succeeded(Systems(), kPasskeys);
+  v1::TableSpec spec = By("system", "length", "passkey_accuracy");
+  spec.add_only("length=512,2000..4000");
+
+  const v1::Table table = Table(spec);
+
+  EXPECT_THAT(Keys(table.columns()), ElementsAre("512", "2048"));
+  EXPECT_THAT(Values(table), ElementsAre("100.", "0.00", "50.0", "-"));
+}
+
+TEST_F(SliceTableTest, SlicesAreTakenAtTheLengthsThatAreAskedFor) {
+  Succeeded(Systems(), kPasskeys);
+  v1::TableSpec spec = By("system", "depth", "passkey_accuracy");
+  spec.add_only("length=512..1024");
+
+  const v1::Table table = Table(spec);
+
+  EXPECT_THAT(Keys(table.columns()), ElementsAre("0", "1"));
+  EXPECT_THAT(Values(table), ElementsAre("62.5", "87.5", "-", "-"));
+  spec.add_only("depth=0.5..1");
+  EXPECT_THAT(Keys(Table(spec).columns()), ElementsAre("1"));
+}
+
+TEST_F(SliceTableTest, ALengthThatNothingWasMeasuredAtIsRefused) {
+  Succeeded(Systems(), {kPasskeys[0]});
+  for (const char* columns : {"task", "length", "depth"}) {
+    v1::TableSpec spec = By("system", columns, "passkey_accuracy");
+    spec.add_only("length=512,9999");
+    EXPECT_THAT(Refused(spec), HasSubstr("table.only: unknown length '9999'\n  known are ")) << columns;
+    spec.set_only(0, "length=3000..9999");
+    EXPECT_THAT(Refused(spec), HasSubstr("table.only: unknown length '3000..9999'\n  known are 512, 1024")) << columns;
+  }
+  // Of what has not been measured yet nobody knows where it will be.
+  v1::TableSpec later = By("system", "task", "scale_growth");
+  later.add_only("length=9999");
+  EXPECT_EQ(Refused(later), "");
+}
+
 v1::TableSpec NopeTable1() {
   v1::TableSpec spec = By("system", "length", "perplexity");
   spec.set_published("nope_table_1");
