@@ -42,6 +42,14 @@ bool IsOpen(store::State state) {
   return state == store::State::kWaiting || state == store::State::kQueued || state == store::State::kLeased;
 }
 
+// Nothing where no value is better than another: of one alone, or of equal ones.
+std::optional<double> BestOf(std::span<const double> values, bool higher) {
+  if (values.empty()) return std::nullopt;
+  const auto [lowest, highest] = std::ranges::minmax(values);
+  if (lowest == highest) return std::nullopt;
+  return higher ? highest : lowest;
+}
+
 }  // namespace
 
 absl::StatusOr<ResultsTable> ResultsTable::Of(const v1::TableSpec& spec, std::string_view main_metric) {
@@ -340,22 +348,21 @@ void ResultsTable::MarkBest(v1::Table& table) const {
   if (IsOfValues(spec_.columns()) || spec_.columns() == "task") return;  // Which length or task is easiest is not what is asked.
   if (metric_->better == catalog::Better::kNeither) return;
   const bool higher = metric_->better == catalog::Better::kHigher;
-  const auto better = [higher](double a, double b) { return higher ? a > b : a < b; };
   const int columns = table.columns_size();
   for (int row = 0; row < table.rows_size(); ++row) {
-    std::optional<double> best;
-    std::optional<double> published_best;
+    std::vector<double> measured;
+    std::vector<double> published;
     for (int column = 0; column < columns; ++column) {
       const v1::TableCell& cell = table.cells(row * columns + column);
-      if (cell.has_measured() && (!best || better(cell.measured(), *best))) best = cell.measured();
-      if (cell.has_published() && (!published_best || better(cell.published(), *published_best))) {
-        published_best = cell.published();
-      }
+      if (cell.has_measured()) measured.push_back(cell.measured());
+      if (cell.has_published()) published.push_back(cell.published());
     }
+    const std::optional<double> best = BestOf(measured, higher);
+    const std::optional<double> published_best = BestOf(published, higher);
     for (int column = 0; column < columns; ++column) {
       v1::TableCell& cell = *table.mutable_cells(row * columns + column);
-      cell.set_best(cell.has_measured() && cell.measured() == best);
-      cell.set_published_best(cell.has_published() && cell.published() == published_best);
+      cell.set_best(cell.has_measured() && best == cell.measured());
+      cell.set_published_best(cell.has_published() && published_best == cell.published());
     }
   }
 }

@@ -276,6 +276,22 @@ TEST(ResultsTableTest, MarksTheBestOfARowInTheMetricsDirectionAndAllThatTie) {
   }
 }
 
+TEST(ResultsTableTest, NoneIsTheBestOfARowOfOneValueOrOfEqualOnes) {
+  ResultsTable table = Make({});
+  for (const char* encoding : {"alibi", "rope"}) table.Add(Done("even_pairs", encoding, 1e-4, 0, 0.5));
+  table.Add(Done("parity_check", "rope", 1e-4, 0, 0.5));
+
+  const v1::Table built = table.Build();
+
+  for (const v1::TableCell& cell : built.cells()) EXPECT_FALSE(cell.best());
+
+  v1::TableSpec spec;
+  spec.set_published("table_b1");
+  ResultsTable alone = Make(spec);
+  alone.Add(Done("even_pairs", "log_kerple", 1e-4, 0, 0.5));
+  EXPECT_FALSE(alone.Build().cells(0).published_best());
+}
+
 TEST(ResultsTableTest, PublishedValuesStandBesideAndAreNeverMixedWithMeasuredOnes) {
   v1::TableSpec spec;
   spec.set_published("table_b1");
