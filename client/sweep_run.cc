@@ -39,8 +39,6 @@ std::string FlagsOf(const WorkerOptions& options) {
   return flags;
 }
 
-int64_t OpenJobs(const v1::Sweep& sweep) { return int64_t{sweep.counts().waiting()} + sweep.counts().queued() + sweep.counts().leased(); }
-
 }  // namespace
 
 void AddWorkerOptions(CLI::App& app, WorkerOptions& options) {

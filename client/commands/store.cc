@@ -1,9 +1,14 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "client/commands/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/sweep_calls.h"
 #include "client/output/json.h"
 #include "client/output/text.h"
 
@@ -40,7 +45,7 @@ class Store final : public Command {
     add("check", "Look for anything that contradicts the store's promises")
         ->add_flag("--artifacts", artifacts_, "Also read every artifact and compare it with its hash, and name files that belong to nothing");
     add("migrate", "Bring the file to this program's schema version");
-    add("merge", "Take over jobs, results, attempts and artifacts of another store")
+    add("merge", "Take over sweeps, jobs, results, attempts and artifacts of another store; live sweeps that are not done go on here")
         ->add_option("OTHER", path_, "The other store's file")
         ->check(WhyNoText)
         ->required();
@@ -114,8 +119,10 @@ class Store final : public Command {
   absl::StatusOr<int> Merge(Session& session, Connection& connection) {
     v1::MergeStoreRequest request;
     request.set_path(path_);
+    ASSIGN_OR_RETURN(const v1::ListSweepsResponse before, connection.Call(&Stub::ListSweeps, v1::ListSweepsRequest()));
     ASSIGN_OR_RETURN(const v1::MergeStoreResponse response,
                      connection.Call(&Stub::MergeStore, request, kPatience));
+    SayWhatGoesOn(session, connection, before);
     if (session.json()) {
       session.out() << JsonDocument(response);
       return kDone;
@@ -129,6 +136,28 @@ class Store final : public Command {
                                  Count(response.artifacts_added(), "artifact"), Count(response.results_in_both(), "result"),
                                  response.results_in_both() == 0 ? "" : differ ? ", ours kept where they differ" : ", none of which differs");
     return kDone;
+  }
+
+  // Workers here train what came along and is not done, though nobody submitted it here.
+  static void SayWhatGoesOn(Session& session, Connection& connection, const v1::ListSweepsResponse& before) {
+    const absl::StatusOr<v1::ListSweepsResponse> after = connection.Call(&Stub::ListSweeps, v1::ListSweepsRequest());
+    if (!after.ok()) return;  // The merge is done all the same.
+    std::set<std::string> known;
+    for (const v1::Sweep& sweep : before.sweeps()) known.insert(sweep.id());
+    std::vector<std::string> lines;
+    int64_t jobs = 0;
+    for (const v1::Sweep& sweep : after->sweeps()) {
+      if (known.contains(sweep.id()) || sweep.state() != "live" || OpenJobs(sweep) == 0) continue;
+      jobs += OpenJobs(sweep);
+      lines.push_back(fmt::format("  {} of {}; 'longreach pause {}{}' holds {}", Count(OpenJobs(sweep), "open job"), Printable(sweep.name()), ShortId(sweep.id()),
+                                  WhereFlags(session), OpenJobs(sweep) == 1 ? "it" : "them"));
+    }
+    if (lines.empty()) return;
+    session.Say(fmt::format("{} with {} came along and {} live here now: workers of this store train them", Count(static_cast<int64_t>(lines.size()), "sweep"),
+                            Count(jobs, "open job"), lines.size() == 1 ? "is" : "are"));
+    constexpr size_t kMostLines = 10;
+    for (size_t i = 0; i < lines.size() && i < kMostLines; ++i) session.Say(lines[i]);
+    if (lines.size() > kMostLines) session.Say("  ...; 'longreach sweeps' shows all of them");
   }
 
   std::string action_;

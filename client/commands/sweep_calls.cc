@@ -26,6 +26,8 @@ v1::SubmitSweepRequest SubmissionOf(const SweepFile& file) {
   return request;
 }
 
+int64_t OpenJobs(const v1::Sweep& sweep) { return int64_t{sweep.counts().waiting()} + sweep.counts().queued() + sweep.counts().leased(); }
+
 absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file) {
   v1::SubmitSweepRequest request = SubmissionOf(file);
   request.set_dry_run(true);

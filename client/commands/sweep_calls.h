@@ -16,6 +16,9 @@ absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& s
 // A file's sweep, ready to be submitted, with the table that it will be printed as: a slip in that is told before anything is trained.
 v1::SubmitSweepRequest SubmissionOf(const SweepFile& file);
 
+// Its jobs that have no end yet.
+int64_t OpenJobs(const v1::Sweep& sweep);
+
 // What the scheduler would do with it; nothing is changed.
 absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file);
 

@@ -104,6 +104,7 @@ class FakeScheduler final : public v1::Longreach::Service {
 
   v1::Sweep sweep;
   std::vector<v1::Sweep> other_sweeps;
+  std::vector<v1::Sweep> merged_sweeps;  // Among the others once a store was merged.
   v1::ListJobsResponse jobs;
   v1::JobSpec job_spec;  // Of each.
   v1::ListMeasurementsResponse measurements;
@@ -270,6 +271,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   }
   grpc::Status MergeStore(grpc::ServerContext*, const v1::MergeStoreRequest*,
                           v1::MergeStoreResponse*) override {
+    other_sweeps.insert(other_sweeps.end(), merged_sweeps.begin(), merged_sweeps.end());
     return Answer("MergeStore");
   }
   grpc::Status GetInfo(grpc::ServerContext*, const v1::GetInfoRequest*,

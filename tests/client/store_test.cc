@@ -1,0 +1,44 @@
+// What 'longreach store' says beside the scheduler's answers.
+#include <gmock/gmock.h>
+
+#include "tests/client/support.h"
+
+namespace longreach::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+using StoreTest = WithFakeScheduler;
+
+v1::Sweep MergedSweep(char digit, const std::string& name, const std::string& state, int queued) {
+  v1::Sweep sweep;
+  sweep.set_id(std::string(64, digit));
+  sweep.set_name(name);
+  sweep.set_state(state);
+  sweep.mutable_counts()->set_queued(queued);
+  return sweep;
+}
+
+TEST_F(StoreTest, AMergeSaysWhichSweepsAreTrainedHereNow) {
+  scheduler_.other_sweeps = {MergedSweep('1', "ours", "live", 7)};
+  scheduler_.merged_sweeps = {MergedSweep('2', "half", "live", 123), MergedSweep('3', "held", "paused", 50), MergedSweep('4', "done", "live", 0),
+                              MergedSweep('5', "last-one", "live", 1)};
+
+  const Outcome outcome = Run({"store", "merge", "other.db"});
+
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.err, HasSubstr("2 sweeps with 124 open jobs came along and are live here now: workers of this store train them\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("  123 open jobs of half; 'longreach pause 22222222 --scheduler " + scheduler_.address() + "' holds them\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("  1 open job of last-one; 'longreach pause 55555555 --scheduler " + scheduler_.address() + "' holds it\n"));
+  for (const char* other : {"ours", "held", "done"}) EXPECT_THAT(outcome.err, Not(HasSubstr(other)));
+  EXPECT_THAT(outcome.out, HasSubstr("added 0 jobs"));
+}
+
+TEST_F(StoreTest, AMergeThatBringsNoOpenJobsSaysNothingOfSweeps) {
+  scheduler_.merged_sweeps = {MergedSweep('4', "done", "live", 0)};
+  EXPECT_EQ(Run({"store", "merge", "other.db"}).err, "");
+}
+
+}  // namespace
+}  // namespace longreach::client
