@@ -137,6 +137,51 @@ absl::Status ValidateAttention(const PackSettings& settings) {
   return absl::OkStatus();
 }
 
+int LongestOf(const ExperimentKind& kind) {
+  static_assert(catalog::kMaxInputLength == tasks::kMaxInputLength);
+  return kind.needs_data ? std::numeric_limits<int>::max() : catalog::kMaxInputLength;
+}
+
+absl::Status ValidateTraining(const PackSettings::Training& training, int most) {
+  RETURN_IF_ERROR(InRange("training.steps", training.steps, 0, std::numeric_limits<int>::max()));
+  RETURN_IF_ERROR(
+      InRange("training.batch_size", training.batch_size, 1, static_cast<int>(Draws::kMaxSequences)));
+  RETURN_IF_ERROR(ValidateLengths("training.lengths", training.lengths, most));
+  if (training.steps > 0 && training.lengths.empty()) {
+    return absl::InvalidArgumentError("training.lengths: is empty, but there are steps to train");
+  }
+  if (!(training.clip_norm > 0)) {
+    return Refuse("training.clip_norm", ShortestNumber(training.clip_norm), "is not a positive number");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateEvaluation(const PackSettings& settings, const ExperimentKind& kind) {
+  const PackSettings::Evaluation& evaluation = settings.evaluation;
+  const int most = LongestOf(kind);
+  // 0: all that a data set has.
+  RETURN_IF_ERROR(InRange("evaluation.examples", evaluation.examples, kind.needs_data ? 0 : 1,
+                          static_cast<int>(Draws::kMaxSequences)));
+  RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", evaluation.lengths, most));
+  RETURN_IF_ERROR(ValidateLengths("evaluation.attention_lengths", evaluation.attention_lengths, most));
+  return ValidateAttention(settings);
+}
+
+absl::Status ValidateMember(const Member& member, const PackSettings& settings) {
+  if (!(member.learning_rate > 0) || !std::isfinite(member.learning_rate)) {
+    return Refuse("learning_rate", ShortestNumber(member.learning_rate),
+                  Text("is not a positive number (job ", member.job, ")"));
+  }
+  if (member.job.find('\n') != std::string::npos) {
+    return absl::InvalidArgumentError("job: an id holds a line break");
+  }
+  if (settings.training.steps == 0 && !member.weights && settings.model.folder.empty()) {
+    return Refuse("training.steps", 0,
+                  Text("only evaluates, and job ", member.job, " has no weights to evaluate"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Validate(const PackSettings& settings) {
@@ -152,25 +197,8 @@ absl::Status Validate(const PackSettings& settings) {
   if (encoding == nullptr) return Unknown("encoding", settings.encoding, Names(catalog::Encodings()));
   RETURN_IF_ERROR(ValidateModel(settings, *encoding));
 
-  const PackSettings::Training& training = settings.training;
-  RETURN_IF_ERROR(InRange("training.steps", training.steps, 0, std::numeric_limits<int>::max()));
-  RETURN_IF_ERROR(
-      InRange("training.batch_size", training.batch_size, 1, static_cast<int>(Draws::kMaxSequences)));
-  static_assert(catalog::kMaxInputLength == tasks::kMaxInputLength);
-  const int most = kind->needs_data ? std::numeric_limits<int>::max() : catalog::kMaxInputLength;
-  RETURN_IF_ERROR(ValidateLengths("training.lengths", training.lengths, most));
-  if (training.steps > 0 && training.lengths.empty()) {
-    return absl::InvalidArgumentError("training.lengths: is empty, but there are steps to train");
-  }
-  if (!(training.clip_norm > 0)) {
-    return Refuse("training.clip_norm", ShortestNumber(training.clip_norm), "is not a positive number");
-  }
-  // 0: all that a data set has.
-  RETURN_IF_ERROR(InRange("evaluation.examples", settings.evaluation.examples, kind->needs_data ? 0 : 1,
-                          static_cast<int>(Draws::kMaxSequences)));
-  RETURN_IF_ERROR(ValidateLengths("evaluation.lengths", settings.evaluation.lengths, most));
-  RETURN_IF_ERROR(ValidateLengths("evaluation.attention_lengths", settings.evaluation.attention_lengths, most));
-  RETURN_IF_ERROR(ValidateAttention(settings));
+  RETURN_IF_ERROR(ValidateTraining(settings.training, LongestOf(*kind)));
+  RETURN_IF_ERROR(ValidateEvaluation(settings, *kind));
   return ValidatePositions(settings, *encoding);
 }
 
@@ -183,19 +211,7 @@ absl::Status ValidateRequest(const PackRequest& request) {
   if (!(request.checkpoint_every_s >= 0)) {
     return Refuse("checkpoint_every_s", ShortestNumber(request.checkpoint_every_s), "is negative");
   }
-  for (const Member& member : request.members) {
-    if (!(member.learning_rate > 0) || !std::isfinite(member.learning_rate)) {
-      return Refuse("learning_rate", ShortestNumber(member.learning_rate),
-                    Text("is not a positive number (job ", member.job, ")"));
-    }
-    if (member.job.find('\n') != std::string::npos) {
-      return absl::InvalidArgumentError("job: an id holds a line break");
-    }
-    if (request.settings.training.steps == 0 && !member.weights && request.settings.model.folder.empty()) {
-      return Refuse("training.steps", 0,
-                    Text("only evaluates, and job ", member.job, " has no weights to evaluate"));
-    }
-  }
+  for (const Member& member : request.members) RETURN_IF_ERROR(ValidateMember(member, request.settings));
   std::error_code error;
   if (!std::filesystem::is_directory(request.folder, error)) {
     return Refuse("folder", request.folder.string(), "is not a folder");
