@@ -148,6 +148,12 @@ class LanesEngine final : public StepEngine {
     model_.out_w = at("out.w");
     model_.out_b = at("out.b");
     if (const Parameter* table = layout.Find("pos.table")) model_.table = table->offset;
+    MakeLayers();
+    ListReduced();
+  }
+
+  void MakeLayers() {
+    const auto at = [this](const std::string& name) { return encoder_.layout().Find(name)->offset; };
     for (int l = 0; l < model_.layers; ++l) {
       const std::string place = "layer" + std::to_string(l) + ".";
       model_.layer[l] = {.q = at(place + "attn.q.w"), .k = at(place + "attn.k.w"), .v = at(place + "attn.v.w"), .o = at(place + "attn.o.w"),
@@ -161,9 +167,12 @@ class LanesEngine final : public StepEngine {
                       layer.mlp1_w < layer.mlp2_w && (l == 0 || model_.layer[l - 1].mlp2_w < layer.q),
                   "the matrices of layers do not follow each other");
     }
-    // Which gradients the kernels make as [out, in]; those of what becomes tables come from these.
+  }
+
+  // Which gradients the kernels make as [out, in]; those of what becomes tables come from these.
+  void ListReduced() {
     const size_t of_tables = encoder_.encoding().Use() == PositionUse::kDistances ? encoder_.EncodingParameters().size() : 0;
-    const std::span<const Parameter> own = layout.parameters().first(layout.parameters().size() - of_tables);
+    const std::span<const Parameter> all = encoder_.layout().parameters(), own = all.first(all.size() - of_tables);
     for (const Parameter& parameter : own) {
       const std::string& name = parameter.name;
       const bool transposed = name.ends_with("attn.q.w") || name.ends_with("attn.k.w") || name.ends_with("attn.v.w") || name.ends_with("ffn1.w");
