@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "worker/trainer/device.h"
+#include "worker/trainer/engine/cut.h"
 #include "worker/trainer/engine/engine.h"
 #include "worker/trainer/engine/handover.h"
 #include "worker/trainer/engine/thread_pool.h"
@@ -22,43 +23,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Sequences of an algorithmic batch that a unit computes: enough for the products, few enough to keep two threads busy
-// with one job.
-constexpr int64_t kSequencesPerGroup = 32;
-// Tokens of a group of long sequences: activations of a layer stay in the cache.
-constexpr int64_t kTokensPerGroup = 1024;
-// Units that the groups of long sequences are dealt to: each has a gradient of the model's size.
-constexpr int64_t kMostUnits = 8;
 // Members whose units' gradients are in memory at a time, and floats of these gradients.
 constexpr int64_t kMembersAtATime = 64;
 constexpr int64_t kGradientsAtATime = int64_t{1} << 28;
 // Tokens of a test unit: activations stay small whatever the length.
 constexpr int64_t kTestTokensAtATime = 4096;
 constexpr int64_t kTestTokensAtATimeCuda = 1 << 19;
-
-// How a batch is cut: group g belongs to unit g % units. Fixed by the batch alone, because the order of sums is part of
-// the result.
-struct Cut {
-  int64_t groups = 1;
-  int64_t units = 1;
-};
-
-Cut CutOf(const PackSettings& settings, const Batch& batch) {
-  if (FindExperimentKind(settings.experiment)->needs_data) {
-    const int64_t sequences = std::max<int64_t>(1, kTokensPerGroup / batch.tape);
-    const int64_t groups = std::min(batch.size, std::max<int64_t>(2, (batch.size + sequences - 1) / sequences));
-    return {.groups = groups, .units = std::min(groups, kMostUnits)};
-  }
-  const int64_t groups =
-      std::min(batch.size, std::max<int64_t>(2, (batch.size + kSequencesPerGroup - 1) / kSequencesPerGroup));
-  return {.groups = groups, .units = groups};
-}
-
-Cut WholePackCut(const PackSettings& settings, const Batch& batch, int64_t members, double most_floats) {
-  if (!IsLarge(settings)) return {};
-  const int64_t sequences = SequencesAtATime(settings, members, batch.tape, most_floats);
-  return {.groups = (batch.size + sequences - 1) / sequences, .units = 1};
-}
 
 // Some sequences with their targets.
 struct Group {
@@ -167,46 +137,13 @@ class LibtorchEngine final : public StepEngine {
     model_->encoding().Clamp(clamped_);
     const PassTerms terms = model_->Prepare(batch.positions, device_);
     std::vector<int64_t> live;
-    std::vector<ParameterSet> parameters;
     for (int64_t m = 0; m < state.size(); ++m) {
-      if (!state.members[static_cast<size_t>(m)].live) continue;
-      live.push_back(m);
-      if (!whole_pack_) parameters.push_back(ViewParameters(model_->layout(), state.parameters[m]));
+      if (state.members[static_cast<size_t>(m)].live) live.push_back(m);
     }
     std::vector<TestResult> results(state.members.size());
     if (live.empty()) return results;
-    int64_t rows =
-        device_.is_cpu() ? kTestTokensAtATime : std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size());
-    rows = std::clamp<int64_t>(rows / batch.tape, 1, batch.size);
-    const int64_t groups = (batch.size + rows - 1) / rows;
-    if (whole_pack_) {
-      const ParameterSet all = ViewParameters(model_->layout(), Flat(state));
-      for (int64_t g = 0; g < groups; ++g) {
-        const Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows),
-                                      settings_.evaluation.dropout);
-        CountPack(all, batch, group, live, results, between);
-      }
-    } else {
-      std::vector<TestResult> units(live.size() * static_cast<size_t>(groups));
-      const auto count = [&](int64_t unit, ThreadPool* pool, const std::function<void()>& in_between) {
-        const int64_t g = unit % groups;
-        Group group = MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows), settings_.evaluation.dropout);
-        group.feed.pool = pool;
-        group.feed.between = in_between;
-        model_->ForwardInParts(parameters[static_cast<size_t>(unit / groups)], group.feed, [&](int64_t first, const Tensor& logits) {
-          TestResult& result = units[static_cast<size_t>(unit)];
-          result.loss += CrossEntropy(logits, group.targets.narrow(0, first, logits.size(0))).to(at::kDouble)[0].item<double>();
-          CountHits(first, logits.argmax(-1), batch, group, result);
-        });
-      };
-      RunTests(static_cast<int64_t>(units.size()), batch.tape, count, between);
-      for (size_t u = 0; u < units.size(); ++u) {
-        TestResult& result = results[static_cast<size_t>(live[u / static_cast<size_t>(groups)])];
-        result.hits += units[u].hits;
-        result.counted += units[u].counted;
-        result.loss += units[u].loss;
-      }
-    }
+    if (whole_pack_) EvaluatePack(batch, terms, state, live, results, between);
+    else EvaluateMembers(batch, terms, state, live, results, between);
     for (TestResult& result : results) result.loss /= static_cast<double>(batch.size * batch.outputs);
     return results;
   }
@@ -221,6 +158,50 @@ class LibtorchEngine final : public StepEngine {
 
   // One unit of a test, on threads that share it or on the calling thread alone, which is null and calls nothing.
   using CountUnit = std::function<void(int64_t unit, ThreadPool* pool, const std::function<void()>& between)>;
+
+  // Sequences of a test unit.
+  int64_t TestRows(const Batch& batch, const PackState& state) const {
+    const int64_t tokens =
+        device_.is_cpu() ? kTestTokensAtATime : std::max<int64_t>(1, kTestTokensAtATimeCuda / state.size());
+    return std::clamp<int64_t>(tokens / batch.tape, 1, batch.size);
+  }
+  Group TestGroup(const Batch& batch, const PassTerms& terms, int64_t rows, int64_t g) const {
+    return MakeGroup(batch, terms, g * rows, std::min(rows, batch.size - g * rows), settings_.evaluation.dropout);
+  }
+
+  // The sums of a test's hits and losses, for all members together.
+  void EvaluatePack(const Batch& batch, const PassTerms& terms, const PackState& state, const std::vector<int64_t>& live,
+                    std::vector<TestResult>& results, const std::function<void()>& between) {
+    const int64_t rows = TestRows(batch, state), groups = (batch.size + rows - 1) / rows;
+    const ParameterSet all = ViewParameters(model_->layout(), Flat(state));
+    for (int64_t g = 0; g < groups; ++g) CountPack(all, batch, TestGroup(batch, terms, rows, g), live, results, between);
+  }
+
+  // The same, a unit for each group of a member.
+  void EvaluateMembers(const Batch& batch, const PassTerms& terms, const PackState& state, const std::vector<int64_t>& live,
+                       std::vector<TestResult>& results, const std::function<void()>& between) {
+    const int64_t rows = TestRows(batch, state), groups = (batch.size + rows - 1) / rows;
+    std::vector<ParameterSet> parameters;
+    for (const int64_t m : live) parameters.push_back(ViewParameters(model_->layout(), state.parameters[m]));
+    std::vector<TestResult> units(live.size() * static_cast<size_t>(groups));
+    const auto count = [&](int64_t unit, ThreadPool* pool, const std::function<void()>& in_between) {
+      Group group = TestGroup(batch, terms, rows, unit % groups);
+      group.feed.pool = pool;
+      group.feed.between = in_between;
+      model_->ForwardInParts(parameters[static_cast<size_t>(unit / groups)], group.feed, [&](int64_t first, const Tensor& logits) {
+        TestResult& result = units[static_cast<size_t>(unit)];
+        result.loss += CrossEntropy(logits, group.targets.narrow(0, first, logits.size(0))).to(at::kDouble)[0].item<double>();
+        CountHits(first, logits.argmax(-1), batch, group, result);
+      });
+    };
+    RunTests(static_cast<int64_t>(units.size()), batch.tape, count, between);
+    for (size_t u = 0; u < units.size(); ++u) {
+      TestResult& result = results[static_cast<size_t>(live[u / static_cast<size_t>(groups)])];
+      result.hits += units[u].hits;
+      result.counted += units[u].counted;
+      result.loss += units[u].loss;
+    }
+  }
 
   // All units on the pool, with a sign of life as often as a slow machine needs one.
   void RunTests(int64_t units, int64_t tape, const CountUnit& count, const std::function<void()>& between) {
@@ -325,22 +306,25 @@ class LibtorchEngine final : public StepEngine {
           loss += *of_group.const_data_ptr<double>();
         }
       });
-      const int64_t chunks = Chunks();
-      if (units > 1) {
-        pool_.Run(members * chunks, [&](int64_t item) {
-          const int64_t m = item / chunks;
-          const int64_t begin = item % chunks * kChunk;
-          if (!state.members[static_cast<size_t>(first + m)].live) return;
-          const std::span<float> sum = Chunk(gradients_, first * chunks + item);
-          for (int64_t u = 0; u + 1 < units; ++u) {
-            AddTo(sum, {others_.data_ptr<float>() + (m * (units - 1) + u) * Trained() + begin, sum.size()});
-          }
-        });
-      }
+      if (units > 1) AddUnits(state, first, members);
     }
     std::vector<double> sums(state.members.size(), 0);
     for (size_t i = 0; i < losses.size(); ++i) sums[i / static_cast<size_t>(units)] += losses[i];
     return sums;
+  }
+
+  // The gradients of some members' other units to that of the first, in order.
+  void AddUnits(const PackState& state, int64_t first, int64_t members) {
+    const int64_t others = cut_.units - 1, chunks = Chunks();
+    pool_.Run(members * chunks, [&](int64_t item) {
+      const int64_t m = item / chunks;
+      const int64_t begin = item % chunks * kChunk;
+      if (!state.members[static_cast<size_t>(first + m)].live) return;
+      const std::span<float> sum = Chunk(gradients_, first * chunks + item);
+      for (int64_t u = 0; u < others; ++u) {
+        AddTo(sum, {others_.data_ptr<float>() + (m * others + u) * Trained() + begin, sum.size()});
+      }
+    });
   }
 
   // Losses of the members: float64 [E], on the device.
