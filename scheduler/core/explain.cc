@@ -107,7 +107,7 @@ std::vector<std::string> Explain(const JobFacts& facts) {
                                  : fmt::format("It has its result, from attempt {}.", done->attempt.value));
   } else if (const auto* failed = std::get_if<Failed>(&facts.state)) {
     out.push_back(fmt::format("It failed: {}.", failed->reason.empty() ? "no reason was recorded" : failed->reason));
-    out.push_back("'longreach retry SWEEP' gives the failed jobs of a sweep another chance.");
+    if (!facts.sweep.empty()) out.push_back(fmt::format("'longreach retry {}' gives the failed jobs of its sweep another chance.", facts.sweep));
     ExplainInputs(facts, out);
   } else {
     out.push_back("It was cancelled with its sweep; submitting that sweep again revives it.");

@@ -34,6 +34,7 @@ struct JobFacts {
   int losses = 0;
   std::string failure = {};      // Of its last attempt that was not given back, or why it failed.
   Demand demand = {};
+  std::string sweep = {};   // Whose failed jobs may be retried, this one with them, as a command names it; empty: none.
   int checkpoint_step = 0;
   int steps = 0;
   bool split = false;       // It is leased apart since a pack with it failed.

@@ -6,6 +6,7 @@
 #include "proto/types/job.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/core/packs.h"
+#include "scheduler/core/sweep_life.h"
 #include "scheduler/service/failed_work.h"
 #include "scheduler/service/needs.h"
 #include "scheduler/service/query_jobs.h"
@@ -67,6 +68,8 @@ absl::StatusOr<core::JobFacts> FactsOf(sql::Connection& db, const store::JobRow&
   std::vector<core::Claim> claims;
   for (const store::SweepRow& sweep : sweeps) claims.push_back({.state = sweep.state, .priority = sweep.priority});
   facts.demand = core::DemandOf(claims);
+  const auto retried = std::ranges::find_if(sweeps, [](const store::SweepRow& sweep) { return core::CheckRetry(sweep.state).ok(); });
+  if (retried != sweeps.end()) facts.sweep = ShortId(retried->id);
 
   ASSIGN_OR_RETURN(std::vector<store::JobInputRow> inputs, store::InputsOf(db, job.num));
   for (const store::JobInputRow& input : inputs) {

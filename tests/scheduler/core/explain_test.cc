@@ -97,8 +97,8 @@ TEST(ExplainTest, WhatAWorkerDidBeforeTheSchedulerBeganIsNotWhatItDoes) {
 TEST(ExplainTest, TheEndsSayWhy) {
   EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}, .diverged = true, .diverged_at = 30}), ElementsAre(HasSubstr("not finite at step 30")));
   EXPECT_THAT(Explain({.state = Succeeded{Attempt{2}}}), ElementsAre("It has its result, from attempt 2."));
-  EXPECT_THAT(Explain({.state = Failed{"out of memory"}, .failures = 3}),
-              ElementsAre("It failed: out of memory.", HasSubstr("longreach retry"), "It failed 3 of at most 3 times."));
+  EXPECT_THAT(Explain({.state = Failed{"out of memory"}, .failures = 3, .sweep = "1f3a5c7e"}),
+              ElementsAre("It failed: out of memory.", "'longreach retry 1f3a5c7e' gives the failed jobs of its sweep another chance.", "It failed 3 of at most 3 times."));
   EXPECT_THAT(Explain({.state = Cancelled{}}), ElementsAre(HasSubstr("submitting that sweep again")));
 }
 

@@ -361,6 +361,7 @@ TEST_F(QueryJobsTest, ExplainsARunningJobAndAFailedOneWithWhereToLookFurther) {
   PutLog(attempt, sweep.jobs[0], "last words\n");
   const std::vector<std::string> reasons = Explain(sweep.ids[0]);
   EXPECT_EQ(reasons[0], "It failed: killed by signal 9.");
+  EXPECT_EQ(reasons[1], "'longreach retry " + sweep.id.substr(0, 8) + "' gives the failed jobs of its sweep another chance.");
   EXPECT_EQ(reasons.back(), "'longreach logs " + sweep.ids[0].substr(0, 8) + "' shows what attempt " +
                                 std::to_string(attempt) + " wrote.");
 }
