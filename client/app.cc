@@ -194,7 +194,7 @@ std::unique_ptr<AppTree> BuildApp() {
       "LONGREACH_SCHEDULER, ..., LONGREACH_TOKEN_FILE or (scheduler, ..., token_file) in\n"
       "~/.config/longreach/config.yaml; a flag wins over the environment, and that over the file.\n"
       "Exit codes: 0 done, 1 some job failed or refused, 2 usage, 3 scheduler not reachable, 4 not found, 5 not allowed,\n"
-      "6 wait timed out, 130 interrupted.\n\n"
+      "6 wait timed out, 130 interrupted, 141 nobody reads the answer on.\n\n"
       "Examples:\n"
       "  longreach run quickstart\n"
       "  longreach plan table-b1 --set training.steps=1000\n"
@@ -255,7 +255,7 @@ int RunClient(std::vector<std::string> arguments, const Environment& environment
   if (*environment.out) return *code;
   struct stat out;
   const bool readers_choice = fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode));
-  if (readers_choice) return kFailed;
+  if (readers_choice) return kReaderGone;
   return Report(Error(absl::StatusCode::kFailedPrecondition, "cannot write all of the answer to standard output", "is the disk full?"), json, environment);
 }
 

@@ -19,6 +19,7 @@ enum ExitCode : int {
   kNotAllowed = 5,
   kWaitTimedOut = 6,
   kInterrupted = 130,
+  kReaderGone = 141,  // Nobody reads on, as SIGPIPE ends a program: no failure of the command.
 };
 
 ExitCode ExitCodeOf(const absl::Status& status);

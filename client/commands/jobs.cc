@@ -77,7 +77,7 @@ class Jobs final : public Command {
     } else if (!session.settings().quiet) {
       session.Print(JobsGrid(all), "jobs");
     }
-    if (!request.page_token().empty()) {
+    if (!request.page_token().empty() && session.out()) {
       session.Say(fmt::format("the first {}; --limit 0 shows all", Thousands(count)));
     }
     return kDone;

@@ -56,7 +56,7 @@ class Watch final : public Command {
             view.Show(last);
           }
           // The reader of a pipe went away.
-          if (!session.out()) return kFailed;
+          if (!session.out()) return kReaderGone;
           if (!last.finished() && session.embedded() != nullptr) {
             if (!session.json()) view.Finish();
             return NothingWorks(session, last.sweep());

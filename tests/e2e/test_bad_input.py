@@ -1,6 +1,8 @@
 """Bad input of a user's is refused with one clear message that names place and value, says what to do next, has the
 right exit code, and leaves nothing behind."""
+import os
 import socket
+import subprocess
 
 import pytest
 
@@ -145,6 +147,18 @@ def test_refuses_a_file_where_a_folder_of_data_sets_belongs(home, command):
     assert refused.code != 0
     assert "novels.txt' is a file, and no folder of data sets" in refused.err
     assert "--data-folder or LONGREACH_DATA" in refused.err
+
+
+@pytest.mark.parametrize("command", [["list", "presets"], ["reference"], ["version", "-o", "json"]])
+def test_a_reader_that_goes_away_ends_a_command_without_a_word(home, command):
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        ended = subprocess.run([BIN / "longreach", *command], stdout=write, stderr=subprocess.PIPE, cwd=home.path, env=home.environment(),
+                               timeout=harness.PATIENCE_S, check=False)
+    finally:
+        os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, b"")
 
 
 def test_unknown_commands_and_options_are_usage_errors(home):
