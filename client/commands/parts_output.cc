@@ -17,8 +17,12 @@ void PartsOutput::Begin(const std::string& sweep) {
 }
 
 void PartsOutput::Add(const std::string& sweep, const std::string& key, const google::protobuf::Message& message) {
-  if (several_) return Add({{"sweep", JsonText(sweep)}, {key, JsonOf(message)}});
-  session_.out() << JsonDocument(message);
+  AddJson(sweep, key, JsonOf(message));
+}
+
+void PartsOutput::AddJson(const std::string& sweep, const std::string& key, const std::string& object) {
+  if (several_) return Add({{"sweep", JsonText(sweep)}, {key, object}});
+  session_.out() << JsonDocumentOf(object);
 }
 
 void PartsOutput::Add(const Members& members) {

@@ -23,6 +23,8 @@ class PartsOutput {
   using Members = std::vector<std::pair<std::string, std::string>>;
   // A message is a document of its own where there is one sweep alone, and under `key` beside the sweep's name where there are more.
   void Add(const std::string& sweep, const std::string& key, const google::protobuf::Message& message);
+  // The same of a message that is written already, as JsonOf() has it.
+  void AddJson(const std::string& sweep, const std::string& key, const std::string& object);
   void Add(const Members& members);
   // After the last one.
   void Finish();

@@ -2,6 +2,7 @@
 
 #include "client/commands/command.h"
 #include "client/commands/parts_output.h"
+#include "client/commands/plan_json.h"
 #include "client/commands/spec_arguments.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
@@ -15,7 +16,7 @@ namespace {
 
 std::string TimeText(const v1::Plan& plan) {
   if (plan.jobs() == plan.done()) return "none, all is done";
-  if (plan.hours() <= 0) return "not known: no worker of this store has been measured on such jobs yet";
+  if (!HoursAreKnown(plan)) return "not known: no worker of this store has been measured on such jobs yet";
   return fmt::format("about {} on the workers at hand ({} to {})", HumanDuration(plan.hours() * 3600),
                      HumanDuration(plan.hours_low() * 3600), HumanDuration(plan.hours_high() * 3600));
 }
@@ -30,12 +31,17 @@ std::string ComputeText(double flops) {
   return fmt::format("{}: {} of a GPU that keeps up 100 TFLOP/s", text, HumanDuration(flops / kGpuFlopPerSecond));
 }
 
+const std::string& Details() {
+  static const std::string details = fmt::format("{}\nAs json the hours on the workers at hand are null until some of such jobs have been measured.", kSpecDetails);
+  return details;
+}
+
 class PlanCommand final : public Command {
  public:
   CommandInfo Info() const override {
     return {.group = kGroupRun,
             .summary = "Say what a sweep would run and cost, changing nothing",
-            .details = kSpecDetails,
+            .details = Details(),
             .examples =
                 "longreach plan table-b1\n"
                 "longreach plan table-b1 --set training.steps=1000 --store longreach.db\n"
@@ -53,7 +59,7 @@ class PlanCommand final : public Command {
       if (!response.ok()) return sweeps.size() > 1 ? InPart(response.status(), one) : response.status();
       const std::string& name = one.file.spec.name().empty() ? one.source.spec : one.file.spec.name();
       if (session.json()) {
-        json.Add(name, "plan", response->plan());
+        json.AddJson(name, "plan", JsonWithPlan(response->plan(), response->plan()));
       } else {
         Print(session.out(), name, response->plan());
       }

@@ -4,6 +4,7 @@
 
 #include "client/commands/command.h"
 #include "client/commands/parts_output.h"
+#include "client/commands/plan_json.h"
 #include "client/commands/spec_arguments.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/sweep_calls.h"
@@ -42,7 +43,7 @@ class Submit final : public Command {
       ASSIGN_OR_RETURN(const v1::SubmitSweepResponse response,
                        connection->Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10)));
       if (session.json()) {
-        json.Add(one.file.spec.name(), "submitted", response);
+        json.AddJson(one.file.spec.name(), "submitted", JsonWithPlan(response, response.plan()));
       } else {
         Print(session, response);
       }

@@ -71,9 +71,10 @@ std::string JsonOf(const google::protobuf::Message& message) {
   return EscapeControls(json);
 }
 
-std::string JsonDocument(const google::protobuf::Message& message) {
-  const std::string json = JsonOf(message);
-  return fmt::format("{{\"schema\":{}{}{}\n", JsonText(kJsonSchema), json == "{}" ? "" : ",", json.substr(1));
+std::string JsonDocument(const google::protobuf::Message& message) { return JsonDocumentOf(JsonOf(message)); }
+
+std::string JsonDocumentOf(const std::string& object) {
+  return fmt::format("{{\"schema\":{}{}{}\n", JsonText(kJsonSchema), object == "{}" ? "" : ",", object.substr(1));
 }
 
 std::string JsonDocument(const std::vector<std::pair<std::string, std::string>>& members) {

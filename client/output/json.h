@@ -26,6 +26,9 @@ std::string JsonOf(const google::protobuf::Message& message);
 // A message with the schema key first. Ends with a line feed.
 std::string JsonDocument(const google::protobuf::Message& message);
 
+// The same of a message that is written already, as JsonOf() has it.
+std::string JsonDocumentOf(const std::string& object);
+
 // {"schema":..., NAME: VALUE, ...}; the values are JSON already. Ends with a line feed.
 std::string JsonDocument(const std::vector<std::pair<std::string, std::string>>& members);
 

@@ -277,6 +277,22 @@ TEST_F(CommandTest, PlanAsksForADryRunAndHasItsNumbersAtTheTop) {
   }
 }
 
+TEST_F(CommandTest, HoursThatAreNotKnownAreNullInJson) {
+  const nlohmann::json plan = nlohmann::json::parse(Run({"plan", "quickstart", "-o", "json"}).out);
+  for (const char* key : {"hours", "hours_low", "hours_high"}) {
+    ASSERT_TRUE(plan.contains(key)) << key;
+    EXPECT_TRUE(plan[key].is_null()) << plan;
+  }
+  const nlohmann::json submitted = nlohmann::json::parse(Run({"submit", "quickstart", "-o", "json"}).out);
+  EXPECT_TRUE(submitted["plan"]["hours_high"].is_null()) << submitted;
+
+  scheduler_.plan.set_hours(1.5);
+  EXPECT_EQ(nlohmann::json::parse(Run({"plan", "quickstart", "-o", "json"}).out)["hours"], 1.5);
+  scheduler_.plan.set_hours(0);
+  scheduler_.plan.set_done(scheduler_.plan.jobs());
+  EXPECT_EQ(nlohmann::json::parse(Run({"plan", "quickstart", "-o", "json"}).out)["hours"], 0);
+}
+
 TEST_F(CommandTest, ASweepThatIsTooLargeToBeSentIsRefusedWithItsNumber) {
   const Outcome outcome = Run({"plan", "table-b1", "--set", "seed=0..9999999"});
   EXPECT_EQ(outcome.code, kFailed);
