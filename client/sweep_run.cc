@@ -165,6 +165,7 @@ absl::Status SweepRun::Submit() {
       "sweep {} {}: {}, {} done{}", ShortId(sweep_.id()), Printable(sweep_.name()),
       Count(response.plan().jobs(), "job"), Thousands(response.plan().done()),
       session_.embedded() != nullptr ? fmt::format("; store {}", Printable(session_.store())) : ""));
+  SayIfNameIsTaken(session_, connection_, response);
   if (sweep_.state() == "paused") {
     // Whoever types this wants it to run.
     session_.Say("it was paused and goes on now");

@@ -47,6 +47,7 @@ class Submit final : public Command {
       } else {
         Print(session, response);
       }
+      SayIfNameIsTaken(session, *connection, response);
       const v1::Sweep& sweep = response.sweep();
       all_done = all_done && sweep.counts().succeeded() == sweep.jobs();
     }

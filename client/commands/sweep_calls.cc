@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 
 #include "client/commands/listings.h"
 #include "client/commands/tables.h"
 #include "client/errors.h"
+#include "client/output/text.h"
 #include "client/spec/parts.h"
 
 namespace longreach::client {
@@ -32,6 +35,19 @@ absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const Swe
   v1::SubmitSweepRequest request = SubmissionOf(file);
   request.set_dry_run(true);
   return connection.Call(&Connection::Stub::SubmitSweep, request, std::chrono::minutes(10));
+}
+
+void SayIfNameIsTaken(Session& session, Connection& connection, const v1::SubmitSweepResponse& submitted) {
+  if (session.settings().quiet || !submitted.created()) return;
+  const v1::Sweep& sweep = submitted.sweep();
+  const absl::StatusOr<v1::ListSweepsResponse> all = connection.Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest());
+  if (!all.ok()) return;  // It is submitted all the same.
+  const auto others = std::ranges::count_if(all->sweeps(), [&](const v1::Sweep& other) { return other.name() == sweep.name() && other.id() != sweep.id(); });
+  if (others == 0) return;
+  const std::string name = Printable(sweep.name());
+  session.Say(fmt::format("{} called '{}' {} there before, so that name alone is none of them now: this one is {}, or 'last'; with '--set name=OTHER' in the same command "
+                          "its jobs, which are trained once, are a sweep of that name, too",
+                          Count(others, "sweep"), name, others == 1 ? "was" : "were", ShortId(sweep.id())));
 }
 
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {

@@ -22,6 +22,9 @@ int64_t OpenJobs(const v1::Sweep& sweep);
 // What the scheduler would do with it; nothing is changed.
 absl::StatusOr<v1::SubmitSweepResponse> DryRun(Connection& connection, const SweepFile& file);
 
+// Of a sweep that is new under a name that others have: that the name alone stands for none of them now, and what to do.
+void SayIfNameIsTaken(Session& session, Connection& connection, const v1::SubmitSweepResponse& submitted);
+
 // Where a file has several sweeps, the plan of each: none is submitted before the scheduler is known to take all of them.
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
 

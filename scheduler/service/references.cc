@@ -1,8 +1,12 @@
 #include "scheduler/service/references.h"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "proto/base/text.h"
@@ -23,6 +27,19 @@ std::string Listed(const std::vector<std::string>& ids, size_t digits) {
   return Join(beginnings, ", ") + (ids.size() > kIdsNamed ? ", ..." : "");
 }
 
+// "1511d96a (submitted 2026-11-28 05:16:53Z, 4 jobs), ...": what people tell sweeps of one name apart by.
+absl::StatusOr<std::string> ListedSweeps(sql::Connection& db, const std::vector<std::string>& ids) {
+  std::vector<std::string> sweeps;
+  for (size_t i = 0; i < ids.size() && i < kIdsNamed; ++i) {
+    ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(db, ids[i]));
+    if (!row.has_value()) continue;
+    const auto second = std::chrono::floor<std::chrono::seconds>(row->submitted_at);
+    const int jobs = row->counts.jobs();
+    sweeps.push_back(fmt::format("{:.8} (submitted {:%Y-%m-%d %H:%M:%S}Z, {} {})", row->id, fmt::gmtime(std::chrono::system_clock::to_time_t(second)), jobs, jobs == 1 ? "job" : "jobs"));
+  }
+  return Join(sweeps, ", ") + (ids.size() > kIdsNamed ? ", ..." : "");
+}
+
 }  // namespace
 
 absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_view reference) {
@@ -30,9 +47,9 @@ absl::StatusOr<store::SweepRow> ResolveSweep(sql::Connection& db, std::string_vi
     ASSIGN_OR_RETURN(std::vector<std::string> named, store::SweepsNamed(db, reference));
     // Which of them is meant is the user's to say: a table of the wrong one would go unnoticed.
     if (named.size() > 1) {
+      ASSIGN_OR_RETURN(const std::string listed, ListedSweeps(db, named));
       return absl::InvalidArgumentError(
-          fmt::format("sweep: {} sweeps are called '{}' ({}); give an id instead, or 'last'. 'longreach sweeps' shows them",
-                      named.size(), reference, Listed(named, 8)));
+          fmt::format("sweep: {} sweeps are called '{}': {}\n  give an id instead, or 'last'; 'longreach sweeps' shows them", named.size(), reference, listed));
     }
     if (named.size() == 1 && store::IsIdPrefix(reference)) {
       ASSIGN_OR_RETURN(std::vector<std::string> ids, store::SweepIdsBeginning(db, reference));

@@ -105,7 +105,8 @@ TEST_F(QuerySweepsTest, ANameThatTwoSweepsHaveIsRefusedWithTheirIds) {
   const absl::Status status = Get("same").status();
 
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(second.id.substr(0, 8) + ", " + first.id.substr(0, 8)));
+  EXPECT_THAT(std::string(status.message()), testing::StartsWith("sweep: 2 sweeps are called 'same': " + second.id.substr(0, 8) + " (submitted "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Z, 16 jobs), " + first.id.substr(0, 8) + " (submitted "));
 }
 
 TEST_F(QuerySweepsTest, StepsOfSystemsThatDifferInThemAreAddedUp) {
