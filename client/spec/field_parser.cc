@@ -50,12 +50,17 @@ struct Named {
   std::string_view label;
 };
 
+// The one that goes by `word`, however it is written; nullptr: none.
+const Named* FindByAnyName(std::string_view word, const std::vector<Named>& known) {
+  const std::string bare = Bare(word);
+  const auto found = std::ranges::find_if(known, [&](const Named& one) { return bare == Bare(one.name) || bare == Bare(one.label); });
+  return bare.empty() || found == known.end() ? nullptr : &*found;
+}
+
 std::string DidYouMeanNamed(std::string_view word, const std::vector<Named>& known) {
+  if (const Named* named = FindByAnyName(word, known)) return fmt::format("did you mean '{}'?", named->name);
   std::vector<std::string> names;
-  for (const Named& one : known) {
-    if (!Bare(word).empty() && (Bare(word) == Bare(one.name) || Bare(word) == Bare(one.label))) return fmt::format("did you mean '{}'?", one.name);
-    names.push_back(one.name);
-  }
+  for (const Named& one : known) names.push_back(one.name);
   return DidYouMean(word, names);
 }
 
@@ -70,14 +75,29 @@ absl::Status CheckTask(std::string_view name) {
                     meant.empty() ? fmt::format("{}; a data set of your own goes into 'data'", kAll) : JoinHints(meant, kAll));
 }
 
+// "rope_randomized" and "Randomized RoPE" are rope:randomized.
+std::string DidYouMeanEncoding(std::string_view word) {
+  // What else papers call them.
+  std::vector<Named> known = {{"rope", "rotary"}, {"sin_cos", "sinusoidal"}, {"none", "nope"}};
+  for (const catalog::Encoding& one : catalog::Encodings()) known.push_back({std::string(one.name), one.label});
+  constexpr std::string_view kRandomizedWord = "randomized";
+  std::string plain = Bare(word);
+  if (const size_t at = plain.find(kRandomizedWord); at != plain.npos) {
+    plain.erase(at, kRandomizedWord.size());
+    const Named* named = FindByAnyName(plain, known);
+    if (named != nullptr && (catalog::FindEncoding(named->name)->positions & catalog::kRandomized) != 0) {
+      return fmt::format("did you mean '{}'?", catalog::ToText({.name = named->name, .randomized = true}));
+    }
+  }
+  return DidYouMeanNamed(word, known);
+}
+
 absl::Status CheckEncoding(std::string_view value) {
   const std::string_view name = value.substr(0, value.find(':'));
   const catalog::Encoding* encoding = catalog::FindEncoding(name);
   if (encoding == nullptr) {
-    std::vector<Named> known;
-    for (const catalog::Encoding& one : catalog::Encodings()) known.push_back({std::string(one.name), one.label});
     return UsageError(fmt::format("unknown encoding '{}'", Printable(name)),
-                      JoinHints(DidYouMeanNamed(name, known), "'longreach list encodings' shows all of them"));
+                      JoinHints(DidYouMeanEncoding(name), "'longreach list encodings' shows all of them"));
   }
   const std::optional<catalog::EncodingName> parts = catalog::ParseEncodingName(value);
   if (!parts) {
@@ -276,7 +296,8 @@ std::string SuggestPath(std::string_view path, const Descriptor& root) {
   for (const std::string& known : paths) {
     if (known.ends_with(fmt::format(".{}", path))) return fmt::format("did you mean '{}'?", known);
   }
-  return DidYouMean(path, paths);
+  const std::string meant = DidYouMean(path, paths);
+  return meant.empty() ? DidYouMean(last, axes) : meant;
 }
 
 absl::Status NeedsAField(std::string_view path, const Descriptor& group) {

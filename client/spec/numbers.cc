@@ -80,6 +80,32 @@ std::optional<int64_t> InUnits(const Decimal& number, int decimals) {
 // A power of ten, which a range of this width has at least ten of; 0.1 for one of no width.
 double TenthOf(double width) { return width > 0 ? std::pow(10, std::floor(std::log10(width * 1.000001)) - 1) : 0.1; }
 
+// The whole number that is meant by "40k", "1_000", "1e3" or "40.0".
+std::optional<int64_t> WholeMeant(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  double unit = 1;
+  if (digits.ends_with('k') || digits.ends_with('K')) unit = 1e3;
+  if (digits.ends_with('m') || digits.ends_with('M')) unit = 1e6;
+  if (unit > 1) digits.pop_back();
+  const std::optional<double> number = ParseDouble(digits);
+  if (!number || std::abs(*number * unit) >= kMostDigits || *number * unit != std::trunc(*number * unit)) return std::nullopt;
+  return static_cast<int64_t>(*number * unit);
+}
+
+// "0-2" and "range(3)", which other programs take.
+bool IsForeignRange(std::string_view text) {
+  if (text.starts_with("range(")) return true;
+  const size_t dash = text.find('-', 1);
+  return dash != text.npos && ParseInteger(Trim(text.substr(0, dash))) && ParseInteger(Trim(text.substr(dash + 1)));
+}
+
+std::string HowWholeIsWritten(std::string_view text) {
+  if (IsForeignRange(text)) return "a range is written 0..2, with both its ends";
+  const std::optional<int64_t> meant = WholeMeant(text);
+  return "whole numbers look like 2000000" + (meant ? fmt::format("; write {}", *meant) : std::string());
+}
+
 }  // namespace
 
 absl::StatusOr<double> ParseNumber(std::string_view text) {
@@ -96,7 +122,7 @@ absl::StatusOr<int64_t> ParseWhole(std::string_view text, int64_t least, int64_t
   const std::optional<int64_t> value = ParseInteger(text);
   const auto out_of_range = [&] { return UsageError(fmt::format("{} is out of range", Printable(text)), fmt::format("admitted are {} to {}", least, most)); };
   if (IsBeyondInteger(text)) return out_of_range();
-  if (!value.has_value()) return UsageError(fmt::format("'{}' is not a whole number", Printable(text)), "whole numbers look like 2000000");
+  if (!value.has_value()) return UsageError(fmt::format("'{}' is not a whole number", Printable(text)), HowWholeIsWritten(text));
   if (*value < least || *value > most) return out_of_range();
   return *value;
 }

@@ -88,6 +88,36 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return before[b.size()];
 }
 
+// "lr" of "learning_rate", "bs" of "training.batch_size".
+std::string InitialsOf(std::string_view name) {
+  std::string initials;
+  for (const std::string& part : Split(name.substr(name.rfind('.') + 1), '_')) {
+    if (!part.empty()) initials += part.front();
+  }
+  return initials;
+}
+
+// The only one of `known` that fits; "" where none does, or several do.
+template <typename Fits>
+std::string OnlyWord(const std::vector<std::string>& known, const Fits& fits) {
+  std::string only;
+  for (const std::string& candidate : known) {
+    if (candidate == only || !fits(candidate)) continue;
+    if (!only.empty()) return "";
+    only = candidate;
+  }
+  return only;
+}
+
+// What a word of two letters and more is short for: its initials, or, of three and more, its beginning or a part of it.
+std::string WordInFull(std::string_view word, const std::vector<std::string>& known) {
+  if (word.size() < 2) return "";
+  const std::string of_initials = OnlyWord(known, [word](std::string_view candidate) { return InitialsOf(candidate) == word; });
+  if (!of_initials.empty() || word.size() < 3) return of_initials;
+  const std::string begun = OnlyWord(known, [word](std::string_view candidate) { return candidate.starts_with(word); });
+  return begun.empty() ? OnlyWord(known, [word](std::string_view candidate) { return candidate.find(word) != candidate.npos; }) : begun;
+}
+
 }  // namespace
 
 std::string ClosestWord(std::string_view word, const std::vector<std::string>& known) {
@@ -101,7 +131,7 @@ std::string ClosestWord(std::string_view word, const std::vector<std::string>& k
       closest = candidate;
     }
   }
-  return closest;
+  return closest.empty() ? WordInFull(word, known) : closest;
 }
 
 }  // namespace longreach

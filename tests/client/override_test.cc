@@ -114,7 +114,20 @@ TEST(OverrideTest, SpeaksOfTheArgumentTheValueAndTheNextStep) {
   EXPECT_THAT(Refusal({"seed="}), HasSubstr("--set seed: a list without a value"));
 }
 
+TEST(OverrideTest, ANumberThatIsWrittenOtherwiseIsSaidAsItIsWrittenHere) {
+  for (const auto& [written, meant] : {std::pair("40k", "40000"), std::pair("2M", "2000000"), std::pair("1.5k", "1500"), std::pair("1_000", "1000"), std::pair("1e3", "1000")}) {
+    EXPECT_THAT(Refusal({std::string("training.steps=") + written}), HasSubstr(std::string("whole numbers look like 2000000; write ") + meant + "\n")) << written;
+  }
+  for (const char* unclear : {"many", "1.5", "k", "1e300", "inf", "nan", "_", "-"}) {
+    EXPECT_THAT(Refusal({std::string("training.steps=") + unclear}), HasSubstr("\n  whole numbers look like 2000000\n")) << unclear;
+  }
+  for (const char* range : {"0-2", "range(3)"}) EXPECT_THAT(Refusal({std::string("seed=") + range}), HasSubstr("a range is written 0..2")) << range;
+}
+
 TEST(OverrideTest, SuggestsThePathThatWasMeant) {
+  EXPECT_THAT(Refusal({"lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
+  EXPECT_THAT(Refusal({"training.lr=1e-3"}), HasSubstr("did you mean 'learning_rate'?"));
+
   EXPECT_THAT(Refusal({"steps=5"}),
               HasSubstr("--set steps: unknown field 'steps'\n  did you mean 'training.steps'? a sweep has: name, experiment, "));
   EXPECT_THAT(Refusal({"training.stepps=5"}), HasSubstr("did you mean 'training.steps'? 'training' has: steps, batch_size, "));
@@ -149,6 +162,13 @@ TEST(OverrideTest, KnowsEncodingsAndTasksAsPapersWriteThem) {
     EXPECT_THAT(Refusal({std::string("encoding=") + written}), HasSubstr(std::string("did you mean '") + meant + "'?")) << written;
   }
   EXPECT_THAT(Refusal({"task=Even Pairs"}), HasSubstr("did you mean 'even_pairs'?"));
+  EXPECT_THAT(Refusal({"task=parity"}), HasSubstr("did you mean 'parity_check'?"));
+  for (const char* written : {"rope_randomized", "Randomized RoPE", "rotary_randomized"}) {
+    EXPECT_THAT(Refusal({std::string("encoding=") + written}), HasSubstr("did you mean 'rope:randomized'?")) << written;
+  }
+  EXPECT_THAT(Refusal({"encoding=rotary"}), HasSubstr("did you mean 'rope'?"));
+  EXPECT_THAT(Refusal({"encoding=NoPE"}), HasSubstr("did you mean 'none'?"));
+  EXPECT_THAT(Refusal({"encoding=none_randomized"}), HasSubstr("'longreach list encodings' shows all of them"));
   EXPECT_EQ(Refusal({"encoding=..."}), "error: --set encoding: unknown encoding '...'\n  'longreach list encodings' shows all of them\n");
 }
 

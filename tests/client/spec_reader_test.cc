@@ -99,6 +99,7 @@ TEST(SpecReaderTest, NamesPlaceAndSuggestionForAnUnknownField) {
             "  did you mean 'learning_rate'? 'axes' has: task, encoding, learning_rate, seed\n");
   EXPECT_THAT(Refusal("seed: 1"), HasSubstr("'seed' belongs under 'axes:'"));
   EXPECT_THAT(Refusal("batch_size: 1"), HasSubstr("'batch_size' belongs under 'training:'"));
+  EXPECT_THAT(Refusal("axes: {lr: 1}"), HasSubstr("did you mean 'learning_rate'?"));
   EXPECT_THAT(Refusal("table: {row: task}"), HasSubstr("sweep.yaml:1:9: unknown field 'row'"));
 }
 

@@ -1,0 +1,26 @@
+#include "proto/base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace longreach {
+namespace {
+
+TEST(ClosestWordTest, ATypoComesBeforeWhatAWordMayBeShortFor) {
+  EXPECT_EQ(ClosestWord("roep", {"alibi", "rope", "roepstorff"}), "rope");
+  EXPECT_EQ(ClosestWord("completely_else", {"alibi", "rope"}), "");
+}
+
+TEST(ClosestWordTest, AShortWordIsTakenForTheOnlyOneThatItIsShortFor) {
+  const std::vector<std::string> known = {"learning_rate", "parity_check", "training.batch_size", "long_list", "long_listing"};
+  EXPECT_EQ(ClosestWord("lr", known), "learning_rate");
+  EXPECT_EQ(ClosestWord("bs", known), "training.batch_size");
+  EXPECT_EQ(ClosestWord("parity", known), "parity_check");
+  EXPECT_EQ(ClosestWord("check", known), "parity_check");
+  EXPECT_EQ(ClosestWord("long", known), "") << "of two, neither is meant more than the other";
+  EXPECT_EQ(ClosestWord("parity", {"parity_check", "parity_check"}), "parity_check") << "twice the same";
+  EXPECT_EQ(ClosestWord("p", known), "");
+  EXPECT_EQ(ClosestWord("", known), "");
+}
+
+}  // namespace
+}  // namespace longreach
