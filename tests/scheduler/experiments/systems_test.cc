@@ -144,5 +144,24 @@ TEST(SystemsTest, RefusesSystemsThatAreNone) {
               HasSubstr("has a job that the system 'heads' has too"));
 }
 
+TEST(SystemsTest, WhatTheSweepIsRefusedForWithoutItsSystemsIsSaidOfTheSweep) {
+  v1::SweepSpec sweep = LlamaSweep();
+  for (const int layers : {1, 2}) {
+    v1::System& system = *sweep.add_systems();
+    system.set_name("layers-" + std::to_string(layers));
+    system.mutable_with()->mutable_model()->set_layers(layers);
+  }
+  ASSERT_TRUE(Expansion::Of(sweep).ok());
+
+  v1::SweepSpec wrong = sweep;
+  wrong.set_experiment("lama");
+  EXPECT_THAT(Refused(wrong), testing::StartsWith("experiment: unknown experiment kind 'lama'"));
+  wrong = sweep;
+  wrong.mutable_training()->set_steps(-1);
+  EXPECT_THAT(Refused(wrong), testing::StartsWith("training.steps: -1"));
+  wrong.mutable_systems(0)->mutable_with()->mutable_training()->set_steps(-2);
+  EXPECT_THAT(Refused(wrong), testing::StartsWith("systems.layers-1: training.steps: -2")) << "what a system sets is its own";
+}
+
 }  // namespace
 }  // namespace longreach::experiments
