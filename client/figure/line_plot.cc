@@ -110,10 +110,17 @@ Json WholeTicks(const Json& values, const std::optional<double>& trained) {
   return {{"values", std::move(each)}, {"format", "d"}};
 }
 
+std::vector<double> ValuesOfX(const Json& values) {
+  std::vector<double> all;
+  for (const Json& value : values) all.push_back(value["x"].get<double>());
+  return all;
+}
+
 Json LayersOf(const LinePlot& plot, const Json& values, bool dashed) {
   Json x = NumberAxis("x", plot.x_title, plot.x_log, false);
   if (Json ticks = WholeTicks(values, plot.trained); !ticks.empty()) x["axis"] = std::move(ticks);
   EndAtData(x, values, {"x"});
+  if (plot.x_each) TickAt(x, ValuesOfX(values), plot.panels.size());
   Json y = NumberAxis("y", plot.y_title, plot.y_log, true);
   EndAtData(y, values, {"y", "low", "high", "fit"});
   const auto colour_name = [&](const v1::TableAxisEntry& row) -> Json { return dashed ? ColourOf(row) : LabelOf(row); };

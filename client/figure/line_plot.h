@@ -21,6 +21,7 @@ struct LinePlot {
   PlotTitle title;
   std::string x_title;                  // "length"
   bool x_log = false;
+  bool x_each = false;                  // Where its values are few each has a tick: learning rates, seeds, layers.
   std::string y_title;                  // "accuracy (%)"
   bool y_log = false;
   std::string lines_title;              // "encoding"

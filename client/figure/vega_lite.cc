@@ -27,6 +27,13 @@ constexpr double kLeastMargin = 1.01;
 // With fewer of ours the axis is so short that Vega makes even steps.
 constexpr size_t kLeastTicks = 3;
 constexpr int kFewPowers = 2;
+// Values of an axis that each have a tick; of more Vega chooses round ones.
+constexpr size_t kMostExactTicks = 16;
+// Digits of a label: all that a learning rate or seed is written with, and nothing of how it is stored.
+constexpr const char* kExactFormat = ".12~g";
+// What Vega writes 0.000001 and more with; fmt goes over to exponents before that.
+constexpr size_t kLongestFraction = 8;
+constexpr double kBetweenLabels = 4;
 
 // 1, 2 and 5 times powers of ten; none where there are enough of these alone, or too few of all.
 VegaJson TicksBetween(double low, double high) {
@@ -44,7 +51,33 @@ VegaJson TicksBetween(double low, double high) {
   return powers < kFewPowers && ticks.size() >= kLeastTicks ? ticks : VegaJson::array();
 }
 
+std::string ExactLabel(double value) {
+  std::string label = fmt::format("{:.12g}", value);
+  if (label.find("e-") != std::string::npos) label.resize(std::max(label.size(), kLongestFraction), '0');
+  return label;
+}
+
+// Side by side, below an axis from the first of `at` to the last. These ascend.
+bool FitSideBySide(const std::vector<double>& at, bool log, double width) {
+  const auto place = [&](double value) { return log ? std::log(value) : value; };
+  const double length = place(at.back()) - place(at.front());
+  for (size_t i = 1; i < at.size(); ++i) {
+    const double apart = width * (place(at[i]) - place(at[i - 1])) / length;
+    if (apart < (TextWidth(ExactLabel(at[i])) + TextWidth(ExactLabel(at[i - 1]))) / 2 + kBetweenLabels) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+int PanelWidth(size_t panels) { return panels == 1 ? kWidthAlone : kWidth; }
+
+int PanelHeight(size_t panels) { return panels == 1 ? kHeightAlone : kHeight; }
+
+double TextWidth(std::string_view text) {
+  constexpr double kCharacter = 6;
+  return kCharacter * DisplayWidth(text);
+}
 
 std::string LabelOf(const v1::TableAxisEntry& entry) { return Printable(entry.label().empty() ? entry.key() : entry.label()); }
 
@@ -73,6 +106,17 @@ void EndAtData(VegaJson& axis, const VegaJson& values, std::initializer_list<con
   if (VegaJson ticks = TicksBetween(low, high); !ticks.empty()) axis["axis"]["values"] = std::move(ticks);
 }
 
+void TickAt(VegaJson& axis, std::vector<double> at, size_t panels) {
+  const bool log = axis["scale"]["type"] == "log";
+  std::erase_if(at, [log](double value) { return !std::isfinite(value) || (log && value <= 0); });
+  std::ranges::sort(at);
+  at.erase(std::ranges::unique(at).begin(), at.end());
+  if (at.empty() || at.size() > kMostExactTicks) return;
+  // Values that lie closely among others far apart may not have room for all labels even so.
+  axis["axis"] = {{"values", at}, {"format", kExactFormat}, {"labelOverlap", "greedy"}, {"labelSeparation", kBetweenLabels}};
+  if (!FitSideBySide(at, log, PanelWidth(panels))) axis["axis"]["labelAngle"] = -90;
+}
+
 std::string ColourScheme(size_t names) { return names > kColoursOfTen ? "tableau20" : "tableau10"; }
 
 std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& panels, VegaJson values, const VegaJson& layers,
@@ -82,15 +126,15 @@ std::string VegaLiteText(const PlotTitle& title, const std::vector<PlotPanel>& p
   for (const std::string& note : title.notes) spec["title"]["subtitle"].push_back(Printable(note));
   spec["data"] = {{"values", std::move(values)}};
   if (panels.size() == 1) {
-    spec["width"] = kWidthAlone;
-    spec["height"] = kHeightAlone;
+    spec["width"] = PanelWidth(1);
+    spec["height"] = PanelHeight(1);
     spec["layer"] = layers;
   } else {
     VegaJson titles = VegaJson::array();
     for (const PlotPanel& panel : panels) titles.push_back(Printable(panel.title));
     spec["facet"] = {{"field", "panel"}, {"type", "nominal"}, {"title", nullptr}, {"sort", titles}};
     spec["columns"] = kPanelsInRow;
-    spec["spec"] = {{"width", kWidth}, {"height", kHeight}, {"layer", layers}};
+    spec["spec"] = {{"width", PanelWidth(panels.size())}, {"height", PanelHeight(panels.size())}, {"layer", layers}};
     for (const std::string& axis : own_axes) spec["resolve"]["scale"][axis] = "independent";
   }
   return spec.dump(1, ' ', false, VegaJson::error_handler_t::replace) + "\n";

@@ -38,6 +38,17 @@ VegaJson NumberAxis(std::string_view field, const std::string& title, bool log, 
 // figure empty. Where fewer than two of these are on it, its ticks are 1, 2 and 5 times such.
 void EndAtData(VegaJson& axis, const VegaJson& values, std::initializer_list<const char*> fields);
 
+// Ticks of the axis to the right at these values and no others, each with its label, which stand upright where they would run together side by
+// side. Values that are too many for that change nothing.
+void TickAt(VegaJson& axis, std::vector<double> at, size_t panels);
+
+// Of one panel of so many, in pixels.
+int PanelWidth(size_t panels);
+int PanelHeight(size_t panels);
+// Of a text on an axis or in a panel, about.
+double TextWidth(std::string_view text);
+inline constexpr double kTextHeight = 12;
+
 // The colours for so many names.
 std::string ColourScheme(size_t names);
 

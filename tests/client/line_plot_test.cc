@@ -117,6 +117,38 @@ TEST(LinePlotTest, TheTrainingLengthIsAmongTheTicks) {
   EXPECT_EQ(Of(plot)["layer"][1]["encoding"]["x"]["axis"]["tickMinStep"], 1) << "too many to be listed";
 }
 
+TEST(LinePlotTest, EachOfAFewValuesOfAnAxisHasATick) {
+  v1::Table table = TwoLines();
+  table.mutable_columns(0)->set_key("0.0003");
+  table.mutable_columns(1)->set_key("0.001");
+  LinePlot plot = Plot(table);
+  plot.x_log = plot.x_each = true;
+  const auto axis = [&plot] { return Of(plot)["layer"][1]["encoding"]["x"]["axis"]; };
+  EXPECT_EQ(axis()["values"], (std::vector{0.0003, 0.001}));
+  EXPECT_FALSE(axis().contains("labelAngle"));
+
+  v1::Table& drawn = plot.panels[0].table;
+  drawn.mutable_columns(0)->set_key("0.00099");
+  const v1::TableAxisEntry least = [] { v1::TableAxisEntry entry; entry.set_key("0.00001"); return entry; }();
+  *drawn.add_columns() = least;
+  drawn.mutable_cells()->DeleteSubrange(3, 1);  // One row of three.
+  drawn.mutable_rows()->DeleteSubrange(1, 1);
+  EXPECT_EQ(axis()["values"], (std::vector{0.00001, 0.00099, 0.001})) << "in their order";
+  EXPECT_EQ(axis()["labelAngle"], -90) << "the last two would run together";
+
+  drawn.mutable_columns(0)->set_key("3");
+  drawn.mutable_columns(1)->set_key("7");
+  drawn.mutable_columns(2)->set_key("3");
+  plot.x_log = false;
+  EXPECT_EQ(axis()["values"], (std::vector{3.0, 7.0})) << "none between those of seeds";
+
+  for (int i = 0; i < 40; ++i) {
+    drawn.add_columns()->set_key(std::to_string(100 + i));
+    *drawn.add_cells() = drawn.cells(0);
+  }
+  EXPECT_FALSE(axis().contains("values")) << "too many";
+}
+
 TEST(LinePlotTest, LinesKeepTheOrderOfTheTable) {
   v1::Table table = TwoLines();
   table.mutable_rows(0)->set_key("b");

@@ -26,6 +26,15 @@ TEST_F(PlotTest, AsksForLengthsOfEachEncodingUnlessToldOtherwise) {
   EXPECT_THAT(outcome.out, HasSubstr("1 point in 1 panel"));
 }
 
+TEST_F(PlotTest, LearningRatesThatWereTrainedHaveTheTicks) {
+  scheduler_.table.mutable_columns(0)->set_key("0.0003");
+
+  const Outcome outcome = Run("rates.vl.json", {"--x", "learning_rate"});
+
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(Written("rates.vl.json"))["layer"][0]["encoding"]["x"]["axis"]["values"], (std::vector{0.0003}));
+}
+
 TEST_F(PlotTest, LossesOfTrainingAreDrawnByStepWhicheverOfTheTwoIsNamed) {
   for (const std::vector<std::string>& asked : {std::vector<std::string>{"--x", "step"}, {"--metric", "training_loss"}}) {
     scheduler_.table_request.Clear();
