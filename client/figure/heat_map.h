@@ -18,7 +18,7 @@ struct HeatMap {
   std::vector<PlotPanel> panels;
 };
 
-// What was not measured is left out; panels that have other columns than others have an axis of their own. Colours of percent begin at 0 and end at 100, in all figures alike.
+// Cells that are large enough have their values printed in them. What was not measured is left out; panels that have other columns than others have an axis of their own. Colours of percent begin at 0 and end at 100, in all figures alike.
 std::string VegaLiteOf(const HeatMap& map);
 
 // Rectangles that would be drawn.

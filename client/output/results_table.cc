@@ -32,22 +32,12 @@ std::string Label(const TableAxisEntry& entry) {
 
 bool IsMarked(const TableAxisEntry& entry) { return entry.mark() == "permutation_invariant"; }
 
-// Percent as the papers print them; other units with three decimals, or as many digits where that would
-// hide the value.
-std::string Number(double value, const Table& table) {
-  if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-  if (table.unit() == "%") return fmt::format("{:.1f}", value);
-  const double size = std::abs(value);
-  return size != 0 && (size < 0.01 || size >= 1e6) ? fmt::format("{:.3g}", value)
-                                                   : fmt::format("{:.3f}", value);
-}
-
 bool HasPublished(const Table& table) {
   return std::any_of(table.cells().begin(), table.cells().end(),
                      [](const TableCell& cell) { return cell.has_published(); });
 }
 
-std::string Signed(double value, const Table& table) { return (value < 0 ? "" : "+") + Number(value, table); }
+std::string Signed(double value, const Table& table) { return (value < 0 ? "" : "+") + ShownNumber(value, table); }
 
 std::string GainUnit(const Table& table) { return table.unit() == "%" ? "points" : table.unit(); }
 
@@ -72,14 +62,14 @@ std::string GainLine(const Table& table) {
     return published.empty() ? ""
                              : fmt::format("{}: not measured yet{}", GainName(table), tail);
   }
-  const std::string error = table.has_gain_error() ? ", standard error " + Number(table.gain_error(), table) : "";
+  const std::string error = table.has_gain_error() ? ", standard error " + ShownNumber(table.gain_error(), table) : "";
   return fmt::format("{}: {} {} ({}{}){}", GainName(table), Signed(table.gain(), table),
                      Printable(GainUnit(table)), Count(table.gain_pairs(), "pair"), error, tail);
 }
 
 // Empty: of one job there is none.
 std::string SpreadText(const TableCell& cell, const Table& table) {
-  return cell.has_measured() && cell.has_deviation() ? Number(cell.deviation(), table) : "";
+  return cell.has_measured() && cell.has_deviation() ? ShownNumber(cell.deviation(), table) : "";
 }
 
 // "± standard deviation of 9 jobs", where all cells have as many.
@@ -141,7 +131,7 @@ std::vector<std::string> WrapHeader(const std::string& label) {
 
 // As it was printed.
 std::string PublishedText(const TableCell& cell, const Table& table) {
-  return cell.published_text().empty() ? Number(cell.published(), table) : Printable(cell.published_text());
+  return cell.published_text().empty() ? ShownNumber(cell.published(), table) : Printable(cell.published_text());
 }
 
 // Columns of the widest SpreadText().
@@ -155,7 +145,7 @@ int SpreadWidth(const Table& table) {
 // of the standard deviation; 0: none.
 std::string CellText(const Table& table, int row, int column, int spread, bool published) {
   const TableCell& cell = CellAt(table, row, column);
-  std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
+  std::string text = cell.has_measured() ? ShownNumber(cell.measured(), table) : "-";
   text += cell.has_measured() && cell.best() ? "*" : " ";
   if (spread > 0) {
     const std::string deviation = SpreadText(cell, table);
@@ -254,7 +244,7 @@ std::string AsMarkdown(const Table& table, const ResultsStyle& style) {
                   : fmt::format("| {}{} |", EscapeMarkdown(Label(row)), IsMarked(row) ? "†" : "");
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
-      std::string text = cell.has_measured() ? Number(cell.measured(), table) : "-";
+      std::string text = cell.has_measured() ? ShownNumber(cell.measured(), table) : "-";
       if (cell.has_measured() && cell.best()) text = "**" + text + "**";
       if (const std::string spread = SpreadText(cell, table); style.spread && !spread.empty()) text += " ± " + spread;
       if (style.published && cell.has_published()) {
@@ -291,7 +281,7 @@ std::string AsLatex(const Table& table, const ResultsStyle& style) {
     out += EscapeLatex(Label(row)) + (IsMarked(row) ? "$^\\dagger$" : "");
     for (int c = 0; c < table.columns_size(); ++c) {
       const TableCell& cell = CellAt(table, r, c);
-      std::string text = cell.has_measured() ? Number(cell.measured(), table) : "--";
+      std::string text = cell.has_measured() ? ShownNumber(cell.measured(), table) : "--";
       if (cell.has_measured() && cell.best()) text = fmt::format("\\textbf{{{}}}", text);
       if (const std::string spread = SpreadText(cell, table); style.spread && !spread.empty()) text += " $\\pm$ " + spread;
       if (style.published && cell.has_published()) {
@@ -348,6 +338,14 @@ std::string AsCsv(const Table& table, const v1::TableSpec& spec, const std::stri
 }
 
 }  // namespace
+
+std::string ShownNumber(double value, const v1::Table& table) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+  if (table.unit() == "%") return fmt::format("{:.1f}", value);
+  const double size = std::abs(value);
+  return size != 0 && (size < 0.01 || size >= 1e6) ? fmt::format("{:.3g}", value)
+                                                   : fmt::format("{:.3f}", value);
+}
 
 std::string RenderResults(const Table& table, const v1::TableSpec& spec, Format format,
                           const ResultsStyle& style) {

@@ -26,4 +26,8 @@ struct ResultsStyle {
 std::string RenderResults(const v1::Table& table, const v1::TableSpec& spec, Format format,
                           const ResultsStyle& style);
 
+// A value of the table for people: percent as the papers print them; other units with three decimals, or as many digits where that would
+// hide the value.
+std::string ShownNumber(double value, const v1::Table& table);
+
 }  // namespace longreach::client

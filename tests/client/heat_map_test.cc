@@ -41,7 +41,7 @@ TEST(HeatMapTest, EachMeasuredCellIsARectangleInTheOrderOfTheTable) {
   EXPECT_EQ(PointsOf(Map(table)), 3);
   const nlohmann::json& values = spec["data"]["values"];
   ASSERT_EQ(values.size(), 3);
-  EXPECT_EQ(values[1], (nlohmann::json{{"panel", "nope"}, {"x", "1024"}, {"y", "0"}, {"value", 40.0}, {"jobs", 2}}));
+  EXPECT_EQ(values[1], (nlohmann::json{{"panel", "nope"}, {"x", "1024"}, {"y", "0"}, {"value", 40.0}, {"text", "40.0"}, {"jobs", 2}}));
   const nlohmann::json& encoding = spec["layer"][0]["encoding"];
   EXPECT_EQ(spec["layer"][0]["mark"], "rect");
   EXPECT_THAT(encoding["x"]["sort"].get<std::vector<std::string>>(), ElementsAre("512", "1024"));
@@ -58,6 +58,49 @@ TEST(HeatMapTest, WhatIsNotSetGoesByItsLabel) {
 
   EXPECT_THAT(spec["layer"][0]["encoding"]["x"]["sort"].get<std::vector<std::string>>(), ElementsAre("layers not set", "1024"));
   EXPECT_EQ(spec["data"]["values"][0]["x"], "layers not set");
+}
+
+TEST(HeatMapTest, WordsGoByTheirLabelsAndNumbersByThemselves) {
+  v1::Table table = Passkeys();
+  table.mutable_columns(0)->set_label("length 512");
+  table.mutable_rows(0)->set_key("sin_cos");
+  table.mutable_rows(0)->set_label("sin/cos");
+
+  const nlohmann::json spec = Of(Map(table));
+
+  EXPECT_EQ(spec["data"]["values"][0]["x"], "512");
+  EXPECT_EQ(spec["data"]["values"][0]["y"], "sin/cos");
+  EXPECT_THAT(spec["layer"][0]["encoding"]["y"]["sort"].get<std::vector<std::string>>(), ElementsAre("sin/cos", "0.5"));
+}
+
+TEST(HeatMapTest, CellsThatAreLargeEnoughHaveTheirValuesInThem) {
+  HeatMap map = Map(Passkeys());
+  const nlohmann::json few = Of(map);
+  ASSERT_EQ(few["layer"].size(), 2);
+  const nlohmann::json& values = few["layer"][1];
+  EXPECT_EQ(values["mark"]["type"], "text");
+  EXPECT_EQ(values["encoding"]["text"]["field"], "text");
+  EXPECT_EQ(values["encoding"]["x"], few["layer"][0]["encoding"]["x"]);
+  EXPECT_EQ(values["encoding"]["color"]["condition"]["value"], "white") << "on what is dark";
+  EXPECT_EQ(values["encoding"]["color"]["value"], "black");
+
+  v1::Table& wide = map.panels[0].table;
+  wide.mutable_rows()->DeleteSubrange(1, 1);
+  wide.mutable_cells()->DeleteSubrange(2, 2);
+  for (int i = 0; i < 30; ++i) {
+    wide.add_columns()->set_key(std::to_string(i));
+    *wide.add_cells() = wide.cells(0);
+  }
+  EXPECT_EQ(Of(map)["layer"].size(), 1) << "32 values do not fit side by side";
+
+  wide = Passkeys();
+  wide.mutable_columns()->DeleteSubrange(1, 1);
+  wide.mutable_cells()->DeleteSubrange(2, 2);
+  for (int i = 0; i < 30; ++i) {
+    wide.add_rows()->set_key(std::to_string(i + 1));
+    *wide.add_cells() = wide.cells(0);
+  }
+  EXPECT_EQ(Of(map)["layer"].size(), 1) << "nor below each other";
 }
 
 TEST(HeatMapTest, PercentHaveTheSameColoursInAllFigures) {
