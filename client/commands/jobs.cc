@@ -75,7 +75,7 @@ class Jobs final : public Command {
     if (session.json()) {
       session.out() << "]}\n";
     } else if (!session.settings().quiet) {
-      session.Print(JobsGrid(all), "jobs");
+      session.Print(JobsGrid(all, session.settings().format == Format::kCsv), "jobs");
     }
     if (!request.page_token().empty() && session.out()) {
       session.Say(fmt::format("the first {}; --limit 0 shows all", Thousands(count)));

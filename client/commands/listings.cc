@@ -44,7 +44,7 @@ Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
 
 std::string SystemsText(const v1::Job& job) { return Join({job.systems().begin(), job.systems().end()}, ", "); }
 
-Grid JobsGrid(const std::vector<v1::Job>& jobs) {
+Grid JobsGrid(const std::vector<v1::Job>& jobs, bool whole) {
   Grid grid;
   grid.columns = {{"id", "ID"},
                   {"task", "TASK"},
@@ -57,9 +57,8 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs) {
                   {"score", "SCORE", true},
                   {"failures", "FAILURES", true},
                   {"failure", "REASON"}};
-  // Only where there are some: what other sweeps print stays as it is.
-  const bool systems = std::ranges::any_of(jobs, [](const v1::Job& job) { return !job.systems().empty(); });
-  const bool diverged = std::ranges::any_of(jobs, &v1::Job::diverged);
+  const bool systems = whole || std::ranges::any_of(jobs, [](const v1::Job& job) { return !job.systems().empty(); });
+  const bool diverged = whole || std::ranges::any_of(jobs, &v1::Job::diverged);
   if (diverged) grid.columns.insert(std::ranges::find(grid.columns, "step", &GridColumn::key), GridColumn{"diverged", "DIVERGED"});
   if (systems) grid.columns.insert(grid.columns.begin() + 1, GridColumn{"system", "SYSTEM"});
   for (const v1::Job& job : jobs) {

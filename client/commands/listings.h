@@ -11,7 +11,8 @@
 namespace longreach::client {
 
 Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps);
-Grid JobsGrid(const std::vector<v1::Job>& jobs);
+// `whole`: with all columns. A program reads them by their place or name; for people those are left out that no job has something in.
+Grid JobsGrid(const std::vector<v1::Job>& jobs, bool whole);
 // Its systems, as a list; "" if it has none.
 std::string SystemsText(const v1::Job& job);
 

@@ -14,6 +14,8 @@
 namespace longreach::client {
 namespace {
 
+using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -383,6 +385,24 @@ TEST_F(CommandTest, QuietPrintsBareIds) {
   EXPECT_EQ(Run({"jobs", "last", "-q"}).out, std::string(63, 'b') + "0\n" + std::string(63, 'b') + "1\n");
   EXPECT_EQ(Run({"workers", "-q"}).out, "0123456789\n");
   EXPECT_EQ(Run({"submit", "table-b1", "-q"}).err, "");
+}
+
+TEST_F(CommandTest, JobsAsCsvHaveTheSameColumnsWhicheverJobsThereAre) {
+  const auto columns = [](const Outcome& outcome) { return outcome.out.substr(0, outcome.out.find('\n')); };
+  const std::string all = "id,system,task,encoding,learning_rate,seed,state,diverged,step,steps,score,failures,failure";
+  EXPECT_EQ(columns(Run({"jobs", "last", "-o", "csv"})), all);
+  EXPECT_THAT(columns(Run({"jobs", "last"})), Not(AnyOf(HasSubstr("SYSTEM"), HasSubstr("DIVERGED"))));
+
+  scheduler_.jobs.mutable_jobs(0)->set_diverged(true);
+  scheduler_.jobs.mutable_jobs(1)->add_systems("wide");
+  const Outcome csv = Run({"jobs", "last", "-o", "csv"});
+  EXPECT_EQ(columns(csv), all);
+  EXPECT_THAT(csv.out, HasSubstr("0,,even_pairs,rope:randomized,0.0003,0,succeeded,true,1000,1000,0.875,0,\n"));
+  EXPECT_THAT(csv.out, HasSubstr("1,wide,even_pairs,rope:randomized,0.0003,1,succeeded,false,1000,1000,0.875,0,\n"));
+  EXPECT_THAT(columns(Run({"jobs", "last"})), AllOf(HasSubstr("SYSTEM"), HasSubstr("DIVERGED")));
+
+  scheduler_.jobs.clear_jobs();
+  EXPECT_EQ(Run({"jobs", "last", "-o", "csv"}).out, all + "\n");
 }
 
 TEST_F(CommandTest, JobsFollowsAllPages) {
