@@ -101,7 +101,7 @@ class Attention final : public Command {
     }
     if (job.state() != "succeeded") {
       return Error(absl::StatusCode::kFailedPrecondition,
-                   fmt::format("job {} is {} at update {} of {}: it has no final weights", id, Printable(job.state()), job.step(), job.steps()),
+                   fmt::format("job {} is {} at update {} of {}: it has no final weights", id, ShownState(job.state()), job.step(), job.steps()),
                    fmt::format("'longreach explain {}{}' says what it waits for", id, WhereFlags(session)));
     }
     if (!Has(trained, ArtifactKind::kWeights)) {

@@ -4,6 +4,7 @@
 
 #include "client/app.h"
 #include "client/commands/command.h"
+#include "client/commands/listings.h"
 #include "client/spec/field_notes.h"
 #include "client/spec/field_parser.h"
 #include "client/spec/spec_reader.h"
@@ -12,7 +13,6 @@
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
-#include "proto/types/job.h"
 #include "proto/types/settings.h"
 
 namespace longreach::client {
@@ -117,7 +117,7 @@ class Completer {
     }
     if (what == "HOW") OfferAll(catalog::Aggregates());
     if (what == "DEVICE") OfferAll({"cpu", "cuda"});
-    if (what.starts_with("STATE")) OfferAll(JobFilterWords());
+    if (what.starts_with("STATE")) OfferAll(ShownFilterWords());
     if (what == "METRIC") {
       for (const catalog::Metric& metric : catalog::Metrics()) Add(metric.name, metric.label);
     }

@@ -94,7 +94,7 @@ class Export final : public Command {
     }
     if (best != nullptr) return *best;
     return Error(absl::StatusCode::kFailedPrecondition,
-                 fmt::format("job {} is {} and has neither weights nor a checkpoint", id, Printable(job.state())),
+                 fmt::format("job {} is {} and has neither weights nor a checkpoint", id, ShownState(job.state())),
                  fmt::format("'longreach explain {}{}' says what it waits for", id, WhereFlags(session)));
   }
 

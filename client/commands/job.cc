@@ -47,7 +47,7 @@ void PrintJob(const v1::GetJobResponse& response, std::ostream& out) {
   if (!job.systems().empty()) out << fmt::format("  system {}\n", Printable(SystemsText(job)));
   out << fmt::format("  {} {}, learning rate {}, seed {}\n", Printable(job.task()), Printable(job.encoding()),
                      ShortestNumber(job.learning_rate()), job.seed());
-  out << fmt::format("  {}{}, step {} of {}\n", Printable(job.state()), job.diverged() ? " (diverged)" : "",
+  out << fmt::format("  {}{}, step {} of {}\n", ShownState(job.state()), job.diverged() ? " (diverged)" : "",
                      job.step(), job.steps());
   // Of its curve, which -o json has.
   if (response.progress_size() > 0) {

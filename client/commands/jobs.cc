@@ -28,7 +28,7 @@ class Jobs final : public Command {
   }
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, sweep_, {.required = false});
-    app.add_option("--state", state_, "Only jobs in one of these states: " + Join(JobFilterWords(), ", "))->type_name("STATE[,STATE...]");
+    app.add_option("--state", state_, "Only jobs in one of these states: " + Join(ShownFilterWords(), ", "))->type_name("STATE[,STATE...]");
     AddOnlyOption(app, only_);
     app.add_option("--limit", limit_, "At most this many; 0: all [0]")
         ->type_name("N")
@@ -36,10 +36,7 @@ class Jobs final : public Command {
   }
 
   absl::StatusOr<int> Run(Session& session) override {
-    for (const std::string& state : Split(state_, ',')) {
-      if (state == "running") return UsageError("--state: unknown state 'running'", "the state of jobs that run is 'leased'");
-      RETURN_IF_ERROR(CheckChoice("--state", state, JobFilterWords()));
-    }
+    ASSIGN_OR_RETURN(const std::string states, AskedStates());
     ASSIGN_OR_RETURN(Connection * connection, session.Connect(StoreUse::kToRead));
     // JSON is written page by page: ten million jobs do not fit into memory. The first page comes before
     // the first byte, so that a refusal leaves stdout empty.
@@ -49,7 +46,7 @@ class Jobs final : public Command {
     ASSIGN_OR_RETURN(const v1::Sweep sweep, FindSweep(*connection, sweep_));
     v1::ListJobsRequest request;
     request.set_sweep(sweep.id());
-    request.set_state(state_);
+    request.set_state(states);
     for (const std::string& only : only_) request.add_only(only);
     const int64_t most = limit_ == 0 ? std::numeric_limits<int64_t>::max() : limit_;
     do {
@@ -84,6 +81,18 @@ class Jobs final : public Command {
   }
 
  private:
+  // By the words that the scheduler takes, which are a program's words here too: those of JSON.
+  absl::StatusOr<std::string> AskedStates() const {
+    const std::vector<std::string> known = JobFilterWords();
+    std::vector<std::string> states;
+    for (const std::string& state : Split(state_, ',')) {
+      const auto meant = std::ranges::find_if(known, [&state](const std::string& word) { return word == state || ShownState(word) == state; });
+      if (meant == known.end()) RETURN_IF_ERROR(CheckChoice("--state", state, ShownFilterWords()));
+      states.push_back(meant == known.end() ? state : *meant);
+    }
+    return Join(states, ",");
+  }
+
   std::string sweep_ = "last";
   std::string state_;
   std::vector<std::string> only_;

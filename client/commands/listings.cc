@@ -7,6 +7,7 @@
 #include "client/output/json.h"
 #include "client/output/text.h"
 #include "proto/base/text.h"
+#include "proto/types/job.h"
 
 namespace longreach::client {
 
@@ -42,6 +43,12 @@ Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps) {
   return grid;
 }
 
+std::vector<std::string> ShownFilterWords() {
+  std::vector<std::string> words = JobFilterWords();
+  std::ranges::transform(words, words.begin(), ShownState);
+  return words;
+}
+
 std::string SystemsText(const v1::Job& job) { return Join({job.systems().begin(), job.systems().end()}, ", "); }
 
 Grid JobsGrid(const std::vector<v1::Job>& jobs, bool whole) {
@@ -68,7 +75,7 @@ Grid JobsGrid(const std::vector<v1::Job>& jobs, bool whole) {
          TextCell(job.encoding()),
          NumberCell(job.learning_rate()),
          NumberCell(job.seed()),
-         TextCell(job.state()),
+         {.value = job.state(), .shown = ShownState(job.state())},
          NumberCell(job.step()),
          NumberCell(job.steps()),
          job.has_score() ? NumberCell(job.score(), fmt::format("{:.4f}", job.score())) : MissingCell(),

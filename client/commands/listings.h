@@ -13,6 +13,8 @@ namespace longreach::client {
 Grid SweepsGrid(const std::vector<v1::Sweep>& sweeps);
 // `whole`: with all columns. A program reads them by their place or name; for people those are left out that no job has something in.
 Grid JobsGrid(const std::vector<v1::Job>& jobs, bool whole);
+// What 'jobs --state' takes, as ShownState() has it.
+std::vector<std::string> ShownFilterWords();
 // Its systems, as a list; "" if it has none.
 std::string SystemsText(const v1::Job& job);
 

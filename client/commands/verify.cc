@@ -117,7 +117,7 @@ class Verify final : public Command {
       ASSIGN_OR_RETURN(JobRecord again, ReadRecord(*connection, one.recorded.job.job().id()));
       if (again.job.job().state() != "succeeded") {
         return Error(absl::StatusCode::kAborted,
-                     fmt::format("job {} has succeeded before, and is {} now: {}", ShortId(again.job.job().id()), Printable(again.job.job().state()),
+                     fmt::format("job {} has succeeded before, and is {} now: {}", ShortId(again.job.job().id()), ShownState(again.job.job().state()),
                                  Printable(again.job.job().failure())),
                      scratch_.empty() ? "with --scratch FILE its log is kept" : fmt::format("'longreach logs {} --store {}' shows its log", ShortId(again.job.job().id()), ShellWord(scratch_)));
       }
@@ -162,7 +162,7 @@ class Verify final : public Command {
     ASSIGN_OR_RETURN(JobRecord recorded, ReadRecord(connection, job));
     const v1::Job& of_it = recorded.job.job();
     if (asked && of_it.state() != "succeeded") {
-      return Error(absl::StatusCode::kFailedPrecondition, fmt::format("job {} is {}: there is no result to verify", ShortId(of_it.id()), Printable(of_it.state())),
+      return Error(absl::StatusCode::kFailedPrecondition, fmt::format("job {} is {}: there is no result to verify", ShortId(of_it.id()), ShownState(of_it.state())),
                    fmt::format("'longreach explain {}{}' says what it waits for", ShortId(of_it.id()), WhereFlags(look)));
     }
     std::set<std::string> ids = {of_it.id()};

@@ -133,6 +133,8 @@ std::string PadLeft(std::string_view text, int width) {
   return std::string(missing > 0 ? missing : 0, ' ') + std::string(text);
 }
 
+std::string ShownState(std::string_view state) { return state == "leased" ? "running" : Printable(state); }
+
 std::string Thousands(int64_t number) {
   std::string digits = fmt::format("{}", number);
   const size_t start = number < 0 ? 1 : 0;

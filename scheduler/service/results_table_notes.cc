@@ -90,7 +90,7 @@ void ResultsTable::AddNotesOnJobs(v1::Table& table) const {
     std::vector<std::string> states;
     if (waiting_ > 0) states.push_back(fmt::format("{} waiting", waiting_));
     if (queued_ > 0) states.push_back(fmt::format("{} queued", queued_));
-    if (leased_ > 0) states.push_back(fmt::format("{} leased", leased_));
+    if (leased_ > 0) states.push_back(fmt::format("{} running", leased_));
     table.add_notes(fmt::format("{} not finished ({}): the table will change", Count(open, "job is", "jobs are"), Join(states, ", ")));
   }
   if (to_come_ > 0) {

@@ -128,7 +128,6 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"jobs", "last", "--limit", "3x"}, "--limit: '3x' is not a whole number from 0 to 2147483647");
   refused({"jobs", "last", "--limit", "-1"}, "'-1' is not a whole number from 0");
   refused({"run", "quickstart", "--checkpoint-every-s", "nan"}, "'nan' is not a number of seconds above 0");
-  refused({"jobs", "last", "--state", "running"}, "the state of jobs that run is 'leased'");
   refused({"results", "last", "--length", "x"}, "--length: 'x' is not a number of the kind that it takes");
   refused({"run", "quickstart", "--packs", "0"}, "--packs: 0 is not within 1 to 64");
   refused({"run", "quickstart", "--threads"}, "--threads: its value is missing (N:INT)");
@@ -138,8 +137,7 @@ TEST(UsageTest, UnknownWordsGetASuggestion) {
   refused({"submit", "quickstart", "--priority", "3000000000"}, "--priority: 3000000000 is out of range");
   refused({"status", "-o", "yaml"}, "--output: unknown output format 'yaml'");
   refused({"status", "-o", "latex"}, "'longreach status' has no output as latex");
-  refused({"jobs", "last", "--state", "leasd"}, "did you mean 'leased'?");
-  refused({"jobs", "last", "--state", "failed,running"}, "the state of jobs that run is 'leased'");
+  refused({"jobs", "last", "--state", "failed,runing"}, "did you mean 'running'?");
   refused({"wait", "last", "--timeout", "soon"}, "--timeout: 'soon' is not a duration");
   refused({"wait", "last", "--timeout", "-1"}, "is not a duration");
   refused({"results", "last", "--rows", "tsk"}, "--rows: unknown value 'tsk'\n  did you mean 'task'?");
@@ -403,6 +401,18 @@ TEST_F(CommandTest, JobsAsCsvHaveTheSameColumnsWhicheverJobsThereAre) {
 
   scheduler_.jobs.clear_jobs();
   EXPECT_EQ(Run({"jobs", "last", "-o", "csv"}).out, all + "\n");
+}
+
+TEST_F(CommandTest, JobsThatAreLeasedAreRunningForPeople) {
+  for (const char* asked : {"running", "leased"}) {
+    EXPECT_EQ(Run({"jobs", "last", "--state", std::string("failed,") + asked}).code, kDone) << asked;
+    EXPECT_EQ(scheduler_.jobs_request.state(), "failed,leased") << asked;
+  }
+  for (v1::Job& job : *scheduler_.jobs.mutable_jobs()) job.set_state("leased");
+  EXPECT_THAT(Run({"jobs", "last"}).out, AllOf(HasSubstr(" running "), Not(HasSubstr("leased"))));
+  EXPECT_THAT(Run({"job", "bbbb"}).out, HasSubstr("  running, step 1000 of 1000\n"));
+  EXPECT_THAT(Run({"jobs", "last", "-o", "csv"}).out, AllOf(HasSubstr(",leased,"), Not(HasSubstr("running")))) << "programs go by the contract";
+  EXPECT_THAT(Run({"jobs", "last", "-o", "json"}).out, HasSubstr("\"state\":\"leased\""));
 }
 
 TEST_F(CommandTest, JobsFollowsAllPages) {

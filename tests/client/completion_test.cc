@@ -10,6 +10,7 @@
 namespace longreach::client {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -43,6 +44,7 @@ TEST(CompletionTest, OffersSubcommandsOptionsAndTheirValues) {
   EXPECT_THAT(Offered({"results", "--aggregate", "m"}), ElementsAre("max", "min", "mean", "median"));
   EXPECT_THAT(Offered({"-o", "j"}), ElementsAre("json"));
   EXPECT_THAT(Offered({"jobs", "last", "--state", "f"}), ElementsAre("failed"));
+  EXPECT_THAT(Offered({"jobs", "last", "--state", ""}), AllOf(Contains("running"), Not(Contains("leased"))));
 }
 
 TEST(CompletionTest, OffersPresetsFilesAndWhatCanBeSet) {

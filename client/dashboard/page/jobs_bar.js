@@ -3,9 +3,12 @@ import {svg} from "./dom.js";
 
 const STATES = ["succeeded", "leased", "queued", "waiting", "failed", "cancelled"];
 
-// "12 of 54 succeeded, 9 leased, 1 failed": the states that there are, the first even without jobs.
+// For people "leased", the word of the answers, is "running", as in 'longreach status'.
+export const stateWord = (state) => state === "leased" ? "running" : state;
+
+// "12 of 54 succeeded, 9 running, 1 failed": the states that there are, the first even without jobs.
 export function jobsText({jobs, counts}) {
-  const rest = STATES.slice(1).filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
+  const rest = STATES.slice(1).filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${stateWord(state)}`);
   if (counts.diverged > 0) rest.push(`${counts.diverged} diverged`);
   return [`${counts.succeeded} of ${jobs} succeeded`, ...rest].join(", ");
 }

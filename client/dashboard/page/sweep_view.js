@@ -4,7 +4,7 @@ import {chart} from "./chart.js";
 import {Choices, axes, choice, control, flag, metrics} from "./controls.js";
 import {element, table} from "./dom.js";
 import {count, duration, fixed, rate, shortId, time} from "./format.js";
-import {jobsBar, jobsText} from "./jobs_bar.js";
+import {jobsBar, jobsText, stateWord} from "./jobs_bar.js";
 import {Panel} from "./panel.js";
 import {place} from "./place.js";
 import {hasPublished, resultsTable} from "./results_table.js";
@@ -51,7 +51,7 @@ function drawJobs({jobs}) {
   return element("div", {}, table("Jobs", ["Job", ...(systems ? ["System"] : []), "Task", "Encoding", {value: "Learning rate", number: true}, {value: "Seed", number: true}, "State",
                                            {value: "Step", number: true}, {value: "Score", number: true}, "Failure"],
     jobs.slice(0, MOST_JOBS).map((job) => [element("a", {href: `#/job/${job.id}`}, element("code", {}, shortId(job.id))), ...(systems ? [job.systems.join(", ")] : []), job.task, job.encoding,
-                                           {value: job.learning_rate, number: true}, {value: job.seed, number: true}, job.diverged ? `${job.state}, diverged` : job.state,
+                                           {value: job.learning_rate, number: true}, {value: job.seed, number: true}, job.diverged ? `${stateWord(job.state)}, diverged` : stateWord(job.state),
                                            {value: `${job.step ?? 0}/${job.steps}`, number: true}, {value: job.score === undefined ? "" : fixed(job.score, 4), number: true}, job.failure])),
   jobs.length > MOST_JOBS ? element("p", {class: "legend"}, `the first ${MOST_JOBS}`) : null);
 }
@@ -89,9 +89,9 @@ function jobsPanel(id, choices) {
   const options = () => ({state: choices.get("state"), limit: MOST_JOBS + 1});
   return new Panel({
     title: "Jobs",
-    question: () => ({name: "jobs", parameters: {sweep: id, ...options()}, words: ["jobs", shortId(id)], options: {state: choices.get("state")}}),
+    question: () => ({name: "jobs", parameters: {sweep: id, ...options()}, words: ["jobs", shortId(id)], options: {state: stateWord(choices.get("state"))}}),
     draw: drawJobs,
-    controls: [choice(choices, "state", "State", [["", "all"], ...STATES.map((state) => [state, state])])],
+    controls: [choice(choices, "state", "State", [["", "all"], ...STATES.map((state) => [state, stateWord(state)])])],
   });
 }
 

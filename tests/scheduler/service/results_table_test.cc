@@ -169,7 +169,7 @@ TEST(ResultsTableTest, DivergedFailedAndOpenJobsAreCountedAndNamedButNeverAverag
   EXPECT_EQ(cell.diverged(), 1);
   EXPECT_EQ(cell.failed(), 1);
   EXPECT_THAT(built.notes(),
-              ElementsAre("2 jobs are not finished (1 queued, 1 leased): the table will change",
+              ElementsAre("2 jobs are not finished (1 queued, 1 running): the table will change",
                           "1 job failed and counts in no cell", "1 job was cancelled and counts in no cell",
                           "1 job diverged and counts in no cell (the loss was not finite)",
                           "1 job succeeded without a value of accuracy over all lengths"));
