@@ -61,14 +61,18 @@ absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const s
   return plans;
 }
 
-absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
-                               v1::SteerSweepRequest::Action action, int priority) {
-  ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+absl::StatusOr<v1::Sweep> Steer(Connection& connection, const std::string& sweep, v1::SteerSweepRequest::Action action, int priority) {
   v1::SteerSweepRequest request;
   request.set_sweep(sweep);
   request.set_action(action);
   request.set_priority(priority);
-  ASSIGN_OR_RETURN(const v1::Sweep after, connection->Call(&Connection::Stub::SteerSweep, request, std::chrono::minutes(10)));
+  return connection.Call(&Connection::Stub::SteerSweep, request, std::chrono::minutes(10));
+}
+
+absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
+                               v1::SteerSweepRequest::Action action, int priority) {
+  ASSIGN_OR_RETURN(Connection * connection, session.Connect());
+  ASSIGN_OR_RETURN(const v1::Sweep after, Steer(*connection, sweep, action, priority));
   PrintSweep(session, after);
   return kDone;
 }

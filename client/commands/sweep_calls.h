@@ -28,7 +28,9 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
 // Where a file has several sweeps, the plan of each: none is submitted before the scheduler is known to take all of them.
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps);
 
-// Calls SteerSweep and prints the sweep.
+// Calls SteerSweep; the sweep after it.
+absl::StatusOr<v1::Sweep> Steer(Connection& connection, const std::string& sweep, v1::SteerSweepRequest::Action action, int priority = 0);
+// The same, and prints the sweep.
 absl::StatusOr<int> SteerSweep(Session& session, const std::string& sweep,
                                v1::SteerSweepRequest::Action action, int priority = 0);
 

@@ -463,6 +463,18 @@ TEST_F(CommandTest, RetrySaysWhatItDoesNotTryAgain) {
   EXPECT_EQ(Run({"retry", "mine"}).err, "error: sweep mine is cancelled\n");
 }
 
+TEST_F(CommandTest, CancelSaysWhatItHasDropped) {
+  scheduler_.sweep.mutable_counts()->set_leased(5);
+  scheduler_.sweep.mutable_counts()->set_cancelled(1);
+  // Of those that ran one has succeeded meanwhile, and one is another sweep's too and goes on.
+  scheduler_.when_steered = [this] {
+    scheduler_.sweep.mutable_counts()->set_leased(1);
+    scheduler_.sweep.mutable_counts()->set_cancelled(4);
+  };
+  EXPECT_THAT(Run({"cancel", "mine"}).err, StartsWith("3 jobs were running: what they had done is dropped, with their checkpoints. 'longreach pause' would have kept it"));
+  EXPECT_EQ(Run({"cancel", "mine"}).err, "") << "nothing ran that is not run on";
+}
+
 TEST_F(CommandTest, StoreCheckFailsOnContradictions) {
   scheduler_.check.add_violations("job 1f3a has two results");
   const Outcome outcome = Run({"store", "check"});

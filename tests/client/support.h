@@ -111,7 +111,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   v1::ListWorkersResponse workers;
   v1::Table table;
   v1::Plan plan;
-  std::function<void()> when_watched = [] {};
+  std::function<void()> when_watched = [] {}, when_steered = [] {};
   v1::CheckStoreResponse check;
   // Of each job; and the files, by hash.
   std::vector<v1::ArtifactInfo> artifacts;
@@ -249,6 +249,7 @@ class FakeScheduler final : public v1::Longreach::Service {
   grpc::Status SteerSweep(grpc::ServerContext*, const v1::SteerSweepRequest* request,
                           v1::Sweep* response) override {
     steered = *request;
+    when_steered();
     *response = sweep;
     return Answer("SteerSweep");
   }
