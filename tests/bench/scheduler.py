@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from fleet import FakeWorkers, Load, sweep_of
+from fleet import FakeWorkers, ProcessUse, sweep_of
 from harness import BIN, HAS_WORKER, Home, Scheduler, Worker, check_ledger, messages, query, run, run_cli, until
 
 # For a million jobs on a busy machine.
@@ -222,11 +222,11 @@ def uploads(size):
         return figures
 
 
-def watch(load, ended, every_s=0.25):
+def watch(use, ended, every_s=0.25):
     looks = 0
     while not ended.wait(every_s):
         looks += 1
-        load.look(looks * every_s)
+        use.look(looks * every_s)
 
 
 def million(size):
@@ -254,8 +254,8 @@ def million(size):
         figures["store_bytes_per_job"] = os.path.getsize(scheduler.store) / query(scheduler.store, "SELECT count(*) FROM jobs")[0][0]
         scheduler, figures["restart_1m_seconds"] = timed(scheduler.again)
 
-        load, ended = Load(scheduler), threading.Event()
-        watching = threading.Thread(target=watch, args=(load, ended))
+        use, ended = ProcessUse(scheduler), threading.Event()
+        watching = threading.Thread(target=watch, args=(use, ended))
         watching.start()
         before, began = cpu_s(scheduler), time.perf_counter()
         fleet = FakeWorkers(home, scheduler, "--noop", "--workers", size["fleet"], "--connections", "own", "--train-s", size["fleet_s"] / 2,
@@ -267,8 +267,8 @@ def million(size):
         figures["fleet_5000_report_p99_ms"] = counted["report_ms"]["p99"]
         figures["fleet_5000_false_expiries"] = counted["false_drops"] + query(
             scheduler.store, "SELECT count(*) FROM attempts WHERE outcome = 'lost'")[0][0]
-        figures["memory_mib"] = load.highest_mib()
-        figures["memory_growth_mib_per_minute"] = load.slope(1) / 60
+        figures["memory_mib"] = use.highest_mib()
+        figures["memory_growth_mib_per_minute"] = use.slope(1) / 60
 
         before = cpu_s(scheduler)
         counted = FakeWorkers(home, scheduler, "--noop", "--slots", "256", "--workers", 8, "--connections", "own", "--until-idle", name="rest").figures(PATIENCE_S)

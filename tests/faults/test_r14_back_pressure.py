@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from fleet import FakeWorkers, Load, sweep_of, wrong_results
+from fleet import FakeWorkers, ProcessUse, sweep_of, wrong_results
 from harness import Scheduler, check_ledger, query, run_cli
 
 WORKERS = 1000
@@ -16,26 +16,26 @@ def submit(home, scheduler, jobs):
     assert submitted.code == 0, submitted
 
 
-def watch(process, load, ended, every_s=0.25):
+def watch(process, use, ended, every_s=0.25):
     """Looks at a process until it is told to end."""
     looks = 0
     while not ended.wait(every_s):
         looks += 1
-        load.look(looks * every_s)
+        use.look(looks * every_s)
 
 
 def work(home, scheduler, *arguments):
     """Runs fake workers until there is nothing left to do; what they counted, and what the scheduler took meanwhile."""
-    load, ended = Load(scheduler), threading.Event()
-    watching = threading.Thread(target=watch, args=(scheduler, load, ended))
+    use, ended = ProcessUse(scheduler), threading.Event()
+    watching = threading.Thread(target=watch, args=(scheduler, use, ended))
     watching.start()
     try:
         figures = FakeWorkers(home, scheduler, "--workers", WORKERS, "--connections", "own", "--until-idle", *arguments).figures()
     finally:
         ended.set()
         watching.join()
-    load.look(figures["seconds"])
-    return figures, load
+    use.look(figures["seconds"])
+    return figures, use
 
 
 def assert_each_once(store, jobs):
@@ -51,14 +51,14 @@ def test_a_thousand_workers_all_at_once(home, fault):
     jobs = fault.size(short=4_000, full=100_000, long=1_000_000)
     scheduler = Scheduler(home, listen="127.0.0.1:0")
     submit(home, scheduler, jobs)
-    figures, load = work(home, scheduler)
+    figures, use = work(home, scheduler)
     assert figures["acknowledged_jobs"] == jobs and figures["false_drops"] == 0, figures
-    assert load.highest_mib() < 500, load.seen
+    assert use.highest_mib() < 500, use.seen
     scheduler.stop()
     check_ledger(home, scheduler.store)
     assert_each_once(scheduler.store, jobs)
     fault.reached(f"{WORKERS:,} workers with a connection each, {jobs:,} jobs: {figures['reports_per_s']:,.0f} reports/s; "
-                  f"resident memory at most {load.highest_mib():.0f} MiB, in the second half {load.slope(1) / 3600:+.2f} MiB/s")
+                  f"resident memory at most {use.highest_mib():.0f} MiB, in the second half {use.slope(1) / 3600:+.2f} MiB/s")
 
 
 @pytest.mark.fault("R14", aim="assign p99 < 20 ms with 1,000 workers at work")
@@ -67,12 +67,12 @@ def test_a_thousand_workers_at_their_usual_pace(home, fault):
     jobs = fault.size(short=1_500, full=20_000, long=200_000)
     scheduler = Scheduler(home, listen="127.0.0.1:0")
     submit(home, scheduler, jobs)
-    figures, load = work(home, scheduler, "--train-s", "2")
+    figures, use = work(home, scheduler, "--train-s", "2")
     assert figures["acknowledged_jobs"] == jobs and figures["false_drops"] == 0, figures
-    assert load.highest_mib() < 500, load.seen
+    assert use.highest_mib() < 500, use.seen
     scheduler.stop()
     check_ledger(home, scheduler.store)
     assert_each_once(scheduler.store, jobs)
     assign, report = figures["assign_ms"], figures["report_ms"]
     fault.reached(f"{WORKERS:,} workers, 2 s a job, {jobs:,} jobs: next lease after a job's end p50 {assign['p50']:.1f} ms, "
-                  f"p99 {assign['p99']:.1f} ms; a report's answer p99 {report['p99']:.1f} ms; {load.highest_mib():.0f} MiB")
+                  f"p99 {assign['p99']:.1f} ms; a report's answer p99 {report['p99']:.1f} ms; {use.highest_mib():.0f} MiB")

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 import live_heap
-from fleet import FakeWorkers, Load
+from fleet import FakeWorkers, ProcessUse
 from harness import ROOT, Scheduler, Worker, check_ledger, messages, query, run, run_cli, until
 from proxy import Proxy
 
@@ -157,7 +157,7 @@ def test_soak(home, fault):
     heap = live_heap.LiveHeap(home)
     with heap.here():
         scheduler = Scheduler(home, "--lease-term-s", str(LEASE_S), "--renew-every-s", "1", listen="127.0.0.1:0")
-    load, checks = Load(scheduler), 0
+    use, checks = ProcessUse(scheduler), 0
     with Proxy(scheduler.address, seed=SEED, reset_share=0.01) as proxy:
         soak = Soak(home, scheduler, proxy, fault.size(short=0.05, full=0.01, long=0.01))
         soak.submit()
@@ -166,7 +166,7 @@ def test_soak(home, fault):
         while (now := time.monotonic()) - begun < seconds:
             soak.wake_workers()
             soak.something()
-            load.look(now - begun, heap.mib() - cache_mib(scheduler.store))
+            use.look(now - begun, heap.mib() - cache_mib(scheduler.store))
             if now - checked > check_every_s:
                 soak.check()
                 checks, checked = checks + 1, now
@@ -182,11 +182,11 @@ def test_soak(home, fault):
     fault.reached(f"{seconds} s, {len(soak.sweeps)} sweeps, {sum(states.values()):,} jobs, {sum(outcomes.values()):,} attempts {outcomes}")
     fault.reached(f"disturbances: {soak.done}, {resets} resets, {figures['crashes']} crashes, {figures['silences']} silences, "
                   f"{figures['failed']} failures; {checks + 1} ledger checks, 0 violations")
-    fault.reached(f"resident memory at most {load.highest_mib():.0f} MiB")
+    fault.reached(f"resident memory at most {use.highest_mib():.0f} MiB")
     if seconds >= 300:
-        fault.reached(f"in the second half {load.slope(1):+.1f} MiB/h; of the heap that is in use {load.slope(3):+.1f} without the cache of the growing store; "
-                      f"open files {load.slope(2):+.1f}/h")
+        fault.reached(f"in the second half {use.slope(1):+.1f} MiB/h; of the heap that is in use {use.slope(3):+.1f} without the cache of the growing store; "
+                      f"open files {use.slope(2):+.1f}/h")
         # Over minutes a slope says little: what must not be is growth that would be seen at once. Resident memory is not asked: the
         # allocator keeps more beside the pages of the cache, the more there are (a tenth to a quarter of them).
-        assert load.slope(3) * seconds / 2 / 3600 < 5, load.seen
-        assert load.slope(2) * seconds / 2 / 3600 < 8, load.seen
+        assert use.slope(3) * seconds / 2 / 3600 < 5, use.seen
+        assert use.slope(2) * seconds / 2 / 3600 < 8, use.seen

@@ -31,7 +31,7 @@ def wrong_results(store):
     return [row for row in rows if row[1] != "succeeded" or row[2] != 1 or row[3] != accuracy_of(row[0])]
 
 
-class Load:
+class ProcessUse:
     """What a process takes, seen again and again: memory, open files, and what the caller sees beside."""
 
     def __init__(self, process):
