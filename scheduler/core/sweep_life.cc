@@ -16,10 +16,6 @@ absl::StatusOr<SweepState> Resume(SweepState before) {
   return SweepState::kLive;
 }
 
-absl::StatusOr<SweepState> CancelSweep(SweepState) { return SweepState::kCancelled; }
-
-SweepState Submit(std::optional<SweepState>) { return SweepState::kLive; }
-
 absl::Status CheckRetry(SweepState state) {
   if (state != SweepState::kCancelled) return absl::OkStatus();
   return absl::FailedPreconditionError("the sweep is cancelled; submit it again first, then retry its failed jobs");

@@ -1,7 +1,7 @@
-// Steering a sweep: live, paused or cancelled; and what a sweep's states mean for its jobs.
+// Steering a sweep: live, paused or cancelled; and what a sweep's states mean for its jobs. Any sweep can be cancelled, and submitting it (again)
+// makes it live, whatever it was.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "proto/base/status.h"
@@ -12,9 +12,6 @@ namespace longreach::core {
 // FAILED_PRECONDITION, with the next step, when the state does not admit it. Repeating is OK.
 absl::StatusOr<SweepState> Pause(SweepState before);
 absl::StatusOr<SweepState> Resume(SweepState before);
-absl::StatusOr<SweepState> CancelSweep(SweepState before);
-// Submitting a sweep (again) makes it live, whatever it was.
-SweepState Submit(std::optional<SweepState> before);
 // Whether failed jobs may be retried: not in a cancelled sweep, which nobody waits for.
 absl::Status CheckRetry(SweepState state);
 

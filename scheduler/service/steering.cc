@@ -16,7 +16,7 @@ absl::StatusOr<SweepState> StateAfter(v1::SteerSweepRequest::Action action, Swee
   switch (action) {
     case v1::SteerSweepRequest::ACTION_PAUSE: return core::Pause(before);
     case v1::SteerSweepRequest::ACTION_RESUME: return core::Resume(before);
-    default: return core::CancelSweep(before);
+    default: return SweepState::kCancelled;
   }
 }
 

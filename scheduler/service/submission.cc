@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "scheduler/core/sweep_life.h"
 #include "scheduler/service/endings.h"
 #include "scheduler/service/engine.h"
 #include "scheduler/service/plan.h"
@@ -36,8 +35,7 @@ struct How {
 // What a submission does to a sweep that is there, but for jobs that are to come.
 absl::Status SubmitAgain(sql::Transaction& tx, const store::SweepRow& before, bool has_inputs, const How& how, int64_t most, WallTime now,
                          Effects& effects) {
-  const SweepState after = core::Submit(before.state);
-  RETURN_IF_ERROR(store::SetSweepState(tx, before.num, after));
+  RETURN_IF_ERROR(store::SetSweepState(tx, before.num, SweepState::kLive));
   if (!how.aside) RETURN_IF_ERROR(store::SetSweepAsked(tx, before.num, now));
   if (how.priority) RETURN_IF_ERROR(store::SetSweepPriority(tx, before.num, *how.priority));
   // Else its jobs are wanted, and none of them is cancelled.

@@ -81,7 +81,7 @@ absl::Status CoreStore::InsertJobs(int sweep) {
 
 absl::Status CoreStore::Submit(int sweep, std::optional<int> priority) {
   SweepRow& row = sweeps[static_cast<size_t>(sweep)];
-  row.state = core::Submit(row.state);
+  row.state = SweepState::kLive;
   if (priority) row.priority = *priority;
   const std::vector<int>& order = universe_->sweeps[static_cast<size_t>(sweep)].order;
   for (const int job : order) {
@@ -107,7 +107,7 @@ absl::Status CoreStore::SteerSweep(int sweep, v1::SteerSweepRequest::Action acti
       return absl::OkStatus();
     }
     case v1::SteerSweepRequest::ACTION_CANCEL: {
-      ASSIGN_OR_RETURN(row.state, core::CancelSweep(*row.state));
+      row.state = SweepState::kCancelled;
       for (const int job : order) {
         const core::Demand demand = DemandOf(job);
         const core::Life before = At(job).life;

@@ -9,12 +9,11 @@ namespace {
 using enum SweepState;
 using testing::HasSubstr;
 
-TEST(SweepLifeTest, PausesResumesAndCancels) {
+TEST(SweepLifeTest, PausesAndResumes) {
   EXPECT_EQ(*Pause(kLive), kPaused);
   EXPECT_EQ(*Pause(kPaused), kPaused);
   EXPECT_EQ(*Resume(kPaused), kLive);
   EXPECT_EQ(*Resume(kLive), kLive);
-  for (const SweepState state : {kLive, kPaused, kCancelled}) EXPECT_EQ(*CancelSweep(state), kCancelled);
 }
 
 TEST(SweepLifeTest, ACancelledSweepComesBackOnlyBySubmitting) {
@@ -24,8 +23,6 @@ TEST(SweepLifeTest, ACancelledSweepComesBackOnlyBySubmitting) {
   EXPECT_EQ(CheckRetry(kCancelled).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(CheckRetry(kLive).ok());
   EXPECT_TRUE(CheckRetry(kPaused).ok());
-  EXPECT_EQ(Submit(kCancelled), kLive);
-  EXPECT_EQ(Submit(std::nullopt), kLive);
 }
 
 TEST(DemandTest, AJobIsWantedWhileALiveSweepHasIt) {
