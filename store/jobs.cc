@@ -277,19 +277,10 @@ absl::Status ReleaseJob(sql::Transaction& tx, int64_t job) {
                     fmt::format("job {} does not wait, or an input is not there", job));
 }
 
-absl::StatusOr<std::vector<Dependant>> DependantsOf(sql::Connection& db, int64_t source) {
-  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT j.num, j.id, j.state, i.name, i.artifact, i.metric FROM job_inputs AS i "
-                                            "JOIN jobs AS j ON j.num = i.job WHERE i.source = ? ORDER BY j.num, i.name",
-                                            source));
-  std::vector<Dependant> dependants;
-  while (rows.Next()) {
-    dependants.push_back({.job = rows.Get<int64_t>(0),
-                          .id = rows.Get<std::string>(1),
-                          .state = StateOf(rows.Get<std::string_view>(2)).value_or(State::kWaiting),
-                          .name = rows.Get<std::string>(3),
-                          .artifact = rows.Get<std::string>(4),
-                          .metric = rows.Get<std::string>(5)});
-  }
+absl::StatusOr<std::vector<int64_t>> DependantsOf(sql::Connection& db, int64_t source) {
+  ASSIGN_OR_RETURN(sql::Rows rows, db.Query("SELECT job FROM job_inputs WHERE source = ? ORDER BY job, name", source));
+  std::vector<int64_t> dependants;
+  while (rows.Next()) dependants.push_back(rows.Get<int64_t>(0));
   RETURN_IF_ERROR(rows.status());
   return dependants;
 }

@@ -168,16 +168,8 @@ absl::Status FailUnstartedJob(sql::Transaction& tx, int64_t job, std::string_vie
 // waiting -> queued; its inputs must all be there.
 absl::Status ReleaseJob(sql::Transaction& tx, int64_t job);
 
-// Jobs that need something of `source`, with the state they are in.
-struct Dependant {
-  int64_t job = 0;
-  std::string id{};
-  State state = State::kWaiting;
-  std::string name{};
-  std::string artifact{};
-  std::string metric{};
-};
-absl::StatusOr<std::vector<Dependant>> DependantsOf(sql::Connection& db, int64_t source);
+// Jobs that need something of `source`, ascending; of several things, as often.
+absl::StatusOr<std::vector<int64_t>> DependantsOf(sql::Connection& db, int64_t source);
 
 struct JobInputRow {
   std::string name{};

@@ -330,8 +330,8 @@ absl::Status SettleInputs(sql::Transaction& tx, int64_t job, Effects& effects) {
 }
 
 absl::Status SettleDependants(sql::Transaction& tx, int64_t source, Effects& effects) {
-  ASSIGN_OR_RETURN(std::vector<store::Dependant> dependants, store::DependantsOf(tx, source));
-  for (const store::Dependant& dependant : dependants) RETURN_IF_ERROR(SettleInputs(tx, dependant.job, effects));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> dependants, store::DependantsOf(tx, source));
+  for (const int64_t job : dependants) RETURN_IF_ERROR(SettleInputs(tx, job, effects));
   return absl::OkStatus();
 }
 
