@@ -215,8 +215,4 @@ absl::StatusOr<Prerequisites> CountPrerequisites(sql::Connection& db, int64_t sw
   return Prerequisites{.jobs = rows.Get<int64_t>(0), .succeeded = rows.Get<int64_t>(1)};
 }
 
-absl::StatusOr<std::vector<int64_t>> SweepMembers(sql::Connection& db, int64_t sweep) {
-  return Numbers(db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = 'member' ORDER BY position", sweep));
-}
-
 }  // namespace longreach::store

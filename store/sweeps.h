@@ -142,7 +142,4 @@ struct Prerequisites {
 };
 absl::StatusOr<Prerequisites> CountPrerequisites(sql::Connection& db, int64_t sweep);
 
-// Job nums of a sweep's members in order of expansion.
-absl::StatusOr<std::vector<int64_t>> SweepMembers(sql::Connection& db, int64_t sweep);
-
 }  // namespace longreach::store

@@ -47,6 +47,16 @@ inline std::vector<NewJob> MakePack(int count, const std::string& task = "even_p
   return jobs;
 }
 
+// Numbers of a sweep's members in order of expansion.
+inline std::vector<int64_t> SweepMembers(sql::Connection& db, int64_t sweep) {
+  std::vector<int64_t> members;
+  absl::StatusOr<sql::Rows> rows = db.Query("SELECT job FROM sweep_jobs WHERE sweep = ? AND role = 'member' ORDER BY position", sweep);
+  EXPECT_OK(rows);
+  while (rows.ok() && rows->Next()) members.push_back(rows->Get<int64_t>(0));
+  EXPECT_TRUE(!rows.ok() || rows->status().ok());
+  return members;
+}
+
 struct TestStore {
   explicit TestStore(const std::filesystem::path& file) {
     absl::StatusOr<std::unique_ptr<Store>> opened = Store::Open(file.string());

@@ -223,7 +223,7 @@ TEST_F(SweepsTest, PrerequisitesAreWantedButNotCounted) {
 
   EXPECT_TRUE(test_.Job(nums[0]).wanted);
   EXPECT_EQ(test_.SweepCounts(1).jobs(), 2);
-  EXPECT_THAT(*SweepMembers(test_.db(), 1), ElementsAre(nums[1], nums[2]));
+  EXPECT_THAT(SweepMembers(test_.db(), 1), ElementsAre(nums[1], nums[2]));
   EXPECT_EQ(SweepsOfJob(test_.db(), nums[0])->size(), 1u);
 }
 
@@ -238,7 +238,7 @@ TEST_F(SweepsTest, PrerequisitesMayComeWithEachSlice) {
     return RefreshWanted(tx, sweep);
   }));
 
-  EXPECT_THAT(*SweepMembers(test_.db(), 1), ElementsAre(nums[1], nums[3]));
+  EXPECT_THAT(SweepMembers(test_.db(), 1), ElementsAre(nums[1], nums[3]));
   EXPECT_TRUE(test_.Job(nums[0]).wanted);
   EXPECT_TRUE(test_.Job(nums[2]).wanted);
   EXPECT_THAT(test_.Violations(), IsEmpty());
@@ -268,7 +268,7 @@ TEST_F(SweepsTest, JobsThatAreToComeCountAsWaitingOrAsCancelledWithTheirSweep) {
   }));
   EXPECT_EQ(test_.SweepCounts(1).queued, 5);
   EXPECT_EQ(test_.SweepCounts(1).waiting, 0);
-  EXPECT_THAT(*SweepMembers(test_.db(), 1), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(SweepMembers(test_.db(), 1), ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THAT(test_.Violations(), IsEmpty());
 }
 

@@ -9,6 +9,7 @@
 #include "store/maintenance.h"
 #include "store/measurements.h"
 #include "store/sweeps.h"
+#include "tests/store/fixture.h"
 
 namespace longreach::service {
 
@@ -169,10 +170,7 @@ store::AttemptRow EngineFixture::Attempt(uint64_t id) {
 std::vector<double> EngineFixture::Scores(const std::string& sweep) {
   std::vector<double> scores;
   const absl::StatusOr<store::SweepRow> row = store::ResolveSweep(store_->writer_connection(), sweep);
-  const absl::StatusOr<std::vector<int64_t>> members = store::SweepMembers(store_->writer_connection(), row->num);
-  EXPECT_TRUE(members.ok()) << members.status();
-  if (!members.ok()) return scores;
-  for (const int64_t job : *members) {
+  for (const int64_t job : store::SweepMembers(store_->writer_connection(), row->num)) {
     const auto value = store::MeasuredValue(store_->writer_connection(), job, "accuracy", 0, "");
     if (value.ok() && value->has_value()) scores.push_back(**value);
   }

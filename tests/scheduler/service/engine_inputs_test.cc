@@ -7,12 +7,13 @@
 
 #include "proto/base/sha256.h"
 #include "tests/scheduler/service/engine_fixture.h"
+#include "tests/store/fixture.h"
 
 namespace longreach::service {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Steering = v1::SteerSweepRequest;
 
 class EngineInputsTest : public EngineFixture {
@@ -21,8 +22,7 @@ class EngineInputsTest : public EngineFixture {
   std::string FailureOfFirst(const std::string& sweep) {
     sql::Connection& db = store_->writer_connection();
     const absl::StatusOr<store::SweepRow> row = store::ResolveSweep(db, sweep);
-    const absl::StatusOr<std::vector<int64_t>> members = store::SweepMembers(db, row->num);
-    const absl::StatusOr<store::JobRow> job = store::GetJob(db, members->front());
+    const absl::StatusOr<store::JobRow> job = store::GetJob(db, store::SweepMembers(db, row->num).front());
     return job->failure;
   }
 
