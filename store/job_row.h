@@ -20,6 +20,11 @@ absl::StatusOr<std::vector<JobRow>> ReadJobs(sql::Rows rows);
 // id in the first term as well, which would then be no use of the index. For queries FROM jobs AS j, as SelectJobs makes them.
 inline constexpr std::string_view kWithId = "WHERE substr(j.id, 1, 24) = substr(?1, 1, 24) AND +j.id = ?1";
 
+// What a job becomes that is to run: it waits for as long as one of its inputs is missing. For statements whose outer table is `jobs` by that name.
+inline constexpr std::string_view kStateToRun =
+    "iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded'), "
+    "'waiting', 'queued')";
+
 // The num of a requirement's row, which is made when there is none.
 absl::StatusOr<int64_t> FindOrAddRequirement(sql::Transaction& tx, const Requirement& requirement);
 // The num of a pack key's row, which is made when there is none.

@@ -270,11 +270,8 @@ absl::Status FailUnstartedJob(sql::Transaction& tx, int64_t job, std::string_vie
 }
 
 absl::Status ReleaseJob(sql::Transaction& tx, int64_t job) {
-  return ExactlyOne(tx.Run("UPDATE jobs SET state = 'queued' WHERE num = ? AND state = 'waiting' AND NOT EXISTS (SELECT 1 "
-                           "FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> "
-                           "'succeeded')",
-                           job),
-                    fmt::format("job {} does not wait, or an input is not there", job));
+  static const std::string kSql = fmt::format("UPDATE jobs SET state = 'queued' WHERE num = ? AND state = 'waiting' AND {} = 'queued'", kStateToRun);
+  return ExactlyOne(tx.Run(kSql, job), fmt::format("job {} does not wait, or an input is not there", job));
 }
 
 absl::StatusOr<std::vector<int64_t>> DependantsOf(sql::Connection& db, int64_t source) {

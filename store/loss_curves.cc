@@ -1,6 +1,5 @@
 #include "store/loss_curves.h"
 
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +13,12 @@ namespace {
 constexpr int64_t kNoStep = -1;
 
 }  // namespace
+
+std::string LossJoin() {
+  return fmt::format("LEFT JOIN progress AS m ON m.job = j.num AND {} "
+                     "AND m.step = coalesce(?, (SELECT max(p.step) FROM progress AS p WHERE p.job = j.num)) ",
+                     kIsFiniteLoss);
+}
 
 std::optional<int64_t> StepOf(int length, std::string_view slice) {
   if (length != 0) return kNoStep;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,9 +25,7 @@ absl::StatusOr<int64_t> NewestStepOf(sql::Connection& db, int64_t job);
 // In a query: a row of `progress` has a loss that counts. Stores of before have infinite ones, which are written as NULL now; 9e999 is infinity.
 inline constexpr std::string_view kIsFiniteLoss = "abs(loss) < 9e999";
 // For a query that joins `progress` of a job `j` as `m`: binds one number, StepOf(length, slice).
-inline constexpr std::string_view kLossJoin =
-    "LEFT JOIN progress AS m ON m.job = j.num AND abs(m.loss) < 9e999 "
-    "AND m.step = coalesce(?, (SELECT max(p.step) FROM progress AS p WHERE p.job = j.num)) ";
+std::string LossJoin();
 // nullopt: the newest. A step that no job has where nothing is measured.
 std::optional<int64_t> StepOf(int length, std::string_view slice);
 

@@ -384,12 +384,8 @@ absl::Status Merge::Sweeps() {
 
 absl::Status Merge::SettleWaitingJobs() {
   // New jobs were added as queued; results that came may have ended the wait of others.
-  RETURN_IF_ERROR(ours_.Run("UPDATE jobs SET state = 'waiting' WHERE state = 'queued' AND EXISTS (SELECT 1 FROM job_inputs AS i "
-                            "JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded')")
-                      .status());
-  RETURN_IF_ERROR(ours_.Run("UPDATE jobs SET state = 'queued' WHERE state = 'waiting' AND NOT EXISTS (SELECT 1 FROM job_inputs AS i "
-                            "JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded')")
-                      .status());
+  static const std::string kSettle = fmt::format("UPDATE jobs SET state = {0} WHERE state IN ('waiting', 'queued') AND state <> {0}", kStateToRun);
+  RETURN_IF_ERROR(ours_.Run(kSettle).status());
   // What waits for a job that has failed, or has diverged and left nothing, fails too; then what waits for that. Where a diverged job
   // has left its weights, the scheduler decides when it leases: it knows who may use them.
   int changed = 1;

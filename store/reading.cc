@@ -149,7 +149,7 @@ absl::Status ReadMeasured(sql::Connection& db, sql::Rows rows, const std::functi
 
 absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::string_view metric, int length,
                                    std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
-  static const std::string kMeasured = SelectMembers("value", kMeasurementJoin), kLosses = SelectMembers("loss", kLossJoin);
+  static const std::string kMeasured = SelectMembers("value", kMeasurementJoin), kLosses = SelectMembers("loss", LossJoin());
   ASSIGN_OR_RETURN(sql::Rows rows, metric == kTrainingLoss ? db.Query(kLosses, StepOf(length, slice), sweep)
                                                            : db.Query(kMeasured, metric, length, slice, sweep));
   return ReadMeasured(db, std::move(rows), use);
@@ -157,7 +157,7 @@ absl::Status ForEachMeasuredMember(sql::Connection& db, int64_t sweep, std::stri
 
 absl::Status ForEachMeasuredMaker(sql::Connection& db, int64_t sweep, std::string_view input, std::string_view metric,
                                   int length, std::string_view slice, const std::function<void(const MeasuredJob&)>& use) {
-  static const std::string kMeasured = SelectMakers("value", kMeasurementJoin), kLosses = SelectMakers("loss", kLossJoin);
+  static const std::string kMeasured = SelectMakers("value", kMeasurementJoin), kLosses = SelectMakers("loss", LossJoin());
   ASSIGN_OR_RETURN(sql::Rows rows, metric == kTrainingLoss ? db.Query(kLosses, input, sweep, StepOf(length, slice))
                                                            : db.Query(kMeasured, input, sweep, metric, length, slice));
   return ReadMeasured(db, std::move(rows), use);

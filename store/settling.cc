@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "store/job_row.h"
+
 namespace longreach::store {
 namespace {
 
@@ -17,11 +19,6 @@ constexpr std::string_view kOfPart = "mine.sweep = ? AND mine.role IN ('member',
 constexpr std::string_view kUnwanted =
     "NOT EXISTS (SELECT 1 FROM sweep_jobs AS others JOIN sweeps AS s ON s.num = others.sweep "
     "WHERE others.job = j.num AND s.state IN ('live', 'paused'))";
-
-// What a job becomes that is to run: it waits for as long as one of its inputs is missing.
-constexpr std::string_view kReady =
-    "iif(EXISTS (SELECT 1 FROM job_inputs AS i JOIN jobs AS s ON s.num = i.source WHERE i.job = jobs.num AND s.state <> 'succeeded'), "
-    "'waiting', 'queued')";
 
 // A job is wanted if a live sweep has it, and as urgent as the most urgent of these. `from` joins a job's sweeps, as `s`, where they are live.
 std::string Want(std::string_view job, std::string_view from) {
@@ -61,7 +58,7 @@ absl::Status SettleJob(sql::Transaction& tx, int64_t job) {
   static const std::string kRevive = fmt::format(
       "UPDATE jobs SET state = {} WHERE num = ? AND state = 'cancelled' AND EXISTS (SELECT 1 FROM sweep_jobs AS sj "
       "JOIN sweeps AS s ON s.num = sj.sweep WHERE sj.job = jobs.num AND s.state IN ('live', 'paused'))",
-      kReady);
+      kStateToRun);
   return tx.Run(kRevive, job).status();
 }
 
@@ -91,7 +88,7 @@ absl::StatusOr<int> ReviveCancelledJobs(sql::Transaction& tx, int64_t sweep, Pos
   static const std::string kSql = fmt::format(
       "UPDATE jobs SET state = {} WHERE state = 'cancelled' AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {}) "
       "AND (wanted = 1 OR EXISTS (SELECT 1 FROM sweeps WHERE num = ? AND state IN ('live', 'paused')))",
-      kReady, kOfPart);
+      kStateToRun, kOfPart);
   return tx.Run(kSql, sweep, part.from, part.to, sweep);
 }
 
@@ -99,7 +96,7 @@ absl::StatusOr<int> RetryFailedJobs(sql::Transaction& tx, int64_t sweep, Positio
   static const std::string kSql = fmt::format(
       "UPDATE jobs SET failures = 0, losses = 0, failure = '', split_group = 0, state = {} "
       "WHERE state = 'failed' AND num IN (SELECT mine.job FROM sweep_jobs AS mine WHERE {})",
-      kReady, kOfPart);
+      kStateToRun, kOfPart);
   return tx.Run(kSql, sweep, part.from, part.to);
 }
 
