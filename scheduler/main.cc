@@ -161,6 +161,7 @@ int Main(int argc, char** argv) {
   std::optional<SocketFolder> folder;  // Outlives the server.
   if (until_stdin_closes) folder.emplace(options.listen);
   options.artifacts = artifacts;
+  options.log_events = !until_stdin_closes;  // A parent shows the last words of one that fails, and no others.
   options.engine.lease_term = Seconds(lease_term_s);
   options.engine.renew_every = Seconds(renew_every_s);
   // A worker that keeps to its time must be in time on a clock that runs half as fast again.

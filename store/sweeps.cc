@@ -132,6 +132,10 @@ absl::StatusOr<std::vector<int64_t>> UnfinishedSweeps(sql::Connection& db) {
                           "ORDER BY num"));
 }
 
+absl::StatusOr<std::vector<int64_t>> OpenSweeps(sql::Connection& db) {
+  return Numbers(db.Query("SELECT num FROM sweeps WHERE jobs_waiting + jobs_queued + jobs_leased + jobs_to_come > 0 AND state <> 'cancelled' ORDER BY num"));
+}
+
 absl::StatusOr<std::vector<SweepRow>> SweepsOfJob(sql::Connection& db, int64_t job) {
   static const std::string kSql =
       SelectSweeps("WHERE num IN (SELECT sweep FROM sweep_jobs WHERE job = ?) ORDER BY asked_at DESC, num DESC");

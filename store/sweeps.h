@@ -67,6 +67,8 @@ absl::Status AddSweepJobs(sql::Transaction& tx, int64_t sweep, std::span<const i
 absl::Status CountMembers(sql::Transaction& tx, int64_t sweep, int64_t first);
 // Sweeps of which jobs are to come, but for cancelled ones, or do not follow it yet; ascending.
 absl::StatusOr<std::vector<int64_t>> UnfinishedSweeps(sql::Connection& db);
+// Those that have open jobs, but for cancelled ones; ascending.
+absl::StatusOr<std::vector<int64_t>> OpenSweeps(sql::Connection& db);
 
 absl::StatusOr<std::optional<SweepRow>> FindSweep(sql::Connection& db, std::string_view id);
 absl::StatusOr<SweepRow> GetSweep(sql::Connection& db, int64_t num);

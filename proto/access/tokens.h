@@ -19,6 +19,7 @@ struct Token {
   std::string name;
   std::string sha256;  // 64 lower-case hexadecimal digits.
   int line = 0;        // Of the list that it is from, from 1 on.
+  bool operator==(const Token&) const = default;
 };
 
 inline constexpr size_t kMaxTokens = 10'000;

@@ -139,6 +139,10 @@ absl::Status Engine::Arrive(const CallPtr& call, Memory& memory, CallPtr& overta
       }
     }
   }
+  if (!memory.silences.Of(request.worker())) {
+    worker.came = true;
+    worker.quiet.reset();  // Whether it is new its event will say.
+  }
   memory.silences.Set(request.worker(), now + options_.lease_term);
   memory.gone.erase(request.worker());
   for (const int64_t attempt : worker.attempts) {
@@ -247,6 +251,7 @@ Engine::WorkerMemory& Engine::CallerOf(const v1::SynchronizeRequest& request, Me
   const auto [found, back] = memory.workers.try_emplace(request.worker());
   WorkerMemory& worker = found->second;
   if (!back) return worker;
+  worker.came = true;
   worker.incarnation = request.incarnation();
   worker.sequence = request.sequence();
   worker.seen_at = clock_.Wall();
@@ -260,6 +265,7 @@ Engine::WorkerMemory& Engine::CallerOf(const v1::SynchronizeRequest& request, Me
 void Engine::Finish(const CallPtr& call, const Decision& decision) {
   const v1::SynchronizeRequest& request = call->request;
   std::vector<CallPtr> woken;
+  std::vector<News> happened = decision.effects.news;
   bool overtaken = false;
   bool again = false;
   bool held = false;
@@ -268,6 +274,9 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
     WorkerMemory& worker = CallerOf(request, *memory);
     const bool current = decision.epoch == memory->epoch && decision.changes == worker.changes;
     woken = CarryLocked(decision.effects, *memory);
+    worker.name = decision.name;
+    const bool said = std::ranges::any_of(happened, [](const News& one) { return one.kind == News::Kind::kWorkerCame; });
+    if (std::exchange(worker.came, false) && !said && !request.leaving()) happened.push_back(WorkerIsBack(request.worker(), worker.name));
     overtaken = worker.incarnation != request.incarnation() || worker.sequence != request.sequence();
     worker.quiet.reset();
     if (overtaken && !decision.response.leases().empty()) {
@@ -294,9 +303,11 @@ void Engine::Finish(const CallPtr& call, const Decision& decision) {
         board_.RemoveWorker(request.worker());
         memory->silences.Remove(request.worker());
         memory->gone.insert(request.worker());
+        happened.push_back(WorkerLeft(request.worker(), worker.name));
       }
     }
   }
+  Tell(happened);
   if (overtaken) {
     call->answer(Overtaken());
   } else if (again) {
@@ -371,7 +382,13 @@ void Engine::Carry(const Effects& effects) {
     auto memory = memory_.Lock();
     woken = CarryLocked(effects, *memory);
   }
+  Tell(effects.news);
   for (CallPtr& call : woken) Run(std::move(call));
+}
+
+void Engine::Tell(const std::vector<News>& news) const {
+  if (!options_.news) return;
+  for (const News& one : news) options_.news(one);
 }
 
 absl::Status Engine::DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, Effects& effects) const {

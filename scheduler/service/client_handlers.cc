@@ -28,11 +28,14 @@ grpc::ServerUnaryReactor* ClientHandlers::FromSnapshot(Context* context, Reply* 
   });
 }
 
+// Who asks, for the log.
+std::string ClientHandlers::By(const Context& context) const { return NameOfCaller(tokens_, context.client_metadata(), context.auth_context().get()); }
+
 grpc::ServerUnaryReactor* ClientHandlers::SubmitSweep(Context* context, const v1::SubmitSweepRequest* request,
                                                       v1::SubmitSweepResponse* reply) {
   return AnswerWith(context, reply, request->dry_run() ? threads_.long_calls : threads_.submissions,
                     [this, context, request] {
-                      return engine_.SubmitSweep(*request, store_, [this, context] { return threads_.stop.stop_requested() || context->IsCancelled(); });
+                      return engine_.SubmitSweep(*request, store_, [this, context] { return threads_.stop.stop_requested() || context->IsCancelled(); }, By(*context));
                     });
 }
 
@@ -88,18 +91,22 @@ grpc::ServerUnaryReactor* ClientHandlers::ListMeasurements(Context* context, con
 
 grpc::ServerUnaryReactor* ClientHandlers::SteerSweep(Context* context, const v1::SteerSweepRequest* request, v1::Sweep* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  engine_.SteerSweep(*request, Into(reactor, reply));
+  engine_.SteerSweep(*request, Into(reactor, reply), By(*context));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::SteerWorker(Context* context, const v1::SteerWorkerRequest* request, v1::WorkerInfo* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  engine_.SteerWorker(*request, Into(reactor, reply));
+  engine_.SteerWorker(*request, Into(reactor, reply), By(*context));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::BackupStore(Context* context, const v1::BackupStoreRequest* request, v1::BackupStoreResponse* reply) {
-  return AnswerWith(context, reply, threads_.maintenance, [this, request] { return service::BackupStore(store_, *request, threads_.stop); });
+  return AnswerWith(context, reply, threads_.maintenance, [this, context, request]() -> absl::StatusOr<v1::BackupStoreResponse> {
+    ASSIGN_OR_RETURN(v1::BackupStoreResponse backup, service::BackupStore(store_, *request, threads_.stop));
+    engine_.Tell({StoreBackedUp(request->path(), backup.bytes(), By(*context))});
+    return backup;
+  });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1::CheckStoreRequest* request, v1::CheckStoreResponse* reply) {
@@ -108,7 +115,7 @@ grpc::ServerUnaryReactor* ClientHandlers::CheckStore(Context* context, const v1:
 
 grpc::ServerUnaryReactor* ClientHandlers::MergeStore(Context* context, const v1::MergeStoreRequest* request, v1::MergeStoreResponse* reply) {
   return AnswerWith(context, reply, threads_.maintenance,
-                    [this, request] { return service::MergeStore(store_, writer_, engine_, *request, threads_.stop); });
+                    [this, context, request] { return service::MergeStore(store_, writer_, engine_, *request, threads_.stop, By(*context)); });
 }
 
 grpc::ServerUnaryReactor* ClientHandlers::GetInfo(Context* context, const v1::GetInfoRequest*, v1::GetInfoResponse* reply) {

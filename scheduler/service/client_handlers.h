@@ -58,6 +58,8 @@ class ClientHandlers final : public v1::Longreach::CallbackService {
     return FromSnapshot(context, reply, std::move(read), threads_.calls);
   }
 
+  std::string By(const Context& context) const;
+
   Engine& engine_;
   store::Store& store_;
   store::Writer& writer_;

@@ -185,6 +185,12 @@ absl::Status Engine::EndAllLost(sql::Transaction& tx, Lost lost, WallTime wall, 
     if (taker) ++work.promised[*taker].Of(noop);
     return taker;
   };
+  struct OfWorker {
+    std::string name;
+    std::string why;
+    int jobs = 0;
+  };
+  std::map<std::string, OfWorker> told;
   for (const auto& [id, lease_ends] : lost.attempts) {
     ASSIGN_OR_RETURN(std::optional<store::AttemptRow> attempt, store::FindAttempt(tx, id));
     if (!attempt || attempt->outcome) {
@@ -198,18 +204,24 @@ absl::Status Engine::EndAllLost(sql::Transaction& tx, Lost lost, WallTime wall, 
         continue;
       }
     }
-    const std::string why =
-        lease_ends ? fmt::format("worker '{}' is gone: its call broke off, and no other came within {:g} s", attempt->worker_name,
-                                Seconds(options_.come_back_within))
-                  : fmt::format("its lease ran out: worker '{}' was silent for {:g} s", attempt->worker_name, Seconds(options_.lease_term));
+    const std::string because = lease_ends ? fmt::format("its call broke off, and no other came within {:g} s", Seconds(options_.come_back_within))
+                                           : fmt::format("silent for {:g} s", Seconds(options_.lease_term));
+    const std::string why = lease_ends ? fmt::format("worker '{}' is gone: {}", attempt->worker_name, because)
+                                       : fmt::format("its lease ran out: worker '{}' was {}", attempt->worker_name, because);
     RETURN_IF_ERROR(EndLost(tx, *attempt, why, wall, work.effects));
+    OfWorker& worker = told[attempt->worker];
+    worker.name = attempt->worker_name;
+    worker.why = because;
+    worker.jobs += attempt->members;
   }
+  for (const auto& [id, worker] : told) work.effects.news.push_back(WorkerLost(id, worker.name, worker.why, worker.jobs));
   return absl::OkStatus();
 }
 
 void Engine::FollowDue(const absl::Status& status, SteadyTime now, DueWork& work) {
   std::vector<std::pair<CallPtr, v1::SynchronizeResponse>> held;
   std::vector<CallPtr> woken;
+  std::vector<News> gone;
   {
     auto memory = memory_.Lock();
     if (status.ok()) {
@@ -232,8 +244,10 @@ void Engine::FollowDue(const absl::Status& status, SteadyTime now, DueWork& work
       v1::SynchronizeResponse response = worker.held_response;
       if (CallPtr call = Release(id, worker, *memory)) held.emplace_back(std::move(call), std::move(response));
     }
-    ForgetSilent(now, *memory);
+    gone = ForgetSilent(now, *memory);
   }
+  if (status.ok()) Tell(work.effects.news);
+  Tell(gone);
   for (auto& [call, response] : held) {
     if (status.ok()) call->answer(std::move(response));
     else call->answer(status);
@@ -241,12 +255,15 @@ void Engine::FollowDue(const absl::Status& status, SteadyTime now, DueWork& work
   for (CallPtr& call : woken) Run(std::move(call));
 }
 
-void Engine::ForgetSilent(SteadyTime now, Memory& memory) {
+std::vector<News> Engine::ForgetSilent(SteadyTime now, Memory& memory) {
+  std::vector<News> news;
   for (const std::string& id : memory.silences.Due(now)) {
     memory.silences.Remove(id);
     board_.RemoveWorker(id);
     memory.gone.insert(id);
-    if (memory.workers[id].unwritten) AskToWrite(memory);
+    const WorkerMemory& worker = memory.workers[id];
+    if (!worker.came) news.push_back(WorkerIsGone(id, worker.name, options_.lease_term));  // Else nobody was told that it is here.
+    if (worker.unwritten) AskToWrite(memory);
   }
   // An attempt may outlive its worker's silence; without this, workers that come and go would fill the memory for ever.
   std::erase_if(memory.gone, [&memory](const std::string& id) {
@@ -256,6 +273,7 @@ void Engine::ForgetSilent(SteadyTime now, Memory& memory) {
     memory.workers.erase(worker);
     return true;
   });
+  return news;
 }
 
 }  // namespace longreach::service

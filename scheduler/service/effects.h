@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scheduler/service/live_board.h"
+#include "scheduler/service/news.h"
 
 namespace longreach::service {
 
@@ -25,6 +26,8 @@ struct Effects {
   std::map<int64_t, int> members = {};
   // Workers whose next answer differs from their last one.
   std::set<std::string> workers = {};
+  // What the log tells of it.
+  std::vector<News> news = {};
 };
 
 }  // namespace longreach::service

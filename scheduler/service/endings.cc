@@ -129,6 +129,7 @@ absl::Status NoteFailure(sql::Transaction& tx, const store::AttemptRow& attempt,
   if (failed.standing() == core::Standing::kGood || worker->state == WorkerState::kDraining) return absl::OkStatus();
   effects.workers.insert(attempt.worker);
   ASSIGN_OR_RETURN(const std::string reason, failed.Reason(tx, *worker, detail, {nums.begin(), nums.end()}));
+  if (worker->state != WorkerState::kPutAside) effects.news.push_back(WorkerPutAside(*worker, reason));
   return store::SetWorkerState(tx, attempt.worker, WorkerState::kPutAside, reason);
 }
 

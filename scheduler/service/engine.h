@@ -64,6 +64,8 @@ struct EngineOptions {
   const store::ArtifactFiles* files = nullptr;
   // What whoever runs the scheduler is to know. Null: nobody is told.
   std::function<void(const std::string& line)> log = nullptr;
+  // What has happened, once it is on disk; called without the engine's lock. Null: nobody is told.
+  std::function<void(const News& news)> news = nullptr;
 };
 
 // What workers can do, as the store keeps it: a text that is made when it changes, and not with every call.
@@ -101,12 +103,12 @@ class Engine {
 
   // Makes sure that all jobs of a sweep are in the store and wanted. Blocks its thread until they are on disk; a large sweep goes in
   // several events, so that workers do not wait for it, and its first jobs can be trained while the others come. When that breaks off, the
-  // sweep is there, the engine goes on by itself, and so does whoever submits it again. A dry run ends when `given_up` says so.
+  // sweep is there, the engine goes on by itself, and so does whoever submits it again. A dry run ends when `given_up` says so. `by`, here and below: who asks, for the log.
   absl::StatusOr<v1::SubmitSweepResponse> SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store,
-                                                      const std::function<bool()>& given_up = [] { return false; });
+                                                      const std::function<bool()>& given_up = [] { return false; }, const std::string& by = {});
   // The jobs of a large sweep follow in several events; the answer comes after the last.
-  void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer);
-  void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer);
+  void SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer, const std::string& by = {});
+  void SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer, const std::string& by = {});
   // Names an uploaded file, which lies in the artifacts folder, if the attempt holds its lease; the time that the rows have. When it is
   // refused and the file came with it, the file goes. As MembersOfUpload (uploads.h).
   void RecordUpload(v1::UploadHeader header, store::Pin pin, Answer<WallTime> answer);
@@ -115,6 +117,8 @@ class Engine {
   absl::Status DropMembers(sql::Transaction& tx, std::span<const store::DroppedJob> dropped, Effects& effects) const;
   // Carries out in memory what a committed event has done, and lets workers know.
   void Carry(const Effects& effects);
+  // Lets the log know.
+  void Tell(const std::vector<News>& news) const;
 
   // For the writer: when AtDeadline() has something to do.
   std::optional<SteadyTime> NextDeadline();
@@ -141,6 +145,8 @@ class Engine {
 
   // What is remembered of a worker between two calls.
   struct WorkerMemory {
+    std::string name;        // As its last call has it, for the log.
+    bool came = false;       // It was gone, or is new, and the log does not say yet that it is here.
     uint64_t incarnation = 0;
     uint64_t sequence = 0;
     WallTime seen_at{};
@@ -190,6 +196,7 @@ class Engine {
     std::string told;
     uint64_t epoch = 0;    // Of the memory when it was decided: a later one may have news.
     uint64_t changes = 0;
+    std::string name;      // Of the worker.
     bool gave_up = false;  // Not all that may be ready was looked at: the same call may be answered otherwise later.
   };
 
@@ -259,7 +266,7 @@ class Engine {
   absl::Status EndAllLost(sql::Transaction& tx, Lost lost, WallTime wall, DueWork& work);
   absl::Status WriteDue(sql::Transaction& tx, SteadyTime now, DueWork& work);
   void FollowDue(const absl::Status& status, SteadyTime now, DueWork& work);
-  void ForgetSilent(SteadyTime now, Memory& memory);
+  std::vector<News> ForgetSilent(SteadyTime now, Memory& memory);
 
   void AskToWrite(Memory& memory) const;
 

@@ -53,7 +53,7 @@ absl::Status SettleCopies(store::Writer& writer, std::vector<store::Pin>& pins, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::Writer& writer, Engine& engine) {
+absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::Writer& writer, Engine& engine, std::string_view path, std::string_view by) {
   store::MergeReport report;
   Effects effects;
   auto committed = std::make_shared<std::promise<absl::Status>>();  // Shared: it outlives the writer's last touch.
@@ -61,6 +61,7 @@ absl::StatusOr<store::MergeReport> MergeRows(store::MergeSource& source, store::
                    ASSIGN_OR_RETURN(report, source.Apply(tx));
                    RETURN_IF_ERROR(engine.DropMembers(tx, report.dropped, effects));
                    effects.work = true;
+                   effects.news.push_back(StoreMerged(path, report, by));
                    return absl::OkStatus();
                  },
                  .done =
@@ -116,7 +117,7 @@ absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1:
 }
 
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
-                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop) {
+                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop, std::string_view by) {
   RETURN_IF_ERROR(CheckPath(request.path(), "name the file of the other store"));
   std::error_code no_file;  // Which opening it tells.
   if (std::filesystem::equivalent(request.path(), store.file(), no_file)) {
@@ -129,7 +130,7 @@ absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Wr
   }
   std::vector<store::Pin> pins;  // Held until the rows that name the files are committed.
   const absl::Status copied = source.CopyFiles(store.artifacts(), pins);
-  absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(source, writer, engine) : absl::StatusOr<store::MergeReport>(copied);
+  absl::StatusOr<store::MergeReport> merged = copied.ok() ? MergeRows(source, writer, engine, request.path(), by) : absl::StatusOr<store::MergeReport>(copied);
   const absl::Status settled = SettleCopies(writer, pins, merged.ok());
   ASSIGN_OR_RETURN(store::MergeReport report, std::move(merged));
   RETURN_IF_ERROR(settled);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stop_token>
+#include <string_view>
 
 #include "longreach/v1/api.pb.h"
 #include "proto/base/status.h"
@@ -17,9 +18,9 @@ absl::StatusOr<v1::BackupStoreResponse> BackupStore(store::Store& store, const v
 // Reads two moments when the first shows anything: files come and go beside the rows, so only what both show is a violation.
 absl::StatusOr<v1::CheckStoreResponse> CheckStore(store::Store& store, const v1::CheckStoreRequest& request, const std::stop_token& stop = {});
 
-// Copies files on the caller's thread, then merges the rows in one event, and waits for it.
+// Copies files on the caller's thread, then merges the rows in one event, and waits for it. `by`: who asks, for the log.
 absl::StatusOr<v1::MergeStoreResponse> MergeStore(store::Store& store, store::Writer& writer, Engine& engine,
-                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop = {});
+                                                  const v1::MergeStoreRequest& request, const std::stop_token& stop = {}, std::string_view by = {});
 
 absl::StatusOr<v1::GetInfoResponse> GetInfo(const store::Store& store);
 

@@ -11,15 +11,18 @@
 #include <grpcpp/resource_quota.h>
 
 #include "proto/access/keep_grpc.h"
+#include "proto/base/build_info.h"
 #include "proto/types/wire_limits.h"
 #include "scheduler/service/access/gate.h"
 #include "scheduler/service/access/tcp_listener.h"
 #include "scheduler/service/client_handlers.h"
+#include "scheduler/service/event_log.h"
 #include "scheduler/service/health/health.pb.h"
 #include "scheduler/service/listen.h"
 #include "scheduler/service/upload_room.h"
 #include "scheduler/service/worker_handlers.h"
 #include "store/log_keeper.h"
+#include "store/migrate.h"
 #include "store/store.h"
 #include "store/writer.h"
 
@@ -85,21 +88,29 @@ double SpaceLeft(const std::filesystem::path& folder) {
 
 // In order of construction: each uses those above it, and they go in the opposite order.
 struct Server::Parts {
-  explicit Parts(const Clock& its_clock) : clock(its_clock), strangers(clock), cuts(clock) {}
+  Parts(const Clock& its_clock, bool log_events)
+      : clock(its_clock), events(log_events ? std::make_unique<EventLog>(clock, [this](const std::string& line) { Log(line); }) : nullptr), strangers(clock), cuts(clock) {}
 
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Admit(const ListenAddress& at, const ServerOptions& options);
+  // Without events the log is for a parent, which knows the time.
+  void Log(std::string_view line) const {
+    if (events != nullptr) WriteToLog(clock, line);
+    else fmt::print(stderr, "{}\n", line);
+  }
   absl::Status Decide(const ServerOptions& options);
   store::WriterOptions Writing();
   void MakeHandlers(const ServerOptions& options);
   absl::Status Listen(const ListenAddress& at, const std::shared_ptr<grpc::ServerCredentials>& credentials);
 
   const Clock& clock;
+  const std::unique_ptr<EventLog> events;  // May be null.
   Refusals strangers;
   Refusals cuts;  // Apart, so that a flood of strangers does not hide whose connection was cut.
   std::unique_ptr<CheckedTlsFiles> tls;
   std::unique_ptr<TokenFile> tokens;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
+  std::optional<Bell::Listening> ended;  // For the events.
   std::unique_ptr<UploadRoom> room;
   std::unique_ptr<store::LogKeeper> log_keeper;
   std::string pruned_from, pruning_trouble;  // Of the writer's thread, as is
@@ -134,7 +145,9 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(co
     credentials = grpc::experimental::LocalServerCredentials(at.socket.empty() ? LOCAL_TCP : UDS);
   }
   if (!options.tokens.empty()) {
-    ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.tokens, clock, strangers));
+    ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.tokens, clock, strangers, [this](size_t number) {
+      if (events != nullptr) events->Add(TokensReadAgain(number));
+    }));
   }
   if (tls != nullptr || tokens != nullptr) credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(tokens.get(), strangers));
   return credentials;
@@ -144,12 +157,17 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Server::Parts::Admit(co
 absl::Status Server::Parts::Decide(const ServerOptions& options) {
   EngineOptions deciding = options.engine;
   deciding.files = &store->artifacts();
-  deciding.log = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  deciding.log = [this](const std::string& line) { Log(line); };
+  if (events != nullptr) deciding.news = [this](const News& news) { events->Add(news); };
   engine = std::make_unique<Engine>(
       clock, deciding, [this](store::Event event) { writer->Submit(std::move(event)); }, [this] { writer->Wake(); });
   room = std::make_unique<UploadRoom>(
       engine->board(), [this] { return SpaceLeft(store->artifacts().folder()); }, deciding.log);
   RETURN_IF_ERROR(engine->Restore(store->writer_connection()));
+  if (events != nullptr) {
+    events->Look(store->writer_connection(), clock.Steady());
+    ended.emplace(engine->board().ended().Listen([this] { events->AttemptsHaveEnded(); }));
+  }
   RETURN_IF_ERROR(store::RemoveUnsettledFiles(store->writer_connection(), store->artifacts()).status());
   ASSIGN_OR_RETURN(log_keeper, store::LogKeeper::Start(store->writer_connection()));
   writer = std::make_unique<store::Writer>(store->writer_connection(), clock, Writing());
@@ -161,9 +179,11 @@ store::WriterOptions Server::Parts::Writing() {
   // Also to remove further files: a cancelled sweep may leave thousands, and nobody calls.
   writing.next_deadline = [this]() -> std::optional<SteadyTime> {
     if (files_left) return clock.Steady();
-    const std::optional<SteadyTime> deadline = engine->NextDeadline();
-    const std::optional<SteadyTime> look = room->NextLook();
-    return deadline && look ? std::min(deadline, look) : deadline ? deadline : look;
+    std::optional<SteadyTime> next = engine->NextDeadline();
+    for (const std::optional<SteadyTime>& look : {room->NextLook(), events != nullptr ? events->NextLook() : std::nullopt}) {
+      if (look && (!next || *look < *next)) next = look;
+    }
+    return next;
   };
   writing.at_deadline = [this](SteadyTime now) { return engine->AtDeadline(now); };
   // A file that could not be removed is tried again after the next group.
@@ -173,16 +193,17 @@ store::WriterOptions Server::Parts::Writing() {
     const absl::StatusOr<int> pruned = store::RemoveUnusedFiles(db, store->artifacts(), kFilesInGo, &pruned_from);
     files_left = pruned.ok() && *pruned == kFilesInGo;
     std::string trouble(pruned.status().message());
-    if (!trouble.empty() && trouble != pruning_trouble) fmt::print(stderr, "files that nobody needs stay: {}\n", trouble);
+    if (!trouble.empty() && trouble != pruning_trouble) Log(fmt::format("files that nobody needs stay: {}", trouble));
     if (!trouble.empty()) pruning_trouble = std::move(trouble);
     log_keeper->AfterGroup();
     room->Look(clock.Steady());
+    if (events != nullptr) events->Look(db, clock.Steady());
   };
   writing.on_disk = [this](const std::string& trouble) {
     engine->board().SetStoreTrouble(trouble);
     if (trouble.empty()) unrecorded_left = true;
     if (trouble.empty()) room->StoreIsWell();
-    fmt::print(stderr, "{}\n", trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
+    Log(trouble.empty() ? "the store can be written again" : fmt::format("the store cannot be written: {}", trouble));
   };
   return writing;
 }
@@ -243,7 +264,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(CheckAccess(address, options));
   access::KeepGrpc();
   HearGrpc();
-  auto parts = std::make_unique<Parts>(clock);
+  auto parts = std::make_unique<Parts>(clock, options.log_events);
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, parts->Admit(address, options));
   // No store is made for nothing.
   if (std::error_code error; !std::filesystem::exists(options.store, error)) RETURN_IF_ERROR(MakeFree(address));
@@ -256,6 +277,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   // Whoever finds the store may be in another folder.
   const std::string found_at = address.socket.empty() ? parts->address : fmt::format("unix:{}", std::filesystem::absolute(address.socket).string());
   if (!options.for_a_moment) parts->store->ListensAt(found_at);
+  if (parts->events != nullptr) {
+    parts->Log(fmt::format("started: {}, with the store '{}' (version {}), files in '{}', listening on {}", BuildDescription(), ForLog(parts->store->name()),
+                           store::SchemaVersion(), ForLog(parts->store->artifacts().folder().string()), found_at));
+  }
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
@@ -273,6 +298,10 @@ Server::~Server() {
   parts_->submissions.reset();
   parts_->maintenance.reset();
   parts_->writer->Stop();
+  if (parts_->events != nullptr) {
+    parts_->events->Close();
+    parts_->Log("ended");
+  }
   std::error_code ignored;
   if (!parts_->socket.empty()) std::filesystem::remove(parts_->socket, ignored);
 }

@@ -20,6 +20,7 @@ struct ServerOptions {
   std::string listen = "localhost:7070";
   TlsFiles tls;        // Must be there unless `listen` is within this machine.
   std::string tokens;  // The file of bearer tokens; empty: none are asked for.
+  bool log_events = false;  // What happens is told on standard error (event_log.h), and each line has its time.
   bool for_a_moment = false;  // Who wants the store is not told to ask here.
   bool copy_to_read = false;  // As store::OpenOptions: what is written then is lost at the end, so nobody but who looks is to know of this one.
   ArtifactLimits artifact_limits;

@@ -92,7 +92,7 @@ absl::StatusOr<Engine::NextSlice> Engine::Steer(sql::Transaction& tx, const stor
   return [this, most, num = sweep.num](sql::Transaction& in, Effects& then) { return SettleNext(in, num, most, clock_.Wall(), then); };
 }
 
-void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer) {
+void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer, const std::string& by) {
   struct Steered {
     int64_t sweep = 0;
     bool is_remembered = false;  // What is asked for, so that it goes on by itself when it breaks off.
@@ -105,11 +105,12 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer)
     else answer(status);
   };
   SubmitSteering(
-      [this, request = std::move(request), steered](sql::Transaction& tx, Effects& effects) -> absl::Status {
+      [this, request = std::move(request), steered, by](sql::Transaction& tx, Effects& effects) -> absl::Status {
         ASSIGN_OR_RETURN(store::SweepRow sweep, ResolveSweep(tx, request.sweep()));
         steered->sweep = sweep.num;
         steered->is_remembered = request.action() != v1::SteerSweepRequest::ACTION_RETRY;
         ASSIGN_OR_RETURN(steered->next, Steer(tx, sweep, request, effects));
+        effects.news.push_back(SweepSteered(sweep, request, by));
         ASSIGN_OR_RETURN(store::SweepRow after, store::GetSweep(tx, sweep.num));
         steered->reply = ToSweep(after);
         return absl::OkStatus();
@@ -131,10 +132,10 @@ void Engine::SteerSweep(v1::SteerSweepRequest request, Answer<v1::Sweep> answer)
       });
 }
 
-void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer) {
+void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> answer, const std::string& by) {
   auto reply = std::make_shared<v1::WorkerInfo>();
   SubmitSteering(
-      [this, request = std::move(request), reply](sql::Transaction& tx, Effects& effects) -> absl::Status {
+      [this, request = std::move(request), reply, by](sql::Transaction& tx, Effects& effects) -> absl::Status {
         ASSIGN_OR_RETURN(store::WorkerRow worker, ResolveWorker(tx, request.worker(), board_.Read()));
         if (request.drain()) {
           RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, WorkerState::kDraining,
@@ -144,6 +145,7 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
           RETURN_IF_ERROR(store::SetWorkerFailures(tx, worker.id, core::ToText(core::Health{})));
         }
         effects.workers.insert(worker.id);
+        effects.news.push_back(WorkerSteered(worker, request.drain(), by));
         ASSIGN_OR_RETURN(std::optional<store::WorkerRow> after, store::FindWorker(tx, worker.id));
         if (!after) return absl::InternalError("a worker's row is gone");
         *reply = ToWorkerInfo(*after, board_.Read());

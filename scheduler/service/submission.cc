@@ -30,6 +30,7 @@ absl::Status NoteRunning(sql::Connection& db, Effects& effects) {
 struct How {
   std::optional<int> priority;
   bool aside = false;
+  std::string by = {};
 };
 
 // What a submission does to a sweep that is there, but for jobs that are to come.
@@ -77,6 +78,7 @@ class Engine::Submission {
         sweep_(sweep),
         most_(sweep.has_inputs() ? sweep.size() : engine.options_.jobs_in_slice),
         begin_(BeginOf(engine, sweep, how)),
+        by_(how.by),
         counter_(!sweep.has_inputs()) {}
 
   // Makes the sweep, or asks for the one that is known again, and sees to all that is to follow and to come. What an error leaves, the engine goes on with.
@@ -129,10 +131,11 @@ class Engine::Submission {
     InFlight next{.slice = std::make_shared<Slice>(sweep_, at, most_), .written = std::make_shared<Written>(), .answer = {}};
     const bool bulk = sweep_.size() > most_;  // A small sweep waits for no other.
     next.answer = engine_.StartEvent([begin = begins ? begin_ : Begin(), slice = next.slice, written = next.written,
-                                      id = sweep_.id().value](sql::Transaction& tx, Effects& effects) -> absl::Status {
+                                      id = sweep_.id().value, by = by_](sql::Transaction& tx, Effects& effects) -> absl::Status {
       if (begin) RETURN_IF_ERROR(begin(tx, effects, *written));
       ASSIGN_OR_RETURN(const std::optional<store::SweepRow> row, store::FindSweep(tx, id));
       if (!row) return absl::InternalError("a sweep's row is gone");
+      if (begin) effects.news.push_back(SweepSubmitted(*row, written->created, by));
       RETURN_IF_ERROR(AddSlice(tx, *row, *slice, effects));
       ASSIGN_OR_RETURN(written->after, store::GetSweep(tx, row->num));
       return absl::OkStatus();
@@ -190,6 +193,7 @@ class Engine::Submission {
   experiments::Expansion& sweep_;
   const int64_t most_;  // Jobs of an event.
   const Begin begin_;
+  const std::string by_;
   PlanCounter counter_;
   bool counted_ = false;
   bool created_ = false;
@@ -197,7 +201,7 @@ class Engine::Submission {
 };
 
 absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSweepRequest& request, store::Store& store,
-                                                            const std::function<bool()>& given_up) {
+                                                            const std::function<bool()>& given_up, const std::string& by) {
   ASSIGN_OR_RETURN(experiments::Expansion sweep, experiments::Expansion::Of(request.spec(), options_.revisions));
   // Before anything is trained for it.
   if (request.has_table()) {
@@ -217,7 +221,7 @@ absl::StatusOr<v1::SubmitSweepResponse> Engine::SubmitSweep(const v1::SubmitSwee
   }
   if (request.dry_run()) return response;
 
-  Submission submission(*this, sweep, {.priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt, .aside = request.aside()});
+  Submission submission(*this, sweep, {.priority = request.has_priority() ? std::optional(request.priority()) : std::nullopt, .aside = request.aside(), .by = by});
   RETURN_IF_ERROR(submission.Run(known));
   response.set_created(submission.created());
   *response.mutable_sweep() = ToSweep(submission.sweep());

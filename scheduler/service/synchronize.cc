@@ -18,7 +18,7 @@ namespace {
 
 // The worker's row, brought up to date. ABORTED: a newer incarnation was here.
 absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::SynchronizeRequest& request, std::string json, WallTime now,
-                                           Leasing& leasing) {
+                                           Leasing& leasing, Effects& effects) {
   ASSIGN_OR_RETURN(std::optional<store::WorkerRow> before, store::FindWorker(tx, request.worker()));
   if (before && before->incarnation > request.incarnation()) {
     return absl::AbortedError("a newer incarnation of this worker took over: this one must stop");
@@ -49,6 +49,8 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
     row.pack_limit = core::PackLimit(abilities);
   }
   RETURN_IF_ERROR(store::PutWorker(tx, row));
+  if (!before) effects.news.push_back(WorkerIsNew(row));
+  else if (restarted) effects.news.push_back(WorkerStartedAnew(row));
   leasing.Forget();
   // The first bytes that anybody announces under a name are what the name means; others' are not used.
   for (const v1::DataSet& data : abilities.data_sets()) {
@@ -63,7 +65,7 @@ absl::StatusOr<store::WorkerRow> Register(sql::Transaction& tx, const v1::Synchr
 }
 
 // What failed there may weigh otherwise than when it did: sweeps have come that have the same jobs, and the oldest failures are forgotten.
-absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::WorkerRow& worker) {
+absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::WorkerRow& worker, Effects& effects) {
   const WorkerState state = failed.standing() == core::Standing::kGood ? WorkerState::kActive : WorkerState::kPutAside;
   if (worker.state == WorkerState::kDraining || worker.state == state) return absl::OkStatus();
   worker.state = state;
@@ -71,6 +73,7 @@ absl::Status BringInLine(sql::Transaction& tx, const FailedWork& failed, store::
   if (state == WorkerState::kPutAside) {
     ASSIGN_OR_RETURN(worker.reason, failed.Reason(tx, worker, "", {}));
   }
+  effects.news.push_back(state == WorkerState::kPutAside ? WorkerPutAside(worker, worker.reason) : WorkerGetsWorkAgain(worker));
   return store::SetWorkerState(tx, worker.id, worker.state, worker.reason);
 }
 
@@ -183,14 +186,15 @@ absl::Status Engine::Decide(sql::Transaction& tx, const v1::SynchronizeRequest& 
   *response.mutable_renew_every() = ToDuration(options_.renew_every);
 
   ASSIGN_OR_RETURN(std::string json, abilities_json_.Of(request.worker(), request.abilities()));
-  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, Register(tx, request, std::move(json), now, leasing_));
+  ASSIGN_OR_RETURN(std::optional<store::WorkerRow> worker, Register(tx, request, std::move(json), now, leasing_, effects));
   RETURN_IF_ERROR(TakeReports(tx, request, options_.files, now, response, effects));
   if (!request.finished().empty()) {  // Its own reports may have put it aside: also one of success, whose results are refused.
     ASSIGN_OR_RETURN(worker, store::FindWorker(tx, request.worker()));
     if (!worker) return absl::InternalError("a worker's row is gone");
   }
+  decision.name = worker->name;
   ASSIGN_OR_RETURN(const FailedWork failed, FailedWork::Of(tx, worker->recent_failures));
-  RETURN_IF_ERROR(BringInLine(tx, failed, *worker));
+  RETURN_IF_ERROR(BringInLine(tx, failed, *worker, effects));
   // One that was put aside for some sweeps' jobs gets others.
   const bool gets_work = worker->state != WorkerState::kDraining && failed.standing() != core::Standing::kAside;
   const bool active = gets_work && !request.leaving();

@@ -4,6 +4,7 @@
 #include <grpc/grpc_security_constants.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 
@@ -16,6 +17,11 @@ namespace {
 constexpr std::string_view kAuthorization = "authorization";
 constexpr std::string_view kBearer = "Bearer ";
 
+// What the log tells of, with who asked.
+constexpr std::array<std::string_view, 5> kToldCalls = {"/longreach.v1.Longreach/BackupStore", "/longreach.v1.Longreach/MergeStore",
+                                                        "/longreach.v1.Longreach/SteerSweep", "/longreach.v1.Longreach/SteerWorker",
+                                                        "/longreach.v1.Longreach/SubmitSweep"};
+
 std::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
 
 std::string_view PathOf(const grpc::AuthMetadataProcessor::InputMetadata& metadata) {
@@ -24,6 +30,8 @@ std::string_view PathOf(const grpc::AuthMetadataProcessor::InputMetadata& metada
 }
 
 std::string NameOf(const access::Token& token) { return fmt::format("token {}", token.name); }
+
+std::string NameOf(grpc::string_ref certificate) { return fmt::format("certificate {}", ForLog(View(certificate))); }
 
 absl::Status UnknownToken() {
   return absl::UnauthenticatedError("this token is not known here (any more); ask who runs the scheduler for one ('longreach certs token')");
@@ -53,7 +61,7 @@ absl::StatusOr<Gate::Caller> Gate::CallerOf(const InputMetadata& metadata, const
   if (names.empty()) {
     return absl::UnauthenticatedError("no certificate and no token: set LONGREACH_CERTIFICATE and LONGREACH_KEY, or LONGREACH_TOKEN_FILE");
   }
-  Caller caller{.who = fmt::format("certificate {}", ForLog(View(names.front())))};
+  Caller caller{.who = NameOf(names.front())};
   int roles = 0;
   for (const grpc::string_ref& uri : context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
     if (!View(uri).starts_with("longreach:")) continue;
@@ -78,8 +86,8 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   const access::Admission admission = access::AdmissionOf(path);
   if (!admission.known) return refuse(absl::UnimplementedError("there is no such call here; caller and scheduler may be of different versions"));
   if (const absl::Status status = CheckRole(admission, caller->role, caller->who); !status.ok()) return refuse(status);
-  // Of handlers that call's alone sees a token.
-  if (path == kWatchCall) return grpc::Status::OK;
+  // Handlers of other calls see no token.
+  if (path == kWatchCall || std::ranges::find(kToldCalls, path) != kToldCalls.end()) return grpc::Status::OK;
   const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
   if (shown != metadata.end()) consumed->insert({std::string(kAuthorization), std::string(View(shown->second))});
   return grpc::Status::OK;
@@ -96,6 +104,21 @@ std::function<absl::Status()> StillAdmitted(TokenFile* tokens, std::string_view 
     const std::optional<access::Token> now = tokens->FindAgain(token);
     return now ? CheckRole(admission, now->role, NameOf(*now)) : UnknownToken();
   };
+}
+
+std::string NameOfCaller(TokenFile* tokens, const grpc::AuthMetadataProcessor::InputMetadata& metadata, const grpc::AuthContext* context) {
+  const auto shown = metadata.find(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
+  if (shown != metadata.end()) {
+    // Without tokens there is no gate that has looked at it.
+    if (tokens == nullptr) return "";
+    std::string_view value = View(shown->second);
+    value.remove_prefix(std::min(value.size(), kBearer.size()));
+    const std::optional<access::Token> token = tokens->Find(value);
+    return token ? NameOf(*token) : "a token that was taken away just now";
+  }
+  if (context == nullptr) return "";
+  const std::vector<grpc::string_ref> names = context->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
+  return names.empty() ? "" : NameOf(names.front());
 }
 
 }  // namespace longreach::service

@@ -37,12 +37,16 @@ class Gate final : public grpc::AuthMetadataProcessor {
   Refusals& log_;
 };
 
-// The call that goes on for as long as its caller likes. Its handler alone sees the token, for StillAdmitted().
+// The call that goes on for as long as its caller likes. Its handler sees the token, for StillAdmitted(); beside it those of calls that the log tells of, for
+// NameOfCaller(). Others do not.
 inline constexpr std::string_view kWatchCall = "/longreach.v1.Longreach/WatchSweep";
 
 // Of a call of that kind, which the gate has admitted and which came with this metadata: says, whenever it is asked, what the gate would say of a new one. A token
 // may have been taken away meanwhile, or have another role; a certificate holds for as long as its connection. Keeps no token. `tokens`, which
 // may be nullptr as the gate's, outlive it.
 std::function<absl::Status()> StillAdmitted(TokenFile* tokens, std::string_view path, const grpc::AuthMetadataProcessor::InputMetadata& metadata);
+
+// Who made a call that the gate has admitted, for the log: "token bob", "certificate gpu-a"; empty where nobody has to say. Of calls whose handlers see the token.
+std::string NameOfCaller(TokenFile* tokens, const grpc::AuthMetadataProcessor::InputMetadata& metadata, const grpc::AuthContext* context);
 
 }  // namespace longreach::service

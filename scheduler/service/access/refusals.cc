@@ -22,8 +22,11 @@ void Refusals::Add(std::string_view text) {
   Write(fmt::format("{}: {}", prefix_, text));
 }
 
-void Refusals::Write(const std::string& line) {
-  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S} {}\n", std::chrono::floor<std::chrono::seconds>(clock_.Wall()), line);
+void Refusals::Write(const std::string& line) { WriteToLog(clock_, line); }
+
+void WriteToLog(const Clock& clock, std::string_view line) {
+  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S} {}\n", std::chrono::floor<std::chrono::seconds>(clock.Wall()), line);
+  // One call, so that lines of two threads do not mix.
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

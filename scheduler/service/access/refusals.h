@@ -36,6 +36,9 @@ class Refusals {
   Synchronized<State> state_;
 };
 
+// A line of the scheduler's log, on standard error: "2026-01-31 12:00:00 LINE". The time is UTC. Safe from any thread.
+void WriteToLog(const Clock& clock, std::string_view line);
+
 // What a stranger sent, for a log: cut, and without what a terminal would act on.
 std::string ForLog(std::string_view text);
 

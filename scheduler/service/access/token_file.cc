@@ -9,31 +9,37 @@
 
 namespace longreach::service {
 
-absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(std::filesystem::path path, const Clock& clock, Refusals& log) {
-  auto file = std::unique_ptr<TokenFile>(new TokenFile(std::move(path), clock, log));
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(std::filesystem::path path, const Clock& clock, Refusals& log,
+                                                            std::function<void(size_t)> changed) {
+  auto file = std::unique_ptr<TokenFile>(new TokenFile(std::move(path), clock, log, std::move(changed)));
   auto state = file->state_.Lock();
-  RETURN_IF_ERROR(file->Read(*state));
+  RETURN_IF_ERROR(file->Read(*state).status());
   return file;
 }
 
-absl::Status TokenFile::Read(State& state) const {
+absl::StatusOr<bool> TokenFile::Read(State& state) const {
   state.look_at = clock_.Steady() + kEvery;
   const FileStamp stamp = StampOf(path_);
-  if (stamp == state.stamp && !state.tokens.empty()) return absl::OkStatus();
+  if (stamp == state.stamp && !state.tokens.empty()) return false;
   // Noted before it is parsed, and even if it is wrong: a later change is read again. One that could not be read is, too: it may have been changed
   // while this process had no descriptor left, and a token was taken away.
   state.stamp = {};
   ASSIGN_OR_RETURN(const std::string text, access::ReadSmallFile(path_));
   state.stamp = stamp;
-  ASSIGN_OR_RETURN(state.tokens, access::ParseTokens(text, path_.string()));
+  ASSIGN_OR_RETURN(std::vector<access::Token> tokens, access::ParseTokens(text, path_.string()));
+  const bool changed = tokens != state.tokens;
+  state.tokens = std::move(tokens);
   state.trouble.clear();
-  return absl::OkStatus();
+  return changed;
 }
 
 void TokenFile::Look(State& state) const {
-  const absl::Status read = Read(state);
-  if (read.ok()) return;
-  const std::string trouble(read.message());
+  const absl::StatusOr<bool> read = Read(state);
+  if (read.ok()) {
+    if (*read && changed_) changed_(state.tokens.size());
+    return;
+  }
+  const std::string trouble(read.status().message());
   if (std::exchange(state.trouble, trouble) != trouble) log_.Add(fmt::format("a change of the tokens: {}; those of before still hold", trouble));
 }
 

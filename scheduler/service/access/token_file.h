@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,9 @@ class TokenFile {
   // How long a token that was taken away may still be taken. One that is not known is looked for in the file at once.
   static constexpr std::chrono::seconds kEvery{1};
 
-  // `clock` and `log` outlive it. Errors: as access::ParseTokens, or the file cannot be read.
-  static absl::StatusOr<std::unique_ptr<TokenFile>> Open(std::filesystem::path path, const Clock& clock, Refusals& log);
+  // `clock` and `log` outlive it. `changed` hears how many tokens there are when the file has changed and was read again. Errors: as access::ParseTokens,
+  // or the file cannot be read.
+  static absl::StatusOr<std::unique_ptr<TokenFile>> Open(std::filesystem::path path, const Clock& clock, Refusals& log, std::function<void(size_t)> changed = {});
 
   // Whose token it is. A file that has become unreadable or wrong leaves the tokens as they were, and is logged.
   std::optional<access::Token> Find(std::string_view shown);
@@ -37,13 +39,16 @@ class TokenFile {
     SteadyTime look_at{};
   };
 
-  TokenFile(std::filesystem::path path, const Clock& clock, Refusals& log) : path_(std::move(path)), clock_(clock), log_(log) {}
-  absl::Status Read(State& state) const;
+  TokenFile(std::filesystem::path path, const Clock& clock, Refusals& log, std::function<void(size_t)> changed)
+      : path_(std::move(path)), clock_(clock), log_(log), changed_(std::move(changed)) {}
+  // Whether it has changed.
+  absl::StatusOr<bool> Read(State& state) const;
   void Look(State& state) const;
 
   const std::filesystem::path path_;
   const Clock& clock_;
   Refusals& log_;
+  const std::function<void(size_t)> changed_;
   Synchronized<State> state_;
 };
 

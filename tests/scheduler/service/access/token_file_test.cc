@@ -53,6 +53,21 @@ TEST_F(TokenFileTest, ATokenThatIsTakenAwayHoldsForASecondAtMost) {
   EXPECT_EQ((*file)->Find("b")->role, v1::ROLE_CLIENT);
 }
 
+TEST_F(TokenFileTest, AChangeIsToldOnceAndTheFirstReadingIsNone) {
+  Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
+  std::vector<size_t> told;
+  const auto file = TokenFile::Open(path_, clock_, log_, [&told](size_t tokens) { told.push_back(tokens); });
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->Find("b"), std::nullopt);
+  EXPECT_TRUE(told.empty());
+
+  Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n", access::TokenLine(v1::ROLE_CLIENT, "bobby", "b"), "\n"));
+  EXPECT_TRUE((*file)->Find("b").has_value());
+  clock_.now += TokenFile::kEvery;
+  EXPECT_EQ((*file)->Find("c"), std::nullopt);
+  EXPECT_EQ(told, std::vector<size_t>{2});
+}
+
 TEST_F(TokenFileTest, OneThatWasFoundIsFoundAgainAsItIsThen) {
   Write(Text(access::TokenLine(v1::ROLE_READER, "ann", "a"), "\n"));
   const auto file = TokenFile::Open(path_, clock_, log_);

@@ -1,0 +1,89 @@
+#include "scheduler/service/event_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace longreach::service {
+
+void EventLog::Add(const News& news) {
+  const SteadyTime now = clock_.Steady();
+  auto state = state_.Lock();
+  TellCounted(*state, now);
+  if (news.sweep) {
+    state->open.insert(*news.sweep);
+    if (!state->look_at) state->look_at = now + kBetweenLooks;
+  }
+  Said& said = state->said[news.kind];
+  if (said.lines == 0) said.since = now;
+  if (said.lines == kLines) {
+    ++said.unsaid;
+    return;
+  }
+  ++said.lines;
+  write_(news.line);
+}
+
+void EventLog::AttemptsHaveEnded() {
+  auto state = state_.Lock();
+  if (!state->open.empty() && !state->look_at) state->look_at = clock_.Steady() + kBetweenLooks;
+}
+
+std::optional<SteadyTime> EventLog::NextLook() {
+  auto state = state_.Lock();
+  std::optional<SteadyTime> next = state->look_at;
+  for (const auto& [kind, said] : state->said) {
+    if (said.unsaid > 0 && (!next || said.since + kPeriod < *next)) next = said.since + kPeriod;
+  }
+  return next;
+}
+
+void EventLog::Look(sql::Connection& db, SteadyTime now) {
+  for (const News& news : TakeDone(db, now)) Add(news);
+  auto state = state_.Lock();
+  TellCounted(*state, now);
+}
+
+void EventLog::Close() {
+  auto state = state_.Lock();
+  TellCounted(*state, std::nullopt);
+}
+
+// Of kinds whose period is over by then, or of all.
+void EventLog::TellCounted(State& state, std::optional<SteadyTime> now) {
+  for (auto& [kind, said] : state.said) {
+    if (said.lines == 0 || (now && *now - said.since < kPeriod)) continue;
+    if (said.unsaid > 0) write_(fmt::format("{} in {} s", MoreOf(kind, said.unsaid), kPeriod.count()));
+    said = {};
+  }
+}
+
+// What cannot be read now is looked for again.
+std::vector<News> EventLog::TakeDone(sql::Connection& db, SteadyTime now) {
+  std::set<int64_t> before;
+  {
+    auto state = state_.Lock();
+    if (!state->look_at || now < *state->look_at) return {};
+    state->look_at.reset();
+    before = state->open;
+  }
+  const absl::StatusOr<std::vector<int64_t>> open = store::OpenSweeps(db);
+  if (!open.ok()) {
+    state_.Lock()->look_at = now + kBetweenLooks;
+    return {};
+  }
+  std::vector<News> done;
+  for (const int64_t num : before) {
+    if (std::ranges::binary_search(*open, num)) continue;
+    const absl::StatusOr<store::SweepRow> sweep = store::GetSweep(db, num);
+    // That it is cancelled was told when it was asked for.
+    if (sweep.ok() && sweep->state != SweepState::kCancelled) done.push_back(SweepIsDone(*sweep));
+  }
+  auto state = state_.Lock();
+  for (const int64_t num : before) state->open.erase(num);
+  state->open.insert(open->begin(), open->end());
+  return done;
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,115 @@
+#include "scheduler/service/news.h"
+
+#include <fmt/format.h>
+
+#include "proto/types/job.h"
+#include "scheduler/service/access/refusals.h"
+
+namespace longreach::service {
+namespace {
+
+std::string Worker(std::string_view id, std::string_view name) { return fmt::format("the worker '{}' ({})", ForLog(name), ForLog(ShortId(id))); }
+std::string Worker(const store::WorkerRow& worker) { return Worker(worker.id, worker.name); }
+std::string Sweep(const store::SweepRow& sweep) { return fmt::format("the sweep '{}' ({})", ForLog(sweep.name), ShortId(sweep.id)); }
+std::string By(std::string_view who) { return who.empty() ? "" : fmt::format(" by {}", who); }
+std::string Jobs(int jobs) { return fmt::format("{} job{}", jobs, jobs == 1 ? "" : "s"); }
+
+double Seconds(std::chrono::microseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string Asked(const store::SweepRow& before, const v1::SteerSweepRequest& request) {
+  switch (request.action()) {
+    case v1::SteerSweepRequest::ACTION_PAUSE: return "is paused";
+    case v1::SteerSweepRequest::ACTION_RESUME: return "is resumed";
+    case v1::SteerSweepRequest::ACTION_CANCEL: return "is cancelled";
+    case v1::SteerSweepRequest::ACTION_RETRY: return fmt::format("is retried, with {} that failed,", Jobs(before.counts.failed));
+    default: return fmt::format("gets the priority {} in place of {}", request.priority(), before.priority);
+  }
+}
+
+}  // namespace
+
+News WorkerIsNew(const store::WorkerRow& worker) {
+  return {.kind = News::Kind::kWorkerCame, .line = fmt::format("{} is here for the first time: {}, {} threads, build {}", Worker(worker),
+                                                              worker.device.empty() ? "no device told" : ForLog(worker.device), worker.threads,
+                                                              ForLog(worker.build))};
+}
+
+News WorkerStartedAnew(const store::WorkerRow& worker) {
+  return {.kind = News::Kind::kWorkerCame, .line = fmt::format("{} was started anew", Worker(worker))};
+}
+
+News WorkerIsBack(std::string_view id, std::string_view name) {
+  return {.kind = News::Kind::kWorkerCame, .line = fmt::format("{} is back", Worker(id, name))};
+}
+
+News WorkerLeft(std::string_view id, std::string_view name) {
+  return {.kind = News::Kind::kWorkerGone, .line = fmt::format("{} has left", Worker(id, name))};
+}
+
+News WorkerIsGone(std::string_view id, std::string_view name, std::chrono::microseconds silent) {
+  return {.kind = News::Kind::kWorkerGone, .line = fmt::format("{} is gone: silent for {:g} s", Worker(id, name), Seconds(silent))};
+}
+
+News WorkerLost(std::string_view id, std::string_view name, std::string_view why, int jobs) {
+  return {.kind = News::Kind::kWorkerLost, .line = fmt::format("{} is lost: {}; {} of it {} free for others", Worker(id, name), why, Jobs(jobs), jobs == 1 ? "is" : "are")};
+}
+
+News WorkerPutAside(const store::WorkerRow& worker, std::string_view reason) {
+  return {.kind = News::Kind::kWorkerState, .line = fmt::format("{} is put aside: {}", Worker(worker), ForLog(reason))};
+}
+
+News WorkerGetsWorkAgain(const store::WorkerRow& worker) {
+  return {.kind = News::Kind::kWorkerState, .line = fmt::format("{} is put aside no more", Worker(worker))};
+}
+
+News WorkerSteered(const store::WorkerRow& worker, bool drain, std::string_view by) {
+  return {.kind = News::Kind::kWorkerState, .line = fmt::format("{} {}{}", Worker(worker), drain ? "is drained" : "is given work again", By(by))};
+}
+
+News SweepSubmitted(const store::SweepRow& sweep, bool is_new, std::string_view by) {
+  return {.kind = News::Kind::kSweepAsked,
+          .line = fmt::format("{} of {} was submitted{}{}", Sweep(sweep), Jobs(sweep.counts.jobs()), is_new ? "" : " again", By(by)),
+          .sweep = sweep.num};
+}
+
+News SweepSteered(const store::SweepRow& before, const v1::SteerSweepRequest& request, std::string_view by) {
+  return {.kind = News::Kind::kSweepAsked, .line = fmt::format("{} {}{}", Sweep(before), Asked(before, request), By(by)), .sweep = before.num};
+}
+
+News SweepIsDone(const store::SweepRow& sweep) {
+  std::string line = fmt::format("{} is done: {} succeeded", Sweep(sweep), Jobs(sweep.counts.succeeded));
+  if (sweep.counts.diverged > 0) line += fmt::format(" ({} of them diverged)", sweep.counts.diverged);
+  if (sweep.counts.failed > 0) line += fmt::format(", {} failed", sweep.counts.failed);
+  if (sweep.counts.cancelled > 0) line += fmt::format(", {} cancelled", sweep.counts.cancelled);
+  return {.kind = News::Kind::kSweepDone, .line = std::move(line)};
+}
+
+News StoreMerged(std::string_view path, const store::MergeReport& report, std::string_view by) {
+  return {.kind = News::Kind::kStore, .line = fmt::format("the store '{}' was merged{}: {} and {} results were added, {} results differ", ForLog(path), By(by),
+                                                         Jobs(report.jobs_added), report.results_added, report.differences.size())};
+}
+
+News StoreBackedUp(std::string_view path, double bytes, std::string_view by) {
+  return {.kind = News::Kind::kStore, .line = fmt::format("the store was backed up to '{}'{}: {:.0f} bytes", ForLog(path), By(by), bytes)};
+}
+
+News TokensReadAgain(size_t tokens) {
+  return {.kind = News::Kind::kTokens, .line = fmt::format("the file of tokens has changed and was read again: {} token{}", tokens, tokens == 1 ? "" : "s")};
+}
+
+std::string MoreOf(News::Kind kind, int64_t count) {
+  const auto more = [count](std::string_view of) { return fmt::format("{}: {} more", of, count); };
+  switch (kind) {
+    case News::Kind::kWorkerCame: return more("workers that came");
+    case News::Kind::kWorkerLost: return more("workers that are lost");
+    case News::Kind::kWorkerGone: return more("workers that are gone");
+    case News::Kind::kWorkerState: return more("workers put aside, drained, or given work again");
+    case News::Kind::kSweepAsked: return more("sweeps submitted or steered");
+    case News::Kind::kSweepDone: return more("sweeps that are done");
+    case News::Kind::kStore: return more("merges and backups");
+    case News::Kind::kTokens: return more("changes of the file of tokens");
+  }
+  return "";
+}
+
+}  // namespace longreach::service

@@ -1,0 +1,53 @@
+// What the log tells of what happens (event_log.h): every line of it, and how it reads. An event notes its news among its Effects, so that nothing is told
+// that was taken back. What others named is quoted, so that no name ends a line or is obeyed by a terminal; there is no secret in any.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "longreach/v1/api.pb.h"
+#include "store/maintenance.h"
+#include "store/sweeps.h"
+#include "store/workers.h"
+
+namespace longreach::service {
+
+struct News {
+  // Of each kind so many are told at a time, and the others counted: a network that fails takes hundreds of workers along.
+  enum class Kind { kWorkerCame, kWorkerLost, kWorkerGone, kWorkerState, kSweepAsked, kSweepDone, kStore, kTokens };
+  Kind kind = Kind::kStore;
+  std::string line = {};
+  // By its number, a sweep that may have jobs to do from now on: its end is told.
+  std::optional<int64_t> sweep = {};
+};
+
+News WorkerIsNew(const store::WorkerRow& worker);
+// Another process than before.
+News WorkerStartedAnew(const store::WorkerRow& worker);
+// It was gone, or has not called since the scheduler began.
+News WorkerIsBack(std::string_view id, std::string_view name);
+News WorkerLeft(std::string_view id, std::string_view name);
+News WorkerIsGone(std::string_view id, std::string_view name, std::chrono::microseconds silent);
+// `jobs` that it trained are free for others; `why`: "its call broke off ...".
+News WorkerLost(std::string_view id, std::string_view name, std::string_view why, int jobs);
+News WorkerPutAside(const store::WorkerRow& worker, std::string_view reason);
+// One that was put aside is so no more, by itself.
+News WorkerGetsWorkAgain(const store::WorkerRow& worker);
+// `by`, here and below: who asked; empty where nobody has to say.
+News WorkerSteered(const store::WorkerRow& worker, bool drain, std::string_view by);
+
+News SweepSubmitted(const store::SweepRow& sweep, bool is_new, std::string_view by);
+News SweepSteered(const store::SweepRow& before, const v1::SteerSweepRequest& request, std::string_view by);
+News SweepIsDone(const store::SweepRow& sweep);
+
+News StoreMerged(std::string_view path, const store::MergeReport& report, std::string_view by);
+News StoreBackedUp(std::string_view path, double bytes, std::string_view by);
+News TokensReadAgain(size_t tokens);
+
+// "workers that are gone: 312 more": those of a kind that were counted only.
+std::string MoreOf(News::Kind kind, int64_t count);
+
+}  // namespace longreach::service
