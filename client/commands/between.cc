@@ -37,21 +37,44 @@ absl::StatusOr<Between> Between::Parse(const std::string& text) {
   const std::string axis = text.substr(0, equals);
   std::vector<std::string> values = equals == std::string::npos ? std::vector<std::string>() : Split(text.substr(equals + 1), ',');
   for (std::string& value : values) value = ValueOfJobs(axis, value);
-  if ((!IsPairAxis(axis) && !IsSettingPath(axis)) || values.size() != 2 || values[0] == values[1]) {
+  const bool is_axis = IsPairAxis(axis) || IsSettingPath(axis);
+  if (is_axis && equals == std::string::npos) return Between(axis, {});
+  if (!is_axis || values.size() != 2 || values[0] == values[1]) {
     return UsageError(fmt::format("--between: '{}' is no axis with two values", Printable(text)),
                       fmt::format("as encoding=rope,alibi or model.layers=1,2; axes are {}, and the paths of settings; 'randomized' compares plain and randomized positions of each encoding", Join({kPairAxes.begin(), kPairAxes.end()}, ", ")));
   }
   return Between(axis, {values[0], values[1]});
 }
 
+absl::Status Between::CheckValues(const std::set<std::string>& known) {
+  if (NamesValues()) {
+    for (const std::string& value : values_) RETURN_IF_ERROR(CheckChoice(fmt::format("--between {}", axis_), value, {known.begin(), known.end()}));
+    return absl::OkStatus();
+  }
+  if (known.size() != 2) {
+    return UsageError(fmt::format("--between {}: the sweep has not two values of it{}", axis_, known.empty() ? "" : fmt::format(" but {}", Printable(Join({known.begin(), known.end()}, ", ")))),
+                      fmt::format("name two: --between {}=A,B", axis_));
+  }
+  values_ = {*known.begin(), *known.rbegin()};
+  if (IsValueBefore(values_[1], values_[0])) std::swap(values_[0], values_[1]);
+  return absl::OkStatus();
+}
+
 absl::Status Between::ReadSystems(const SystemSettings& settings) {
   std::vector<std::string> others = VaryingSettings(settings);
   std::erase(others, axis_);
   std::set<std::string> known;
+  for (const v1::System& system : settings.spec().systems()) {
+    if (std::string value = ValueOfJobs(axis_, settings.Of(system, axis_)); !value.empty()) known.insert(std::move(value));
+  }
+  if (known.empty()) {
+    return UsageError(fmt::format("--between {}: the sweep has no systems, and so one value of each setting", axis_),
+                      fmt::format("a sweep with --set {}={} has two", axis_, NamesValues() ? Join({values_[0], values_[1]}, ",") : "A,B"));
+  }
+  RETURN_IF_ERROR(CheckValues(known));
   std::map<std::pair<size_t, std::string>, std::string> names;
   for (const v1::System& system : settings.spec().systems()) {
     const std::string value = ValueOfJobs(axis_, settings.Of(system, axis_));
-    if (!value.empty()) known.insert(value);
     const auto side = std::ranges::find(values_, value);
     if (side == values_.end()) continue;
     System& own = systems_[system.name()];
@@ -66,26 +89,20 @@ absl::Status Between::ReadSystems(const SystemSettings& settings) {
                         "compare two systems: --between system=A,B");
     }
   }
-  if (known.empty()) {
-    return UsageError(fmt::format("--between {}: the sweep has no systems, and so one value of each setting", axis_),
-                      fmt::format("a sweep with --set {}={},{} has two", axis_, values_[0], values_[1]));
-  }
-  for (const std::string& value : values_) RETURN_IF_ERROR(CheckChoice(fmt::format("--between {}", axis_), value, {known.begin(), known.end()}));
   return absl::OkStatus();
 }
 
-absl::Status Between::Check(const AxisValues& axes) const {
+absl::Status Between::Check(const AxisValues& axes) {
   if (OfSetting()) return absl::OkStatus();  // ReadSystems() has looked.
   const std::set<std::string>& known = axes[PlaceOf(axis_)];
-  if (known.empty()) return absl::OkStatus();
+  if (known.empty() && (OfPositions() || NamesValues())) return absl::OkStatus();
   if (OfPositions()) {
     const auto randomized = static_cast<size_t>(std::ranges::count_if(known, [](const std::string& value) { return catalog::IsRandomized(value); }));
     if (randomized > 0 && randomized < known.size()) return absl::OkStatus();
     return UsageError(fmt::format("--between randomized: the sweep has encodings with {} positions alone", randomized == 0 ? kPlain : kRandomized),
                       fmt::format("they are {}", Join({known.begin(), known.end()}, ", ")));
   }
-  for (const std::string& value : values_) RETURN_IF_ERROR(CheckChoice(fmt::format("--between {}", axis_), value, {known.begin(), known.end()}));
-  return absl::OkStatus();
+  return CheckValues(known);
 }
 
 std::optional<size_t> Between::Take(v1::Job& job) const {

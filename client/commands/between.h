@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,8 @@ class Between {
  public:
   static constexpr std::string_view kRandomized = "randomized";
 
-  // "encoding=rope,alibi", "model.layers=1,2", or "randomized". INVALID_ARGUMENT: none of these.
+  // "encoding=rope,alibi", "model.layers=1,2", an axis or a setting alone, which the sweep must have two values of, or "randomized".
+  // INVALID_ARGUMENT: none of these.
   static absl::StatusOr<Between> Parse(const std::string& text);
 
   // Of a setting, which what follows needs first: the value that each system has, and what else tells systems apart. INVALID_ARGUMENT: no
@@ -27,8 +29,9 @@ class Between {
   bool OfSetting() const { return !IsPairAxis(axis_); }
   absl::Status ReadSystems(const SystemSettings& settings);
 
-  // INVALID_ARGUMENT: there is no such value among a sweep's `axes`. Axes without values are not known.
-  absl::Status Check(const AxisValues& axes) const;
+  // Takes the two values of an axis that was named alone. INVALID_ARGUMENT: there is no such value among a sweep's `axes`, or not two of
+  // them. Axes without values are not known.
+  absl::Status Check(const AxisValues& axes);
 
   // The side that a job is on, which then has only what it has in common with its partner. Nothing: it is on neither.
   std::optional<size_t> Take(v1::Job& job) const;
@@ -43,6 +46,9 @@ class Between {
  private:
   Between(std::string_view axis, std::array<std::string, 2> values) : axis_(axis), values_(std::move(values)) {}
   bool OfPositions() const { return values_[1] == kRandomized; }
+  bool NamesValues() const { return !values_[0].empty(); }
+  // The values are among those that the sweep has; where none were named, it has two.
+  absl::Status CheckValues(const std::set<std::string>& known);
 
   // One that has one of the two values.
   struct System {

@@ -66,7 +66,7 @@ class Compare final : public Command {
   void AddOptions(CLI::App& app) override {
     AddSweepArgument(app, first_, {.name = "FIRST"});
     AddSweepArgument(app, second_, {.name = "SECOND", .description = "The sweep that it is compared with"})->required(false);
-    app.add_option("--between", between_, "Compare jobs of FIRST: two values of an axis (encoding=rope,alibi) or of a setting (model.layers=1,2), or plain and randomized positions of each encoding: randomized")
+    app.add_option("--between", between_, "Compare jobs of FIRST: two values of an axis (encoding=rope,alibi) or of a setting (model.layers=1,2), of one that has two its name alone, or plain and randomized positions of each encoding: randomized")
         ->type_name("AXIS=A,B")
         ->check(WhyNoText);
     app.add_option("--by", by_, fmt::format("Axes with a row for each of their values: {} [task,encoding, and system where there are several]", Join(AxisNames(), ", ")))

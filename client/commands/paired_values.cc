@@ -16,17 +16,6 @@
 namespace longreach::client {
 namespace {
 
-// Numbers by their size, and before texts.
-bool IsBefore(const std::string& a, const std::string& b) {
-  const auto number = [](const std::string& text) -> std::optional<double> {
-    const std::optional<double> value = ParseDouble(text);
-    return value && std::isfinite(*value) ? value : std::nullopt;  // NaN is before nothing; it may be a system's name.
-  };
-  const std::optional<double> x = number(a), y = number(b);
-  if (x.has_value() != y.has_value()) return x.has_value();
-  return x.has_value() && *x != *y ? *x < *y : a < b;
-}
-
 // Of at least two differences.
 double HalfWidth(std::vector<double> differences) {
   const double count = static_cast<double>(differences.size());
@@ -51,6 +40,16 @@ void Insert(const v1::Axes& axes, AxisValues& values) {
 }
 
 }  // namespace
+
+bool IsValueBefore(const std::string& a, const std::string& b) {
+  const auto number = [](const std::string& text) -> std::optional<double> {
+    const std::optional<double> value = ParseDouble(text);
+    return value && std::isfinite(*value) ? value : std::nullopt;  // NaN is before nothing; it may be a system's name.
+  };
+  const std::optional<double> x = number(a), y = number(b);
+  if (x.has_value() != y.has_value()) return x.has_value();
+  return x.has_value() && *x != *y ? *x < *y : a < b;
+}
 
 SweepValues::SweepValues(const v1::SweepSpec& spec, const std::vector<std::string>& texts) {
   const Only only(texts);
@@ -139,7 +138,7 @@ std::vector<std::string_view> PairedValues::Varying() const {
 
 std::vector<PairedGroup> PairedValues::Groups(const std::vector<std::string_view>& axes) const {
   const auto before = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
-    return std::ranges::lexicographical_compare(a, b, IsBefore);
+    return std::ranges::lexicographical_compare(a, b, IsValueBefore);
   };
   std::map<std::vector<std::string>, std::vector<Pair>, decltype(before)> by_values(before);
   for (const Pair& pair : pairs_) {

@@ -37,6 +37,9 @@ struct PairedGroup {
 // The values of each axis, by its place.
 using AxisValues = std::array<std::set<std::string>, kPairAxes.size()>;
 
+// Numbers by their size, and before texts.
+bool IsValueBefore(const std::string& a, const std::string& b);
+
 // One sweep's side of a comparison.
 class SweepValues {
  public:

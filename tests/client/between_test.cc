@@ -97,8 +97,31 @@ TEST(BetweenTest, ASettingMustTellTheSystemsApart) {
   EXPECT_THAT(refused("model.layers=1,2", SystemSettings(spec)), HasSubstr("the systems 'l1_b8' and 'others' have the same value"));
 }
 
+TEST(BetweenTest, AnAxisAloneIsTheTwoValuesThatTheSweepHas) {
+  v1::SweepSpec spec;
+  for (const double rate : {1e-3, 3e-5}) spec.mutable_axes()->add_learning_rate(rate);
+  absl::StatusOr<Between> between = Between::Parse("learning_rate");
+  ASSERT_TRUE(between.ok()) << between.status();
+  ASSERT_TRUE(between->Check(SweepValues(spec, {}).axes()).ok());
+  EXPECT_THAT(between->values(), testing::ElementsAre("3e-05", "0.001"));
+  v1::Job job = JobWith("rope", 0, 1e-3);
+  EXPECT_EQ(between->Take(job), std::optional<size_t>(1));
+
+  spec.mutable_axes()->add_learning_rate(1);
+  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(SweepValues(spec, {}).axes()).message()), HasSubstr("the sweep has not two values of it but "));
+  EXPECT_THAT(std::string(Between::Parse("learning_rate")->Check(AxisValues()).message()), HasSubstr("name two: --between learning_rate=A,B"));
+}
+
+TEST(BetweenTest, ASettingAloneIsTheTwoValuesOfTheSystems) {
+  absl::StatusOr<Between> between = Between::Parse("model.layers");
+  ASSERT_TRUE(between.ok()) << between.status();
+  ASSERT_TRUE(between->ReadSystems(Grid({{10, 8}, {2, 8}})).ok());
+  EXPECT_THAT(between->values(), testing::ElementsAre("2", "10"));
+  EXPECT_THAT(std::string(Between::Parse("model.layers")->ReadSystems(Grid({{1, 8}, {2, 8}, {3, 8}})).message()), HasSubstr("not two values of it but 1, 2, 3"));
+}
+
 TEST(BetweenTest, WhatIsNoAxisWithTwoValuesIsRefused) {
-  for (const char* text : {"", "encoding", "encoding=", "encoding=rope", "encoding=rope,rope", "encoding=a,b,c", "layers=1,2", "random", "learning_rate=0.001,1e-3"}) {
+  for (const char* text : {"", "encoding=", "encoding=rope", "encoding=rope,rope", "encoding=a,b,c", "layers=1,2", "random", "learning_rate=0.001,1e-3"}) {
     const absl::StatusOr<Between> parsed = Between::Parse(text);
     EXPECT_FALSE(parsed.ok()) << text;
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("is no axis with two values")) << text;
