@@ -11,8 +11,28 @@
 #include "client/errors.h"
 #include "client/output/text.h"
 #include "client/spec/parts.h"
+#include "proto/catalog/usual_lengths.h"
 
 namespace longreach::client {
+namespace {
+
+using Lengths = google::protobuf::RepeatedField<int32_t>;
+
+const Lengths& OwnOr(const Lengths& own, const Lengths& others) { return own.empty() ? others : own; }
+
+// The sentence, or "".
+std::string TestsWithinTraining(const Lengths& trained, const Lengths& tested) {
+  const int first = trained.empty() ? catalog::kFirstTrainedLength : *std::ranges::min_element(trained);
+  const int last = trained.empty() ? catalog::kLastTrainedLength : *std::ranges::max_element(trained);
+  Lengths tests = tested;
+  for (int length = catalog::kFirstTestedLength; tested.empty() && length <= catalog::kLastTestedLength; ++length) tests.Add(length);
+  const auto within = std::ranges::count_if(tests, [&](int32_t length) { return length >= first && length <= last; });
+  if (within == 0) return "";
+  return fmt::format("{} of {} {} within the training lengths, {} to {}: a value over all lengths is of both", Thousands(within),
+                     Count(tests.size(), "test length"), within == 1 ? "is" : "are", first, last);
+}
+
+}  // namespace
 
 absl::StatusOr<v1::Sweep> FindSweep(Connection& connection, const std::string& sweep) {
   v1::GetSweepRequest request;
@@ -48,6 +68,18 @@ void SayIfNameIsTaken(Session& session, Connection& connection, const v1::Submit
   session.Say(fmt::format("{} called '{}' {} there before, so that name alone is none of them now: this one is {}, or 'last'; with '--set name=OTHER' in the same command "
                           "its jobs, which are trained once, are a sweep of that name, too",
                           Count(others, "sweep"), name, others == 1 ? "was" : "were", ShortId(sweep.id())));
+}
+
+void SayWhichTestsAreWithinTraining(Session& session, const v1::SweepSpec& sweep) {
+  if (sweep.experiment() != "algorithmic") return;
+  const Lengths& trained = sweep.training().lengths();
+  const Lengths& tested = sweep.evaluation().lengths();
+  std::string said = sweep.systems().empty() ? TestsWithinTraining(trained, tested) : "";
+  for (const v1::System& system : sweep.systems()) {
+    if (!said.empty()) break;
+    said = TestsWithinTraining(OwnOr(system.with().training().lengths(), trained), OwnOr(system.with().evaluation().lengths(), tested));
+  }
+  if (!said.empty()) session.Say(said);
 }
 
 absl::StatusOr<std::vector<v1::Plan>> CheckParts(Connection& connection, const std::vector<LoadedSweep>& sweeps) {

@@ -14,6 +14,7 @@
 #include "proto/base/text.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/limits.h"
+#include "proto/catalog/usual_lengths.h"
 #include "proto/types/words.h"
 #include "scheduler/experiments/registry.h"
 #include "scheduler/experiments/transformer.h"
@@ -45,11 +46,11 @@ v1::JobSpec MakeDefaults() {
   v1::Training& training = *job.mutable_training();
   training.set_steps(2'000'000);
   training.set_batch_size(128);
-  for (int length = 1; length <= 40; ++length) training.add_lengths(length);
+  for (int length = catalog::kFirstTrainedLength; length <= catalog::kLastTrainedLength; ++length) training.add_lengths(length);
   training.set_clip_norm(1.0);
   training.set_data_seed(0);
   v1::Evaluation& evaluation = *job.mutable_evaluation();
-  for (int length = 41; length <= 500; ++length) evaluation.add_lengths(length);
+  for (int length = catalog::kFirstTestedLength; length <= catalog::kLastTestedLength; ++length) evaluation.add_lengths(length);
   evaluation.set_examples(500);
   evaluation.set_dropout(false);
   evaluation.set_seed(0);

@@ -1,4 +1,4 @@
-// What commands that submit a sweep say of its name.
+// What commands that plan or submit a sweep say of its name and of its lengths.
 #include <gmock/gmock.h>
 
 #include "tests/client/support.h"
@@ -26,6 +26,34 @@ TEST_F(SweepCallsTest, ASecondSweepOfANameIsTold) {
         << command;
   }
   EXPECT_EQ(Run({"submit", "table-b1", "-q"}).err, "");
+}
+
+TEST_F(SweepCallsTest, TestsOfLengthsThatAreTrainedOnAreTold) {
+  const std::vector<std::string> tests_5_to_14 = {"--set", "training.lengths=1..10", "--set", "evaluation.lengths=5..14"};
+  for (const char* command : {"plan", "submit", "run"}) {
+    std::vector<std::string> line = {command, "table-b1"};
+    EXPECT_THAT(Run(line).err, Not(HasSubstr("within the training lengths"))) << command;
+    line.insert(line.end(), tests_5_to_14.begin(), tests_5_to_14.end());
+    EXPECT_THAT(Run(line).err, HasSubstr("6 of 10 test lengths are within the training lengths, 1 to 10: a value over all lengths is of both\n")) << command;
+  }
+  EXPECT_THAT(Run({"plan", "table-b1", "--set", "evaluation.lengths=40..42"}).err, HasSubstr("1 of 3 test lengths is within the training lengths, 1 to 40"));
+  EXPECT_THAT(Run({"plan", "table-b1", "--set", "training.lengths=1..50"}).err, HasSubstr("10 of 460 test lengths are within"));
+  EXPECT_THAT(Run({"plan", "quickstart-language", "--set", "axes.seed=0"}).err, Not(HasSubstr("within the training lengths"))) << "it is shown by length";
+}
+
+TEST_F(SweepCallsTest, ASystemsOwnLengthsAreLookedAt) {
+  EXPECT_THAT(Run({"plan", "table-b1", "--set", "training.lengths=1..10", "--set", "evaluation.lengths=11..20", "--set", "model.layers=1,2"}).err,
+              Not(HasSubstr("within the training lengths")));
+  TempFolder folder;
+  const std::string file = folder.Write("own.yaml", R"(experiment: algorithmic
+axes: {task: even_pairs, encoding: rope, learning_rate: 0.001, seed: 0}
+training: {lengths: 1..10}
+evaluation: {lengths: 11..20}
+systems:
+  - {name: long, with: {training: {lengths: 1..12}}}
+  - {name: short, with: {training: {lengths: 1..5}}}
+)");
+  EXPECT_THAT(Run({"plan", file}).err, HasSubstr("2 of 10 test lengths are within the training lengths, 1 to 12"));
 }
 
 }  // namespace
