@@ -120,6 +120,11 @@ absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view re
                                          closest.empty() ? "" : fmt::format("did you mean '{}'? ", closest)));
 }
 
+absl::StatusOr<bool> IsSharedName(sql::Connection& db, std::string_view name) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> workers, db.First<int64_t>("SELECT count(*) FROM workers WHERE name = ?", name));
+  return workers.value_or(0) > 1;
+}
+
 absl::StatusOr<DataSetRow> BindDataSet(sql::Transaction& tx, const DataSetRow& data_set) {
   RETURN_IF_ERROR(tx.Run("INSERT INTO data_sets(name, sha256, bytes, first_seen_at) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO NOTHING",
                          data_set.name, data_set.sha256, data_set.bytes, data_set.first_seen_at)

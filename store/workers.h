@@ -45,6 +45,8 @@ absl::Status SetWorkerSeen(sql::Transaction& tx, std::string_view id, WallTime a
 // A worker by its id, the beginning of one (at least 4 digits), or its name. NOT_FOUND with a suggestion;
 // INVALID_ARGUMENT when several fit, unless just one of these `is_here`: a machine that was set up anew leaves the row of its name's former worker.
 absl::StatusOr<WorkerRow> ResolveWorker(sql::Connection& db, std::string_view reference, const std::function<bool(const std::string& id)>& is_here = nullptr);
+// Whether several workers have this name, here or gone: it does not say which is meant.
+absl::StatusOr<bool> IsSharedName(sql::Connection& db, std::string_view name);
 
 struct DataSetRow {
   std::string name{};

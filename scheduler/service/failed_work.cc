@@ -61,8 +61,9 @@ absl::StatusOr<std::string> FailedWork::Reason(sql::Connection& db, const store:
     if (!in_a_row_) what = fmt::format("{} attempts of different jobs failed, with none of their sweep succeeding in between", core::kFailuresToPutAside);
     others = fmt::format("they are of sweep '{}', and it still gets jobs of {}; ", sweep.name, others_ ? "other settings and of other sweeps" : "other sweeps");
   }
+  ASSIGN_OR_RETURN(const std::string in_command, WorkerInCommand(db, worker));
   return fmt::format("{}{}; {}restart it, or tell it to go on with 'longreach drain --undo {}'", what,
-                     last.empty() ? std::string() : fmt::format("; the last: {}", last), others, WorkerInCommand(worker));
+                     last.empty() ? std::string() : fmt::format("; the last: {}", last), others, in_command);
 }
 
 }  // namespace longreach::service

@@ -97,9 +97,13 @@ v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live) {
   return running;
 }
 
-std::string WorkerInCommand(const store::WorkerRow& row) {
+absl::StatusOr<std::string> WorkerInCommand(sql::Connection& db, const store::WorkerRow& row) {
   const bool is_word = IsOfNameCharacters(row.name) && row.name.front() != '-';
-  return is_word ? row.name : row.id;
+  ASSIGN_OR_RETURN(const bool is_shared, store::IsSharedName(db, row.name));
+  if (is_word && !is_shared) return row.name;
+  std::string begin(ShortId(row.id));
+  const absl::StatusOr<store::WorkerRow> found = store::ResolveWorker(db, begin);
+  return found.ok() && found->id == row.id ? std::move(begin) : row.id;
 }
 
 WorkerState StateOf(const store::WorkerRow& row, const LiveBoard::State& live) {

@@ -23,8 +23,8 @@ v1::Job ToJob(const store::ListedJob& row, const LiveBoard::State& live);
 WorkerState StateOf(const store::WorkerRow& row, const LiveBoard::State& live);
 v1::WorkerInfo ToWorkerInfo(const store::WorkerRow& row, const LiveBoard::State& live);
 // How a command that a message suggests names a worker: by its name if that is a word that no shell and no option parser would
-// take for something else, else by its id.
-std::string WorkerInCommand(const store::WorkerRow& row);
+// take for something else and no other worker's, else by its id: the beginning, where that is enough.
+absl::StatusOr<std::string> WorkerInCommand(sql::Connection& db, const store::WorkerRow& row);
 v1::RunningAttempt ToRunningAttempt(int64_t attempt, const LiveAttempt& live);
 
 // The metric that a job's score is, by its canonical text.

@@ -138,8 +138,9 @@ void Engine::SteerWorker(v1::SteerWorkerRequest request, Answer<v1::WorkerInfo> 
       [this, request = std::move(request), reply, by](sql::Transaction& tx, Effects& effects) -> absl::Status {
         ASSIGN_OR_RETURN(store::WorkerRow worker, ResolveWorker(tx, request.worker(), board_.Read()));
         if (request.drain()) {
+          ASSIGN_OR_RETURN(const std::string in_command, WorkerInCommand(tx, worker));
           RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, WorkerState::kDraining,
-                                                fmt::format("it is drained; 'longreach drain --undo {}' gives it work again", WorkerInCommand(worker))));
+                                                fmt::format("it is drained; 'longreach drain --undo {}' gives it work again", in_command)));
         } else {
           RETURN_IF_ERROR(store::SetWorkerState(tx, worker.id, WorkerState::kActive, ""));
           RETURN_IF_ERROR(store::SetWorkerFailures(tx, worker.id, core::ToText(core::Health{})));

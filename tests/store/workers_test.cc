@@ -62,6 +62,14 @@ TEST_F(WorkersTest, AWorkerIsFoundByIdItsBeginningOrName) {
   EXPECT_EQ(ResolveWorker(test_.db(), "bbbb").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(WorkersTest, ANameIsSharedByWorkersThatAreGoneToo) {
+  test_.AddWorker("w1");
+  EXPECT_FALSE(*IsSharedName(test_.db(), "name of w1"));
+  EXPECT_FALSE(*IsSharedName(test_.db(), "nobody"));
+  ASSERT_TRUE(test_.Write([](sql::Transaction& tx) { return PutWorker(tx, {.id = "w2", .name = "name of w1", .abilities = "{}"}); }).ok());
+  EXPECT_TRUE(*IsSharedName(test_.db(), "name of w1"));
+}
+
 TEST_F(WorkersTest, ADataSetsNameIsBoundToTheFirstHash) {
   DataSetRow bound;
   ASSERT_OK(test_.Write([&](sql::Transaction& tx) -> absl::Status {

@@ -372,6 +372,20 @@ TEST_F(EngineSweepsTest, ADrainStopsAWorkerUntilItIsToldToGoOn) {
   EXPECT_EQ(Drain("nobody", true).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(EngineSweepsTest, AWorkerOfANameThatAnotherHasTooIsToldOfByItsId) {
+  Submit(Sweep("s", 1));
+  TestWorker worker = Worker("aaaabbbb-0000");
+  worker.Take();
+  TestWorker twin = Worker("aaaacccc-0000");
+  twin.next().mutable_abilities()->set_name("name-of-aaaabbbb-0000");
+  twin.Call();
+
+  const absl::StatusOr<v1::WorkerInfo> drained = Drain("aaaabbbb-0000", true);
+
+  ASSERT_TRUE(drained.ok()) << drained.status();
+  EXPECT_THAT(drained->reason(), HasSubstr("'longreach drain --undo aaaabbbb'"));
+}
+
 TEST_F(EngineSweepsTest, UnknownSweepsAndActionsAreRefused) {
   Submit(Sweep("s", 1));
   EXPECT_EQ(Steer("t", Steering::ACTION_PAUSE).status().code(), absl::StatusCode::kNotFound);
