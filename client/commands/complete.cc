@@ -5,21 +5,26 @@
 #include "client/app.h"
 #include "client/commands/command.h"
 #include "client/commands/listings.h"
+#include "client/output/text.h"
 #include "client/spec/field_notes.h"
 #include "client/spec/field_parser.h"
 #include "client/spec/spec_reader.h"
+#include "proto/base/names.h"
 #include "proto/base/text.h"
 #include "proto/catalog/aggregates.h"
 #include "proto/catalog/axes.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/encoding_name.h"
 #include "proto/types/settings.h"
+#include "proto/types/words.h"
 
 namespace longreach::client {
 namespace {
 
 // A shell waits for the answer with every key.
 constexpr std::chrono::milliseconds kPatience{300};
+constexpr int kMostJobs = 100;
+constexpr size_t kJobDigits = 12;
 
 // What a shell offers next: lines "WORD<tab>DESCRIPTION", or ":files" for file names.
 class Completer {
@@ -95,7 +100,8 @@ class Completer {
   void OfferPositional(const CLI::App& app, size_t index) {
     for (const CLI::Option* option : app.get_options()) {
       if (!option->get_positional()) continue;
-      if (index-- == 0) return Offer(option->get_name(/*positional=*/true));
+      // What may be named several times is offered for each of them.
+      if (option->get_expected_max() > 1 || index-- == 0) return Offer(option->get_name(/*positional=*/true));
     }
   }
 
@@ -105,6 +111,7 @@ class Completer {
     if (what == "SPEC") OfferSpecs();
     if (what == "SWEEP" || what == "FIRST" || what == "SECOND") OfferSweeps();
     if (what == "WORKER") OfferWorkers();
+    if (what == "JOB") OfferJobs();
     if (what == "GROUP") {
       for (const FieldNote& note : FieldNotes()) Add(note.path, note.type);
     }
@@ -148,37 +155,69 @@ class Completer {
     }
   }
 
-  // Only from a scheduler that runs: nothing is started for a completion.
-  std::unique_ptr<Connection> Reach() {
-    if (!session_.settings().store.empty()) return nullptr;
-    absl::StatusOr<std::unique_ptr<Connection>> connection =
-        Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatience);
-    return connection.ok() ? *std::move(connection) : nullptr;
+  // A scheduler that runs, or the store that the environment names: that is opened as any other command would, which wait for this one then.
+  Connection* Reach() {
+    if (!session_.settings().store.empty()) {
+      session_.OpenForAMoment();
+      const absl::StatusOr<Connection*> connection = session_.Connect();
+      return connection.ok() ? *connection : nullptr;
+    }
+    absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(session_.settings().scheduler, session_.settings().credentials, kPatience);
+    if (!opened.ok()) return nullptr;
+    connection_ = *std::move(opened);
+    return connection_.get();
+  }
+
+  // By its name, where that is a word of the shell and no other one's here; else by its id.
+  template <typename Named>
+  void AddNamed(const std::vector<Named>& all, const Named& one, const std::string& description) {
+    if (IsOfNameCharacters(one.name()) && std::ranges::count(all, one.name(), [](const Named& other) { return other.name(); }) == 1) {
+      return Add(one.name(), description);
+    }
+    Add(ShortId(one.id()), fmt::format("{}, {}", Printable(one.name()), description));
   }
 
   void OfferSweeps() {
     Add("last", "The newest sweep");
-    const std::unique_ptr<Connection> connection = Reach();
+    Connection* const connection = Reach();
     if (connection == nullptr) return;
     const auto response =
         connection->Call(&Connection::Stub::ListSweeps, v1::ListSweepsRequest(), std::chrono::seconds(1));
     if (!response.ok()) return;
-    for (const v1::Sweep& sweep : response->sweeps()) {
-      Add(sweep.name(), fmt::format("{}, {} jobs", sweep.state(), sweep.jobs()));
-    }
+    const std::vector<v1::Sweep> sweeps(response->sweeps().begin(), response->sweeps().end());
+    for (const v1::Sweep& sweep : sweeps) AddNamed(sweeps, sweep, fmt::format("{}, {} jobs", sweep.state(), sweep.jobs()));
   }
 
+  // Those that are there: nothing can be told to others.
   void OfferWorkers() {
-    const std::unique_ptr<Connection> connection = Reach();
+    Connection* const connection = Reach();
     if (connection == nullptr) return;
     const auto response =
         connection->Call(&Connection::Stub::ListWorkers, v1::ListWorkersRequest(), std::chrono::seconds(1));
     if (!response.ok()) return;
-    for (const v1::WorkerInfo& worker : response->workers()) Add(worker.name(), worker.state());
+    std::vector<v1::WorkerInfo> workers(response->workers().begin(), response->workers().end());
+    std::erase_if(workers, [](const v1::WorkerInfo& worker) { return worker.state() == Word(WorkerState::kGone); });
+    for (const v1::WorkerInfo& worker : workers) AddNamed(workers, worker, worker.state());
+  }
+
+  // The first of the last sweep: of ten thousand none is found in a list.
+  void OfferJobs() {
+    Connection* const connection = Reach();
+    if (connection == nullptr) return;
+    v1::ListJobsRequest request;
+    request.set_sweep("last");
+    request.set_limit(kMostJobs);
+    const auto response = connection->Call(&Connection::Stub::ListJobs, request, std::chrono::seconds(1));
+    if (!response.ok()) return;
+    for (const v1::Job& job : response->jobs()) {
+      Add(std::string_view(job.id()).substr(0, kJobDigits), fmt::format("{} {}, learning rate {}, seed {}, {}", Printable(job.task()), Printable(job.encoding()),
+                                                                         ShortestNumber(job.learning_rate()), job.seed(), ShownState(job.state())));
+    }
   }
 
   const CLI::App& root_;
   Session& session_;
+  std::unique_ptr<Connection> connection_;
   std::vector<std::string> lines_;
 };
 

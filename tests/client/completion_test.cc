@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -62,6 +65,55 @@ TEST(CompletionTest, OffersSweepsOfASchedulerThatIsThere) {
   EXPECT_THAT(Offered({"compare", "last", ""}, scheduler.address()), ElementsAre("last", "table-b1"));
   EXPECT_THAT(Offered({"drain", ""}, scheduler.address()), ElementsAre("gpu-1"));
   EXPECT_THAT(Offered({"results", ""}), ElementsAre("last")) << "and none without one";
+}
+
+TEST(CompletionTest, WhatHasANameWithAnotherGoesByItsId) {
+  FakeScheduler scheduler;
+  v1::Sweep& second = scheduler.other_sweeps.emplace_back(scheduler.sweep);
+  second.set_id(std::string(64, 'c'));
+  EXPECT_THAT(Offered({"results", ""}, scheduler.address()), ElementsAre("last", "aaaaaaaa", "cccccccc"));
+
+  v1::WorkerInfo& gone = *scheduler.workers.add_workers();
+  gone = scheduler.workers.workers(0);
+  gone.set_id("9876543210");
+  gone.set_state("gone");
+  EXPECT_THAT(Offered({"drain", ""}, scheduler.address()), ElementsAre("gpu-1")) << "one that is gone can be told nothing";
+  gone.set_state("draining");
+  EXPECT_THAT(Offered({"drain", ""}, scheduler.address()), ElementsAre("01234567", "98765432"));
+  gone.set_name("two words");
+  EXPECT_THAT(Offered({"drain", ""}, scheduler.address()), ElementsAre("gpu-1", "98765432"));
+}
+
+TEST(CompletionTest, OffersJobsOfTheLastSweep) {
+  FakeScheduler scheduler;
+  const std::string id(12, 'b');
+  for (const char* command : {"job", "logs", "explain", "attention", "verify"}) {
+    EXPECT_THAT(Offered({command, ""}, scheduler.address()), ElementsAre(id)) << command;
+    EXPECT_THAT(Offered({command, ""}), IsEmpty()) << command;
+  }
+  EXPECT_EQ(scheduler.jobs_request.sweep(), "last");
+  EXPECT_EQ(scheduler.jobs_request.limit(), 100);
+  EXPECT_THAT(Offered({"verify", id, ""}, scheduler.address()), ElementsAre(id)) << "it takes several";
+  EXPECT_THAT(Offered({"job", id, ""}, scheduler.address()), IsEmpty());
+}
+
+TEST(CompletionTest, OffersSweepsOfTheStoreThatTheEnvironmentNames) {
+  const FakeScheduler scheduler;
+  const TempFolder folder, runtime;
+  const std::string calls = (folder.path() / "calls").string();
+  folder.WriteScript("longreach-scheduler", "echo \"$@\" >>" + calls + "\necho listening on " + scheduler.address() + "\ncat >/dev/null\n");
+  const std::string store = (folder.path() / "test.db").string();
+  const auto completed = [&] {
+    return RunCommandLine({"__complete", "--", "results", ""}, {{"XDG_RUNTIME_DIR", runtime.path().string()}, {"LONGREACH_STORE", store}}, folder.path()).out;
+  };
+  EXPECT_EQ(completed(), "last\tThe newest sweep\n");
+  EXPECT_FALSE(std::filesystem::exists(calls)) << "a store that is not there is not made";
+  folder.Write("test.db", "a store");
+
+  EXPECT_THAT(completed(), HasSubstr("\ntable-b1\tlive, 2 jobs\n"));
+
+  std::ifstream file(calls);
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}), HasSubstr("--for-a-moment")) << "other commands wait meanwhile";
 }
 
 TEST(CompletionTest, EachShellHasAScriptThatAsksTheProgram) {
